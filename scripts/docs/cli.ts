@@ -1,9 +1,10 @@
 /** docs/cli.md: the help of every command, as the command prints it. */
 import type { Command } from 'commander'
+import { createContext } from '../../test/support/command-context.ts'
 import { createProgram } from '../../src/cli/program.ts'
 
 export function cliDoc(): string {
-  const program = createProgram()
+  const program = createProgram(createContext())
   const sections = program.commands.map((command) => `## millrace ${command.name()}\n\n${block(command)}`)
   return `# The commands
 

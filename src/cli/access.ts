@@ -1,4 +1,5 @@
 /** Access to runs: through a server, in a shared store, or in the database of a data folder. */
+import type { CommandContext } from './context.ts'
 import type { Entry } from '../part/entry.ts'
 import type { RunView } from '../fold/run-view.ts'
 import type { RunQuery, RunRow, RunStatus } from '../part/log.ts'
@@ -31,14 +32,14 @@ export interface Access {
   close(): Promise<void>
 }
 
-export async function openAccess(where: Where): Promise<Access> {
-  const place = await placeOf(where)
+export async function openAccess(context: CommandContext, where: Where): Promise<Access> {
+  const place = await placeOf(context, where)
   switch (place.type) {
     case 'server':
       return (await import('./remote-access.ts')).remoteAccess(place.server.url, place.server)
     case 'store':
-      return (await import('./shared-access.ts')).sharedAccess(place.url)
+      return (await import('./shared-access.ts')).sharedAccess(context, place.url)
     case 'folder':
-      return (await import('./local-access.ts')).localAccess(databaseIn(place.data), place.data)
+      return (await import('./local-access.ts')).localAccess(context, databaseIn(context, place.data), place.data)
   }
 }

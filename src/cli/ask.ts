@@ -1,5 +1,6 @@
 /** Answers the requests of a run: from the terminal, with `--yes`, or not at all. */
 import { createInterface } from 'node:readline/promises'
+import type { CommandContext } from './context.ts'
 import type { ClientAnswer } from '../client/client.ts'
 import type { EntryOf } from '../part/entry.ts'
 import { parseJson } from '../part/json.ts'
@@ -23,28 +24,28 @@ export interface AskOptions {
   leaves?: boolean
 }
 
-export function createAsk({ yes = false, leaves = false }: AskOptions = {}): Ask {
-  const isThere = process.stdin.isTTY === true
+export function createAsk(context: CommandContext, { yes = false, leaves = false }: AskOptions = {}): Ask {
+  const isThere = context.stdin.isTTY === true
   return {
     canAnswer: ({ kind }) => isThere || (kind === 'approval' && (yes || !leaves)),
     async answer(request, signal) {
       if (request.kind === 'approval' && yes) return { approved: true }
-      if (isThere) return askOnTerminal(request, signal)
+      if (isThere) return askOnTerminal(context, request, signal)
       return { approved: false, reason: 'not approved: no terminal to ask on' }
     },
   }
 }
 
 /** Rejects when `signal` aborts or the terminal is closed. */
-async function askOnTerminal(request: Request, signal: AbortSignal): Promise<ClientAnswer> {
-  const terminal = createInterface({ input: process.stdin, output: process.stderr })
+async function askOnTerminal(context: CommandContext, request: Request, signal: AbortSignal): Promise<ClientAnswer> {
+  const terminal = createInterface({ input: context.stdin, output: context.stderr })
   // Ctrl-C at the question stops the run.
-  terminal.on('SIGINT', () => process.emit('SIGINT'))
+  terminal.on('SIGINT', () => context.events.emit('SIGINT'))
   const ended = new AbortController()
   terminal.on('close', () => ended.abort())
   const ask = async (question: string) =>
     (
-      await terminal.question(paint('bold', question, process.stderr), {
+      await terminal.question(paint(context, 'bold', question, context.stderr), {
         signal: AbortSignal.any([signal, ended.signal]),
       })
     ).trim()

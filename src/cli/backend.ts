@@ -4,6 +4,7 @@
  */
 import { realpathSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import type { CommandContext } from './context.ts'
 import { compact } from '../part/compact.ts'
 import { MillraceClient } from '../client/client.ts'
 import { MillraceError } from '../part/error.ts'
@@ -68,14 +69,14 @@ interface Place {
 }
 
 /** Throws on mistakes in the flags or the agent, before anything is opened or created. */
-export async function checkAgent(agent: NamedAgent, flags: BackendFlags): Promise<void> {
-  await (await findPlace(flags, agent.file !== undefined)).check(agent)
+export async function checkAgent(context: CommandContext, agent: NamedAgent, flags: BackendFlags): Promise<void> {
+  await (await findPlace(context, flags, agent.file !== undefined)).check(agent)
 }
 
-export async function openBackend(flags: BackendFlags, isFile = false): Promise<Backend> {
+export async function openBackend(context: CommandContext, flags: BackendFlags, isFile = false): Promise<Backend> {
   // While a server starts or stops, it holds the lock for a moment without answering.
   for (let tries = 0; tries < 20; tries++) {
-    const backend = await (await findPlace(flags, isFile)).open()
+    const backend = await (await findPlace(context, flags, isFile)).open()
     if (backend !== undefined) return backend
     await pause(250)
   }
@@ -84,7 +85,7 @@ export async function openBackend(flags: BackendFlags, isFile = false): Promise<
 }
 
 /** `isFile`: the agent was given as a path, and `flags.dir` is its folder. */
-async function findPlace(flags: BackendFlags, isFile: boolean): Promise<Place> {
+async function findPlace(context: CommandContext, flags: BackendFlags, isFile: boolean): Promise<Place> {
   const endpoints = flags.endpoint.map(parseEndpoint)
   if (flags.url !== undefined) {
     const own = isFile ? 'An agent file' : endpoints.length > 0 ? '--endpoint' : undefined
@@ -93,19 +94,20 @@ async function findPlace(flags: BackendFlags, isFile: boolean): Promise<Place> {
         'usage',
         `${own} cannot be combined with --url: that server has its own. Leave out one of them.`,
       )
-    return served(namedServer(flags.url), whereFlags({ data: '.millrace', url: flags.url }))
+    return served(context, namedServer(context, flags.url), whereFlags({ data: '.millrace', url: flags.url }))
   }
   const { dir = 'agents' } = flags
-  const isThere = statSync(dir, { throwIfNoEntry: false })?.isDirectory() === true
+  const isThere = statSync(context.path(dir), { throwIfNoEntry: false })?.isDirectory() === true
   // Without --dir and without ./agents, any agents of the server will do.
   const isOpen = !isThere && flags.dir === undefined
-  if (!isOpen) checkAgents(dir, 'run')
-  const config = isThere ? await loadConfig(dir) : {}
+  if (!isOpen) checkAgents(context, dir, 'run')
+  const config = isThere ? await loadConfig(context.path(dir)) : {}
   const { data, logFiles } = settingsOf(config, flags.data === undefined ? {} : { data: flags.data })
-  const store = storeUrlOf(config.record ?? {}, flags.store, process.env)
+  const store = storeUrlOf(config.record ?? {}, flags.store, context.env)
   const where = whereFlags(compact({ data, store: flags.store }))
-  checkData(data)
-  if (store !== undefined && flags.isAnswer === true && (await isServedBy(store))) return elsewhere(store, where)
+  checkData(context, data)
+  if (store !== undefined && flags.isAnswer === true && (await isServedBy(context, store)))
+    return elsewhere(context, store, where)
   // To continue the run in another process, the same tools and models are needed.
   const own = [...(dir === 'agents' ? [] : [`--dir ${dir}`]), ...flags.endpoint.map((text) => `--endpoint ${text}`)]
   const project = own.map((flag) => ` ${flag}`).join('')
@@ -119,27 +121,30 @@ async function findPlace(flags: BackendFlags, isFile: boolean): Promise<Place> {
     where: where + project,
     debug: flags.debug === true,
   }
-  const server = data === 'none' || store !== undefined ? undefined : await findServer(data)
+  const server = data === 'none' || store !== undefined ? undefined : await findServer(context, data)
   if (server === undefined) {
-    checkAgents(dir, 'run')
-    return inProcess(local)
+    checkAgents(context, dir, 'run')
+    return inProcess(context, local)
   }
-  const obstacle = flags.isAnyServer ? undefined : await obstacleOf(server, isOpen ? undefined : dir, endpoints)
-  if (obstacle === undefined) return served(server, whereFlags({ data }), isThere ? dir : undefined)
+  const obstacle = flags.isAnyServer
+    ? undefined
+    : await obstacleOf(context, server, isOpen ? undefined : dir, endpoints)
+  if (obstacle === undefined) return served(context, server, whereFlags({ data }), isThere ? dir : undefined)
   // The server's database is locked: this run is recorded in a folder beside it.
   const beside = join(data, 'local')
   const notice = `${obstacle}. Running in this process instead; see the run with: millrace ps --data ${beside}`
-  return inProcess({ ...local, data: beside, where: whereFlags({ data: beside }) + project, notice })
+  return inProcess(context, { ...local, data: beside, where: whereFlags({ data: beside }) + project, notice })
 }
 
 /** Why the server cannot run this agent; undefined if it can. */
 async function obstacleOf(
+  context: CommandContext,
   server: LiveServer,
   dir: string | undefined,
   endpoints: Endpoint[],
 ): Promise<string | undefined> {
   const at = `The server at ${server.url}`
-  if (dir !== undefined && server.dir !== realpathSync(dir))
+  if (dir !== undefined && server.dir !== realpathSync(context.path(dir)))
     return `${at} serves ${server.dir ?? 'other agents'}, not ${dir}`
   for (const endpoint of endpoints) {
     if (server.endpoints?.includes(await hashEndpoint(endpoint))) continue
@@ -149,24 +154,24 @@ async function obstacleOf(
 }
 
 /** Servers that share the store go on with what is answered here. */
-function elsewhere(store: string, where: string): Place {
+function elsewhere(context: CommandContext, store: string, where: string): Place {
   return {
     check: async () => undefined,
-    open: async () => (await import('./elsewhere.ts')).answerElsewhere(store, where),
+    open: async () => (await import('./elsewhere.ts')).answerElsewhere(context, store, where),
   }
 }
 
-function inProcess(options: LocalOptions): Place {
-  return { check: (agent) => checkLocal(agent, options), open: () => openLocal(options) }
+function inProcess(context: CommandContext, options: LocalOptions): Place {
+  return { check: (agent) => checkLocal(context, agent, options), open: () => openLocal(context, options) }
 }
 
 /** `dir`: the folder that the server serves, if it is on this machine. */
-function served(server: LiveServer, where: string, dir?: string): Place {
+function served(context: CommandContext, server: LiveServer, where: string, dir?: string): Place {
   const { url, key } = server
   const request = createRequest(url, server)
   const agents = async () => (await (await request('/api/agents')).json()) as AgentList
   return {
-    check: ({ id, file }) => checkServed({ id, file: file ?? agentFile(id, dir), request, url }),
+    check: ({ id, file }) => checkServed(context, { id, file: file ?? agentFile(context, id, dir), request, url }),
     open: async () => ({
       client: new MillraceClient(compact({ url, apiKey: key })),
       url,

@@ -3,6 +3,7 @@
  * program itself, so the shell scripts never need an update.
  */
 import type { Argument, Command, Option } from 'commander'
+import type { CommandContext } from './context.ts'
 import { agentFiles } from './folders.ts'
 import type { RunQuery, RunRow, RunStatus } from '../part/log.ts'
 import { partTypes } from '../part/part-types.ts'
@@ -19,13 +20,22 @@ const none: Completions = { words: [], files: false }
 const files: Completions = { words: [], files: true }
 
 /** `words`: the words after `millrace`; the last one is being typed and may be empty. */
-export async function complete(program: Command, words: readonly string[]): Promise<Completions> {
+export async function complete(
+  context: CommandContext,
+  program: Command,
+  words: readonly string[],
+): Promise<Completions> {
   const current = words.at(-1) ?? ''
-  const { words: found, files: orFiles } = await candidates(program, words.slice(0, -1), current)
+  const { words: found, files: orFiles } = await candidates(context, program, words.slice(0, -1), current)
   return { words: found.filter(({ word }) => word.startsWith(current)), files: orFiles }
 }
 
-async function candidates(program: Command, before: readonly string[], current: string): Promise<Completions> {
+async function candidates(
+  context: CommandContext,
+  program: Command,
+  before: readonly string[],
+  current: string,
+): Promise<Completions> {
   const command = program.commands.find((each) => each.name() === before[0])
   if (command === undefined) {
     if (before.length > 0) return none
@@ -33,14 +43,14 @@ async function candidates(program: Command, before: readonly string[], current: 
   }
   const given = before.slice(1)
   const open = optionNamed(command, given.at(-1))
-  if (open !== undefined && takesValue(open)) return valuesOf(open, flags(command, given))
+  if (open !== undefined && takesValue(open)) return valuesOf(context, open, flags(command, given))
   if (current.startsWith('-')) return optionsOf(command)
   const place = positionals(command, given)
   const argument =
     command.registeredArguments[place] ?? command.registeredArguments.findLast(({ variadic }) => variadic)
   return argument === undefined
     ? none
-    : argumentsOf(argument, flags(command, given), command.name() === 'answer' ? 'suspended' : undefined)
+    : argumentsOf(context, argument, flags(command, given), command.name() === 'answer' ? 'suspended' : undefined)
 }
 
 function nameAndAbout(command: Command): Completion {
@@ -60,15 +70,20 @@ function takesValue(option: Option): boolean {
   return option.required || option.optional
 }
 
-async function valuesOf(option: Option, given: ReadonlyMap<string, string>): Promise<Completions> {
+async function valuesOf(
+  context: CommandContext,
+  option: Option,
+  given: ReadonlyMap<string, string>,
+): Promise<Completions> {
   if (option.argChoices) return { words: option.argChoices.map((word) => ({ word, about: '' })), files: false }
   if (option.long === '--type') return { words: partTypes.map((word) => ({ word, about: '' })), files: false }
-  if (option.long === '--agent') return { words: agentsIn(given.get('--dir') ?? 'agents'), files: false }
-  if (option.long === '--thread') return { words: await threadsIn(given), files: false }
+  if (option.long === '--agent') return { words: agentsIn(context, given.get('--dir') ?? 'agents'), files: false }
+  if (option.long === '--thread') return { words: await threadsIn(context, given), files: false }
   return ['--input', '--file', '--dir', '--data'].includes(option.long ?? '') ? files : none
 }
 
 async function argumentsOf(
+  context: CommandContext,
   argument: Argument,
   given: ReadonlyMap<string, string>,
   status: RunStatus | undefined,
@@ -76,11 +91,11 @@ async function argumentsOf(
   if (argument.argChoices) return { words: argument.argChoices.map((word) => ({ word, about: '' })), files: false }
   switch (argument.name()) {
     case 'agent':
-      return { words: agentsIn(given.get('--dir') ?? 'agents'), files: true }
+      return { words: agentsIn(context, given.get('--dir') ?? 'agents'), files: true }
     case 'run':
     case 'file-or-run':
       return {
-        words: await runsIn(given, status),
+        words: await runsIn(context, given, status),
         files: argument.name() !== 'run',
       }
     case 'answer':
@@ -90,27 +105,34 @@ async function argumentsOf(
   }
 }
 
-function agentsIn(dir: string): Completion[] {
-  return agentFiles(dir).map((name) => ({ word: name.replace(/\.ya?ml$/u, ''), about: 'agent' }))
+function agentsIn(context: CommandContext, dir: string): Completion[] {
+  return agentFiles(context, dir).map((name) => ({ word: name.replace(/\.ya?ml$/u, ''), about: 'agent' }))
 }
 
-async function runsIn(given: ReadonlyMap<string, string>, status?: RunStatus): Promise<Completion[]> {
-  const rows = await rowsIn(given, { limit: 20, ...(status && { status }) })
+async function runsIn(
+  context: CommandContext,
+  given: ReadonlyMap<string, string>,
+  status?: RunStatus,
+): Promise<Completion[]> {
+  const rows = await rowsIn(context, given, { limit: 20, ...(status && { status }) })
   return rows.map((row) => ({ word: row.id, about: `${row.agent}, ${row.status}: ${row.title ?? ''}` }))
 }
 
 /** The most recently used threads. */
-async function threadsIn(given: ReadonlyMap<string, string>): Promise<Completion[]> {
-  const rows = await rowsIn(given, { limit: 50 })
+async function threadsIn(context: CommandContext, given: ReadonlyMap<string, string>): Promise<Completion[]> {
+  const rows = await rowsIn(context, given, { limit: 50 })
   const newest = new Map(rows.toReversed().map((row) => [row.threadId, row]))
   return [...newest].toReversed().map(([word, { agent, title = '' }]) => ({ word, about: `${agent}: ${title}` }))
 }
 
-async function rowsIn(given: ReadonlyMap<string, string>, query: RunQuery): Promise<RunRow[]> {
+async function rowsIn(context: CommandContext, given: ReadonlyMap<string, string>, query: RunQuery): Promise<RunRow[]> {
   const url = given.get('--url')
   try {
     const { openAccess } = await import('./access.ts')
-    const access = await openAccess({ data: given.get('--data') ?? '.millrace', ...(url !== undefined && { url }) })
+    const access = await openAccess(context, {
+      data: given.get('--data') ?? '.millrace',
+      ...(url !== undefined && { url }),
+    })
     const rows = await access.list(query)
     await access.close()
     return rows

@@ -2,6 +2,7 @@
  * Sends `console` output of user code to stderr, on lines of its own: stdout is reserved for the answer, and on a terminal
  * a console line must not begin in the middle of it.
  */
+import type { CommandContext } from './context.ts'
 import { Console } from 'node:console'
 import { Writable } from 'node:stream'
 
@@ -14,8 +15,10 @@ export function onConsoleLine(before: () => void): () => void {
 }
 
 /** For the rest of the process. The `console` object is patched in place, since code may hold a reference to it. */
-export function sendConsoleToStderr(): void {
-  const { stderr } = process
+export function sendConsoleToStderr(context: CommandContext): void {
+  // What others do in the process is theirs.
+  if (!context.isAlone) return
+  const { stderr } = context
   const stream = new Writable({
     decodeStrings: false,
     write(text: string, _, done) {
@@ -24,7 +27,7 @@ export function sendConsoleToStderr(): void {
       done()
     },
   })
-  const colorMode = stderr.isTTY && stderr.hasColors()
+  const colorMode = stderr.isTTY && stderr.hasColors?.()
   const diverted = new Console({ stdout: stream, stderr: stream, colorMode }) as unknown as Record<string, unknown>
   for (const [name, method] of Object.entries(diverted)) {
     if (typeof method === 'function') Reflect.set(console, name, method)

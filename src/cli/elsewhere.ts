@@ -1,4 +1,5 @@
 /** Answers and stops runs in a store that servers share: one of them sees it, and goes on with the run. */
+import type { CommandContext } from './context.ts'
 import { MillraceClient } from '../client/client.ts'
 import type { Store } from '../part/log.ts'
 import { withoutCredentials, wordsOf } from '../part/error-words.ts'
@@ -11,25 +12,25 @@ import { printable } from './printable.ts'
 import { openShared } from './shared-store.ts'
 
 /** A runtime that executes nothing. */
-function createPoster(store: Store): Runtime {
-  const { env } = process
+function createPoster(context: CommandContext, store: Store): Runtime {
+  const { env } = context
   const registry = createRegistry({}, env, { log: store.log })
   const agents = { get: () => undefined, list: () => [] }
   return createRuntime({ agents, registry, store, secrets: secretValues({}, env), postsOnly: true })
 }
 
-export async function stopElsewhere(store: Store, run: string): Promise<void> {
-  await createPoster(store).stop(run, 'Stopped by request.')
+export async function stopElsewhere(context: CommandContext, store: Store, run: string): Promise<void> {
+  await createPoster(context, store).stop(run, 'Stopped by request.')
 }
 
-export async function answerElsewhere(store: string, where: string): Promise<Backend> {
-  const runtime = createPoster(await openShared(store))
+export async function answerElsewhere(context: CommandContext, store: string, where: string): Promise<Backend> {
+  const runtime = createPoster(context, await openShared(context, store))
   const handler = createHandler({
     runtime,
     authorize: () => true,
     protocol: 'cli',
     onError: (error) =>
-      void process.stderr.write(`${printable(`error: ${runtime.redact(withoutCredentials(wordsOf(error)))}`)}\n`),
+      void context.stderr.write(`${printable(`error: ${runtime.redact(withoutCredentials(wordsOf(error)))}`)}\n`),
   })
   return {
     client: new MillraceClient({ url: 'http://localhost', fetch: (input, init) => handler(new Request(input, init)) }),

@@ -3,9 +3,10 @@
  * reads the values; it silently skips lines that it cannot parse, so a missing "=" or quote is detected here.
  */
 import { readFileSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, join } from 'node:path'
 import { parseEnv } from 'node:util'
 import type { Command } from 'commander'
+import type { CommandContext } from './context.ts'
 import { messageOf, MillraceError } from '../part/error.ts'
 
 /** Commands that need the keys of agents: a mistake in the file is an error. The others only need the server's key. */
@@ -13,12 +14,12 @@ const strict: ReadonlySet<string> = new Set(['serve', 'run', 'chat', 'answer', '
 /** Commands whose arguments are folders; those of the others are agents or runs. */
 const takesFolders: ReadonlySet<string> = new Set(['serve', 'check', 'schema'])
 
-/** Adds the variables to `process.env` and returns the files. Throws `bad-env` with the file and the line. */
-export function readEnvFiles(command: Command): string[] {
-  const files = new Map([...foldersOf(command), '.'].map((dir) => [resolve(dir, '.env'), join(dir, '.env')]))
+/** Adds the variables to `context.env` and returns the files. Throws `bad-env` with the file and the line. */
+export function readEnvFiles(context: CommandContext, command: Command): string[] {
+  const files = new Map([...foldersOf(command), '.'].map((dir) => [context.path(join(dir, '.env')), join(dir, '.env')]))
   return [...files.values()].filter((file) => {
     try {
-      return addVariables(file)
+      return addVariables(context, file)
     } catch (error) {
       if (strict.has(command.name())) throw error
       return false
@@ -39,10 +40,10 @@ function foldersOf(command: Command): string[] {
 }
 
 /** False if there is no such file. */
-function addVariables(file: string): boolean {
+function addVariables(context: CommandContext, file: string): boolean {
   let text: string
   try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file))
+    text = new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(context.path(file)))
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT' || code === 'ENOTDIR') return false
@@ -52,7 +53,7 @@ function addVariables(file: string): boolean {
   // The error does not quote the line: it may contain a key.
   if (fault !== undefined) throw new MillraceError('bad-env', `${file}:${fault.line}: ${fault.message}`)
   for (const [name, value] of Object.entries(parseEnv(text))) {
-    if (!Object.hasOwn(process.env, name)) process.env[name] = value
+    if (!Object.hasOwn(context.env, name)) context.env[name] = value
   }
   return true
 }

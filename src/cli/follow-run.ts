@@ -1,4 +1,5 @@
 /** Follows a run: streams its answer to stdout, shows progress on stderr, and asks its requests on the terminal. */
+import type { CommandContext } from './context.ts'
 import type { MillraceClient } from '../client/client.ts'
 import type { Entry, EntryOf } from '../part/entry.ts'
 import { MillraceError } from '../part/error.ts'
@@ -43,15 +44,20 @@ interface OpenRequest {
 const retries = 4
 
 /** Prints the run until it ends, or until it waits for something that cannot be answered here. */
-export async function followRun(client: MillraceClient, id: string, options: FollowOptions): Promise<Followed> {
+export async function followRun(
+  context: CommandContext,
+  client: MillraceClient,
+  id: string,
+  options: FollowOptions,
+): Promise<Followed> {
   const { wire, ask, after = 0, asksOpen = false, showsTools = false } = options
-  const { stdout, stderr } = process
+  const { stdout, stderr } = context
   // The run is followed across suspensions.
   const encoder = wire.createEncoder({ resumedAt: Infinity })
   const followed: Followed = { waiting: [], handedOver: [], isLineOpen: false }
   let isAsking = false
-  const progress = createProgress(stderr, () => !(followed.isLineOpen && stdout.isTTY) && !isAsking)
-  const tools = showsTools ? createToolLines() : undefined
+  const progress = createProgress(context, stderr, () => !(followed.isLineOpen && stdout.isTTY) && !isAsking)
+  const tools = showsTools ? createToolLines(context) : undefined
   const open = new Map<string, OpenRequest>()
   let asked: Promise<void> = Promise.resolve()
 
@@ -131,7 +137,7 @@ export async function followRun(client: MillraceClient, id: string, options: Fol
       if (out === '') continue
       progress.clear()
       followed.isLineOpen = !out.endsWith('\n')
-      await writeOut(forStream(out, stdout))
+      await writeOut(context, forStream(out, stdout))
     }
   } finally {
     progress.clear()

@@ -1,22 +1,23 @@
 /** Uncaught errors in `millrace run` and `chat`: as on the server, the run fails and secrets are redacted. */
+import type { CommandContext } from './context.ts'
 import { secretValues } from '../project/secrets.ts'
 import { createCleaner } from '../fold/redact.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import { createErrorGuard, type ErrorGuard } from '../server/error-guard.ts'
 import { printable } from './printable.ts'
 
-export function guardProcess(): ErrorGuard & { release(): void } {
-  const redact = createCleaner(secretValues({}, process.env))
+export function guardProcess(context: CommandContext): ErrorGuard & { release(): void } {
+  const redact = createCleaner(secretValues({}, context.env))
   const guard = createErrorGuard({
-    report: (report) => process.stderr.write(`${printable(redact('message' in report ? report.message : ''))}\n`),
-    exit: () => process.exit(1),
+    report: (report) => context.stderr.write(`${printable(redact('message' in report ? report.message : ''))}\n`),
+    exit: () => context.exit(1),
   })
-  return Object.assign(guard, { release: guard.install() })
+  return Object.assign(guard, { release: guard.install(context.events) })
 }
 
 /** The same for a command with several runtimes. */
-export function guardRuntimes() {
-  const guard = guardProcess()
+export function guardRuntimes(context: CommandContext) {
+  const guard = guardProcess(context)
   const runtimes = new Set<Runtime>()
   guard.bind({
     fail(run, error) {
@@ -26,7 +27,7 @@ export function guardRuntimes() {
       }
       return 'inactive'
     },
-    redact: createCleaner(secretValues({}, process.env)),
+    redact: createCleaner(secretValues({}, context.env)),
   })
   return {
     attribute: guard.attribute,

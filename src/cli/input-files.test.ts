@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { createContext } from '../../test/support/command-context.ts'
 import { withFiles } from './input-files.ts'
 
 function file(name: string, content: string | Uint8Array): string {
@@ -10,6 +11,7 @@ function file(name: string, content: string | Uint8Array): string {
   writeFileSync(join(dir, name), content)
   return join(dir, name)
 }
+const context = createContext()
 const latin1 = (text: string) => Buffer.from(text, 'latin1')
 
 test.each([
@@ -25,17 +27,17 @@ test.each([
   ['application/zip', 'a.ZIP', 'PK\x03\x04\0\0'],
 ])('what a file holds says that it is %s, also when it is called %s', (mediaType, name, bytes) => {
   const path = file(name, latin1(bytes))
-  expect(withFiles('', [path])).toEqual([
+  expect(withFiles(context, '', [path])).toEqual([
     { type: 'file', mediaType, data: latin1(bytes).toString('base64'), filename: name },
   ])
 })
 
 test('text is text, in any language, under its name; the message comes first', () => {
-  expect(withFiles('Look', [file('notes.md', '# Grüße\n')])).toEqual([
+  expect(withFiles(context, 'Look', [file('notes.md', '# Grüße\n')])).toEqual([
     { type: 'text', text: 'Look' },
     { type: 'text', text: 'File notes.md:\n# Grüße\n' },
   ])
-  expect(withFiles('Look', [])).toBe('Look')
+  expect(withFiles(context, 'Look', [])).toBe('Look')
 })
 
 test('what cannot be sent is refused with its name', () => {
@@ -50,6 +52,6 @@ test('what cannot be sent is refused with its name', () => {
     [[half, half], /half\.txt is too large/],
     [[file('a.bin', latin1('\0\x01\xfe'))], /a\.bin: unknown file type/],
   ] as const) {
-    expect(() => withFiles('', paths)).toThrow(message)
+    expect(() => withFiles(context, '', paths)).toThrow(message)
   }
 })

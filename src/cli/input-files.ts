@@ -2,6 +2,7 @@
 import { isUtf8 } from 'node:buffer'
 import { readFileSync, statSync } from 'node:fs'
 import { basename, extname } from 'node:path'
+import type { CommandContext } from './context.ts'
 import { MillraceError } from '../part/error.ts'
 import type { FileContent, TextContent } from '../part/message.ts'
 
@@ -9,19 +10,23 @@ import type { FileContent, TextContent } from '../part/message.ts'
 const most = 20 * 1024 * 1024
 
 /** Throws `usage` for a file that is missing, too large or of an unknown type. Without files, returns the text. */
-export function withFiles(text: string, paths: readonly string[]): string | (TextContent | FileContent)[] {
+export function withFiles(
+  context: CommandContext,
+  text: string,
+  paths: readonly string[],
+): string | (TextContent | FileContent)[] {
   if (paths.length === 0) return text
   let left = most
   const parts = paths.map((path) => {
-    const bytes = readFile(path, left)
+    const bytes = readFile(context, path, left)
     left -= bytes.length
     return toPart(path, bytes)
   })
   return text === '' ? parts : [{ type: 'text', text }, ...parts]
 }
 
-function readFile(path: string, room: number): Buffer {
-  const found = statSync(path, { throwIfNoEntry: false })
+function readFile(context: CommandContext, path: string, room: number): Buffer {
+  const found = statSync(context.path(path), { throwIfNoEntry: false })
   if (found === undefined) throw new MillraceError('usage', `--file: there is no file ${path}.`)
   if (!found.isFile()) throw new MillraceError('usage', `--file ${path} is not a regular file.`)
   if (found.size > room) {
@@ -30,7 +35,7 @@ function readFile(path: string, room: number): Buffer {
       `--file ${path} is too large: the limit for all files together is ${most / 2 ** 20} MiB.`,
     )
   }
-  const bytes = readFileSync(path)
+  const bytes = readFileSync(context.path(path))
   if (bytes.length === 0) throw new MillraceError('usage', `--file ${path} is empty.`)
   return bytes
 }

@@ -1,5 +1,6 @@
 /** Reads runs from the database of a data folder, when no server is running. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { CommandContext } from './context.ts'
 import { hasEnded, type RunRow } from '../part/log.ts'
 import { sqliteStore } from '../store/sqlite-store.ts'
 import { isHeld } from '../server/data-lock.ts'
@@ -9,13 +10,13 @@ import { fateOf, rowOf, storeAccess } from './store-access.ts'
 /** Polling interval for a followed log, in ms: another process that writes does not notify this one. */
 const every = 200
 
-export function localAccess(file: string, data: string): Access {
+export function localAccess(context: CommandContext, file: string, data: string): Access {
   const store = sqliteStore(file, { readOnly: true })
 
   /** Whether a process may be running it: a server that does not answer, or a command that started or answered it. */
   async function mayRun({ id, protocol }: Pick<RunRow, 'id' | 'protocol'>): Promise<boolean> {
-    if (isHeld(data, 'server')) return true
-    if (!isHeld(data, 'anyone')) return false
+    if (isHeld(context.path(data), 'server')) return true
+    if (!isHeld(context.path(data), 'anyone')) return false
     let by = protocol
     for await (const batch of store.log.read(id))
       for (const entry of batch) if (entry.type === 'resume') by = entry.protocol

@@ -1,5 +1,6 @@
 /** Runs agents in this process, through the server's request handler but without a socket. */
 import { join } from 'node:path'
+import type { CommandContext } from './context.ts'
 import { compact } from '../part/compact.ts'
 import { MillraceClient } from '../client/client.ts'
 import type { Config } from '../project/config.ts'
@@ -39,22 +40,28 @@ export interface LocalOptions {
 const maxBodyBytes = 64 * 1024 * 1024
 
 /** Undefined if a server has locked the data folder. */
-export async function openLocal({ where, notice, debug, ...options }: LocalOptions): Promise<Backend | undefined> {
+export async function openLocal(
+  context: CommandContext,
+  { where, notice, debug, ...options }: LocalOptions,
+): Promise<Backend | undefined> {
   const { data, store } = options
   const isDurable = data !== 'none' || store !== undefined
   // Keeps servers out while this process runs agents: they would treat its runs as crashed.
-  const isShared = data !== 'none' && store === undefined && isHeld(data, 'anyone')
-  const release = data === 'none' ? () => undefined : lockData(data, 'shared')
+  const isShared = data !== 'none' && store === undefined && isHeld(context.path(data), 'anyone')
+  const release = data === 'none' ? () => undefined : lockData(context.path(data), 'shared')
   if (release === undefined) return undefined
-  const log = (line: string) => process.stderr.write(`${printable(line)}\n`)
-  const guard = guardProcess()
+  const log = (line: string) => context.stderr.write(`${printable(line)}\n`)
+  const guard = guardProcess(context)
   try {
     const { attribute } = guard
     const { runtime, agents } = await openProject({
       ...options,
+      dir: context.path(options.dir),
+      cwd: context.path('.'),
+      data: data === 'none' ? data : context.path(data),
       log,
       ...(debug && { debug: log }),
-      env: process.env,
+      env: context.env,
       attribute,
     })
     guard.bind(runtime)
@@ -93,8 +100,12 @@ export async function openLocal({ where, notice, debug, ...options }: LocalOptio
   }
 }
 
-export async function checkLocal({ id }: NamedAgent, { dir, endpoints }: LocalOptions): Promise<void> {
-  const agents = await readAgents(dir, process.env, endpoints)
+export async function checkLocal(
+  context: CommandContext,
+  { id }: NamedAgent,
+  { dir, endpoints }: LocalOptions,
+): Promise<void> {
+  const agents = await readAgents(context.path(dir), context.env, endpoints)
   const broken = agents.errors.find(({ file }) => file.replace(/\.ya?ml$/u, '') === id)
   if (broken !== undefined) {
     const { file, faults } = broken
@@ -102,5 +113,5 @@ export async function checkLocal({ id }: NamedAgent, { dir, endpoints }: LocalOp
   }
   if (agents.get(id) !== undefined) return
   if (agents.list().length + agents.errors.length > 0) throw unknownAgent(id, agents)
-  throw new MillraceError('usage', `There are no agents in ${dir} yet. ${initCure(dir)}.`)
+  throw new MillraceError('usage', `There are no agents in ${dir} yet. ${initCure(context, dir)}.`)
 }

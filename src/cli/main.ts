@@ -1,5 +1,6 @@
 /** `millrace`: what `bin/millrace.js` runs. It loads as little as the command line needs. */
 import { version } from '../server/version.ts'
+import type { CommandContext } from './context.ts'
 
 export async function main(argv: string[]): Promise<void> {
   // `millrace logs … | head` exits when head closes the pipe. `run` replaces this listener with its own.
@@ -9,5 +10,28 @@ export async function main(argv: string[]): Promise<void> {
   const [, , word, ...more] = argv
   // Scripts and editors ask often.
   if ((word === '--version' || word === '-V') && more.length === 0) process.stdout.write(`${version}\n`)
-  else await (await import('./program.ts')).runProgram(argv)
+  else await (await import('./program.ts')).runProgram(ofProcess(), argv.slice(2))
+}
+
+function ofProcess(): CommandContext {
+  const { resolve } = process.getBuiltinModule('node:path')
+  return {
+    // Looking at it opens it.
+    get stdin() {
+      return process.stdin
+    },
+    stdout: process.stdout,
+    stderr: process.stderr,
+    env: process.env,
+    path: (name) => resolve(name),
+    events: process,
+    exit: (code) => process.exit(code),
+    get exitCode() {
+      return process.exitCode
+    },
+    set exitCode(code) {
+      process.exitCode = code
+    },
+    isAlone: true,
+  }
 }

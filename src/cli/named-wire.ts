@@ -1,4 +1,5 @@
 /** The wire that `--format` names: a built-in one, or one of the config in the agents folder. */
+import type { CommandContext } from './context.ts'
 import { MillraceError } from '../part/error.ts'
 import { loadConfig } from '../project/load-config.ts'
 import { wiresOf } from '../project/wires.ts'
@@ -7,10 +8,10 @@ import type { Wire } from '../wire/wire.ts'
 import { unknownWord } from './options.ts'
 
 /** Throws `usage`. */
-export async function namedWire(name: string, dir = 'agents'): Promise<Wire> {
+export async function namedWire(context: CommandContext, name: string, dir = 'agents'): Promise<Wire> {
   const builtin = builtinWires.get(name)
   if (builtin !== undefined) return builtin
-  const wires = wiresOf(await loadConfig(dir))
+  const wires = wiresOf(await loadConfig(context.path(dir)))
   const wire = wires.get(name)
   if (wire !== undefined) return wire
   const { message } = unknownWord(name, [...wires.keys()])

@@ -1,5 +1,6 @@
 /** The commands and their options. Each command has its own file in `commands/`, which is loaded when it runs. */
-import { Argument, Command, Option } from 'commander'
+import { Argument, Command, CommanderError, Option } from 'commander'
+import type { CommandContext, Output } from './context.ts'
 import { messageOf, MillraceError, wholeMessage } from '../part/error.ts'
 import { secretValues } from '../project/secrets.ts'
 import { runStatuses } from '../part/log.ts'
@@ -23,25 +24,32 @@ import { addImportCommand, addParseCommand } from './transcript-commands.ts'
 /** Mistakes in the command line: exit 2. Every other failure: exit 1. */
 const usageErrors: ReadonlySet<string> = new Set(['usage', 'unknown-agent', 'unknown-run', 'no-key'])
 
-/** Parses the command line and runs its command. Sets the exit code. */
-export async function runProgram(argv: string[]): Promise<void> {
+/** Runs the command of these words. Sets the exit code. */
+export async function runProgram(context: CommandContext, words: string[]): Promise<void> {
   try {
-    const program = createProgram()
+    const program = createProgram(context)
     // The words to complete are data, not flags of `__complete`.
-    if (argv[2] === '__complete') {
-      await (await import('./commands/completion.ts')).completeCommand(program, argv.slice(3))
-    } else await program.parseAsync(argv)
+    if (words[0] === '__complete') {
+      await (await import('./commands/completion.ts')).completeCommand(context, program, words.slice(1))
+    } else await program.parseAsync(words, { from: 'user' })
   } catch (error) {
+    // commander has printed its own: 0 after --help and --version, 2 for bad usage.
+    if (error instanceof CommanderError) return void (context.exitCode = error.exitCode === 0 ? 0 : 2)
     const code = error instanceof MillraceError ? error.code : ''
-    process.stderr.write(
-      `millrace: ${printable(withoutSecrets(error instanceof MillraceError ? wholeMessage(error) : messageOf(error)))}\n`,
+    context.stderr.write(
+      `millrace: ${printable(withoutSecrets(context, error instanceof MillraceError ? wholeMessage(error) : messageOf(error)))}\n`,
     )
-    process.exitCode = usageErrors.has(code) || code.startsWith('bad-') ? 2 : 1
+    context.exitCode = usageErrors.has(code) || code.startsWith('bad-') ? 2 : 1
   }
 }
 
-function withoutSecrets(text: string): string {
-  return createCleaner(secretValues({}, process.env))(text)
+function withoutSecrets(context: CommandContext, text: string): string {
+  return createCleaner(secretValues({}, context.env))(text)
+}
+
+/** Columns of a terminal; elsewhere commander's own. */
+function widthOf({ isTTY, columns }: Output): number {
+  return (isTTY ? columns : undefined)!
 }
 
 /** Rewrites commander's errors in the style of ours. */
@@ -51,7 +59,7 @@ function toError(text: string): string {
   return /arguments for 'run'/u.test(message) ? message.replace(/\n$/u, ' Pass the message with -m "…".\n') : message
 }
 
-export function createProgram(): Command {
+export function createProgram(context: CommandContext): Command {
   const program = new Command('millrace')
     .description('One YAML file is an agent. Every client streams it. Every run is a log.')
     .version(version, '-V, --version', 'Print the version')
@@ -60,20 +68,23 @@ export function createProgram(): Command {
     .commandsGroup('Agents:')
     .addHelpText('after', '\nRun "millrace <command> --help" for the options and examples of a command.')
     .showSuggestionAfterError()
-    .configureOutput({ outputError: (text, write) => write(toError(text)) })
-    .exitOverride((error) => {
-      // commander's own exits: 0 after --help and --version, 2 for bad usage.
-      process.exit(error.exitCode === 0 ? 0 : 2)
+    .configureOutput({
+      writeOut: (text) => void context.stdout.write(text),
+      writeErr: (text) => void context.stderr.write(text),
+      outputError: (text, write) => write(toError(text)),
+      getOutHelpWidth: () => widthOf(context.stdout),
+      getErrHelpWidth: () => widthOf(context.stderr),
     })
+    .exitOverride()
 
   // Before any user module is loaded: it may read the environment and print.
   program.hook('preAction', (_, command) => {
     if (command.name() === 'init' || command.name() === 'completion') return
-    const files = readEnvFiles(command)
+    const files = readEnvFiles(context, command)
     const { json = false, quiet = false } = command.opts() as { json?: boolean; quiet?: boolean }
     // A server's stdout may hold console output too, unless --json makes it machine-readable.
-    if (command.name() !== 'serve' || json) sendConsoleToStderr()
-    else if (!quiet) for (const file of files) process.stderr.write(`${printable(file)}: loaded\n`)
+    if (command.name() !== 'serve' || json) sendConsoleToStderr(context)
+    else if (!quiet) for (const file of files) context.stderr.write(`${printable(file)}: loaded\n`)
   })
 
   program
@@ -84,10 +95,10 @@ export function createProgram(): Command {
     )
     .argument('[dir]', 'Project folder', '.')
     .addHelpText('after', examples('millrace init', 'millrace init my-project'))
-    .action(async (dir: string) => (await import('./commands/init.ts')).initCommand(dir))
+    .action(async (dir: string) => (await import('./commands/init.ts')).initCommand(context, dir))
 
-  addServeCommand(program)
-  addTalkCommands(program)
+  addServeCommand(context, program)
+  addTalkCommands(context, program)
 
   program
     .command('check')
@@ -97,9 +108,9 @@ export function createProgram(): Command {
     .option('--json', 'Print the errors as JSON')
     .addOption(endpointOption())
     .addHelpText('after', examples('millrace check', 'millrace check agents/assistant.yaml'))
-    .action(async (paths: string[], flags) => (await import('./commands/check.ts')).checkCommand(paths, flags))
+    .action(async (paths: string[], flags) => (await import('./commands/check.ts')).checkCommand(context, paths, flags))
 
-  addTestCommand(program)
+  addTestCommand(context, program)
 
   program
     .command('schema')
@@ -114,7 +125,7 @@ export function createProgram(): Command {
         'millrace schema --tests > tests/millrace-tests.schema.json',
       ),
     )
-    .action(async (dir: string, flags) => (await import('./commands/schema.ts')).schemaCommand(dir, flags))
+    .action(async (dir: string, flags) => (await import('./commands/schema.ts')).schemaCommand(context, dir, flags))
 
   program.commandsGroup('Runs:')
   program
@@ -133,7 +144,7 @@ export function createProgram(): Command {
       'after',
       examples('millrace ps', 'millrace ps --status suspended --agent assistant', 'millrace ps --search "blue whale"'),
     )
-    .action(async (flags) => (await import('./commands/ps.ts')).psCommand(flags))
+    .action(async (flags) => (await import('./commands/ps.ts')).psCommand(context, flags))
 
   program
     .command('show')
@@ -143,7 +154,7 @@ export function createProgram(): Command {
     .option('--full', 'Do not shorten texts; with --json, include the outputs of steps')
     .option('--json', 'Print JSON')
     .addHelpText('after', examples('millrace show run_1a2b3c', 'millrace show run_1a2b3c --json --full'))
-    .action(async (run: string, flags) => (await import('./commands/show.ts')).showCommand(run, flags))
+    .action(async (run: string, flags) => (await import('./commands/show.ts')).showCommand(context, run, flags))
 
   program
     .command('logs')
@@ -161,12 +172,12 @@ export function createProgram(): Command {
     )
     .allowExcessArguments()
     .action(async (_run: string, flags, { args }: Command) =>
-      (await import('./commands/logs.ts')).logsCommand(args, flags),
+      (await import('./commands/logs.ts')).logsCommand(context, args, flags),
     )
 
-  addThreadsCommand(program)
-  addStatsCommand(program)
-  addAnswerCommand(program)
+  addThreadsCommand(context, program)
+  addStatsCommand(context, program)
+  addAnswerCommand(context, program)
 
   program
     .command('stop')
@@ -174,7 +185,7 @@ export function createProgram(): Command {
     .description('Stop a run on the server. To stop "millrace run", press Ctrl-C there.')
     .argument('<run>', runAbout)
     .addHelpText('after', examples('millrace stop run_1a2b3c'))
-    .action(async (run: string, flags) => (await import('./commands/stop.ts')).stopCommand(run, flags))
+    .action(async (run: string, flags) => (await import('./commands/stop.ts')).stopCommand(context, run, flags))
 
   program
     .command('verify')
@@ -182,16 +193,16 @@ export function createProgram(): Command {
     .description('Check that recorded runs are complete and in a valid order. Exits 1 if one is not.')
     .argument('<file-or-run>', 'An NDJSON file, a run id or a unique prefix of one, or "all" for every run')
     .addHelpText('after', examples('millrace verify run.ndjson', 'millrace verify all'))
-    .action(async (what: string, flags) => (await import('./commands/verify.ts')).verifyCommand(what, flags))
+    .action(async (what: string, flags) => (await import('./commands/verify.ts')).verifyCommand(context, what, flags))
 
-  addReplayCommands(program)
-  addQueryCommands(program)
-  addImportCommand(program)
-  addUpkeepCommands(program)
-  addRemoveCommand(program)
+  addReplayCommands(context, program)
+  addQueryCommands(context, program)
+  addImportCommand(context, program)
+  addUpkeepCommands(context, program)
+  addRemoveCommand(context, program)
 
   program.commandsGroup('Other:')
-  addParseCommand(program)
+  addParseCommand(context, program)
   program
     .command('completion')
     .summary('Set up Tab completion for your shell')
@@ -205,7 +216,7 @@ export function createProgram(): Command {
         'millrace completion fish | source         # in ~/.config/fish/config.fish',
       ),
     )
-    .action(async (shell: Shell) => (await import('./commands/completion.ts')).completionCommand(shell))
+    .action(async (shell: Shell) => (await import('./commands/completion.ts')).completionCommand(context, shell))
   program.helpCommand('help [command]', 'Show help for a command')
 
   program.showHelpAfterError('See: millrace --help')

@@ -1,4 +1,5 @@
 /** Shows the current step of a run in one terminal line, which is erased before anything else is printed. */
+import type { CommandContext, Output } from './context.ts'
 import type { Entry } from '../part/entry.ts'
 import { printable } from './printable.ts'
 import { paint } from './style.ts'
@@ -14,7 +15,7 @@ export interface Progress {
 const silent: Progress = { apply: () => undefined, clear: () => undefined }
 
 /** `atLineStart`: whether the cursor is at the start of a line. */
-export function createProgress(stream: NodeJS.WriteStream, atLineStart: () => boolean): Progress {
+export function createProgress(context: CommandContext, stream: Output, atLineStart: () => boolean): Progress {
   if (!stream.isTTY) return silent
   const running = new Map<string, { what: string; since: number }>()
   let isShown = false
@@ -35,7 +36,7 @@ export function createProgress(stream: NodeJS.WriteStream, atLineStart: () => bo
     const seconds = Math.floor((performance.now() - since) / 1000)
     const text = printable(`… ${path.replace(/^main\//u, '')}  ${what}${seconds === 0 ? '' : `  ${seconds}s`}`)
     // A longer line would wrap, and only its last row could be erased.
-    stream.write(paint('dim', cut(text, (stream.columns || 80) - 1), stream))
+    stream.write(paint(context, 'dim', cut(text, (stream.columns || 80) - 1), stream))
     isShown = true
     tick = setInterval(show, 1000).unref()
   }

@@ -1,4 +1,5 @@
 /** Prints the result of a query. */
+import type { CommandContext } from './context.ts'
 import type { QueryResult } from '../part/records.ts'
 import { printable } from './printable.ts'
 import { formatTable } from './table.ts'
@@ -10,7 +11,12 @@ export type QueryFormat = 'table' | 'json' | 'csv' | 'ndjson'
 /** Longest cell of a table, in columns of the terminal. */
 const longest = 80
 
-export function formatRows({ columns, rows }: QueryResult, format: QueryFormat, width = Infinity): string {
+export function formatRows(
+  context: CommandContext,
+  { columns, rows }: QueryResult,
+  format: QueryFormat,
+  width = Infinity,
+): string {
   switch (format) {
     case 'json':
       return `${JSON.stringify(
@@ -25,7 +31,7 @@ export function formatRows({ columns, rows }: QueryResult, format: QueryFormat, 
     case 'table': {
       const most = Math.min(longest, width)
       const cells = rows.map((row) => row.map((value) => cut(printable(toText(value).replaceAll(/\s+/gu, ' ')), most)))
-      return `${formatTable(columns, cells, { style: (cell, _, row) => (row < 0 ? paint('bold', cell) : cell) })}\n`
+      return `${formatTable(columns, cells, { style: (cell, _, row) => (row < 0 ? paint(context, 'bold', cell) : cell) })}\n`
     }
   }
 }

@@ -1,4 +1,5 @@
 /** Prints the outcome of a run to stderr and returns the exit code. */
+import type { CommandContext } from './context.ts'
 import { wholeMessage } from '../part/error.ts'
 import type { EntryOf } from '../part/entry.ts'
 import { answerLines } from './answer-line.ts'
@@ -18,19 +19,20 @@ export interface Reported {
 }
 
 /** Prints how the run ended or what it waits for. Returns the exit code. */
-export function reportRun({ id, followed, where, isQuiet = false, ending }: Reported): number {
+export function reportRun(context: CommandContext, { id, followed, where, isQuiet = false, ending }: Reported): number {
   const { end, waiting, handedOver, isLineOpen } = followed
   // On a terminal, the notice of the signal has ended the line already.
-  if (isLineOpen && !(ending !== undefined && process.stdout.isTTY)) process.stdout.write('\n')
+  if (isLineOpen && !(ending !== undefined && context.stdout.isTTY)) context.stdout.write('\n')
   if (end === undefined) {
     const lines = answerLines(id, waiting, where)
-    print(`suspended: ${id} waits for an answer. Answer with:`, ...lines)
+    print(context, `suspended: ${id} waits for an answer. Answer with:`, ...lines)
     return ending?.code ?? 1
   }
-  if (!isQuiet || end.outcome !== 'completed') print(lastLine(end))
+  if (!isQuiet || end.outcome !== 'completed') print(context, lastLine(end))
   if (handedOver.length > 0) {
     const names = [...new Set(handedOver)].join(', ')
     print(
+      context,
       `${names}: runs in the client, and a run that is not recorded cannot wait for its result. Remove --data none.`,
     )
     return ending?.code ?? 1
@@ -47,6 +49,6 @@ function lastLine({ outcome, error, usage }: EntryOf<'run-end'>): string {
   return `${outcome}${why}${tokens}`
 }
 
-function print(...lines: string[]): void {
-  process.stderr.write(`${printable(lines.join('\n'))}\n`)
+function print(context: CommandContext, ...lines: string[]): void {
+  context.stderr.write(`${printable(lines.join('\n'))}\n`)
 }

@@ -1,5 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Report } from '../server/report.ts'
+import { createContext } from '../../test/support/command-context.ts'
+import type { Output } from './context.ts'
 import { createServeLog, type ServeLogOptions } from './serve-log.ts'
 
 function logged(reports: Report[], options: Partial<ServeLogOptions> & { isTTY?: boolean; waiting?: number } = {}) {
@@ -12,8 +14,12 @@ function logged(reports: Report[], options: Partial<ServeLogOptions> & { isTTY?:
       return state.waiting
     },
     write: (text: string) => lines.push(text) > 0,
-  } as unknown as NodeJS.WriteStream
-  const { report, flush } = createServeLog({ stream, now: () => new Date(2026, 0, 2, 3, 4, 5), ...rest })
+  } as unknown as Output
+  const { report, flush } = createServeLog(createContext(), {
+    stream,
+    now: () => new Date(2026, 0, 2, 3, 4, 5),
+    ...rest,
+  })
   for (const each of reports) report(each)
   const text = () => {
     flush()

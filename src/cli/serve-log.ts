@@ -1,4 +1,5 @@
 /** The log of `millrace serve`: one line per report, as text or as JSON. */
+import type { CommandContext, Output } from './context.ts'
 import { wholeMessage } from '../part/error.ts'
 import type { Report, Reporter } from '../server/report.ts'
 import { formatCost, formatDuration, formatTokens } from './amounts.ts'
@@ -10,7 +11,7 @@ export interface ServeLogOptions {
   json?: boolean | undefined
   /** Only failures. */
   quiet?: boolean | undefined
-  stream: NodeJS.WriteStream
+  stream: Output
   now?: () => Date
 }
 
@@ -26,7 +27,10 @@ const longest = 2000
 /** ms that a line about a run waits for others. A write to a pipe blocks the process, and with many runs it has many. */
 const gathering = 20
 
-export function createServeLog({ json, quiet, stream, now = () => new Date() }: ServeLogOptions): ServeLog {
+export function createServeLog(
+  context: CommandContext,
+  { json, quiet, stream, now = () => new Date() }: ServeLogOptions,
+): ServeLog {
   let dropped = 0
   let lines = ''
   let clock = ''
@@ -54,7 +58,7 @@ export function createServeLog({ json, quiet, stream, now = () => new Date() }: 
   /** Made once a second: formatting a date takes as long as the rest of a line. */
   function timeOf(date: Date): string {
     const at = Math.floor(date.getTime() / 1000)
-    if (at !== second) clock = paint('dim', date.toTimeString().slice(0, 8), stream)
+    if (at !== second) clock = paint(context, 'dim', date.toTimeString().slice(0, 8), stream)
     second = at
     return clock
   }
@@ -64,8 +68,8 @@ export function createServeLog({ json, quiet, stream, now = () => new Date() }: 
       const { level, event, ...rest } = report
       return JSON.stringify({ time: now().toISOString(), level, event, ...rest })
     }
-    if (report.event === 'note') return formatReport(report, stream)
-    return `${timeOf(now())} ${formatReport(report, stream)}`
+    if (report.event === 'note') return formatReport(context, report, stream)
+    return `${timeOf(now())} ${formatReport(context, report, stream)}`
   }
 
   const report: Reporter = (each) => {
@@ -74,11 +78,11 @@ export function createServeLog({ json, quiet, stream, now = () => new Date() }: 
   return { report, flush }
 }
 
-export function formatReport(report: Report, stream: NodeJS.WriteStream): string {
+export function formatReport(context: CommandContext, report: Report, stream: Output): string {
   switch (report.event) {
     case 'run': {
       const { run, agent, outcome, ms, usage, cost, error, requests } = report
-      const facts = [oneLine(run), oneLine(agent), paintStatus(outcome, stream), formatDuration(ms)]
+      const facts = [oneLine(run), oneLine(agent), paintStatus(context, outcome, stream), formatDuration(ms)]
       if (usage?.totalTokens) facts.push(`${formatTokens(usage)} tokens`)
       if (cost) facts.push(formatCost(cost))
       if (requests !== undefined) facts.push(`waits for ${requests} ${requests === 1 ? 'answer' : 'answers'}`)
@@ -88,12 +92,12 @@ export function formatReport(report: Report, stream: NodeJS.WriteStream): string
     case 'request': {
       const { method, path, status, code, message } = report
       const text = oneLine([code, message].filter(Boolean).join(': '))
-      return `${oneLine(`${method} ${path}`)}  ${paint(status < 500 ? 'yellow' : 'red', String(status), stream)}: ${text}`
+      return `${oneLine(`${method} ${path}`)}  ${paint(context, status < 500 ? 'yellow' : 'red', String(status), stream)}: ${text}`
     }
     case 'store': {
       const { level, message, detail } = report
       const text = detail === undefined ? message : `${message} (${oneLine(detail)})`
-      return paint(level === 'error' ? 'red' : 'green', text, stream)
+      return paint(context, level === 'error' ? 'red' : 'green', text, stream)
     }
     default:
       return manyLines(report.message)

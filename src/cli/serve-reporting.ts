@@ -1,4 +1,5 @@
 /** Sets up the log of `millrace serve` and its handling of uncaught errors. */
+import type { CommandContext } from './context.ts'
 import { secretValues } from '../project/secrets.ts'
 import { createCleaner } from '../fold/redact.ts'
 import { createErrorGuard, type ErrorGuard } from '../server/error-guard.ts'
@@ -14,17 +15,20 @@ export interface Reporting {
   guard: ErrorGuard
 }
 
-export function startReporting({ json, quiet }: { json?: boolean; quiet?: boolean }): Reporting {
-  const stream = json ? process.stdout : process.stderr
+export function startReporting(
+  context: CommandContext,
+  { json, quiet }: { json?: boolean; quiet?: boolean },
+): Reporting {
+  const stream = json ? context.stdout : context.stderr
   // The server keeps running when the reader of its log goes away.
-  if (json) process.stdout.removeAllListeners('error').on('error', () => undefined)
-  const log = createServeLog({ json, quiet, stream })
-  process.on('exit', log.flush)
+  if (json) context.stdout.removeAllListeners('error').on('error', () => undefined)
+  const log = createServeLog(context, { json, quiet, stream })
+  context.events.on('exit', log.flush)
   // Only secrets of the environment; the server redacts those of its config itself.
-  const redact = createCleaner(secretValues({}, process.env))
+  const redact = createCleaner(secretValues({}, context.env))
   const report: Reporter = (each) => log.report(redact(each))
-  const guard = createErrorGuard({ report, exit: () => process.exit(1) })
-  guard.install()
+  const guard = createErrorGuard({ report, exit: () => context.exit(1) })
+  guard.install(context.events)
   return { report, guard, note: (message, level = 'info') => report({ level, event: 'note', message }) }
 }
 

@@ -1,5 +1,6 @@
 /** Checks that a server has the agent that the user means, in the same version. */
 import { readFileSync } from 'node:fs'
+import type { CommandContext } from './context.ts'
 import { MillraceError } from '../part/error.ts'
 import { pause } from '../async/pause.ts'
 import { hashText } from '../server/http/hash-text.ts'
@@ -27,8 +28,11 @@ export interface Checked {
 }
 
 /** Throws if the server has no such agent, the file has errors, or the server has another version of it. */
-export async function checkServed({ id, file, request, url, patience = enough }: Checked): Promise<void> {
-  const wanted = file === undefined ? undefined : await hashText(readFileSync(file, 'utf8'))
+export async function checkServed(
+  context: CommandContext,
+  { id, file, request, url, patience = enough }: Checked,
+): Promise<void> {
+  const wanted = file === undefined ? undefined : await hashText(readFileSync(context.path(file), 'utf8'))
   for (let waited = 0; ; waited += interval) {
     const { errors } = (await (await request('/api/agents')).json()) as AgentList
     const broken = errors.find((each) => each.file.replace(/\.ya?ml$/u, '') === id)

@@ -1,5 +1,6 @@
 /** Opens the store of a data folder with its tables filled, or a shared one, which has none. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { CommandContext } from './context.ts'
 import { MillraceError } from '../part/error.ts'
 import type { Store } from '../part/log.ts'
 import { isHeld } from '../server/data-lock.ts'
@@ -11,11 +12,11 @@ import { databaseIn, type Place } from './where.ts'
 const patience = 2000
 
 /** A store whose tables have everything: those of a live server are waited for, others are filled. */
-export async function openSettled(place: Exclude<Place, { type: 'server' }>): Promise<Store> {
-  if (place.type === 'store') return openShared(place.url, { joins: false })
+export async function openSettled(context: CommandContext, place: Exclude<Place, { type: 'server' }>): Promise<Store> {
+  if (place.type === 'store') return openShared(context, place.url, { joins: false })
   const { data } = place
-  const file = databaseIn(data)
-  if (!isHeld(data, 'server')) {
+  const file = databaseIn(context, data)
+  if (!isHeld(context.path(data), 'server')) {
     const store = writable(file)
     if (store !== undefined) {
       await store.records!.settle()
@@ -25,7 +26,7 @@ export async function openSettled(place: Exclude<Place, { type: 'server' }>): Pr
   const store = sqliteStore(file, { readOnly: true })
   for (const end = performance.now() + patience; await store.records!.isBehind(); await sleep(20)) {
     if (performance.now() < end) continue
-    process.stderr.write('(the tables are behind the log: the newest entries are missing)\n')
+    context.stderr.write('(the tables are behind the log: the newest entries are missing)\n')
     break
   }
   return store

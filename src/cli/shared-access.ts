@@ -1,10 +1,11 @@
 /** Reads runs in a store that servers share. What they do with a stop, they see in it. */
+import type { CommandContext } from './context.ts'
 import type { Access } from './access.ts'
 import { isServed, openShared } from './shared-store.ts'
 import { fateOf, rowOf, storeAccess } from './store-access.ts'
 
-export async function sharedAccess(url: string): Promise<Access> {
-  const store = await openShared(url, { joins: false })
+export async function sharedAccess(context: CommandContext, url: string): Promise<Access> {
+  const store = await openShared(context, url, { joins: false })
   let served: Promise<boolean> | undefined
   const hasServer = () => (served ??= isServed(store))
   return {
@@ -21,8 +22,8 @@ export async function sharedAccess(url: string): Promise<Access> {
     },
     fate: async ({ id, status }) => (status !== 'running' || (await hasServer()) ? undefined : fateOf(store, id)),
     async stop(run) {
-      await (await import('./elsewhere.ts')).stopElsewhere(store, run)
-      if (!(await hasServer())) process.stderr.write('no server shares the store now: the next one ends the run\n')
+      await (await import('./elsewhere.ts')).stopElsewhere(context, store, run)
+      if (!(await hasServer())) context.stderr.write('no server shares the store now: the next one ends the run\n')
     },
   }
 }

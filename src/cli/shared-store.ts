@@ -1,4 +1,5 @@
 /** What the commands know of a store that servers share. */
+import type { CommandContext } from './context.ts'
 import type { Store } from '../part/log.ts'
 
 /** Whether a process is there that takes what is left in the store. */
@@ -9,8 +10,8 @@ export async function isServed({ fleet }: Store): Promise<boolean> {
 }
 
 /** The same, of the store of a URL. */
-export async function isServedBy(url: string): Promise<boolean> {
-  const store = await openShared(url, { joins: false })
+export async function isServedBy(context: CommandContext, url: string): Promise<boolean> {
+  const store = await openShared(context, url, { joins: false })
   try {
     return await isServed(store)
   } finally {
@@ -19,8 +20,8 @@ export async function isServedBy(url: string): Promise<boolean> {
 }
 
 /** `joins`: its servers see this process. Not needed to read, or to post to runs. */
-export async function openShared(url: string, { joins = true } = {}): Promise<Store> {
+export async function openShared(context: CommandContext, url: string, { joins = true } = {}): Promise<Store> {
   // Loaded on demand: most commands read a data folder.
   const { archiveOf, openStore } = await import('../project/open-store.ts')
-  return openStore({ store: url, data: 'none', joins, archive: archiveOf({}, process.env) })
+  return openStore({ store: url, data: 'none', joins, archive: archiveOf({}, context.env) })
 }

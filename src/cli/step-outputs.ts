@@ -1,4 +1,5 @@
 /** Step outputs that clients do not see: the messages of their models, and their results. */
+import type { CommandContext } from './context.ts'
 import { formatMessage } from './message-lines.ts'
 import { printable } from './printable.ts'
 import { paint } from './style.ts'
@@ -45,16 +46,17 @@ export async function readOutputs(entries: AsyncIterable<Entry>): Promise<StepOu
 }
 
 /** `longest`: maximum characters of one text. */
-export function formatOutputs(outputs: readonly StepOutput[], longest: number): string {
+export function formatOutputs(context: CommandContext, outputs: readonly StepOutput[], longest: number): string {
   const blocks = outputs.map(({ step, messages = [], result }) => {
     const lines = messages.flatMap((message) => formatMessage(message, longest))
     if (result !== undefined) {
       const content = typeof result === 'string' ? result : JSON.stringify(result)
       lines.push(...formatMessage({ role: 'user', content }, longest, 'result'))
     }
-    return [paint('dim', printable(step.replace(/^main\//u, ''))), ...lines.map((line) => `  ${printable(line)}`)].join(
-      '\n',
-    )
+    return [
+      paint(context, 'dim', printable(step.replace(/^main\//u, ''))),
+      ...lines.map((line) => `  ${printable(line)}`),
+    ].join('\n')
   })
   return blocks.join('\n')
 }

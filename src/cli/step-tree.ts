@@ -1,4 +1,5 @@
 /** The steps of a run as a tree, in the order in which they started. */
+import type { CommandContext } from './context.ts'
 import { wholeMessage } from '../part/error.ts'
 import type { RunView, StepView } from '../fold/run-view.ts'
 import { parentPath } from '../part/path.ts'
@@ -6,7 +7,7 @@ import { formatDuration, formatTokens } from './amounts.ts'
 import { paintStatus } from './style.ts'
 import { formatTable } from './table.ts'
 
-export function formatSteps({ steps, status }: RunView): string {
+export function formatSteps(context: CommandContext, { steps, status }: RunView): string {
   const paths = new Set(steps.map(({ path }) => path))
   // The parent of a step is another step; `main` and `after` are not steps.
   const children = Map.groupBy(steps, ({ path }) => (paths.has(parentPath(path)) ? parentPath(path) : ''))
@@ -31,7 +32,7 @@ export function formatSteps({ steps, status }: RunView): string {
   }
   add(children.get('') ?? [], '', '')
   const head = ['STEP', 'TYPE', 'TOOK', 'TOKENS', 'END']
-  return formatTable(head, rows, { style: (cell, column) => (column === 4 ? paintStatus(cell) : cell) })
+  return formatTable(head, rows, { style: (cell, column) => (column === 4 ? paintStatus(context, cell) : cell) })
 }
 
 function endOf({ duration, error, finishReason, answer }: StepView, status: RunView['status']): string {

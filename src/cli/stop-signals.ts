@@ -1,4 +1,6 @@
 /** Ends a run on Ctrl-C, SIGTERM, a closed terminal or a closed stdout pipe. */
+import type { CommandContext } from './context.ts'
+
 const signals = {
   SIGINT: { reason: 'Stopped with Ctrl-C.', code: 130, notice: 'stopping … (press Ctrl-C again to kill)' },
   SIGTERM: { reason: 'Stopped with SIGTERM.', code: 143, notice: 'stopping …' },
@@ -12,8 +14,8 @@ export interface Ending {
 }
 
 /** Calls `end` once; a second signal kills the process. Returns a function that stops listening. */
-export function onEnding(end: (ending: Ending) => void): () => void {
-  const { stdout, stderr } = process
+export function onEnding(context: CommandContext, end: (ending: Ending) => void): () => void {
+  const { stdout, stderr } = context
   let isEnding = false
 
   const listeners = Object.entries(signals).map(([signal, { reason, code, notice }]) => {
@@ -21,13 +23,13 @@ export function onEnding(end: (ending: Ending) => void): () => void {
       if (isEnding) {
         // The shell's next prompt starts on its own line.
         if (stderr.isTTY) stderr.write('\n')
-        process.exit(code)
+        context.exit(code)
       }
       isEnding = true
       stderr.write(`\n${notice}\n`)
       end({ reason, code })
     }
-    process.on(signal, listener)
+    context.events.on(signal, listener)
     return [signal, listener] as const
   })
   // Replaces the listener that exits at once: the run has to be ended in its log first.
@@ -37,6 +39,6 @@ export function onEnding(end: (ending: Ending) => void): () => void {
     end({ reason: 'The output pipe was closed.', code: 1 })
   })
   return () => {
-    for (const [signal, listener] of listeners) process.off(signal, listener)
+    for (const [signal, listener] of listeners) context.events.off(signal, listener)
   }
 }

@@ -1,5 +1,6 @@
 /** The commands that serve agents and talk to them: `serve`, `run`, `chat` and `answer`. */
 import { Option, type Command } from 'commander'
+import type { CommandContext } from './context.ts'
 import type { ServeFlags } from './commands/serve.ts'
 import { builtinWires } from '../wire/builtin-wires.ts'
 import {
@@ -21,7 +22,7 @@ export const formatOption = () =>
     .argParser((name: string) => name)
     .default('text')
 
-export function addTalkCommands(program: Command): void {
+export function addTalkCommands(context: CommandContext, program: Command): void {
   program
     .command('run')
     .summary('Run an agent once')
@@ -68,7 +69,7 @@ ${examples(
   'millrace run assistant --input cases.jsonl --output results.jsonl --resume',
 )}`,
     )
-    .action(async (agent: string, flags) => (await import('./commands/run.ts')).runCommand(agent, flags))
+    .action(async (agent: string, flags) => (await import('./commands/run.ts')).runCommand(context, agent, flags))
 
   program
     .command('chat')
@@ -100,10 +101,12 @@ ${examples(
   "printf 'My name is Ada.\\nWhat is my name?\\n' | millrace chat assistant",
 )}`,
     )
-    .action(async (agent: string | undefined, flags) => (await import('./commands/chat.ts')).chatCommand(agent, flags))
+    .action(async (agent: string | undefined, flags) =>
+      (await import('./commands/chat.ts')).chatCommand(context, agent, flags),
+    )
 }
 
-export function addAnswerCommand(program: Command): void {
+export function addAnswerCommand(context: CommandContext, program: Command): void {
   program
     .command('answer')
     .summary('Answer a suspended run, which then continues')
@@ -132,11 +135,11 @@ ${examples(
 )}`,
     )
     .action(async (run: string, answer: string | undefined, flags) =>
-      (await import('./commands/answer.ts')).answerCommand(run, answer, flags),
+      (await import('./commands/answer.ts')).answerCommand(context, run, answer, flags),
     )
 }
 
-export function addServeCommand(program: Command): void {
+export function addServeCommand(context: CommandContext, program: Command): void {
   program
     .command('serve')
     .summary('Serve a folder of agents over HTTP')
@@ -160,5 +163,7 @@ export function addServeCommand(program: Command): void {
         'MILLRACE_STORE=redis://:password@redis:6379 millrace serve',
       ),
     )
-    .action(async (dir: string, flags: ServeFlags) => (await import('./commands/serve.ts')).serveCommand(dir, flags))
+    .action(async (dir: string, flags: ServeFlags) =>
+      (await import('./commands/serve.ts')).serveCommand(context, dir, flags),
+    )
 }

@@ -1,4 +1,5 @@
 /** Threads, read with `GET /api/threads/:id`, and the run of a thread that still waits for an answer. */
+import type { CommandContext } from './context.ts'
 import type { EntryOf } from '../part/entry.ts'
 import { MillraceError } from '../part/error.ts'
 import type { RunRow } from '../part/log.ts'
@@ -41,8 +42,8 @@ export async function waitingRun({ client }: Backend, thread: Thread | undefined
 }
 
 /** A new message ends a suspended run of its thread. */
-export function warnOfEnd({ id, requests }: WaitingRun, ...more: string[]): void {
+export function warnOfEnd(context: CommandContext, { id, requests }: WaitingRun, ...more: string[]): void {
   const tools = [...new Set(requests.map(({ toolName, kind }) => toolName ?? kind))].join(', ')
   const line = `warning: ${id} of this thread waits for an answer (${tools}); a new message ends that run`
-  process.stderr.write(`${printable([line, ...more].join('\n'))}\n`)
+  context.stderr.write(`${printable([line, ...more].join('\n'))}\n`)
 }

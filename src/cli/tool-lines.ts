@@ -1,13 +1,14 @@
 /** One line for each tool call and each result, shown in a chat. */
+import type { CommandContext, Output } from './context.ts'
 import type { Entry } from '../part/entry.ts'
 import { printable } from './printable.ts'
 import { paint } from './style.ts'
 import { cut } from './width.ts'
 
-export function createToolLines(stream: NodeJS.WriteStream = process.stderr) {
+export function createToolLines(context: CommandContext, stream: Output = context.stderr) {
   const line = (text: string) => {
     const flat = printable(text.replaceAll(/[\n\r\t]+/gu, ' '))
-    return paint('dim', cut(flat, (stream.isTTY && stream.columns) || 160), stream)
+    return paint(context, 'dim', cut(flat, (stream.isTTY && stream.columns) || 160), stream)
   }
   return {
     apply(entry: Entry): string | undefined {

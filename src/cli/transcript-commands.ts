@@ -1,9 +1,10 @@
 /** The commands that read what CLI agents print. */
 import { Option, type Command } from 'commander'
+import type { CommandContext } from './context.ts'
 import { cliNames } from '../ingest/cli-names.ts'
 import { choice, examples, storeOption, urlOption } from './options.ts'
 
-export function addParseCommand(program: Command): void {
+export function addParseCommand(context: CommandContext, program: Command): void {
   program
     .command('parse')
     .summary("Turn a CLI agent's output into parts")
@@ -26,10 +27,12 @@ ${examples(
   'millrace parse gemini-output.jsonl',
 )}`,
     )
-    .action(async (file: string | undefined, flags) => (await import('./commands/parse.ts')).parseCommand(file, flags))
+    .action(async (file: string | undefined, flags) =>
+      (await import('./commands/parse.ts')).parseCommand(context, file, flags),
+    )
 }
 
-export function addImportCommand(program: Command): void {
+export function addImportCommand(context: CommandContext, program: Command): void {
   program
     .command('import')
     .summary("Keep a CLI agent's output as a run")
@@ -56,5 +59,5 @@ ${examples(
   'millrace export run_1a2b3c -o run.ndjson && millrace import run.ndjson --data archive',
 )}`,
     )
-    .action(async (file: string, flags) => (await import('./commands/import.ts')).importCommand(file, flags))
+    .action(async (file: string, flags) => (await import('./commands/import.ts')).importCommand(context, file, flags))
 }

@@ -1,6 +1,7 @@
 /** The input of `parse` and `import`: a file or stdin, and whose output it is. */
 import { createReadStream, statSync } from 'node:fs'
 import type { Readable } from 'node:stream'
+import type { CommandContext } from './context.ts'
 import { MillraceError, messageOf } from '../part/error.ts'
 import type { CliName } from '../ingest/cli-names.ts'
 import { detectFormat } from '../ingest/detect.ts'
@@ -13,15 +14,15 @@ export interface TranscriptSource {
 }
 
 /** `file`: `-` or nothing for stdin. Throws `usage`. */
-export function openSource(file: string | undefined, usage: string): TranscriptSource {
+export function openSource(context: CommandContext, file: string | undefined, usage: string): TranscriptSource {
   if (file === undefined || file === '-') {
-    if (process.stdin.isTTY) throw new MillraceError('usage', `No input. ${usage}`)
-    return { name: 'stdin', stream: process.stdin }
+    if (context.stdin.isTTY) throw new MillraceError('usage', `No input. ${usage}`)
+    return { name: 'stdin', stream: context.stdin }
   }
-  const found = statSync(file, { throwIfNoEntry: false })
+  const found = statSync(context.path(file), { throwIfNoEntry: false })
   if (found === undefined) throw new MillraceError('usage', `There is no file ${file}.`)
   if (found.isDirectory()) throw new MillraceError('usage', `${file} is a folder. Pass a file.`)
-  return { name: file, stream: createReadStream(file) }
+  return { name: file, stream: createReadStream(context.path(file)) }
 }
 
 type Format = CliName | 'ndjson'

@@ -1,4 +1,5 @@
 /** One message and its answer, for `run` and `chat`: starts a run, shows it, and stops it on Ctrl-C. */
+import type { CommandContext } from './context.ts'
 import { MillraceError } from '../part/error.ts'
 import type { Backend } from './backend.ts'
 import { followRun, type Followed, type FollowOptions } from './follow-run.ts'
@@ -19,12 +20,16 @@ export interface Turned {
   ending: Ending | undefined
 }
 
-export async function runTurn(backend: Backend, turn: Turn): Promise<Turned & { threadId: string }> {
+export async function runTurn(
+  context: CommandContext,
+  backend: Backend,
+  turn: Turn,
+): Promise<Turned & { threadId: string }> {
   const { agent, input, threadId, onStart, ...follow } = turn
   const { messages, ...rest } = input
   const options = { agent, input: rest, messages: messages as object[] }
   let thread = threadId
-  const turned = await follows(backend, follow, async () => {
+  const turned = await follows(context, backend, follow, async () => {
     const run = backend.client.run(threadId === undefined ? options : { ...options, threadId })
     const id = await run.id
     thread = await run.threadId
@@ -38,11 +43,16 @@ export async function runTurn(backend: Backend, turn: Turn): Promise<Turned & { 
 const gone: ReadonlySet<string> = new Set(['connection-lost', 'closing'])
 
 /** Calls `begin`, which returns the id of a run, then shows that run. Ctrl-C stops it, even during `begin`. */
-export async function follows(backend: Backend, options: FollowOptions, begin: () => Promise<string>): Promise<Turned> {
+export async function follows(
+  context: CommandContext,
+  backend: Backend,
+  options: FollowOptions,
+  begin: () => Promise<string>,
+): Promise<Turned> {
   const { client, url } = backend
   let ending: Ending | undefined
   let stop: (ending: Ending) => Promise<void> = async () => undefined
-  const off = onEnding((how) => {
+  const off = onEnding(context, (how) => {
     ending = how
     void stop(how).catch(() => undefined)
   })
@@ -50,7 +60,7 @@ export async function follows(backend: Backend, options: FollowOptions, begin: (
     const id = await begin()
     stop = ({ reason }) => client.stop(id, reason)
     if (ending !== undefined) await stop(ending)
-    const followed = await followRun(client, id, options).catch((error: unknown) => {
+    const followed = await followRun(context, client, id, options).catch((error: unknown) => {
       if (url === undefined || !(error instanceof MillraceError) || !gone.has(error.code)) throw error
       throw lostServer(url, id, backend.where, error)
     })

@@ -1,6 +1,7 @@
 /** Where the runs of a command are: one rule for all commands. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { CommandContext } from './context.ts'
 import { MillraceError } from '../part/error.ts'
 import { checkData } from './folders.ts'
 import { findServer, namedServer, type LiveServer } from './live-server.ts'
@@ -24,41 +25,41 @@ export type Place =
   | { type: 'folder'; data: string }
 
 /** `--url`, then a shared store, then the live server of the data folder, then the folder itself. */
-export async function placeOf(where: Where): Promise<Place> {
-  if (where.url !== undefined) return { type: 'server', server: namedServer(where.url) }
-  const url = await sharedStore(where)
+export async function placeOf(context: CommandContext, where: Where): Promise<Place> {
+  if (where.url !== undefined) return { type: 'server', server: namedServer(context, where.url) }
+  const url = await sharedStore(context, where)
   if (url !== undefined) return { type: 'store', url }
   const { data } = where
-  checkData(data)
-  const server = await findServer(data)
+  checkData(context, data)
+  const server = await findServer(context, data)
   return server === undefined ? { type: 'folder', data } : { type: 'server', server }
 }
 
 /** The URL of `--store`, of `MILLRACE_STORE`, or of `record.store` in the config. Throws `bad-store`. */
-export async function sharedStore({
-  store,
-  dir = 'agents',
-}: Pick<Where, 'store' | 'dir'>): Promise<string | undefined> {
+export async function sharedStore(
+  context: CommandContext,
+  { store, dir = 'agents' }: Pick<Where, 'store' | 'dir'>,
+): Promise<string | undefined> {
   // Most projects have none, and must not wait for what finds one.
-  if (!store && !process.env['MILLRACE_STORE'] && !configNamesStore(dir)) return undefined
+  if (!store && !context.env['MILLRACE_STORE'] && !configNamesStore(context, dir)) return undefined
   const { storeUrlOf } = await import('../project/open-store.ts')
-  const given = storeUrlOf({}, store, process.env)
-  if (given !== undefined || store || process.env['MILLRACE_STORE']) return given
+  const given = storeUrlOf({}, store, context.env)
+  if (given !== undefined || store || context.env['MILLRACE_STORE']) return given
   const { loadConfig } = await import('../project/load-config.ts')
-  return storeUrlOf((await loadConfig(dir)).record ?? {}, undefined, {})
+  return storeUrlOf((await loadConfig(context.path(dir))).record ?? {}, undefined, {})
 }
 
 /** Whether the text of a config has the word. To load a config is to run it. */
-function configNamesStore(dir: string): boolean {
+function configNamesStore(context: CommandContext, dir: string): boolean {
   const file = ['ts', 'mts', 'js', 'mjs']
     .map((end) => join(dir, `millrace.config.${end}`))
-    .find((path) => existsSync(path))
-  return file !== undefined && /\bstore\b/u.test(readFileSync(file, 'utf8'))
+    .find((path) => existsSync(context.path(path)))
+  return file !== undefined && /\bstore\b/u.test(readFileSync(context.path(file), 'utf8'))
 }
 
 /** Throws `usage` if the runs are in a shared store. `why` says what that store does not have; `cure` what to do. */
-export async function refuseStore(why: string, cure: string): Promise<void> {
-  if ((await sharedStore({})) === undefined) return
+export async function refuseStore(context: CommandContext, why: string, cure: string): Promise<void> {
+  if ((await sharedStore(context, {})) === undefined) return
   const other = 'For those of a data folder, name it with --data.'
   throw new MillraceError(
     'usage',
@@ -67,10 +68,10 @@ export async function refuseStore(why: string, cure: string): Promise<void> {
 }
 
 /** The database of a data folder. Throws `usage` if there is none. */
-export function databaseIn(data: string): string {
-  checkData(data)
+export function databaseIn(context: CommandContext, data: string): string {
+  checkData(context, data)
   const file = join(data, 'millrace.db')
-  if (existsSync(file)) return file
+  if (existsSync(context.path(file))) return context.path(file)
   const why =
     data === 'none'
       ? 'Runs with --data none are not kept.'

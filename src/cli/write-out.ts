@@ -1,6 +1,8 @@
 /** Writes to stdout and waits while the reader is too slow. Also resolves if stdout is closed. */
-export async function writeOut(text: string): Promise<void> {
-  const { stdout } = process
+import type { CommandContext } from './context.ts'
+
+export async function writeOut(context: CommandContext, text: string): Promise<void> {
+  const { stdout } = context
   if (stdout.write(text)) return
   const done = Promise.withResolvers<void>()
   const over = () => done.resolve()

@@ -14,9 +14,11 @@ export interface NodeProcessesOptions {
   environment: Environment
   /** The data folder. Without one there are no raw logs, and nothing is left of a crash to find its processes by. */
   data?: string | undefined
+  /** Folder that those of the children are relative to. Default: that of this process. */
+  cwd?: string
 }
 
-export function createNodeProcesses({ environment, data }: NodeProcessesOptions): Processes {
+export function createNodeProcesses({ environment, data, cwd: base = '' }: NodeProcessesOptions): Processes {
   const living = new Map<ChildProcess, Child>()
   const starting = new Set<Promise<unknown>>()
   let isClosed = false
@@ -32,7 +34,7 @@ export function createNodeProcesses({ environment, data }: NodeProcessesOptions)
     const mark = crypto.randomUUID()
     const { traceparent: TRACEPARENT } = options
     const env = { ...childEnv(options.env, environment), ...compact({ TRACEPARENT }), [markName]: mark }
-    const cwd = await folderOf(options.cwd)
+    const cwd = await folderOf(options.cwd, base)
     if (options.rawLog && data === undefined) throw noFolder()
     const raw = options.rawLog ? await rawLogOf(options, data!) : undefined
     if (isClosed) throw new MillraceError('closing', 'The server is shutting down.')
@@ -106,7 +108,7 @@ export function createNodeProcesses({ environment, data }: NodeProcessesOptions)
 }
 
 /** The real path of a folder, which must lie in the real root. */
-async function folderOf({ root, path }: ProcessOptions['cwd']): Promise<string> {
+async function folderOf({ root, path }: ProcessOptions['cwd'], base: string): Promise<string> {
   const { realpath, stat } = process.getBuiltinModule('node:fs/promises')
   const { relative, isAbsolute, resolve, sep } = process.getBuiltinModule('node:path')
   const isInside = (top: string, place: string) => {
@@ -114,16 +116,16 @@ async function folderOf({ root, path }: ProcessOptions['cwd']): Promise<string> 
     return rest !== '..' && !rest.startsWith(`..${sep}`) && !isAbsolute(rest)
   }
   // Before the file system is asked: a request must not learn what exists outside.
-  if (!isInside(resolve(root), resolve(path))) throw leadsOut()
+  if (!isInside(resolve(base, root), resolve(base, path))) throw leadsOut()
   let real: string
   let top: string
   try {
-    top = await realpath(resolve(root))
-    real = await realpath(resolve(path))
+    top = await realpath(resolve(base, root))
+    real = await realpath(resolve(base, path))
     if (!(await stat(real)).isDirectory()) throw new Error('not a folder')
   } catch {
     const message = '"cwd" is not a folder of this machine.'
-    throw new MillraceError('bad-cwd', message, { detail: `cwd: ${resolve(path)}` })
+    throw new MillraceError('bad-cwd', message, { detail: `cwd: ${resolve(base, path)}` })
   }
   if (!isInside(top, real)) throw leadsOut()
   return real

@@ -42,6 +42,8 @@ export interface ProjectOptions {
   store?: string | undefined
   /** Also write runs as files to `<data>/runs`. Ignored when `data` is `none`. */
   logFiles?: boolean
+  /** Folder that relative paths are relative to. Default: that of the process. */
+  cwd?: string
   env: Env
   /** Endpoints from the command line. They override those of the environment, which override those of the config. */
   endpoints?: readonly Endpoint[]
@@ -79,7 +81,12 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
     written.upkeep && data !== 'none' ? { ...written, upkeep: withRunFiles(written.upkeep, folder) } : written
   const store = otlp === undefined ? kept : await withTraces(kept, otlp, { data, log })
   try {
-    const made = { log: store.log, debug: options.debug, data: data === 'none' ? undefined : resolve(data) }
+    const made = {
+      log: store.log,
+      debug: options.debug,
+      data: data === 'none' ? undefined : resolve(data),
+      cwd: options.cwd,
+    }
     const registry = { ...createRegistry(config, env, compact(made)), traces: otlp !== undefined }
     const agents = openAgentFolder(dir, knownNames(registry, config, findSecrets(config, env)), unpack(config).agents)
     const { requestDeadlineMs, closeThreadsAfterMs, timeouts, server } = config

@@ -23,19 +23,21 @@ export interface RegistryOptions {
   debug?: (line: string) => void
   /** The data folder, for what child processes leave. */
   data?: string
+  /** Folder that the folders of child processes are relative to. Default: that of this process. */
+  cwd?: string
 }
 
 const hasNode = typeof globalThis.process?.getBuiltinModule === 'function'
 
 /** Throws `bad-config` and `invalid-endpoint`. */
-export function createRegistry(config: Config, env: Env, { log, debug, data }: RegistryOptions = {}): Registry {
+export function createRegistry(config: Config, env: Env, { log, debug, data, cwd }: RegistryOptions = {}): Registry {
   const { models = {}, mcpServers, pricing, tools, callbacks, steps, limits = {} } = unpack(config)
   const { answerChars, ...given } = limits
   const reading = { ...defaultReadLimits, ...given }
   return compact({
     mcp: mcpServers && createMcpPool(mcpServers, { secrets: secretValues(config, env), limits: reading }),
     // At the edge there are no processes to start.
-    processes: hasNode ? createNodeProcesses(compact({ environment: env, data })) : undefined,
+    processes: hasNode ? createNodeProcesses(compact({ environment: env, data, cwd })) : undefined,
     pricing: pricing && new Map(Object.entries(pricing)),
     answerChars,
     tools: new Map([...builtinTools, ...Object.entries(tools)]),

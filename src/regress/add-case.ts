@@ -1,6 +1,6 @@
 /** Writes a case into a file of cases: at its end, or into a new file. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import type { Entry } from '../part/entry.ts'
 import { child } from '../pipeline/check.ts'
 import { createFaultCollector } from '../pipeline/fault.ts'
@@ -15,15 +15,25 @@ export interface AddedCase {
   test: TestCase
 }
 
+export interface AddCaseOptions {
+  name?: string | undefined
+  /** Folder that `dir` is relative to. */
+  cwd: string
+}
+
 /** `dir`: the folder of cases. Throws for runs that cannot be repeated. */
-export function addCase(dir: string, logs: readonly (readonly Entry[])[], name?: string): AddedCase {
+export function addCase(dir: string, logs: readonly (readonly Entry[])[], { name, cwd }: AddCaseOptions): AddedCase {
+  const textOf = (path: string) => {
+    const place = resolve(cwd, path)
+    return existsSync(place) ? readFileSync(place, 'utf8') : undefined
+  }
   const { agent, title, value } = caseOfRuns(logs)
   const wanted = name ?? (title.replaceAll(/\s+/gu, ' ').trim().slice(0, 60) || 'case')
-  const path = [join(dir, `${agent}.yaml`), join(dir, `${agent}-${slugOf(wanted)}.yaml`)].find(
-    (each) => !existsSync(each) || fits(each, agent),
+  const path = [join(dir, `${agent}.yaml`), join(dir, `${agent}-${slugOf(wanted)}.yaml`)].find((each) =>
+    fits(textOf(each), each, agent),
   )
-  const target = path ?? freePath(dir, agent)
-  const before = existsSync(target) ? readFileSync(target, 'utf8') : undefined
+  const target = path ?? freePath(dir, agent, textOf)
+  const before = textOf(target)
   const taken = before === undefined ? [] : readCases(before, target).cases
   const unique = uniqueName(wanted, taken)
   const text =
@@ -32,9 +42,11 @@ export function addCase(dir: string, logs: readonly (readonly Entry[])[], name?:
       : `${before.trimEnd()}\n${caseYaml({ name: unique, ...value }, indentIn(before)!)}`
   const file = readCases(text, target)
   const test = file.cases.at(-1)!
-  for (const [turn, entries] of logs.entries()) saveRecording(recordingFile(target, test, undefined, { turn }), entries)
-  mkdirSync(dirname(target), { recursive: true })
-  writeFileSync(target, text)
+  for (const [turn, entries] of logs.entries())
+    saveRecording(resolve(cwd, recordingFile(target, test, undefined, { turn })), entries)
+  const place = resolve(cwd, target)
+  mkdirSync(dirname(place), { recursive: true })
+  writeFileSync(place, text)
   return { file: { ...file, cases: [test] }, test }
 }
 
@@ -42,10 +54,10 @@ const head = `# Run with: millrace test
 # Models and tools are answered from the recordings beside this file. Loosen what may differ when you record again.
 `
 
-/** Whether a case can be added at the end of the file. */
-function fits(path: string, agent: string): boolean {
+/** Whether a case can be added at the end of the file, or there is none. */
+function fits(text: string | undefined, path: string, agent: string): boolean {
+  if (text === undefined) return true
   try {
-    const text = readFileSync(path, 'utf8')
     const file = readCases(text, path)
     return file.agent === agent && file.models === undefined && indentIn(text) !== undefined
   } catch {
@@ -62,10 +74,10 @@ function indentIn(text: string): string | undefined {
   return /^ *-$/u.test(line) ? line.slice(0, -1) : undefined
 }
 
-function freePath(dir: string, agent: string): string {
+function freePath(dir: string, agent: string, textOf: (path: string) => string | undefined): string {
   for (let n = 2; ; n++) {
     const path = join(dir, `${agent}-${n}.yaml`)
-    if (!existsSync(path)) return path
+    if (textOf(path) === undefined) return path
   }
 }
 

@@ -1,4 +1,5 @@
 /** What all cases of one folder of agents share, and a runtime for one case. */
+import { resolve } from 'node:path'
 import { compact } from '../part/compact.ts'
 import { MillraceError } from '../part/error.ts'
 import type { Store } from '../part/log.ts'
@@ -21,6 +22,8 @@ import { agentsWithModel } from './with-model.ts'
 export interface LabOptions {
   /** Folder of agents. */
   dir: string
+  /** Folder that `dir` and the paths of files are relative to. Default: that of the process. */
+  cwd?: string | undefined
   env: Env
   endpoints?: readonly Endpoint[] | undefined
   /** The folder's config, if already loaded. */
@@ -39,7 +42,8 @@ export interface Lab {
 
 /** Throws the errors of the config. Errors of agents are in `agents.errors`. */
 export async function openLab(options: LabOptions): Promise<Lab> {
-  const { dir, env, endpoints } = options
+  const { env, endpoints } = options
+  const dir = resolve(options.cwd ?? '', options.dir)
   const config = withEndpoints(options.config ?? (await loadConfig(dir)), env, endpoints)
   const registry = createRegistry(config, env, { log: memoryStore().log })
   const known = knownNames(registry, config, findSecrets(config, env))

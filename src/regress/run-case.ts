@@ -1,5 +1,6 @@
 /** Runs one case, with one model: its turns one after the other, and what is expected of each. */
 import { randomUUID } from 'node:crypto'
+import { resolve } from 'node:path'
 import { compact } from '../part/compact.ts'
 import type { Entry } from '../part/entry.ts'
 import { messageOf } from '../part/error.ts'
@@ -64,7 +65,7 @@ export async function runCase(lab: Lab, run: CaseRun, { record, signal }: RunCas
     bench = openBench(lab, { plays: !record, live: record || test.tools === 'live', model, judges })
     const threadId = `thread_${randomUUID().replaceAll('-', '')}`
     for (const [turn, given] of test.turns.entries()) {
-      const player = createPlayer(bench, run, record)
+      const player = createPlayer(lab, bench, run, record)
       const played = {
         agent: file.agent,
         input: given.input,
@@ -136,20 +137,21 @@ interface CasePlayer {
   counted(facts: Facts): Facts
 }
 
-function createPlayer(bench: Bench, { file, test, model }: CaseRun, record: boolean): CasePlayer {
+function createPlayer({ options }: Lab, bench: Bench, { file, test, model }: CaseRun, record: boolean): CasePlayer {
   let seconds: number | undefined
   return {
     async play(which, run, expected) {
       const path = recordingFile(file.path, test, model, which)
+      const place = resolve(options.cwd ?? '', path)
       if (record) {
         const { entries, failures } = await followTurn(bench.runtime, run)
         const end = entries.at(-1)
         // What was stopped, or failed because a model could not be reached, must not replace what is there.
         const isKept = end?.type === 'run-end' && end.outcome === expected && !run.signal.aborted
-        if (isKept && failures.length === 0) saveRecording(path, entries)
+        if (isKept && failures.length === 0) saveRecording(place, entries)
         return { entries, failures, warnings: [] }
       }
-      const recorded = loadRecording(path)
+      const recorded = loadRecording(place)
       if (recorded === undefined) {
         return {
           entries: [],

@@ -4,6 +4,7 @@
  * host handles uncaught errors.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
+import type { EventEmitter } from 'node:events'
 import { compact } from '../part/compact.ts'
 import { toMillraceError, type MillraceError } from '../part/error.ts'
 import type { Attribute, Origin } from '../engine/attribute.ts'
@@ -23,8 +24,8 @@ export interface ErrorGuard {
   readonly unattributed: number
   /** Sets the runtime that fails runs and redacts secrets. Until then, errors are attributed to no run. */
   bind(runtime: Pick<Runtime, 'fail' | 'redact'>): void
-  /** Adds the listeners to `process`. Returns a function that removes them. */
-  install(): () => void
+  /** Listens to what `process` emits. Returns a function that stops listening. */
+  install(events: Pick<EventEmitter, 'on' | 'off'>): () => void
 }
 
 /** At most `mostReports` reports per `windowMs`: a timer may throw a thousand times per second. */
@@ -89,12 +90,12 @@ export function createErrorGuard(options: GuardOptions): ErrorGuard {
     bind(bound) {
       runtime = bound
     },
-    install() {
-      process.on('uncaughtException', caught)
-      process.on('unhandledRejection', caught)
+    install(events) {
+      events.on('uncaughtException', caught)
+      events.on('unhandledRejection', caught)
       return () => {
-        process.off('uncaughtException', caught)
-        process.off('unhandledRejection', caught)
+        events.off('uncaughtException', caught)
+        events.off('unhandledRejection', caught)
       }
     },
   }

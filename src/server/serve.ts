@@ -59,7 +59,8 @@ export interface Served {
 export async function serve(options: ServeOptions): Promise<Served> {
   const { guard } = options
   const config = await loadConfig(options.dir)
-  const { host, port: wanted, data, store, logFiles } = settingsOf(config, options, options.env)
+  const { host, port: wanted, data: folder, store, logFiles } = settingsOf(config, options, options.env)
+  const data = folder === 'none' ? folder : resolve(options.cwd ?? '', folder)
   const isShared = store !== undefined
   const { maxBodyBytes, keepAliveMs, allowedOrigins, rateLimit, streamLimit } = config.server ?? {}
   const { graceMs = 2000, drainMs = 1000 } = config.server ?? {}
@@ -102,7 +103,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
   }
   try {
     if (isFirst) {
-      const left = await reapProcesses(resolve(data))
+      const left = await reapProcesses(data)
       if (left > 0) note(`killed ${left} processes of CLI agents that the server before this one had left`, 'warn')
     }
     const secrets = [

@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import type { EntryOf } from '../../src/part/entry.ts'
 import type { RunRow } from '../../src/part/log.ts'
 import { folder, millrace, ran, serving } from '../support/cli.ts'
-import { hasScript, onTerminal } from '../support/terminal.ts'
+import { onTerminal } from '../support/terminal.ts'
 import { startUpstream } from '../support/upstream.ts'
 
 const agent = (model: string) => `workflow:
@@ -17,8 +17,6 @@ const agent = (model: string) => `workflow:
         - { name: askUser, client: true, parameters: { question: string } }
 `
 const ask = 'Use the tool askUser with question "Which town?"'
-const patiently = { timeout: 60_000 }
-
 const rowsOf = async (cwd: string) => JSON.parse((await ran(['ps', '--json'], { cwd })).out) as RunRow[]
 
 /** A run that waits for a tool of the client. */
@@ -41,7 +39,6 @@ const said = (content: string) => [{ role: 'user', content }]
 
 test.each([true, false])(
   'JSON is what the tool returned; the run goes on and is shown (server: %s)',
-  patiently,
   async (hasServer) => {
     const cwd = folder({ 'agents/a.yaml': agent('demo:assistant') })
     if (hasServer) await serving([], { cwd })
@@ -64,54 +61,47 @@ test.each([true, false])(
   },
 )
 
-test(
-  'several requests: one is chosen by its tool or its id; deny takes a reason, a tool may have failed',
-  patiently,
-  async () => {
-    const input = { sum: said('What is 12*7?'), town: said(ask) }
-    const cwd = folder({ 'agents/a.yaml': two })
-    const server = await serving([], { cwd })
-    const body = JSON.stringify({ agentId: 'a', input })
-    const headers = { 'content-type': 'application/json' }
-    const response = await fetch(`${server.url}/api/runs`, { method: 'POST', headers, body })
-    const { id } = (await response.json()) as { id: string }
-    const answer = (...args: string[]) => ran(['answer', id, ...args], { cwd })
-    await expect.poll(async () => (await rowsOf(cwd))[0]?.status).toBe('suspended')
+test('several requests: one is chosen by its tool or its id; deny takes a reason, a tool may have failed', async () => {
+  const input = { sum: said('What is 12*7?'), town: said(ask) }
+  const cwd = folder({ 'agents/a.yaml': two })
+  const server = await serving([], { cwd })
+  const body = JSON.stringify({ agentId: 'a', input })
+  const headers = { 'content-type': 'application/json' }
+  const response = await fetch(`${server.url}/api/runs`, { method: 'POST', headers, body })
+  const { id } = (await response.json()) as { id: string }
+  const answer = (...args: string[]) => ran(['answer', id, ...args], { cwd })
+  await expect.poll(async () => (await rowsOf(cwd))[0]?.status, { timeout: 10_000 }).toBe('suspended')
 
-    expect(await answer('approve')).toMatchObject({
-      code: 2,
-      err: expect.stringContaining('Choose one with --request: '),
-    })
-    expect(await answer('approve', '--request', 'calculatr')).toMatchObject({
-      code: 2,
-      err: expect.stringContaining('no open request calculatr (did you mean "calculator"?)'),
-    })
-    expect(await answer('aprove', '--request', 'calculator')).toMatchObject({
-      code: 2,
-      err: expect.stringContaining('answer approve or deny, not "aprove" (did you mean "approve"?)'),
-    })
-    expect(await answer('x', '--request', 'askUser', '--reason', 'y')).toMatchObject({ code: 2 })
-    expect(await answer('deny', '--request', 'calculator', '--error')).toMatchObject({ code: 2 })
+  expect(await answer('approve')).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('Choose one with --request: '),
+  })
+  expect(await answer('approve', '--request', 'calculatr')).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('no open request calculatr (did you mean "calculator"?)'),
+  })
+  expect(await answer('aprove', '--request', 'calculator')).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('answer approve or deny, not "aprove" (did you mean "approve"?)'),
+  })
+  expect(await answer('x', '--request', 'askUser', '--reason', 'y')).toMatchObject({ code: 2 })
+  expect(await answer('deny', '--request', 'calculator', '--error')).toMatchObject({ code: 2 })
 
-    const denied = await answer('deny', '--request', 'calculator', '--reason', 'too expensive')
-    // What is left is said with the line that answers it.
-    expect([denied.code, denied.err]).toEqual([
-      1,
-      expect.stringContaining(`  millrace answer ${id} '<JSON or text>'\n`),
-    ])
-    const [left] = JSON.parse((await answer('--json')).out) as [EntryOf<'request'>]
-    const empty = await answer('-', '--request', left.requestId.slice(id.length + 1))
-    expect([empty.code, empty.err]).toEqual([2, 'millrace: The answer is empty.\n'])
-    const piped = millrace(['answer', id, '-', '--error'], { cwd, input: 'no such town\n' })
-    expect(await piped.exit).toBe(0)
-    expect(JSON.parse(piped.out)).toEqual({
-      sum: expect.stringContaining('too expensive'),
-      town: expect.stringContaining('no such town'),
-    })
-  },
-)
+  const denied = await answer('deny', '--request', 'calculator', '--reason', 'too expensive')
+  // What is left is said with the line that answers it.
+  expect([denied.code, denied.err]).toEqual([1, expect.stringContaining(`  millrace answer ${id} '<JSON or text>'\n`)])
+  const [left] = JSON.parse((await answer('--json')).out) as [EntryOf<'request'>]
+  const empty = await answer('-', '--request', left.requestId.slice(id.length + 1))
+  expect([empty.code, empty.err]).toEqual([2, 'millrace: The answer is empty.\n'])
+  const piped = millrace(['answer', id, '-', '--error'], { cwd, input: 'no such town\n' })
+  expect(await piped.exit).toBe(0)
+  expect(JSON.parse(piped.out)).toEqual({
+    sum: expect.stringContaining('too expensive'),
+    town: expect.stringContaining('no such town'),
+  })
+})
 
-test('a run that another command runs is left to it', patiently, async () => {
+test('a run that another command runs is left to it', async () => {
   const upstream = await startUpstream((reply) => reply.say('Half'))
   onTestFinished(() => upstream.close())
   const cwd = folder({ 'agents/a.yaml': agent('demo:assistant'), 'agents/up.yaml': agent('up:m') })
@@ -123,39 +113,35 @@ test('a run that another command runs is left to it', patiently, async () => {
   expect([refused.code, refused.err]).toEqual([2, expect.stringContaining('another millrace command')])
 })
 
-test(
-  'a run of a server that is gone, answered here, is alive to others for as long as it goes on',
-  patiently,
-  async () => {
-    const gate = Promise.withResolvers<void>()
-    const upstream = await startUpstream(async (reply, n) => {
-      if (n === 1) {
-        reply.call('call_1', 'askUser', { question: 'Which town?' })
-        return reply.finish('tool_calls')
-      }
-      reply.say('Half')
-      await gate.promise
-      reply.finish()
-    })
-    onTestFinished(() => upstream.close())
-    const flags = ['--endpoint', `up=${upstream.baseURL}`]
-    const cwd = folder({ 'agents/a.yaml': agent('up:m') })
-    const server = await serving(flags, { cwd })
-    const id = await suspended(cwd)
-    server.kill('SIGKILL')
-    await server.exit
-    const answering = millrace(['answer', id, 'Ghent', ...flags], { cwd })
-    await answering.until('Half')
-    const [row] = await rowsOf(cwd)
-    expect(row).toMatchObject({ id, status: 'running', protocol: 'api' })
-    expect(row).not.toHaveProperty('orphaned')
-    gate.resolve()
-    expect([await answering.exit, answering.out]).toEqual([0, 'Half\n'])
-  },
-)
+test('a run of a server that is gone, answered here, is alive to others for as long as it goes on', async () => {
+  const gate = Promise.withResolvers<void>()
+  const upstream = await startUpstream(async (reply, n) => {
+    if (n === 1) {
+      reply.call('call_1', 'askUser', { question: 'Which town?' })
+      return reply.finish('tool_calls')
+    }
+    reply.say('Half')
+    await gate.promise
+    reply.finish()
+  })
+  onTestFinished(() => upstream.close())
+  const flags = ['--endpoint', `up=${upstream.baseURL}`]
+  const cwd = folder({ 'agents/a.yaml': agent('up:m') })
+  const server = await serving(flags, { cwd })
+  const id = await suspended(cwd)
+  server.kill('SIGTERM')
+  await server.exit
+  const answering = millrace(['answer', id, 'Ghent', ...flags], { cwd })
+  await answering.until('Half')
+  const [row] = await rowsOf(cwd)
+  expect(row).toMatchObject({ id, status: 'running', protocol: 'api' })
+  expect(row).not.toHaveProperty('orphaned')
+  gate.resolve()
+  expect([await answering.exit, answering.out]).toEqual([0, 'Half\n'])
+})
 
-describe.skipIf(!hasScript)('on a terminal', () => {
-  test('what is open is asked', patiently, async () => {
+describe('on a terminal', () => {
+  test('what is open is asked', async () => {
     const cwd = folder({ 'agents/a.yaml': agent('demo:assistant') })
     const id = await suspended(cwd)
     const command = onTerminal(['answer', id], { cwd })
@@ -165,23 +151,19 @@ describe.skipIf(!hasScript)('on a terminal', () => {
   })
 })
 
-test(
-  'an approval asked of an OpenAI client: the command that it was told answers it, and the client gets the rest',
-  patiently,
-  async () => {
-    const cwd = folder({ 'agents/a.yaml': agent('demo:assistant') })
-    const { url } = await serving([], { cwd })
-    const complete = async (messages: object[]) => {
-      const body = JSON.stringify({ model: 'a', messages })
-      const headers = { 'content-type': 'application/json' }
-      const response = await fetch(`${url}/v1/chat/completions`, { method: 'POST', headers, body })
-      const { choices } = (await response.json()) as { choices: { message: { content: string } }[] }
-      return choices[0]!.message
-    }
-    const question = { role: 'user', content: 'What is 12*7?' }
-    const first = await complete([question])
-    const [, command] = /^Or run: millrace (.+)$/mu.exec(first.content)!
-    expect((await ran([...command!.split(' '), 'approve'], { cwd })).code).toBe(0)
-    expect((await complete([question, first])).content).toContain('12*7 = 84.')
-  },
-)
+test('an approval asked of an OpenAI client: the command that it was told answers it, and the client gets the rest', async () => {
+  const cwd = folder({ 'agents/a.yaml': agent('demo:assistant') })
+  const { url } = await serving([], { cwd })
+  const complete = async (messages: object[]) => {
+    const body = JSON.stringify({ model: 'a', messages })
+    const headers = { 'content-type': 'application/json' }
+    const response = await fetch(`${url}/v1/chat/completions`, { method: 'POST', headers, body })
+    const { choices } = (await response.json()) as { choices: { message: { content: string } }[] }
+    return choices[0]!.message
+  }
+  const question = { role: 'user', content: 'What is 12*7?' }
+  const first = await complete([question])
+  const [, command] = /^Or run: millrace (.+)$/mu.exec(first.content)!
+  expect((await ran([...command!.split(' '), 'approve'], { cwd })).code).toBe(0)
+  expect((await complete([question, first])).content).toContain('12*7 = 84.')
+})

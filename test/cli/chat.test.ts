@@ -2,14 +2,13 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { RunRow } from '../../src/part/log.ts'
 import { folder, millrace, ran, serving } from '../support/cli.ts'
-import { askingAgent as tools, hasScript, onTerminal } from '../support/terminal.ts'
+import { askingAgent as tools, onTerminal } from '../support/terminal.ts'
 import { startUpstream, type UpstreamReply } from '../support/upstream.ts'
 
 const onUpstream = `metadata: { name: Upstream, description: "Counts messages" }
 workflow:
   - { id: answer, type: llm, config: { model: "up:m", stream: true } }
 `
-const patiently = { timeout: 60_000 }
 const rowsOf = async (cwd: string) => JSON.parse((await ran(['ps', '--json'], { cwd })).out) as RunRow[]
 
 /** What a model was told, as its roles and its last words. */
@@ -29,97 +28,85 @@ const counting = (reply: UpstreamReply) => {
   reply.finish()
 }
 
-test.each([true, false])(
-  'from a pipe a line is a message, and the thread is kept (server: %s)',
-  patiently,
-  async (hasServer) => {
-    const { flags } = await upstream(counting)
-    const cwd = folder({ 'agents/up.yaml': onUpstream })
-    if (hasServer) await serving(flags, { cwd })
-    const input = 'One\n\nTwo\n/new\nThree\n//four\n'
-    const chat = await ran(['chat', 'up', ...flags], { cwd, input })
-    expect(chat).toEqual({
-      code: 0,
-      out: 'told: u One.\ntold: uau Two.\ntold: u Three.\ntold: uau /four.\n',
-      err: 'Started a new conversation.\n',
-    })
-    const rows = await rowsOf(cwd)
-    expect(rows.map(({ title }) => title)).toEqual(['/four', 'Three', 'Two', 'One'])
-    const [, , two, one] = rows
-    expect(two!.threadId).toBe(one!.threadId)
-    // Another process goes on with the thread.
-    const more = await ran(['chat', 'up', '--thread', one!.threadId, ...flags], { cwd, input: 'More' })
-    expect([more.code, more.out]).toEqual([0, 'told: uauau More.\n'])
-    const once = await ran(['run', 'up', '--thread', one!.threadId, '-m', 'Last', ...flags], { cwd })
-    expect([once.code, once.out]).toEqual([0, 'told: uauauau Last.\n'])
-  },
-)
+test.each([true, false])('from a pipe a line is a message, and the thread is kept (server: %s)', async (hasServer) => {
+  const { flags } = await upstream(counting)
+  const cwd = folder({ 'agents/up.yaml': onUpstream })
+  if (hasServer) await serving(flags, { cwd })
+  const input = 'One\n\nTwo\n/new\nThree\n//four\n'
+  const chat = await ran(['chat', 'up', ...flags], { cwd, input })
+  expect(chat).toEqual({
+    code: 0,
+    out: 'told: u One.\ntold: uau Two.\ntold: u Three.\ntold: uau /four.\n',
+    err: 'Started a new conversation.\n',
+  })
+  const rows = await rowsOf(cwd)
+  expect(rows.map(({ title }) => title)).toEqual(['/four', 'Three', 'Two', 'One'])
+  const [, , two, one] = rows
+  expect(two!.threadId).toBe(one!.threadId)
+  // Another process goes on with the thread.
+  const more = await ran(['chat', 'up', '--thread', one!.threadId, ...flags], { cwd, input: 'More' })
+  expect([more.code, more.out]).toEqual([0, 'told: uauau More.\n'])
+  const once = await ran(['run', 'up', '--thread', one!.threadId, '-m', 'Last', ...flags], { cwd })
+  expect([once.code, once.out]).toEqual([0, 'told: uauauau Last.\n'])
+})
 
-test('in memory the thread is kept for as long as the chat lasts', patiently, async () => {
+test('in memory the thread is kept for as long as the chat lasts', async () => {
   const { flags } = await upstream(counting)
   const cwd = folder({ 'agents/up.yaml': onUpstream })
   const chat = await ran(['chat', '--data', 'none', ...flags], { cwd, input: 'One\nTwo\n' })
   expect(chat).toEqual({ code: 0, out: 'told: u One.\ntold: uau Two.\n', err: '' })
 })
 
-test('an agent whose clients keep the history is sent it', patiently, async () => {
+test('an agent whose clients keep the history is sent it', async () => {
   const { flags } = await upstream(counting)
   const cwd = folder({ 'agents/up.yaml': `history: client\n${onUpstream}` })
   const chat = await ran(['chat', ...flags], { cwd, input: 'One\nTwo\n/new\nThree\n' })
   expect([chat.code, chat.out]).toEqual([0, 'told: u One.\ntold: uau Two.\ntold: u Three.\n'])
 })
 
-test(
-  'from a pipe a failure is exit 1, an unknown command exit 2, and what waits for an answer ends the chat',
-  patiently,
-  async () => {
-    const { flags } = await upstream((reply, n) => {
-      if (n === 1) return reply.refuse(400, { error: { message: 'No such model' } })
-      counting(reply)
+test('from a pipe a failure is exit 1, an unknown command exit 2, and what waits for an answer ends the chat', async () => {
+  const { flags } = await upstream((reply, n) => {
+    if (n === 1) return reply.refuse(400, { error: { message: 'No such model' } })
+    counting(reply)
+  })
+  const cwd = folder({ 'agents/up.yaml': onUpstream, 'agents/ask.yaml': tools })
+  const failed = await ran(['chat', 'up', ...flags], { cwd, input: 'One\nTwo\n' })
+  expect([failed.code, failed.out]).toEqual([1, expect.stringMatching(/^told: u.* Two\.\n$/)])
+  expect(failed.err).toMatch(/^failed: .*No such model/)
+  const unknown = await ran(['chat', 'up', ...flags], { cwd, input: '/nw\n' })
+  expect([unknown.code, unknown.err]).toEqual([2, expect.stringContaining('no command /nw (did you mean "/new"?)')])
+  const waiting = await ran(['chat', 'ask', ...flags], {
+    cwd,
+    input: 'Use the tool askUser with question "Which town?"\nHello\n',
+  })
+  expect([waiting.code, waiting.err]).toEqual([
+    1,
+    expect.stringMatching(/\n {2}millrace answer run_\w+ '<JSON or text>' --endpoint up=\S+\n$/),
+  ])
+  expect(waiting.out).not.toContain('Hello')
+  for (const [args, message] of [
+    [['chat', 'uq'], /no agent "uq" \(did you mean "up"\?\)/],
+    [['chat', 'no/such.yaml'], /There is no agent file/],
+    [['chat', '--dir', 'nowhere'], /no folder of agents at nowhere/],
+  ] as const) {
+    expect(await ran([...args, ...flags], { cwd })).toMatchObject({
+      code: 2,
+      out: '',
+      err: expect.stringMatching(message),
     })
-    const cwd = folder({ 'agents/up.yaml': onUpstream, 'agents/ask.yaml': tools })
-    const failed = await ran(['chat', 'up', ...flags], { cwd, input: 'One\nTwo\n' })
-    expect([failed.code, failed.out]).toEqual([1, expect.stringMatching(/^told: u.* Two\.\n$/)])
-    expect(failed.err).toMatch(/^failed: .*No such model/)
-    const unknown = await ran(['chat', 'up', ...flags], { cwd, input: '/nw\n' })
-    expect([unknown.code, unknown.err]).toEqual([2, expect.stringContaining('no command /nw (did you mean "/new"?)')])
-    const waiting = await ran(['chat', 'ask', ...flags], {
-      cwd,
-      input: 'Use the tool askUser with question "Which town?"\nHello\n',
-    })
-    expect([waiting.code, waiting.err]).toEqual([
-      1,
-      expect.stringMatching(/\n {2}millrace answer run_\w+ '<JSON or text>' --endpoint up=\S+\n$/),
-    ])
-    expect(waiting.out).not.toContain('Hello')
-    for (const [args, message] of [
-      [['chat', 'uq'], /no agent "uq" \(did you mean "up"\?\)/],
-      [['chat', 'no/such.yaml'], /There is no agent file/],
-      [['chat', '--dir', 'nowhere'], /no folder of agents at nowhere/],
-    ] as const) {
-      expect(await ran([...args, ...flags], { cwd })).toMatchObject({
-        code: 2,
-        out: '',
-        err: expect.stringMatching(message),
-      })
-    }
-  },
-)
+  }
+})
 
-test.each([true, false])(
-  'a thread is continued with the history of a client, and with its agent (server: %s)',
-  patiently,
-  async (hasServer) => {
-    const { flags } = await upstream(counting)
-    const cwd = folder({ 'agents/a.yaml': onUpstream, 'agents/up.yaml': `history: client\n${onUpstream}` })
-    if (hasServer) await serving(flags, { cwd })
-    await ran(['chat', 'up', ...flags], { cwd, input: 'One\nTwo\n' })
-    const [{ threadId }] = (await rowsOf(cwd)) as [RunRow]
-    const more = await ran(['chat', '--thread', threadId, ...flags], { cwd, input: 'Three\nFour\n/new\nFive\n' })
-    expect([more.code, more.out]).toEqual([0, 'told: uauau Three.\ntold: uauauau Four.\ntold: u Five.\n'])
-    expect((await rowsOf(cwd)).map(({ agent }) => agent)).toEqual(['up', 'up', 'up', 'up', 'up'])
-  },
-)
+test('a thread is continued with the history of a client, and with its agent', async () => {
+  const { flags } = await upstream(counting)
+  const cwd = folder({ 'agents/a.yaml': onUpstream, 'agents/up.yaml': `history: client\n${onUpstream}` })
+  await serving(flags, { cwd })
+  await ran(['chat', 'up', ...flags], { cwd, input: 'One\nTwo\n' })
+  const [{ threadId }] = (await rowsOf(cwd)) as [RunRow]
+  const more = await ran(['chat', '--thread', threadId, ...flags], { cwd, input: 'Three\nFour\n/new\nFive\n' })
+  expect([more.code, more.out]).toEqual([0, 'told: uauau Three.\ntold: uauauau Four.\ntold: u Five.\n'])
+  expect((await rowsOf(cwd)).map(({ agent }) => agent)).toEqual(['up', 'up', 'up', 'up', 'up'])
+})
 
 /** A thread whose only run waits for a tool of the client. */
 async function waitingThread(cwd: string, message = 'Use the tool askUser with question "Which town?"') {
@@ -130,31 +117,26 @@ async function waitingThread(cwd: string, message = 'Use the tool askUser with q
   return { id, threadId }
 }
 
-test.each([true, false])(
-  'from a pipe a message that ends a suspended run of its thread is warned of; run warns too (server: %s)',
-  patiently,
-  async (hasServer) => {
-    const cwd = folder({ 'agents/ask.yaml': tools })
-    if (hasServer) await serving([], { cwd })
-    for (const args of [
-      ['chat', 'ask'],
-      ['run', 'ask'],
-    ]) {
-      const { id, threadId } = await waitingThread(cwd)
-      const empty = await ran([...args, '--thread', threadId], { cwd, input: '\n' })
-      expect(empty.err).not.toContain('warning')
-      const { code, err } = await ran([...args, '--thread', threadId], { cwd, input: 'Hello\n' })
-      const warning = `warning: ${id} of this thread waits for an answer (askUser); a new message ends that run\n`
-      expect([code, err.includes(warning)]).toEqual([0, true])
-      const again = await ran([...args, '--thread', threadId], { cwd, input: 'Hello\n' })
-      expect([again.code, again.err.includes('warning')]).toEqual([0, false])
-      const row = (await rowsOf(cwd)).find((each) => each.id === id)
-      expect(row!.status).toBe('aborted')
-    }
-  },
-)
+test('from a pipe a message that ends a suspended run of its thread is warned of; run warns too', async () => {
+  const cwd = folder({ 'agents/ask.yaml': tools })
+  for (const args of [
+    ['chat', 'ask'],
+    ['run', 'ask'],
+  ]) {
+    const { id, threadId } = await waitingThread(cwd)
+    const empty = await ran([...args, '--thread', threadId], { cwd, input: '\n' })
+    expect(empty.err).not.toContain('warning')
+    const { code, err } = await ran([...args, '--thread', threadId], { cwd, input: 'Hello\n' })
+    const warning = `warning: ${id} of this thread waits for an answer (askUser); a new message ends that run\n`
+    expect([code, err.includes(warning)]).toEqual([0, true])
+    const again = await ran([...args, '--thread', threadId], { cwd, input: 'Hello\n' })
+    expect([again.code, again.err.includes('warning')]).toEqual([0, false])
+    const row = (await rowsOf(cwd)).find((each) => each.id === id)
+    expect(row!.status).toBe('aborted')
+  }
+})
 
-test('from a pipe --yes approves what the thread waits for, before the first message', patiently, async () => {
+test('from a pipe --yes approves what the thread waits for, before the first message', async () => {
   const cwd = folder({ 'agents/ask.yaml': tools })
   const server = await serving([], { cwd })
   const headers = { 'content-type': 'application/json' }
@@ -172,8 +154,8 @@ test('from a pipe --yes approves what the thread waits for, before the first mes
 const prompted = (chat: { readonly shown: string }, agent = 'up') =>
   expect.poll(() => chat.shown, { interval: 10 }).toMatch(new RegExp(`${agent}> \u001b\\[\\d+G$`, 'u'))
 
-describe.skipIf(!hasScript)('on a terminal', () => {
-  test('tools and approvals are shown inline; /agents, /agent, /help, a slip, /exit', patiently, async () => {
+describe('on a terminal', () => {
+  test('tools and approvals are shown inline; /agents, /agent, /help, a slip, /exit', async () => {
     const cwd = folder({
       'agents/a.yaml': tools,
       'agents/b.yaml': tools.replace('workflow', 'metadata: { name: Bee }\nworkflow'),
@@ -209,7 +191,6 @@ describe.skipIf(!hasScript)('on a terminal', () => {
 
   test.each([true, false])(
     'Ctrl-C stops the answer, then leaves; the history is at the arrow keys (server: %s)',
-    patiently,
     async (hasServer) => {
       const { flags, requests } = await upstream((reply, n) => {
         reply.say(n === 1 ? 'Half an answer' : `told: ${told(reply)}.`)
@@ -250,7 +231,7 @@ describe.skipIf(!hasScript)('on a terminal', () => {
     },
   )
 
-  test('what a run of the thread waits for is asked before the first message', patiently, async () => {
+  test('what a run of the thread waits for is asked before the first message', async () => {
     const cwd = folder({ 'agents/ask.yaml': tools })
     const { id, threadId } = await waitingThread(cwd)
     const chat = onTerminal(['chat', '--thread', threadId], { cwd, env: { NO_COLOR: '1' }, columns: 120 })
@@ -265,7 +246,7 @@ describe.skipIf(!hasScript)('on a terminal', () => {
     expect((await rowsOf(cwd)).map(({ status }) => status)).toEqual(['completed'])
   })
 
-  test('Ctrl-C at what a thread waits for ends that run, and the chat goes on', patiently, async () => {
+  test('Ctrl-C at what a thread waits for ends that run, and the chat goes on', async () => {
     const cwd = folder({ 'agents/ask.yaml': tools })
     const { threadId } = await waitingThread(cwd)
     const chat = onTerminal(['chat', '--thread', threadId], { cwd, env: { NO_COLOR: '1' }, columns: 120 })
@@ -281,7 +262,7 @@ describe.skipIf(!hasScript)('on a terminal', () => {
     expect((await rowsOf(cwd)).map(({ status }) => status)).toEqual(['completed', 'aborted'])
   })
 
-  test('what another command may be asking is left to it', patiently, async () => {
+  test('what another command may be asking is left to it', async () => {
     const { flags, requests } = await upstream((reply) => reply.say('Half'))
     const cwd = folder({ 'agents/ask.yaml': tools, 'agents/up.yaml': onUpstream })
     const { id, threadId } = await waitingThread(cwd)
@@ -296,7 +277,7 @@ describe.skipIf(!hasScript)('on a terminal', () => {
     expect(chat.shown).not.toContain('runs in the client')
   })
 
-  test('a chat that waits for its user keeps no server from starting, and goes on there', patiently, async () => {
+  test('a chat that waits for its user keeps no server from starting, and goes on there', async () => {
     const { flags } = await upstream(counting)
     const cwd = folder({ 'agents/up.yaml': onUpstream })
     const chat = onTerminal(['chat', ...flags], { cwd, env: { NO_COLOR: '1' }, columns: 120 })
@@ -312,7 +293,7 @@ describe.skipIf(!hasScript)('on a terminal', () => {
       ['Two', 'api'],
       ['One', 'cli'],
     ])
-    server.kill('SIGKILL')
+    server.kill('SIGTERM')
     await server.exit
     chat.type('Three\r')
     await chat.until('told: uauau Three.')
@@ -321,7 +302,7 @@ describe.skipIf(!hasScript)('on a terminal', () => {
     expect(await chat.exit).toBe(0)
   })
 
-  test('nothing that a model says or calls is a command to the terminal', patiently, async () => {
+  test('nothing that a model says or calls is a command to the terminal', async () => {
     const hostile = '\u001b[31mred\u009b2J\u001b]0;title\u0007'
     const { flags } = await upstream((reply, n) => {
       if (n > 1) {

@@ -1,14 +1,10 @@
 /** `.env` beside the agents: read by the commands, behind the environment, and by nothing else. */
-import { appendFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { folder, ran, serving } from '../support/cli.ts'
 
-const config = `const atLoad = process.env.GREETING
-export default {
-  env: ['GREETING', 'PLACE', 'SHOP_TOKEN'],
-  steps: { atLoad: () => atLoad },
-}
+const config = `export default { env: ['GREETING', 'PLACE', 'SHOP_TOKEN'] }
 `
 const says = (template: string) =>
   `workflow: [{ id: say, type: output-generator, config: { template: "${template}" } }]\n`
@@ -16,7 +12,6 @@ const files = {
   'agents/millrace.config.mjs': config,
   'agents/a.yaml': says('$env.GREETING from $env.PLACE'),
   'agents/secret.yaml': says('$env.SHOP_TOKEN'),
-  'agents/loaded.yaml': 'workflow: [{ id: it, type: atLoad }]\n',
 }
 
 test('run reads the file beside the agents, then the one where the command is given; the environment wins', async () => {
@@ -31,8 +26,6 @@ test('run reads the file beside the agents, then the one where the command is gi
   }
   expect(await run('a')).toContain('Hello from here')
   expect(await run('agents/a.yaml', { PLACE: 'there', GREETING: '' })).toContain(' from there')
-  // The config has it when it is loaded.
-  expect(await run('loaded')).toContain('Hello')
   // From elsewhere the folder of the agents counts.
   const elsewhere = folder()
   expect(await run(join(cwd, 'agents/a.yaml'), { PLACE: 'afar' }, elsewhere)).toContain('Hello from afar')
@@ -57,7 +50,7 @@ test('serve reads it and says so, serves it to nobody, takes it for no agent, an
     string,
     { id: string }[]
   >
-  expect([agents!.map(({ id }) => id), errors]).toEqual([['a', 'loaded', 'secret'], []])
+  expect([agents!.map(({ id }) => id), errors]).toEqual([['a', 'secret'], []])
   for (const path of ['/.env', '/agents/.env', '/%2eenv', '/api/agents/.env', '/v1/models/.env']) {
     const response = await get(path, { authorization })
     expect([path, response.status]).toEqual([path, 404])
@@ -93,27 +86,4 @@ test('values over several lines, comments and blank lines are no mistakes', asyn
     'agents/.env': `\n# a comment with "\nGREETING="two\nlines" # "\r\nPLACE='it''s'\nX=\`a"b\`\n`,
   })
   expect((await ran(['run', 'a', '-m', 'Hi'], { cwd })).out).toContain('two\nlines from it')
-})
-
-test('what agents print goes to stderr, so that stdout is the answer alone', async () => {
-  const cwd = folder({
-    'agents/millrace.config.mjs': `console.log('loaded')
-export default {
-  callbacks: { chunk: () => { console.log('a %s of', 'piece') }, done: () => console.info('all of it') },
-}
-`,
-    'agents/a.yaml': `workflow:
-  - { id: answer, type: llm, config: { model: "demo:assistant", stream: true, onChunk: chunk, onFinish: done } }
-`,
-  })
-  const plain = await ran(['run', 'a', '-m', 'Hi there'], { cwd })
-  expect(plain.out).not.toMatch(/loaded|piece|all of it/u)
-  expect(plain.err).toMatch(/^loaded\n/u)
-  expect(plain.err).toContain('\na piece of\n')
-  expect(plain.err).toContain('\nall of it\n')
-  const { out } = await ran(['run', 'a', '-m', 'Hi there', '--format', 'parts'], { cwd })
-  for (const line of out.trim().split('\n')) expect(() => JSON.parse(line)).not.toThrow()
-  expect(JSON.parse((await ran(['schema'], { cwd })).out)).toBeTypeOf('object')
-  writeFileSync(join(cwd, 'agents/b.yaml'), 'workflow: 7\n')
-  expect(JSON.parse((await ran(['check', '--json'], { cwd })).out)).toMatchObject({ files: 2 })
 })

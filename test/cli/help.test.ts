@@ -1,5 +1,4 @@
-/** `check`, help, suggestions, and a Node that is too old. */
-import { execFileSync } from 'node:child_process'
+/** `check`, help and suggestions. */
 import { expect, test } from 'vitest'
 import { folder, ran } from '../support/cli.ts'
 
@@ -96,29 +95,4 @@ test('no colours and no progress where there is no terminal', async () => {
     const { out, err } = await ran(args, { cwd })
     expect(out + err).not.toContain('\u001b')
   }
-})
-
-test('an old Node is told in one line, exit 2', async () => {
-  const cwd = folder({
-    'old.cjs': `
-      Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.11.1' } })
-      Object.defineProperty(process, 'version', { value: 'v20.11.1' })`,
-  })
-  const { code, out, err } = await ran(['ps'], { cwd, node: ['--require', `${cwd}/old.cjs`] })
-  expect([code, out]).toEqual([2, ''])
-  expect(err).toMatch(/^millrace needs Node 24 or newer; this is v20\.11\.1\. .*\n$/)
-})
-
-/** Wherever a machine has an older Node, it is asked as well: the line above must even be parsed by it. */
-const old = ['/usr/bin/node', '/usr/local/bin/node'].find((path) => {
-  try {
-    return Number(/^v(\d+)/u.exec(String(execFileSync(path, ['--version'])))![1]) < 24
-  } catch {
-    return false
-  }
-})
-test.skipIf(old === undefined)('the old Node of this machine is told the same', async () => {
-  const { code, out, err } = await ran(['ps'], { execPath: old! })
-  expect([code, out]).toEqual([2, ''])
-  expect(err).toMatch(/^millrace needs Node 24 or newer; this is v\d+\.\d+\.\d+\. .*\n$/)
 })

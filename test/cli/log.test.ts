@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Entry } from '../../src/part/entry.ts'
 import type { RunRow } from '../../src/part/log.ts'
-import { folder, millrace, ran, serving } from '../support/cli.ts'
+import { folder, killed, millrace, ran, serving } from '../support/cli.ts'
 import { startUpstream } from '../support/upstream.ts'
 
 const yaml = `workflow:
@@ -93,11 +93,9 @@ test('on a live server: runs listed, a log followed to its end, a run stopped', 
   expect(lines[0]).toMatch(/^ {4}1 {2}\d\d:\d\d:\d\d\.\d{3} {2}run-start /)
 
   const second = await start()
-  const began = performance.now()
   const stopped = await ran(['stop', second], { cwd })
   expect([stopped.code, stopped.err]).toEqual([0, `stopping ${second}\n`])
   await expect.poll(async () => (await entries(server.url, second)).at(-1)).toMatchObject({ outcome: 'aborted' })
-  expect(performance.now() - began).toBeLessThan(3000)
   const again = await ran(['stop', second], { cwd })
   expect([again.code, again.err]).toEqual([0, `${second} has already ended (aborted)\n`])
 
@@ -111,19 +109,13 @@ test('on a live server: runs listed, a log followed to its end, a run stopped', 
 })
 
 test('a database whose server was killed is read as it stands and left as it was', async () => {
-  const { cwd, server, gates, start } = await setUp()
+  const { cwd: living, server, gates, start } = await setUp()
   const done = await start()
   gates[0]!.resolve()
   await expect.poll(async () => (await entries(server.url, done)).at(-1)?.type).toBe('run-end')
   const cut = await start()
   const before = await entries(server.url, cut)
-  const follower = millrace(['logs', cut, '--follow', '--json'], { cwd })
-  await follower.until('"one "')
-  server.kill('SIGKILL')
-  await server.exit
-  expect([await follower.exit, toEntries(follower.out)]).toEqual([1, before])
-  expect(follower.err).toBe(`millrace: Lost the connection to the server at ${server.url}.\n`)
-
+  const cwd = killed(living)
   const data = join(cwd, '.millrace')
   const state = () =>
     ['millrace.db', 'millrace.db-wal'].map((name) =>
@@ -154,7 +146,7 @@ test('a database whose server was killed is read as it stands and left as it was
   expect((await entries(next.url, cut)).at(-1)).toMatchObject({ type: 'run-end', outcome: 'interrupted' })
 })
 
-test('without a log there is one clear line; a reader that has seen enough ends the command', async () => {
+test('without a log there is one clear line', async () => {
   const cwd = folder({ 'agents/a.yaml': yaml.replace('up:m', 'demo:assistant') })
   for (const args of [['ps'], ['logs', 'x'], ['stop', 'x'], ['verify', 'x']]) {
     const { code, out, err } = await ran(args, { cwd })
@@ -168,10 +160,4 @@ test('without a log there is one clear line; a reader that has seen enough ends 
   ]) {
     expect((await ran(args, { cwd })).code).toBe(2)
   }
-  await ran(['run', 'a', '-m', 'word '.repeat(20_000)], { cwd })
-  const [{ id }] = JSON.parse((await ran(['ps', '--json'], { cwd })).out) as [RunRow]
-  const command = millrace(['logs', id, '--json'], { cwd })
-  await command.until('run-start')
-  command.hangUp()
-  expect([await command.exit, command.err]).toEqual([0, ''])
 })

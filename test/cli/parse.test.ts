@@ -1,7 +1,4 @@
 /** `millrace parse`: a CLI agent's output in, parts out, while it is written. */
-import { execFile } from 'node:child_process'
-import { resolve } from 'node:path'
-import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import type { RecordedPart } from '../../src/part/entry.ts'
 import {
@@ -95,18 +92,6 @@ test('Ctrl-C ends what is open: exit 130', async () => {
       .map(({ type }) => type),
   ).toEqual(['text-end', 'error', 'finish'])
   expect(command.out).toContain('Claude Code was ended by SIGINT.')
-})
-
-test('in a pipe: a reader that has enough ends it quietly, and each line is JSON', async () => {
-  const cwd = folder({ 'out.jsonl': lines(init, ...Array.from({ length: 20_000 }, (_, n) => ({ type: 'system', n }))) })
-  const bin = `${process.execPath} ${resolve('bin/millrace.js')}`
-  const shell = (script: string) => promisify(execFile)('bash', ['-c', `set -o pipefail; ${script}`], { cwd })
-  const { stdout, stderr } = await shell(`${bin} parse out.jsonl | head -1`)
-  expect([JSON.parse(stdout), stderr]).toEqual([expect.objectContaining({ type: 'session-info' }), ''])
-  const command = millrace(['parse', 'out.jsonl'], { cwd })
-  await command.until('session-info')
-  command.hangUp()
-  expect([await command.exit, command.err]).toEqual([0, ''])
 })
 
 test('a session file looks alike: one line says so, exit 1', async () => {

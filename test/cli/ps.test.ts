@@ -2,14 +2,11 @@
 import { expect, onTestFinished, test } from 'vitest'
 import type { Entry } from '../../src/part/entry.ts'
 import type { RunRow } from '../../src/part/log.ts'
-import { folder, millrace, ran, serving } from '../support/cli.ts'
+import { folder, killed, millrace, ran, serving } from '../support/cli.ts'
 import { startUpstream } from '../support/upstream.ts'
 
 const step = 'workflow: [{ id: answer, type: llm, config: { model: "up:m", stream: true } }]\n'
 const demo = step.replace('up:m', 'demo:assistant')
-
-// They start many processes, on whatever else the machine does.
-const patiently = { timeout: 60_000 }
 
 /** A model that says one word and waits for the gate. */
 async function heldModel() {
@@ -36,22 +33,21 @@ async function start(url: string, agentId: string): Promise<string> {
   return id
 }
 
-test('runs whose server is gone are marked, and it is said what the next one does with them', patiently, async () => {
+test('runs whose server is gone are marked, and it is said what the next one does with them', async () => {
   const { flags } = await heldModel()
-  const cwd = folder({ 'agents/a.yaml': step, 'agents/b.yaml': `recover: true\n${step}` })
-  const server = await serving(flags, { cwd })
+  const living = folder({ 'agents/a.yaml': step, 'agents/b.yaml': `recover: true\n${step}` })
+  const server = await serving(flags, { cwd: living })
   const ended = await start(server.url, 'a')
   const goesOn = await start(server.url, 'b')
-  const live = await ran(['ps'], { cwd })
+  const live = await ran(['ps'], { cwd: living })
   expect([live.code, live.err]).toEqual([0, ''])
   expect(live.out.match(/ running /gu)).toHaveLength(2)
   expect(live.out).not.toContain('(no server)')
-  expect((await ran(['verify', 'all'], { cwd })).err).toMatch(
+  expect((await ran(['verify', 'all'], { cwd: living })).err).toMatch(
     /not ended \(running\)\n[^]*\n2 checked, 0 errors, 2 not ended\n$/,
   )
 
-  server.kill('SIGKILL')
-  await server.exit
+  const cwd = killed(living)
   const { code, out, err } = await ran(['ps'], { cwd })
   expect(code).toBe(0)
   expect(out.split('\n').slice(1, 3)).toEqual([
@@ -118,7 +114,7 @@ async function threeRuns(check: (cwd: string, ids: [string, ...string[]]) => Pro
   await check(cwd, ids)
 }
 
-test('a list with more behind it says so', patiently, () =>
+test('a list with more behind it says so', () =>
   threeRuns(async (cwd) => {
     const ps = (...args: string[]) => ran(['ps', ...args], { cwd })
     expect(await ps('--limit', '2')).toMatchObject({ code: 0, err: '(more runs: use --limit 10)\n' })
@@ -126,10 +122,9 @@ test('a list with more behind it says so', patiently, () =>
     expect([(JSON.parse(json.out) as unknown[]).length, json.err]).toEqual([1, '(more runs: use --limit 5)\n'])
     expect((await ps('--limit', '3')).err).toBe('')
     expect((await ps('--limit', '2', '--status', 'failed')).err).toBe('no matching runs\n')
-  }),
-)
+  }))
 
-test('runs are named by as much of their ids as tells them apart', patiently, () =>
+test('runs are named by as much of their ids as tells them apart', () =>
   threeRuns(async (cwd, [id, ...others]) => {
     const length = Math.max(...others.map((other) => [...other].findIndex((char, i) => char !== id[i]))) + 1
     const short = id.slice(0, length)
@@ -140,10 +135,9 @@ test('runs are named by as much of their ids as tells them apart', patiently, ()
     expect(toEntries((await ran(['logs', short, '--json'], { cwd })).out)[0]).toMatchObject({ runId: id })
     expect((await ran(['stop', short], { cwd })).err).toBe(`${id} has already ended (completed)\n`)
     expect((await ran(['verify', short], { cwd })).err).toContain(`${id}: `)
-  }),
-)
+  }))
 
-test('a run that is none, or may be several, is exit 2 with those it may be', patiently, () =>
+test('a run that is none, or may be several, is exit 2 with those it may be', () =>
   threeRuns(async (cwd, ids) => {
     const [id] = ids
     const typo = id.slice(0, -2) + (id.endsWith('00') ? '11' : '00')
@@ -158,8 +152,7 @@ test('a run that is none, or may be several, is exit 2 with those it may be', pa
     ] as const) {
       expect(await ran([...args], { cwd })).toEqual({ code: 2, out: '', err: `millrace: ${message}\n` })
     }
-  }),
-)
+  }))
 
 test('logs: an unknown type is exit 2 with what was meant, before any run is looked for', async () => {
   const cwd = folder()

@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import type { RunRow } from '../../src/part/log.ts'
 import { builtinWires } from '../../src/wire/builtin-wires.ts'
 import { folder, millrace, ran, serving } from '../support/cli.ts'
-import { askingAgent as tools, hasScript, onTerminal } from '../support/terminal.ts'
+import { askingAgent as tools, onTerminal } from '../support/terminal.ts'
 import { startUpstream, type UpstreamReply } from '../support/upstream.ts'
 
 const onUpstream = `workflow:
@@ -13,8 +13,6 @@ const onUpstream = `workflow:
 `
 const demo = onUpstream.replace('up:m', 'demo:assistant')
 const askUser = 'Use the tool askUser with question "Which town?"'
-const patiently = { timeout: 60_000 }
-
 async function upstream(answer: (reply: UpstreamReply, n: number) => unknown) {
   const server = await startUpstream(answer)
   onTestFinished(() => server.close())
@@ -39,33 +37,29 @@ async function rowsOf(cwd: string, ...flags: string[]): Promise<RunRow[]> {
 
 const titles = (rows: RunRow[]) => rows.map(({ title }) => title)
 
-test(
-  'it runs on the server, where others see it; every format is printed while the model speaks',
-  patiently,
-  async () => {
-    const { gate, flags } = await heldModel()
-    const cwd = folder({ 'agents/a.yaml': onUpstream })
-    const server = await serving(flags, { cwd })
-    const formats = [...builtinWires.keys()]
-    const commands = formats.map((format) => millrace(['run', 'a', '-m', format, '--format', format], { cwd }))
-    for (const command of commands) await command.until('Half')
-    const rows = await rowsOf(cwd)
-    expect(new Set(titles(rows))).toEqual(new Set(formats))
-    expect(rows.map(({ status }) => status)).toEqual(formats.map(() => 'running'))
-    expect((await ran(['show', rows[0]!.id], { cwd })).out).toMatch(/ {2}running\n[^]*Half/)
-    gate.resolve()
-    for (const [i, command] of commands.entries()) {
-      expect([formats[i], await command.exit]).toEqual([formats[i], 0])
-      expect(command.out).toContain('and whole')
-      expect(command.err).toMatch(new RegExp(`^run run_\\w+ on ${server.url}\ncompleted; \\d+ tokens in`, 'u'))
-    }
-    const text = commands[formats.indexOf('text')]!
-    expect(text.out).toBe('Half and whole\n')
-    expect((await rowsOf(cwd)).map(({ status }) => status)).toEqual(formats.map(() => 'completed'))
-  },
-)
+test('it runs on the server, where others see it; every format is printed while the model speaks', async () => {
+  const { gate, flags } = await heldModel()
+  const cwd = folder({ 'agents/a.yaml': onUpstream })
+  const server = await serving(flags, { cwd })
+  const formats = [...builtinWires.keys()]
+  const commands = formats.map((format) => millrace(['run', 'a', '-m', format, '--format', format], { cwd }))
+  for (const command of commands) await command.until('Half')
+  const rows = await rowsOf(cwd)
+  expect(new Set(titles(rows))).toEqual(new Set(formats))
+  expect(rows.map(({ status }) => status)).toEqual(formats.map(() => 'running'))
+  expect((await ran(['show', rows[0]!.id], { cwd })).out).toMatch(/ {2}running\n[^]*Half/)
+  gate.resolve()
+  for (const [i, command] of commands.entries()) {
+    expect([formats[i], await command.exit]).toEqual([formats[i], 0])
+    expect(command.out).toContain('and whole')
+    expect(command.err).toMatch(new RegExp(`^run run_\\w+ on ${server.url}\ncompleted; \\d+ tokens in`, 'u'))
+  }
+  const text = commands[formats.indexOf('text')]!
+  expect(text.out).toBe('Half and whole\n')
+  expect((await rowsOf(cwd)).map(({ status }) => status)).toEqual(formats.map(() => 'completed'))
+})
 
-test('without a server every format is printed while the model speaks as well', patiently, async () => {
+test('without a server every format is printed while the model speaks as well', async () => {
   const { gate, flags } = await heldModel()
   const cwd = folder({ 'agents/a.yaml': onUpstream })
   const commands = [...builtinWires.keys()].map((format) =>
@@ -77,7 +71,7 @@ test('without a server every format is printed while the model speaks as well', 
     expect([await command.exit, command.out]).toEqual([0, expect.stringContaining('whole')])
 })
 
-test('Ctrl-C stops the run on the server, which keeps the reason', patiently, async () => {
+test('Ctrl-C stops the run on the server, which keeps the reason', async () => {
   const { flags } = await heldModel()
   const cwd = folder({ 'agents/a.yaml': onUpstream })
   await serving(flags, { cwd })
@@ -88,50 +82,27 @@ test('Ctrl-C stops the run on the server, which keeps the reason', patiently, as
   expect(await rowsOf(cwd)).toMatchObject([{ status: 'aborted', error: { message: 'Stopped with Ctrl-C.' } }])
 })
 
-test('a second Ctrl-C ends the command, whatever the server does', patiently, async () => {
-  const cwd = folder({
-    'agents/a.yaml': 'workflow:\n  - { id: stuck, type: stuck, config: {} }\n',
-    // The grace time of a run that is stopped is what the command would wait for.
-    'agents/millrace.config.mjs': `export default { server: { stopGraceMs: 60_000 }, steps: { stuck: () => {
-      console.error('stuck'); return new Promise(() => {}) } } }`,
-  })
-  const server = await serving([], { cwd })
-  const command = millrace(['run', 'a', '-m', 'Hi'], { cwd })
-  await server.until('stuck')
-  command.kill('SIGINT')
-  await command.until('Ctrl-C again')
-  command.kill('SIGINT')
-  expect(await command.exit).toBe(130)
+test('approvals are refused without a terminal and given with --yes; a client tool waits, exit 1, with its cure', async () => {
+  const cwd = folder({ 'agents/a.yaml': tools })
+  for (const hasServer of [false, true]) {
+    if (hasServer) await serving([], { cwd })
+    const refused = await ran(['run', 'a', '-m', 'What is 12*7?'], { cwd })
+    expect([refused.code, refused.out]).toEqual([0, expect.stringContaining('not allowed')])
+    const approved = await ran(['run', 'a', '--yes', '-m', 'What is 12*7?'], { cwd })
+    expect([approved.code, approved.out]).toEqual([0, expect.stringContaining('12*7 = 84.')])
+    const waiting = await ran(['run', 'a', '--yes', '-m', askUser], { cwd })
+    expect([waiting.code, waiting.err]).toEqual([
+      1,
+      expect.stringMatching(/^suspended: (run_\w+) waits .*\n {2}millrace answer \1 '<JSON or text>'\n$/m),
+    ])
+    expect((await rowsOf(cwd))[0]).toMatchObject({ status: 'suspended' })
+  }
+  // Without a log nothing can wait.
+  const nowhere = await ran(['run', 'a', '--data', 'none', '-m', askUser], { cwd })
+  expect([nowhere.code, nowhere.err]).toEqual([1, expect.stringMatching(/^askUser: runs in the client.*--data none/m)])
 })
 
-test(
-  'approvals are refused without a terminal and given with --yes; a client tool waits, exit 1, with its cure',
-  patiently,
-  async () => {
-    const cwd = folder({ 'agents/a.yaml': tools })
-    for (const hasServer of [false, true]) {
-      if (hasServer) await serving([], { cwd })
-      const refused = await ran(['run', 'a', '-m', 'What is 12*7?'], { cwd })
-      expect([refused.code, refused.out]).toEqual([0, expect.stringContaining('not allowed')])
-      const approved = await ran(['run', 'a', '--yes', '-m', 'What is 12*7?'], { cwd })
-      expect([approved.code, approved.out]).toEqual([0, expect.stringContaining('12*7 = 84.')])
-      const waiting = await ran(['run', 'a', '--yes', '-m', askUser], { cwd })
-      expect([waiting.code, waiting.err]).toEqual([
-        1,
-        expect.stringMatching(/^suspended: (run_\w+) waits .*\n {2}millrace answer \1 '<JSON or text>'\n$/m),
-      ])
-      expect((await rowsOf(cwd))[0]).toMatchObject({ status: 'suspended' })
-    }
-    // Without a log nothing can wait.
-    const nowhere = await ran(['run', 'a', '--data', 'none', '-m', askUser], { cwd })
-    expect([nowhere.code, nowhere.err]).toEqual([
-      1,
-      expect.stringMatching(/^askUser: runs in the client.*--data none/m),
-    ])
-  },
-)
-
-test('what the server cannot run happens beside it, in a log of its own, and says so', patiently, async () => {
+test('what the server cannot run happens beside it, in a log of its own, and says so', async () => {
   const flags = await upstream((reply) => {
     reply.say('Hello')
     reply.finish()
@@ -160,65 +131,46 @@ test('what the server cannot run happens beside it, in a log of its own, and say
   expect([memory.code, memory.err]).toEqual([0, expect.not.stringContaining(server.url)])
 })
 
-test(
-  'a file of the server’s folder runs there, as it was saved last; one that is broken says where',
-  patiently,
-  async () => {
-    const says = (words: string) =>
-      `workflow:\n  - { id: out, type: output-generator, config: { template: "${words}" } }\n`
-    const cwd = folder({ 'agents/a.yaml': says('one') })
-    await serving([], { cwd })
-    for (const words of ['two', 'three']) {
-      writeFileSync(join(cwd, 'agents/a.yaml'), says(words))
-      expect(await ran(['run', 'agents/a.yaml', '-m', 'Hi'], { cwd })).toMatchObject({ code: 0, out: `${words}\n` })
-    }
-    writeFileSync(join(cwd, 'agents/new.yaml'), says('new'))
-    expect(await ran(['run', 'new', '-m', 'Hi'], { cwd })).toMatchObject({ code: 0, out: 'new\n' })
-    expect(await rowsOf(cwd)).toHaveLength(3)
-    writeFileSync(join(cwd, 'agents/a.yaml'), 'workflow:\n  - {}\n')
-    const broken = await ran(['run', 'a', '-m', 'Hi'], { cwd })
-    expect([broken.code, broken.out, broken.err]).toEqual([2, '', expect.stringMatching(/a\.yaml:2:\d+ /)])
-    const unknown = await ran(['run', 'nw', '-m', 'Hi'], { cwd })
-    expect([unknown.code, unknown.err]).toEqual([2, expect.stringContaining('(did you mean "new"?)')])
-  },
-)
-
-test(
-  'a server of another folder is enough where there is no folder of agents here; --url names any server',
-  patiently,
-  async () => {
-    const key = 'a-key-of-this-test'
-    const cwd = folder({ 'elsewhere/a.yaml': demo })
-    const server = await serving(['elsewhere'], { cwd, env: { MILLRACE_API_KEY: key } })
-    const keyless = await ran(['run', 'a', '-m', 'Hi'], { cwd })
-    expect([keyless.code, keyless.err]).toEqual([1, expect.stringContaining('requires a key: set MILLRACE_API_KEY.')])
-    const env = { MILLRACE_API_KEY: key }
-    expect(await ran(['run', 'a', '-m', 'Hi'], { cwd, env })).toMatchObject({
-      code: 0,
-      err: expect.stringContaining(' on http'),
-    })
-    const far = await ran(['run', 'a', '-m', 'Hi', '--url', server.url], { cwd: folder(), env })
-    expect(far).toMatchObject({ code: 0, err: expect.stringContaining(` on ${server.url}\n`) })
-    for (const args of [['elsewhere/a.yaml'], ['a', '--endpoint', 'up=http://127.0.0.1:9/v1']]) {
-      const both = await ran(['run', ...args, '-m', 'Hi', '--url', server.url], { cwd, env })
-      expect([both.code, both.err]).toEqual([2, expect.stringContaining('cannot be combined with --url')])
-    }
-  },
-)
-
-test('a server that dies midway is told, with the run to look at', patiently, async () => {
-  const { flags } = await heldModel()
-  const cwd = folder({ 'agents/a.yaml': onUpstream })
-  const server = await serving(flags, { cwd })
-  const command = millrace(['run', 'a', '-m', 'Hi'], { cwd })
-  await command.until('Half')
-  server.kill('SIGKILL')
-  expect(await command.exit).toBe(1)
-  expect(command.err).toMatch(/^millrace: Lost the connection to the server at \S+\..* millrace show run_\w+$/m)
+test('a file of the server’s folder runs there, as it was saved last; one that is broken says where', async () => {
+  const says = (words: string) =>
+    `workflow:\n  - { id: out, type: output-generator, config: { template: "${words}" } }\n`
+  const cwd = folder({ 'agents/a.yaml': says('one') })
+  await serving([], { cwd })
+  for (const words of ['two', 'three']) {
+    writeFileSync(join(cwd, 'agents/a.yaml'), says(words))
+    expect(await ran(['run', 'agents/a.yaml', '-m', 'Hi'], { cwd })).toMatchObject({ code: 0, out: `${words}\n` })
+  }
+  writeFileSync(join(cwd, 'agents/new.yaml'), says('new'))
+  expect(await ran(['run', 'new', '-m', 'Hi'], { cwd })).toMatchObject({ code: 0, out: 'new\n' })
+  expect(await rowsOf(cwd)).toHaveLength(3)
+  writeFileSync(join(cwd, 'agents/a.yaml'), 'workflow:\n  - {}\n')
+  const broken = await ran(['run', 'a', '-m', 'Hi'], { cwd })
+  expect([broken.code, broken.out, broken.err]).toEqual([2, '', expect.stringMatching(/a\.yaml:2:\d+ /)])
+  const unknown = await ran(['run', 'nw', '-m', 'Hi'], { cwd })
+  expect([unknown.code, unknown.err]).toEqual([2, expect.stringContaining('(did you mean "new"?)')])
 })
 
-describe.skipIf(!hasScript)('on a terminal', () => {
-  test('the server’s questions are asked on the terminal', patiently, async () => {
+test('a server of another folder is enough where there is no folder of agents here; --url names any server', async () => {
+  const key = 'a-key-of-this-test'
+  const cwd = folder({ 'elsewhere/a.yaml': demo })
+  const server = await serving(['elsewhere'], { cwd, env: { MILLRACE_API_KEY: key } })
+  const keyless = await ran(['run', 'a', '-m', 'Hi'], { cwd })
+  expect([keyless.code, keyless.err]).toEqual([1, expect.stringContaining('requires a key: set MILLRACE_API_KEY.')])
+  const env = { MILLRACE_API_KEY: key }
+  expect(await ran(['run', 'a', '-m', 'Hi'], { cwd, env })).toMatchObject({
+    code: 0,
+    err: expect.stringContaining(' on http'),
+  })
+  const far = await ran(['run', 'a', '-m', 'Hi', '--url', server.url], { cwd: folder(), env })
+  expect(far).toMatchObject({ code: 0, err: expect.stringContaining(` on ${server.url}\n`) })
+  for (const args of [['elsewhere/a.yaml'], ['a', '--endpoint', 'up=http://127.0.0.1:9/v1']]) {
+    const both = await ran(['run', ...args, '-m', 'Hi', '--url', server.url], { cwd, env })
+    expect([both.code, both.err]).toEqual([2, expect.stringContaining('cannot be combined with --url')])
+  }
+})
+
+describe('on a terminal', () => {
+  test('the server’s questions are asked on the terminal', async () => {
     const cwd = folder({ 'agents/a.yaml': tools })
     await serving([], { cwd })
     const approval = onTerminal(['run', 'a', '-m', 'What is 12*7?'], { cwd })

@@ -154,28 +154,6 @@ test.each([
   expect(JSON.parse(out)).toMatchObject([{ error: { message: reason } }])
 })
 
-test('a reader that has seen enough stops the run: nothing goes on, and nothing is left running in the log', async () => {
-  const more = Promise.withResolvers<void>()
-  const left = Promise.withResolvers<void>()
-  const flags = await upstream(async (reply) => {
-    reply.say('Half')
-    await more.promise
-    reply.say(' and more')
-    await reply.left
-    left.resolve()
-  })
-  const cwd = folder({ 'agents/a.yaml': onUpstream })
-  const command = millrace(['run', 'a', '-m', 'Hi', ...flags], { cwd })
-  await command.until('Half')
-  command.hangUp()
-  more.resolve()
-  expect([await command.exit, command.err]).toEqual([1, expect.stringContaining('aborted: The output pipe was closed')])
-  // The model is not paid for what nobody reads.
-  await left.promise
-  const { out, err } = await ran(['ps', '--json'], { cwd })
-  expect([err, JSON.parse(out)]).toEqual(['', [expect.objectContaining({ status: 'aborted' })]])
-})
-
 test('every wire there is can be printed', async () => {
   const cwd = folder({ 'agents/a.yaml': demo })
   for (const format of builtinWires.keys()) {
@@ -194,29 +172,6 @@ test('--format ag-ui: a whole stream of that protocol', async () => {
   expect(code).toBe(0)
   expect(agUiRuns(events, { isWhole: true })).toHaveLength(1)
   expect(events.at(-1)).toMatchObject({ type: 'RUN_FINISHED', outcome: { type: 'success' } })
-})
-
-test('a second Ctrl-C kills', async () => {
-  const cwd = folder({
-    'agents/a.yaml': 'workflow:\n  - { id: stuck, type: stuck, config: {} }\n',
-    'agents/millrace.config.mjs': `export default { steps: { stuck: () => {
-      console.error('stuck'); setInterval(() => {}, 1000); return new Promise(() => {}) } } }`,
-  })
-  const command = millrace(['run', 'a', '-m', 'Hi'], { cwd })
-  await command.until('stuck')
-  command.kill('SIGINT')
-  await command.until('Ctrl-C again')
-  command.kill('SIGINT')
-  expect(await command.exit).toBe(130)
-})
-
-test('what a tool left running does not keep the command alive', async () => {
-  const cwd = folder({
-    'agents/a.yaml': 'workflow:\n  - { id: s, type: busy, config: {} }\n',
-    'agents/millrace.config.mjs': `export default { steps: { busy: () => { setInterval(() => {}, 1000); return 'done' } } }`,
-  })
-  const { code, out } = await ran(['run', 'a', '-m', 'Hi'], { cwd })
-  expect([code, out]).toEqual([0, 'done\n'])
 })
 
 test('while it runs no server takes the folder', async () => {

@@ -1,18 +1,18 @@
 /** What `millrace serve` prints while it works. */
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { readServerFile } from '../../src/server/server-file.ts'
 import { folder, millrace, serving, type CommandOptions } from '../support/cli.ts'
+import { startUpstream } from '../support/upstream.ts'
 
+const secret = 'tok-0123456789-abcdef'
 const agents = {
   'agents/demo.yaml': 'workflow: [{ id: answer, type: llm, config: { model: "demo:assistant", stream: true } }]',
   'agents/keyless.yaml': 'workflow: [{ id: answer, type: llm, config: { model: gpt-5, stream: true } }]',
-  'agents/last.yaml': 'workflow: [{ id: wait, type: last }]',
   'agents/leaky.yaml': 'workflow: [{ id: leak, type: leak }]',
   'agents/millrace.config.ts': `export default {
     steps: {
-      last: () => (console.error('it waits'), new Promise((resolve) => process.once('SIGTERM', () => resolve('done')))),
-      leak: () => { throw new Error('the token is ' + process.env.SOME_TOKEN) },
+      leak: () => { throw new Error('the token is ${secret}') },
     },
   }`,
 }
@@ -29,7 +29,6 @@ async function ask(url: string, agentId: string, init: RequestInit = {}) {
 const serveIn = (flags: string[] = [], options: CommandOptions = {}) => serving(flags, { cwd: cwd(), ...options })
 
 test('a line for each run, for each failure with its cause and cure, for each refusal, and at the end', async () => {
-  const secret = 'tok-0123456789-abcdef'
   const server = await serveIn([], { env: { SOME_TOKEN: secret } })
   const run = await ask(server.url, 'demo')
   await server.until(`${run}  demo  completed  `)
@@ -50,10 +49,23 @@ test('a line for each run, for each failure with its cause and cure, for each re
 })
 
 test('a run that ends as the last thing has its line', async () => {
-  const server = await serveIn()
+  const gate = Promise.withResolvers<void>()
+  const reached = Promise.withResolvers<void>()
+  const upstream = await startUpstream(async (reply) => {
+    reached.resolve()
+    await gate.promise
+    reply.finish()
+  })
+  onTestFinished(() => upstream.close())
+  const last = 'workflow: [{ id: wait, type: llm, config: { model: "up:m" } }]'
+  const server = await serving(['--endpoint', `up=${upstream.baseURL}`], {
+    cwd: folder({ ...agents, 'agents/last.yaml': last }),
+  })
   const asked = ask(server.url, 'last')
-  await server.until('it waits')
+  await reached.promise
   server.kill('SIGTERM')
+  await server.until('1 active run has 2 s to finish')
+  gate.resolve()
   const run = await asked
   expect(await server.exit).toBe(0)
   expect(server.err).toMatch(new RegExp(`1 active run has 2 s to finish.*${run} {2}last {2}completed`, 'su'))

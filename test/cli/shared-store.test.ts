@@ -54,7 +54,7 @@ describeRedis('a shared store', (redis) => {
     const on = async (args: string[], how: 'flag' | 'environment' = 'flag') => {
       const env: Record<string, string> = how === 'flag' ? {} : { MILLRACE_STORE: url }
       const given = how === 'flag' ? [...args, '--store', url] : args
-      const done = await ran(given, { cwd, env, warm: true })
+      const done = await ran(given, { cwd, env })
       expect(done.out + done.err, args[0]).not.toContain(password)
       // As of `diff` of Unix: 1 if there is a difference.
       const code = args[0] === 'diff' ? 1 : 0
@@ -94,12 +94,12 @@ describeRedis('a shared store', (redis) => {
       [['serve', '--log-files', '--port', '0'], 'Use record.archive'],
       [['show', 'run_none'], 'run_none'],
     ] as const) {
-      const { code, out, err } = await ran([...args], { cwd, env, warm: true })
+      const { code, out, err } = await ran([...args], { cwd, env })
       expect([args[0], code === 0, err]).toEqual([args[0], false, expect.stringContaining(cure)])
       expect(out + err).not.toContain(password)
     }
     const stranger = url.replace('//default:', '//stranger:')
-    const refused = await ran(['ps'], { cwd, env: { MILLRACE_STORE: stranger }, warm: true })
+    const refused = await ran(['ps'], { cwd, env: { MILLRACE_STORE: stranger } })
     expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('WRONGPASS')])
     expect(refused.out + refused.err).not.toContain(password)
     // A server says so at its start, and not in its first run.
@@ -109,7 +109,7 @@ describeRedis('a shared store', (redis) => {
       [stranger, 'check user and password of the URL'],
       [limited, 'lacks rights: +xadd. docs/scale.md lists all'],
     ] as const) {
-      const { code, out, err } = await ran(['serve', '--port', '0', '--store', store], { cwd, warm: true })
+      const { code, out, err } = await ran(['serve', '--port', '0', '--store', store], { cwd })
       expect([code, err]).toEqual([1, expect.stringContaining(cure)])
       expect(out + err).not.toMatch(new RegExp(`${password}|stranger|limited`, 'u'))
     }

@@ -63,9 +63,6 @@ test('status, an aligned tree of steps with durations, messages, tokens, cost', 
   expect(view).toMatchObject({ id, status: 'completed', cost: expect.any(Number) })
 })
 
-/** Each look is a process. */
-const patiently = { timeout: 15_000 }
-
 test('what failed is said at its step and at the end; a run that goes on is shown as far as it is', async () => {
   const gate = Promise.withResolvers<void>()
   const upstream = await startUpstream(async (reply, n) => {
@@ -86,16 +83,16 @@ test('what failed is said at its step and at the end; a run that goes on is show
   const show = async (id: string) => (await ran(['show', id], { cwd })).out
   const failed = await start()
   await expect
-    .poll(() => show(failed), patiently)
+    .poll(() => show(failed))
     .toMatch(/ {2}failed\n[^]*answer +llm .*No such model[^]*\nError\n.*No such model\n$/)
   const live = await start()
   await expect
-    .poll(() => show(live), patiently)
+    .poll(() => show(live))
     .toMatch(
       / {2}running\n[^]*\ncost +known when the model call ends\n[^]*answer +llm +running\n[^]*assistant +Half\n$/,
     )
   gate.resolve()
-  await expect.poll(() => show(live), patiently).toMatch(/ {2}completed\n/)
+  await expect.poll(() => show(live)).toMatch(/ {2}completed\n/)
 })
 
 test('what steps came to that no client is shown: shortened, in full with --full', async () => {

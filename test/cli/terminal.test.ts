@@ -1,11 +1,11 @@
-/** What is different where somebody sits at a terminal: colours, progress, questions. `script` makes one. */
+/** What is different where somebody sits at a terminal: colours, progress, questions. A real one is in `terminal.all.test.ts`. */
 import { describe, expect, test } from 'vitest'
 import { widthOf } from '../../src/cli/width.ts'
 import type { RunRow } from '../../src/part/log.ts'
 import { folder, ran } from '../support/cli.ts'
-import { askingAgent as ask, hasScript, onTerminal } from '../support/terminal.ts'
+import { askingAgent as ask, onTerminal } from '../support/terminal.ts'
 
-describe.skipIf(!hasScript)('on a terminal', () => {
+describe('on a terminal', () => {
   test('an approval is asked for: yes runs the tool, anything else does not', async () => {
     const cwd = folder({ 'agents/a.yaml': ask })
     for (const [keys, words] of [
@@ -43,22 +43,6 @@ describe.skipIf(!hasScript)('on a terminal', () => {
     }
     const runs = JSON.parse((await ran(['ps', '--json'], { cwd })).out) as RunRow[]
     expect(runs.map(({ status }) => status)).toEqual(['aborted', 'aborted'])
-  })
-
-  test('what a callback prints stands on lines of its own, and the answer goes on behind it', async () => {
-    const cwd = folder({
-      'agents/millrace.config.mjs': `export default { callbacks: { chunk: () => console.log('(a piece)') } }\n`,
-      'agents/a.yaml': `workflow:\n  - { id: answer, type: llm, config: { model: "demo:assistant", stream: true, onChunk: chunk } }\n`,
-    })
-    const command = onTerminal(['run', 'a', '-m', 'Hi there'], { cwd })
-    expect(await command.exit).toBe(0)
-    // Without the codes that take back the line of the step that runs.
-    const lines = command.shown.replaceAll('\r', '').replaceAll('\u001b[K', '').split('\n')
-    expect(lines.filter((line) => line === '(a piece)').length).toBeGreaterThan(2)
-    for (const line of lines) if (line.includes('(a piece)')) expect(line).toBe('(a piece)')
-    const { out } = await ran(['run', 'a', '-m', 'Hi there'], { cwd })
-    const words = lines.filter((line) => !line.includes('(a piece)')).join('')
-    expect(words).toContain(out.trim())
   })
 
   test('the step that runs is shown in a line that is gone before the answer', async () => {
@@ -158,21 +142,5 @@ describe.skipIf(!hasScript)('on a terminal', () => {
     const wide = onTerminal(['ps'], { cwd, env: { NO_COLOR: '1' }, columns: 200 })
     expect(await wide.exit).toBe(0)
     expect(wide.shown).toMatch(/\nrun_[\da-f]{32} /)
-  })
-
-  test('a second Ctrl-C kills, and the prompt of the shell is on a line of its own', async () => {
-    const cwd = folder({
-      'agents/a.yaml': 'workflow:\n  - { id: stuck, type: stuck, config: {} }\n',
-      'agents/millrace.config.mjs': `export default { steps: { stuck: () => {
-        console.error('stuck'); setInterval(() => {}, 1000); return new Promise(() => {}) } } }`,
-    })
-    const command = onTerminal(['run', 'a', '-m', 'Hi'], { cwd })
-    await command.until('stuck\r\n')
-    command.type('\u0003')
-    await command.until('Ctrl-C again to kill')
-    command.type('\u0003')
-    expect(await command.exit).toBe(130)
-    expect(command.shown).toMatch(/\r\n$/)
-    expect((await ran(['ps'], { cwd })).out).toContain(' running (no server) ')
   })
 })

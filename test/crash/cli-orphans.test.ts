@@ -6,7 +6,8 @@ import { spawn } from 'node:child_process'
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { folder, millrace, ran, serving } from '../support/cli.ts'
+import { folder } from '../support/cli.ts'
+import { millrace, ran, serving } from '../support/cli-process.ts'
 import { hasProcessTable, installFakes, processesWith, startLatch, untilGone } from '../support/cli/fakes.ts'
 
 interface Started {

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
+import { createContext } from '../support/command-context.ts'
 import { createProgram } from '../../src/cli/program.ts'
 import { createRuntime } from '../../src/project/create-runtime.ts'
 import { agentJsonSchema } from '../../src/pipeline/agent-schema.ts'
@@ -102,7 +103,7 @@ test('routes answer, and commands exist', async () => {
     const { error } = (await response.json()) as { error?: { code: string } }
     expect([what, ['not-found', 'method-not-allowed'].includes(error?.code ?? '')]).toEqual([what, false])
   }
-  const commands = createProgram().commands.map((command) => command.name())
+  const commands = createProgram(createContext()).commands.map((command) => command.name())
   const named = ours.flatMap(({ what }) => (what.startsWith('millrace ') ? [what.split(' ')[1]!] : []))
   expect(named.length).toBeGreaterThan(2)
   expect(named.filter((name) => !commands.includes(name))).toEqual([])

@@ -267,7 +267,7 @@ test('what the server prints of its own failures holds no secret, stacks include
 test('what a command dies of is printed without secrets', async () => {
   const cwd = folder({
     'agents/a.yaml': agent().replace('script:m', 'demo:assistant'),
-    'agents/millrace.config.mjs': 'throw new Error(`no shop takes ${process.env.SHOP_API_KEY}`)\n',
+    'agents/millrace.config.mjs': `throw new Error('no shop takes ${environment.SHOP_API_KEY}')\n`,
   })
   const { code, err } = await ran(['run', 'a', '-m', 'Hi'], { cwd, env: environment })
   expect([code, err]).toEqual([2, expect.stringContaining('no shop takes [redacted]')])

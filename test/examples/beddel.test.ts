@@ -3,7 +3,8 @@ import { resolve } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { recordedFixtures } from '../../src/models/testing/provider-fixtures.ts'
 import { startRecordedProvider, type RecordedProvider, type Reply } from '../../src/models/testing/recorded-provider.ts'
-import { folder, ran, serving } from '../support/cli.ts'
+import { folder } from '../support/cli.ts'
+import { ran, serving } from '../support/cli-process.ts'
 
 const agents = resolve('examples/beddel/agents')
 const key = 'a-key-of-google'

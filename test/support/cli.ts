@@ -1,29 +1,16 @@
-/** The built command as a user's shell runs it: a real process, its output as it comes, its exit code. */
-import { spawn } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+/**
+ * Commands in the process of the tests, from the source: each has its own streams, folder, environment and signals, so that many
+ * run side by side, and none takes the time of a start. What only a process can show is in `cli-process.ts`.
+ */
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
+import { PassThrough, Writable } from 'node:stream'
 import { onTestFinished } from 'vitest'
-import { runWarm } from './warm-command.ts'
-
-const bin = resolve('bin/millrace.js')
-
-export interface Command {
-  pid: number
-  readonly out: string
-  readonly err: string
-  /** Resolves when stdout and stderr together hold the text; throws when the process ends first. */
-  until(text: string): Promise<void>
-  kill(signal: NodeJS.Signals): void
-  /** Writes to its stdin, which must be open. */
-  send(text: string): void
-  /** Closes its stdin. */
-  finish(): void
-  /** Closes our end of its stdout, as `| head` does. */
-  hangUp(): void
-  /** Its exit code (128 + n after signal n), once its output is complete. */
-  exit: Promise<number>
-}
+import type { CommandContext } from '../../src/cli/context.ts'
+import { runProgram } from '../../src/cli/program.ts'
+import { createContext } from './command-context.ts'
+import { createWatched } from './watched.ts'
 
 export interface CommandOptions {
   cwd?: string
@@ -31,85 +18,105 @@ export interface CommandOptions {
   /** Text on stdin; without it stdin is empty. `open`: it comes later. */
   input?: string
   open?: boolean
-  /** Flags for Node itself. */
-  node?: string[]
-  /** Another Node than the one that runs the tests. */
-  execPath?: string
 }
 
-const signals: Partial<Record<NodeJS.Signals, number>> = { SIGINT: 2, SIGKILL: 9, SIGTERM: 15 }
+export interface Command {
+  readonly out: string
+  readonly err: string
+  /** Resolves when stdout and stderr together hold the text; throws when the command ends first. */
+  until(text: string): Promise<void>
+  kill(signal: 'SIGINT' | 'SIGTERM' | 'SIGHUP'): void
+  /** Writes to its stdin, which must be open. */
+  send(text: string): void
+  /** Closes its stdin. */
+  finish(): void
+  /** Its exit code, once its output is complete. */
+  exit: Promise<number>
+}
 
 /** Nothing of the machine's own keys and endpoints. */
-function environment(env: Record<string, string> = {}): Record<string, string> {
+export function environment(env: Record<string, string> = {}): Record<string, string> {
   const own = Object.entries(process.env).filter(([name]) => ['PATH', 'HOME', 'TMPDIR'].includes(name))
   return { ...Object.fromEntries(own), MILLRACE_DEMO_DELAY_MS: '0', NO_COLOR: '1', ...env } as Record<string, string>
 }
 
-/** Starts `millrace …`; the test's end kills it. */
+/** Starts `millrace …`; the test's end stops it. */
 export function millrace(args: string[], options: CommandOptions = {}): Command {
-  const { cwd, env = {}, input = '', open = false, node = [], execPath = process.execPath } = options
-  if (!existsSync('dist/cli/main.js')) throw new Error('dist is missing: npm run build comes before these tests')
-  const child = spawn(execPath, [...node, bin, ...args], { cwd, env: environment(env) })
-  const state = { out: '', err: '', ended: false }
-  let watchers: (() => void)[] = []
-  const changed = () => {
-    const woken = watchers
-    watchers = []
-    for (const wake of woken) wake()
-  }
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    state.out += text
-    changed()
-  })
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    state.err += text
-    changed()
-  })
-  child.stdin.on('error', () => undefined)
-  if (!open) child.stdin.end(input)
-  const exit = new Promise<number>((done) => {
-    child.on('close', (code, signal) => {
-      state.ended = true
-      changed()
-      done(code ?? 128 + (signals[signal!] ?? 0))
+  const { cwd, env, input = '', open = false } = options
+  const stdin = new PassThrough()
+  if (!open) stdin.end(input)
+  const watched = createWatched()
+  const stream = (name: 'out' | 'err') =>
+    new Writable({
+      decodeStrings: false,
+      write(chunk: string | Buffer, _, done) {
+        watched.add(name, chunk.toString())
+        done()
+      },
     })
+  const context = createContext({
+    cwd: resolve(cwd ?? '.'),
+    env: environment(env),
+    stdin,
+    stdout: stream('out'),
+    stderr: stream('err'),
   })
+  const { exit } = started(args, context, watched.end)
   onTestFinished(async () => {
-    child.kill('SIGKILL')
+    if (watched.hasEnded) return
+    if (args[0] === 'serve') await stopRuns(watched.text('out'), env?.['MILLRACE_API_KEY'])
+    context.events.emit('SIGTERM')
     await exit
   })
   return {
-    pid: child.pid!,
     get out() {
-      return state.out
+      return watched.text('out')
     },
     get err() {
-      return state.err
+      return watched.text('err')
     },
-    async until(text) {
-      while (!(state.out + state.err).includes(text)) {
-        if (state.ended) throw new Error(`ended without ${JSON.stringify(text)}: ${state.out}${state.err}`)
-        await new Promise<void>((wake) => watchers.push(wake))
-      }
-    },
-    send: (text) => void child.stdin.write(text),
-    finish: () => void child.stdin.end(),
-    kill: (signal) => void child.kill(signal),
-    hangUp: () => void child.stdout.destroy(),
+    until: watched.until,
+    send: (text) => void stdin.write(text),
+    finish: () => void stdin.end(),
+    kill: (signal) => void context.events.emit(signal),
     exit,
   }
 }
 
-/**
- * Runs a command to its end. Most do in one process that stays: see `warm-command.ts`. `alone`: in a process of its own; `warm`: the first
- * of its name, too, in that which stays.
- */
-export async function ran(args: string[], options: CommandOptions & { alone?: boolean; warm?: boolean } = {}) {
-  const { cwd = process.cwd(), env, input = '', alone = false, warm: isFirstWarm, open, node, execPath } = options
-  if (!alone && open === undefined && node === undefined && execPath === undefined) {
-    const warm = await runWarm({ args, cwd: resolve(cwd), env: environment(env), input }, isFirstWarm)
-    if (warm !== undefined) return warm
+/** Runs a command line until it ends, or exits. */
+export function started(args: string[], context: CommandContext, ended: () => void): { exit: Promise<number> } {
+  const { promise: exit, resolve: end } = Promise.withResolvers<number>()
+  context.exit = (code) => {
+    context.events.emit('exit', code)
+    ended()
+    end(code)
   }
+  runProgram(context, args).then(
+    () => context.exit(Number(context.exitCode ?? 0)),
+    (error: unknown) => {
+      context.stderr.write(`a command must not throw: ${(error as Error).stack}\n`)
+      context.exit(1)
+    },
+  )
+  return { exit }
+}
+
+/** A server gives active runs time to finish: those of a test have none. */
+async function stopRuns(out: string, key: string | undefined): Promise<void> {
+  const url = /https?:\/\/[\w.:[\]]+/u.exec(out)?.[0]
+  if (url === undefined) return
+  const headers: Record<string, string> = key === undefined ? {} : { authorization: `Bearer ${key}` }
+  try {
+    const response = await fetch(`${url}/api/runs?status=running&limit=1000`, { headers })
+    const { runs } = (await response.json()) as { runs: { id: string }[] }
+    await Promise.all(runs.map(({ id }) => fetch(`${url}/api/runs/${id}/stop`, { method: 'POST', headers })))
+  } catch {
+    // It is stopping, or does not tell.
+  }
+}
+
+/** Runs a command to its end. */
+export async function ran(args: string[], options: CommandOptions = {}) {
   const command = millrace(args, options)
   const code = await command.exit
   return { code, out: command.out, err: command.err }
@@ -131,4 +138,11 @@ export function folder(files: Record<string, string> = {}): string {
     writeFileSync(join(dir, name), text)
   }
   return dir
+}
+
+/** Another folder with what the disk holds of this one now: as if whoever uses it had been killed. */
+export function killed(cwd: string): string {
+  const copy = folder()
+  cpSync(cwd, copy, { recursive: true })
+  return copy
 }

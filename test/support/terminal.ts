@@ -1,39 +1,64 @@
-/** The built command on a pseudo-terminal, which `script` makes. */
-import { spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
-import { delimiter, join, resolve } from 'node:path'
-import { expect, onTestFinished } from 'vitest'
+/** A command in the process of the tests, with a terminal: what it shows, and a keyboard. */
+import { resolve } from 'node:path'
+import { PassThrough, Writable } from 'node:stream'
+import { onTestFinished } from 'vitest'
+import { started } from './cli.ts'
+import { createContext } from './command-context.ts'
+import { createWatched } from './watched.ts'
 
-/** Tests that need it are skipped by name where it is not there. */
-export const hasScript =
-  process.platform === 'linux' && process.env['PATH']!.split(delimiter).some((dir) => existsSync(join(dir, 'script')))
+interface TerminalOptions {
+  cwd: string
+  env?: Record<string, string>
+  columns?: number
+}
 
-/** The command on a terminal of its own: what it shows, and a keyboard. */
-export function onTerminal(
-  args: string[],
-  { cwd, env = {}, columns }: { cwd: string; env?: Record<string, string>; columns?: number },
-) {
-  const command = [process.execPath, resolve('bin/millrace.js'), ...args].map((arg) => `'${arg}'`).join(' ')
-  const quoted = columns === undefined ? command : `stty cols ${columns}; ${command}`
-  const { PATH, HOME } = process.env
-  const child = spawn('script', ['-qefc', quoted, '/dev/null'], {
-    cwd,
-    env: { PATH, HOME, TERM: 'xterm', SHELL: '/bin/sh', MILLRACE_DEMO_DELAY_MS: '0', ...env },
+export function onTerminal(args: string[], { cwd, env = {}, columns = 80 }: TerminalOptions) {
+  const watched = createWatched()
+  let isRaw = false
+  const stdin = Object.assign(new PassThrough(), {
+    isTTY: true,
+    setRawMode(raw: boolean) {
+      isRaw = raw
+      return stdin
+    },
   })
-  let shown = ''
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (shown += text))
-  const exit = new Promise<number | null>((done) => child.on('close', done))
+  const screen = Object.assign(
+    new Writable({
+      decodeStrings: false,
+      write(chunk: string | Buffer, _, done) {
+        // As the terminal does.
+        watched.add('out', chunk.toString().replaceAll(/\r?\n/gu, '\r\n'))
+        done()
+      },
+    }),
+    { isTTY: true, columns, rows: 24, hasColors: () => true },
+  )
+  const { PATH, HOME } = process.env
+  const context = createContext({
+    cwd: resolve(cwd),
+    env: { PATH, HOME, TERM: 'xterm', MILLRACE_DEMO_DELAY_MS: '0', ...env },
+    stdin,
+    stdout: screen,
+    stderr: screen,
+  })
+  const { exit } = started(args, context, watched.end)
   onTestFinished(async () => {
-    child.kill('SIGKILL')
+    if (watched.hasEnded) return
+    context.events.emit('SIGHUP')
+    stdin.end()
     await exit
   })
   return {
     exit,
     get shown() {
-      return shown
+      return watched.text('out')
     },
-    until: (text: string) => expect.poll(() => shown, { interval: 10 }).toContain(text),
-    type: (keys: string) => child.stdin.write(keys),
+    until: watched.until,
+    /** Ctrl-C is a signal, unless the command reads each key by itself. */
+    type(keys: string): void {
+      if (keys === '\u0003' && !isRaw) context.events.emit('SIGINT')
+      else stdin.write(keys)
+    },
   }
 }
 

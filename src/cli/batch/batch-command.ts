@@ -1,4 +1,5 @@
 /** `millrace run --input cases.jsonl`: checks everything before the first run starts. */
+import { leave, type CommandContext } from '../context.ts'
 import { MillraceError } from '../../part/error.ts'
 import type { NamedAgent } from '../agent-file.ts'
 import { checkAgent, openBackend } from '../backend.ts'
@@ -8,7 +9,12 @@ import { readBatch } from './batch-input.ts'
 import { openSink } from './batch-results.ts'
 import { runBatch } from './run-batch.ts'
 
-export async function batchCommand(agent: NamedAgent, input: string, flags: RunFlags): Promise<void> {
+export async function batchCommand(
+  context: CommandContext,
+  agent: NamedAgent,
+  input: string,
+  flags: RunFlags,
+): Promise<void> {
   const { message, file, thread, format, yes = false, bail = false } = flags
   const others = {
     '-m': message,
@@ -23,12 +29,12 @@ export async function batchCommand(agent: NamedAgent, input: string, flags: RunF
   if (!Number.isInteger(concurrency) || concurrency < 1 || concurrency > 1000) {
     throw new MillraceError('usage', `--concurrency must be a number from 1 to 1000, not "${flags.concurrency}".`)
   }
-  const lines = readBatch(input)
-  await checkAgent(agent, flags)
-  const sink = openSink(flags, lines)
-  const backend = await openBackend(flags, agent.file !== undefined)
-  if (backend.notice !== undefined) process.stderr.write(`${printable(backend.notice)}\n`)
-  const code = await runBatch(backend, { agent: agent.id, lines, sink, concurrency, bail, yes })
+  const lines = readBatch(context, input)
+  await checkAgent(context, agent, flags)
+  const sink = openSink(context, flags, lines)
+  const backend = await openBackend(context, flags, agent.file !== undefined)
+  if (backend.notice !== undefined) context.stderr.write(`${printable(backend.notice)}\n`)
+  const code = await runBatch(context, backend, { agent: agent.id, lines, sink, concurrency, bail, yes })
   await backend.close()
-  process.stdout.write('', () => process.exit(code))
+  await leave(context, code)
 }

@@ -1,6 +1,7 @@
 /** The inputs of a batch: a file with one JSON value per line. */
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, statSync } from 'node:fs'
+import type { CommandContext } from '../context.ts'
 import { messageOf, MillraceError } from '../../part/error.ts'
 import { parseJson } from '../../part/json.ts'
 
@@ -17,12 +18,13 @@ export interface BatchLine {
 const most = 20
 
 /** Throws `usage` with the places of all lines that are not inputs. */
-export function readBatch(path: string): BatchLine[] {
-  if (!existsSync(path)) throw new MillraceError('usage', `--input: there is no file ${path}.`)
-  if (statSync(path).isDirectory()) throw new MillraceError('usage', `--input ${path} is a folder, not a file.`)
+export function readBatch(context: CommandContext, path: string): BatchLine[] {
+  if (!existsSync(context.path(path))) throw new MillraceError('usage', `--input: there is no file ${path}.`)
+  if (statSync(context.path(path)).isDirectory())
+    throw new MillraceError('usage', `--input ${path} is a folder, not a file.`)
   const faults: string[] = []
   const lines: BatchLine[] = []
-  for (const [i, text] of readFileSync(path, 'utf8')
+  for (const [i, text] of readFileSync(context.path(path), 'utf8')
     .replace(/^\uFEFF/u, '')
     .split('\n')
     .entries()) {

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import { createContext } from '../../../test/support/command-context.ts'
+import type { Output } from '../context.ts'
 import { createBatchProgress } from './batch-progress.ts'
 import type { BatchResult } from './batch-results.ts'
 
@@ -16,8 +18,8 @@ const result = (line: number, more: Partial<BatchResult> = {}): BatchResult => (
 
 function written(isTTY: boolean, results: BatchResult[], total: number): string {
   let out = ''
-  const stream = { isTTY, columns: 60, write: (text: string) => ((out += text), true) } as unknown as NodeJS.WriteStream
-  const progress = createBatchProgress(total, 0, stream)
+  const stream = { isTTY, columns: 60, write: (text: string) => ((out += text), true) } as unknown as Output
+  const progress = createBatchProgress(createContext({ stderr: stream }), total, 0)
   for (const each of results) progress.add(each)
   progress.end()
   return out.replaceAll(/\d+\.\d\ds/gu, '1s')

@@ -1,4 +1,5 @@
 /** How far a batch is: a bar on a terminal, elsewhere a line for each tenth and for each failure. */
+import type { CommandContext, Output } from '../context.ts'
 import { addUsage, type Usage } from '../../part/usage.ts'
 import { formatCost, formatDuration, formatTokens } from '../amounts.ts'
 import { printable } from '../printable.ts'
@@ -16,9 +17,10 @@ const width = 24
 
 /** `before`: lines that were done by an earlier batch. */
 export function createBatchProgress(
+  context: CommandContext,
   total: number,
   before: number,
-  stream: NodeJS.WriteStream = process.stderr,
+  stream: Output = context.stderr,
 ): BatchProgress {
   const began = performance.now()
   let done = 0

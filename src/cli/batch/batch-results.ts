@@ -1,5 +1,6 @@
 /** The results of a batch: one JSON object per line, on stdout or in a file that a later batch continues. */
 import { existsSync, openSync, closeSync, readFileSync, renameSync, writeFileSync, writeSync } from 'node:fs'
+import type { CommandContext } from '../context.ts'
 import { MillraceError } from '../../part/error.ts'
 import type { ErrorValue } from '../../part/error.ts'
 import { parseJson } from '../../part/json.ts'
@@ -37,20 +38,27 @@ export interface SinkFlags {
 }
 
 /** Throws `usage` for a file that exists, unless it is resumed. */
-export function openSink({ output, resume = false }: SinkFlags, lines: readonly BatchLine[]): ResultSink {
+export function openSink(
+  context: CommandContext,
+  { output, resume = false }: SinkFlags,
+  lines: readonly BatchLine[],
+): ResultSink {
   if (output === undefined) {
     if (resume) throw new MillraceError('usage', '--resume needs the file with the results so far: add --output.')
     return {
       isDone: () => false,
-      write: async (result) => writeOut(`${JSON.stringify(result)}\n`),
+      write: async (result) => writeOut(context, `${JSON.stringify(result)}\n`),
       close: () => undefined,
     }
   }
-  if (existsSync(output) && !resume) {
+  if (existsSync(context.path(output)) && !resume) {
     throw new MillraceError('usage', `--output ${output} exists. Continue it with --resume, or name another file.`)
   }
-  const done = resume && existsSync(output) ? keepDone(output, new Set(lines.map(keyOf))) : new Set<string>()
-  const file = openSync(output, 'a')
+  const done =
+    resume && existsSync(context.path(output))
+      ? keepDone(context, output, new Set(lines.map(keyOf)))
+      : new Set<string>()
+  const file = openSync(context.path(output), 'a')
   return {
     isDone: ({ line, hash }) => done.has(keyOf({ line, hash })),
     // Whole lines at once: after a crash, only the last one can be incomplete.
@@ -64,15 +72,16 @@ function keyOf({ line, hash }: Pick<BatchLine, 'line' | 'hash'>): string {
 }
 
 /** Keeps the results of completed runs of these lines only: the others are run again. Returns their keys. */
-function keepDone(output: string, wanted: ReadonlySet<string>): Set<string> {
+function keepDone(context: CommandContext, output: string, wanted: ReadonlySet<string>): Set<string> {
   const kept = new Map<string, string>()
-  for (const text of readFileSync(output, 'utf8').split('\n')) {
+  for (const text of readFileSync(context.path(output), 'utf8').split('\n')) {
     const result = readResult(text)
     if (result?.outcome === 'completed' && wanted.has(keyOf(result))) kept.set(keyOf(result), text)
   }
-  const temporary = `${output}.${process.pid}.tmp`
+  const file = context.path(output)
+  const temporary = `${file}.${process.pid}.tmp`
   writeFileSync(temporary, [...kept.values()].map((text) => `${text}\n`).join(''))
-  renameSync(temporary, output)
+  renameSync(temporary, file)
   return new Set(kept.keys())
 }
 

@@ -1,4 +1,5 @@
 /** Runs an agent on many inputs, several at the same time. */
+import type { CommandContext } from '../context.ts'
 import { pause } from '../../async/pause.ts'
 import { compact } from '../../part/compact.ts'
 import { messageOf, MillraceError, toErrorValue } from '../../part/error.ts'
@@ -22,15 +23,15 @@ export interface Batch {
 }
 
 /** Returns the exit code. */
-export async function runBatch(backend: Backend, batch: Batch): Promise<number> {
+export async function runBatch(context: CommandContext, backend: Backend, batch: Batch): Promise<number> {
   const { lines, sink, concurrency, bail } = batch
   const open = lines.filter((line) => !sink.isDone(line))
-  const progress = createBatchProgress(lines.length, lines.length - open.length)
+  const progress = createBatchProgress(context, lines.length, lines.length - open.length)
   const active = new Map<BatchLine, string>()
   let ending: Ending | undefined
   const over = new AbortController()
   let next = 0
-  const off = onEnding((how) => {
+  const off = onEnding(context, (how) => {
     ending = how
     over.abort()
     for (const run of active.values()) stop(run, how)

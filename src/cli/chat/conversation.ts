@@ -2,6 +2,7 @@
  * The conversation of one thread. The backend is opened for each message: an idle chat does not keep a server from starting,
  * and uses a server that was started meanwhile. The log has the earlier messages.
  */
+import type { CommandContext } from '../context.ts'
 import { MillraceError } from '../../part/error.ts'
 import type { Message } from '../../part/message.ts'
 import { didYouMean, listNames } from '../../pipeline/nearest.ts'
@@ -55,7 +56,10 @@ export interface Conversation {
   close(): Promise<void>
 }
 
-export async function createConversation({ isFile, yes, ...options }: ConversationOptions): Promise<Conversation> {
+export async function createConversation(
+  context: CommandContext,
+  { isFile, yes, ...options }: ConversationOptions,
+): Promise<Conversation> {
   let { thread } = options
   let isResumed = thread === undefined
   let files: string[] = []
@@ -70,11 +74,11 @@ export async function createConversation({ isFile, yes, ...options }: Conversati
   let kept: Backend | undefined
 
   async function withBackend<T>(use: (backend: Backend) => Promise<T>): Promise<T> {
-    const backend = kept ?? (await openBackend(options, isFile))
+    const backend = kept ?? (await openBackend(context, options, isFile))
     if (!backend.isDurable) kept = backend
     ;({ url, where } = backend)
     if (backend.notice !== noticed && backend.notice !== undefined)
-      process.stderr.write(`${printable(backend.notice)}\n`)
+      context.stderr.write(`${printable(backend.notice)}\n`)
     noticed = backend.notice
     try {
       return await use(backend)
@@ -102,7 +106,7 @@ export async function createConversation({ isFile, yes, ...options }: Conversati
   async function resume(backend: Backend): Promise<Outcome> {
     if (isResumed) return { isWaiting: false }
     isResumed = true
-    const { messages, hasFailed: failed, ...outcome } = await resumeThread(backend, thread!, yes)
+    const { messages, hasFailed: failed, ...outcome } = await resumeThread(context, backend, thread!, yes)
     if (keepsHistory()) past = messages
     hasFailed ||= failed
     return outcome
@@ -153,7 +157,7 @@ export async function createConversation({ isFile, yes, ...options }: Conversati
     },
     attach(path) {
       // Read now, to report mistakes at once.
-      withFiles('', [...files, path])
+      withFiles(context, '', [...files, path])
       files = [...files, path]
     },
     resume: () => (isResumed ? Promise.resolve({ isWaiting: false }) : withBackend(resume)),
@@ -161,15 +165,15 @@ export async function createConversation({ isFile, yes, ...options }: Conversati
       withBackend(async (backend) => {
         const before = await resume(backend)
         if (before.ending !== undefined || before.isWaiting) return before
-        const message = { role: 'user', content: withFiles(text, files) } as Message
+        const message = { role: 'user', content: withFiles(context, text, files) } as Message
         const input = { messages: [...past, message] }
-        const ask = createAsk({ yes })
+        const ask = createAsk(context, { yes })
         const turn = { agent, input, threadId: thread, wire: textWire, ask, showsTools: true }
-        const turned = await runTurn(backend, turn)
+        const turned = await runTurn(context, backend, turn)
         files = []
         thread = turned.threadId
         if (keepsHistory()) past = [...past, message, ...(await backend.client.show(turned.id)).messages]
-        const code = reportRun({ ...turned, where: backend.where, isQuiet: true })
+        const code = reportRun(context, { ...turned, where: backend.where, isQuiet: true })
         hasFailed ||= code !== 0
         return { ending: turned.ending, isWaiting: turned.followed.waiting.length > 0 }
       }),

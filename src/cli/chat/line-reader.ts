@@ -1,4 +1,5 @@
 /** Reads lines from a pipe, or from a terminal with a prompt, line editing and a history. */
+import type { CommandContext } from '../context.ts'
 import { createInterface } from 'node:readline'
 
 /** `end`: end of input. `leave`: Ctrl-C on an empty line. */
@@ -15,15 +16,15 @@ export interface LineReaderOptions {
   complete: (line: string) => string[]
 }
 
-export function createLineReader(options: LineReaderOptions): LineReader {
-  return process.stdin.isTTY ? createTerminalReader(options) : createPipeReader()
+export function createLineReader(context: CommandContext, options: LineReaderOptions): LineReader {
+  return context.stdin.isTTY ? createTerminalReader(context, options) : createPipeReader(context)
 }
 
 /**
  * Opens a new readline interface for each line. Between lines nothing reads the keyboard: Ctrl-C is a signal, questions of
  * a run can read it, and text typed early is not echoed into an answer.
  */
-function createTerminalReader({ prompt, complete }: LineReaderOptions): LineReader {
+function createTerminalReader(context: CommandContext, { prompt, complete }: LineReaderOptions): LineReader {
   let history: string[] = []
   let rest = ''
   const pasted: string[] = []
@@ -32,8 +33,8 @@ function createTerminalReader({ prompt, complete }: LineReaderOptions): LineRead
     const next = pasted.shift()
     if (next !== undefined) return Promise.resolve({ type: 'line', text: next })
     const terminal = createInterface({
-      input: process.stdin,
-      output: process.stderr,
+      input: context.stdin,
+      output: context.stderr,
       prompt: prompt(),
       history,
       historySize: 200,
@@ -59,15 +60,15 @@ function createTerminalReader({ prompt, complete }: LineReaderOptions): LineRead
       if (line.type === 'line') pasted.shift()
       rest = line.type === 'line' ? terminal.line : ''
       terminal.close()
-      if (line.type !== 'line') process.stderr.write('\n')
+      if (line.type !== 'line') context.stderr.write('\n')
       return line
     })
   }
   return { read, close: () => undefined }
 }
 
-function createPipeReader(): LineReader {
-  const terminal = createInterface({ input: process.stdin, terminal: false })
+function createPipeReader(context: CommandContext): LineReader {
+  const terminal = createInterface({ input: context.stdin, terminal: false })
   const lines = terminal[Symbol.asyncIterator]()
   return {
     async read() {

@@ -1,5 +1,6 @@
 /** `millrace answer`: answers what a run waits for, then follows the run. */
 import { text } from 'node:stream/consumers'
+import { leave, type CommandContext } from '../context.ts'
 import { compact } from '../../part/compact.ts'
 import type { ClientAnswer } from '../../client/client.ts'
 import type { EntryOf } from '../../part/entry.ts'
@@ -34,34 +35,40 @@ export interface AnswerFlags {
   endpoint: string[]
 }
 
-export async function answerCommand(run: string, given: string | undefined, flags: AnswerFlags): Promise<void> {
-  const { view, url } = await readRun(run, flags)
+export async function answerCommand(
+  context: CommandContext,
+  run: string,
+  given: string | undefined,
+  flags: AnswerFlags,
+): Promise<void> {
+  const { view, url } = await readRun(context, run, flags)
   const { runId, requests, lastSeq } = view
   const where = whereFlags(flags)
-  const ask = createAsk({ leaves: true })
+  const ask = createAsk(context, { leaves: true })
   if (flags.json || flags.list || (given === undefined && !requests.some(ask.canAnswer))) {
-    const { stdout } = process
+    const { stdout } = context
     if (flags.json) stdout.write(forStream(`${JSON.stringify(requests, null, 2)}\n`, stdout))
     else if (requests.length > 0) stdout.write(`${formatRequests(runId, requests)}\n`)
-    else process.stderr.write(`${runId} has no open requests (${view.status})\n`)
+    else context.stderr.write(`${runId} has no open requests (${view.status})\n`)
     const lines = answerLines(runId, requests, where)
     if (!flags.json && lines.length > 0)
-      process.stderr.write(`${printable(['', 'Answer with:', ...lines].join('\n'))}\n`)
+      context.stderr.write(`${printable(['', 'Answer with:', ...lines].join('\n'))}\n`)
     return
   }
   const request = given === undefined ? undefined : pickRequest(view, flags.request)
-  const words = given === '-' ? (await text(process.stdin)).trim() : given
+  const words = given === '-' ? (await text(context.stdin)).trim() : given
   if (words === '') throw new MillraceError('usage', 'The answer is empty.')
   const answer = request && toAnswer(request, words!, flags)
-  const shared = await sharedStore(flags)
-  if (url === undefined && shared === undefined) checkFree(view, flags.data)
+  const shared = await sharedStore(context, flags)
+  if (url === undefined && shared === undefined) checkFree(context, view, flags.data)
 
-  const backend = await openBackend({ ...flags, isAnyServer: true, isAnswer: true })
+  const backend = await openBackend(context, { ...flags, isAnyServer: true, isAnswer: true })
   if (backend.url === undefined && backend.isElsewhere !== true) {
     const where = shared === undefined ? `is running on ${flags.data}` : 'shares the store'
-    process.stderr.write(`no server ${where}: ${runId} continues in this process\n`)
+    context.stderr.write(`no server ${where}: ${runId} continues in this process\n`)
   }
   const turned = await follows(
+    context,
     backend,
     { wire: textWire, ask, after: lastSeq, asksOpen: given === undefined },
     async () => {
@@ -69,13 +76,17 @@ export async function answerCommand(run: string, given: string | undefined, flag
       return runId
     },
   )
-  const code = reportRun({ ...turned, where: backend.where })
+  const code = reportRun(context, { ...turned, where: backend.where })
   await backend.close()
-  process.stdout.write('', () => process.exit(code))
+  await leave(context, code)
 }
 
-async function readRun(text: string, flags: AnswerFlags): Promise<{ view: RunView; url: string | undefined }> {
-  const access = await openAccess(flags)
+async function readRun(
+  context: CommandContext,
+  text: string,
+  flags: AnswerFlags,
+): Promise<{ view: RunView; url: string | undefined }> {
+  const access = await openAccess(context, flags)
   try {
     const { id } = await findRun(access, text)
     return { view: await access.view(id), url: access.url }
@@ -85,8 +96,8 @@ async function readRun(text: string, flags: AnswerFlags): Promise<{ view: RunVie
 }
 
 /** Throws if another `millrace` process may own the run: it would not notice an answer given here. */
-function checkFree({ runId, status, protocol }: RunView, data: string): void {
-  if (status !== 'running' && !(protocol === 'cli' && isHeld(data, 'anyone'))) return
+function checkFree(context: CommandContext, { runId, status, protocol }: RunView, data: string): void {
+  if (status !== 'running' && !(protocol === 'cli' && isHeld(context.path(data), 'anyone'))) return
   throw new MillraceError('usage', `${runId} may belong to another millrace command that is running. Answer it there.`)
 }
 

@@ -1,5 +1,6 @@
 /** `millrace chat`: a conversation on the terminal, or one message per line from a pipe. */
 import { dirname } from 'node:path'
+import { leave, type CommandContext } from '../context.ts'
 import { messageOf, MillraceError } from '../../part/error.ts'
 import { nameAgent } from '../agent-file.ts'
 import { checkAgent, type BackendFlags } from '../backend.ts'
@@ -18,22 +19,23 @@ export interface ChatFlags extends BackendFlags {
 /** Whether the chat continues, or its exit code. */
 type Next = 'on' | { exit: number }
 
-export async function chatCommand(text: string | undefined, flags: ChatFlags): Promise<void> {
-  const named = text === undefined ? undefined : nameAgent(text, flags.dir)
+export async function chatCommand(context: CommandContext, text: string | undefined, flags: ChatFlags): Promise<void> {
+  const named = text === undefined ? undefined : nameAgent(context, text, flags.dir)
   const isFile = named?.file !== undefined
   const place = isFile ? { ...flags, dir: dirname(named!.file!) } : flags
-  if (named !== undefined) await checkAgent(named, place)
-  const conversation = await createConversation({ agent: named?.id, isFile, ...place })
-  const isThere = process.stdin.isTTY === true
-  const reader = createLineReader({
-    prompt: () => paint('bold', `${printable(conversation.agent)}> `, process.stderr),
+  if (named !== undefined) await checkAgent(context, named, place)
+  const conversation = await createConversation(context, { agent: named?.id, isFile, ...place })
+  const isThere = context.stdin.isTTY === true
+  const reader = createLineReader(context, {
+    prompt: () => paint(context, 'bold', `${printable(conversation.agent)}> `, context.stderr),
     complete: (line) =>
       completeSaid(
         line,
         conversation.agents.map(({ id }) => id),
       ),
   })
-  if (isThere) print(`Chatting with ${conversation.agent}${conversation.at}. Type /help for commands, Ctrl-D to exit.`)
+  if (isThere)
+    print(context, `Chatting with ${conversation.agent}${conversation.at}. Type /help for commands, Ctrl-D to exit.`)
   let code = 0
   // From a pipe, this happens with the first message.
   const { ending } = isThere ? await conversation.resume() : {}
@@ -44,7 +46,7 @@ export async function chatCommand(text: string | undefined, flags: ChatFlags): P
     if (line.type === 'leave') code = 130
     if (line.type !== 'line') break
     try {
-      next = await act(conversation, parseSaid(line.text), isThere)
+      next = await act(context, conversation, parseSaid(line.text), isThere)
     } catch (error) {
       // A program notices a failure by the exit code.
       if (!isThere || !(error instanceof MillraceError)) {
@@ -52,7 +54,7 @@ export async function chatCommand(text: string | undefined, flags: ChatFlags): P
         await conversation.close()
         throw error
       }
-      print(messageOf(error))
+      print(context, messageOf(error))
     }
     if (next !== 'on') code = next.exit
     else if (!isThere && conversation.hasFailed) code = 1
@@ -62,12 +64,12 @@ export async function chatCommand(text: string | undefined, flags: ChatFlags): P
   const { thread, where } = conversation
   if (isThere && thread !== undefined && code !== 1) {
     const more = `millrace chat ${conversation.agent} --thread ${thread}${where}`
-    process.stderr.write(`${paint('dim', printable(`Continue with: ${more}`), process.stderr)}\n`)
+    context.stderr.write(`${paint(context, 'dim', printable(`Continue with: ${more}`), context.stderr)}\n`)
   }
-  process.stdout.write('', () => process.exit(code))
+  await leave(context, code)
 }
 
-async function act(conversation: Conversation, said: Said, isThere: boolean): Promise<Next> {
+async function act(context: CommandContext, conversation: Conversation, said: Said, isThere: boolean): Promise<Next> {
   switch (said.type) {
     case 'message': {
       if (said.text === '' && conversation.files.length === 0) return 'on'
@@ -77,23 +79,23 @@ async function act(conversation: Conversation, said: Said, isThere: boolean): Pr
     }
     case 'new':
       conversation.begin(conversation.agent)
-      print('Started a new conversation.')
+      print(context, 'Started a new conversation.')
       return 'on'
     case 'agents':
       await conversation.refresh()
-      process.stderr.write(`${agentTable(conversation.agents, conversation.agent)}\n`)
+      context.stderr.write(`${agentTable(conversation.agents, conversation.agent)}\n`)
       return 'on'
     case 'agent':
       await conversation.refresh()
       conversation.begin(said.value)
-      print(`Chatting with ${conversation.agent} in a new conversation.`)
+      print(context, `Chatting with ${conversation.agent} in a new conversation.`)
       return 'on'
     case 'file':
       conversation.attach(said.value)
-      print(`${said.value} will be sent with your next message.`)
+      print(context, `${said.value} will be sent with your next message.`)
       return 'on'
     case 'help':
-      process.stderr.write(`${chatHelp()}\n`)
+      context.stderr.write(`${chatHelp()}\n`)
       return 'on'
     case 'exit':
       return { exit: conversation.hasFailed && !isThere ? 1 : 0 }
@@ -105,6 +107,6 @@ function goesOn(ending: Ending | undefined, isThere: boolean): boolean {
   return ending === undefined || (isThere && ending.code === 130)
 }
 
-function print(text: string): void {
-  process.stderr.write(`${printable(text)}\n`)
+function print(context: CommandContext, text: string): void {
+  context.stderr.write(`${printable(text)}\n`)
 }

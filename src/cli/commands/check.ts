@@ -1,5 +1,6 @@
 import { existsSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import type { CommandContext } from '../context.ts'
 import { messageOf, MillraceError } from '../../part/error.ts'
 import { formatFaults } from '../../pipeline/parse.ts'
 import type { Fault } from '../../pipeline/pipeline.ts'
@@ -15,41 +16,51 @@ export interface CheckFlags {
   endpoint: string[]
 }
 
-export async function checkCommand(paths: string[], { json = false, endpoint }: CheckFlags): Promise<void> {
+export async function checkCommand(
+  context: CommandContext,
+  paths: string[],
+  { json = false, endpoint }: CheckFlags,
+): Promise<void> {
   const endpoints = endpoint.map(parseEndpoint)
-  const files = [...new Set(paths.flatMap(filesIn))]
+  const files = [...new Set(paths.flatMap((path) => filesIn(context, path)))]
   if (files.length === 0) {
-    throw new MillraceError('usage', `There is no YAML file in ${paths.join(', ')}. ${initCure(paths[0]!)}.`)
+    throw new MillraceError('usage', `There is no YAML file in ${paths.join(', ')}. ${initCure(context, paths[0]!)}.`)
   }
   const found: ({ file: string } & Fault)[] = []
   const failures: unknown[] = []
   // Files are checked together with their folder: an agent may call the others in it.
   for (const [dir, inside] of Map.groupBy(files, (file) => dirname(file))) {
-    const errors = await errorsIn(dir, endpoints, failures)
+    const errors = await errorsIn(context, dir, endpoints, failures)
     const names = new Set(inside.map((file) => basename(file)))
     for (const { file, faults } of errors) {
       const fromPack = file.startsWith('pack:')
       if (!fromPack && !names.has(file)) continue
       const path = fromPack ? file : join(dir, file)
       found.push(...faults.map((fault) => ({ file: path, ...fault })))
-      if (!json) process.stdout.write(`${printable(formatFaults(path, faults))}\n`)
+      if (!json) context.stdout.write(`${printable(formatFaults(path, faults))}\n`)
     }
   }
-  if (json) process.stdout.write(`${JSON.stringify({ files: files.length, faults: found }, null, 2)}\n`)
+  if (json) context.stdout.write(`${JSON.stringify({ files: files.length, faults: found }, null, 2)}\n`)
   const plural = (n: number, what: string) => `${n} ${what}${n === 1 ? '' : 's'}`
-  const { stderr } = process
+  const { stderr } = context
   const count = found.reduce((sum, { more = 1 }) => sum + more, 0)
-  const verdict = count === 0 ? paint('green', 'no errors', stderr) : paint('red', plural(count, 'error'), stderr)
+  const verdict =
+    count === 0 ? paint(context, 'green', 'no errors', stderr) : paint(context, 'red', plural(count, 'error'), stderr)
   // A folder whose config cannot be loaded must not hide the errors in other folders.
   if (failures.length > 0) throw asOne(failures)
   stderr.write(`${plural(files.length, 'file')} checked, ${verdict}\n`)
-  process.exitCode = found.length > 0 ? 1 : 0
+  context.exitCode = found.length > 0 ? 1 : 0
 }
 
 /** The errors of a folder's agents. A folder that cannot be loaded is added to `failures`. */
-async function errorsIn(dir: string, endpoints: Endpoint[], failures: unknown[]): Promise<AgentError[]> {
+async function errorsIn(
+  context: CommandContext,
+  dir: string,
+  endpoints: Endpoint[],
+  failures: unknown[],
+): Promise<AgentError[]> {
   try {
-    return (await readAgents(dir, process.env, endpoints)).errors
+    return (await readAgents(context.path(dir), context.env, endpoints)).errors
   } catch (error) {
     failures.push(error)
     return []
@@ -62,14 +73,14 @@ function asOne(failures: readonly unknown[]): unknown {
   return new MillraceError(first.code, failures.map(messageOf).join('\n'))
 }
 
-function filesIn(path: string): string[] {
-  if (!existsSync(path)) {
-    const cure = /\.ya?ml$/u.test(path) ? '' : ` ${initCure(path)}.`
+function filesIn(context: CommandContext, path: string): string[] {
+  if (!existsSync(context.path(path))) {
+    const cure = /\.ya?ml$/u.test(path) ? '' : ` ${initCure(context, path)}.`
     throw new MillraceError('usage', `There is no file or folder ${path}.${cure}`)
   }
-  if (!statSync(path).isDirectory()) {
+  if (!statSync(context.path(path)).isDirectory()) {
     if (/\.ya?ml$/u.test(path)) return [path]
     throw new MillraceError('usage', `${path} is not an agent file: its name must end in .yaml or .yml.`)
   }
-  return agentFiles(path).map((name) => join(path, name))
+  return agentFiles(context, path).map((name) => join(path, name))
 }

@@ -1,4 +1,5 @@
 /** `millrace diff`: where two runs part, and what each came to. Exit code 0: the same, 1: not, as diff has it. */
+import type { CommandContext } from '../context.ts'
 import { diffRuns, type Divergence, type RunDiff } from '../../record/diff/diff.ts'
 import type { RunDigest } from '../../record/diff/digest.ts'
 import { accessRecording } from '../access-recording.ts'
@@ -9,25 +10,30 @@ import { paint } from '../style.ts'
 import { formatTable } from '../table.ts'
 import { cut } from '../width.ts'
 
-export async function diffCommand(a: string, b: string, { json = false, ...where }: Where & { json?: boolean }) {
-  const access = await openAccess(where)
+export async function diffCommand(
+  context: CommandContext,
+  a: string,
+  b: string,
+  { json = false, ...where }: Where & { json?: boolean },
+) {
+  const access = await openAccess(context, where)
   try {
     const [left, right] = [await findRun(access, a), await findRun(access, b)]
     const found = await diffRuns(accessRecording(access, left.id), accessRecording(access, right.id))
-    const { stdout } = process
-    stdout.write(json ? forStream(`${JSON.stringify(found, null, 2)}\n`, stdout) : `${toText(found)}\n`)
-    process.exitCode = found.same ? 0 : 1
+    const { stdout } = context
+    stdout.write(json ? forStream(`${JSON.stringify(found, null, 2)}\n`, stdout) : `${toText(context, found)}\n`)
+    context.exitCode = found.same ? 0 : 1
   } finally {
     await access.close()
   }
 }
 
-function toText({ same, divergence, a, b }: RunDiff): string {
+function toText(context: CommandContext, { same, divergence, a, b }: RunDiff): string {
   if (same) return printable(`${a.id} and ${b.id} say the same: ${a.entries} entries, ${a.outcome}`)
-  return [divergence && firstOf(divergence), '', sideBySide(a, b)].join('\n')
+  return [divergence && firstOf(context, divergence), '', sideBySide(context, a, b)].join('\n')
 }
 
-function firstOf({ a, b, fields }: Divergence): string {
+function firstOf(context: CommandContext, { a, b, fields }: Divergence): string {
   const seq = (a ?? b)!.seq
   const what =
     fields.length === 0 ? 'one of them ends here' : `${fields.join(', ')} ${fields.length === 1 ? 'differs' : 'differ'}`
@@ -36,20 +42,22 @@ function firstOf({ a, b, fields }: Divergence): string {
     const { seq: _, timestamp: __, ...rest } = entry
     return printable(cut(`${mark} ${JSON.stringify(rest)}`, 200))
   }
-  return [`They part at entry ${seq}: ${what}.`, removed(line('-', a)), added(line('+', b))].join('\n')
+  return [`They part at entry ${seq}: ${what}.`, removed(context, line('-', a)), added(context, line('+', b))].join(
+    '\n',
+  )
 }
 
-function removed(text: string): string {
-  return paint('red', text, process.stdout)
+function removed(context: CommandContext, text: string): string {
+  return paint(context, 'red', text, context.stdout)
 }
 
-function added(text: string): string {
-  return paint('green', text, process.stdout)
+function added(context: CommandContext, text: string): string {
+  return paint(context, 'green', text, context.stdout)
 }
 
 /** What differs stands out, what is the same is said once. */
-function sideBySide(a: RunDigest, b: RunDigest): string {
-  const width = Math.max(30, Math.floor(((process.stdout.columns || 120) - 16) / 2))
+function sideBySide(context: CommandContext, a: RunDigest, b: RunDigest): string {
+  const width = Math.max(30, Math.floor(((context.stdout.columns || 120) - 16) / 2))
   const rows: string[][] = []
   const add = (name: string, x: string, y: string) => {
     const marks = x === y ? ' ' : '≠'

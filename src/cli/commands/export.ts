@@ -1,6 +1,7 @@
 /** `millrace export`: the log of a run as a file. */
 import { createWriteStream, renameSync, rmSync } from 'node:fs'
 import { finished } from 'node:stream/promises'
+import type { CommandContext } from '../context.ts'
 import { messageOf, MillraceError } from '../../part/error.ts'
 import { hasEnded, type RunRow } from '../../part/log.ts'
 import { exportRecording } from '../../record/transfer/export.ts'
@@ -17,19 +18,19 @@ export interface ExportFlags extends Where {
   content?: boolean
 }
 
-export async function exportCommand(text: string, flags: ExportFlags): Promise<void> {
+export async function exportCommand(context: CommandContext, text: string, flags: ExportFlags): Promise<void> {
   const { output, format, content = false, ...where } = flags
   if (content && format !== 'otlp') throw new MillraceError('usage', '--content needs --format otlp.')
-  const access = await openAccess(where)
+  const access = await openAccess(context, where)
   try {
     const row = await findRun(access, text)
     const recording = accessRecording(access, row.id)
     const lines =
       format === 'otlp' ? exportTraces(recording, row.lastSeq, content) : exportRecording(recording, row.lastSeq)
-    if (output === undefined) for await (const piece of lines) await writeOut(forStream(piece, process.stdout))
+    if (output === undefined) for await (const piece of lines) await writeOut(context, forStream(piece, context.stdout))
     else {
-      await writeFile(output, lines)
-      process.stderr.write(printable(`${output}: ${told(row)}\n`))
+      await writeFile(context, output, lines)
+      context.stderr.write(printable(`${output}: ${told(row)}\n`))
     }
   } finally {
     await access.close()
@@ -41,8 +42,8 @@ function told({ agent, lastSeq, status }: RunRow): string {
 }
 
 /** The file is there when it is whole. */
-async function writeFile(file: string, lines: AsyncIterable<string>): Promise<void> {
-  const part = `${file}.part`
+async function writeFile(context: CommandContext, file: string, lines: AsyncIterable<string>): Promise<void> {
+  const part = context.path(`${file}.part`)
   try {
     const stream = createWriteStream(part, { mode: 0o600 })
     const done = finished(stream)
@@ -54,7 +55,7 @@ async function writeFile(file: string, lines: AsyncIterable<string>): Promise<vo
     }
     stream.end()
     await done
-    renameSync(part, file)
+    renameSync(part, context.path(file))
   } catch (error) {
     rmSync(part, { force: true })
     if (error instanceof MillraceError) throw error

@@ -1,5 +1,6 @@
 /** `millrace fork`: a new run that shares the log of another up to an entry and runs on. */
 import { dirname } from 'node:path'
+import { leave, type CommandContext } from '../context.ts'
 import { compact } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
 import { messagesOf } from '../../part/message.ts'
@@ -30,19 +31,20 @@ export interface ForkFlags extends Where {
   endpoint: string[]
 }
 
-export async function forkCommand(text: string, flags: ForkFlags): Promise<void> {
-  const source = await readSource(text, flags)
-  if (flags.list === true) return printPlaces(source.places, flags.json === true)
+export async function forkCommand(context: CommandContext, text: string, flags: ForkFlags): Promise<void> {
+  const source = await readSource(context, text, flags)
+  if (flags.list === true) return printPlaces(context, source.places, flags.json === true)
   if (flags.at === undefined || !/^\d+$/u.test(flags.at)) {
     const what = flags.at === undefined ? 'Where? Pass --at <seq>.' : `--at must be a whole number, not "${flags.at}".`
     throw new MillraceError('usage', `${what} See the places with: millrace fork ${source.id} --list`)
   }
   const at = Number(flags.at)
-  const wire = await namedWire(flags.format, flags.dir)
-  const agent = flags.agent === undefined ? undefined : nameAgent(flags.agent, flags.dir)
+  const wire = await namedWire(context, flags.format, flags.dir)
+  const agent = flags.agent === undefined ? undefined : nameAgent(context, flags.agent, flags.dir)
   const dir = agent?.file === undefined ? flags.dir : dirname(agent.file)
-  const input = inputOf(source.input, flags)
+  const input = inputOf(context, source.input, flags)
   const backend = await openBackend(
+    context,
     { ...flags, dir, isAnyServer: agent?.file === undefined },
     agent?.file !== undefined,
   )
@@ -53,7 +55,7 @@ export async function forkCommand(text: string, flags: ForkFlags): Promise<void>
       `${backend.notice.replace(/\. Running.*$/u, '')}: it cannot go on as ${flags.agent}.`,
     )
   }
-  const { stdout, stderr } = process
+  const { stdout, stderr } = context
   if (flags.detach === true && backend.url === undefined) {
     await backend.close()
     throw new MillraceError('usage', '--detach needs a server: without one the fork ends with this command.')
@@ -66,9 +68,15 @@ export async function forkCommand(text: string, flags: ForkFlags): Promise<void>
   }
   try {
     if (flags.detach === true) return void (await begin())
-    const turned = await follows(backend, { wire, ask: createAsk({ leaves: true }), after: at }, begin)
-    const code = reportRun({ ...turned, where: backend.where })
-    stdout.write('', () => process.exit(code))
+    const turned = await follows(
+      context,
+      backend,
+      { wire, ask: createAsk(context, { leaves: true }), after: at },
+      begin,
+    )
+    const code = reportRun(context, { ...turned, where: backend.where })
+    await backend.close()
+    await leave(context, code)
   } finally {
     await backend.close()
   }
@@ -80,8 +88,8 @@ interface Source {
   places: readonly ForkPlace[]
 }
 
-async function readSource(text: string, where: Where): Promise<Source> {
-  const access = await openAccess(where)
+async function readSource(context: CommandContext, text: string, where: Where): Promise<Source> {
+  const access = await openAccess(context, where)
   try {
     const { id } = await findRun(access, text)
     const places = createForkPlaces()
@@ -99,8 +107,8 @@ async function readSource(text: string, where: Where): Promise<Source> {
   }
 }
 
-function printPlaces(places: readonly ForkPlace[], json: boolean): void {
-  const { stdout } = process
+function printPlaces(context: CommandContext, places: readonly ForkPlace[], json: boolean): void {
+  const { stdout } = context
   if (json) return void stdout.write(forStream(`${JSON.stringify(places, null, 2)}\n`, stdout))
   const rows = places.map(({ seq, step, kind = '', toolName, error }) => [
     String(seq),
@@ -112,8 +120,12 @@ function printPlaces(places: readonly ForkPlace[], json: boolean): void {
 }
 
 /** With `-m` the last message of the user is another one. */
-function inputOf(before: Record<string, unknown>, { message, input }: ForkFlags): Record<string, unknown> | undefined {
-  const given = input === undefined ? undefined : readObject(input)
+function inputOf(
+  context: CommandContext,
+  before: Record<string, unknown>,
+  { message, input }: ForkFlags,
+): Record<string, unknown> | undefined {
+  const given = input === undefined ? undefined : readObject(context, input)
   if (message === undefined) return given
   if (message === '') throw new MillraceError('usage', 'The message is empty.')
   const said = messagesOf({ ...before, ...given })

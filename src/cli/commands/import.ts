@@ -1,4 +1,5 @@
 /** `millrace import`: the output of a CLI agent, or a log of Millrace, becomes a run in the data folder, or on a server. */
+import type { CommandContext } from '../context.ts'
 import { MillraceError } from '../../part/error.ts'
 import type { Store } from '../../part/log.ts'
 import type { CliName } from '../../ingest/cli-names.ts'
@@ -31,12 +32,16 @@ interface Told {
   isNew: boolean
 }
 
-export async function importCommand(file: string, { from, message, ...where }: ImportFlags): Promise<void> {
+export async function importCommand(
+  context: CommandContext,
+  file: string,
+  { from, message, ...where }: ImportFlags,
+): Promise<void> {
   const { data } = where
-  const place = await placeOf(where)
+  const place = await placeOf(context, where)
   if (place.type === 'folder' && data === 'none')
     throw new MillraceError('usage', 'Runs with --data none are not kept. Name a folder.')
-  const source = openSource(file, usage)
+  const source = openSource(context, file, usage)
   const chunks: Uint8Array[] = []
   let format = from
   for await (const { format: told, chunk } of readSource(source, from)) {
@@ -45,37 +50,48 @@ export async function importCommand(file: string, { from, message, ...where }: I
   }
   if (format === undefined || chunks.every(({ length }) => length === 0))
     throw new MillraceError('unknown-format', `${source.name} is empty.`)
-  const lines = format === 'ndjson' ? chunks : [await transcript(Buffer.concat(chunks), format, message)]
-  const told = place.type === 'server' ? await send(place.server, lines) : await keep(place, lines, source.name)
+  const lines = format === 'ndjson' ? chunks : [await transcript(context, Buffer.concat(chunks), format, message)]
+  const told =
+    place.type === 'server' ? await send(place.server, lines) : await keep(context, place, lines, source.name)
   const entries = `${told.agent}, ${told.lastSeq} entries, ${told.status}`
-  process.stderr.write(printable(`${told.isNew ? 'imported' : 'imported before'}: ${entries}\n`))
-  process.stdout.write(`${printable(told.id)}\n`)
+  context.stderr.write(printable(`${told.isNew ? 'imported' : 'imported before'}: ${entries}\n`))
+  context.stdout.write(`${printable(told.id)}\n`)
 }
 
 /** The run of a transcript, as NDJSON. */
-async function transcript(bytes: Buffer, cli: CliName, message: string | undefined): Promise<Uint8Array> {
-  const { id, entries } = await importCli({ cli, bytes, message })
+async function transcript(
+  context: CommandContext,
+  bytes: Buffer,
+  cli: CliName,
+  message: string | undefined,
+): Promise<Uint8Array> {
+  const { id, entries } = await importCli(context, { cli, bytes, message })
   return Buffer.from(`${encodeEntries(id, entries)}\n`)
 }
 
 /** Writes into the shared store, or into the data folder, or asks the server that has locked the folder meanwhile. */
-async function keep(place: Exclude<Place, { type: 'server' }>, lines: Uint8Array[], name: string): Promise<Told> {
-  const secrets = secretValues({}, process.env)
+async function keep(
+  context: CommandContext,
+  place: Exclude<Place, { type: 'server' }>,
+  lines: Uint8Array[],
+  name: string,
+): Promise<Told> {
+  const secrets = secretValues({}, context.env)
   const importing = createImport({ name, redactor: () => createRedactor(secrets) })
   for (const piece of lines) importing.feed(piece)
   // What is refused must not create a data folder.
   importing.end()
-  if (place.type === 'store') return finish(await openShared(place.url))
+  if (place.type === 'store') return finish(await openShared(context, place.url))
   const { data } = place
-  const release = lockData(data, 'shared')
+  const release = lockData(context.path(data), 'shared')
   if (release === undefined) {
-    const server = await findServer(data)
+    const server = await findServer(context, data)
     if (server !== undefined) return send(server, lines)
     const cure = 'Stop it, or import into another folder with --data.'
     throw new MillraceError('data-in-use', `A server uses the data folder ${data} but does not answer. ${cure}`)
   }
   try {
-    return await finish(await openStore({ data }))
+    return await finish(await openStore({ data: context.path(data) }))
   } finally {
     release()
   }

@@ -1,3 +1,4 @@
+import type { CommandContext } from '../context.ts'
 import type { Entry } from '../../part/entry.ts'
 import { MillraceError } from '../../part/error.ts'
 import { createDeltaMerger } from '../delta-merger.ts'
@@ -17,13 +18,14 @@ export interface LogsFlags extends Where {
 }
 
 export async function logsCommand(
+  context: CommandContext,
   words: string[],
   { follow = false, since, type, json = false, raw = false, ...where }: LogsFlags,
 ) {
   const { run: text, types: listed } = splitWords(words, type)
   if (!/^\d+$/u.test(since)) throw new MillraceError('usage', `--since must be a whole number, not "${since}".`)
   const types = listed && new Set(listed)
-  const access = await openAccess(where)
+  const access = await openAccess(context, where)
   try {
     const run = await findRun(access, text)
     // A server rejects it; the database would return nothing.
@@ -35,8 +37,8 @@ export async function logsCommand(
     }
     let written: Promise<void> = Promise.resolve()
     const write = (entry: Entry) => {
-      const line = json ? forStream(JSON.stringify(entry), process.stdout) : toLine(entry)
-      written = written.then(() => writeOut(`${line}\n`))
+      const line = json ? forStream(JSON.stringify(entry), context.stdout) : toLine(context, entry)
+      written = written.then(() => writeOut(context, `${line}\n`))
     }
     const merger = json || raw ? { apply: write, flush: () => undefined } : createDeltaMerger(write, follow)
     for await (const entry of access.read(run.id, Number(since), follow)) {
@@ -48,17 +50,17 @@ export async function logsCommand(
     await written
     const isOrphan = follow && (await access.fate({ ...run, status: await access.status(run.id) })) !== undefined
     if (isOrphan)
-      process.stderr.write(`${run.id} has not ended, but no process is running it: this is the log so far\n`)
+      context.stderr.write(`${run.id} has not ended, but no process is running it: this is the log so far\n`)
   } finally {
     await access.close()
   }
 }
 
-function toLine({ seq, timestamp, step, type, ...rest }: Entry): string {
+function toLine(context: CommandContext, { seq, timestamp, step, type, ...rest }: Entry): string {
   const time = new Date(timestamp).toISOString().slice(11, 23)
   const head = printable(`${String(seq).padStart(5)}  ${time}  ${type.padEnd(17)}  ${step.padEnd(16)}  `)
   const text = printable(JSON.stringify(rest))
   // On a terminal, an entry must fit on one line.
-  const room = Math.max(20, (process.stdout.columns || widthOf(head) + 160) - widthOf(head))
+  const room = Math.max(20, (context.stdout.columns || widthOf(head) + 160) - widthOf(head))
   return `${head}${text === '{}' ? '' : cut(text, room)}`.trimEnd()
 }

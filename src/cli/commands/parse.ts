@@ -1,4 +1,5 @@
 /** `millrace parse`: what a CLI agent writes, as parts, while it writes. */
+import type { CommandContext } from '../context.ts'
 import { toRecorded } from '../../part/entry.ts'
 import { fromErrorValue, MillraceError } from '../../part/error.ts'
 import type { CliName } from '../../ingest/cli-names.ts'
@@ -12,8 +13,12 @@ import { writeOut } from '../write-out.ts'
 const usage =
   'Pass a file, or pipe the output of a CLI agent: claude -p "…" --output-format stream-json --verbose | millrace parse'
 
-export async function parseCommand(file: string | undefined, { from }: { from?: CliName }): Promise<void> {
-  const source = openSource(file, usage)
+export async function parseCommand(
+  context: CommandContext,
+  file: string | undefined,
+  { from }: { from?: CliName },
+): Promise<void> {
+  const source = openSource(context, file, usage)
   let lines: string[] = []
   let reader: CliReader | undefined
   let exit: CliExit | undefined
@@ -22,18 +27,18 @@ export async function parseCommand(file: string | undefined, { from }: { from?: 
     exit = { code: null, signal: 'SIGINT' }
     source.stream.destroy()
   }
-  process.once('SIGINT', stop)
+  context.events.once('SIGINT', stop)
   const write = async () => {
     if (lines.length === 0) return
     const text = lines.join('')
     lines = []
-    await writeOut(text)
+    await writeOut(context, text)
   }
   try {
     for await (const { format, chunk } of readSource(source, from)) {
       if (format === 'ndjson') throw new MillraceError('unknown-format', isLog)
       reader ??= createCliReader(format, {
-        onPart: (part) => lines.push(`${forStream(JSON.stringify(toRecorded(part)), process.stdout)}\n`),
+        onPart: (part) => lines.push(`${forStream(JSON.stringify(toRecorded(part)), context.stdout)}\n`),
       })
       reader.feed(chunk)
       if (reader.refusal !== undefined) throw fromErrorValue(reader.refusal)
@@ -42,12 +47,12 @@ export async function parseCommand(file: string | undefined, { from }: { from?: 
   } catch (error) {
     if (exit === undefined) throw error
   } finally {
-    process.off('SIGINT', stop)
+    context.events.off('SIGINT', stop)
   }
   reader?.end(exit)
   if (reader?.refusal !== undefined) throw fromErrorValue(reader.refusal)
   await write()
-  if (exit !== undefined) process.exitCode = 130
+  if (exit !== undefined) context.exitCode = 130
 }
 
 const isLog = 'This is a log of Millrace: its lines are parts already. To keep it as a run, use millrace import.'

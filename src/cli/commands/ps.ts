@@ -1,3 +1,4 @@
+import type { CommandContext } from '../context.ts'
 import { MillraceError } from '../../part/error.ts'
 import type { RunQuery, RunRow, RunStatus } from '../../part/log.ts'
 import { openAccess, type Access, type Fate, type Where } from '../access.ts'
@@ -17,17 +18,20 @@ export interface PsFlags extends Where {
   json?: boolean
 }
 
-export async function psCommand({ status, agent, search, limit, json, ...where }: PsFlags): Promise<void> {
+export async function psCommand(
+  context: CommandContext,
+  { status, agent, search, limit, json, ...where }: PsFlags,
+): Promise<void> {
   const count = Number(limit)
   if (!/^\d+$/u.test(limit) || count < 1 || count > 1000) {
     throw new MillraceError('usage', `--limit must be a number from 1 to 1000, not "${limit}".`)
   }
-  const { stdout, stderr } = process
+  const { stdout, stderr } = context
   if (search !== undefined) {
-    const place = await placeOf(where)
-    if (place.type === 'folder') await (await openSettled(place)).close()
+    const place = await placeOf(context, where)
+    if (place.type === 'folder') await (await openSettled(context, place)).close()
   }
-  const access = await openAccess(where)
+  const access = await openAccess(context, where)
   const query: RunQuery = { limit: count }
   if (status !== undefined) query.status = status as RunStatus
   if (agent !== undefined) query.agent = agent
@@ -41,7 +45,7 @@ export async function psCommand({ status, agent, search, limit, json, ...where }
   if (json) {
     const list = rows.map((row) => (fates.has(row.id) ? { ...row, orphaned: true } : row))
     stdout.write(forStream(`${JSON.stringify(list, null, 2)}\n`, stdout))
-  } else stdout.write(`${table(rows, fates, stdout.columns)}\n`)
+  } else stdout.write(`${table(context, rows, fates, stdout.columns)}\n`)
   if (!json && rows.length === 0) stderr.write((status ?? agent ?? search) ? 'no matching runs\n' : 'no runs yet\n')
   if (hasMore) {
     const cure = count < 1000 ? `--limit ${Math.min(1000, count * 5)}` : '--status or --agent'
@@ -49,7 +53,7 @@ export async function psCommand({ status, agent, search, limit, json, ...where }
   }
   if (fates.size > 0)
     stderr.write(
-      `${outlook([...fates.values()], (await sharedStore(where)) ? 'shares the store' : `is running on ${where.data}`)}\n`,
+      `${outlook([...fates.values()], (await sharedStore(context, where)) ? 'shares the store' : `is running on ${where.data}`)}\n`,
     )
 }
 
@@ -78,7 +82,7 @@ const shortId = 12
 const head = ['RUN', 'AGENT', 'STATUS', 'STARTED', 'TOOK', 'TOKENS', 'TITLE']
 
 /** On a terminal with `columns` columns, each run is one line: ids, times and titles are shortened. */
-function table(rows: RunRow[], fates: ReadonlyMap<string, Fate>, columns = Infinity): string {
+function table(context: CommandContext, rows: RunRow[], fates: ReadonlyMap<string, Fate>, columns = Infinity): string {
   const cells = rows.map((row) => toCells(row, fates.has(row.id)))
   const roomForTitle = () => {
     const before = columnWidths([head, ...cells]).slice(0, -1)
@@ -94,12 +98,12 @@ function table(rows: RunRow[], fates: ReadonlyMap<string, Fate>, columns = Infin
   }
   const room = Math.max(5, Math.min(60, roomForTitle()))
   for (const row of cells) row[6] = cut(row[6]!, room)
-  return formatTable(head, cells, { style })
+  return formatTable(head, cells, { style: (...cell) => style(context, ...cell) })
 }
 
-function style(cell: string, column: number, row: number): string {
-  if (row < 0) return paint('bold', cell)
-  return column === head.indexOf('STATUS') ? paintStatus(cell) : cell
+function style(context: CommandContext, cell: string, column: number, row: number): string {
+  if (row < 0) return paint(context, 'bold', cell)
+  return column === head.indexOf('STATUS') ? paintStatus(context, cell) : cell
 }
 
 function toCells(

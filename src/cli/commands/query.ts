@@ -1,4 +1,5 @@
 /** `millrace query`: SQL over the tables, read-only. */
+import type { CommandContext } from '../context.ts'
 import { MillraceError } from '../../part/error.ts'
 import { ownValue } from '../../part/own-value.ts'
 import type { QueryResult } from '../../part/records.ts'
@@ -28,19 +29,22 @@ export interface QueryFlags {
 
 const sqlCure = 'Use millrace ps, stats and threads, or export runs and import them into a data folder.'
 
-export async function queryCommand(sql: string | undefined, flags: QueryFlags): Promise<void> {
-  if (flags.list === true) return writeOut(`${listing()}\n`)
-  if (flags.schema === true) return writeOut(`${schema()}\n`)
+export async function queryCommand(context: CommandContext, sql: string | undefined, flags: QueryFlags): Promise<void> {
+  if (flags.list === true) return writeOut(context, `${listing()}\n`)
+  if (flags.schema === true) return writeOut(context, `${schema(context)}\n`)
   const limit = Number(flags.limit)
   if (!/^\d+$/u.test(flags.limit) || limit < 1) {
     throw new MillraceError('usage', `--limit must be a whole number from 1, not "${flags.limit}".`)
   }
   const statement = statementOf(sql, flags.named)
   const parameters = { ...statement.defaults, ...toParameters(flags.param) }
-  if (!flags.isNamed) await refuseStore('which has no SQL', sqlCure)
-  const result = await run(flags.data, statement.sql, { limit, parameters })
-  await writeOut(formatRows(result, flags.format ?? (flags.json === true ? 'json' : 'table'), process.stdout.columns))
-  if (result.truncated) process.stderr.write(`(more rows: use --limit ${limit * 10})\n`)
+  if (!flags.isNamed) await refuseStore(context, 'which has no SQL', sqlCure)
+  const result = await run(context, flags.data, statement.sql, { limit, parameters })
+  await writeOut(
+    context,
+    formatRows(context, result, flags.format ?? (flags.json === true ? 'json' : 'table'), context.stdout.columns),
+  )
+  if (result.truncated) context.stderr.write(`(more rows: use --limit ${limit * 10})\n`)
 }
 
 function statementOf(sql: string | undefined, named: string | undefined) {
@@ -67,11 +71,12 @@ function toParameters(given: readonly string[]): Record<string, string | number>
 }
 
 async function run(
+  context: CommandContext,
   data: string,
   sql: string,
   options: { limit: number; parameters: Record<string, string | number> },
 ): Promise<QueryResult> {
-  const store = await openSettled({ type: 'folder', data })
+  const store = await openSettled(context, { type: 'folder', data })
   try {
     return await store.records!.query(sql, options)
   } catch (error) {
@@ -101,14 +106,14 @@ function listing(): string {
   return formatTable(['NAME', 'DEFAULTS', 'ABOUT'], rows)
 }
 
-function schema(): string {
+function schema(context: CommandContext): string {
   return Object.entries(tableDocs)
     .map(([table, { about, columns }]) => {
       const width = Math.max(...Object.keys(columns).map(({ length }) => length))
       const lines = Object.entries(columns).map(
         ([name, what]) => `  ${name.padEnd(width)}  ${what.replaceAll('`', '')}`,
       )
-      return [`${paint('bold', table)}  ${printable(about.replaceAll('`', ''))}`, ...lines].join('\n')
+      return [`${paint(context, 'bold', table)}  ${printable(about.replaceAll('`', ''))}`, ...lines].join('\n')
     })
     .join('\n\n')
 }

@@ -1,11 +1,15 @@
 /** `millrace reindex`: builds the tables over the log again. */
+import type { CommandContext } from '../context.ts'
 import { databaseIn, refuseStore } from '../where.ts'
 import { sqliteStore } from '../../store/sqlite-store.ts'
 
-export async function reindexCommand({ data, isNamed }: { data: string; isNamed: boolean }): Promise<void> {
-  if (!isNamed) await refuseStore('which has no tables', 'There is nothing to build again.')
-  const store = sqliteStore(databaseIn(data))
-  const { stderr } = process
+export async function reindexCommand(
+  context: CommandContext,
+  { data, isNamed }: { data: string; isNamed: boolean },
+): Promise<void> {
+  if (!isNamed) await refuseStore(context, 'which has no tables', 'There is nothing to build again.')
+  const store = sqliteStore(databaseIn(context, data))
+  const { stderr } = context
   let shown = ''
   const tell = (done: number, of: number) => {
     const text = `${done} of ${of} runs`

@@ -1,5 +1,6 @@
 /** `millrace replay`: a recorded run on stdout, in the recorded rhythm or step by step. */
 import { createInterface } from 'node:readline'
+import type { CommandContext } from '../context.ts'
 import type { Entry } from '../../part/entry.ts'
 import { MillraceError } from '../../part/error.ts'
 import { hasEnded } from '../../part/log.ts'
@@ -20,11 +21,11 @@ export interface ReplayFlags extends Where {
   dir?: string
 }
 
-export async function replayCommand(text: string, flags: ReplayFlags): Promise<void> {
-  const wire = await namedWire(flags.format, flags.dir)
+export async function replayCommand(context: CommandContext, text: string, flags: ReplayFlags): Promise<void> {
+  const wire = await namedWire(context, flags.format, flags.dir)
   const speed = flags.speed === 'max' ? Infinity : Number(flags.speed)
-  const access = await openAccess(flags)
-  const enter = flags.step === true ? createEnter() : undefined
+  const access = await openAccess(context, flags)
+  const enter = flags.step === true ? createEnter(context) : undefined
   try {
     const row = await findRun(access, text)
     const range = { speed, from: toSeq(flags.from, 'from') ?? 1, to: toSeq(flags.to, 'to') ?? row.lastSeq }
@@ -38,15 +39,15 @@ export async function replayCommand(text: string, flags: ReplayFlags): Promise<v
     let last = '\n'
     try {
       for await (const piece of pieces) {
-        await writeOut(forStream(piece, process.stdout))
+        await writeOut(context, forStream(piece, context.stdout))
         last = piece
       }
     } finally {
       // The shell's prompt starts on its own line.
-      if (process.stdout.isTTY && !last.endsWith('\n')) process.stdout.write('\n')
+      if (context.stdout.isTTY && !last.endsWith('\n')) context.stdout.write('\n')
     }
     if (flags.to === undefined && !hasEnded(row.status)) {
-      process.stderr.write(printable(`${row.id} is ${row.status}: this is what is recorded so far\n`))
+      context.stderr.write(printable(`${row.id} is ${row.status}: this is what is recorded so far\n`))
     }
   } finally {
     enter?.close()
@@ -61,14 +62,14 @@ function toSeq(text: string | undefined, name: string): number | undefined {
 }
 
 /** Waits for Enter before each entry, and names the entry on stderr. */
-function createEnter() {
-  const lines = createInterface({ input: process.stdin })
+function createEnter(context: CommandContext) {
+  const lines = createInterface({ input: context.stdin })
   const pressed = lines[Symbol.asyncIterator]()
-  process.stderr.write('Enter: the next entry. Ctrl-D: end.\n')
+  context.stderr.write('Enter: the next entry. Ctrl-D: end.\n')
   return {
     async step({ seq, type, step }: Entry): Promise<boolean> {
       if ((await pressed.next()).done) return false
-      process.stderr.write(printable(`${seq} ${type}${step === '' ? '' : ` ${step}`}\n`))
+      context.stderr.write(printable(`${seq} ${type}${step === '' ? '' : ` ${step}`}\n`))
       return true
     },
     close: () => lines.close(),

@@ -1,6 +1,7 @@
 /** `millrace rm`: deletes runs and conversations, through the live server or in the database. */
 import { createInterface } from 'node:readline/promises'
 import { setImmediate as turn } from 'node:timers/promises'
+import type { CommandContext } from '../context.ts'
 import { MillraceError } from '../../part/error.ts'
 import { deleteRun, deleteThread, type Deleted } from '../../record/delete.ts'
 import { openForUpkeep } from '../upkeep-store.ts'
@@ -18,23 +19,23 @@ interface Remover {
   close(): Promise<void>
 }
 
-export async function removeCommand(targets: string[], flags: RemoveFlags): Promise<void> {
-  if (flags.yes !== true && !(await agreed(targets))) return
-  const remover = await openRemover(flags)
+export async function removeCommand(context: CommandContext, targets: string[], flags: RemoveFlags): Promise<void> {
+  if (flags.yes !== true && !(await agreed(context, targets))) return
+  const remover = await openRemover(context, flags)
   const deleted: string[] = []
   try {
     for (const target of targets) deleted.push(...(await remove(remover, target)))
   } finally {
     await remover.close()
-    if (flags.json === true) process.stdout.write(`${JSON.stringify({ deleted })}\n`)
+    if (flags.json === true) context.stdout.write(`${JSON.stringify({ deleted })}\n`)
     else if (deleted.length > 0)
-      process.stderr.write(`deleted ${deleted.length === 1 ? `run ${deleted[0]}` : `${deleted.length} runs`}\n`)
+      context.stderr.write(`deleted ${deleted.length === 1 ? `run ${deleted[0]}` : `${deleted.length} runs`}\n`)
   }
 }
 
-async function agreed(targets: string[]): Promise<boolean> {
-  if (!process.stdin.isTTY) throw new MillraceError('usage', 'What is deleted cannot be brought back. Add --yes.')
-  const lines = createInterface({ input: process.stdin, output: process.stderr })
+async function agreed(context: CommandContext, targets: string[]): Promise<boolean> {
+  if (!context.stdin.isTTY) throw new MillraceError('usage', 'What is deleted cannot be brought back. Add --yes.')
+  const lines = createInterface({ input: context.stdin, output: context.stderr })
   const answer = await lines.question(`Delete ${targets.join(', ')}? This cannot be undone. [y/N] `)
   lines.close()
   return /^y(?:es)?$/iu.test(answer.trim())
@@ -61,8 +62,8 @@ function codeOf(error: unknown): string | undefined {
   return error instanceof MillraceError ? error.code : undefined
 }
 
-async function openRemover(where: Where): Promise<Remover> {
-  const place = await placeOf(where)
+async function openRemover(context: CommandContext, where: Where): Promise<Remover> {
+  const place = await placeOf(context, where)
   if (place.type === 'server') {
     const { server } = place
     const request = createRequest(server.url, server)
@@ -70,7 +71,7 @@ async function openRemover(where: Where): Promise<Remover> {
       (await (await request(`${path}/${encodeURIComponent(id)}`, { method: 'DELETE' })).json()) as Deleted
     return { run: (id) => ask('/api/runs', id), thread: (id) => ask('/api/threads', id), close: async () => undefined }
   }
-  const store = await openForUpkeep(place)
+  const store = await openForUpkeep(context, place)
   return {
     run: (id) => deleteRun(store, id, { rest: turn }),
     thread: (id) => deleteThread(store, id, { rest: turn }),

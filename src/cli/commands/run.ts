@@ -1,5 +1,6 @@
 /** `millrace run`: one run, or a batch. Streams the answer to stdout, everything else to stderr. */
 import { dirname } from 'node:path'
+import { leave, type CommandContext } from '../context.ts'
 import { MillraceError } from '../../part/error.ts'
 import { nameAgent } from '../agent-file.ts'
 import { createAsk } from '../ask.ts'
@@ -25,41 +26,40 @@ export interface RunFlags extends InputFlags {
   bail?: boolean
 }
 
-export async function runCommand(text: string, flags: RunFlags): Promise<void> {
-  const agent = nameAgent(text, flags.dir)
+export async function runCommand(context: CommandContext, text: string, flags: RunFlags): Promise<void> {
+  const agent = nameAgent(context, text, flags.dir)
   const isFile = agent.file !== undefined
   const place = isFile ? { ...flags, dir: dirname(agent.file!) } : flags
   if (isBatch(flags.input)) {
-    return (await import('../batch/batch-command.ts')).batchCommand(agent, flags.input, { ...flags, ...place })
+    return (await import('../batch/batch-command.ts')).batchCommand(context, agent, flags.input, { ...flags, ...place })
   }
   refuseBatchFlags(flags)
-  const wire = await namedWire(flags.format, place.dir)
+  const wire = await namedWire(context, flags.format, place.dir)
   // Checked first: a misspelt agent must not create a data folder.
-  await checkAgent(agent, place)
-  const input = await readInput(flags)
-  const backend = await openBackend(place, isFile)
+  await checkAgent(context, agent, place)
+  const input = await readInput(context, flags)
+  const backend = await openBackend(context, place, isFile)
   if (flags.yes && !backend.isDurable) {
     await backend.close()
     throw new MillraceError('usage', '--yes needs a log to wait for answers in. Remove --data none.')
   }
   const { notice, url, where } = backend
-  if (notice !== undefined) process.stderr.write(`${printable(notice)}\n`)
+  if (notice !== undefined) context.stderr.write(`${printable(notice)}\n`)
   if (flags.thread !== undefined) {
     const waiting = await waitingRun(backend, await backend.thread(flags.thread))
-    if (waiting !== undefined) warnOfEnd(waiting)
+    if (waiting !== undefined) warnOfEnd(context, waiting)
   }
-  const turned = await runTurn(backend, {
+  const turned = await runTurn(context, backend, {
     agent: agent.id,
     input,
     threadId: flags.thread,
     wire,
-    ask: createAsk(flags),
-    onStart: (id) => process.stderr.write(`${printable(`run ${id}${url === undefined ? '' : ` on ${url}`}`)}\n`),
+    ask: createAsk(context, flags),
+    onStart: (id) => context.stderr.write(`${printable(`run ${id}${url === undefined ? '' : ` on ${url}`}`)}\n`),
   })
-  const code = reportRun({ ...turned, where })
+  const code = reportRun(context, { ...turned, where })
   await backend.close()
-  // Exits even if a tool left something running, but only after the output is written.
-  process.stdout.write('', () => process.exit(code))
+  await leave(context, code)
 }
 
 /** The flags that only a batch has. */

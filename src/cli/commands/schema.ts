@@ -1,7 +1,12 @@
+import type { CommandContext } from '../context.ts'
 import { editorSchema } from '../editor-schema.ts'
 
-export async function schemaCommand(dir: string, { tests = false }: { tests?: boolean }): Promise<void> {
-  process.stdout.write(tests ? await testSchema() : await editorSchema(dir))
+export async function schemaCommand(
+  context: CommandContext,
+  dir: string,
+  { tests = false }: { tests?: boolean },
+): Promise<void> {
+  context.stdout.write(tests ? await testSchema() : await editorSchema(context, dir))
 }
 
 async function testSchema(): Promise<string> {

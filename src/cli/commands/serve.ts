@@ -1,3 +1,4 @@
+import type { CommandContext } from '../context.ts'
 import { messageOf, MillraceError } from '../../part/error.ts'
 import { parseEndpoint } from '../../project/project.ts'
 import { serve, type ServeOptions, type Served } from '../../server/serve.ts'
@@ -22,20 +23,23 @@ export interface ServeFlags {
   json?: boolean
 }
 
-export async function serveCommand(dir: string, flags: ServeFlags): Promise<void> {
-  boundYoungGeneration()
-  keepOptimizedCode()
+export async function serveCommand(context: CommandContext, dir: string, flags: ServeFlags): Promise<void> {
+  if (context.isAlone) {
+    boundYoungGeneration()
+    keepOptimizedCode()
+  }
   const port = flags.port === undefined ? undefined : Number(flags.port)
   if (flags.port !== undefined && (!/^\d+$/u.test(flags.port) || port! > 65_535)) {
     throw new MillraceError('usage', `--port must be a number from 0 to 65535, not "${flags.port}".`)
   }
-  checkAgents(dir, 'serve')
-  if (flags.data !== undefined) checkData(flags.data)
-  const { env } = process
+  checkAgents(context, dir, 'serve')
+  if (flags.data !== undefined) checkData(context, flags.data)
+  const { env } = context
   const apiKey = env['MILLRACE_API_KEY']
-  const { report, guard, note } = startReporting(flags)
+  const { report, guard, note } = startReporting(context, flags)
   const served = await start({
-    dir,
+    dir: context.path(dir),
+    cwd: context.path('.'),
     port,
     host: flags.host,
     data: flags.data,
@@ -60,19 +64,20 @@ export async function serveCommand(dir: string, flags: ServeFlags): Promise<void
   }
 
   // A second signal exits at once. A closed terminal stops the server.
+  const stopped = Promise.withResolvers<number>()
   let stopping = false
   for (const [signal, code] of [
     ['SIGTERM', 143],
     ['SIGINT', 130],
     ['SIGHUP', 129],
   ] as const) {
-    process.on(signal, () => {
-      if (stopping) process.exit(code)
+    context.events.on(signal, () => {
+      if (stopping) context.exit(code)
       stopping = true
       note(stoppingLine(signal, project))
       void served.close().then(
-        () => process.exit(0),
-        () => process.exit(1),
+        () => stopped.resolve(0),
+        () => stopped.resolve(1),
       )
     })
   }
@@ -80,8 +85,9 @@ export async function serveCommand(dir: string, flags: ServeFlags): Promise<void
   // After the signals: a reader of this line may send one.
   if (flags.json)
     report({ level: 'info', event: 'ready', message: `Millrace is ready at ${served.url}`, url: served.url })
-  else if (!flags.quiet) process.stdout.write(`${await welcome(dir, served, apiKey)}\n`)
-  setImmediate(() => void afterStart(dir, note))
+  else if (!flags.quiet) context.stdout.write(`${await welcome(context, dir, served, apiKey)}\n`)
+  setImmediate(() => void afterStart(context, dir, note))
+  context.exit(await stopped.promise)
 }
 
 function counted(count: number, one: string, many: string): string {
@@ -92,11 +98,11 @@ function counted(count: number, one: string, many: string): string {
  * What nobody waits for. Loads Node's `fetch`, which the first request needs. Updates the schema: the config may have
  * changed. A read-only folder is only a warning.
  */
-async function afterStart(dir: string, note: Note): Promise<void> {
+async function afterStart(context: CommandContext, dir: string, note: Note): Promise<void> {
   Response.json({})
   try {
     const { refreshSchema } = await import('../editor-schema.ts')
-    const file = await refreshSchema(dir)
+    const file = await refreshSchema(context, dir)
     if (file !== undefined) note(`${file}: updated`)
   } catch (error) {
     note(`could not update the JSON Schema for editors: ${messageOf(error)}`, 'warn')
@@ -131,7 +137,12 @@ async function start(options: ServeOptions): Promise<Served> {
   }
 }
 
-async function welcome(dir: string, { url, project }: Served, apiKey: string | undefined): Promise<string> {
+async function welcome(
+  context: CommandContext,
+  dir: string,
+  { url, project }: Served,
+  apiKey: string | undefined,
+): Promise<string> {
   const agents = listedAgents(project.agents)
   // A start waits for the widths of characters only if an id needs them.
   const isAscii = agents.every(({ id }) => /^[ -~]*$/u.test(id))
@@ -141,7 +152,7 @@ async function welcome(dir: string, { url, project }: Served, apiKey: string | u
     const what = metadata.description ?? metadata.name ?? ''
     return printable(`  ${id}${' '.repeat(width - widthOf(id))}  ${what}`.trimEnd())
   })
-  const none = project.agents.errors.length > 0 ? 'none without errors' : `none yet. ${initCure(dir)}.`
+  const none = project.agents.errors.length > 0 ? 'none without errors' : `none yet. ${initCure(context, dir)}.`
   const key = apiKey ? ` -H "Authorization: Bearer $MILLRACE_API_KEY"` : ''
   const tries = [`list runs   curl${key} ${url}/api/runs`]
   const id = agents.some((agent) => agent.id === 'assistant') ? 'assistant' : agents[0]?.id

@@ -1,4 +1,5 @@
 /** `millrace show`: everything about one run, on one page. */
+import type { CommandContext } from '../context.ts'
 import { wholeMessage } from '../../part/error.ts'
 import type { RunView } from '../../fold/run-view.ts'
 import type { Message } from '../../part/message.ts'
@@ -18,8 +19,12 @@ export interface ShowFlags extends Where {
   full?: boolean
 }
 
-export async function showCommand(text: string, { json, full = false, ...where }: ShowFlags): Promise<void> {
-  const access = await openAccess(where)
+export async function showCommand(
+  context: CommandContext,
+  text: string,
+  { json, full = false, ...where }: ShowFlags,
+): Promise<void> {
+  const access = await openAccess(context, where)
   try {
     const run = await findRun(access, text)
     const view = await access.view(run.id)
@@ -28,9 +33,9 @@ export async function showCommand(text: string, { json, full = false, ...where }
     const outputs = json && !full ? [] : await readOutputs(access.read(run.id, 0, false))
     const data = { id: runId, ...rest, ...(isOrphan && { orphaned: true }), ...(full && { outputs }) }
     const shown = json
-      ? forStream(JSON.stringify(data, null, 2), process.stdout)
-      : page(view, { isOrphan, where: whereFlags(where), outputs, longest: full ? Infinity : shortened })
-    process.stdout.write(`${shown}\n`)
+      ? forStream(JSON.stringify(data, null, 2), context.stdout)
+      : page(context, view, { isOrphan, where: whereFlags(where), outputs, longest: full ? Infinity : shortened })
+    context.stdout.write(`${shown}\n`)
   } finally {
     await access.close()
   }
@@ -43,28 +48,34 @@ interface PageOptions {
   longest: number
 }
 
-function page(view: RunView, { isOrphan, where, outputs, longest }: PageOptions): string {
+function page(context: CommandContext, view: RunView, { isOrphan, where, outputs, longest }: PageOptions): string {
   const { runId, agent, status, error, output, requests } = view
-  const shownStatus = paintStatus(isOrphan ? orphaned : status)
+  const shownStatus = paintStatus(context, isOrphan ? orphaned : status)
   const sections = [
-    [`${paint('bold', printable(runId))}  ${printable(agent)}  ${shownStatus}`, ...facts(view)].join('\n'),
-    section('Steps', formatSteps(view)),
+    [`${paint(context, 'bold', printable(runId))}  ${printable(agent)}  ${shownStatus}`, ...facts(view)].join('\n'),
+    section(context, 'Steps', formatSteps(context, view)),
     section(
+      context,
       'Models',
       formatUsage(
         'MODEL',
         view.usageByModel.map(({ model, ...used }) => [model, used]),
       ),
     ),
-    section('Step outputs', formatOutputs(outputs, longest)),
+    section(context, 'Step outputs', formatOutputs(context, outputs, longest)),
     section(
+      context,
       'Messages',
       printable([...asked(view), ...view.messages].flatMap((message) => formatMessage(message, longest)).join('\n')),
     ),
     // Not repeated if it is the answer.
-    section('Output', output === undefined || output === view.text ? '' : printable(JSON.stringify(output, null, 2))),
-    section('Open requests', printable(requests.map((request) => waitsFor(request, view, where)).join('\n'))),
-    section('Error', error === undefined ? '' : printable(`${error.code}: ${wholeMessage(error)}`)),
+    section(
+      context,
+      'Output',
+      output === undefined || output === view.text ? '' : printable(JSON.stringify(output, null, 2)),
+    ),
+    section(context, 'Open requests', printable(requests.map((request) => waitsFor(request, view, where)).join('\n'))),
+    section(context, 'Error', error === undefined ? '' : printable(`${error.code}: ${wholeMessage(error)}`)),
   ]
   return sections.filter((text) => text !== '').join('\n\n')
 }
@@ -127,6 +138,6 @@ function plural(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`
 }
 
-function section(title: string, text: string): string {
-  return text === '' ? '' : `${paint('bold', title)}\n${text}`
+function section(context: CommandContext, title: string, text: string): string {
+  return text === '' ? '' : `${paint(context, 'bold', title)}\n${text}`
 }

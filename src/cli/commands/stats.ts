@@ -1,4 +1,5 @@
 /** `millrace stats`: totals and percentiles over many runs, from the live server or the database. */
+import type { CommandContext } from '../context.ts'
 import { compact } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
 import { ageOf } from '../../record/policy.ts'
@@ -22,7 +23,10 @@ export interface StatsFlags extends Where {
   json?: boolean
 }
 
-export async function statsCommand({ by, since, until, agent, json = false, ...where }: StatsFlags): Promise<void> {
+export async function statsCommand(
+  context: CommandContext,
+  { by, since, until, agent, json = false, ...where }: StatsFlags,
+): Promise<void> {
   const now = Date.now()
   const query = {
     since: toTime('--since', since, now),
@@ -30,21 +34,21 @@ export async function statsCommand({ by, since, until, agent, json = false, ...w
     agent,
   }
   if (query.since >= query.until) throw new MillraceError('usage', '--since must be a time before --until.')
-  const stats = await read(where, query)
-  if (json) return writeOut(`${JSON.stringify(stats, null, 2)}\n`)
+  const stats = await read(context, where, query)
+  if (json) return writeOut(context, `${JSON.stringify(stats, null, 2)}\n`)
   const sections = [summary(stats), ...tables(stats, by)].filter((text) => text !== '')
-  await writeOut(`${sections.join('\n\n')}\n`)
+  await writeOut(context, `${sections.join('\n\n')}\n`)
 }
 
-async function read(where: Where, query: StatsQuery): Promise<Stats> {
-  const place = await placeOf(where)
+async function read(context: CommandContext, where: Where, query: StatsQuery): Promise<Stats> {
+  const place = await placeOf(context, where)
   if (place.type === 'server') {
     const { server } = place
     const given = Object.entries(compact({ ...query })).map(([name, value]) => [name, String(value)])
     const search = new URLSearchParams(Object.fromEntries(given) as Record<string, string>)
     return (await (await createRequest(server.url, server)(`/api/stats?${search}`)).json()) as Stats
   }
-  const store = await openSettled(place)
+  const store = await openSettled(context, place)
   try {
     return await readStats(store, query)
   } finally {

@@ -1,16 +1,17 @@
+import type { CommandContext } from '../context.ts'
 import { MillraceError } from '../../part/error.ts'
 import { hasEnded } from '../../part/log.ts'
 import { openAccess, type Where } from '../access.ts'
 import { findRun } from '../find-run.ts'
 
-export async function stopCommand(text: string, where: Where): Promise<void> {
-  const access = await openAccess(where)
+export async function stopCommand(context: CommandContext, text: string, where: Where): Promise<void> {
+  const access = await openAccess(context, where)
   try {
     const { stop } = access
     const run = await findRun(access, text)
     const { id, status } = run
     if (hasEnded(status)) {
-      process.stderr.write(`${id} has already ended (${status})\n`)
+      context.stderr.write(`${id} has already ended (${status})\n`)
       return
     }
     if (stop === undefined) {
@@ -21,7 +22,7 @@ export async function stopCommand(text: string, where: Where): Promise<void> {
       throw new MillraceError('usage', `Cannot stop ${id}: no server is running on ${where.data}. ${why}`)
     }
     await stop(id)
-    process.stderr.write(`stopping ${id}\n`)
+    context.stderr.write(`stopping ${id}\n`)
   } finally {
     await access.close()
   }

@@ -2,6 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { dirname } from 'node:path'
+import { leave, type CommandContext } from '../context.ts'
 import { MillraceError } from '../../part/error.ts'
 import { parseEndpoint } from '../../project/project.ts'
 import { toJunit } from '../../regress/junit.ts'
@@ -36,26 +37,33 @@ export interface TestFlags {
   endpoint: string[]
 }
 
-export async function testCommand(paths: string[], flags: TestFlags): Promise<void> {
+export async function testCommand(context: CommandContext, paths: string[], flags: TestFlags): Promise<void> {
   const { dir, add, watch = false } = flags
   checkFlags(paths, flags)
-  checkAgents(dir, 'run')
+  checkAgents(context, dir, 'run')
   const stop = new AbortController()
   let ending: Ending | undefined
-  const off = onEnding((how) => {
+  const off = onEnding(context, (how) => {
     ending = how
     stop.abort()
   })
-  const guard = guardRuntimes()
+  const guard = guardRuntimes(context)
   try {
-    const lab = await openLab({ dir, env: process.env, endpoints: flags.endpoint.map(parseEndpoint), ...guard })
+    const lab = await openLab({
+      dir,
+      cwd: context.path('.'),
+      env: context.env,
+      endpoints: flags.endpoint.map(parseEndpoint),
+      ...guard,
+    })
     let code: number
-    if (add !== undefined) code = await runFiles(lab, [await addFromRun(lab, add, flags)], flags, stop.signal)
-    else if (watch) code = await watchCases(lab, paths, () => runOnce(lab, paths, flags, stop.signal), stop.signal)
-    else code = await runOnce(lab, paths, flags, stop.signal)
+    if (add !== undefined)
+      code = await runFiles(context, lab, [await addFromRun(context, lab, add, flags)], flags, stop.signal)
+    else if (watch)
+      code = await watchCases(context, lab, paths, () => runOnce(context, lab, paths, flags, stop.signal), stop.signal)
+    else code = await runOnce(context, lab, paths, flags, stop.signal)
     const told = ending?.code ?? code
-    // Exits even if a tool left something running, but only after the output is written.
-    process.stdout.write('', () => process.exit(told))
+    await leave(context, told)
   } finally {
     off()
     guard.release()
@@ -73,12 +81,24 @@ function checkFlags(paths: readonly string[], { add, name, record, watch, json, 
   if (watch && (record || json)) refuse(`--watch cannot be combined with ${record ? '--record' : '--json'}.`)
 }
 
-async function runOnce(lab: Lab, paths: string[], flags: TestFlags, signal: AbortSignal): Promise<number> {
-  const files = readCaseFiles(findCaseFiles(paths, flags.dir))
-  return runFiles(lab, files, flags, signal)
+async function runOnce(
+  context: CommandContext,
+  lab: Lab,
+  paths: string[],
+  flags: TestFlags,
+  signal: AbortSignal,
+): Promise<number> {
+  const files = readCaseFiles(context, findCaseFiles(context, paths, flags.dir))
+  return runFiles(context, lab, files, flags, signal)
 }
 
-async function runFiles(lab: Lab, files: CaseFile[], flags: TestFlags, signal: AbortSignal): Promise<number> {
+async function runFiles(
+  context: CommandContext,
+  lab: Lab,
+  files: CaseFile[],
+  flags: TestFlags,
+  signal: AbortSignal,
+): Promise<number> {
   const { filter, record = false, bail = false, json = false, junit } = flags
   const models = flags.model?.split(',').map((each) => each.trim())
   for (const { agent, path, cases } of files) {
@@ -89,7 +109,7 @@ async function runFiles(lab: Lab, files: CaseFile[], flags: TestFlags, signal: A
   const began = performance.now()
   const wanted = casesOf({ files, filter, models })
   if (wanted.length === 0) throw new MillraceError('usage', `No case has a name with "${filter}".`)
-  const progress = createTestProgress(wanted.length)
+  const progress = createTestProgress(context, wanted.length)
   const left = new Map(files.map(({ path }) => [path, wanted.filter(({ file }) => file.path === path).length]))
   const done: CaseResult[] = []
 
@@ -98,7 +118,7 @@ async function runFiles(lab: Lab, files: CaseFile[], flags: TestFlags, signal: A
     const results = done.filter(({ file }) => file === path)
     if (json || results.length === 0) return
     progress.clear()
-    process.stdout.write(formatFile(path, inOrder(results)))
+    context.stdout.write(formatFile(context, path, inOrder(results)))
   }
 
   const outcome = await runCases({
@@ -121,9 +141,12 @@ async function runFiles(lab: Lab, files: CaseFile[], flags: TestFlags, signal: A
   progress.clear()
   for (const [path, count] of left) if (count > 0) print(path)
   const ms = performance.now() - began
-  if (junit !== undefined) writeJunit(junit, outcome)
-  if (json) process.stdout.write(`${JSON.stringify(toJson(outcome, ms), null, 2)}\n`)
-  else process.stdout.write((formatMatrix(outcome.results) ?? '') + formatSummary(outcome.results, outcome.skipped, ms))
+  if (junit !== undefined) writeJunit(context, junit, outcome)
+  if (json) context.stdout.write(`${JSON.stringify(toJson(outcome, ms), null, 2)}\n`)
+  else
+    context.stdout.write(
+      (formatMatrix(outcome.results) ?? '') + formatSummary(context, outcome.results, outcome.skipped, ms),
+    )
   return outcome.skipped > 0 || outcome.results.some(({ status }) => status !== 'passed') ? 1 : 0
 }
 
@@ -138,9 +161,9 @@ function concurrencyOf({ concurrency }: TestFlags): number {
   throw new MillraceError('usage', `--concurrency must be a number from 1 to 1000, not "${concurrency}".`)
 }
 
-function writeJunit(file: string, { results }: CasesResult): void {
-  mkdirSync(dirname(file), { recursive: true })
-  writeFileSync(file, toJunit(results))
+function writeJunit(context: CommandContext, file: string, { results }: CasesResult): void {
+  mkdirSync(context.path(dirname(file)), { recursive: true })
+  writeFileSync(context.path(file), toJunit(results))
 }
 
 function toJson({ results, skipped }: CasesResult, ms: number) {

@@ -1,4 +1,5 @@
 /** `millrace threads`: the list of conversations, and one of them on one page. */
+import type { CommandContext } from '../context.ts'
 import { compact } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
 import type { ThreadQuery, ThreadRow, ThreadStatus } from '../../part/thread.ts'
@@ -24,6 +25,7 @@ export interface ThreadsFlags extends Where {
 const shownMessages = 20
 
 export async function threadsCommand(
+  context: CommandContext,
   id: string | undefined,
   { status, agent, search, limit, full = false, json = false, ...where }: ThreadsFlags,
 ): Promise<void> {
@@ -31,23 +33,23 @@ export async function threadsCommand(
   if (!/^\d+$/u.test(limit) || count < 1 || count > 1000)
     throw new MillraceError('usage', `--limit must be a number from 1 to 1000, not "${limit}".`)
   if (search?.trim() === '') throw new MillraceError('usage', 'Which words? Pass them with --search "…".')
-  const access = await openAccess(where)
+  const access = await openAccess(context, where)
   try {
     if (id !== undefined) {
       const thread = await access.thread(id, full ? undefined : shownMessages).catch(orUnknown)
-      write(json ? JSON.stringify(thread, null, 2) : page(thread, full))
+      write(context, json ? JSON.stringify(thread, null, 2) : page(context, thread, full))
       return
     }
     // One more than shown, to know whether there are more.
     const query: ThreadQuery = { limit: Math.min(1000, count + 1), ...compact({ status, agent, q: search }) }
     const found = await access.threads(query)
     const rows = found.slice(0, count)
-    write(json ? JSON.stringify(rows, null, 2) : table(rows))
+    write(context, json ? JSON.stringify(rows, null, 2) : table(context, rows))
     if (!json && rows.length === 0)
-      process.stderr.write(
+      context.stderr.write(
         `no ${(status ?? agent ?? search) ? 'matching ' : ''}conversations${(status ?? agent ?? search) ? '' : ' yet'}\n`,
       )
-    if (found.length > count) process.stderr.write(`(more conversations: use --limit ${Math.min(1000, count * 5)})\n`)
+    if (found.length > count) context.stderr.write(`(more conversations: use --limit ${Math.min(1000, count * 5)})\n`)
   } finally {
     await access.close()
   }
@@ -58,13 +60,13 @@ function orUnknown(error: unknown): never {
   throw new MillraceError('usage', `${error.message} List threads with: millrace threads`)
 }
 
-function write(text: string): void {
-  process.stdout.write(`${forStream(text, process.stdout)}\n`)
+function write(context: CommandContext, text: string): void {
+  context.stdout.write(`${forStream(text, context.stdout)}\n`)
 }
 
 const head = ['THREAD', 'AGENTS', 'STATUS', 'LAST', 'RUNS', 'TOKENS', 'COST', 'TITLE']
 
-function table(rows: readonly ThreadRow[]): string {
+function table(context: CommandContext, rows: readonly ThreadRow[]): string {
   const cells = rows.map((row) => [
     row.id,
     row.agents.join(','),
@@ -77,20 +79,20 @@ function table(rows: readonly ThreadRow[]): string {
   ])
   return formatTable(head, cells, {
     style: (cell, column, row) => {
-      if (row < 0) return paint('bold', cell)
-      return column === 2 ? paintStatus(cell) : cell
+      if (row < 0) return paint(context, 'bold', cell)
+      return column === 2 ? paintStatus(context, cell) : cell
     },
   })
 }
 
-function page(thread: ShownThread, full: boolean): string {
+function page(context: CommandContext, thread: ShownThread, full: boolean): string {
   const { id, status, runs, messages, messagesBefore } = thread
   const listed = runs.map((run) => [run.id, run.agent, run.status, formatTime(run.startedAt), cut(run.title ?? '', 60)])
   const said = messages.flatMap((message) => formatMessage(message, full ? Infinity : shortened))
   const sections = [
-    [`${paint('bold', printable(id))}  ${paintStatus(status)}`, ...facts(thread)].join('\n'),
-    `${paint('bold', 'Runs')}\n${formatTable(['RUN', 'AGENT', 'STATUS', 'STARTED', 'TITLE'], listed)}`,
-    `${paint('bold', 'Messages')}\n${printable(said.join('\n'))}`,
+    [`${paint(context, 'bold', printable(id))}  ${paintStatus(context, status)}`, ...facts(thread)].join('\n'),
+    `${paint(context, 'bold', 'Runs')}\n${formatTable(['RUN', 'AGENT', 'STATUS', 'STARTED', 'TITLE'], listed)}`,
+    `${paint(context, 'bold', 'Messages')}\n${printable(said.join('\n'))}`,
   ]
   return sections.join('\n\n') + (messagesBefore === undefined ? '' : '\n\n(earlier messages: use --full)')
 }

@@ -1,5 +1,6 @@
 /** `millrace compact` and `millrace prune`: through the live server, or in the database. */
 import { setImmediate as turn } from 'node:timers/promises'
+import type { CommandContext } from '../context.ts'
 import { MillraceError, type ErrorValue } from '../../part/error.ts'
 import { parseJson } from '../../part/json.ts'
 import type { Upkeep } from '../../part/upkeep.ts'
@@ -19,23 +20,24 @@ interface UpkeepFlags extends Where {
 type Done<T> = T & { dryRun: boolean; size: number }
 type Tell = (runs: number) => void
 
-export async function compactCommand(flags: UpkeepFlags): Promise<void> {
+export async function compactCommand(context: CommandContext, flags: UpkeepFlags): Promise<void> {
   const olderThan = amount('--older-than', flags.olderThan, ageOf, ageWords)!
   const { dryRun = false } = flags
-  const done = await work<CompactedRuns>(flags, '/api/compact', { olderThan, dryRun }, (upkeep, tell) =>
+  const done = await work<CompactedRuns>(context, flags, '/api/compact', { olderThan, dryRun }, (upkeep, tell) =>
     compactRuns(upkeep, { endedBefore: Date.now() - olderThan, dryRun, tell, rest: turn }),
   )
   const { runs, entriesBefore, entriesAfter, bytesBefore, bytesAfter, size } = done
-  if (runs === 0) return print(flags, done, 'nothing to merge')
+  if (runs === 0) return print(context, flags, done, 'nothing to merge')
   const what = `${entriesBefore} entries to ${entriesAfter}, ${saySize(bytesBefore)} to ${saySize(bytesAfter)}`
   print(
+    context,
     flags,
     done,
     `${dryRun ? 'would merge' : 'merged'} ${counted(runs)}: ${what}${dryRun ? '' : `; ${saySize(size)} in all`}`,
   )
 }
 
-export async function pruneCommand(flags: UpkeepFlags): Promise<void> {
+export async function pruneCommand(context: CommandContext, flags: UpkeepFlags): Promise<void> {
   const olderThan = amount('--older-than', flags.olderThan, ageOf, ageWords)
   const maxBytes = amount('--max-size', flags.maxSize, sizeOf, sizeWords)
   const { dryRun = false } = flags
@@ -46,22 +48,27 @@ export async function pruneCommand(flags: UpkeepFlags): Promise<void> {
     )
   }
   const idleBefore = olderThan === undefined ? undefined : Date.now() - olderThan
-  const done = await work<PrunedRuns>(flags, '/api/prune', { olderThan, maxBytes, dryRun }, (upkeep, tell) =>
+  const done = await work<PrunedRuns>(context, flags, '/api/prune', { olderThan, maxBytes, dryRun }, (upkeep, tell) =>
     pruneRuns(upkeep, { idleBefore, maxBytes, dryRun, tell, rest: turn }),
   )
   const { runs, bytes, size } = done
-  if (runs === 0) return print(flags, done, 'nothing to delete')
+  if (runs === 0) return print(context, flags, done, 'nothing to delete')
   const left = dryRun ? '' : `; ${saySize(size)} are left`
-  print(flags, done, `${dryRun ? 'would delete' : 'deleted'} ${counted(runs)} of about ${saySize(bytes)}${left}`)
+  print(
+    context,
+    flags,
+    done,
+    `${dryRun ? 'would delete' : 'deleted'} ${counted(runs)} of about ${saySize(bytes)}${left}`,
+  )
 }
 
 function counted(runs: number): string {
   return `${runs} ${runs === 1 ? 'run' : 'runs'}`
 }
 
-function print({ json }: UpkeepFlags, done: object, line: string): void {
-  if (json) process.stdout.write(`${JSON.stringify(done)}\n`)
-  else process.stderr.write(`${line}\n`)
+function print(context: CommandContext, { json }: UpkeepFlags, done: object, line: string): void {
+  if (json) context.stdout.write(`${JSON.stringify(done)}\n`)
+  else context.stderr.write(`${line}\n`)
 }
 
 function amount(
@@ -77,16 +84,18 @@ function amount(
 }
 
 async function work<T>(
+  context: CommandContext,
   where: Where,
   path: string,
   body: object,
   task: (upkeep: Upkeep, tell: Tell) => Promise<T>,
 ): Promise<Done<T>> {
-  const { tell, clear } = progress()
+  const { tell, clear } = progress(context)
   try {
-    const place = await placeOf(where)
+    const place = await placeOf(context, where)
     if (place.type === 'server')
       return await ask<T>(
+        context,
         await createRequest(place.server.url, place.server)(path, {
           method: 'POST',
           type: 'application/json',
@@ -94,7 +103,7 @@ async function work<T>(
         }),
         tell,
       )
-    const store = await openForUpkeep(place)
+    const store = await openForUpkeep(context, place)
     const { upkeep } = store
     try {
       await store.records?.settle()
@@ -113,7 +122,7 @@ async function work<T>(
 
 type Line<T> = { progress?: { runs: number }; done?: Done<T>; error?: ErrorValue }
 
-async function ask<T>(response: Response, tell: Tell): Promise<Done<T>> {
+async function ask<T>(context: CommandContext, response: Response, tell: Tell): Promise<Done<T>> {
   let rest = ''
   for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
     const lines = (rest + chunk).split('\n')
@@ -132,10 +141,10 @@ async function ask<T>(response: Response, tell: Tell): Promise<Done<T>> {
 }
 
 /** Counts runs in one line of a terminal. */
-function progress(): { tell: Tell; clear: () => void } {
-  if (!process.stderr.isTTY) return { tell: () => undefined, clear: () => undefined }
+function progress(context: CommandContext): { tell: Tell; clear: () => void } {
+  if (!context.stderr.isTTY) return { tell: () => undefined, clear: () => undefined }
   return {
-    tell: (runs) => void process.stderr.write(`\r… ${counted(runs)}`),
-    clear: () => void process.stderr.write('\r\u001b[K'),
+    tell: (runs) => void context.stderr.write(`\r… ${counted(runs)}`),
+    clear: () => void context.stderr.write('\r\u001b[K'),
   }
 }

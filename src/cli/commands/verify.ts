@@ -1,5 +1,6 @@
 /** `millrace verify`: checks recordings against the grammar. Prints a few errors for each: one causes the next. */
 import { createReadStream, existsSync, statSync } from 'node:fs'
+import type { CommandContext } from '../context.ts'
 import { compact } from '../../part/compact.ts'
 import type { Entry } from '../../part/entry.ts'
 import { MillraceError, wholeMessage } from '../../part/error.ts'
@@ -22,19 +23,19 @@ interface Findings {
   hasMore: boolean
 }
 
-export async function verifyCommand(what: string, where: Where): Promise<void> {
+export async function verifyCommand(context: CommandContext, what: string, where: Where): Promise<void> {
   const found: Findings[] = []
   let open = 0
   // `all` is a keyword: a file of that name is `./all`.
-  if (what !== 'all' && existsSync(what)) {
-    found.push(await verifyFile(what))
-    if (found[0]!.entries === 0) process.stderr.write(`${expected}\n`)
+  if (what !== 'all' && existsSync(context.path(what))) {
+    found.push(await verifyFile(context, what))
+    if (found[0]!.entries === 0) context.stderr.write(`${expected}\n`)
   } else {
     if (/[./\\]/u.test(what)) throw new MillraceError('usage', `There is no file ${what}.`)
-    const access = await openAccess(where)
+    const access = await openAccess(context, where)
     try {
       for await (const run of what === 'all' ? everyRun(access) : [await findRun(access, what)]) {
-        const { findings, isOpen } = await verifyRun(access, run)
+        const { findings, isOpen } = await verifyRun(context, access, run)
         found.push(findings)
         if (isOpen) open++
       }
@@ -46,17 +47,17 @@ export async function verifyCommand(what: string, where: Where): Promise<void> {
   const more = found.some(({ hasMore }) => hasMore) ? ' and more' : ''
   const told = [`${found.length} checked`, `${faults} ${faults === 1 ? 'error' : 'errors'}${more}`]
   if (open > 0) told.push(`${open} not ended`)
-  process.stderr.write(`${told.join(', ')}\n`)
-  process.exitCode = faults > 0 ? 1 : 0
+  context.stderr.write(`${told.join(', ')}\n`)
+  context.exitCode = faults > 0 ? 1 : 0
 }
 
 const expected =
   'expected a recording with one entry per line, such as {"seq":1,"timestamp":1705584896150,"step":"","type":"run-start",…}. ' +
   'Write one with millrace run … --format parts or millrace logs <run> --json.'
 
-async function verifyFile(file: string): Promise<Findings> {
-  if (statSync(file).isDirectory()) throw new MillraceError('usage', `${file} is a folder. Pass a file.`)
-  const { findings, check, report } = createCheck(file)
+async function verifyFile(context: CommandContext, file: string): Promise<Findings> {
+  if (statSync(context.path(file)).isDirectory()) throw new MillraceError('usage', `${file} is a folder. Pass a file.`)
+  const { findings, check, report } = createCheck(context, file)
   const reader = createNdjsonReader()
   let told = 0
   const checkEntries = (entries: Entry[]) => {
@@ -64,20 +65,24 @@ async function verifyFile(file: string): Promise<Findings> {
     for (const { line, message } of reader.faults.slice(told)) report(message, `:${line}`)
     told = reader.faults.length
   }
-  for await (const chunk of createReadStream(file, 'utf8')) {
+  for await (const chunk of createReadStream(context.path(file), 'utf8')) {
     // Line by line, to print errors in the order of the file.
     for (const piece of String(chunk).split(/(?<=\n)/u)) if (!findings.hasMore) checkEntries(reader.feed(piece))
     if (findings.hasMore) break
   }
   checkEntries(reader.end())
   check.end(false)
-  process.stderr.write(`${printable(file)}: ${findings.entries} entries\n`)
+  context.stderr.write(`${printable(file)}: ${findings.entries} entries\n`)
   return findings
 }
 
 /** A run without an end is not an error: it may be going on, or its process is gone and no server has ended it yet. */
-async function verifyRun(access: Access, run: RunRow): Promise<{ findings: Findings; isOpen: boolean }> {
-  const { findings, check, report } = createCheck(run.id)
+async function verifyRun(
+  context: CommandContext,
+  access: Access,
+  run: RunRow,
+): Promise<{ findings: Findings; isOpen: boolean }> {
+  const { findings, check, report } = createCheck(context, run.id)
   const isOpen = !hasEnded(run.status)
   let isEnded = false
   if (run.error?.code === unreadableRow) report(run.error.message)
@@ -94,11 +99,11 @@ async function verifyRun(access: Access, run: RunRow): Promise<{ findings: Findi
   }
   const fate = isEnded ? undefined : await access.fate(run)
   const state = isEnded || !isOpen ? '' : `, not ended${fate === undefined ? ` (${run.status})` : ' (no server)'}`
-  process.stderr.write(`${run.id}: ${findings.entries} entries${state}\n`)
+  context.stderr.write(`${run.id}: ${findings.entries} entries${state}\n`)
   return { findings, isOpen: state !== '' }
 }
 
-function createCheck(name: string) {
+function createCheck(context: CommandContext, name: string) {
   const grammar = createGrammar()
   const findings: Findings = { entries: 0, faults: 0, hasMore: false }
 
@@ -106,7 +111,7 @@ function createCheck(name: string) {
     if (fault === undefined || findings.hasMore) return
     findings.hasMore = findings.faults === most
     if (!findings.hasMore) findings.faults++
-    process.stdout.write(`${printable(findings.hasMore ? '… and more' : `${name}${place}: ${fault}`)}\n`)
+    context.stdout.write(`${printable(findings.hasMore ? '… and more' : `${name}${place}: ${fault}`)}\n`)
   }
   return {
     findings,

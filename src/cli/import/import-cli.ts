@@ -3,6 +3,7 @@
  * one that the live run would have written, with the times of the transcript.
  */
 import { createHash } from 'node:crypto'
+import type { CommandContext } from '../context.ts'
 import { fromErrorValue } from '../../part/error.ts'
 import type { Entry } from '../../part/entry.ts'
 import type { KeptView } from '../../part/log.ts'
@@ -36,7 +37,7 @@ function idOf({ cli, bytes }: Transcript): string {
 }
 
 /** Throws `session-file` for what only looks like output. */
-export async function importCli(transcript: Transcript): Promise<ImportedRun> {
+export async function importCli(context: CommandContext, transcript: Transcript): Promise<ImportedRun> {
   const { cli, message } = transcript
   const { prompt = message, startedAt = Date.now() } = lookAhead(transcript)
   const id = idOf(transcript)
@@ -51,7 +52,7 @@ export async function importCli(transcript: Transcript): Promise<ImportedRun> {
     store,
     clock,
     newRunId: () => id,
-    secrets: secretValues({}, process.env),
+    secrets: secretValues({}, context.env),
   })
   try {
     const messages = prompt === undefined ? [] : [{ role: 'user', content: prompt }]

@@ -1,5 +1,6 @@
 /** The commands that ask the tables over the log, and build them again. */
 import { Argument, Option, type Command } from 'commander'
+import type { CommandContext } from '../context.ts'
 import { choice, collect, examples } from '../options.ts'
 
 const dataOption = () => new Option('--data <dir>', 'Data folder with the log').default('.millrace')
@@ -9,7 +10,7 @@ const isNamed = (command: Command) => command.getOptionValueSource('data') === '
 
 export const queryFormats = ['table', 'json', 'csv', 'ndjson'] as const
 
-export function addQueryCommands(program: Command): void {
+export function addQueryCommands(context: CommandContext, program: Command): void {
   program
     .command('query')
     .summary('Ask the log with SQL')
@@ -41,7 +42,7 @@ ${examples(
 )}`,
     )
     .action(async (sql: string | undefined, flags, command: Command) =>
-      (await import('../commands/query.ts')).queryCommand(sql, { ...flags, isNamed: isNamed(command) }),
+      (await import('../commands/query.ts')).queryCommand(context, sql, { ...flags, isNamed: isNamed(command) }),
     )
 
   program
@@ -53,6 +54,6 @@ ${examples(
     .addOption(dataOption())
     .addHelpText('after', examples('millrace reindex', 'millrace reindex --data /srv/millrace'))
     .action(async (flags, command: Command) =>
-      (await import('../commands/reindex.ts')).reindexCommand({ ...flags, isNamed: isNamed(command) }),
+      (await import('../commands/reindex.ts')).reindexCommand(context, { ...flags, isNamed: isNamed(command) }),
     )
 }

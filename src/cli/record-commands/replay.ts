@@ -1,5 +1,6 @@
 /** The commands that play, copy, compare and continue recorded runs. */
 import { Option, type Command } from 'commander'
+import type { CommandContext } from '../context.ts'
 import { dirAbout, endpointOption, examples, runAbout, whereOptions } from '../options.ts'
 import { formatOption } from '../talk-commands.ts'
 
@@ -8,7 +9,7 @@ function anywhere(command: Command): Command {
   return command
 }
 
-export function addReplayCommands(program: Command): void {
+export function addReplayCommands(context: CommandContext, program: Command): void {
   const replay = program
     .command('replay')
     .summary('Play a recorded run again')
@@ -28,7 +29,7 @@ far are played. Exits 1 if the recorded answer is incomplete: plain text has no
 other word for it.
 ${examples('millrace replay run_1a2b3c', 'millrace replay run_1a2b3c --speed max --format ui', 'millrace replay run_1a2b3c --step --format parts')}`,
     )
-    .action(async (run: string, flags) => (await import('../commands/replay.ts')).replayCommand(run, flags))
+    .action(async (run: string, flags) => (await import('../commands/replay.ts')).replayCommand(context, run, flags))
   anywhere(replay)
 
   const save = program
@@ -47,7 +48,7 @@ ${examples('millrace replay run_1a2b3c', 'millrace replay run_1a2b3c --speed max
       'after',
       examples('millrace export run_1a2b3c -o run.ndjson', 'millrace export run_1a2b3c | jq -c .type'),
     )
-    .action(async (run: string, flags) => (await import('../commands/export.ts')).exportCommand(run, flags))
+    .action(async (run: string, flags) => (await import('../commands/export.ts')).exportCommand(context, run, flags))
   anywhere(save)
 
   const fork = program
@@ -73,7 +74,7 @@ message or input counts for steps that start later. Another agent must have the
 steps that have started. The fork has a thread of its own.
 ${examples('millrace fork run_1a2b3c --list', 'millrace fork run_1a2b3c --at 1 -m "Say it shorter"', 'millrace fork run_1a2b3c --at 24 --agent agents/changed.yaml')}`,
     )
-    .action(async (run: string, flags) => (await import('../commands/fork.ts')).forkCommand(run, flags))
+    .action(async (run: string, flags) => (await import('../commands/fork.ts')).forkCommand(context, run, flags))
   anywhere(fork)
 
   const diff = program
@@ -90,6 +91,8 @@ Ids, times and durations are not compared. Exit codes: 0 the runs say the same, 
 they do not.
 ${examples('millrace diff run_1a2b3c run_4d5e6f')}`,
     )
-    .action(async (a: string, b: string, flags) => (await import('../commands/diff.ts')).diffCommand(a, b, flags))
+    .action(async (a: string, b: string, flags) =>
+      (await import('../commands/diff.ts')).diffCommand(context, a, b, flags),
+    )
   anywhere(diff)
 }

@@ -1,8 +1,9 @@
 /** `millrace rm`. */
 import type { Command } from 'commander'
+import type { CommandContext } from '../context.ts'
 import { examples, whereOptions } from '../options.ts'
 
-export function addRemoveCommand(program: Command): void {
+export function addRemoveCommand(context: CommandContext, program: Command): void {
   const command = program
     .command('rm')
     .argument('<run|thread...>', 'Runs, or conversations with all of their runs')
@@ -22,5 +23,7 @@ forks are left, because they share its log: delete them first. "millrace export"
 keeps a copy.
 ${examples('millrace rm run_1a2b3c', 'millrace rm thread_4d5e6f --yes')}`,
     )
-    .action(async (targets: string[], flags) => (await import('../commands/rm.ts')).removeCommand(targets, flags))
+    .action(async (targets: string[], flags) =>
+      (await import('../commands/rm.ts')).removeCommand(context, targets, flags),
+    )
 }

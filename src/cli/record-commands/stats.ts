@@ -1,10 +1,11 @@
 /** The command about many runs. */
 import { Option, type Command } from 'commander'
+import type { CommandContext } from '../context.ts'
 import { choice, examples, whereOptions } from '../options.ts'
 
 export const statsGroups = ['model', 'agent', 'day', 'tool', 'thread'] as const
 
-export function addStatsCommand(program: Command): void {
+export function addStatsCommand(context: CommandContext, program: Command): void {
   const stats = program
     .command('stats')
     .summary('Count runs, tokens, cost and durations')
@@ -23,5 +24,5 @@ A time is written as 2026-01-31 or 2026-01-31T12:00:00Z. Where a price is unknow
 the cost says so. IN includes cached tokens, OUT includes reasoning.
 ${examples('millrace stats', 'millrace stats --by agent --since 24h', 'millrace stats --by day --since 2026-01-01 --until 2026-02-01', 'millrace stats --json | jq .outcomes')}`,
     )
-    .action(async (flags) => (await import('../commands/stats.ts')).statsCommand(flags))
+    .action(async (flags) => (await import('../commands/stats.ts')).statsCommand(context, flags))
 }

@@ -1,9 +1,10 @@
 /** The command `millrace test`. */
 import type { Command } from 'commander'
+import type { CommandContext } from '../context.ts'
 import type { TestFlags } from '../commands/test.ts'
 import { endpointOption, examples, storeOption } from '../options.ts'
 
-export function addTestCommand(program: Command): void {
+export function addTestCommand(context: CommandContext, program: Command): void {
   program
     .command('test')
     .summary('Test agents with recorded models')
@@ -40,6 +41,6 @@ ${examples(
 )}`,
     )
     .action(async (paths: string[], flags: TestFlags) =>
-      (await import('../commands/test.ts')).testCommand(paths, flags),
+      (await import('../commands/test.ts')).testCommand(context, paths, flags),
     )
 }

@@ -1,9 +1,10 @@
 /** The command about conversations. */
 import { Option, type Command } from 'commander'
+import type { CommandContext } from '../context.ts'
 import { threadStatuses } from '../../part/thread.ts'
 import { choice, examples, whereOptions } from '../options.ts'
 
-export function addThreadsCommand(program: Command): void {
+export function addThreadsCommand(context: CommandContext, program: Command): void {
   const threads = program
     .command('threads')
     .summary('List conversations, or show one')
@@ -25,7 +26,7 @@ export function addThreadsCommand(program: Command): void {
       ),
     )
     .action(async (thread: string | undefined, flags) =>
-      (await import('../commands/threads.ts')).threadsCommand(thread, flags),
+      (await import('../commands/threads.ts')).threadsCommand(context, thread, flags),
     )
   for (const option of whereOptions()) threads.addOption(option)
 }

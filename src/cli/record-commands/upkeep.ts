@@ -1,8 +1,9 @@
 /** The commands that keep a data folder small. */
 import { Option, type Command } from 'commander'
+import type { CommandContext } from '../context.ts'
 import { examples, whereOptions } from '../options.ts'
 
-export function addUpkeepCommands(program: Command): void {
+export function addUpkeepCommands(context: CommandContext, program: Command): void {
   const compact = program
     .command('compact')
     .summary('Merge the deltas of old runs')
@@ -33,7 +34,7 @@ has read half of such a run must read it again from its start (410, compacted).
 record.compactAfter.
 ${examples('millrace compact', 'millrace compact --older-than 0s --dry-run')}`,
     )
-    .action(async (flags) => (await import('../commands/upkeep.ts')).compactCommand(flags))
+    .action(async (flags) => (await import('../commands/upkeep.ts')).compactCommand(context, flags))
   prune
     .addHelpText(
       'after',
@@ -43,5 +44,5 @@ goes on forgets what was said in deleted runs. "millrace serve" does this by
 itself: see record.retention.
 ${examples('millrace prune --older-than 7d --dry-run', 'millrace prune --max-size 500mb')}`,
     )
-    .action(async (flags) => (await import('../commands/upkeep.ts')).pruneCommand(flags))
+    .action(async (flags) => (await import('../commands/upkeep.ts')).pruneCommand(context, flags))
 }

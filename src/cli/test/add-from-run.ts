@@ -1,4 +1,5 @@
 /** `millrace test --add`: a recorded run as a test case. */
+import type { CommandContext } from '../context.ts'
 import type { Entry } from '../../part/entry.ts'
 import { MillraceError } from '../../part/error.ts'
 import { addCase } from '../../regress/add-case.ts'
@@ -21,9 +22,9 @@ export interface AddFlags {
 const mostTurns = 50
 
 /** Returns the file with the new case only. */
-export async function addFromRun(lab: Lab, run: string, flags: AddFlags): Promise<CaseFile> {
+export async function addFromRun(context: CommandContext, lab: Lab, run: string, flags: AddFlags): Promise<CaseFile> {
   const { name, dir } = flags
-  const access = await openAccess(flags)
+  const access = await openAccess(context, flags)
   let logs: Entry[][]
   try {
     const { id, agent } = await findRun(access, run)
@@ -32,8 +33,8 @@ export async function addFromRun(lab: Lab, run: string, flags: AddFlags): Promis
   } finally {
     await access.close()
   }
-  const { file, test } = addCase(casesFolder(dir), logs, name)
-  process.stderr.write(`${printable(`added to ${file.path}:${test.line}: ${test.name}`)}\n`)
+  const { file, test } = addCase(casesFolder(dir), logs, { name, cwd: context.path('.') })
+  context.stderr.write(`${printable(`added to ${file.path}:${test.line}: ${test.name}`)}\n`)
   return file
 }
 

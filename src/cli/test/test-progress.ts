@@ -1,4 +1,5 @@
 /** Shows on a terminal how many cases have run, in one line that is erased before anything else is printed. */
+import type { CommandContext, Output } from '../context.ts'
 import type { CaseResult } from '../../regress/run-case.ts'
 import { printable } from '../printable.ts'
 import { paint } from '../style.ts'
@@ -11,7 +12,11 @@ export interface TestProgress {
   clear(): void
 }
 
-export function createTestProgress(total: number, stream: NodeJS.WriteStream = process.stderr): TestProgress {
+export function createTestProgress(
+  context: CommandContext,
+  total: number,
+  stream: Output = context.stderr,
+): TestProgress {
   let ended = 0
   let failed = 0
   let isShown = false
@@ -26,7 +31,7 @@ export function createTestProgress(total: number, stream: NodeJS.WriteStream = p
     clear()
     const told = `… ${ended}/${total}${failed > 0 ? `, ${failed} failed` : ''}  ${last}`
     // A longer line would wrap, and only its last row could be erased.
-    stream.write(paint('dim', cut(printable(told), (stream.columns || 80) - 1), stream))
+    stream.write(paint(context, 'dim', cut(printable(told), (stream.columns || 80) - 1), stream))
     isShown = true
   }
 

@@ -1,4 +1,5 @@
 /** The results of test cases for people. */
+import type { CommandContext } from '../context.ts'
 import type { Usage } from '../../part/usage.ts'
 import { addUsage } from '../../part/usage.ts'
 import { compareLines } from '../../regress/describe-failure.ts'
@@ -12,22 +13,24 @@ const marks = { passed: '✓', failed: '✗', stopped: '-' } as const
 const colours = { passed: 'green', failed: 'red', stopped: 'yellow' } as const
 
 /** The cases of one file: a line for each, with what is wrong below it. */
-export function formatFile(file: string, results: readonly CaseResult[]): string {
-  return [paint('bold', printable(file)), ...results.flatMap(linesOf), ''].join('\n')
+export function formatFile(context: CommandContext, file: string, results: readonly CaseResult[]): string {
+  return [paint(context, 'bold', printable(file)), ...results.flatMap((each) => linesOf(context, each)), ''].join('\n')
 }
 
-function linesOf(result: CaseResult): string[] {
+function linesOf(context: CommandContext, result: CaseResult): string[] {
   const { name, model, status, failures, warnings } = result
   const full = printable(`${name}${model === undefined ? '' : ` (${model})`}`)
-  const lines = [`  ${paint(colours[status], marks[status])} ${full}  ${paint('dim', amounts(result))}`]
+  const lines = [
+    `  ${paint(context, colours[status], marks[status])} ${full}  ${paint(context, 'dim', amounts(result))}`,
+  ]
   for (const failure of failures) {
-    lines.push(`      ${paint('red', printable(`${failure.what}: ${failure.message}`))}`)
+    lines.push(`      ${paint(context, 'red', printable(`${failure.what}: ${failure.message}`))}`)
     for (const { sign, text } of compareLines(failure)) {
       const line = printable(`        ${sign} ${text}`)
-      lines.push(sign === ' ' ? line : paint(sign === '-' ? 'green' : 'red', line))
+      lines.push(sign === ' ' ? line : paint(context, sign === '-' ? 'green' : 'red', line))
     }
   }
-  for (const warning of warnings) lines.push(`      ${paint('yellow', printable(`warning: ${warning}`))}`)
+  for (const warning of warnings) lines.push(`      ${paint(context, 'yellow', printable(`warning: ${warning}`))}`)
   return lines
 }
 
@@ -57,13 +60,18 @@ export function formatMatrix(results: readonly CaseResult[]): string | undefined
 }
 
 /** The last line. */
-export function formatSummary(results: readonly CaseResult[], skipped: number, ms: number): string {
+export function formatSummary(
+  context: CommandContext,
+  results: readonly CaseResult[],
+  skipped: number,
+  ms: number,
+): string {
   const count = (status: CaseResult['status']) => results.filter((each) => each.status === status).length
   const { usage, cost } = spent(results)
   const [passed, failed, stopped] = [count('passed'), count('failed'), count('stopped')]
   const told = [
-    paint(failed > 0 ? 'dim' : 'green', `${passed} passed`),
-    ...(failed > 0 ? [paint('red', `${failed} failed`)] : []),
+    paint(context, failed > 0 ? 'dim' : 'green', `${passed} passed`),
+    ...(failed > 0 ? [paint(context, 'red', `${failed} failed`)] : []),
     ...(stopped > 0 ? [`${stopped} stopped`] : []),
     ...(skipped > 0 ? [`${skipped} not run`] : []),
     `${formatTokens(usage) || '0'} tokens spent`,

@@ -1,7 +1,7 @@
 /** Errors that nobody awaits, thrown by code of an application: the process goes on, the run that they belong to fails. */
 import { describe, expect, test } from 'vitest'
-import { createRuntime } from '../../src/project/create-runtime.ts'
-import { folder, ran, serving } from '../support/cli.ts'
+import { folder } from '../support/cli.ts'
+import { ran, serving } from '../support/cli-process.ts'
 
 const secret = 'tok-0123456789-abcdef'
 const config = `
@@ -64,7 +64,7 @@ const ended = async (url: string, run: string) => {
 const health = async (url: string) => (await (await fetch(`${url}/health`)).json()) as Record<string, unknown>
 
 describe('serve', () => {
-  test('the run fails and names its step, the others go on, and no secret is printed', async () => {
+  test('the run fails and names its step, the others go on, what belongs to none is counted, no secret is printed', async () => {
     const server = await serveFiles()
     const waiting = await start(server.url, 'wait')
     for (const agent of [...kinds, 'tool', 'callback', 'nested']) {
@@ -76,27 +76,19 @@ describe('serve', () => {
     }
     await ended(server.url, await start(server.url, 'open'))
     expect(await ended(server.url, waiting)).toMatchObject({ status: 'completed' })
-    expect(await health(server.url)).toMatchObject({ status: 'ok', uncaughtErrors: 0 })
     expect(server.err).toContain('The run fails.')
+    // Behind its answer a run stays completed.
+    const answered = await start(server.url, 'after')
+    expect(await ended(server.url, answered)).toMatchObject({ status: 'completed' })
+    await server.until(`Step "more" (held) of run ${answered}. The run stays completed, because its answer had ended`)
+    expect(await health(server.url)).toMatchObject({ status: 'ok', uncaughtErrors: 0 })
+    // What belongs to no run that is under way is printed and counted.
+    const over = await start(server.url, 'later')
+    expect(await ended(server.url, over)).toMatchObject({ status: 'completed' })
+    await server.until(`of run ${over}. The run was no longer active.`)
+    expect(await health(server.url)).toMatchObject({ status: 'ok', uncaughtErrors: 1 })
     expect(server.err).toContain('the token is [redacted]')
     expect(server.out + server.err).not.toContain(secret)
-  })
-
-  test('what belongs to no run that is under way is printed and counted', async () => {
-    const server = await serveFiles()
-    const run = await start(server.url, 'later')
-    expect(await ended(server.url, run)).toMatchObject({ status: 'completed' })
-    await server.until(`of run ${run}. The run was no longer active.`)
-    expect(await health(server.url)).toMatchObject({ status: 'ok', uncaughtErrors: 1 })
-  })
-
-  test('an error behind the answer leaves the run completed, and the report says so', async () => {
-    const server = await serveFiles()
-    const run = await start(server.url, 'after')
-    expect(await ended(server.url, run)).toMatchObject({ status: 'completed' })
-    await server.until(`Step "more" (held) of run ${run}. The run stays completed, because its answer had ended`)
-    expect(server.err).not.toContain('The run fails.')
-    expect(await health(server.url)).toMatchObject({ status: 'ok', uncaughtErrors: 0 })
   })
 
   test('an error that makes the process unsafe ends it, without the secret', async () => {
@@ -116,13 +108,4 @@ test('run: the run fails and names its step, the exit code is 1, and no secret i
   expect(code).toBe(1)
   expect(err).toMatch(/failed: Step "it" \(timer\) failed: the token is \[redacted\]/u)
   expect(out + err).not.toContain(secret)
-})
-
-test('a library changes nothing of how its process deals with errors', async () => {
-  const counts = () => ['uncaughtException', 'unhandledRejection'].map((name) => process.listenerCount(name))
-  const before = counts()
-  const runtime = createRuntime({ agents: { a: step('it') }, steps: { it: () => counts() }, environment: {} })
-  expect(await (await runtime.start('a', { messages: [] })).result).toMatchObject({ output: before })
-  await runtime.close()
-  expect(counts()).toEqual(before)
 })
