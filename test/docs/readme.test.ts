@@ -1,28 +1,15 @@
 /** What the documents show works as it stands there: TypeScript compiles, agents are valid, pasted lines answer. */
 import { execFile, spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, existsSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { folder, ran, serving } from '../support/cli.ts'
 import { documents, readDocument, snippetsIn } from './documents.ts'
 
 const exec = promisify(execFile)
 const root = resolve(import.meta.dirname, '../..')
 const readme = readDocument('README.md')
-
-/** A project in which this checkout and its packages are installed. */
-const project = mkdtempSync(join(tmpdir(), 'millrace-docs-'))
-beforeAll(() => {
-  mkdirSync(join(project, 'node_modules'))
-  for (const name of readdirSync(join(root, 'node_modules'))) {
-    symlinkSync(join(root, 'node_modules', name), join(project, 'node_modules', name))
-  }
-  symlinkSync(root, join(project, 'node_modules/millrace'))
-  writeFileSync(join(project, 'package.json'), '{"type":"module"}')
-})
-afterAll(() => rmSync(project, { recursive: true, force: true }))
 
 test('the README holds the two lines that a newcomer pastes', () => {
   for (const line of ['npm ci && npm start', 'npm ci && npm test']) {
