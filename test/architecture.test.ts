@@ -287,3 +287,9 @@ describe('the page', () => {
     expect(files.filter(({ text }) => text.split('\n').length - 1 > 250).map(({ file }) => file)).toEqual([])
   })
 })
+
+test('a command takes what it has of its process as a context: only main.ts looks at the process itself', () => {
+  const looks = /\bprocess\.(?:stdin|stdout|stderr|env|cwd|chdir|exit|exitCode|on|once|off|emit)\b|= process$/mu
+  const found = [...sources.values()].filter(({ file, text }) => file.startsWith('cli/') && looks.test(text))
+  expect(found.map(({ file }) => file)).toEqual(['cli/main.ts'])
+})

@@ -4,8 +4,11 @@ import { createContext } from '../../test/support/command-context.ts'
 import type { Output } from './context.ts'
 import { createServeLog, type ServeLogOptions } from './serve-log.ts'
 
-function logged(reports: Report[], options: Partial<ServeLogOptions> & { isTTY?: boolean; waiting?: number } = {}) {
-  const { isTTY = false, waiting = 0, ...rest } = options
+function logged(
+  reports: Report[],
+  options: Partial<ServeLogOptions> & { isTTY?: boolean; waiting?: number; env?: Record<string, string> } = {},
+) {
+  const { isTTY = false, waiting = 0, env = {}, ...rest } = options
   const lines: string[] = []
   const state = { waiting }
   const stream = {
@@ -15,7 +18,7 @@ function logged(reports: Report[], options: Partial<ServeLogOptions> & { isTTY?:
     },
     write: (text: string) => lines.push(text) > 0,
   } as unknown as Output
-  const { report, flush } = createServeLog(createContext(), {
+  const { report, flush } = createServeLog(createContext({ env }), {
     stream,
     now: () => new Date(2026, 0, 2, 3, 4, 5),
     ...rest,
@@ -93,16 +96,9 @@ test('--json prints one JSON object a line, with every field', () => {
 })
 
 test('colours on a terminal only, and not with NO_COLOR', () => {
-  const { NO_COLOR } = process.env
-  onTestFinished(() => {
-    if (NO_COLOR === undefined) delete process.env['NO_COLOR']
-    else process.env['NO_COLOR'] = NO_COLOR
-  })
-  delete process.env['NO_COLOR']
   expect(logged([run], { isTTY: true }).text()).toContain('\u001B[')
   expect(logged([run]).text()).not.toContain('\u001B[')
-  process.env['NO_COLOR'] = '1'
-  expect(logged([run], { isTTY: true }).text()).not.toContain('\u001B[')
+  expect(logged([run], { isTTY: true, env: { NO_COLOR: '1' } }).text()).not.toContain('\u001B[')
 })
 
 test('lines that nobody reads are dropped and counted', () => {

@@ -26,9 +26,13 @@ export const testsNotOnRedis: Record<string, Record<string, string>> = {
   },
   'config.test.ts': {
     'port, host and data come from the config; what the caller says wins': 'looks for the database file',
+    'the command takes them as well, and its flags win': 'commands look for the database file',
   },
   'delete.test.ts': {
     'the source of a fork is refused while the fork shares its log': 'there a fork is a copy, which shares nothing',
+  },
+  'failure-told.test.ts': {
+    '`run`, `show` and `logs` say all of it; `run --format ui` is a client': 'commands look for the database file',
   },
   'fork-totals.test.ts': {
     'stats and named queries count it once; the tables say what is shared': 'asks the tables of SQLite',
