@@ -75,7 +75,7 @@ async function forkEverywhere(recorded: readonly Entry[]) {
   } finally {
     await close()
   }
-  expect(found.length).toBeGreaterThanOrEqual(entries.length / 3)
+  expect(found).toHaveLength(placesOf(entries.length).length)
   return found
 }
 
