@@ -16,7 +16,7 @@ import { createStderrLines } from './stderr-lines.ts'
 import { createCliFeed } from './cli-feed.ts'
 
 /** ms that a process has to exit by itself once it has said its result. */
-const exitGrace = 2000
+const exitGrace = 5000
 
 export interface CliCall extends Omit<CliAgentConfig, 'command' | 'cwd'> {
   command: [program: string, ...args: string[]]
