@@ -27,6 +27,8 @@ export async function answerElsewhere(store: string, where: string): Promise<Bac
   const handler = createHandler({
     runtime,
     authorize: () => true,
+    // Who can write to the store can do so anyway.
+    edit: true,
     protocol: 'cli',
     onError: (error) =>
       void process.stderr.write(`${printable(`error: ${runtime.redact(withoutCredentials(wordsOf(error)))}`)}\n`),

@@ -1,5 +1,5 @@
 /** A recorded run as a source of entries, wherever it is kept: in a log, in a file. */
-import type { Entry } from './entry.ts'
+import type { Entry, EntryOf } from './entry.ts'
 import type { Log, ReadOptions } from './log.ts'
 import { isUnder } from './path.ts'
 
@@ -11,9 +11,19 @@ export interface Recording {
   read(options?: Omit<ReadOptions, 'signal'>): AsyncIterable<Entry[]>
 }
 
-/** A run of a log. */
+/** A run of a log. What a store notes about a recording that it has got from elsewhere is no part of it. */
 export function recordedRun(log: Log, run: string): Recording {
-  return { name: run, read: (options) => log.read(run, options) }
+  return {
+    name: run,
+    async *read(options) {
+      for await (const batch of log.read(run, options)) yield batch[0]?.type === 'run-start' ? asRecorded(batch) : batch
+    },
+  }
+}
+
+function asRecorded([start, ...rest]: Entry[]): Entry[] {
+  const { foreign: _, ...recorded } = start as EntryOf<'run-start'>
+  return [recorded, ...rest]
 }
 
 /** Entries in memory, such as those of an NDJSON file. */
