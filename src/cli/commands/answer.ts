@@ -1,7 +1,7 @@
 /** `millrace answer`: answers what a run waits for, then follows the run. */
 import { text } from 'node:stream/consumers'
 import { compact } from '../../part/compact.ts'
-import type { ClientAnswer } from '../../client/client.ts'
+import type { ClientAnswer, ClientConsent } from '../../client/client.ts'
 import type { EntryOf } from '../../part/entry.ts'
 import { MillraceError } from '../../part/error.ts'
 import type { RunView } from '../../fold/run-view.ts'
@@ -14,6 +14,7 @@ import { answerLines, shortRequestId } from '../answer-line.ts'
 import { createAsk, jsonOrText } from '../ask.ts'
 import { openBackend } from '../backend.ts'
 import { findRun } from '../find-run.ts'
+import { createConsent } from '../foreign-run.ts'
 import { forStream, printable } from '../printable.ts'
 import { formatRequests } from '../request-table.ts'
 import { reportRun } from '../run-report.ts'
@@ -27,6 +28,8 @@ export interface AnswerFlags {
   error?: boolean
   json?: boolean
   list?: boolean
+  agent?: string
+  trust?: boolean
   dir?: string
   data: string
   url?: string
@@ -61,16 +64,25 @@ export async function answerCommand(run: string, given: string | undefined, flag
     const where = shared === undefined ? `is running on ${flags.data}` : 'shares the store'
     process.stderr.write(`no server ${where}: ${runId} continues in this process\n`)
   }
-  const turned = await follows(
-    backend,
-    { wire: textWire, ask, after: lastSeq, asksOpen: given === undefined },
-    async () => {
-      if (request !== undefined && answer !== undefined) await backend.client.answer(runId, request.requestId, answer)
+  const { agent } = flags
+  const withConsent = createConsent(flags, { run: runId, agent })
+  // What was let go on needs no agent any more.
+  let consent: ClientConsent = compact({ agentId: agent })
+  const give = async (run: string, requestId: string, given: ClientAnswer) => {
+    await withConsent((more) => backend.client.answer(run, requestId, given, { ...consent, ...more }))
+    consent = {}
+  }
+  const options = { wire: textWire, ask, after: lastSeq, asksOpen: given === undefined, give }
+  let code: number
+  try {
+    const turned = await follows(backend, options, async () => {
+      if (request !== undefined && answer !== undefined) await give(runId, request.requestId, answer)
       return runId
-    },
-  )
-  const code = reportRun({ ...turned, where: backend.where })
-  await backend.close()
+    })
+    code = reportRun({ ...turned, where: backend.where })
+  } finally {
+    await backend.close()
+  }
   process.stdout.write('', () => process.exit(code))
 }
 
