@@ -26,7 +26,7 @@ export interface EndedRequest {
   closed?: string
 }
 
-export interface KeptRun extends Omit<RunView, 'input' | 'traceparent' | 'foreign' | 'text' | 'steps' | 'output'> {
+export interface KeptRun extends Omit<RunView, 'input' | 'traceparent' | 'text' | 'steps' | 'output'> {
   version: number
   /** Messages of the input: all if they are new in this thread, else those from the last user message on. */
   asked: Message[]
@@ -122,13 +122,13 @@ export function toView(kept: KeptRun, { start, end, steps = kept.steps }: ViewSo
     usageByAgent,
     requests,
     summary,
-    ...compact({ parentRunId, previousRunId, labels, traceparent: start.traceparent, foreign: start.foreign }),
+    ...compact({ parentRunId, previousRunId, labels, traceparent: start.traceparent }),
     ...compact({ endedAt, cost, knownCost, unpriced, output: end?.output, error }),
   }
 }
 
 interface ViewSource {
-  start: Pick<EntryOf<'run-start'>, 'input' | 'traceparent' | 'foreign'>
+  start: Pick<EntryOf<'run-start'>, 'input' | 'traceparent'>
   end?: Pick<EntryOf<'run-end'>, 'output'> | undefined
   steps?: StepView[] | undefined
 }

@@ -35,8 +35,6 @@ export interface RunView extends UsedByAll {
   threadId: string
   parentRunId?: string
   previousRunId?: string
-  /** Its entries up to this `seq` were recorded elsewhere. */
-  foreign?: number
   protocol: string
   status: RunStatus
   startedAt: number

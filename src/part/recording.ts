@@ -16,14 +16,18 @@ export function recordedRun(log: Log, run: string): Recording {
   return {
     name: run,
     async *read(options) {
-      for await (const batch of log.read(run, options)) yield batch[0]?.type === 'run-start' ? asRecorded(batch) : batch
+      for await (const batch of log.read(run, options)) {
+        const [start, ...rest] = batch
+        yield start?.type === 'run-start' ? [asRecorded(start), ...rest] : batch
+      }
     },
   }
 }
 
-function asRecorded([start, ...rest]: Entry[]): Entry[] {
-  const { foreign: _, ...recorded } = start as EntryOf<'run-start'>
-  return [recorded, ...rest]
+/** The start of a run without what its store has noted. */
+export function asRecorded(start: EntryOf<'run-start'>): EntryOf<'run-start'> {
+  const { foreign: _, ...recorded } = start
+  return recorded
 }
 
 /** Entries in memory, such as those of an NDJSON file. */

@@ -266,12 +266,10 @@ test('an approval that stands in the recording does not count, nor a call that i
     },
   ] as Entry[]
   const path = `${step.slice(0, step.lastIndexOf('/'))}/9`
-  const begun = [
-    ...entries.slice(
-      0,
-      entries.findIndex((entry) => entry.type === 'step-start' && entry.step === step),
-    ),
-  ]
+  const begun = entries.slice(
+    0,
+    entries.findIndex((entry) => entry.type === 'step-start' && entry.step === step),
+  )
   begun.push({
     seq: begun.length + 1,
     ...next,
@@ -383,6 +381,7 @@ const readers: Record<string, string> = {
   'runtime/claim-run.ts': 'resume, recovery, claim, takeover: endUnlessAccepted',
   'runtime/foreign-run.ts': 'what was accepted',
   'runtime/fork-run.ts': 'forks: acceptForeign',
+  'cli/foreign-run.ts': 'what a recording would set to work, to show it',
   'cli/store-access.ts': 'whether a run goes on after a crash, to say so',
 }
 

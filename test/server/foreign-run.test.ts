@@ -156,8 +156,8 @@ test.each<[string, object, { edit?: boolean; yaml?: string }, boolean]>([
     const answer = { output: 7, ...(isFork ? {} : consent) }
     expect((await post(given, `/api/runs/${id}/requests/${requestId}`, answer)).status).toBe(200)
     await until(server.store, id, ({ type }) => type === 'run-end')
-    const shown = (await (await fetch(`${server.url}/api/runs/${id}`, { headers })).json()) as object
-    expect(shown).toMatchObject({ foreign: entries.length })
+    const listed = await (await fetch(`${server.url}/api/runs?idPrefix=${id}`, { headers })).json()
+    expect(listed).toMatchObject({ runs: [{ id, foreign: entries.length }] })
   }
   for (const isFork of [true, false]) {
     const given = await imported('client', how)

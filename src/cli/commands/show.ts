@@ -29,7 +29,13 @@ export async function showCommand(text: string, { json, full = false, ...where }
     const data = { id: runId, ...rest, ...(isOrphan && { orphaned: true }), ...(full && { outputs }) }
     const shown = json
       ? forStream(JSON.stringify(data, null, 2), process.stdout)
-      : page(view, { isOrphan, where: whereFlags(where), outputs, longest: full ? Infinity : shortened })
+      : page(view, {
+          foreign: run.foreign,
+          isOrphan,
+          where: whereFlags(where),
+          outputs,
+          longest: full ? Infinity : shortened,
+        })
     process.stdout.write(`${shown}\n`)
   } finally {
     await access.close()
@@ -37,17 +43,18 @@ export async function showCommand(text: string, { json, full = false, ...where }
 }
 
 interface PageOptions {
+  foreign: number | undefined
   isOrphan: boolean
   where: string
   outputs: StepOutput[]
   longest: number
 }
 
-function page(view: RunView, { isOrphan, where, outputs, longest }: PageOptions): string {
+function page(view: RunView, { foreign, isOrphan, where, outputs, longest }: PageOptions): string {
   const { runId, agent, status, error, output, requests } = view
   const shownStatus = paintStatus(isOrphan ? orphaned : status)
   const sections = [
-    [`${paint('bold', printable(runId))}  ${printable(agent)}  ${shownStatus}`, ...facts(view)].join('\n'),
+    [`${paint('bold', printable(runId))}  ${printable(agent)}  ${shownStatus}`, ...facts(view, foreign)].join('\n'),
     section('Steps', formatSteps(view)),
     section(
       'Models',
@@ -69,7 +76,7 @@ function page(view: RunView, { isOrphan, where, outputs, longest }: PageOptions)
   return sections.filter((text) => text !== '').join('\n\n')
 }
 
-function facts(view: RunView): string[] {
+function facts(view: RunView, foreign: number | undefined): string[] {
   const { startedAt, endedAt, threadId, parentRunId, protocol, usage, lastSeq, summary } = view
   const { inputTokens, outputTokens, source } = usage
   const rows: [string, string | undefined][] = [
@@ -80,6 +87,7 @@ function facts(view: RunView): string[] {
     ['thread', threadId],
     ['parent', parentRunId],
     ['protocol', protocol],
+    ['foreign', foreign === undefined ? undefined : `its first ${foreign} entries were recorded elsewhere`],
     ['tokens', `${inputTokens ?? '?'} in, ${outputTokens ?? '?'} out (${source})`],
     ['cost', costOf(view)],
     [

@@ -7,6 +7,7 @@ import type { Entry } from '../../part/entry.ts'
 import { MillraceError } from '../../part/error.ts'
 import type { KeptView, RunRow, Store } from '../../part/log.ts'
 import type { Part } from '../../part/part.ts'
+import { asRecorded } from '../../part/recording.ts'
 import { noUsage } from '../../part/usage.ts'
 import type { Redactor } from '../../fold/redact.ts'
 import { viewOf } from '../../fold/read-view.ts'
@@ -171,9 +172,7 @@ async function isSame(store: Store, row: RunRow, read: Read): Promise<boolean> {
 }
 
 function textOf(entry: Entry | undefined): string | undefined {
-  if (entry?.type !== 'run-start') return JSON.stringify(entry)
-  const { foreign: _, ...rest } = entry
-  return JSON.stringify(rest)
+  return JSON.stringify(entry?.type === 'run-start' ? asRecorded(entry) : entry)
 }
 
 function exists(id: string): MillraceError {

@@ -41,8 +41,8 @@ export const tableDocs: Readonly<Record<string, TableDoc>> = {
       previous_run_id: 'The run of its thread whose conversation it continues',
       first_token_ms: 'From its start to the first delta of its answer',
       errors: 'Number of errors and of tool calls that failed; NULL if there are none',
-      foreign_seq: 'Its entries up to this number were recorded elsewhere; NULL for a run that was recorded here',
       last_tick: 'Where its log goes on in the file; NULL unless it is running',
+      foreign_seq: 'Its entries up to this number were recorded elsewhere; NULL for a run that was recorded here',
     },
   },
   threads: {
