@@ -1,5 +1,11 @@
 /** `millrace/client`: a server's runs over HTTP, and the types of everything. Browser-safe. */
-export { MillraceClient, type ClientAnswer, type ClientOptions, type ShownRun } from './client/client.ts'
+export {
+  MillraceClient,
+  type ClientAnswer,
+  type ClientConsent,
+  type ClientOptions,
+  type ShownRun,
+} from './client/client.ts'
 export type { AttachOptions, ClientResult, ClientRun } from './client/client-run.ts'
 export { defineTool } from './client/client-tool.ts'
 export type { ClientTool, ClientToolContext, ClientTools, ToolOptions, ToolSchema } from './client/client-tool.ts'

@@ -15,6 +15,7 @@ const statuses: ReadonlyMap<string, number> = new Map(
     'mcp-headers-missing': 400,
     unauthorized: 401,
     forbidden: 403,
+    'foreign-run': 403,
     'unknown-agent': 404,
     'unknown-run': 404,
     'bad-fork': 400,

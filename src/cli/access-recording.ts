@@ -1,7 +1,7 @@
 /** A run as a recording, through whatever gives access to it. */
 import type { Entry } from '../part/entry.ts'
 import { isUnder } from '../part/path.ts'
-import type { Recording } from '../part/recording.ts'
+import { asRecorded, type Recording } from '../part/recording.ts'
 import type { Access } from './access.ts'
 
 const batchSize = 256
@@ -19,7 +19,7 @@ export function accessRecording(access: Pick<Access, 'read'>, run: string): Reco
           (types === undefined || types.includes(entry.type)) && (step === undefined || isUnder(entry.step, step))
         if (isWanted) {
           left--
-          if (batch.push(entry) === batchSize) {
+          if (batch.push(entry.type === 'run-start' ? asRecorded(entry) : entry) === batchSize) {
             yield batch
             batch = []
           }

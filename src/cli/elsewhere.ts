@@ -28,6 +28,8 @@ export async function answerElsewhere(context: CommandContext, store: string, wh
   const handler = createHandler({
     runtime,
     authorize: () => true,
+    // Who can write to the store can do so anyway.
+    edit: true,
     protocol: 'cli',
     onError: (error) =>
       void context.stderr.write(`${printable(`error: ${runtime.redact(withoutCredentials(wordsOf(error)))}`)}\n`),

@@ -1,6 +1,6 @@
 /** Follows a run: streams its answer to stdout, shows progress on stderr, and asks its requests on the terminal. */
 import type { CommandContext } from './context.ts'
-import type { MillraceClient } from '../client/client.ts'
+import type { ClientAnswer, MillraceClient } from '../client/client.ts'
 import type { Entry, EntryOf } from '../part/entry.ts'
 import { MillraceError } from '../part/error.ts'
 import type { Wire } from '../wire/wire.ts'
@@ -20,6 +20,8 @@ export interface FollowOptions {
   asksOpen?: boolean
   /** Show tool calls and their results on stderr. */
   showsTools?: boolean
+  /** Gives an answer. Default: to the server, as it is. */
+  give?: (id: string, requestId: string, answer: ClientAnswer) => Promise<unknown>
 }
 
 /** The state of the run when following stopped. */
@@ -40,6 +42,8 @@ interface OpenRequest {
   isAsked: boolean
 }
 
+const refusals: ReadonlySet<string> = new Set(['connection-lost', 'foreign-run', 'usage', 'forbidden'])
+
 /** Attempts to reach a server that does not answer, in a row: about four seconds. */
 const retries = 4
 
@@ -51,6 +55,9 @@ export async function followRun(
   options: FollowOptions,
 ): Promise<Followed> {
   const { wire, ask, after = 0, asksOpen = false, showsTools = false } = options
+  const { give = (...answer) => client.answer(...answer) } = options
+  /** An answer was refused, so that the run would wait for ever. */
+  const refused = new AbortController()
   const { stdout, stderr } = context
   // The run is followed across suspensions.
   const encoder = wire.createEncoder({ resumedAt: Infinity })
@@ -83,9 +90,11 @@ export async function followRun(
       await client.stop(id, 'The terminal was closed without an answer.').catch(() => undefined)
       return
     }
-    await client.answer(id, request.requestId, answer).catch((error: unknown) => {
+    await give(id, request.requestId, answer).catch((error: unknown) => {
       // Another client answered first, or the run has ended: the log shows it.
-      if (!(error instanceof MillraceError) || error.code === 'connection-lost') throw error
+      if (error instanceof MillraceError && !refusals.has(error.code)) return
+      refused.abort()
+      throw error
     })
   }
 
@@ -118,7 +127,7 @@ export async function followRun(
   }
 
   try {
-    for await (const entry of client.follow(id, 0, { retries })) {
+    for await (const entry of client.follow(id, 0, { retries, signal: refused.signal })) {
       const isNew = entry.seq > after
       progress.apply(entry)
       const waits = note(entry)

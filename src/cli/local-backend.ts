@@ -69,6 +69,8 @@ export async function openLocal(
       runtime,
       agentErrors: () => agents.errors,
       authorize: () => true,
+      // Whoever runs this has the files of the agents.
+      edit: true,
       protocol: 'cli',
       maxBodyBytes,
       onError: (error) => log(`error: ${runtime.redact(withoutCredentials(wordsOf(error)))}`),

@@ -86,3 +86,6 @@ export function unknownWord(word: string, words: readonly string[]): InvalidArgu
   const meant = nearest(word, words)
   return new InvalidArgumentError(`${meant === undefined ? '' : `Did you mean ${meant}? `}Known: ${words.join(', ')}.`)
 }
+
+export const trustOption = (about = 'Of a run that was recorded elsewhere: what its recording names may run here') =>
+  new Option('--trust', about)

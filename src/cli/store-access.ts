@@ -19,7 +19,8 @@ export async function fateOf(store: Store, id: string): Promise<Fate> {
   // Loaded on demand: rarely needed, and the YAML parser takes as long to load as everything else.
   const { readStored } = await import('../engine/stored-pipeline.ts')
   for await (const [first] of store.log.read(id)) {
-    return first?.type === 'run-start' && readStored(first.pipeline)?.recover ? 'goes on' : 'is ended'
+    const isOurs = first?.type === 'run-start' && first.foreign === undefined
+    return isOurs && readStored(first.pipeline)?.recover ? 'goes on' : 'is ended'
   }
   return 'is ended'
 }

@@ -12,6 +12,7 @@ import {
   examples,
   runAbout,
   storeOption,
+  trustOption,
   urlOption,
 } from './options.ts'
 
@@ -116,6 +117,8 @@ export function addAnswerCommand(context: CommandContext, program: Command): voi
     .option('--request <id>', 'Which open request to answer: its id, or the name of its tool')
     .option('--reason <text>', 'Reason for a denial, shown to the model')
     .option('--error', 'Mark the result of the tool as an error')
+    .option('--agent <id>', 'Of a run that was recorded elsewhere: go on as this agent')
+    .addOption(trustOption())
     .option('--list', 'List the open requests')
     .option('--json', 'List the open requests as JSON')
     .option('--dir <dir>', dirAbout)
@@ -126,6 +129,10 @@ export function addAnswerCommand(context: CommandContext, program: Command): voi
 Without an answer, you are asked for each open request, or, if stdin is not a
 terminal, the requests are listed. The run continues on the live server of the
 data folder or, without one, in this process with the tools of --dir.
+
+A run that was recorded elsewhere goes on if its pipeline is that of an agent
+here. Otherwise you are shown what it would set to work, and asked; without a
+terminal, pass --trust or --agent.
 
 Exit codes: the same as for millrace run.
 ${examples(

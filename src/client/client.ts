@@ -37,6 +37,12 @@ export type ClientAnswer =
   | { value: unknown }
   | { cancelled: true }
 
+/** How a run goes on that was recorded elsewhere: as an agent of the server, or, from who may edit agents, with what its recording names. */
+export interface ClientConsent {
+  agentId?: string
+  trust?: boolean
+}
+
 /** A run as returned by `show`: its status, messages, text, steps, usage and open requests. */
 export type ShownRun = Omit<RunView, 'runId'> & { id: string }
 
@@ -111,11 +117,17 @@ export class MillraceClient {
 
   /**
    * Answers an open request of a run. The first answer counts. Sending the same answer again returns `duplicate: true`; a
-   * different one rejects with `answer-conflict`.
+   * different one rejects with `answer-conflict`. A run that was recorded elsewhere rejects with `foreign-run` unless its pipeline is that of
+   * an agent of the server, or `consent` says how it goes on.
    */
-  async answer(runId: string, requestId: string, answer: ClientAnswer): Promise<{ duplicate: boolean }> {
+  async answer(
+    runId: string,
+    requestId: string,
+    answer: ClientAnswer,
+    consent: ClientConsent = {},
+  ): Promise<{ duplicate: boolean }> {
     const path = `${pathOf(runId)}/requests/${encodeURIComponent(requestId)}`
-    const response = await request(this.#connection, path, { method: 'POST', body: answer })
+    const response = await request(this.#connection, path, { method: 'POST', body: { ...answer, ...consent } })
     return (await response.json()) as { duplicate: boolean }
   }
 
@@ -125,7 +137,7 @@ export class MillraceClient {
    */
   async fork(
     runId: string,
-    options: { at: number; input?: Record<string, unknown>; agentId?: string },
+    options: { at: number; input?: Record<string, unknown> } & ClientConsent,
   ): Promise<{ id: string; threadId: string }> {
     const response = await request(this.#connection, `${pathOf(runId)}/fork`, { method: 'POST', body: options })
     return (await response.json()) as { id: string; threadId: string }

@@ -46,6 +46,8 @@ export type PostedAnswer =
       labels?: Record<string, string>
       input?: Record<string, unknown>
       ownHeaders?: string[]
+      /** With what a run goes on that was recorded elsewhere. */
+      accepted?: object
     }
   | { closed: string }
 

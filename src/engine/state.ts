@@ -34,6 +34,8 @@ export interface RunState extends FoldedRun {
   readonly resets: ReadonlyMap<string, number>
   /** The usage of each model call. */
   readonly calls: readonly EntryOf<'usage'>[]
+  /** It was recorded elsewhere, and nothing here has let it go on: what its entries name must not run. */
+  readonly isForeign: boolean
   /** The texts of called agents by the path of the call. */
   readonly calledPipelines: ReadonlyMap<string, string>
   readonly callIds: CallIds
@@ -72,6 +74,7 @@ class State extends FoldingRun implements RunState {
   lastTimestamp = 0
   recoveries = 0
   isHandedOn = false
+  isForeign = false
   readonly finished = new LateMap<string, EntryOf<'step-finish'>>()
   readonly warnings = new LateSet<string>()
   readonly resets = new LateMap<string, number>()
@@ -125,6 +128,7 @@ class State extends FoldingRun implements RunState {
     switch (entry.type) {
       case 'run-start':
         this.input = entry.input
+        this.isForeign = entry.foreign !== undefined
         for (const name of entry.ownHeaders ?? []) this.ownHeaders.add(name)
         this.inputs.push({ seq: entry.seq, input: this.input })
         break
@@ -135,6 +139,8 @@ class State extends FoldingRun implements RunState {
         this.input = { ...this.input, ...entry.input }
         for (const name of entry.ownHeaders ?? []) this.ownHeaders.add(name)
         this.inputs.push({ seq: entry.seq, input: this.input })
+        // Only here is anything written behind what was imported: this one says with which text it goes on.
+        if (entry.pipeline !== undefined && entry.seq > (this.start?.foreign ?? 0)) this.isForeign = false
         const last = this.suspensions.at(-1)
         if (last !== undefined) last.to = entry.timestamp
         break

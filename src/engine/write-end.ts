@@ -56,7 +56,7 @@ export async function writeEnd(
   // If the answer had ended, clients have seen it as complete, so only later steps were cut off.
   const answered = state.open.answered
   const error = { code: errorCode, message }
-  const pipeline = code === 'aborted' ? readStored(state.start?.pipeline) : undefined
+  const pipeline = code === 'aborted' && !state.isForeign ? readStored(state.start?.pipeline) : undefined
   if (pipeline !== undefined) {
     const telling = { error, graceMs }
     await notifyAbort({ state, invoke: createInvoke(registry, writer.emit) }, pipeline, telling)

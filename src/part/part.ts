@@ -33,6 +33,11 @@ export interface RunStart {
   parentRunId?: string
   /** The run is a fork: its entries up to this one are those of the other run, and it goes on by itself from there. */
   forkedFrom?: { runId: string; seq: number }
+  /**
+   * Entries up to this `seq` were recorded elsewhere: the run is foreign, and what they name runs here only if somebody here says so. An import
+   * sets it, whatever the recording says.
+   */
+  foreign?: number
   /** How the run was started: a wire's name, or `library`, `cli`, `api`. */
   protocol: string
   /** Ids from the client (message id, chat id, its own run id). Millrace never uses them as keys. */

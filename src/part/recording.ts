@@ -1,5 +1,5 @@
 /** A recorded run as a source of entries, wherever it is kept: in a log, in a file. */
-import type { Entry } from './entry.ts'
+import type { Entry, EntryOf } from './entry.ts'
 import type { Log, ReadOptions } from './log.ts'
 import { isUnder } from './path.ts'
 
@@ -11,9 +11,23 @@ export interface Recording {
   read(options?: Omit<ReadOptions, 'signal'>): AsyncIterable<Entry[]>
 }
 
-/** A run of a log. */
+/** A run of a log. What a store notes about a recording that it has got from elsewhere is no part of it. */
 export function recordedRun(log: Log, run: string): Recording {
-  return { name: run, read: (options) => log.read(run, options) }
+  return {
+    name: run,
+    async *read(options) {
+      for await (const batch of log.read(run, options)) {
+        const [start, ...rest] = batch
+        yield start?.type === 'run-start' ? [asRecorded(start), ...rest] : batch
+      }
+    },
+  }
+}
+
+/** The start of a run without what its store has noted. */
+export function asRecorded(start: EntryOf<'run-start'>): EntryOf<'run-start'> {
+  const { foreign: _, ...recorded } = start
+  return recorded
 }
 
 /** Entries in memory, such as those of an NDJSON file. */

@@ -22,6 +22,8 @@ export interface RunRow {
   previousRunId?: string
   protocol: string
   status: RunStatus
+  /** Its entries up to this `seq` were recorded elsewhere: it was imported, or forked from such a run. */
+  foreign?: number
   /** Epoch ms. */
   startedAt: number
   updatedAt: number

@@ -2,6 +2,8 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import type { Entry } from '../part/entry.ts'
+import { MillraceError } from '../part/error.ts'
+import { agentIdFault } from '../pipeline/agent-id.ts'
 import { child } from '../pipeline/check.ts'
 import { createFaultCollector } from '../pipeline/fault.ts'
 import { parseTree } from '../pipeline/tree.ts'
@@ -28,6 +30,9 @@ export function addCase(dir: string, logs: readonly (readonly Entry[])[], { name
     return existsSync(place) ? readFileSync(place, 'utf8') : undefined
   }
   const { agent, title, value } = caseOfRuns(logs)
+  // It becomes the name of a file.
+  const fault = agentIdFault(agent)
+  if (fault !== undefined) throw new MillraceError('bad-run', `The agent of the run ${fault}.`)
   const wanted = name ?? (title.replaceAll(/\s+/gu, ' ').trim().slice(0, 60) || 'case')
   const path = [join(dir, `${agent}.yaml`), join(dir, `${agent}-${slugOf(wanted)}.yaml`)].find((each) =>
     fits(textOf(each), each, agent),

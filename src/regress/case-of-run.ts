@@ -23,13 +23,19 @@ export function caseOfRuns(logs: readonly (readonly Entry[])[]): RunCase {
   const start = startOf(logs.at(-1)!)
   const asked = messagesOf(start.input).findLast(({ role }) => role === 'user')?.content
   const title = typeof asked === 'string' ? asked : start.runId
-  return { agent: start.agent, title, value: turns.length === 1 ? turns[0]! : { turns } }
+  return { agent: agentOf(logs.at(-1)!), title, value: turns.length === 1 ? turns[0]! : { turns } }
 }
 
 function startOf(entries: readonly Entry[]): EntryOf<'run-start'> {
   const [start] = entries
   if (start?.type !== 'run-start') throw new MillraceError('bad-run', 'The run has no entries.')
   return start
+}
+
+/** A fork may have gone on as another one. */
+function agentOf(entries: readonly Entry[]): string {
+  const last = entries.findLast((entry) => entry.type === 'resume' && entry.agent !== undefined)
+  return (last as EntryOf<'resume'> | undefined)?.agent ?? startOf(entries).agent
 }
 
 const repeatable: ReadonlySet<string> = new Set(['completed', 'failed', 'budget-exceeded'])

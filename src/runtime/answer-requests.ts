@@ -1,20 +1,26 @@
 /** Answers of clients to the open requests of runs: at most one counts for each. */
+import { compact } from '../part/compact.ts'
+import { MillraceError } from '../part/error.ts'
 import { hasEnded, type Store } from '../part/log.ts'
 import { recordable } from '../part/json.ts'
 import type { Answer } from '../part/request-part.ts'
 import type { PostedAnswer } from '../engine/inbox.ts'
+import { readStored } from '../engine/stored-pipeline.ts'
 import { readKept } from '../fold/read-view.ts'
 import { endOfRequest } from './answer-to.ts'
 import type { McpHeaders } from '../tools/mcp/own-headers.ts'
 import { checkAnswer } from './check-answer.ts'
 import { checkEdit } from './check-edit.ts'
+import { checkForkAgent } from './check-fork.ts'
+import { acceptForeign, readRecorded, type Accepted, type Consent } from './foreign-run.ts'
 import type { Wake } from './pending-answers.ts'
-import type { Answered } from './runtime.ts'
+import type { AgentSource, Answered } from './runtime.ts'
 import { unknownRequest, unknownRun } from './runtime-errors.ts'
 import type { Supervisor } from './supervisor.ts'
 
 export interface AnswerContext {
   store: Store
+  agents: AgentSource
   /** With the secrets of the run as well. */
   redactOf(run: string): <T>(value: T) => T
   keepHeaders: Supervisor['keepHeaders']
@@ -28,6 +34,7 @@ export async function answerRequest(
   requestId: string,
   answer: Answer,
   wake?: Wake,
+  consent?: Consent,
 ): Promise<Answered> {
   const { store, look } = context
   const kept = await readKept(store, run)
@@ -41,7 +48,8 @@ export async function answerRequest(
   }
   checkAnswer(request, answer)
   await checkEdit(store.log, run, request, answer)
-  const { first, winner } = await post(context, run, requestId, answer, wake)
+  const accepted = await accept(context, run, consent)
+  const { first, winner } = await post(context, run, requestId, answer, wake, accepted)
   await look(run, 'hint')
   const row = await store.runs.get(run)
   if (first && row !== undefined && hasEnded(row.status)) {
@@ -61,20 +69,51 @@ export async function answerAll(
   given?: Wake,
   headers?: McpHeaders,
 ): Promise<Map<string, Answer>> {
+  const accepted = await accept(context, run)
   if (headers !== undefined) context.keepHeaders(run, headers)
   const wake = headers === undefined ? given : { ...given, ownHeaders: Object.keys(headers) }
   const counted = new Map<string, Answer>()
   for (const [requestId, answer] of answers) {
-    const { winner } = await post(context, run, requestId, answer, wake)
+    const { winner } = await post(context, run, requestId, answer, wake, accepted)
     if ('answer' in winner) counted.set(requestId, winner.answer)
   }
   await context.look(run, 'hint')
   return counted
 }
 
-async function post({ store, redactOf }: AnswerContext, run: string, requestId: string, answer: Answer, wake?: Wake) {
+/** Every answer to a run that was recorded elsewhere passes here, whatever its protocol. Throws `foreign-run`. */
+async function accept(
+  { store, agents }: AnswerContext,
+  run: string,
+  consent: Consent = {},
+): Promise<Accepted | undefined> {
+  if ((await store.runs.get(run))?.foreign === undefined) {
+    if (consent.agent === undefined) return undefined
+    throw new MillraceError('bad-input', `Run ${run} was recorded here, and goes on as it is. Leave agentId out.`, {
+      status: 400,
+    })
+  }
+  const recorded = await readRecorded(store.log, run)
+  const { state, before } = recorded
+  if (!state.isForeign) return undefined
+  const accepted = acceptForeign(agents, recorded, consent)
+  const named = consent.agent === undefined ? undefined : agents.get(consent.agent)
+  const point = { at: state.lastSeq, state, before }
+  if (named !== undefined) checkForkAgent(named, readStored(state.start?.pipeline), point)
+  return accepted
+}
+
+async function post(
+  { store, redactOf }: AnswerContext,
+  run: string,
+  requestId: string,
+  answer: Answer,
+  wake?: Wake,
+  accepted?: Accepted,
+) {
   // Inbox messages are stored like the log, and returned to clients that answer later.
   const given = redactOf(run)(recordable({ answer, protocol: 'api', ...wake } satisfies PostedAnswer))
-  const { first, message } = await store.log.post(run, `answer:${requestId}`, given)
+  // Not redacted: it must be the same as in the log.
+  const { first, message } = await store.log.post(run, `answer:${requestId}`, { ...given, ...compact({ accepted }) })
   return { first, winner: message as PostedAnswer }
 }

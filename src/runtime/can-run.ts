@@ -62,8 +62,11 @@ export function createCanRun({ agents, registry, log, warn }: CanRunContext): Ca
   }
 }
 
+/** Undefined for a run that was recorded elsewhere: it goes on with another text, or is ended. */
 async function textOf(log: Log, run: string): Promise<string | undefined> {
-  for await (const [start] of log.read(run, { limit: 1 })) if (start?.type === 'run-start') return start.pipeline
+  for await (const [start] of log.read(run, { limit: 1 })) {
+    if (start?.type === 'run-start' && start.foreign === undefined) return start.pipeline
+  }
   return undefined
 }
 

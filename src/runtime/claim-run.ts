@@ -14,6 +14,7 @@ import { readStored } from '../engine/stored-pipeline.ts'
 import type { RunEnding } from '../engine/write-end.ts'
 import { closeDue, dueOf, openRequests, type Due, type Request } from './due-requests.ts'
 import type { CanRun } from './can-run.ts'
+import { fitsAccepted, notAccepted } from './foreign-run.ts'
 import type { ForkPlan } from './fork-run.ts'
 import type { ClaimReason } from './lifecycle.ts'
 import { pendingAnswers, type Pending } from './pending-answers.ts'
@@ -95,7 +96,8 @@ export async function claimRun(context: ClaimContext, options: ClaimOptions): Pr
     claimed = row.epoch + 1
     const state = await foldState(log, run)
     const work = reason === 'lost' ? lost : plan !== undefined ? goOn(plan, state) : await decide(context, row, state)
-    return { type: 'claimed', owned: { run, threadId: row.threadId, epoch: claimed, state, work } }
+    const owned = { run, threadId: row.threadId, epoch: claimed, state, work: endUnlessAccepted(work, state) }
+    return { type: 'claimed', owned }
   } catch (error) {
     return { type: 'claim-failed', error, ...(claimed === undefined ? undefined : { epoch: claimed }) }
   }
@@ -125,6 +127,16 @@ function hasCome({ stop, answered }: Pending): boolean {
   return stop !== undefined || answered.size > 0
 }
 
+/**
+ * Whatever makes a process execute a run from its log passes here. A run that was recorded elsewhere goes on only with a `resume` that says with
+ * which text; not when its time to answer is over, and not if its import was cut off by a crash, so that it seems to be running.
+ */
+function endUnlessAccepted(work: Work, { isForeign }: RunState): Work {
+  if (!isForeign || work.type === 'end') return work
+  const isAccepted = work.first.some((part) => part.type === 'resume' && part.pipeline !== undefined)
+  return isAccepted ? work : end('interrupted', notAccepted)
+}
+
 /** Its open requests stay open. */
 function goOn({ pipeline, first }: ForkPlan, { open }: RunState): Work {
   return { type: 'execute', pipeline, first, unanswered: [...open.requests.values()] }
@@ -133,17 +145,19 @@ function goOn({ pipeline, first }: ForkPlan, { open }: RunState): Work {
 /** What the log and the inbox of a run ask for that nobody else owns. */
 async function decide({ store: { log }, rejoin }: ClaimContext, row: RunRow, state: RunState): Promise<Work> {
   const { open } = state
-  const { stop, closed, wake, answered } = await pendingAnswers(log, row.id, open.requests)
+  const { stop, closed, wake, answered, accepted } = await pendingAnswers(log, row.id, open.requests)
   if (stop !== undefined && closed === true)
     return { type: 'end', ending: { code: 'aborted', message: stop, outcome: 'unavailable', errorCode: threadClosed } }
   if (stop !== undefined) return end('aborted', stop, 'aborted')
   // A crash cut off its end, so nothing could resume it any more.
   if (open.suspended && open.requests.size === 0) return end('interrupted', 'The server stopped.')
-  const pipeline = readStored(state.start?.pipeline)
+  const accepts = state.isForeign ? fitsAccepted(state, accepted) : undefined
+  const pipeline = accepts ?? readStored(state.start?.pipeline)
   if (open.suspended) {
     if (pipeline === undefined) return end('interrupted', `The run cannot continue: ${refused}`)
     const unanswered = [...open.requests.values()].filter(({ requestId }) => !answered.has(requestId))
-    return { type: 'execute', pipeline, first: [{ type: 'resume', protocol: 'api', ...wake }], unanswered }
+    const change = accepts && { agent: accepted!.agent, pipeline: accepts.text }
+    return { type: 'execute', pipeline, first: [{ type: 'resume', protocol: 'api', ...wake, ...change }], unanswered }
   }
   const message = 'The server stopped while the run was active.'
   if (pipeline === undefined) return end('interrupted', `${message} It cannot continue: ${refused}`)

@@ -15,6 +15,7 @@ import { readStored } from '../engine/stored-pipeline.ts'
 import { parsePipeline } from '../pipeline/parse.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import { checkForkAgent, checkForkInput } from './check-fork.ts'
+import { acceptForeign } from './foreign-run.ts'
 import { closingError, unknownAgent, unknownRun } from './runtime-errors.ts'
 import type { ActiveRuns } from './active-runs.ts'
 import type { AgentSource } from './runtime.ts'
@@ -30,6 +31,8 @@ export interface ForkOptions {
   agent?: string
   /** Goes on with this YAML text as the agent that it is, or that `agent` names. The names in it are not checked before they are used. */
   pipeline?: string
+  /** Of a run that was recorded elsewhere: what its recording names may run. Pass it only for who may edit agents. */
+  trust?: boolean
   /** Default: a new id. With an id that is this fork already, that fork is returned. */
   runId?: string
   protocol?: string
@@ -120,8 +123,11 @@ function planFork({ agents, clock }: ForkContext, point: Point, options: ForkOpt
   const named = wanted === undefined ? undefined : agents.get(wanted)
   if (wanted !== undefined && named === undefined) throw unknownAgent(wanted, agents)
   const text = options.pipeline
-  const agent = text === undefined ? named : { id: named?.id ?? state.start!.agent, pipeline: parsePipeline(text) }
+  const given = text === undefined ? named : { id: named?.id ?? state.start!.agent, pipeline: parsePipeline(text) }
   const own = readStored(state.start?.pipeline)
+  const accepted = state.isForeign ? acceptForeign(agents, { ...point, run: source }, options, given) : undefined
+  // With what was accepted it goes on as with another agent, so that its log says so.
+  const agent = given ?? (accepted && own && { id: accepted.agent, pipeline: own })
   const pipeline = agent?.pipeline ?? own
   if (pipeline === undefined) {
     const cure = 'Name the agent that it should go on as.'
@@ -138,7 +144,7 @@ function planFork({ agents, clock }: ForkContext, point: Point, options: ForkOpt
     const cure = `Fork at ${point.before(step) ?? 1}, before it is asked.`
     throw new MillraceError('bad-fork', `The time to answer ${requestId} was over long ago. ${cure}`, { status: 400 })
   }
-  if (agent !== undefined) checkForkAgent(agent, own, point)
+  if (given !== undefined) checkForkAgent(given, own, point)
   const checked = input && checkForkInput(pipeline, input, point)
   const isChanged = checked !== undefined || agent !== undefined
   const { suspended } = state.open

@@ -1,6 +1,7 @@
 /** What waits in the inbox of a run without owner: answers to its open requests, or a stop. */
 import { compact } from '../part/compact.ts'
 import type { Log } from '../part/log.ts'
+import type { Accepted } from './foreign-run.ts'
 
 /** What else the request with an answer brought. It is posted with the answer, for the process that resumes the run. */
 export interface Wake {
@@ -20,6 +21,8 @@ export interface Pending {
   answered: Set<string>
   /** What came with the answers. */
   wake: Wake
+  /** With what a foreign run was let go on. */
+  accepted?: Accepted
 }
 
 export async function pendingAnswers(
@@ -29,6 +32,7 @@ export async function pendingAnswers(
 ): Promise<Pending> {
   const answered = new Set<string>()
   let wake: Wake = {}
+  let accepted: Accepted | undefined
   for await (const { key, message } of log.inbox(run)) {
     if (key === 'stop') {
       const { reason = 'Stopped.', closed } = (message ?? {}) as { reason?: string; closed?: true }
@@ -38,7 +42,8 @@ export async function pendingAnswers(
     if (requestId === undefined || !open.has(requestId)) continue
     answered.add(requestId)
     const { protocol, labels, input, ownHeaders } = message as Wake
+    accepted = (message as { accepted?: Accepted }).accepted ?? accepted
     wake = { ...wake, ...compact({ protocol, labels, ownHeaders, input: input && { ...wake.input, ...input } }) }
   }
-  return { answered, wake }
+  return { answered, wake, ...compact({ accepted }) }
 }

@@ -17,6 +17,7 @@ import { secretsIn, toMcpHeaders, type McpHeaders } from '../tools/mcp/own-heade
 import { createActiveRuns } from './active-runs.ts'
 import { createAdoption } from './adopt-runs.ts'
 import { answerAll, answerRequest } from './answer-requests.ts'
+import type { Consent } from './foreign-run.ts'
 import { forkRun, type ForkOptions } from './fork-run.ts'
 import { createHandles } from './run-handle.ts'
 import type { PostedAnswer } from '../engine/inbox.ts'
@@ -119,7 +120,8 @@ export interface Runtime {
   stop(runId: string, reason?: string): Promise<void>
   /** Fails a run because of an error that nobody awaited, if it is active in this process. */
   fail(runId: string, error: MillraceError): FailEffect
-  answer(runId: string, requestId: string, answer: Answer, wake?: Wake): Promise<Answered>
+  /** `consent`: for a run that was recorded elsewhere. Without it such a run goes on only if its pipeline is that of an agent here. */
+  answer(runId: string, requestId: string, answer: Answer, wake?: Wake, consent?: Consent): Promise<Answered>
   /** Posts several answers to a run and resumes it once. Resolves with the answers that count, by request id. */
   answerAll(
     runId: string,
@@ -151,6 +153,7 @@ export interface Runtime {
 
 export type { FailEffect } from './supervisor.ts'
 export type { Wake } from './pending-answers.ts'
+export type { Consent } from './foreign-run.ts'
 export type { ForkOptions } from './fork-run.ts'
 export type { RunResult } from './run-result.ts'
 
@@ -183,7 +186,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     return own === undefined ? redact : createCleaner([...secrets, ...secretsIn(own)], secretKeys)
   }
   const starting = { store, supervisor, activeRuns, shutdown, newRunId }
-  const answers = { store, redactOf, look, keepHeaders: supervisor.keepHeaders }
+  const answers = { store, agents, redactOf, look, keepHeaders: supervisor.keepHeaders }
   const checkHeaders = (headers: unknown) => toMcpHeaders(headers, options.registry.mcp?.servers ?? new Map())
 
   const runtime: Runtime = {
@@ -218,7 +221,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     handle: (runId, threadId) => handle(runId, threadId),
     stop,
     fail: supervisor.fail,
-    answer: (runId, requestId, answer, wake) => answerRequest(answers, runId, requestId, answer, wake),
+    answer: (runId, requestId, answer, wake, consent) =>
+      answerRequest(answers, runId, requestId, answer, wake, consent),
     answerAll: async (runId, given, wake, headers) => answerAll(answers, runId, given, wake, checkHeaders(headers)),
     redact,
     redactor: () => createRedactor(secrets, secretKeys),

@@ -69,7 +69,10 @@ export interface Origin {
 /** An entry of a fork's source as an entry of the fork. It has a thread of its own: two runs at one place would each be the last. */
 export function ofFork(entry: Entry, run: string, { source, seq }: Origin): Entry {
   if (entry.type !== 'run-start') return entry
-  return { ...entry, runId: run, threadId: threadOf(run), forkedFrom: { runId: source, seq } }
+  const { foreign } = entry
+  const own = { runId: run, threadId: threadOf(run), forkedFrom: { runId: source, seq } }
+  // What the fork adds is written here.
+  return { ...entry, ...own, ...(foreign !== undefined && { foreign: Math.min(foreign, seq) }) }
 }
 
 /** Returns the row after these entries, without changing `row`. The first entry of the run must be `run-start`. */
@@ -162,7 +165,7 @@ function setCost(row: RunRow, cost: number | undefined): void {
 }
 
 function startRow(run: string, epoch: number, start: EntryOf<'run-start'>): StoredRow {
-  const { agent, threadId, parentRunId, previousRunId, protocol, timestamp, seq } = start
+  const { agent, threadId, parentRunId, previousRunId, foreign, protocol, timestamp, seq } = start
   const row: StoredRow = {
     id: run,
     agent,
@@ -178,6 +181,7 @@ function startRow(run: string, epoch: number, start: EntryOf<'run-start'>): Stor
   }
   if (parentRunId !== undefined) row.parentRunId = parentRunId
   if (previousRunId !== undefined) row.previousRunId = previousRunId
+  if (foreign !== undefined) row.foreign = foreign
   const title = titleOf(start.input)
   if (title !== '') row.title = title
   return row

@@ -30,9 +30,10 @@ export function createRunTable(db: DatabaseSync): RunTable {
   // The number of a run that is being deleted is not used again before its last row is gone. Without such a run SQLite chooses it.
   const insert = db.prepare(
     `INSERT INTO runs (number, id, agent, thread_id, parent_run_id, protocol, status, started_at, updated_at, ended_at, last_seq,
-       epoch, usage, cost, error, title, title_folded, requests, due_at, previous_run_id, first_token_ms, errors, last_tick)
+       epoch, usage, cost, error, title, title_folded, requests, due_at, previous_run_id, first_token_ms, errors, last_tick,
+       foreign_seq)
      VALUES (iif(?, NULL, (SELECT max(run) + 1 FROM dropped WHERE run > (SELECT coalesce(max(number), 0) FROM runs))),
-       ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+       ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   )
   const advance = db.prepare('UPDATE runs SET last_seq = ?, updated_at = ?, epoch = ?, last_tick = ? WHERE number = ?')
   const rename = db.prepare('UPDATE runs SET agent = ? WHERE id = ?')
@@ -124,6 +125,7 @@ export function createRunTable(db: DatabaseSync): RunTable {
         row.firstTokenMs ?? null,
         row.errors ?? null,
         row.lastTick ?? null,
+        row.foreign ?? null,
       )
       row.number = Number(lastInsertRowid)
     },
@@ -193,6 +195,7 @@ function toRow(row: Record<string, SQLOutputValue>): RunRow {
   }
   if (row.parent_run_id !== null) result.parentRunId = String(row.parent_run_id)
   if (row.previous_run_id !== null) result.previousRunId = String(row.previous_run_id)
+  if (row.foreign_seq !== null) result.foreign = Number(row.foreign_seq)
   if (row.first_token_ms !== null) result.firstTokenMs = Number(row.first_token_ms)
   if (row.errors !== null) result.errors = Number(row.errors)
   if (row.ended_at !== null) result.endedAt = Number(row.ended_at)

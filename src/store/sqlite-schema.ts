@@ -143,6 +143,7 @@ const migrations: (string | ((db: DatabaseSync) => void))[] = [
   numberRuns,
   // Rows may have several deltas in a line. Older versions must not read them.
   recreateViews,
+  'ALTER TABLE runs ADD COLUMN foreign_seq INTEGER',
 ]
 
 /** The `user_version` of the files that this version reads and writes. */

@@ -69,7 +69,7 @@ workflow:
   expect(live.code).toBe(0)
   const imported = await ran(['import', 'out.jsonl', '-m', 'Hello'], { cwd })
   // What a run is called, when it was and how long it took.
-  const own = new Set(['runId', 'threadId', 'pipeline', 'protocol', 'timestamp', 'duration'])
+  const own = new Set(['runId', 'threadId', 'foreign', 'pipeline', 'protocol', 'timestamp', 'duration'])
   const bare = (entries: Entry[]) => entries.map((entry) => Object.entries(entry).filter(([key]) => !own.has(key)))
   const ids = (entries: object) => JSON.stringify(entries).replaceAll(/"(?:b|t|r)?[\w-]*-\d+"|run_\w+/gu, '"id"')
   const liveEntries = live.out
@@ -111,8 +111,14 @@ test('a log goes into another folder as it is, with its id', async () => {
   const imported = await ran(['import', '-', '--data', 'archive'], { cwd, input: log })
   expect(imported.code).toBe(0)
   const run = imported.out.trim()
-  const { out: copy } = await ran(['logs', run, '--json', '--data', 'archive'], { cwd })
+  const { out: copy } = await ran(['export', run, '--data', 'archive'], { cwd })
   expect(copy).toBe(log)
+  // What the store has says, besides, that it comes from elsewhere.
+  const kept = await entriesOf(cwd, run, 'archive')
+  expect(kept[0]).toMatchObject({ type: 'run-start', foreign: kept.length })
+  expect((await ran(['show', run, '--data', 'archive'], { cwd })).out).toContain(
+    `foreign     its first ${kept.length} entries were recorded elsewhere`,
+  )
   expect(await ran(['verify', 'all', '--data', 'archive'], { cwd })).toMatchObject({ code: 0 })
   const view = async (data: string) => (await ran(['show', run, '--json', '--full', '--data', data], { cwd })).out
   expect(await view('archive')).toBe(await view('.millrace'))

@@ -2,7 +2,7 @@
 import { text } from 'node:stream/consumers'
 import { leave, type CommandContext } from '../context.ts'
 import { compact } from '../../part/compact.ts'
-import type { ClientAnswer } from '../../client/client.ts'
+import type { ClientAnswer, ClientConsent } from '../../client/client.ts'
 import type { EntryOf } from '../../part/entry.ts'
 import { MillraceError } from '../../part/error.ts'
 import type { RunView } from '../../fold/run-view.ts'
@@ -15,6 +15,7 @@ import { answerLines, shortRequestId } from '../answer-line.ts'
 import { createAsk, jsonOrText } from '../ask.ts'
 import { openBackend } from '../backend.ts'
 import { findRun } from '../find-run.ts'
+import { createConsent } from '../foreign-run.ts'
 import { forStream, printable } from '../printable.ts'
 import { formatRequests } from '../request-table.ts'
 import { reportRun } from '../run-report.ts'
@@ -28,6 +29,8 @@ export interface AnswerFlags {
   error?: boolean
   json?: boolean
   list?: boolean
+  agent?: string
+  trust?: boolean
   dir?: string
   data: string
   url?: string
@@ -67,17 +70,25 @@ export async function answerCommand(
     const where = shared === undefined ? `is running on ${flags.data}` : 'shares the store'
     context.stderr.write(`no server ${where}: ${runId} continues in this process\n`)
   }
-  const turned = await follows(
-    context,
-    backend,
-    { wire: textWire, ask, after: lastSeq, asksOpen: given === undefined },
-    async () => {
-      if (request !== undefined && answer !== undefined) await backend.client.answer(runId, request.requestId, answer)
+  const { agent } = flags
+  const withConsent = createConsent(context, flags, { run: runId, agent })
+  // What was let go on needs no agent any more.
+  let consent: ClientConsent = compact({ agentId: agent })
+  const give = async (run: string, requestId: string, given: ClientAnswer) => {
+    await withConsent((more) => backend.client.answer(run, requestId, given, { ...consent, ...more }))
+    consent = {}
+  }
+  const options = { wire: textWire, ask, after: lastSeq, asksOpen: given === undefined, give }
+  let code: number
+  try {
+    const turned = await follows(context, backend, options, async () => {
+      if (request !== undefined && answer !== undefined) await give(runId, request.requestId, answer)
       return runId
-    },
-  )
-  const code = reportRun(context, { ...turned, where: backend.where })
-  await backend.close()
+    })
+    code = reportRun(context, { ...turned, where: backend.where })
+  } finally {
+    await backend.close()
+  }
   await leave(context, code)
 }
 

@@ -11,6 +11,7 @@ import { nameAgent } from '../agent-file.ts'
 import { createAsk } from '../ask.ts'
 import { openBackend } from '../backend.ts'
 import { findRun } from '../find-run.ts'
+import { createConsent } from '../foreign-run.ts'
 import { readObject } from '../run-input.ts'
 import { namedWire } from '../named-wire.ts'
 import { printable, forStream } from '../printable.ts'
@@ -27,6 +28,7 @@ export interface ForkFlags extends Where {
   input?: string
   format: string
   detach?: boolean
+  trust?: boolean
   dir?: string
   endpoint: string[]
 }
@@ -60,8 +62,10 @@ export async function forkCommand(context: CommandContext, text: string, flags: 
     await backend.close()
     throw new MillraceError('usage', '--detach needs a server: without one the fork ends with this command.')
   }
+  const withConsent = createConsent(context, flags, { run: source.id, before: at + 1, agent: flags.agent })
   const begin = async () => {
-    const { id } = await backend.client.fork(source.id, { at, ...compact({ input, agentId: agent?.id }) })
+    const options = { at, ...compact({ input, agentId: agent?.id }) }
+    const { id } = await withConsent((consent) => backend.client.fork(source.id, { ...options, ...consent }))
     const out = flags.detach === true ? stdout : stderr
     out.write(printable(flags.detach === true ? `${id}\n` : `run ${id}\n`))
     return id

@@ -34,7 +34,13 @@ export async function showCommand(
     const data = { id: runId, ...rest, ...(isOrphan && { orphaned: true }), ...(full && { outputs }) }
     const shown = json
       ? forStream(JSON.stringify(data, null, 2), context.stdout)
-      : page(context, view, { isOrphan, where: whereFlags(where), outputs, longest: full ? Infinity : shortened })
+      : page(context, view, {
+          foreign: run.foreign,
+          isOrphan,
+          where: whereFlags(where),
+          outputs,
+          longest: full ? Infinity : shortened,
+        })
     context.stdout.write(`${shown}\n`)
   } finally {
     await access.close()
@@ -42,17 +48,24 @@ export async function showCommand(
 }
 
 interface PageOptions {
+  foreign: number | undefined
   isOrphan: boolean
   where: string
   outputs: StepOutput[]
   longest: number
 }
 
-function page(context: CommandContext, view: RunView, { isOrphan, where, outputs, longest }: PageOptions): string {
+function page(
+  context: CommandContext,
+  view: RunView,
+  { foreign, isOrphan, where, outputs, longest }: PageOptions,
+): string {
   const { runId, agent, status, error, output, requests } = view
   const shownStatus = paintStatus(context, isOrphan ? orphaned : status)
   const sections = [
-    [`${paint(context, 'bold', printable(runId))}  ${printable(agent)}  ${shownStatus}`, ...facts(view)].join('\n'),
+    [`${paint(context, 'bold', printable(runId))}  ${printable(agent)}  ${shownStatus}`, ...facts(view, foreign)].join(
+      '\n',
+    ),
     section(context, 'Steps', formatSteps(context, view)),
     section(
       context,
@@ -80,7 +93,7 @@ function page(context: CommandContext, view: RunView, { isOrphan, where, outputs
   return sections.filter((text) => text !== '').join('\n\n')
 }
 
-function facts(view: RunView): string[] {
+function facts(view: RunView, foreign: number | undefined): string[] {
   const { startedAt, endedAt, threadId, parentRunId, protocol, usage, lastSeq, summary } = view
   const { inputTokens, outputTokens, source } = usage
   const rows: [string, string | undefined][] = [
@@ -91,6 +104,7 @@ function facts(view: RunView): string[] {
     ['thread', threadId],
     ['parent', parentRunId],
     ['protocol', protocol],
+    ['foreign', foreign === undefined ? undefined : `its first ${foreign} entries were recorded elsewhere`],
     ['tokens', `${inputTokens ?? '?'} in, ${outputTokens ?? '?'} out (${source})`],
     ['cost', costOf(view)],
     [

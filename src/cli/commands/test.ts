@@ -23,6 +23,7 @@ export interface TestFlags {
   record?: boolean
   add?: string
   name?: string
+  trust?: boolean
   filter?: string
   model?: string
   concurrency?: string
@@ -70,11 +71,15 @@ export async function testCommand(context: CommandContext, paths: string[], flag
   }
 }
 
-function checkFlags(paths: readonly string[], { add, name, record, watch, json, model, filter }: TestFlags): void {
+function checkFlags(
+  paths: readonly string[],
+  { add, name, trust, record, watch, json, model, filter }: TestFlags,
+): void {
   const refuse = (message: string) => {
     throw new MillraceError('usage', message)
   }
   if (add === undefined && name !== undefined) refuse('--name is the name of an added case: use it with --add.')
+  if (add === undefined && trust) refuse('--trust is for the run of --add.')
   const others = { paths: paths.length > 0, '--record': record, '--watch': watch, '--model': model, '--filter': filter }
   const other = Object.entries(others).find(([, given]) => given)?.[0]
   if (add !== undefined && other !== undefined) refuse(`--add cannot be combined with ${other}: it runs its own case.`)

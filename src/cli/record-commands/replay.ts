@@ -1,7 +1,7 @@
 /** The commands that play, copy, compare and continue recorded runs. */
 import { Option, type Command } from 'commander'
 import type { CommandContext } from '../context.ts'
-import { dirAbout, endpointOption, examples, runAbout, whereOptions } from '../options.ts'
+import { dirAbout, endpointOption, examples, runAbout, trustOption, whereOptions } from '../options.ts'
 import { formatOption } from '../talk-commands.ts'
 
 function anywhere(command: Command): Command {
@@ -63,6 +63,7 @@ ${examples('millrace replay run_1a2b3c', 'millrace replay run_1a2b3c --speed max
     .option('--input <file>', 'JSON file whose keys replace those of $input')
     .option('--agent <agent>', 'Go on as another agent: its id, or the path of a YAML file')
     .addOption(formatOption())
+    .addOption(trustOption())
     .option('-d, --detach', 'Print the id only, and leave the fork to the server')
     .option('--dir <dir>', dirAbout)
     .addOption(endpointOption())
@@ -72,6 +73,10 @@ ${examples('millrace replay run_1a2b3c', 'millrace replay run_1a2b3c --speed max
 What was complete is kept, and what was in the middle begins again. Another
 message or input counts for steps that start later. Another agent must have the
 steps that have started. The fork has a thread of its own.
+
+A run that was recorded elsewhere is forked if its pipeline is that of an agent
+here. Otherwise you are shown what it would set to work, and asked; without a
+terminal, pass --trust, or go on as an agent here with --agent.
 ${examples('millrace fork run_1a2b3c --list', 'millrace fork run_1a2b3c --at 1 -m "Say it shorter"', 'millrace fork run_1a2b3c --at 24 --agent agents/changed.yaml')}`,
     )
     .action(async (run: string, flags) => (await import('../commands/fork.ts')).forkCommand(context, run, flags))

@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import type { CommandContext } from '../context.ts'
 import type { TestFlags } from '../commands/test.ts'
-import { endpointOption, examples, storeOption } from '../options.ts'
+import { endpointOption, examples, storeOption, trustOption } from '../options.ts'
 
 export function addTestCommand(context: CommandContext, program: Command): void {
   program
@@ -13,6 +13,7 @@ export function addTestCommand(context: CommandContext, program: Command): void 
     .option('--record', 'Ask the real models, run the real tools, and keep what they say as the recordings')
     .option('--add <run>', 'Make a test case of a recorded run, and run it')
     .option('--name <name>', 'Name of the added case')
+    .addOption(trustOption('With --add, of a run that was recorded elsewhere by another agent: add it'))
     .option('-t, --filter <text>', 'Only cases whose name contains this text')
     .option('--model <models>', 'Run the cases with these models, separated by commas')
     .option('--concurrency <n>', 'How many cases run at the same time (default: one for each CPU)')

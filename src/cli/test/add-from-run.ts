@@ -7,6 +7,7 @@ import { checkAgentOf, type Lab } from '../../regress/lab.ts'
 import type { CaseFile } from '../../regress/test-case.ts'
 import { openAccess, type Access } from '../access.ts'
 import { findRun } from '../find-run.ts'
+import { agree, programsIn } from '../foreign-run.ts'
 import { printable } from '../printable.ts'
 import { casesFolder } from './find-cases.ts'
 
@@ -16,6 +17,7 @@ export interface AddFlags {
   data: string
   url?: string
   store?: string
+  trust?: boolean
 }
 
 /** The longest conversation that becomes a case. */
@@ -30,12 +32,39 @@ export async function addFromRun(context: CommandContext, lab: Lab, run: string,
     const { id, agent } = await findRun(access, run)
     checkAgentOf(lab, agent, `run ${id}`)
     logs = await readThread(access, id)
+    await agreeToForeign(context, id, logs, lab.agents.get(agent)!.pipeline.text, flags)
   } finally {
     await access.close()
   }
   const { file, test } = addCase(casesFolder(dir), logs, { name, cwd: context.path('.') })
   context.stderr.write(`${printable(`added to ${file.path}:${test.line}: ${test.name}`)}\n`)
   return file
+}
+
+/** Of a stranger's run by an agent that is not the one here. `text`: of the agent here, which the test plays whatever the run says. */
+async function agreeToForeign(
+  context: CommandContext,
+  run: string,
+  logs: Entry[][],
+  text: string,
+  { trust }: AddFlags,
+): Promise<void> {
+  const isForeign = (log: Entry[]) => log[0]?.type === 'run-start' && log[0].foreign !== undefined
+  const foreign = logs.filter((log) => isForeign(log) && textOf(log) !== text)
+  if (trust === true || foreign.length === 0) return
+  const lines = await Promise.all(foreign.map((log) => programsIn(log, { ownText: true })))
+  await agree(context, run, {
+    says: 'A test plays the agent here with what the recording says, and sets nothing of it to work. The recording names:',
+    lines: lines.flat(),
+    question: 'Add it?',
+    cure: 'pass --trust',
+  })
+}
+
+function textOf(log: Entry[]): string | undefined {
+  let text: string | undefined
+  for (const entry of log) if (entry.type === 'run-start' || entry.type === 'resume') text = entry.pipeline ?? text
+  return text
 }
 
 /** The run and those before it that its conversation continues, the oldest first. */

@@ -12,6 +12,7 @@ const ignored: ReadonlySet<string> = new Set([
   'parentRunId',
   'previousRunId',
   'forkedFrom',
+  'foreign',
   'labels',
   'traceparent',
   'protocol',

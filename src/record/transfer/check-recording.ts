@@ -8,6 +8,8 @@ export interface CheckedRecording {
   id: string
   /** Of the run's last owner, by the ids that it has given. */
   epoch: number
+  /** Of its last entry. */
+  lastSeq: number
 }
 
 /** `feed` and `end` throw `invalid-recording` with the first fault. */
@@ -15,7 +17,7 @@ export function checkRecording(name: string): { feed(bytes: Uint8Array): void; e
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   const reader = createNdjsonReader()
   const grammar = createGrammar()
-  const checked: CheckedRecording = { id: '', epoch: 1 }
+  const checked: CheckedRecording = { id: '', epoch: 1, lastSeq: 0 }
 
   function check(entries: readonly Entry[]): void {
     // A crash may have cut the last line.
@@ -39,6 +41,7 @@ export function checkRecording(name: string): { feed(bytes: Uint8Array): void; e
 }
 
 function note(checked: CheckedRecording, entry: Entry): void {
+  checked.lastSeq = entry.seq
   switch (entry.type) {
     case 'run-start':
       checked.id = entry.runId

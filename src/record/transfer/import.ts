@@ -1,11 +1,13 @@
 /**
- * A log of Millrace as a run of a store: its entries as they are, byte for byte, without secrets. One whose process crashed gets its end. The text is
- * checked as it comes and kept as bytes; entries are made of it in pieces, so that a long run needs no more memory than its file.
+ * A log of Millrace as a run of a store: its entries as they are, byte for byte, without secrets; its start says that the run is foreign. One whose
+ * process crashed gets its end. The text is checked as it comes and kept as bytes; entries are made of it in pieces, so that a long run needs no more memory
+ * than its file.
  */
 import type { Entry } from '../../part/entry.ts'
 import { MillraceError } from '../../part/error.ts'
 import type { KeptView, RunRow, Store } from '../../part/log.ts'
 import type { Part } from '../../part/part.ts'
+import { asRecorded } from '../../part/recording.ts'
 import { noUsage } from '../../part/usage.ts'
 import type { Redactor } from '../../fold/redact.ts'
 import { viewOf } from '../../fold/read-view.ts'
@@ -61,7 +63,7 @@ export function createImport({ name = 'The recording', redactor }: ImportOptions
   const check = checkRecording(name)
   let checked: CheckedRecording | undefined
   const end = () => (checked ??= check.end())
-  const read = (fold: FoldedRun) => entriesOf(pieces, fold, createEntryCleaner(redactor?.()))
+  const read = (fold: FoldedRun) => entriesOf(pieces, fold, createEntryCleaner(redactor?.()), end().lastSeq)
   return {
     feed(chunk) {
       const bytes = typeof chunk === 'string' ? utf8.encode(chunk) : chunk
@@ -85,12 +87,22 @@ interface Batch {
   bytes: number
 }
 
-/** The entries of bytes that were checked, in batches, each applied to the fold, and the end that a crash has cut off. */
-function* entriesOf(pieces: readonly Uint8Array[], fold: FoldedRun, cleaner: EntryCleaner): Generator<Batch> {
+/**
+ * The entries of bytes that were checked, in batches, each applied to the fold, and the end that a crash has cut off. `foreign`: the `seq` of
+ * the last one that was recorded elsewhere.
+ */
+function* entriesOf(
+  pieces: readonly Uint8Array[],
+  fold: FoldedRun,
+  cleaner: EntryCleaner,
+  foreign: number,
+): Generator<Batch> {
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   const reader = createNdjsonReader()
   let last = 0
   const batch = (entries: Entry[], bytes: number): Batch => {
+    // Whatever the recording says about it.
+    if (entries[0]?.type === 'run-start') entries[0] = { ...entries[0], foreign }
     for (const entry of entries) fold.apply(entry)
     last = entries.at(-1)?.timestamp ?? last
     return { entries, bytes }
@@ -137,7 +149,7 @@ function missingEnd(fold: FoldedRun, timestamp: number): Entry[] {
   ]
 }
 
-/** Whether the stored run has exactly these entries. */
+/** Whether the stored run has exactly these entries. It may have been recorded here. */
 async function isSame(store: Store, row: RunRow, read: Read): Promise<boolean> {
   const stored = store.log.read(row.id)[Symbol.asyncIterator]()
   const fold = foldRun()
@@ -150,13 +162,17 @@ async function isSame(store: Store, row: RunRow, read: Read): Promise<boolean> {
           batch = ((await stored.next()).value as Entry[] | undefined) ?? []
           at = 0
         }
-        if (JSON.stringify(batch[at++]) !== JSON.stringify(entry)) return false
+        if (textOf(batch[at++]) !== textOf(entry)) return false
       }
     }
   } finally {
     await stored.return?.()
   }
   return fold.lastSeq === row.lastSeq
+}
+
+function textOf(entry: Entry | undefined): string | undefined {
+  return JSON.stringify(entry?.type === 'run-start' ? asRecorded(entry) : entry)
 }
 
 function exists(id: string): MillraceError {

@@ -4,16 +4,17 @@ import { MillraceError } from '../../part/error.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import { fromClientMessages } from '../../wire/ui/ui-message.ts'
 import type { HandlerContext } from '../handler.ts'
-import { optionalText, readJson } from '../http/body.ts'
+import { readJson } from '../http/body.ts'
 import { hashText } from '../http/hash-text.ts'
 import { bad } from '../http/query.ts'
 import { checkText, refuseUnlessEdited, textIn, told } from './agents.ts'
+import { consentIn } from './consent.ts'
 import { existingRun } from './existing-run.ts'
 import { bindKey, idempotencyKey } from './idempotency.ts'
 
-const keys: ReadonlySet<string> = new Set(['at', 'input', 'agentId', 'pipeline'])
+const keys: ReadonlySet<string> = new Set(['at', 'input', 'agentId', 'pipeline', 'trust'])
 
-/** Body: `{at, input?, agentId?, pipeline?}`; `pipeline` is YAML, which 422 finds faults in. 201 with the id and the thread of the fork; 200 if the same request has made it before. */
+/** Body: `{at, input?, agentId?, pipeline?, trust?}`; `pipeline` is YAML, which 422 finds faults in. 201 with the id and the thread of the fork; 200 if the same request has made it before. */
 export async function forkRun(context: HandlerContext, request: Request, source: string): Promise<Response> {
   const { runtime, maxBodyBytes, protocol } = context
   const body = await readJson(request, maxBodyBytes)
@@ -36,6 +37,7 @@ export async function forkRun(context: HandlerContext, request: Request, source:
     }
     pipeline = checked.pipeline.text
   }
+  const consent = consentIn(context, body)
   const key = idempotencyKey(request)
   let runId: string | undefined
   if (key !== undefined) {
@@ -43,8 +45,8 @@ export async function forkRun(context: HandlerContext, request: Request, source:
     // The same request names the same fork.
     runId = `run_${(await hashText(`fork\n${source}\n${key}`)).replaceAll(/[^\da-f]/gu, '').slice(0, 32)}`
   }
-  const agent = optionalText(body, 'agentId')
-  const options = { at, protocol, ...compact({ agent, pipeline, runId, input: input && withMessages(input) }) }
+  const own = { pipeline, runId, input: input && withMessages(input) }
+  const options = { at, protocol, ...consent, ...compact(own) }
   const run = await runtime.fork(source, options)
   context.waitUntil?.(run.result)
   return Response.json(

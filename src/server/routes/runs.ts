@@ -12,6 +12,7 @@ import { unknownAgent } from '../../runtime/runtime-errors.ts'
 import { fromClientMessages } from '../../wire/ui/ui-message.ts'
 import { optionalText, readJson } from '../http/body.ts'
 import type { HandlerContext } from '../handler.ts'
+import { consentIn } from './consent.ts'
 import { existingRun, unknownRun } from './existing-run.ts'
 import { bindKey, idempotencyKey } from './idempotency.ts'
 import { bad, readQuery, toTime, wholeNumber } from '../http/query.ts'
@@ -131,16 +132,22 @@ export async function listRequests({ runtime }: HandlerContext, id: string): Pro
   return Response.json({ requests: kept.requests })
 }
 
-/** Body: `{output, isError?}` for a tool, `{approved, reason?, input?}` for an approval, `{value}` or `{cancelled: true}` for an input. */
+/**
+ * Body: `{output, isError?}` for a tool, `{approved, reason?, input?}` for an approval, `{value}` or `{cancelled: true}` for an input; with
+ * `agentId` or `trust` for a run that was recorded elsewhere.
+ */
 export async function answerRequest(
-  { runtime, maxBodyBytes, protocol }: HandlerContext,
+  context: HandlerContext,
   request: Request,
   id: string,
   requestId: string,
 ): Promise<Response> {
+  const { runtime, maxBodyBytes, protocol } = context
+  const body = await readJson(request, maxBodyBytes)
+  const consent = consentIn(context, body)
   // Redacted like the stored answer, so that the same answer compares as equal.
-  const answer = runtime.redact(toAnswer(await readJson(request, maxBodyBytes)))
-  const { duplicate, answer: winner } = await runtime.answer(id, requestId, answer, { protocol })
+  const answer = runtime.redact(toAnswer(body))
+  const { duplicate, answer: winner } = await runtime.answer(id, requestId, answer, { protocol }, consent)
   if ('closed' in winner) {
     throw new MillraceError('answer-conflict', `Request ${requestId} was closed: ${winner.closed}.`)
   }

@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { Batch, RunRow, Store } from '../../part/log.ts'
 import { cutAt, endEntry, entry, exampleRun, noon, startEntry } from '../example-run.contract.ts'
-import { delta } from './tools.contract.ts'
+import { delta, readAll } from './tools.contract.ts'
 
 export function runsContract(current: () => Store): void {
   describe('runs', () => {
@@ -41,6 +41,28 @@ export function runsContract(current: () => Store): void {
       const ended = { status: 'failed', lastSeq: 6, updatedAt: noon + 6, endedAt: noon + 6, epoch: 2 }
       expect(await store.runs.get('r')).toEqual({ ...row, ...ended, usage, cost: 0.5, error, errors: 1 })
       expect(await store.runs.get('none')).toBeUndefined()
+    })
+
+    test('a row says how far its run was recorded elsewhere, whatever comes behind that, and so do those of its forks', async () => {
+      await append('r', [startEntry('r', { foreign: 3 }), delta(2), entry(3, { type: 'suspend', requests: [] })])
+      await store.log.claim('r', 1)
+      await append('r', [entry(4, { type: 'resume', protocol: 'api' }), delta(5), endEntry(6)], 2)
+      await append('own', [startEntry('own'), endEntry(2)])
+      for (const [fork, source, at] of [
+        ['low', 'r', 2],
+        ['high', 'r', 5],
+        ['lower', 'high', 1],
+      ] as const)
+        await store.log.fork(source, at, fork)
+      const rows = { r: 3, own: undefined, low: 2, high: 3, lower: 1 }
+      for (const [id, foreign] of Object.entries(rows)) {
+        expect((await store.runs.get(id))!.foreign, id).toBe(foreign)
+        const [start] = await readAll(store, id)
+        expect(start, id).toEqual(expect.objectContaining({ type: 'run-start' }))
+        expect((start as { foreign?: number }).foreign, id).toBe(foreign)
+      }
+      const listed = (await store.runs.list()).map(({ id, foreign }) => [id, foreign])
+      expect(Object.fromEntries(listed)).toEqual(rows)
     })
 
     test('a row tells when the answer began and counts what failed, at once', async () => {

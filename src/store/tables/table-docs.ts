@@ -42,6 +42,7 @@ export const tableDocs: Readonly<Record<string, TableDoc>> = {
       first_token_ms: 'From its start to the first delta of its answer',
       errors: 'Number of errors and of tool calls that failed; NULL if there are none',
       last_tick: 'Where its log goes on in the file; NULL unless it is running',
+      foreign_seq: 'Its entries up to this number were recorded elsewhere; NULL for a run that was recorded here',
     },
   },
   threads: {

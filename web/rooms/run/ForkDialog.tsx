@@ -18,6 +18,8 @@ export function ForkDialog({ room, onClose }: { room: Room; onClose: () => void 
   const [input, setInput] = useState('')
   const [agent, setAgent] = useState('')
   const [text, setText] = useState<string>()
+  const [trust, setTrust] = useState(false)
+  const isForeign = start?.foreign !== undefined
   const [error, setError] = useState<string>()
   const [isBusy, setBusy] = useState(false)
   const fork = async () => {
@@ -28,6 +30,7 @@ export function ForkDialog({ room, onClose }: { room: Room; onClose: () => void 
       ...(input.trim() !== '' && { input: JSON.parse(input) as unknown }),
       ...(agent.trim() !== '' && { agentId: agent.trim() }),
       ...(pipeline !== undefined && { pipeline }),
+      ...(trust && { trust }),
     }
     const path = `/api/runs/${encodeURIComponent(room.id)}/fork`
     const { id } = await api<{ id: string }>(path, { method: 'POST', body })
@@ -73,6 +76,17 @@ export function ForkDialog({ room, onClose }: { room: Room; onClose: () => void 
           <label>
             Pipeline, as YAML
             <textarea rows={12} spellCheck={false} value={text} onChange={(e) => setText(e.target.value)} />
+          </label>
+        )}
+        {isForeign && (
+          <p>
+            This run was recorded elsewhere. It goes on if its pipeline is that of an agent here, or as another agent.
+          </p>
+        )}
+        {isForeign && mayEdit && (
+          <label className={css.check}>
+            <input type="checkbox" checked={trust} onChange={(e) => setTrust(e.target.checked)} />
+            I have read its pipeline: what it names may run on this server, also programs
           </label>
         )}
         {error !== undefined && (

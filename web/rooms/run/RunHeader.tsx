@@ -68,6 +68,9 @@ export function RunHeader({ room, onFork }: { room: Room; onFork: () => void }) 
           </span>
         )}
         {row && <span>by {row.protocol}</span>}
+        {row?.foreign !== undefined && (
+          <span title={`Its first ${row.foreign} entries were recorded on another server`}>recorded elsewhere</span>
+        )}
         {hasFacts && <time dateTime={new Date(facts.startedAt).toISOString()}>{moment(facts.startedAt)}</time>}
         {row?.title !== undefined && <span className={css.words}>{row.title}</span>}
       </div>
