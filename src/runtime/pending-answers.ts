@@ -20,6 +20,8 @@ export interface Pending {
   answered: Set<string>
   /** What came with the answers. */
   wake: Wake
+  /** How many messages the inbox had. */
+  seen: number
 }
 
 export async function pendingAnswers(
@@ -29,10 +31,12 @@ export async function pendingAnswers(
 ): Promise<Pending> {
   const answered = new Set<string>()
   let wake: Wake = {}
-  for await (const { key, message } of log.inbox(run)) {
+  let seen = 0
+  for await (const { n, key, message } of log.inbox(run)) {
+    seen = n
     if (key === 'stop') {
       const { reason = 'Stopped.', closed } = (message ?? {}) as { reason?: string; closed?: true }
-      return { stop: reason, answered, wake, ...compact({ closed }) }
+      return { stop: reason, answered, wake, seen, ...compact({ closed }) }
     }
     const requestId = key.startsWith('answer:') ? key.slice('answer:'.length) : undefined
     if (requestId === undefined || !open.has(requestId)) continue
@@ -40,5 +44,5 @@ export async function pendingAnswers(
     const { protocol, labels, input, ownHeaders } = message as Wake
     wake = { ...wake, ...compact({ protocol, labels, ownHeaders, input: input && { ...wake.input, ...input } }) }
   }
-  return { answered, wake }
+  return { answered, wake, seen }
 }

@@ -145,7 +145,7 @@ test.each([
   redis.scores.set('gone', Date.now() - 30_000)
   const search = vi.fn<() => unknown>(owned)
   const { connection } = redis.connect(search)
-  const fleet = createRedisFleet({ connection, channels, process: 'a', want: async () => {} })
+  const fleet = createRedisFleet({ connection, channels, process: 'a', want: async () => false })
   await fleet.start()
   const adopted: string[] = []
   const adoption = async () => {

@@ -1,4 +1,9 @@
 /** The part of the script that knows who owns what, and which runs want an owner. */
+
+/** A run that no process can take is looked at again after so long, in ms, and then less and less often, but at least so often. */
+const passFor = 2000
+const mostPassFor = 60_000
+
 export const fleetScript = `
 -- By this clock, in ms with fractions.
 local function nowMs()
@@ -23,11 +28,12 @@ end
 
 -- A suspended run is looked at if who should look has died: who posted to it, or who suspended it.
 local function lookLater(run)
+  redis.call('HDEL', T .. ':run:' .. run, 'passed')
   redis.call('ZADD', T .. ':due', 'LT', score(nowMs() + 1500), run)
 end
 local function wakes(key) return key == 'stop' or string.sub(key, 1, 7) == 'answer:' end
 
--- A message has come to the inbox of a run.
+-- A message has come to the inbox of a run, perhaps once more: whoever sends it again is not sure that it was heard.
 local function posted(inbox, key)
   if wakes(key) and redis.call('HGET', T .. ':run:' .. inbox, 'status') == 'suspended' then lookLater(inbox) end
 end
@@ -45,15 +51,44 @@ local function giveAway(run, owner)
   redis.call('ZADD', T .. ':due', score(nowMs()), run)
 end
 
--- A run wants an owner: at a moment, or now, given away by its owner.
+-- A run wants an owner: at a moment, or now, given away by its owner. seen: how many messages were read before that moment was chosen;
+-- if there are more, it wants one now, and the result is 2.
 function ops.want()
-  local run, due, process = take(), take(), take()
+  local run, due, process, seen = take(), take(), take(), take()
+  local key, result = T .. ':run:' .. run, 1
+  if seen ~= '' and redis.call('LLEN', T .. ':messages:' .. run) > tonumber(seen) then due, result = '', 2 end
+  local known = redis.call('HMGET', key, 'status', 'owner')
   if due ~= '' then
+    -- Somebody else goes on with it, or has ended it.
+    if known[1] and (ended(known[1]) or (known[1] == 'running' and known[2] ~= process)) then return 0 end
     redis.call('ZADD', T .. ':due', due, run)
-    if tonumber(due) > nowMs() + 1000 then return 1 end
-  elseif redis.call('HGET', T .. ':run:' .. run, 'owner') == process then giveAway(run, process)
-  else redis.call('ZADD', T .. ':due', score(nowMs()), run) end
+    if tonumber(due) > nowMs() + 1000 then return result end
+  else
+    redis.call('HDEL', key, 'passed')
+    if known[2] == process then giveAway(run, process)
+    else redis.call('ZADD', T .. ':due', score(nowMs()), run) end
+  end
   redis.call('SPUBLISH', T .. ':note', 'want ' .. due .. ' ' .. run)
+  return result
+end
+
+-- A process lacks what a run needs. The others look at it at once, and one of them again when it has waited twice as long.
+function ops.pass()
+  local run, process = take(), take()
+  local key = T .. ':run:' .. run
+  local known = redis.call('HMGET', key, 'status', 'owner', 'passed')
+  if not known[1] or ended(known[1]) then return 0 end
+  local now = nowMs()
+  -- When it was passed on for the first time, and when others were told last: they pass it on as well.
+  local first, told = string.match(known[3] or '', '^(%d+%.%d+) (%d+%.%d+)$')
+  if not told or math.abs(now - told) > 1000 then
+    told = score(now)
+    redis.call('SPUBLISH', T .. ':note', 'pass ' .. process .. ' ' .. run)
+  end
+  first = first or told
+  redis.call('HSET', key, 'passed', first .. ' ' .. told)
+  local isOwned = known[1] == 'running' and known[2] ~= ''
+  if not isOwned then redis.call('ZADD', T .. ':due', score(now + math.max(${passFor}, math.min(now - first, ${mostPassFor}))), run) end
   return 1
 end
 

@@ -16,6 +16,7 @@ function ops.post()
     local token = sender .. '.' .. i
     local position = redis.call('HGET', positions, key)
     if position then
+      posted(inbox, key)
       local winner = redis.call('LINDEX', list, position - 1)
       local head = key .. '\\n' .. token .. '\\n'
       -- Sent twice: the first time counted.

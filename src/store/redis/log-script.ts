@@ -57,7 +57,7 @@ end
 function ops.claim()
   local run, epoch, process, token, force, dead = take(), take(), take(), take(), take(), takeList()
   local key = T .. ':run:' .. run
-  local known = redis.call('HMGET', key, 'epoch', 'status', 'owner', 'seq', 'at', 'row', 'token')
+  local known = redis.call('HMGET', key, 'epoch', 'status', 'owner', 'seq', 'at', 'row', 'token', 'passed')
   if not known[1] then return 0 end
   local owner = known[3]
   local isTaken = known[2] == 'running' and owner ~= process
@@ -69,6 +69,7 @@ function ops.claim()
   for _, each in ipairs(dead) do free = free or each == owner end
   if not free then return 0 end
   redis.call('HSET', key, 'epoch', claimed, 'token', token)
+  if known[8] then redis.call('HDEL', key, 'passed') end
   own(run, owner, process)
   moveRun(run, 'status', known[2], 'running')
   setDue(run, '')

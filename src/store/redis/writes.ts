@@ -185,10 +185,11 @@ export function createWrites(context: WritesContext) {
       return simple(run, `keep the view of run ${run}`, args, () => undefined)
     },
 
-    /** Without a moment: the run is given away. */
-    want(run: string, at?: number): Promise<void> {
+    /** Without a moment: the run is given away. Resolves with whether messages have come that the caller has not seen. */
+    want(run: string, at?: number, seen?: number): Promise<boolean> {
       if (at === undefined) lost(run)
-      return simple(run, `want an owner for run ${run}`, operation('want', [run, at ?? '', process]), () => undefined)
+      const args = operation('want', [run, at ?? '', process, seen ?? ''])
+      return simple(run, `want an owner for run ${run}`, args, (result) => result === 2)
     },
 
     /** For who has created a fork. */
