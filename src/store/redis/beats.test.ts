@@ -23,7 +23,7 @@ function createRedis() {
     if (takes !== 'look') scores.set(id, Date.now())
     for (const [each, at] of scores) if (at <= Date.now() - forgetAfter) scores.delete(each)
     if (takes === '1') takers.add(id)
-    return [Date.now(), [...scores].flatMap(([each, at]) => [each, String(at)]), [...takers]]
+    return [Date.now(), [...scores].flatMap(([each, at]) => [each, String(at)]), [...takers], 0]
   }
 
   return {

@@ -56,6 +56,14 @@ export const forgetAfter = 60_000
 const beatScript = `#!lua flags=allow-oom
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- What is no list of processes any more is made anew: each that lives beats again.
+local healed = 0
+for i, type in ipairs({ 'zset', 'set' }) do
+  local found = redis.call('TYPE', KEYS[i]).ok
+  if found ~= 'none' and found ~= type then healed = redis.call('UNLINK', KEYS[i]) end
+end
+-- Nobody has beaten in the future.
+redis.call('ZREMRANGEBYSCORE', KEYS[1], now + ${forgetAfter}, '+inf')
 if ARGV[2] ~= 'look' then redis.call('ZADD', KEYS[1], now, ARGV[1]) end
 for _, gone in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now - ${forgetAfter})) do
   redis.call('DEL', string.sub(KEYS[1], 1, -6) .. 'process:' .. gone)
@@ -66,7 +74,7 @@ local takers = redis.call('SMEMBERS', KEYS[2])
 for _, id in ipairs(takers) do
   if not redis.call('ZSCORE', KEYS[1], id) then redis.call('SREM', KEYS[2], id) end
 end
-return { now, redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES'), takers }
+return { now, redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES'), takers, healed }
 `
 
 export function createBeats(
@@ -118,11 +126,11 @@ export function createBeats(
       process,
       !joins ? 'look' : takes() ? '1' : '',
     ])
-    const [now, flat, taking] = answer as [number, string[], string[]]
+    const [now, flat, taking, healed] = answer as [number, string[], string[], number]
     // Answers may overtake each other.
     if (now <= last) return
     if (last !== 0 && now - last > gap) disturbedAt = performance.now()
-    if (now - last > gap) steadySince = now
+    if (now - last > gap || healed === 1) steadySince = now
     last = now
     answeredAt = performance.now()
     takers = taking

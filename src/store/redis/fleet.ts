@@ -9,6 +9,7 @@ import type { Connection } from './connection.ts'
 import { evenFull } from './even-full.ts'
 import { partitionOf } from './keys.ts'
 import { createOperate, createOrphans, everyPartition } from './orphans.ts'
+import { damagedIs } from './redis-failed.ts'
 import { listed } from './script.ts'
 
 export interface RedisFleet extends Fleet {
@@ -193,9 +194,12 @@ export function createRedisFleet(context: RedisFleetContext): RedisFleet {
       const alive = new Set(beats.alive())
       const processes = all.map(async ({ id, age }, i): Promise<FleetProcess> => {
         const key = keys.process(id)
-        const flat = (await connection.ask('read a process', key, ['HGETALL', key])) as string[] | object
-        const known = toRecord(flat)
-        const { host, pid, version, url } = known
+        const flat = await connection.ask('read a process', key, ['HGETALL', key]).catch(damagedIs([]))
+        const known = toRecord(flat as string[] | object)
+        // Lost, or damaged.
+        if (id === process && known['host'] === undefined) await introduce()
+        const { host, version, url } = known
+        const pid = /^\d{1,10}$/u.exec(known['pid'] ?? '')?.[0]
         return {
           id,
           self: id === process,

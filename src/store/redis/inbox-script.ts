@@ -17,7 +17,8 @@ function ops.post()
     local position = redis.call('HGET', positions, key)
     if position then
       posted(inbox, key)
-      local winner = redis.call('LINDEX', list, position - 1)
+      local winner = tonumber(position) and redis.call('LINDEX', list, position - 1)
+      if not winner then error(damaged(positions)) end
       local head = key .. '\\n' .. token .. '\\n'
       -- Sent twice: the first time counted.
       if string.sub(winner, 1, #head) == head then results[i] = 1

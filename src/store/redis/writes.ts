@@ -12,7 +12,8 @@ import type { Connection } from './connection.ts'
 import { partitionOf, storedKey, type Partition } from './keys.ts'
 import type { Healing } from './heal.ts'
 import type { Pages } from './pages.ts'
-import { toRow, type Rows } from './rows.ts'
+import type { Rows } from './rows.ts'
+import { readRow } from './stored-row.ts'
 import { listed, operation } from './script.ts'
 import { createWriteQueue, type Job, type Send, type WriteQueue } from './write-queue.ts'
 
@@ -155,7 +156,9 @@ export function createWrites(context: WritesContext) {
             const [seq, at, row, isTaken] = result as [string, string, string, number]
             if (isTaken === 1) tookOver()
             written({ type: 'claim', run, epoch, token, seq: Number(seq) })
-            heads.set(run, toRow([row, String(epoch + 1), seq, at, 'running']))
+            const known = readRow(run, [row, String(epoch + 1), seq, at, 'running'])
+            // Else what is left of it is read when it is needed.
+            if (!known.isDamaged) heads.set(run, known.row)
           }
           resolve(Array.isArray(result))
           return true
