@@ -52,9 +52,12 @@ async function load({ log, runs }: Runs, { id, lastSeq, compactedAt }: RunRow): 
   return { kept: fold.kept(), fold }
 }
 
+/** One that is not what was kept, because somebody else has changed it in the store, is none. */
 function usable(found: KeptView | undefined): KeptRun | undefined {
-  const kept = found?.view as KeptRun | undefined
-  return kept?.version === keptVersion ? kept : undefined
+  const kept = found?.view as KeptRun | null | undefined
+  if (kept?.version !== keptVersion) return undefined
+  const lists = [kept.asked, kept.messages, kept.requests, kept.ended, kept.usageByModel]
+  return lists.every(Array.isArray) ? kept : undefined
 }
 
 interface Loaded {

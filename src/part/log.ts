@@ -185,8 +185,13 @@ export interface Fleet {
    * that were left by now and comes at once, even if it is empty. Ends when the signal aborts or the store is closed.
    */
   wanted(signal: AbortSignal): AsyncIterable<string[]>
-  /** Announces that a run wants an owner: at a moment (epoch ms by the system's clock), which replaces an earlier one, or now. */
-  want(run: string, at?: number): Promise<void>
+  /**
+   * Announces that a run wants an owner: at a moment (epoch ms by the system's clock), which replaces an earlier one, or now. `seen`: how
+   * many messages to the run the caller has read before it chose that moment. If more have come, the run wants an owner now.
+   */
+  want(run: string, at?: number, seen?: number): Promise<void>
+  /** This process lacks what the run needs, so the others are asked. Absent where nothing is shared. */
+  pass?(run: string): Promise<void>
   /** Announces a client that reads a run. Returns a function that ends it. */
   attend(run: string): () => void
   /** Whether a client reads the run, in any process. */

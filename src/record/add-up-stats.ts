@@ -2,6 +2,7 @@
 import type { RunRow, Store } from '../part/log.ts'
 import { readView } from '../fold/read-view.ts'
 import type { RunView, StepView } from '../fold/run-view.ts'
+import { unlessDamaged } from '../fold/unless-damaged.ts'
 import { sumUsed, type Used } from '../fold/usage-fold.ts'
 import type { Count, Percentiles, Stats, StatsQuery, UsageOf } from './stats.ts'
 import type { UsageSum } from './usage-sums.ts'
@@ -12,7 +13,8 @@ export async function addUpStats(store: Runs, { since, until, agent }: StatsQuer
   const rows = (await store.runs.list({ limit: 1000 })).filter(
     (row) => row.startedAt >= since && row.startedAt < until && (agent === undefined || row.agent === agent),
   )
-  const views = (await Promise.all(rows.map(({ id }) => readView(store, id)))).filter((view) => view !== undefined)
+  const read = rows.map(({ id }) => unlessDamaged(() => readView(store, id)))
+  const views = (await Promise.all(read)).filter((view) => view !== undefined)
   const steps = views.flatMap((view) => view.steps)
   const ended = rows.flatMap(({ startedAt, endedAt }) => (endedAt === undefined ? [] : endedAt - startedAt))
   const used = views.flatMap(({ usageByModel }) => usageByModel)

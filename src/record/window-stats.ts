@@ -1,5 +1,6 @@
 /** Statistics in slices of time, for charts. */
 import { readView } from '../fold/read-view.ts'
+import { unlessDamaged } from '../fold/unless-damaged.ts'
 import type { RunRow, RunStatus, Store } from '../part/log.ts'
 import type { StatsBucket, ToolStats, WindowStats } from '../part/window-stats.ts'
 import { queryRows } from './own-query.ts'
@@ -89,8 +90,9 @@ function countBy(rows: readonly RunRow[]): { name: string; count: number }[] {
 async function addUp(store: Runs, { since, until, agent }: StatsQuery, slice: number): Promise<Rows> {
   const listed = await store.runs.list({ since, limit: most, ...(agent !== undefined && { agent }) })
   const rows = listed.filter(({ startedAt }) => startedAt < until)
-  const views = (await Promise.all(rows.map(({ id }) => readView(store, id)))).filter((view) => view !== undefined)
-  const calls = (await Promise.all(rows.map(({ id }) => readCalls(store.log, id)))).flat()
+  const of = <T>(read: (id: string) => Promise<T>) => Promise.all(rows.map(({ id }) => unlessDamaged(() => read(id))))
+  const views = (await of((id) => readView(store, id))).filter((view) => view !== undefined)
+  const calls = (await of((id) => readCalls(store.log, id))).flatMap((found) => found ?? [])
   const steps = views
     .flatMap((view) => view.steps)
     .filter(({ kind, toolName }) => isCall(kind) && toolName !== undefined)

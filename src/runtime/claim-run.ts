@@ -50,8 +50,11 @@ export interface Owned {
 
 export type Looked =
   | { type: 'claimed'; owned: Owned }
-  /** Not ours. `due`: it waits for answers to these requests. */
-  | { type: 'unclaimed'; due?: Due }
+  /**
+   * Not ours. `due`: it waits for answers to these requests, and had so many messages (`seen`) that were none. `lacks`: another process
+   * must go on with it.
+   */
+  | { type: 'unclaimed'; due?: Due; seen?: number; lacks?: true }
   /** `epoch`: the store failed after the claim. */
   | { type: 'claim-failed'; error: unknown; epoch?: number }
 
@@ -89,9 +92,10 @@ export async function claimRun(context: ClaimContext, options: ClaimOptions): Pr
     if (row.status !== 'suspended' && reason === 'hint') return unclaimed
     if (row.status === 'suspended' && plan === undefined) {
       const waits = await waitsFor(context, row, options.due)
-      if (waits !== undefined) return { type: 'unclaimed', due: waits }
+      if (waits !== undefined) return { type: 'unclaimed', ...waits }
     }
-    if (reason !== 'lost' && plan === undefined && (await context.canRun?.(row)) === false) return unclaimed
+    if (reason !== 'lost' && plan === undefined && (await context.canRun?.(row)) === false)
+      return { type: 'unclaimed', lacks: true }
     if (!(await log.claim(run, row.epoch))) return unclaimed
     claimed = row.epoch + 1
     const state = await foldState(log, run)
@@ -108,8 +112,12 @@ const lost: Work = {
   ending: { code: 'failed', message: 'The store failed while the run was being recorded.', outcome: 'unavailable' },
 }
 
-/** The requests for whose answers a suspended run waits. Undefined if one has come, or if it waits for none. */
-async function waitsFor({ store: { log }, clock }: ClaimContext, row: RunRow, known?: Due): Promise<Due | undefined> {
+/** What a suspended run waits for. Undefined if an answer has come, or if it waits for none. */
+async function waitsFor(
+  { store: { log }, clock }: ClaimContext,
+  row: RunRow,
+  known?: Due,
+): Promise<{ due: Due; seen: number } | undefined> {
   const { id: run, lastSeq } = row
   const open = new Set<string>()
   for await (const batch of log.read(run, { after: lastSeq - 1 })) {
@@ -120,7 +128,8 @@ async function waitsFor({ store: { log }, clock }: ClaimContext, row: RunRow, kn
   const isKnown = known !== undefined && [...open].every((request) => known.has(request))
   const due = isKnown ? known : dueOf(await openRequests(log, run), known, clock.wall(), clock)
   await closeDue(log, run, due, clock)
-  return hasCome(await pendingAnswers(log, run, open)) ? undefined : due
+  const pending = await pendingAnswers(log, run, open)
+  return hasCome(pending) ? undefined : { due, seen: pending.seen }
 }
 
 function hasCome({ stop, answered }: Pending): boolean {

@@ -23,6 +23,8 @@ export interface Pending {
   wake: Wake
   /** With what a foreign run was let go on. */
   accepted?: Accepted
+  /** How many messages the inbox had. */
+  seen: number
 }
 
 export async function pendingAnswers(
@@ -33,10 +35,12 @@ export async function pendingAnswers(
   const answered = new Set<string>()
   let wake: Wake = {}
   let accepted: Accepted | undefined
-  for await (const { key, message } of log.inbox(run)) {
+  let seen = 0
+  for await (const { n, key, message } of log.inbox(run)) {
+    seen = n
     if (key === 'stop') {
       const { reason = 'Stopped.', closed } = (message ?? {}) as { reason?: string; closed?: true }
-      return { stop: reason, answered, wake, ...compact({ closed }) }
+      return { stop: reason, answered, wake, seen, ...compact({ closed }) }
     }
     const requestId = key.startsWith('answer:') ? key.slice('answer:'.length) : undefined
     if (requestId === undefined || !open.has(requestId)) continue
@@ -45,5 +49,5 @@ export async function pendingAnswers(
     accepted = (message as { accepted?: Accepted }).accepted ?? accepted
     wake = { ...wake, ...compact({ protocol, labels, ownHeaders, input: input && { ...wake.input, ...input } }) }
   }
-  return { answered, wake, ...compact({ accepted }) }
+  return { answered, wake, seen, ...compact({ accepted }) }
 }

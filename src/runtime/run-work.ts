@@ -44,7 +44,9 @@ export function createWork({ options, activeRuns, send, rejoin, want }: WorkCont
     }
     if (looked.type === 'unclaimed') {
       run.due = looked.due
+      run.seen = looked.seen
       run.loss = undefined
+      if (looked.lacks) void store.fleet.pass?.(run.id).catch(() => undefined)
       send(run, { type: 'unclaimed', ...(looked.due && { dueAt: firstDue(looked.due) }) })
       return looked
     }
@@ -93,6 +95,8 @@ export function createWork({ options, activeRuns, send, rejoin, want }: WorkCont
     switch (how.type) {
       case 'suspended':
         run.due = dueOf(state.open.requests.values(), run.due, state.lastTimestamp, clock)
+        // Nobody has looked for answers since.
+        run.seen = 0
         notify(onRun, state)
         return send(run, { type: 'suspended', dueAt: firstDue(run.due) })
       case 'store-failed':

@@ -32,6 +32,8 @@ export interface Supervised {
   loss?: ErrorValue | undefined
   lossListeners?: Set<(error: ErrorValue) => void> | undefined
   due?: Due | undefined
+  /** How many messages were there when it was looked whether the suspended run has an answer. */
+  seen?: number | undefined
   /** What its requests brought for MCP servers. Kept while the run is known here, and nowhere else. */
   mcpHeaders?: McpHeaders | undefined
   readers?: Readers | undefined

@@ -98,7 +98,7 @@ export function createSupervisor(context: SupervisorContext): Supervisor {
         }
         break
       case 'want':
-        want(run.id, effect.at)
+        want(run.id, effect.at, run.seen)
         break
       case 'retry':
         void pause(effect.delay, shutdown, { background: true }).then(() => send(run, { type: 'retry' }))
@@ -116,11 +116,12 @@ export function createSupervisor(context: SupervisorContext): Supervisor {
     }
   }
 
-  function want(id: string, at?: number): void {
+  function want(id: string, at?: number, seen?: number): void {
     if (at === Infinity) return
     if (at !== undefined) watch()
     // Without it the run is found by its row, at the next start.
-    void fleet.want(id, at === undefined ? undefined : Date.now() + at - clock.steady()).catch(() => undefined)
+    const moment = at === undefined ? undefined : Date.now() + at - clock.steady()
+    void fleet.want(id, moment, seen).catch(() => undefined)
   }
 
   /** Leaves an active run for another process. Where there is none, it goes on for as long as this one waits. */

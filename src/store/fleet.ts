@@ -6,6 +6,8 @@ export interface FleetSource {
   left(): string[]
   /** See `RunIndex.due`. */
   due(before: number, limit: number): DueRun[]
+  /** Whether the inbox of a run has more than so many messages. */
+  hasMore(run: string, seen: number): boolean
 }
 
 export interface LocalFleet extends Fleet {
@@ -25,7 +27,7 @@ interface Watcher {
   wake(): void
 }
 
-export function createFleet({ left, due }: FleetSource): LocalFleet {
+export function createFleet({ left, due, hasMore }: FleetSource): LocalFleet {
   const watchers = new Set<Watcher>()
   /** Announced while nobody watched. */
   const unread = new Set<string>()
@@ -74,6 +76,15 @@ export function createFleet({ left, due }: FleetSource): LocalFleet {
     }
   }
 
+  function hasUnseen(run: string, seen: number | undefined): boolean {
+    try {
+      return seen !== undefined && hasMore(run, seen)
+    } catch {
+      // Whoever looks at the run asks the store again, until it answers.
+      return true
+    }
+  }
+
   return {
     shared: false,
     async *wanted(signal) {
@@ -102,10 +113,10 @@ export function createFleet({ left, due }: FleetSource): LocalFleet {
         signal.removeEventListener('abort', wake)
       }
     },
-    async want(run, at) {
+    async want(run, at, seen) {
       if (closed) return
       clear(run)
-      if (at === undefined) announce(run)
+      if (at === undefined || hasUnseen(run, seen)) announce(run)
       else arm(run, at)
     },
     attend(run) {

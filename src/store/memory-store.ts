@@ -73,6 +73,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
         .filter((row) => isWanted(row, Date.now(), (key) => inbox.has(row.id, key)))
         .map(({ id }) => id),
     due: (before, limit) => dueRows(rows(), before, limit),
+    hasMore: (run, seen) => inbox.next(run, seen) !== undefined,
   })
   let closed = false
   const open = createCursors(

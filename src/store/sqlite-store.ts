@@ -80,6 +80,7 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
   const fleet = createFleet({
     left: () => reading('list the runs that want an owner', () => runs.left(Date.now(), ticks.owns)),
     due: (before, limit) => reading('list due runs', () => runs.due(before, limit)),
+    hasMore: (run, seen) => reading(`read the inbox of run ${run}`, () => inbox.next(run, seen) !== undefined),
   })
   const watching = db.location() === null ? undefined : setInterval(watch, watchEvery)
   watching?.unref()

@@ -32,6 +32,11 @@ export function runExists(run: string): MillraceError {
   return new MillraceError('run-exists', `run ${run} exists and is not this fork`, { status: 409 })
 }
 
+/** The error of who needs what somebody else has damaged in the store. `key`: its name. Everything else goes on. */
+export function storeDamaged(what: string, key: string): MillraceError {
+  return new MillraceError('store-damaged', `${what}: what the store has of it is damaged: ${key}`)
+}
+
 /** The error code of a run whose row cannot be read. */
 export const unreadableRow = 'unreadable-row'
 

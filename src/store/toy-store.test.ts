@@ -48,6 +48,7 @@ function toyStore(): Store {
   const fleet = createFleet({
     left: () => left().map(({ id }) => id),
     due: (before, limit) => dueRows(rows(), before, limit),
+    hasMore: (run, seen) => inboxOf(run).length > seen,
   })
 
   /** Does something in one piece, as a transaction would, and wakes the readers of a key. */

@@ -64,6 +64,7 @@ function soon(opening: Promise<Store>): Store {
       shared: true,
       wanted: (signal) => read((store) => store.fleet.wanted(signal)),
       want: fleet('want'),
+      pass: async (run) => (await opening).fleet.pass?.(run),
       attend(run) {
         let hasLeft = false
         let leave: () => void = () => void (hasLeft = true)

@@ -13,6 +13,7 @@ import { addUsage, noUsage } from '../../part/usage.ts'
 import type { KeptRun } from '../../fold/kept-run.ts'
 import { keptOf } from '../../fold/read-view.ts'
 import { textOf } from '../../fold/run-view.ts'
+import { unlessDamaged } from '../../fold/unless-damaged.ts'
 import { queryWords } from '../../store/run-query.ts'
 import type { ThreadSource } from './list-threads.ts'
 
@@ -38,13 +39,23 @@ export async function foldThreads(
     const rows = threads.get(thread)!
     if (agent !== undefined && rows.every((row) => row.agent !== agent)) continue
     const runs: KeptRow[] = []
-    for (const row of rows) runs.push({ row: await withOwnUsage(store, row), kept: await keptOf(store, row) })
+    for (const row of rows) runs.push(await readRow(store, row))
     const match = q === undefined ? undefined : matchOf(runs, queryWords(q))
     if (q !== undefined && match === undefined) continue
     const row = { ...toRow(thread, runs, rule), ...compact({ match }) }
     if (status === undefined || row.status === status) found.push(row)
   }
   return found
+}
+
+/** One whose entries are damaged is what its row says. It must not hide the others. */
+async function readRow(store: ThreadSource, row: RunRow): Promise<KeptRow> {
+  return (
+    (await unlessDamaged(async () => ({ row: await withOwnUsage(store, row), kept: await keptOf(store, row) }))) ?? {
+      row,
+      kept: undefined,
+    }
+  )
 }
 
 /** A fork shares what its source has used up to there, and it is counted once, there. */

@@ -7,7 +7,7 @@ import { didYouMean } from '../../pipeline/nearest.ts'
 import { checkCursor } from '../../fold/read-view.ts'
 import { partsSseWire, partsWire } from '../../wire/parts/parts.ts'
 import { answerResponse } from '../../answer/answer-response.ts'
-import { openAnswer } from '../../answer/open-answer.ts'
+import { openAnswer, type OpenAnswer } from '../../answer/open-answer.ts'
 import { preferredType } from '../http/accept.ts'
 import { bad, readQuery, wholeNumber } from '../http/query.ts'
 import type { HandlerContext } from '../handler.ts'
@@ -45,9 +45,20 @@ export async function getEvents(context: HandlerContext, request: Request, id: s
     const wire = sse ? partsSseWire : partsWire
     const options = compact({ types })
     const answer = await openAnswer(context, { runId: id, wire, options, from: after + 1 })
+    // Whether a run that has ended can be read is known before anything is sent: its archive may be away.
+    if (ended) await unlessItFails(answer)
     return answerResponse(wire, id, answer)
   }
   return snapshot(id, context.runtime.store.log.read(id, compact({ after, types })))
+}
+
+async function unlessItFails(answer: OpenAnswer<string>): Promise<void> {
+  try {
+    await answer.reader.peek()
+  } catch (error) {
+    answer.drop(true)
+    throw error
+  }
 }
 
 /** A cursor is a `seq`, because the address names the run. It may name the run as well: `<run>~<seq>`, as in `/api/live`. */
@@ -100,17 +111,19 @@ function readShown(query: Query, { after, lastSeq }: { after: number; lastSeq: n
   return { name, window, merges: flag(query, 'merge'), cut }
 }
 
-/** The entries as NDJSON, read page by page. */
-function snapshot(id: string, batches: AsyncIterable<Entry[]>, cut?: number): Response {
+/** The entries as NDJSON, read page by page. Rejects if the first page cannot be read. */
+async function snapshot(id: string, batches: AsyncIterable<Entry[]>, cut?: number): Promise<Response> {
   const { contentType } = partsWire
   const encoder = partsWire.createEncoder()
   const entries = batches[Symbol.asyncIterator]()
   const bytes = new TextEncoder()
+  let first: IteratorResult<Entry[]> | undefined = await entries.next()
   const body = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         for (;;) {
-          const { done, value } = await entries.next()
+          const { done, value } = first ?? (await entries.next())
+          first = undefined
           if (done) return controller.close()
           for (const entry of value) encoder.write(cut === undefined ? entry : cutEntry(entry, cut))
           const text = encoder.take()

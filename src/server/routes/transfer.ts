@@ -14,8 +14,15 @@ const mostBytes = 256 * 1024 * 1024
 export async function exportRun(context: HandlerContext, id: string): Promise<Response> {
   await existingRun(context, id)
   const lines = exportLines(context.runtime.store, id)
+  // What cannot be read is an error, and no file that breaks off.
+  let first: IteratorResult<string, void> | undefined = await lines.next()
+  const next = async () => {
+    const { value } = first ?? (await lines.next())
+    first = undefined
+    return value ?? undefined
+  }
   const source: BodySource = {
-    next: fromPromises(async () => (await lines.next()).value ?? undefined),
+    next: fromPromises(next),
     cancel: () => void lines.return().catch(() => undefined),
   }
   const response = answerResponse(partsWire, id, { source })

@@ -1,14 +1,18 @@
 /** An archive in Postgres, and in nothing that only looks like it. */
+import { once } from 'node:events'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { inspect } from 'node:util'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { describePostgres } from '../../../test/support/postgres.ts'
 import { describeRedis, freshPrefix } from '../../../test/support/redis.ts'
+import { startRedisProxy } from '../../../test/support/redis-proxy.ts'
 import type { MillraceError } from '../../part/error.ts'
 import { openStore } from '../../project/open-store.ts'
 import { collect, readAll } from '../contract/tools.contract.ts'
 import { exampleRun } from '../example-run.contract.ts'
 import { archiveContract, put, rowOf, runOf } from './archive.contract.ts'
 import { openArchive } from './archive.ts'
+import { postgresArchive } from './postgres-archive.ts'
 import { withoutPassword } from './postgres-url.ts'
 
 describePostgres('an archive in Postgres', (postgres) => {
@@ -77,6 +81,20 @@ describePostgres('an archive in Postgres', (postgres) => {
     await archive.close()
   })
 
+  test('a Postgres that stops in the middle is given up, and the next one is asked anew', async () => {
+    const url = await postgres().freshUrl()
+    const proxy = await startRedisProxy(postgres().port)
+    onTestFinished(() => proxy.close())
+    const archive = postgresArchive(url.replace(/:\d+\//u, `:${new URL(proxy.url).port}/`), { timeoutMs: 300 })
+    const place = await put(archive, 'r')
+    proxy.freeze()
+    const silent = { code: 'store-failed', detail: expect.stringContaining('no answer within 300 ms') }
+    await expect(collect(archive.read('r', place))).rejects.toMatchObject(silent)
+    proxy.allow()
+    expect(await collect(archive.read('r', place))).toEqual(runOf('r'))
+    await archive.close()
+  })
+
   test('TLS is as sslmode and sslrootcert of the address say', async () => {
     const url = await postgres().freshUrl()
     const local = url.replace('127.0.0.1', 'localhost')
@@ -120,6 +138,25 @@ describePostgres('with a Postgres', (postgres) => {
       }
     })
   })
+})
+
+test('a Postgres that accepts and says nothing is given up', async () => {
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => void sockets.add(socket.on('error', () => undefined))).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  const archive = postgresArchive(`postgres://ada:s3cret@127.0.0.1:${port}/db`, { timeoutMs: 100 })
+  await expect(collect(archive.read('r', 'postgres'))).rejects.toMatchObject({
+    code: 'store-failed',
+    status: 503,
+    detail: expect.stringContaining('no answer within 100 ms'),
+  })
+  expect(sockets.size).toBe(1)
+  await archive.close()
 })
 
 describe('an address', () => {

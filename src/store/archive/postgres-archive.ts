@@ -19,17 +19,17 @@ const layout = 'Millrace archive, layout 1'
 const rowLength = 256 * 1024
 /** The lock under which instances create the table; any number that others do not use. */
 const creation = 0x6d_69_6c_6c
+/** How long a Postgres that says nothing is waited for, in ms: while it accepts a connection, and for each answer. */
+const patience = 4000
 const options = {
   max: 4,
-  connectionTimeoutMillis: 10_000,
   idleTimeoutMillis: 30_000,
-  query_timeout: 30_000,
   keepAlive: true,
   allowExitOnIdle: true,
   application_name: 'millrace',
 }
 
-export function postgresArchive(url: string): Archive {
+export function postgresArchive(url: string, { timeoutMs = patience }: { timeoutMs?: number } = {}): Archive {
   const shown = shownPostgresUrl(url)
   let pool: Pool | undefined
   let ready: Promise<void> | undefined
@@ -37,7 +37,8 @@ export function postgresArchive(url: string): Archive {
   async function load(): Promise<Pool> {
     const { Pool: Connections } = await importPg()
     if (pool !== undefined) return pool
-    pool = new Connections({ ...options, connectionString: url })
+    const limits = { connectionTimeoutMillis: timeoutMs, query_timeout: timeoutMs }
+    pool = new Connections({ ...options, ...limits, connectionString: url })
     // Of a connection that nobody uses: the next one is new.
     pool.on('error', () => undefined)
     return pool
@@ -62,7 +63,7 @@ export function postgresArchive(url: string): Archive {
       }
     } catch (error) {
       if (error instanceof MillraceError) throw error
-      throw storeFailed(what, shown, new Error(withoutPassword(textOf(error), url)))
+      throw storeFailed(what, shown, new Error(withoutPassword(wordsOf(error, timeoutMs), url)))
     }
   }
 
@@ -164,6 +165,12 @@ async function createTable(client: Client): Promise<void> {
   if (found.comment === layout) return
   const what = `the table millrace_archive has another layout than “${layout}”, which this version reads`
   throw new MillraceError('store-version', `${what}. Use the version that wrote it, or another database.`)
+}
+
+/** `pg` says of a silence only that it has given up. */
+function wordsOf(error: unknown, timeoutMs: number): string {
+  const text = textOf(error)
+  return /timeout/iu.test(text) ? `no answer within ${timeoutMs} ms (${text})` : text
 }
 
 /** Of a connection that was tried at several addresses, the first fault. */

@@ -62,6 +62,25 @@ export function fleetContract(current: () => Store): void {
       expect(Date.now()).toBeGreaterThanOrEqual(now + 199)
     })
 
+    test.each([
+      { order: 'before', seen: 0 },
+      { order: 'before, and was seen', seen: 1 },
+      { order: 'after', seen: 0 },
+    ])('an answer that comes $order the deadline of who looked', async ({ order, seen }) => {
+      const later = Date.now() + hour
+      await add('r', later)
+      const wanted = watch()
+      await wanted.next()
+      const wait = () => store.fleet.want('r', later, seen)
+      if (order === 'after') await wait()
+      await store.log.post('r', 'answer:a', {})
+      if (order === 'after') await store.fleet.want('r')
+      else await wait()
+      await store.fleet.want('soon', Date.now() + 200)
+      // Who has seen it needs no second look.
+      expect((await wanted.next()).value).toEqual([seen === 1 ? 'soon' : 'r'])
+    })
+
     test('a deadline that nobody announced, because it is of an earlier process, comes too', async () => {
       const at = Date.now() + 40
       await add('left', at)

@@ -12,8 +12,9 @@ const channels: Channels = { open: async () => {}, close: async () => {}, end: (
 beforeEach(() => void vi.useFakeTimers({ now: 1_800_000_000_000 }))
 afterEach(() => void vi.useRealTimers())
 
-/** Beats in Redis, which all are connected to. */
-function createRedis() {
+/** Beats in Redis, which all are connected to. `ahead`: its clock, in ms. */
+function createRedis({ ahead = 0 } = {}) {
+  const clock = { ahead }
   const scores = new Map<string, number>()
   const takers = new Set<string>()
   let thawed = Promise.resolve()
@@ -23,11 +24,12 @@ function createRedis() {
     if (takes !== 'look') scores.set(id, Date.now())
     for (const [each, at] of scores) if (at <= Date.now() - forgetAfter) scores.delete(each)
     if (takes === '1') takers.add(id)
-    return [Date.now(), [...scores].flatMap(([each, at]) => [each, String(at)]), [...takers]]
+    return [Date.now() + clock.ahead, [...scores].flatMap(([each, at]) => [each, String(at)]), [...takers], 0]
   }
 
   return {
     scores,
+    clock,
     freeze() {
       ;({ promise: thawed, resolve: thaw } = Promise.withResolvers<void>())
     },
@@ -145,7 +147,7 @@ test.each([
   redis.scores.set('gone', Date.now() - 30_000)
   const search = vi.fn<() => unknown>(owned)
   const { connection } = redis.connect(search)
-  const fleet = createRedisFleet({ connection, channels, process: 'a', want: async () => {} })
+  const fleet = createRedisFleet({ connection, channels, process: 'a', want: async () => false })
   await fleet.start()
   const adopted: string[] = []
   const adoption = async () => {
@@ -163,3 +165,28 @@ test.each([
     await vi.advanceTimersByTimeAsync(300)
   }
 })
+
+test.each([
+  [-2500, 'is 2.5 s ahead of that of Redis'],
+  [7000, 'is 7.0 s behind that of Redis'],
+])(
+  'a clock from which that of Redis differs by %i ms is told of once, and again if it was right',
+  async (ahead, words) => {
+    const redis = createRedis({ ahead: 1500 })
+    const told: string[] = []
+    const { connection } = redis.connect()
+    const beats = createBeats(connection, channels, 'a', () => true, { warn: (message) => told.push(message) })
+    opened.push(beats)
+    await beats.start()
+    await vi.advanceTimersByTimeAsync(900)
+    expect(told).toEqual([])
+    for (let i = 1; i < 3; i++) {
+      // The time of Redis never goes back here: an older answer would count for nothing.
+      await vi.advanceTimersByTimeAsync(10_000)
+      redis.clock.ahead = ahead
+      await vi.advanceTimersByTimeAsync(10_000)
+      expect(told).toEqual(Array.from({ length: i }, () => expect.stringContaining(words)))
+      redis.clock.ahead = 0
+    }
+  },
+)

@@ -15,6 +15,8 @@ export interface BeatOptions {
   leaseMs?: number
   /** Whether the others see this process. Not needed to read, or to post to runs. Default true. */
   joins?: boolean
+  /** Called with what the operator should know. Default: nowhere. */
+  warn?: (message: string) => void
 }
 
 export interface Beat {
@@ -53,9 +55,20 @@ const calm = 3000
 /** Redis forgets dead processes after so long, in ms. */
 export const forgetAfter = 60_000
 
+/** A clock that differs from that of Redis by more is told of, in ms, and told of again once it was right. */
+const mostAhead = 2000
+
 const beatScript = `#!lua flags=allow-oom
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- What is no list of processes any more is made anew: each that lives beats again.
+local healed = 0
+for i, type in ipairs({ 'zset', 'set' }) do
+  local found = redis.call('TYPE', KEYS[i]).ok
+  if found ~= 'none' and found ~= type then healed = redis.call('UNLINK', KEYS[i]) end
+end
+-- Nobody has beaten in the future.
+redis.call('ZREMRANGEBYSCORE', KEYS[1], now + ${forgetAfter}, '+inf')
 if ARGV[2] ~= 'look' then redis.call('ZADD', KEYS[1], now, ARGV[1]) end
 for _, gone in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now - ${forgetAfter})) do
   redis.call('DEL', string.sub(KEYS[1], 1, -6) .. 'process:' .. gone)
@@ -66,7 +79,7 @@ local takers = redis.call('SMEMBERS', KEYS[2])
 for _, id in ipairs(takers) do
   if not redis.call('ZSCORE', KEYS[1], id) then redis.call('SREM', KEYS[2], id) end
 end
-return { now, redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES'), takers }
+return { now, redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES'), takers, healed }
 `
 
 export function createBeats(
@@ -74,7 +87,7 @@ export function createBeats(
   channels: Channels,
   process: string,
   takes: () => boolean,
-  { beatMs = 300, leaseMs = 2000, joins = true }: BeatOptions = {},
+  { beatMs = 300, leaseMs = 2000, joins = true, warn }: BeatOptions = {},
 ): Beats {
   const { keys } = connection
   const listeners = new Set<() => void>()
@@ -92,6 +105,7 @@ export function createBeats(
   /** By the clock of this process: when the last beat was answered, and when something was wrong. */
   let answeredAt = -Infinity
   let disturbedAt = -Infinity
+  let isTold = false
   let timer: ReturnType<typeof setInterval> | undefined
   let extra: ReturnType<typeof setTimeout> | undefined
 
@@ -108,7 +122,19 @@ export function createBeats(
     return new Set((await Promise.all(answers)).flat())
   }
 
+  /** `now`: of Redis, at some moment between the other two. */
+  function compareClocks(sent: number, now: number, received: number): void {
+    const ahead = now < sent ? sent - now : Math.min(0, received - now)
+    if (Math.abs(ahead) < mostAhead / 2) isTold = false
+    if (Math.abs(ahead) <= mostAhead || isTold) return
+    isTold = true
+    const how = `${(Math.abs(ahead) / 1000).toFixed(1)} s ${ahead > 0 ? 'ahead of' : 'behind'} that of Redis`
+    const harm = 'Times, durations and deadlines of the runs of this instance are wrong by as much'
+    warn?.(`the clock of this machine is ${how}. ${harm}: synchronise it (NTP).`)
+  }
+
   async function beat(): Promise<void> {
+    const sent = Date.now()
     const answer = await connection.send(keys.beats, [
       'EVAL',
       beatScript,
@@ -118,11 +144,12 @@ export function createBeats(
       process,
       !joins ? 'look' : takes() ? '1' : '',
     ])
-    const [now, flat, taking] = answer as [number, string[], string[]]
+    const [now, flat, taking, healed] = answer as [number, string[], string[], number]
     // Answers may overtake each other.
     if (now <= last) return
+    compareClocks(sent, now, Date.now())
     if (last !== 0 && now - last > gap) disturbedAt = performance.now()
-    if (now - last > gap) steadySince = now
+    if (now - last > gap || healed === 1) steadySince = now
     last = now
     answeredAt = performance.now()
     takers = taking

@@ -6,13 +6,14 @@ import { leavable } from '../../async/leavable.ts'
 import type { Entry } from '../../part/entry.ts'
 import { MillraceError } from '../../part/error.ts'
 import type { Change, ChangesOptions, Log } from '../../part/log.ts'
-import { decodeEntries } from '../encode.ts'
 import type { Channels } from './channels.ts'
 import type { Connection } from './connection.ts'
 import { partitions } from './index-script.ts'
 import type { Partition } from './keys.ts'
+import { readLines } from './pages.ts'
 import { lookScript } from './look-script.ts'
 import { readScript } from './read-script.ts'
+import { damagedIs } from './redis-failed.ts'
 
 /** How often to look although nobody said that there is something new, in ms: what is said may be lost. */
 const lookEvery = 1000
@@ -24,6 +25,17 @@ const mostKept = 1024 * 1024
 
 const look = readScript(lookScript)
 const what = 'read the changes of all runs'
+
+const isPlace = (n: number) => Number.isSafeInteger(n) && n >= 0
+
+/** Nothing of a run that is damaged: it holds up nobody who follows all runs. */
+function readable(run: string, lines: string): Entry[] {
+  try {
+    return readLines(run, [lines])
+  } catch {
+    return []
+  }
+}
 
 interface Look {
   changes: Change[]
@@ -56,10 +68,18 @@ export function createChangeFeed(connection: Connection, channels: Channels, log
     rung = Promise.withResolvers()
   }
 
+  async function clockOf(partition: Partition): Promise<number> {
+    const key = `${keys.tag(partition)}:clock`
+    const place = await ask(what, key, ['GET', key]).catch(damagedIs(undefined))
+    if (place === null) return 0
+    if (place !== '' && isPlace(Number(place))) return Number(place)
+    // The script finds it out again.
+    await look(connection, what, partition, ['0', '0', '0'])
+    return Number(await ask(what, key, ['GET', key]))
+  }
+
   async function lastPlace(): Promise<number> {
-    const clocks = all.map((partition) => `${keys.tag(partition)}:clock`)
-    const places = await Promise.all(clocks.map((key) => ask(what, key, ['GET', key])))
-    return Math.max(...places.map(Number))
+    return Math.max(...(await Promise.all(all.map(clockOf))))
   }
 
   /** Of a change whose item is gone, because the run was dropped, or its deltas merged: what is left. */
@@ -68,7 +88,9 @@ export function createChangeFeed(connection: Connection, channels: Channels, log
     try {
       for await (const batch of log.read(run, { after, before: last + 1 })) entries.push(...batch)
     } catch (error) {
-      if (!(error instanceof MillraceError) || !['compacted', 'unknown-run'].includes(error.code)) throw error
+      const isGone =
+        error instanceof MillraceError && ['compacted', 'unknown-run', 'store-damaged'].includes(error.code)
+      if (!isGone) throw error
       // It begins among merged deltas: a compacted run is short.
       if (error.code === 'compacted') return readRange(run, first, last, 0)
     }
@@ -92,7 +114,7 @@ export function createChangeFeed(connection: Connection, channels: Channels, log
       for (let i = 0; i < answer.length && Number(answer[i]) <= upto; i += 5) {
         const [n, run, first, last, lines] = answer.slice(i, i + 5) as [string, string, string, string, string]
         length += lines.length
-        const entries = lines === '' ? await readRange(run, Number(first), Number(last)) : decodeEntries([lines])
+        const entries = lines === '' ? await readRange(run, Number(first), Number(last)) : readable(run, lines)
         // In a compacted run the item has what came before, too.
         while (entries.length > 0 && entries[0]!.seq < Number(first)) entries.shift()
         if (entries.length > 0) changes.push({ n: Number(n), run, entries })

@@ -2,7 +2,7 @@
 import { MillraceError } from '../../part/error.ts'
 import type { Archive } from '../archive/archive.ts'
 import { storeClosed } from '../store-error.ts'
-import { redisFailed } from './redis-failed.ts'
+import { naming, redisFailed } from './redis-failed.ts'
 import type { BeatOptions } from './beats.ts'
 import { isAway } from './away.ts'
 import { connect, type Client, type Stirred } from './client.ts'
@@ -100,7 +100,7 @@ export async function openConnection(
         return await inTime(client.send(key, args), end - Date.now())
       } catch (error) {
         if (closed) throw storeClosed(what)
-        if (!isAway(error) || Date.now() >= end) throw redisFailed(`cannot ${what}`, shown, error)
+        if (!isAway(error) || Date.now() >= end) throw redisFailed(`cannot ${what}`, shown, naming(error, args))
         await again()
       }
     }
@@ -189,8 +189,9 @@ async function open({ address, shown, keys, warn, joins }: Opening, stirred: Sti
         asked.map((tag) => loaded(() => missingRights(client.send, keys, `${tag}:clock`))),
       )
       if (missing.flat().length > 0) throw lackingRights(shown, [...new Set(missing.flat())])
+      const read = ['GET', keys.format]
       const known =
-        (await loaded(() => client.send(keys.format, ['GET', keys.format]))) ??
+        (await loaded(() => client.send(keys.format, read)).catch((error) => Promise.reject(naming(error, read)))) ??
         (await loaded(() => client.send(keys.format, evenFull('SET', keys.format, format, 'NX', 'GET'))))
       if (known !== null && known !== format) {
         const what = `${shown}: prefix ${keys.prefix} has another layout than "${format}", which this version reads`

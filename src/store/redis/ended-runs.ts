@@ -3,8 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Connection } from './connection.ts'
 import { partitions } from './index-script.ts'
 import { partitionOf, type Partition } from './keys.ts'
-import { readScript } from './read-script.ts'
-import { upkeepScript } from './upkeep-script.ts'
+import { operate, readSet } from './read-set.ts'
 
 /** How long a worker that says nothing has a run, in ms. */
 const leaseFor = 60_000
@@ -18,8 +17,6 @@ export interface Lease {
 }
 
 export type EndedRuns = ReturnType<typeof createEndedRuns>
-
-const operate = readScript(upkeepScript)
 
 export function createEndedRuns(connection: Connection) {
   const { keys, ask } = connection
@@ -52,10 +49,9 @@ export function createEndedRuns(connection: Connection) {
   async function endedBefore(set: 'ended' | 'compacted', before: number, limit: number): Promise<[string, number][]> {
     const range = ['-inf', before === Infinity ? '+inf' : `(${before}`, 'WITHSCORES', 'LIMIT', '0', String(limit)]
     const found = await Promise.all(
-      all.map(async (partition) => {
-        const key = `${keys.tag(partition)}:${set}`
-        return (await ask('list runs', key, ['ZRANGEBYSCORE', key, ...range])) as [string, number][]
-      }),
+      all.map((partition) =>
+        readSet<[string, number]>(connection, 'list runs', partition, set, ['ZRANGEBYSCORE', ...range]),
+      ),
     )
     const sorted = found.flat().toSorted((a, b) => a[1] - b[1])
     const free: [string, number][] = []

@@ -56,7 +56,7 @@ export function createExpiry({ connection, ended, rows, runs, archive }: Context
 
   async function isFree(row: StoredRow, isThreadIdle: (threadId: string) => Promise<boolean>): Promise<boolean> {
     if (!hasEnded(row.status) || !(await isThreadIdle(row.threadId))) return false
-    const caller = row.parentRunId === undefined ? undefined : await rows.load(row.parentRunId)
+    const caller = row.parentRunId === undefined ? undefined : await rows.find(row.parentRunId)
     return caller === undefined || hasEnded(caller.row.status)
   }
 
@@ -86,7 +86,8 @@ export function createExpiry({ connection, ended, rows, runs, archive }: Context
       const key = `${keys.tag(partition)}:dropped`
       for (const run of (await ask('delete runs', key, ['HKEYS', key])) as string[]) {
         const left = (await ask('delete runs', key, ['HGET', key, run])) as string | null
-        if (left !== null) await complete(run, left)
+        // One that is damaged says neither place nor thread.
+        if (left !== null) await complete(run, left.includes(' ') ? left : ' ')
       }
     }
   }
@@ -95,7 +96,7 @@ export function createExpiry({ connection, ended, rows, runs, archive }: Context
     completeAll,
     async expired(idleBefore: number, after = 0): Promise<UpkeepPage> {
       const places = await runsAfter(after)
-      const loaded = await Promise.all(places.map(([run]) => rows.load(run)))
+      const loaded = await Promise.all(places.map(([run]) => rows.find(run)))
       const found = loaded.flatMap((known) => (known === undefined ? [] : [known.row]))
       const idle = new Map<string, Promise<boolean>>()
       const isThreadIdle = (threadId: string) => {

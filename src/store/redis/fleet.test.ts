@@ -7,7 +7,10 @@ import { fleetContract } from '../contract/fleet.contract.ts'
 import { ownersContract } from '../contract/owners.contract.ts'
 import { suspendedRun } from '../contract/views.contract.ts'
 import { startEntry } from '../example-run.contract.ts'
+import { partitionOf } from './keys.ts'
 import { redisStore } from './redis-store.ts'
+
+const hourAhead = () => Date.now() + 3_600_000
 
 describeRedis('the fleet on Redis', (redis) => {
   const stores: Store[] = []
@@ -99,6 +102,54 @@ describeRedis('the fleet on Redis', (redis) => {
     )
     await a.log.post('r', `answer:${open.requestId}`, {})
     expect((await wanted.next()).value).toEqual(['r'])
+  })
+
+  test('the same answer once more is a hint as well', async () => {
+    const [a, b] = await two()
+    await a.log.append('r', 1, suspendedRun('r', hourAhead()))
+    const wanted = watch(b)
+    await wanted.next()
+    await a.log.post('r', 'answer:a', {})
+    // As if whoever has looked at the run since had not understood it.
+    await a.fleet.want('r', hourAhead(), 1)
+    const next = wanted.next()
+    expect(await a.log.post('r', 'answer:a', {})).toMatchObject({ first: false })
+    expect((await next).value).toEqual(['r'])
+  })
+
+  test('what a process passes on comes to all others at once, and then less and less often', async () => {
+    const all = [...(await two()), await open()]
+    const seen = all.map((): string[] => [])
+    const [a] = all as [Store, Store, Store]
+    await a.log.append('r', 1, suspendedRun('r', hourAhead()))
+    const soon = all.map(() => Promise.withResolvers<void>())
+    const followers = all.map(async (store, i) => {
+      const wanted = watch(store)
+      await wanted.next()
+      soon[i]!.resolve()
+      for (let next = await wanted.next(); !next.done; next = await wanted.next())
+        for (const run of next.value) {
+          seen[i]!.push(run)
+          // None of them can run it.
+          await store.fleet.pass!(run)
+        }
+    })
+    await Promise.all(soon.map(({ promise }) => promise))
+    await a.fleet.pass!('r')
+    await expect.poll(() => seen.slice(1).every((runs) => runs.includes('r'))).toBe(true)
+    const key = `{${prefix}:${partitionOf('r')}}`
+    const dueAt = async () => Number((await redis().command('ZSCORE', `${key}:due`, 'r')).split('\r\n')[1])
+    const first = await dueAt()
+    // As if they had passed it on for ten seconds.
+    const passed = (await redis().command('HGET', `${key}:run:r`, 'passed')).split('\r\n')[1]!.split(' ')
+    await redis().command('HSET', `${key}:run:r`, 'passed', `${(Number(passed[0]) - 10_000).toFixed(3)} ${passed[1]}`)
+    await a.fleet.pass!('r')
+    expect((await dueAt()) - first).toBeGreaterThan(7000)
+    // An answer makes it new.
+    await a.log.post('r', 'answer:a', {})
+    expect((await dueAt()) - first).toBeLessThan(7000)
+    await Promise.all(all.map((store) => store.close()))
+    await Promise.all(followers)
   })
 
   test('readers are counted over all processes', async () => {

@@ -7,7 +7,9 @@ import { createBeats, type BeatOptions } from './beats.ts'
 import type { Channels } from './channels.ts'
 import type { Connection } from './connection.ts'
 import { evenFull } from './even-full.ts'
+import { partitionOf } from './keys.ts'
 import { createOperate, createOrphans, everyPartition } from './orphans.ts'
+import { damagedIs } from './redis-failed.ts'
 import { listed } from './script.ts'
 
 export interface RedisFleet extends Fleet {
@@ -25,8 +27,8 @@ export interface RedisFleetContext extends BeatOptions {
   connection: Connection
   channels: Channels
   process: string
-  /** Writes it, in its order among the writes of this process. */
-  want(run: string, at?: number): Promise<void>
+  /** Writes it, in its order among the writes of this process. Resolves with whether there are messages that were not seen. */
+  want(run: string, at?: number, seen?: number): Promise<boolean>
 }
 
 /** At least so often each process looks for runs that are due, in ms. In a large fleet less often: others do. */
@@ -50,7 +52,7 @@ export function createRedisFleet(context: RedisFleetContext): RedisFleet {
   const orphans = createOrphans(operate, process, beats)
   const attendance = createAttendance(connection, channels, beats)
   /** What was found, and deadlines of this process's own runs. */
-  const local = createFleet({ left: () => [], due: () => [] })
+  const local = createFleet({ left: () => [], due: () => [], hasMore: () => false })
   const about: Record<string, string> = { host: hostname(), pid: String(globalThis.process.pid) }
   let watching: Promise<void> | undefined
   let wake = Promise.withResolvers<void>()
@@ -109,7 +111,9 @@ export function createRedisFleet(context: RedisFleetContext): RedisFleet {
 
   async function watch(): Promise<void> {
     const hear = (message: string) => {
-      if (!message.startsWith('claim ')) wake.resolve()
+      const [, from, passed] = /^pass (\S+) ([^]+)$/u.exec(message) ?? []
+      if (passed === undefined && !message.startsWith('claim ')) wake.resolve()
+      if (passed !== undefined && from !== process && isWatched()) announce([passed])
     }
     await Promise.all(everyPartition.map((partition) => channels.open(keys.note(partition), hear)))
     void lookForDue()
@@ -159,11 +163,15 @@ export function createRedisFleet(context: RedisFleetContext): RedisFleet {
       }
     },
 
-    async want(run, at) {
+    async want(run, at, seen) {
       if (closed) return
       if (at !== undefined) await local.want(run, at)
-      await context.want(run, at)
-      if (at === undefined) await local.want(run)
+      const hasUnseen = await context.want(run, at, seen)
+      if (at === undefined || hasUnseen) await local.want(run)
+    },
+
+    async pass(run) {
+      if (!closed) await operate(partitionOf(run), 'pass', run, process)
     },
 
     async start() {
@@ -186,9 +194,12 @@ export function createRedisFleet(context: RedisFleetContext): RedisFleet {
       const alive = new Set(beats.alive())
       const processes = all.map(async ({ id, age }, i): Promise<FleetProcess> => {
         const key = keys.process(id)
-        const flat = (await connection.ask('read a process', key, ['HGETALL', key])) as string[] | object
-        const known = toRecord(flat)
-        const { host, pid, version, url } = known
+        const flat = await connection.ask('read a process', key, ['HGETALL', key]).catch(damagedIs([]))
+        const known = toRecord(flat as string[] | object)
+        // Lost, or damaged.
+        if (id === process && known['host'] === undefined) await introduce()
+        const { host, version, url } = known
+        const pid = /^\d{1,10}$/u.exec(known['pid'] ?? '')?.[0]
         return {
           id,
           self: id === process,

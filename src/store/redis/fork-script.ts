@@ -16,6 +16,7 @@ function ops.fork()
   local key, log = T .. ':run:' .. run, T .. ':log:' .. run
   local known = redis.call('HMGET', key, 'epoch', 'origin')
   if known[1] then return known[2] == origin and 1 or 0 end
+  checkIndex(index[1], index[2], status)
   redis.call('RENAME', T .. ':fork:' .. token, log)
   redis.call('PERSIST', log)
   redis.call('HSET', key, 'epoch', epoch, 'seq', last, 'at', at, 'row', row, 'owner', '', 'origin', origin)
@@ -23,7 +24,7 @@ function ops.fork()
   -- Whoever forks a run that goes on claims it at once. If it cannot any more, somebody else does.
   if status == 'running' then due = string.format('%.0f', redis.call('TIME')[1] * 1000 + 10000) end
   setDue(run, due)
-  if ended(status) then redis.call('ZADD', T .. ':ended', at, run) end
+  if ended(status) then hint('ZADD', 'ended', at, run) end
   -- Without lines: readers look for themselves.
   redis.call('SPUBLISH', T .. ':live:' .. run, table.concat({ epoch, 0, last, status }, ' ') .. '\n')
   return 1

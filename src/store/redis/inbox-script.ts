@@ -16,7 +16,9 @@ function ops.post()
     local token = sender .. '.' .. i
     local position = redis.call('HGET', positions, key)
     if position then
-      local winner = redis.call('LINDEX', list, position - 1)
+      posted(inbox, key)
+      local winner = tonumber(position) and redis.call('LINDEX', list, position - 1)
+      if not winner then error(damaged(positions)) end
       local head = key .. '\\n' .. token .. '\\n'
       -- Sent twice: the first time counted.
       if string.sub(winner, 1, #head) == head then results[i] = 1

@@ -3,6 +3,7 @@ import type { InboxMessage } from '../../part/log.ts'
 import type { Bell } from '../bell.ts'
 import { decodeMessage } from '../encode.ts'
 import type { Puller } from '../follow.ts'
+import { storeDamaged } from '../store-error.ts'
 import type { Channels } from './channels.ts'
 import type { Connection } from './connection.ts'
 import { messageKey } from './keys.ts'
@@ -91,8 +92,12 @@ export function createInboxes({
     const texts = (await ask(`read the inbox of run ${inbox}`, key, range)) as string[]
     return texts.map((text, i) => {
       const end = text.indexOf('\n')
-      const message = decodeMessage(text.slice(text.indexOf('\n', end + 1) + 1))
-      return { n: after + i + 1, key: messageKey(text.slice(0, end)), message }
+      try {
+        const message = decodeMessage(text.slice(text.indexOf('\n', end + 1) + 1))
+        return { n: after + i + 1, key: messageKey(text.slice(0, end)), message }
+      } catch {
+        throw storeDamaged(`cannot read the inbox of run ${inbox}`, `message ${after + i + 1} is no JSON`)
+      }
     })
   }
 

@@ -1,6 +1,6 @@
 /**
  * The part of the writing script that keeps the index: the order of everything, the changes, and the sorted sets by which runs are
- * listed. Lua, for one partition: `T` is the start of its keys, as `{millrace:5}`.
+ * listed. Lua, for one partition: `T` is the start of its keys, as `{millrace:5}`. Needs what is in damage-script.ts.
  */
 /** How many partitions the keys lie in. Part of the layout: another number is another store. */
 export const partitions = 16
@@ -19,23 +19,15 @@ export const step = 4
 export const indexScript = String.raw`
 local P = ${partitions}
 local place = tonumber(string.match(T, ':(%d+)}$'))
-local whole = function(n) return string.format('%.0f', n) end
 
--- T:clock, and the time of this script: asked for once, and kept at its end.
-local clock, asked, now
-local function readClock()
-  if asked then return end
-  local time = redis.call('TIME')
-  now = math.floor((time[1] * 1000000 + time[2] - ${began}) / ${step}) * P + place
-  clock = tonumber(redis.call('GET', T .. ':clock') or -1)
-  asked = clock
-end
-local function keepClock()
-  if clock ~= asked then redis.call('SET', T .. ':clock', whole(clock)) end
-end
-
+-- The time of this script.
+local now
 local function nextN()
   readClock()
+  if not now then
+    local time = redis.call('TIME')
+    now = math.floor((time[1] * 1000000 + time[2] - ${began}) / ${step}) * P + place
+  end
   local n = now
   if n <= clock then n = clock - clock % P + place end
   if n <= clock then n = n + P end
@@ -45,7 +37,7 @@ end
 
 -- The entries of an append, which are one item of the stream.
 local function noteChange(n, run, first, last)
-  redis.call('XADD', T .. ':changes', 'MAXLEN', '~', ${mostChanges}, n .. '-0', 'r', run, 's', first, 'e', last)
+  hint('XADD', 'changes', 'MAXLEN', '~', ${mostChanges}, n .. '-0', 'r', run, 's', first, 'e', last)
 end
 
 -- Words are kept in pieces of at most 48 bytes, which overlap by 24: any 24 bytes of a word are in one.
@@ -80,6 +72,17 @@ local function startsOf(piece, gap)
   return unpack(all)
 end
 
+-- Before anything is written: these sets are what they should be.
+local function checkSets(...)
+  for _, name in ipairs({ ... }) do
+    local type = redis.call('TYPE', T .. ':' .. name).ok
+    if type ~= 'none' and type ~= 'zset' then error(damaged(T .. ':' .. name .. ' is a ' .. type .. ', and not a zset')) end
+  end
+end
+local function checkIndex(agent, thread, status)
+  checkSets('runs', 'ids', 'words', 'agent:' .. agent, 'thread:' .. thread, 'status:' .. status)
+end
+
 -- started: epoch ms. title: in lower case, or empty.
 local function enterRun(run, n, agent, thread, status, started, title)
   redis.call('HSET', T .. ':run:' .. run, 'n', n, 'agent', agent, 'thread', thread, 'status', status, 'started', started, 'title', title)
@@ -92,10 +95,12 @@ local function enterRun(run, n, agent, thread, status, started, title)
     redis.call('ZADD', T .. ':word:' .. piece, n, run)
     if redis.call('ZCARD', T .. ':word:' .. piece) == 1 then redis.call('ZADD', T .. ':words', startsOf(piece, 2)) end
   end
-  -- By how much the clock of a process was ahead of n, at most: a list since a time can end there.
-  local ahead = started - (n / P * ${step} + ${began}) / 1000
-  local most = redis.call('GET', T .. ':ahead')
-  if not most or ahead > tonumber(most) then redis.call('SET', T .. ':ahead', string.format('%.3f', ahead)) end
+  local ahead = math.max(0, started - toMs(n))
+  local isFirst = redis.call('ZCARD', T .. ':runs') == 1
+  local most = isFirst and 0 or readAhead()
+  if isFirst or ahead > most or most == mostAhead then
+    redis.call('SET', T .. ':ahead', string.format('%.3f', math.min(mostAhead, math.max(ahead, most))))
+  end
 end
 
 -- what: 'agent' or 'status'.
@@ -103,7 +108,7 @@ local function moveRun(run, what, from, to)
   if from == to then return end
   redis.call('HSET', T .. ':run:' .. run, what, to)
   redis.call('ZREM', T .. ':' .. what .. ':' .. from, run)
-  redis.call('ZADD', T .. ':' .. what .. ':' .. to, redis.call('HGET', T .. ':run:' .. run, 'n'), run)
+  redis.call('ZADD', T .. ':' .. what .. ':' .. to, redis.call('ZSCORE', T .. ':runs', run) or nextN(), run)
 end
 
 -- Removes a run from all keys but the inbox of its thread and the changes, which are skipped when they are read.
@@ -111,14 +116,15 @@ local function dropRun(run)
   local key = T .. ':run:' .. run
   local agent, thread, status, title, owner = unpack(redis.call('HMGET', key, 'agent', 'thread', 'status', 'title', 'owner'))
   if not agent then return 0 end
-  for _, set in ipairs({ 'runs', 'ids', 'due', 'agent:' .. agent, 'thread:' .. thread, 'status:' .. status }) do
+  for _, set in ipairs({ 'runs', 'ids', 'agent:' .. agent, 'thread:' .. (thread or ''), 'status:' .. (status or '') }) do
     redis.call('ZREM', T .. ':' .. set, run)
   end
-  for _, piece in ipairs(piecesOf(title)) do
+  hint('ZREM', 'due', run)
+  for _, piece in ipairs(piecesOf(title or '')) do
     redis.call('ZREM', T .. ':word:' .. piece, run)
     if redis.call('EXISTS', T .. ':word:' .. piece) == 0 then redis.call('ZREM', T .. ':words', startsOf(piece, 1)) end
   end
-  if owner and owner ~= '' then redis.call('SREM', T .. ':owned:' .. owner, run) end
+  if owner and owner ~= '' then hint('SREM', 'owned:' .. owner, run) end
   redis.call('UNLINK', key, T .. ':log:' .. run, T .. ':inbox:' .. run, T .. ':messages:' .. run)
   return 1
 end

@@ -5,7 +5,8 @@
  * KEYS: `T:clock`. ARGV: the query as JSON: `agent`, `thread`, `statuses`, `words`, `prefix`, `since` (epoch ms), `before` (an upper bound
  * of `n`, as Redis has it), `most`. Returns the bound from which to go on, or '' if there is no more, and then runs and their `n`.
  */
-import { began, partitions, step } from './index-script.ts'
+import { aheadScript, damagedKey } from './damage-script.ts'
+import { partitions } from './index-script.ts'
 
 /** How many runs to look at in one go. */
 const budget = 2000
@@ -14,16 +15,18 @@ const mostPieces = 200
 
 export const listScript = String.raw`
 local T = string.sub(KEYS[1], 1, -7)
+${aheadScript}
 local q = cjson.decode(ARGV[1])
 local found = { '' }
 
+-- One that is damaged may fit less often, and harms no other.
 local function fits(run)
-  local row = redis.call('HMGET', T .. ':run:' .. run, 'agent', 'thread', 'status', 'started', 'title')
+  local row = redis.pcall('HMGET', T .. ':run:' .. run, 'agent', 'thread', 'status', 'started', 'title')
   if not row[1] or (q.agent and row[1] ~= q.agent) or (q.thread and row[2] ~= q.thread) then return false end
-  if q.since and tonumber(row[4]) < q.since then return false end
+  if q.since and (tonumber(row[4]) or 0) < q.since then return false end
   if q.prefix and string.sub(run, 1, #q.prefix) ~= q.prefix then return false end
   for _, word in ipairs(q.words) do
-    if not string.find(row[5], word, 1, true) then return false end
+    if not string.find(row[5] or '', word, 1, true) then return false end
   end
   if not q.statuses then return true end
   for _, status in ipairs(q.statuses) do
@@ -32,14 +35,19 @@ local function fits(run)
   return false
 end
 
--- The sets that have all runs that fit: those with the fewest runs.
+-- The sets that have all runs that fit: those with the fewest runs. Not those that are damaged.
 local keys, size
 local function offer(sets)
   local sum = 0
-  for _, key in ipairs(sets) do sum = sum + redis.call('ZCARD', key) end
+  for _, key in ipairs(sets) do
+    local count = redis.pcall('ZCARD', key)
+    if type(count) == 'table' then return end
+    sum = sum + count
+  end
   if not size or sum < size then keys, size = sets, sum end
 end
 offer({ T .. ':runs' })
+if not keys then return redis.error_reply('${damagedKey} ' .. T .. ':runs is no zset') end
 if q.agent then offer({ T .. ':agent:' .. q.agent }) end
 if q.thread then offer({ T .. ':thread:' .. q.thread }) end
 if q.statuses then
@@ -49,8 +57,8 @@ if q.statuses then
 end
 for _, word in ipairs(q.words) do
   local start = string.sub(word, 1, 24)
-  local entries = redis.call('ZRANGEBYLEX', T .. ':words', '[' .. start, '[' .. start .. '\255', 'LIMIT', 0, ${mostPieces + 1})
-  if #entries <= ${mostPieces} then
+  local entries = redis.pcall('ZRANGEBYLEX', T .. ':words', '[' .. start, '[' .. start .. '\255', 'LIMIT', 0, ${mostPieces + 1})
+  if not entries.err and #entries <= ${mostPieces} then
     local sets, seen = {}, {}
     for _, entry in ipairs(entries) do
       local piece = string.sub(entry, string.find(entry, '\0', 1, true) + 1)
@@ -64,8 +72,7 @@ end
 -- A run that began at this time or later is not below this place.
 local floor = '-inf'
 if q.since then
-  local ahead = tonumber(redis.call('GET', T .. ':ahead') or 0)
-  floor = string.format('%.0f', math.floor(((q.since - ahead) * 1000 - ${began}) / ${step}) * ${partitions} - ${partitions})
+  floor = string.format('%.0f', toPlace(q.since - readAhead()) - ${partitions})
 end
 
 -- Some of the runs below a place, newest first, and the place down to which they are all.
@@ -86,8 +93,8 @@ end
 
 -- Runs by name, if they are fewer.
 local function named()
-  local ids = redis.call('ZRANGEBYLEX', T .. ':ids', '[' .. q.prefix, '[' .. q.prefix .. '\255', 'LIMIT', 0, ${budget / 4})
-  if #ids >= ${budget / 4} or #ids >= size then return nil end
+  local ids = redis.pcall('ZRANGEBYLEX', T .. ':ids', '[' .. q.prefix, '[' .. q.prefix .. '\255', 'LIMIT', 0, ${budget / 4})
+  if ids.err or #ids >= ${budget / 4} or #ids >= size then return nil end
   local open = string.sub(q.before, 1, 1) == '('
   local upper = open and tonumber(string.sub(q.before, 2)) or math.huge
   local runs = {}

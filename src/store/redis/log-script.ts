@@ -4,7 +4,8 @@ export const logScript = `
 local function keep(run, seq, view)
   local key = T .. ':run:' .. run
   local stored = redis.call('HMGET', key, 'seq', 'viewSeq')
-  if tonumber(seq) > tonumber(stored[1] or '-1') or tonumber(seq) < tonumber(stored[2] or '0') then return 0 end
+  local last, before = tonumber(stored[1] or '-1') or -1, tonumber(stored[2] or '0') or 0
+  if tonumber(seq) > last or (tonumber(seq) < before and before <= last) then return 0 end
   redis.call('HSET', key, 'view', view, 'viewSeq', seq)
   return 1
 end
@@ -27,6 +28,8 @@ function ops.append()
     if known[1] ~= epoch or known[2] ~= before or ended(known[3]) then return 0 end
     if known[4] ~= '' and known[4] ~= process then return 0 end
   elseif before ~= '0' then return 0 end
+  if not known[1] then checkIndex(index[1], index[2], status)
+  elseif status ~= '' and status ~= known[3] then checkSets('runs', 'status:' .. status) end
   redis.call('XADD', T .. ':log:' .. run, last .. '-0', 'e', lines)
   local n = nextN()
   changed = n
@@ -45,7 +48,7 @@ function ops.append()
     own(run, known[4], status == 'running' and process or '')
     if status == 'suspended' or known[3] == 'suspended' then setDue(run, due) end
     if status == 'suspended' then suspended(run) end
-    if ended(status) then redis.call('ZADD', T .. ':ended', when, run) end
+    if ended(status) then hint('ZADD', 'ended', when, run) end
   end
   if viewSeq ~= '' then keep(run, viewSeq, view) end
   noteChange(n, run, string.format('%.0f', before + 1), last)
@@ -57,7 +60,7 @@ end
 function ops.claim()
   local run, epoch, process, token, force, dead = take(), take(), take(), take(), take(), takeList()
   local key = T .. ':run:' .. run
-  local known = redis.call('HMGET', key, 'epoch', 'status', 'owner', 'seq', 'at', 'row', 'token')
+  local known = redis.call('HMGET', key, 'epoch', 'status', 'owner', 'seq', 'at', 'row', 'token', 'passed')
   if not known[1] then return 0 end
   local owner = known[3]
   local isTaken = known[2] == 'running' and owner ~= process
@@ -69,6 +72,7 @@ function ops.claim()
   for _, each in ipairs(dead) do free = free or each == owner end
   if not free then return 0 end
   redis.call('HSET', key, 'epoch', claimed, 'token', token)
+  if known[8] then redis.call('HDEL', key, 'passed') end
   own(run, owner, process)
   moveRun(run, 'status', known[2], 'running')
   setDue(run, '')

@@ -6,21 +6,26 @@
  * answer is complete, and for each change its place, run, first and last `seq` and lines; empty lines: they are not there any more.
  */
 
+import { clockScript } from './damage-script.ts'
+
 /** Limit of changes in an answer. */
 const most = 256
 
 export const lookScript = String.raw`#!lua flags=allow-oom
 local T = string.sub(KEYS[1], 1, -7)
+${clockScript}
 local after, upto, left = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-local whole = function(n) return string.format('%.0f', n) end
-if tonumber(redis.call('GET', KEYS[1]) or '0') < upto then redis.call('SET', KEYS[1], whole(upto)) end
+readClock()
+clock = math.max(clock, upto)
+keepClock()
 local found = { whole(upto) }
 if upto <= after then return found end
-local items = redis.call('XRANGE', T .. ':changes', whole(after + 1), whole(upto), 'COUNT', ${most})
+-- What is damaged has nothing to say: who writes next makes it anew.
+local items = redis.pcall('XRANGE', T .. ':changes', whole(after + 1), whole(upto), 'COUNT', ${most})
 for i, item in ipairs(items) do
   local n = string.match(item[1], '^%d+')
-  local run, first, last = item[2][2], item[2][4], item[2][6]
-  local stored = redis.call('XRANGE', T .. ':log:' .. run, last, last)[1]
+  local run, first, last = item[2][2] or '', item[2][4] or '', item[2][6] or ''
+  local stored = redis.pcall('XRANGE', T .. ':log:' .. run, last, last)[1]
   local lines = stored and stored[2][2] or ''
   for _, each in ipairs({ n, run, first, last, lines }) do found[#found + 1] = each end
   left = left - #lines

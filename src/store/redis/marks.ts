@@ -7,7 +7,10 @@ import { readScript } from './read-script.ts'
 const marksOf = readScript(`
 local T = string.sub(KEYS[1], 1, -7)
 local found = {}
-for i, run in ipairs(ARGV) do found[i] = redis.call('HGET', T .. ':run:' .. run, 'n') or '' end
+for i, run in ipairs(ARGV) do
+  local n = redis.pcall('HGET', T .. ':run:' .. run, 'n')
+  found[i] = type(n) == 'string' and n or ''
+end
 return found
 `)
 

@@ -7,15 +7,20 @@ import type { Beats } from './beats.ts'
 import type { Connection } from './connection.ts'
 import { partitions } from './index-script.ts'
 import type { Partition } from './keys.ts'
-import { toRow } from './rows.ts'
+import { readRow } from './stored-row.ts'
 import { listed, operation } from './script.ts'
-import { runScript } from './write-queue.ts'
+import { isFailed, runScript } from './write-queue.ts'
+import { redisFailed } from './redis-failed.ts'
 
 type Operate = (partition: Partition, name: string, ...args: (string | number)[]) => Promise<unknown>
 
 /** One operation that may be done twice, beside the queue of writes. */
 export function createOperate(connection: Connection): Operate {
-  return async (partition, name, ...args) => (await runScript(connection, partition, operation(name, args)))[0]
+  return async (partition, name, ...args) => {
+    const [result] = await runScript(connection, partition, operation(name, args))
+    if (isFailed(result)) throw redisFailed(`cannot look after the runs of a partition`, connection.url, result)
+    return result
+  }
 }
 
 export const everyPartition: readonly Partition[] = Array.from({ length: partitions }, (_, i) => i)
@@ -96,9 +101,11 @@ export function createOrphans(operate: Operate, process: string, beats: Beats): 
     async suspended() {
       const now = Date.now()
       const wanted = await collect('suspended', (page) =>
-        page.filter(([, , , row, messages]) => {
+        page.filter(([run, , , row, messages]) => {
           const keys = new Set(messages)
-          return row !== '' && isWanted(toRow([row, '0', '0', '0', 'suspended']), now, (key) => keys.has(key))
+          return (
+            row !== '' && isWanted(readRow(run, [row, '0', '0', '0', 'suspended']).row, now, (key) => keys.has(key))
+          )
         }),
       )
       return wanted.toSorted(([, a], [, b]) => Number(a) - Number(b)).map(([run]) => run)

@@ -5,6 +5,7 @@ import { MillraceError } from '../../part/error.ts'
 import type { ArchiveReader } from '../archive/archive-reader.ts'
 import { decodeEntries } from '../encode.ts'
 import { indexAfter } from '../merged.ts'
+import { storeDamaged } from '../store-error.ts'
 import type { Connection } from './connection.ts'
 
 /** Limit of items, each of which has the entries of an append. */
@@ -26,6 +27,23 @@ export interface Page {
 
 export type Item = [id: string, fields: string[]]
 
+/** Decodes stored lines, which somebody else may have damaged. */
+export function readLines(run: string, texts: readonly string[]): Entry[] {
+  try {
+    const entries = decodeEntries(texts)
+    if (entries.every(isEntry)) return entries
+  } catch {
+    // What is no JSON is no entry either.
+  }
+  throw storeDamaged(`cannot read run ${run}`, 'an entry that is none')
+}
+
+function isEntry(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  const { seq, type } = value as Partial<Entry>
+  return Number.isSafeInteger(seq) && typeof type === 'string'
+}
+
 export function createPages({ keys, ask }: Connection, archive: ArchiveReader | undefined) {
   async function head(run: string): Promise<Head | undefined> {
     const key = keys.run(run)
@@ -43,7 +61,10 @@ export function createPages({ keys, ask }: Connection, archive: ArchiveReader | 
     const range = ['XRANGE', key, String(after + 1), '+', 'COUNT', String(Math.min(items, pageItems))]
     const found = (await ask(`read run ${run}`, key, range)) as Item[]
     if (found.length === 0) return archived(run, after)
-    const all = decodeEntries(found.map(([, [, lines]]) => lines!))
+    const all = readLines(
+      run,
+      found.map(([, fields]) => fields[1] ?? ''),
+    )
     return all.slice(indexAfter(all, after))
   }
 

@@ -5,7 +5,7 @@ import { createHeads } from '../heads.ts'
 import { entriesLost } from '../store-error.ts'
 import type { Head, Page, Pages } from './pages.ts'
 import { createReader } from './reader.ts'
-import { toRow } from './rows.ts'
+import { readRow } from './stored-row.ts'
 import type { Tails } from './tails.ts'
 
 /** Redis answers with these pages, one after the other; `reached` says which entries were waited for. */
@@ -61,6 +61,6 @@ test('the next owner gives its readers nothing before what they read of the last
   const { pull } = setUp([two], { tail: { ...told, isSuspect: true }, heads })
   // It has read as another process's run; then this process claims it, with less than was read.
   expect(await pull()).toBe('wait')
-  heads.set('r', toRow([JSON.stringify({ id: 'r', agent: 'a', status: 'running' }), '2', '1', '1', 'running']))
+  heads.set('r', readRow('r', [JSON.stringify({ agent: 'a' }), '2', '1', '1', 'running']).row)
   expect(await pull()).toBe('wait')
 })

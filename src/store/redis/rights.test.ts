@@ -14,7 +14,7 @@ test('the commands that are looked at are those that are sent', () => {
     (each) => each.endsWith('.ts') && !each.includes('.test.'),
   )) {
     const text = readFileSync(join(import.meta.dirname, name), 'utf8')
-    for (const [call] of text.matchAll(/redis\.call\([^,)]*/gu))
+    for (const [call] of text.matchAll(/(?:redis\.p?call|\bhint|\bask)\([^,)]*/gu))
       for (const [, command] of call.matchAll(/'([A-Z]+)'/gu)) sent.add(command!.toLowerCase())
     for (const [, command, sub] of text.matchAll(/\[\s*'([A-Z]+)'(?:, '([A-Z]+)')?/gu))
       sent.add((sub === undefined ? command! : `${command}|${sub}`).toLowerCase())

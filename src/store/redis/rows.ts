@@ -1,7 +1,8 @@
 /** Reads the row of a run. */
-import type { RunStatus } from '../../part/log.ts'
 import type { StoredRow } from '../run-row.ts'
 import type { Connection } from './connection.ts'
+import { damagedIs } from './redis-failed.ts'
+import { otherFields, readRow, rowFields } from './stored-row.ts'
 
 /** What is stored of a run. */
 export interface StoredRun {
@@ -10,23 +11,22 @@ export interface StoredRun {
   owner: string
 }
 
-/** The fields of the hash that {@link toRow} takes, in this order. */
-export const rowFields = ['row', 'epoch', 'seq', 'at', 'status'] as const
-
-/** A row from its JSON, and from what is kept beside it because it changes with each append. */
-export function toRow([row, epoch, seq, at, status]: readonly string[]): StoredRow {
-  const known = JSON.parse(row!) as StoredRow
-  return { ...known, epoch: Number(epoch), lastSeq: Number(seq), updatedAt: Number(at), status: status as RunStatus }
-}
-
 export function createRows({ keys, ask }: Connection) {
+  async function load(run: string): Promise<StoredRun | undefined> {
+    const key = keys.run(run)
+    const read = (fields: readonly string[]) => ask(`get run ${run}`, key, ['HMGET', key, ...fields])
+    const values = (await read([...rowFields, 'owner'])) as (string | null)[]
+    if (values.every((value) => value === null)) return undefined
+    const { row, isDamaged } = readRow(run, values)
+    const owner = values[5] ?? ''
+    if (!isDamaged) return { row, owner }
+    return { row: readRow(run, values, (await read(otherFields)) as (string | null)[]).row, owner }
+  }
+
   return {
-    async load(run: string): Promise<StoredRun | undefined> {
-      const key = keys.run(run)
-      const values = (await ask(`get run ${run}`, key, ['HMGET', key, ...rowFields, 'owner'])) as (string | null)[]
-      if (values[0] === null) return undefined
-      return { row: toRow(values as string[]), owner: values[5] ?? '' }
-    },
+    load,
+    /** The same for a list, which goes on without a run of which nothing can be read. */
+    find: (run: string): Promise<StoredRun | undefined> => load(run).catch(damagedIs(undefined)),
   }
 }
 

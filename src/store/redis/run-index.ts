@@ -12,6 +12,7 @@ import { partitions } from './index-script.ts'
 import type { Partition } from './keys.ts'
 import { listScript } from './list-script.ts'
 import { readScript } from './read-script.ts'
+import { readSet } from './read-set.ts'
 import type { Rows } from './rows.ts'
 
 interface Place {
@@ -36,13 +37,13 @@ export function createRunIndex(connection: Connection, rows: Rows): Omit<RunInde
   const all = Array.from({ length: partitions }, (_, partition): Partition => partition)
 
   async function rowsOf(runs: readonly string[]): Promise<StoredRow[]> {
-    const known = await Promise.all(runs.map((run) => rows.load(run)))
+    const known = await Promise.all(runs.map((run) => rows.find(run)))
     return known.flatMap((each) => each?.row ?? [])
   }
 
   async function placeOf(run: string): Promise<string> {
-    const key = keys.run(run)
-    const n = (await ask('list runs', key, ['HGET', key, 'n'])) as string | null
+    const key = `${keys.tagOf(run)}:runs`
+    const n = (await ask('list runs', key, ['ZSCORE', key, run])) as string | null
     if (n === null) throw unknownCursor(run)
     return n
   }
@@ -76,18 +77,10 @@ export function createRunIndex(connection: Connection, rows: Rows): Omit<RunInde
 
   /** The first due runs of a partition. A claim that was lost may have left some that are not due. */
   async function dueIn(partition: Partition, before: number, limit: number): Promise<DueRun[]> {
-    const key = `${keys.tag(partition)}:due`
     const found: DueRun[] = []
     for (let at = 0; found.length < limit; at += duePage) {
-      const page = ['LIMIT', String(at), String(duePage)]
-      const runs = (await ask('list due runs', key, [
-        'ZRANGE',
-        key,
-        '-inf',
-        String(before),
-        'BYSCORE',
-        ...page,
-      ])) as string[]
+      const page = ['ZRANGEBYSCORE', '-inf', String(before), 'LIMIT', String(at), String(duePage)] as const
+      const runs = await readSet<string>(connection, 'list due runs', partition, 'due', [...page])
       for (const row of await rowsOf(runs)) {
         const due = dueAt(row)
         if (due !== undefined && due <= before) found.push({ id: row.id, dueAt: due })
@@ -116,9 +109,15 @@ export function createRunIndex(connection: Connection, rows: Rows): Omit<RunInde
     },
     async view(run) {
       const key = keys.run(run)
-      const asked = await ask(`get the view of run ${run}`, key, ['HMGET', key, 'viewSeq', 'view'])
-      const [seq, view] = asked as (string | null)[]
-      return typeof seq === 'string' ? { seq: Number(seq), view: decodeView(view!) } : undefined
+      const asked = await ask(`get the view of run ${run}`, key, ['HMGET', key, 'seq', 'viewSeq', 'view'])
+      const [last, seq, view] = asked as (string | null)[]
+      // Whoever gets none folds the log, and keeps what comes out. So does who gets a damaged one.
+      if (typeof seq !== 'string' || !/^\d+$/u.test(seq) || Number(seq) > Number(last)) return undefined
+      try {
+        return { seq: Number(seq), view: decodeView(view ?? '') }
+      } catch {
+        return undefined
+      }
     },
   }
 }

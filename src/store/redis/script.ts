@@ -5,6 +5,7 @@
  * Its only key is `T:clock`; all others have the same hash tag. ARGV: for each operation its name and its arguments, as many as it takes.
  */
 import { createHash } from 'node:crypto'
+import { aheadScript, clockScript, damageScript } from './damage-script.ts'
 import { fleetScript } from './fleet-script.ts'
 import { forkScript } from './fork-script.ts'
 import { inboxScript } from './inbox-script.ts'
@@ -34,9 +35,10 @@ while at < #ARGV do
   -- The arguments of one that fails must not be taken for the next one.
   local count = tonumber(take())
   local next = at + count
+  local id = ARGV[at + 1]
   local ok, result = pcall(ops[name])
   if ok then results[#results + 1] = result
-  else results[#results + 1] = 'failed: ' .. (type(result) == 'table' and result.err or tostring(result)) end
+  else results[#results + 1] = 'failed: ' .. named(type(result) == 'table' and result.err or tostring(result), id) end
   at = next
 end
 keepClock()
@@ -44,9 +46,9 @@ if changed then redis.call('SPUBLISH', T .. ':changed', changed) end
 return results
 `
 
-export const script = [head, indexScript, fleetScript, logScript, inboxScript, limitsScript, forkScript, tail].join(
-  '\n',
-)
+const knowledge = [clockScript, damageScript, aheadScript, indexScript]
+const doing = [fleetScript, logScript, inboxScript, limitsScript, forkScript]
+export const script = [head, ...knowledge, ...doing, tail].join('\n')
 export const sha = createHash('sha1').update(script).digest('hex')
 
 /** The arguments of one operation. */

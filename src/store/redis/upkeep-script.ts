@@ -4,7 +4,8 @@
  *
  * KEYS: `T:clock`. ARGV: the operation and its arguments. Each says whether it did it: 1, or 0 if the run is not what it was.
  */
-import { began, indexScript, step } from './index-script.ts'
+import { aheadScript, clockScript, damageScript } from './damage-script.ts'
+import { indexScript } from './index-script.ts'
 
 /** A view that is longer is not kept of a compacted run: it is folded from few entries. Characters. */
 const longView = 65_536
@@ -17,11 +18,11 @@ local at = 0
 local function take() at = at + 1; return ARGV[at] end
 local function ended(status) return status and status ~= 'running' and status ~= 'suspended' end
 local ops = {}
-${indexScript}
+${clockScript}${damageScript}${aheadScript}${indexScript}
 -- Work at a run, for so many ms. 1 if this worker has it, or has it still.
 function ops.lease()
   local run, token, ms = take(), take(), take()
-  local holder = redis.call('GET', T .. ':lease:' .. run)
+  local holder = ask('GET', T .. ':lease:' .. run)
   if holder and holder ~= token then return 0 end
   redis.call('SET', T .. ':lease:' .. run, token, 'PX', ms)
   return 1
@@ -62,9 +63,9 @@ function ops.compacted()
   else redis.call('UNLINK', merge) end
   redis.call('HSET', key, 'row', row)
   if redis.call('HSTRLEN', key, 'view') > ${longView} then redis.call('HDEL', key, 'view', 'viewSeq') end
-  local when = redis.call('ZSCORE', T .. ':ended', run)
-  redis.call('ZREM', T .. ':ended', run)
-  if when then redis.call('ZADD', T .. ':compacted', when, run) end
+  local when = hint('ZSCORE', 'ended', run)
+  hint('ZREM', 'ended', run)
+  if when then hint('ZADD', 'compacted', when, run) end
   return 1
 end
 
@@ -77,8 +78,8 @@ function ops.archived()
   if not ended(known[1]) or redis.call('XLEN', log) ~= items then return 0 end
   redis.call('HSET', key, 'archive', place)
   redis.call('UNLINK', log)
-  redis.call('ZREM', T .. ':ended', run)
-  redis.call('ZREM', T .. ':compacted', run)
+  hint('ZREM', 'ended', run)
+  hint('ZREM', 'compacted', run)
   return 1
 end
 
@@ -88,16 +89,22 @@ function ops.drop()
   if not ended(redis.call('HGET', T .. ':run:' .. run, 'status')) then return 0 end
   redis.call('HSET', T .. ':dropped', run, left)
   dropRun(run)
-  redis.call('ZREM', T .. ':ended', run)
-  redis.call('ZREM', T .. ':compacted', run)
+  hint('ZREM', 'ended', run)
+  hint('ZREM', 'compacted', run)
   return 1
 end
 
 -- Forgets the changes from before a moment, in ms.
 function ops.trim()
-  local before = math.floor((take() * 1000 - ${began}) / ${step}) * P
-  return redis.call('XTRIM', T .. ':changes', 'MINID', '~', whole(math.max(0, before)))
+  local before = toPlace(take())
+  return hint('XTRIM', 'changes', 'MINID', '~', whole(math.max(0, before)))
 end
 
-return ops[take()]()
+-- Makes a set anew that was damaged.
+function ops.check() return hint('ZCARD', take()) end
+
+local name = take()
+local ok, result = pcall(ops[name])
+if ok then return result end
+return redis.error_reply(named(type(result) == 'table' and result.err or tostring(result), ARGV[2] or ''))
 `

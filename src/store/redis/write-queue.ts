@@ -71,7 +71,7 @@ async function sendScript({ send }: Connection, key: string, args: readonly stri
 }
 
 const failed = 'failed: '
-const isFailed = (result: unknown) => typeof result === 'string' && result.startsWith(failed)
+export const isFailed = (result: unknown): boolean => typeof result === 'string' && result.startsWith(failed)
 
 /** Whether an operation was refused for now, because this server is a replica, or has too few of them. Then the others were refused as well. */
 function isPassing(result: unknown): result is string {

@@ -12,7 +12,8 @@ import type { Connection } from './connection.ts'
 import { partitionOf, storedKey, type Partition } from './keys.ts'
 import type { Healing } from './heal.ts'
 import type { Pages } from './pages.ts'
-import { toRow, type Rows } from './rows.ts'
+import type { Rows } from './rows.ts'
+import { readRow } from './stored-row.ts'
 import { listed, operation } from './script.ts'
 import { createWriteQueue, type Job, type Send, type WriteQueue } from './write-queue.ts'
 
@@ -155,7 +156,9 @@ export function createWrites(context: WritesContext) {
             const [seq, at, row, isTaken] = result as [string, string, string, number]
             if (isTaken === 1) tookOver()
             written({ type: 'claim', run, epoch, token, seq: Number(seq) })
-            heads.set(run, toRow([row, String(epoch + 1), seq, at, 'running']))
+            const known = readRow(run, [row, String(epoch + 1), seq, at, 'running'])
+            // Else what is left of it is read when it is needed.
+            if (!known.isDamaged) heads.set(run, known.row)
           }
           resolve(Array.isArray(result))
           return true
@@ -185,10 +188,11 @@ export function createWrites(context: WritesContext) {
       return simple(run, `keep the view of run ${run}`, args, () => undefined)
     },
 
-    /** Without a moment: the run is given away. */
-    want(run: string, at?: number): Promise<void> {
+    /** Without a moment: the run is given away. Resolves with whether messages have come that the caller has not seen. */
+    want(run: string, at?: number, seen?: number): Promise<boolean> {
       if (at === undefined) lost(run)
-      return simple(run, `want an owner for run ${run}`, operation('want', [run, at ?? '', process]), () => undefined)
+      const args = operation('want', [run, at ?? '', process, seen ?? ''])
+      return simple(run, `want an owner for run ${run}`, args, (result) => result === 2)
     },
 
     /** For who has created a fork. */
