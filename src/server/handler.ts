@@ -7,6 +7,7 @@ import { getPath } from 'hono/utils/url'
 import type { OpenAiConfig } from '../project/config.ts'
 import { checkKey } from '../part/check-key.ts'
 import { MillraceError } from '../part/error.ts'
+import { headerNames } from '../part/light-headers.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { AgentEditor } from '../project/agent-editor.ts'
 import { wireRegistry } from '../project/registries.ts'
@@ -16,7 +17,7 @@ import { onAnswerEnd, withoutBody } from '../answer/light-response.ts'
 import type { Admission } from './http/admission.ts'
 import { createRequestCount } from './http/count-requests.ts'
 import { createCors } from './http/cors.ts'
-import { foreignFault } from './http/foreign.ts'
+import { foreignFault, senderOf } from './http/foreign.ts'
 import { createKeyCheck } from './http/key.ts'
 import { mountAgents } from './routes/agents.ts'
 import { homeResponse } from './routes/home.ts'
@@ -158,9 +159,9 @@ export function createHandler(options: HandlerOptions): Handler {
 
   function foreign({ headers }: Request, path: string): MillraceError | undefined {
     if (!localOnly) return undefined
+    const sender = { ...senderOf(headers), names: headerNames(headers) }
     // A link on another site may open this page: that site cannot read it.
-    const site = isPagePath(path) ? undefined : (headers.get('sec-fetch-site') ?? undefined)
-    const sender = { host: headers.get('host') ?? undefined, origin: headers.get('origin') ?? undefined, site }
+    if (isPagePath(path)) sender.site = undefined
     const fault = foreignFault(sender, allowedOrigins)
     return fault === undefined ? undefined : new MillraceError('forbidden', fault)
   }
