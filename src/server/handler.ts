@@ -17,6 +17,7 @@ import { onAnswerEnd, withoutBody } from '../answer/light-response.ts'
 import type { Admission } from './http/admission.ts'
 import { createRequestCount } from './http/count-requests.ts'
 import { createCors } from './http/cors.ts'
+import { createEditing, type Editing } from './http/editing.ts'
 import { foreignFault, senderOf } from './http/foreign.ts'
 import { createKeyCheck } from './http/key.ts'
 import { mountAgents } from './routes/agents.ts'
@@ -85,6 +86,8 @@ export interface HandlerOptions {
   web?: WebFiles
   /** Agents may be saved from the page. Default false. */
   edit?: boolean
+  /** Whoever edits must then send it as `X-Millrace-Edit-Token`. */
+  editToken?: string
   /** Reads, checks and saves the files of the agents. */
   agentEditor?: AgentEditor
   /** Calls back whenever agents were loaded again, for pages that show them. Returns a function that ends it. */
@@ -109,7 +112,7 @@ export interface HandlerContext extends AnswerContext {
   wires: ReadonlyMap<string, Wire>
   sockets: boolean
   protocol: string
-  edit: boolean
+  editing: Editing
   agentEditor: AgentEditor | undefined
   onAgents: HandlerOptions['onAgents']
   metrics: () => Promise<string>
@@ -133,7 +136,8 @@ export function createHandler(options: HandlerOptions): Handler {
   } = options
   const { admission, draining = () => undefined } = options
   const { agentErrors = () => [], onError = () => undefined, waitUntil, openai = {}, protocol = 'api' } = options
-  const { wires = new Map(Object.entries(wireRegistry)), sockets = false, edit = false, onAgents } = options
+  const { wires = new Map(Object.entries(wireRegistry)), sockets = false, onAgents } = options
+  const editing = createEditing({ ...options, ownPageOnly: localOnly })
   // With an empty key every request is refused.
   if (apiKey) checkKey(apiKey, 'apiKey')
   const limits = { maxBodyBytes, keepAliveMs }
@@ -142,7 +146,7 @@ export function createHandler(options: HandlerOptions): Handler {
   const requests = createRequestCount(app)
   const metrics = async () => requests.text() + ((await options.metrics?.()) ?? '')
   const { agentEditor } = options
-  const shared = { onError, waitUntil, openai, wires, sockets, protocol, edit, agentEditor, onAgents, metrics }
+  const shared = { onError, waitUntil, openai, wires, sockets, protocol, editing, agentEditor, onAgents, metrics }
   const context: HandlerContext = { runtime, ...limits, ...shared }
   const allowedOrigins = new Set(options.allowedOrigins)
   const cors = createCors(allowedOrigins)

@@ -131,7 +131,7 @@ async function start(options: ServeOptions): Promise<Served> {
   }
 }
 
-async function welcome(dir: string, { url, project }: Served, apiKey: string | undefined): Promise<string> {
+async function welcome(dir: string, { url, editToken, project }: Served, apiKey: string | undefined): Promise<string> {
   const agents = listedAgents(project.agents)
   // A start waits for the widths of characters only if an id needs them.
   const isAscii = agents.every(({ id }) => /^[ -~]*$/u.test(id))
@@ -160,7 +160,7 @@ async function welcome(dir: string, { url, project }: Served, apiKey: string | u
     )
   }
   return `Millrace is ready at ${url}
-
+${editToken === undefined ? '' : `${editLine(url, editToken)}\n`}
 Agents
 ${lines.join('\n') || `  ${none}`}
 
@@ -173,4 +173,12 @@ Retention
 Try it
 ${tries.map((line) => `  ${line}`).join('\n')}
 `
+}
+
+/** What is no terminal may be a log that others read. */
+function editLine(url: string, token: string): string {
+  const where = process.stdout.isTTY
+    ? `${url}/agents#edit=${token}`
+    : `${url}/agents#edit=<token>, with "token" of server.json in the data folder`
+  return `Edit agents at ${where}`
 }

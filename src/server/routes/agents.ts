@@ -80,7 +80,7 @@ export function told(text: string, { faults, pipeline }: CheckedText): AgentChec
 
 /** Body: `{id, text}`. Runs no code, and reads no file but prompts of the agents folder. */
 async function checkAgent(context: HandlerContext, request: Request): Promise<Response> {
-  refuseUnlessEdited(context)
+  context.editing.check(request)
   const body = await readJson(request, context.maxBodyBytes)
   const text = textIn(body)
   return Response.json(told(text, checkText(context, optionalText(body, 'id') ?? '', text)))
@@ -88,7 +88,7 @@ async function checkAgent(context: HandlerContext, request: Request): Promise<Re
 
 /** Body: `{text, etag}`; no `etag` for a new agent. 409 with what is on disk, 422 with the faults of the text. */
 async function saveAgent(context: HandlerContext, request: Request, id: string): Promise<Response> {
-  refuseUnlessEdited(context)
+  context.editing.check(request)
   const { agentEditor: editor } = context
   if (editor === undefined) throw new MillraceError('forbidden', 'The agents of this program are in its code.')
   const body = await readJson(request, context.maxBodyBytes)
@@ -118,10 +118,4 @@ export function textIn(body: Record<string, unknown>, key = 'text'): string {
   const text = ownValue(body, key)
   if (typeof text !== 'string') throw bad(key, 'the YAML of an agent')
   return text
-}
-
-export function refuseUnlessEdited({ edit }: HandlerContext): void {
-  if (edit) return
-  const cure = 'It may be without a key on this machine, or with "server.edit: true" in the config.'
-  throw new MillraceError('forbidden', `Agents may not be edited on this server. ${cure}`)
 }

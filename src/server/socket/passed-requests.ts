@@ -7,6 +7,7 @@ import { fromPromises, nextPiece, sourceOf, type BodySource } from '../../answer
 import { MillraceError } from '../../part/error.ts'
 import { ownValue } from '../../part/own-value.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
+import { editTokenHeader } from '../http/editing.ts'
 import { noteAddress } from '../http/incoming-request.ts'
 import { bad, requiredText, type Data, type Reply } from './message.ts'
 import type { SessionContext } from './session-context.ts'
@@ -28,7 +29,14 @@ const mostUntaken = 8
 const methods = ['GET', 'POST', 'DELETE'] as const
 /** What a header can have. */
 const isHeaderValue = /^[\t -~\u0080-\u00ff]*$/u
-const passedHeaders = ['accept', 'idempotency-key', 'last-event-id', 'traceparent', 'x-millrace-ui'] as const
+const passedHeaders = [
+  'accept',
+  'idempotency-key',
+  'last-event-id',
+  'traceparent',
+  'x-millrace-ui',
+  editTokenHeader,
+] as const
 
 export function createPassedRequests({ handler, onError }: SessionContext, socket: Socket): PassedRequests {
   const { headers, auth, address } = socket.handshake
