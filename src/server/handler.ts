@@ -106,6 +106,8 @@ export interface Health {
 }
 
 export interface HandlerContext extends AnswerContext {
+  /** It is known who asks, or nobody else can: what is recorded may be shown. */
+  isPrivate: boolean
   maxBodyBytes: number
   waitUntil: HandlerOptions['waitUntil']
   openai: OpenAiConfig
@@ -122,10 +124,15 @@ export interface HandlerContext extends AnswerContext {
 export type Handler = (request: Request) => Promise<Response>
 
 /**
- * Serves all routes (`/api/chat`, `/v1/chat/completions`, `/api/runs` …, `/health`) over one runtime. Routes under
- * `/api/runs` give access to all runs, so they exist only with `apiKey`, `authorize` or `localOnly`.
+ * Serves all routes (`/api/chat`, `/v1/chat/completions`, `/api/runs` …, `/health`) over one runtime. Conversations and runs are shown only
+ * with `apiKey`, `authorize` or `localOnly`: without them, the routes that show any refuse to, and those under `/api/runs` do not exist.
  */
 export function createHandler(options: HandlerOptions): Handler {
+  return assemble(options).handler
+}
+
+/** The handler and its routes, for a test that looks at each of them. */
+export function assemble(options: HandlerOptions): { handler: Handler; routes: { method: string; path: string }[] } {
   const {
     runtime,
     apiKey,
@@ -146,12 +153,13 @@ export function createHandler(options: HandlerOptions): Handler {
   const requests = createRequestCount(app)
   const metrics = async () => requests.text() + ((await options.metrics?.()) ?? '')
   const { agentEditor } = options
-  const shared = { onError, waitUntil, openai, wires, sockets, protocol, editing, agentEditor, onAgents, metrics }
-  const context: HandlerContext = { runtime, ...limits, ...shared }
   const allowedOrigins = new Set(options.allowedOrigins)
   const cors = createCors(allowedOrigins)
   const allowsKey = apiKey === undefined ? undefined : createKeyCheck(apiKey)
   const asksWho = allowsKey !== undefined || authorize !== undefined
+  const isPrivate = asksWho || localOnly
+  const shared = { isPrivate, onError, waitUntil, openai, wires, sockets, protocol, editing, agentEditor, onAgents }
+  const context: HandlerContext = { runtime, ...limits, ...shared, metrics }
 
   async function refusal(request: Request): Promise<MillraceError | undefined> {
     if (allowsKey?.(request.headers.get('authorization')) === false) {
@@ -214,7 +222,7 @@ export function createHandler(options: HandlerOptions): Handler {
     const hasRuns = app.routes.some(({ path }) => path === '/api/runs')
     return homeResponse(c.req.raw, {
       agents: isSeen ? listedAgents(runtime.agents) : { refusal: refused.message },
-      faults: isSeen ? agentErrors().map(({ message }) => message) : [],
+      faults: isSeen && isPrivate ? agentErrors().map(({ message }) => message) : [],
       key: allowsKey !== undefined,
       links: [...(isSeen ? ['/api/agents', '/v1/models', ...(hasRuns ? ['/api/runs'] : [])] : []), '/health'],
     })
@@ -228,8 +236,7 @@ export function createHandler(options: HandlerOptions): Handler {
     const body = { ...state, version, uptime, runs: { active: runtime.active }, ...counts }
     return Response.json(body, isReady ? undefined : { status: 503, headers: { 'cache-control': 'no-store' } })
   })
-  const isPrivate = asksWho || localOnly
-  mountAgents(app, context, { errors: agentErrors, showsTexts: isPrivate })
+  mountAgents(app, context, agentErrors)
   for (const mount of talkRoutes) mount(app, context)
   if (isPrivate) {
     for (const mount of runRoutes) mount(app, context)
@@ -238,7 +245,7 @@ export function createHandler(options: HandlerOptions): Handler {
   app.notFound((c) => unknownRoute(app, c.req.path, c.req.method))
   app.onError(failed)
 
-  return async (request) => {
+  async function handler(request: Request): Promise<Response> {
     const preflight = cors.preflight(request)
     if (preflight !== undefined) return preflight
     const began = performance.now()
@@ -248,6 +255,7 @@ export function createHandler(options: HandlerOptions): Handler {
     requests.count(request, response, began)
     return responseTo(request, cors.allow(request, response))
   }
+  return { handler, routes: app.routes }
 }
 
 function callerAddress(request: Request): string {

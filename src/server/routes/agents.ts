@@ -17,29 +17,30 @@ import { optionalText, readJson } from '../http/body.ts'
 import { hashText } from '../http/hash-text.ts'
 import { bad } from '../http/query.ts'
 
-export interface AgentsShown {
-  errors: () => { file: string; message: string }[]
-  /** The texts of agents are for those who may see their runs. */
-  showsTexts: boolean
-}
-
-export function mountAgents(app: Hono, context: HandlerContext, shown: AgentsShown): void {
+/** `errors`: those of files that were not loaded. */
+export function mountAgents(
+  app: Hono,
+  context: HandlerContext,
+  errors: () => { file: string; message: string }[],
+): void {
+  const { runtime, isPrivate } = context
+  // The texts of agents, which their mistakes repeat, are for those who may see their runs.
   app.get('/api/agents', () =>
-    Response.json({ agents: listedAgents(context.runtime.agents).map(describeAgent), errors: shown.errors() }),
+    Response.json({ agents: listedAgents(runtime.agents).map(describeAgent), errors: isPrivate ? errors() : [] }),
   )
-  if (shown.showsTexts) {
+  if (isPrivate) {
     app.get('/api/agents/schema', () => getSchema(context))
     app.post('/api/agents/check', (c) => checkAgent(context, c.req.raw))
     app.post('/api/agents/:id', (c) => saveAgent(context, c.req.raw, c.req.param('id')))
   }
-  app.get('/api/agents/:id', (c) => getAgent(context, shown, c.req.param('id')))
+  app.get('/api/agents/:id', (c) => getAgent(context, c.req.param('id')))
 }
 
-async function getAgent(context: HandlerContext, shown: AgentsShown, name: string): Promise<Response> {
-  const { runtime } = context
+async function getAgent(context: HandlerContext, name: string): Promise<Response> {
+  const { runtime, isPrivate } = context
   const agent = runtime.agents.get(name)
   const id = agent?.id ?? name
-  const file = shown.showsTexts ? await fileOf(context, id, agent?.pipeline) : undefined
+  const file = isPrivate ? await fileOf(context, id, agent?.pipeline) : undefined
   if (agent === undefined && file === undefined) throw unknownAgent(name, runtime.agents)
   const { pipeline } = agent ?? {}
   return Response.json({
@@ -47,7 +48,7 @@ async function getAgent(context: HandlerContext, shown: AgentsShown, name: strin
     ...(agent && describeAgent(agent)),
     ...(pipeline && { hash: await hashText(pipeline.text) }),
     ...file,
-    ...(pipeline && shown.showsTexts && { tree: treeOf(pipeline) }),
+    ...(pipeline && isPrivate && { tree: treeOf(pipeline) }),
   })
 }
 
