@@ -4,6 +4,7 @@ import { MillraceError } from '../../part/error.ts'
 import type { ErrorValue } from '../../part/error.ts'
 import { parseJson } from '../../part/json.ts'
 import type { Usage } from '../../part/usage.ts'
+import { forStream } from '../printable.ts'
 import { writeOut } from '../write-out.ts'
 import type { BatchLine } from './batch-input.ts'
 
@@ -42,7 +43,7 @@ export function openSink({ output, resume = false }: SinkFlags, lines: readonly 
     if (resume) throw new MillraceError('usage', '--resume needs the file with the results so far: add --output.')
     return {
       isDone: () => false,
-      write: async (result) => writeOut(`${JSON.stringify(result)}\n`),
+      write: async (result) => writeOut(`${forStream(JSON.stringify(result), process.stdout)}\n`),
       close: () => undefined,
     }
   }

@@ -7,7 +7,7 @@ import type { Endpoint } from '../../models/resolver.ts'
 import type { AgentError } from '../../project/agents-folder.ts'
 import { parseEndpoint, readAgents } from '../../project/project.ts'
 import { agentFiles, initCure } from '../folders.ts'
-import { printable } from '../printable.ts'
+import { forStream, printable } from '../printable.ts'
 import { paint } from '../style.ts'
 
 export interface CheckFlags {
@@ -35,7 +35,10 @@ export async function checkCommand(paths: string[], { json = false, endpoint }: 
       if (!json) process.stdout.write(`${printable(formatFaults(path, faults))}\n`)
     }
   }
-  if (json) process.stdout.write(`${JSON.stringify({ files: files.length, faults: found }, null, 2)}\n`)
+  if (json)
+    process.stdout.write(
+      `${forStream(JSON.stringify({ files: files.length, faults: found }, null, 2), process.stdout)}\n`,
+    )
   const plural = (n: number, what: string) => `${n} ${what}${n === 1 ? '' : 's'}`
   const { stderr } = process
   const count = found.reduce((sum, { more = 1 }) => sum + more, 0)

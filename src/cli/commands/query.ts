@@ -5,7 +5,7 @@ import type { QueryResult } from '../../part/records.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import { namedQueries } from '../../store/tables/named-queries.ts'
 import { tableDocs } from '../../store/tables/table-docs.ts'
-import { printable } from '../printable.ts'
+import { forStream, printable } from '../printable.ts'
 import { formatRows, type QueryFormat } from '../query-format.ts'
 import { paint } from '../style.ts'
 import { openSettled } from '../settled-store.ts'
@@ -39,7 +39,10 @@ export async function queryCommand(sql: string | undefined, flags: QueryFlags): 
   const parameters = { ...statement.defaults, ...toParameters(flags.param) }
   if (!flags.isNamed) await refuseStore('which has no SQL', sqlCure)
   const result = await run(flags.data, statement.sql, { limit, parameters })
-  await writeOut(formatRows(result, flags.format ?? (flags.json === true ? 'json' : 'table'), process.stdout.columns))
+  const format = flags.format ?? (flags.json === true ? 'json' : 'table')
+  const text = formatRows(result, format, process.stdout.columns)
+  // The cells of a table are printable, and its head is bold.
+  await writeOut(format === 'table' ? text : forStream(text, process.stdout))
   if (result.truncated) process.stderr.write(`(more rows: use --limit ${limit * 10})\n`)
 }
 

@@ -4,6 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { MillraceError } from '../../part/error.ts'
 import { deleteRun, deleteThread, type Deleted } from '../../record/delete.ts'
 import { openForUpkeep } from '../upkeep-store.ts'
+import { forStream, printable } from '../printable.ts'
 import { placeOf, type Where } from '../where.ts'
 import { createRequest } from '../remote-request.ts'
 
@@ -26,9 +27,11 @@ export async function removeCommand(targets: string[], flags: RemoveFlags): Prom
     for (const target of targets) deleted.push(...(await remove(remover, target)))
   } finally {
     await remover.close()
-    if (flags.json === true) process.stdout.write(`${JSON.stringify({ deleted })}\n`)
+    if (flags.json === true) process.stdout.write(`${forStream(JSON.stringify({ deleted }), process.stdout)}\n`)
     else if (deleted.length > 0)
-      process.stderr.write(`deleted ${deleted.length === 1 ? `run ${deleted[0]}` : `${deleted.length} runs`}\n`)
+      process.stderr.write(
+        printable(`deleted ${deleted.length === 1 ? `run ${deleted[0]}` : `${deleted.length} runs`}\n`),
+      )
   }
 }
 

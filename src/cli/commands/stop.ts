@@ -2,6 +2,7 @@ import { MillraceError } from '../../part/error.ts'
 import { hasEnded } from '../../part/log.ts'
 import { openAccess, type Where } from '../access.ts'
 import { findRun } from '../find-run.ts'
+import { printable } from '../printable.ts'
 
 export async function stopCommand(text: string, where: Where): Promise<void> {
   const access = await openAccess(where)
@@ -10,7 +11,7 @@ export async function stopCommand(text: string, where: Where): Promise<void> {
     const run = await findRun(access, text)
     const { id, status } = run
     if (hasEnded(status)) {
-      process.stderr.write(`${id} has already ended (${status})\n`)
+      process.stderr.write(printable(`${id} has already ended (${status})\n`))
       return
     }
     if (stop === undefined) {
@@ -21,7 +22,7 @@ export async function stopCommand(text: string, where: Where): Promise<void> {
       throw new MillraceError('usage', `Cannot stop ${id}: no server is running on ${where.data}. ${why}`)
     }
     await stop(id)
-    process.stderr.write(`stopping ${id}\n`)
+    process.stderr.write(printable(`stopping ${id}\n`))
   } finally {
     await access.close()
   }

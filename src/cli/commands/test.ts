@@ -11,6 +11,7 @@ import { casesOf, runCases, type CasesResult } from '../../regress/run-cases.ts'
 import type { CaseFile } from '../../regress/test-case.ts'
 import { checkAgents } from '../folders.ts'
 import { guardRuntimes } from '../guard-process.ts'
+import { forStream } from '../printable.ts'
 import { onEnding, type Ending } from '../stop-signals.ts'
 import { addFromRun } from '../test/add-from-run.ts'
 import { findCaseFiles, readCaseFiles } from '../test/find-cases.ts'
@@ -122,7 +123,7 @@ async function runFiles(lab: Lab, files: CaseFile[], flags: TestFlags, signal: A
   for (const [path, count] of left) if (count > 0) print(path)
   const ms = performance.now() - began
   if (junit !== undefined) writeJunit(junit, outcome)
-  if (json) process.stdout.write(`${JSON.stringify(toJson(outcome, ms), null, 2)}\n`)
+  if (json) process.stdout.write(`${forStream(JSON.stringify(toJson(outcome, ms), null, 2), process.stdout)}\n`)
   else process.stdout.write((formatMatrix(outcome.results) ?? '') + formatSummary(outcome.results, outcome.skipped, ms))
   return outcome.skipped > 0 || outcome.results.some(({ status }) => status !== 'passed') ? 1 : 0
 }

@@ -7,6 +7,7 @@ import { ageOf, ageWords, saySize, sizeOf, sizeWords } from '../../record/policy
 import { compactRuns, pruneRuns, type CompactedRuns, type PrunedRuns } from '../../record/upkeep.ts'
 import { createRequest } from '../remote-request.ts'
 import { openForUpkeep } from '../upkeep-store.ts'
+import { forStream } from '../printable.ts'
 import { placeOf, type Where } from '../where.ts'
 
 interface UpkeepFlags extends Where {
@@ -60,7 +61,7 @@ function counted(runs: number): string {
 }
 
 function print({ json }: UpkeepFlags, done: object, line: string): void {
-  if (json) process.stdout.write(`${JSON.stringify(done)}\n`)
+  if (json) process.stdout.write(`${forStream(JSON.stringify(done), process.stdout)}\n`)
   else process.stderr.write(`${line}\n`)
 }
 

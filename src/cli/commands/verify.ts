@@ -94,7 +94,7 @@ async function verifyRun(access: Access, run: RunRow): Promise<{ findings: Findi
   }
   const fate = isEnded ? undefined : await access.fate(run)
   const state = isEnded || !isOpen ? '' : `, not ended${fate === undefined ? ` (${run.status})` : ' (no server)'}`
-  process.stderr.write(`${run.id}: ${findings.entries} entries${state}\n`)
+  process.stderr.write(printable(`${run.id}: ${findings.entries} entries${state}\n`))
   return { findings, isOpen: state !== '' }
 }
 
