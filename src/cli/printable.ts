@@ -3,7 +3,7 @@
  * text direction are escaped as in JSON, so JSON stays valid. Line feeds and tabs are kept; carriage returns, which would
  * overwrite the line, are dropped.
  */
-const unsafe = /[\p{Cc}\u202A-\u202E\u2066-\u2069]/gu
+const unsafe = /[\p{Cc}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/gu
 
 export function printable(text: string): string {
   return text.replaceAll(unsafe, (char) => {

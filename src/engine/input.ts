@@ -18,6 +18,13 @@ export function toMessages(value: unknown, name: string): Message[] {
     if (typeof content !== 'string' && !Array.isArray(content)) {
       throw new MillraceError('bad-messages', `${name}[${i}].content must be a string or a list of parts.`)
     }
+    const wrong = typeof content === 'string' ? -1 : content.findIndex((part: unknown) => !isPart(part))
+    if (wrong >= 0) {
+      throw new MillraceError(
+        'bad-messages',
+        `${name}[${i}].content[${wrong}] must be a part such as {type: "text", text}.`,
+      )
+    }
     return message as Message
   })
 }
@@ -66,6 +73,11 @@ function wantsApproval(value: unknown): boolean {
   if (typeof metadata !== 'object' || metadata === null) return false
   const noted = metadata as { approval?: unknown; confirm?: unknown }
   return noted.approval === true || noted.confirm === true
+}
+
+function isPart(part: unknown): boolean {
+  const { type, text } = (part ?? {}) as { type?: unknown; text?: unknown }
+  return typeof type === 'string' && (type !== 'text' || typeof text === 'string')
 }
 
 function kindOf(value: unknown): string {

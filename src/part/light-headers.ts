@@ -29,6 +29,10 @@ class LightHeaders {
     return this.get(name) !== null
   }
 
+  static names(headers: object): Iterable<string> {
+    return #raw in headers ? headers.#raw.filter((_, i) => i % 2 === 0) : (headers as Headers).keys()
+  }
+
   static real(headers: object): Headers {
     if (!(#raw in headers)) return headers as Headers
     if (headers.#real !== undefined) return headers.#real
@@ -52,4 +56,9 @@ export function lightHeaders(raw: readonly string[]): Headers {
 /** What Node's own functions accept. */
 export function realHeaders(headers: Headers): Headers {
   return LightHeaders.real(headers)
+}
+
+/** The names, in any case. */
+export function headerNames(headers: Headers): Iterable<string> {
+  return LightHeaders.names(headers)
 }

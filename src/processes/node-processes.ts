@@ -77,8 +77,8 @@ export function createNodeProcesses({ environment, data, cwd: base = '' }: NodeP
         forget = await keepRecord(data, { pid: child.pid!, start: await startOf(child.pid!), mark, run, step })
       } catch (error) {
         watched.kill()
-        const what = `${data} cannot be written: ${messageOf(error)}. After a crash its processes could not be found.`
-        throw new MillraceError('not-started', what, { cause: error })
+        const what = 'The data folder cannot be written, so that its processes could not be found after a crash.'
+        throw new MillraceError('not-started', what, { cause: error, detail: `${data}: ${messageOf(error)}` })
       }
     }
     // Only now: a process without a record must have nothing to work on.
@@ -135,13 +135,29 @@ function leadsOut(): MillraceError {
   return new MillraceError('bad-cwd', '"cwd" leads out of the folder that the agent file names.')
 }
 
+/** Clients learn the name of the program, not where it is. */
 function notStarted(program: string, error: unknown): MillraceError {
   const { code } = error as NodeJS.ErrnoException
-  if (code === 'ENOENT') return new MillraceError('not-installed', `The program "${program}" was not found.`)
-  const why =
-    code === 'EACCES' ? 'it is not executable' : code === 'E2BIG' ? 'its arguments are too long' : messageOf(error)
-  return new MillraceError('not-started', `The program "${program}" could not be started: ${why}.`, { cause: error })
+  const { basename } = process.getBuiltinModule('node:path')
+  const name = basename(program)
+  const where = name === program ? undefined : program
+  if (code === 'ENOENT') {
+    return new MillraceError('not-installed', `The program "${name}" was not found.`, compact({ detail: where }))
+  }
+  const why = reasons.get(code ?? '')
+  const detail = [where, ...(why === undefined ? [messageOf(error)] : [])]
+    .filter((each) => each !== undefined)
+    .join(': ')
+  const message = `The program "${name}" could not be started${why === undefined ? '' : `: ${why}`}.`
+  return new MillraceError('not-started', message, { cause: error, ...(detail !== '' && { detail }) })
 }
+
+const reasons: ReadonlyMap<string, string> = new Map([
+  ['EACCES', 'it is not executable'],
+  ['E2BIG', 'its arguments are too long'],
+  ['EAGAIN', 'the system has no room for another process'],
+  ['ENOMEM', 'the system has no memory for another process'],
+])
 
 async function rawLogOf({ run, step, onRawLogLost: onLost }: ProcessOptions, data: string): Promise<RawLog> {
   try {

@@ -69,7 +69,7 @@ function createSchema(): z.ZodType<Config> {
     drainMs: wholeNumber(0, longest),
     stopGraceMs: wholeNumber(0, longest),
     page: flag,
-    edit: flag,
+    edit: rule('true, false or "token"', (value) => typeof value === 'boolean' || value === 'token'),
     allowedOrigins: list(rule('an origin such as "https://app.example"', isOrigin)),
     rateLimit: settings<RateLimitConfig>({ runsPerMinute: wholeNumber(1, 1_000_000) }, ['runsPerMinute']),
     streamLimit: wholeNumber(1, 1_000_000),

@@ -121,8 +121,11 @@ export interface ServerConfig {
   allowedOrigins?: string[]
   /** false: `GET /` is one plain page that loads nothing, and there are no rooms. Default true. */
   page?: boolean
-  /** Whether agents may be saved from the page. Default: only without a key, on a loopback address. */
-  edit?: boolean
+  /**
+   * Whether agents may be saved from the page. `token`: by who has the token of the server, which is in `<data>/server.json`.
+   * Default: only without a key, on a loopback address.
+   */
+  edit?: boolean | 'token'
   rateLimit?: RateLimitConfig
   /** How many streams a caller may have open at the same time. More get a 429 with `Retry-After`. Default: no limit. */
   streamLimit?: number

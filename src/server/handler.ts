@@ -7,6 +7,7 @@ import { getPath } from 'hono/utils/url'
 import type { OpenAiConfig } from '../project/config.ts'
 import { checkKey } from '../part/check-key.ts'
 import { MillraceError } from '../part/error.ts'
+import { headerNames } from '../part/light-headers.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { AgentEditor } from '../project/agent-editor.ts'
 import { wireRegistry } from '../project/registries.ts'
@@ -16,7 +17,8 @@ import { onAnswerEnd, withoutBody } from '../answer/light-response.ts'
 import type { Admission } from './http/admission.ts'
 import { createRequestCount } from './http/count-requests.ts'
 import { createCors } from './http/cors.ts'
-import { foreignFault } from './http/foreign.ts'
+import { createEditing, type Editing } from './http/editing.ts'
+import { foreignFault, senderOf } from './http/foreign.ts'
 import { createKeyCheck } from './http/key.ts'
 import { mountAgents } from './routes/agents.ts'
 import { homeResponse } from './routes/home.ts'
@@ -84,6 +86,8 @@ export interface HandlerOptions {
   web?: WebFiles
   /** Agents may be saved from the page. Default false. */
   edit?: boolean
+  /** Whoever edits must then send it as `X-Millrace-Edit-Token`. */
+  editToken?: string
   /** Reads, checks and saves the files of the agents. */
   agentEditor?: AgentEditor
   /** Calls back whenever agents were loaded again, for pages that show them. Returns a function that ends it. */
@@ -102,13 +106,15 @@ export interface Health {
 }
 
 export interface HandlerContext extends AnswerContext {
+  /** It is known who asks, or nobody else can: what is recorded may be shown. */
+  isPrivate: boolean
   maxBodyBytes: number
   waitUntil: HandlerOptions['waitUntil']
   openai: OpenAiConfig
   wires: ReadonlyMap<string, Wire>
   sockets: boolean
   protocol: string
-  edit: boolean
+  editing: Editing
   agentEditor: AgentEditor | undefined
   onAgents: HandlerOptions['onAgents']
   metrics: () => Promise<string>
@@ -118,10 +124,15 @@ export interface HandlerContext extends AnswerContext {
 export type Handler = (request: Request) => Promise<Response>
 
 /**
- * Serves all routes (`/api/chat`, `/v1/chat/completions`, `/api/runs` …, `/health`) over one runtime. Routes under
- * `/api/runs` give access to all runs, so they exist only with `apiKey`, `authorize` or `localOnly`.
+ * Serves all routes (`/api/chat`, `/v1/chat/completions`, `/api/runs` …, `/health`) over one runtime. Conversations and runs are shown only
+ * with `apiKey`, `authorize` or `localOnly`: without them, the routes that show any refuse to, and those under `/api/runs` do not exist.
  */
 export function createHandler(options: HandlerOptions): Handler {
+  return assemble(options).handler
+}
+
+/** The handler and its routes, for a test that looks at each of them. */
+export function assemble(options: HandlerOptions): { handler: Handler; routes: { method: string; path: string }[] } {
   const {
     runtime,
     apiKey,
@@ -132,7 +143,8 @@ export function createHandler(options: HandlerOptions): Handler {
   } = options
   const { admission, draining = () => undefined } = options
   const { agentErrors = () => [], onError = () => undefined, waitUntil, openai = {}, protocol = 'api' } = options
-  const { wires = new Map(Object.entries(wireRegistry)), sockets = false, edit = false, onAgents } = options
+  const { wires = new Map(Object.entries(wireRegistry)), sockets = false, onAgents } = options
+  const editing = createEditing({ ...options, ownPageOnly: localOnly })
   // With an empty key every request is refused.
   if (apiKey) checkKey(apiKey, 'apiKey')
   const limits = { maxBodyBytes, keepAliveMs }
@@ -141,12 +153,13 @@ export function createHandler(options: HandlerOptions): Handler {
   const requests = createRequestCount(app)
   const metrics = async () => requests.text() + ((await options.metrics?.()) ?? '')
   const { agentEditor } = options
-  const shared = { onError, waitUntil, openai, wires, sockets, protocol, edit, agentEditor, onAgents, metrics }
-  const context: HandlerContext = { runtime, ...limits, ...shared }
   const allowedOrigins = new Set(options.allowedOrigins)
   const cors = createCors(allowedOrigins)
   const allowsKey = apiKey === undefined ? undefined : createKeyCheck(apiKey)
   const asksWho = allowsKey !== undefined || authorize !== undefined
+  const isPrivate = asksWho || localOnly
+  const shared = { isPrivate, onError, waitUntil, openai, wires, sockets, protocol, editing, agentEditor, onAgents }
+  const context: HandlerContext = { runtime, ...limits, ...shared, metrics }
 
   async function refusal(request: Request): Promise<MillraceError | undefined> {
     if (allowsKey?.(request.headers.get('authorization')) === false) {
@@ -158,9 +171,9 @@ export function createHandler(options: HandlerOptions): Handler {
 
   function foreign({ headers }: Request, path: string): MillraceError | undefined {
     if (!localOnly) return undefined
+    const sender = { ...senderOf(headers), names: headerNames(headers) }
     // A link on another site may open this page: that site cannot read it.
-    const site = isPagePath(path) ? undefined : (headers.get('sec-fetch-site') ?? undefined)
-    const sender = { host: headers.get('host') ?? undefined, origin: headers.get('origin') ?? undefined, site }
+    if (isPagePath(path)) sender.site = undefined
     const fault = foreignFault(sender, allowedOrigins)
     return fault === undefined ? undefined : new MillraceError('forbidden', fault)
   }
@@ -209,7 +222,7 @@ export function createHandler(options: HandlerOptions): Handler {
     const hasRuns = app.routes.some(({ path }) => path === '/api/runs')
     return homeResponse(c.req.raw, {
       agents: isSeen ? listedAgents(runtime.agents) : { refusal: refused.message },
-      faults: isSeen ? agentErrors().map(({ message }) => message) : [],
+      faults: isSeen && isPrivate ? agentErrors().map(({ message }) => message) : [],
       key: allowsKey !== undefined,
       links: [...(isSeen ? ['/api/agents', '/v1/models', ...(hasRuns ? ['/api/runs'] : [])] : []), '/health'],
     })
@@ -223,8 +236,7 @@ export function createHandler(options: HandlerOptions): Handler {
     const body = { ...state, version, uptime, runs: { active: runtime.active }, ...counts }
     return Response.json(body, isReady ? undefined : { status: 503, headers: { 'cache-control': 'no-store' } })
   })
-  const isPrivate = asksWho || localOnly
-  mountAgents(app, context, { errors: agentErrors, showsTexts: isPrivate })
+  mountAgents(app, context, agentErrors)
   for (const mount of talkRoutes) mount(app, context)
   if (isPrivate) {
     for (const mount of runRoutes) mount(app, context)
@@ -233,7 +245,7 @@ export function createHandler(options: HandlerOptions): Handler {
   app.notFound((c) => unknownRoute(app, c.req.path, c.req.method))
   app.onError(failed)
 
-  return async (request) => {
+  async function handler(request: Request): Promise<Response> {
     const preflight = cors.preflight(request)
     if (preflight !== undefined) return preflight
     const began = performance.now()
@@ -243,6 +255,7 @@ export function createHandler(options: HandlerOptions): Handler {
     requests.count(request, response, began)
     return responseTo(request, cors.allow(request, response))
   }
+  return { handler, routes: app.routes }
 }
 
 function callerAddress(request: Request): string {

@@ -50,6 +50,8 @@ export interface ServeOptions extends Omit<ProjectOptions, 'data' | 'config'>, P
 
 export interface Served {
   url: string
+  /** Of `server.edit: 'token'`. */
+  editToken?: string
   project: Project
   recovered: { resumed: number; interrupted: number }
   /** Stops accepting requests, gives runs their grace period, then closes everything. */
@@ -80,6 +82,15 @@ export async function serve(options: ServeOptions): Promise<Served> {
       `Refusing to listen on ${host} without a key: anyone who reaches it could run agents. ${cure}`,
     )
   }
+  const edit = config.server?.edit ?? localOnly
+  if (edit === 'token' && (data === 'none' || isShared)) {
+    const cure = 'Keep the runs in a data folder, or set it to true or false.'
+    throw new MillraceError(
+      'bad-config',
+      `server.edit: "token" needs a data folder, for the file of the token. ${cure}`,
+    )
+  }
+  const editToken = edit === 'token' ? newToken() : undefined
   if (logFiles && data === 'none') {
     throw new MillraceError(
       'usage',
@@ -108,7 +119,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
     }
     const secrets = [
       ...(options.secrets ?? []),
-      ...(apiKey === undefined ? [] : [apiKey]),
+      ...[apiKey, editToken].filter((each) => each !== undefined),
       ...credentialsIn(store ?? ''),
     ]
     project = await openProject(
@@ -147,7 +158,8 @@ export async function serve(options: ServeOptions): Promise<Served> {
         wires: wiresOf(project.config),
         agentErrors: () => agents.errors,
         agentEditor: agents.editor,
-        edit: config.server?.edit ?? localOnly,
+        edit: edit !== false,
+        editToken,
         health: () => healthOf(project!, guard),
         draining,
         localOnly,
@@ -199,6 +211,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
         dir: realpathSync(options.dir),
         endpoints: await Promise.all((project.config.models?.endpoints ?? []).map(hashEndpoint)),
         key: apiKey === undefined ? undefined : true,
+        token: editToken,
       }),
     )
     void runtime.store.fleet.introduce?.({ version, url }).catch(onError)
@@ -237,11 +250,16 @@ export async function serve(options: ServeOptions): Promise<Served> {
       metrics.close()
       release()
     }
-    return { url, project, recovered, close: () => (closing ??= close()) }
+    return compact({ url, editToken, project, recovered, close: () => (closing ??= close()) })
   } catch (error) {
     project?.agents.close()
     await project?.runtime.close(0)
     release()
     throw error
   }
+}
+
+/** 244 random bits. */
+function newToken(): string {
+  return `${crypto.randomUUID()}${crypto.randomUUID()}`.replaceAll('-', '')
 }

@@ -1,5 +1,5 @@
 /** The server of a data folder: it locks the folder, and `<data>/server.json` says how to reach it. */
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { MillraceError } from '../part/error.ts'
 import type { Endpoint } from '../models/resolver.ts'
@@ -13,6 +13,8 @@ export interface ServerFile {
   version?: string
   /** Requests need `Authorization: Bearer`. */
   key?: boolean
+  /** Who sends it may edit agents: `server.edit: 'token'`. */
+  token?: string
   /** The real path of the agents folder. */
   dir?: string
   /** Its endpoints, hashed with `hashEndpoint` because a URL may contain a password. */
@@ -32,7 +34,13 @@ export function readServerFile(data: string): ServerFile | undefined {
 
 /** Writes nothing when `data` is `none`: without a store, other processes have nothing to connect for. */
 export function writeServerFile(data: string, file: ServerFile): void {
-  if (data !== 'none') writeFileSync(pathOf(data), `${JSON.stringify(file)}\n`, { mode: 0o600 })
+  if (data === 'none') return
+  // A new file in the place of the old one, which would keep its mode and whoever has opened it.
+  const path = pathOf(data)
+  const made = `${path}.new`
+  rmSync(made, { force: true })
+  writeFileSync(made, `${JSON.stringify(file)}\n`, { mode: 0o600, flag: 'wx' })
+  renameSync(made, path)
 }
 
 export function removeServerFile(data: string): void {

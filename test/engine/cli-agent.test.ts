@@ -186,7 +186,7 @@ test('a request cannot turn the model into an option', async () => {
   const { agent, environment, reports } = installFakes()
   const config = 'model: "$input.model"'
   const { error } = await ran({ agents: { a: agent({ config }) }, environment }, { ...input, model: '--settings=x' })
-  expect(error).toMatchObject({ code: 'bad-value' })
+  expect(error).toMatchObject({ code: 'bad-input', status: 400 })
   expect(reports()).toEqual([])
 })
 

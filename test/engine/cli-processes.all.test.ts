@@ -207,7 +207,7 @@ test.each([
   expect(reports()[0]!.cwd).toBe(join(dir, 'work/inside'))
   const bad = await engine.runtime.start('a', { ...input, project })
   const { error } = await bad.result
-  expect(error).toMatchObject({ code: 'bad-cwd' })
+  expect(error).toMatchObject({ code: 'bad-input', status: 400 })
   expect(error!.message).toContain(message)
   expect(error!.message).not.toContain(dir)
   expect(reports()).toHaveLength(1)

@@ -7,6 +7,7 @@ import { openProject } from '../../src/project/project.ts'
 import { createHandler, type HandlerOptions } from '../../src/server/handler.ts'
 import { serve as serveFolder } from '../../src/server/serve.ts'
 import { folder } from '../support/cli.ts'
+import { connectSocket } from '../support/socket.ts'
 
 const say = (words: string) => `workflow:
   - id: say
@@ -64,8 +65,9 @@ async function serve(files: Record<string, string>, options: Partial<HandlerOpti
     agentEditor: agents.editor,
     ...options,
   })
-  async function send(path: string, body?: object): Promise<Saved> {
-    const init = body && { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }
+  async function send(path: string, body?: object, more: Record<string, string> = {}): Promise<Saved> {
+    const headers = { 'content-type': 'application/json', ...more }
+    const init = body && { method: 'POST', headers, body: JSON.stringify(body) }
     const response = await handler(new Request(`http://x/api/${path}`, init))
     return { ...((await response.json()) as Saved), status: response.status }
   }
@@ -267,4 +269,85 @@ test.each([
   expect(response.status).toBe(status)
   const facts = (await (await fetch(`${served.url}/api/server`, { headers })).json()) as { edit: boolean }
   expect(facts.edit).toBe(status === 200)
+})
+
+test('without a key, of all pages only that of the server itself may edit, over HTTP and Socket.IO', async () => {
+  const origin = 'https://app.example'
+  const { send } = await serve(
+    { 'plain.yml': say('plain') },
+    { localOnly: true, authorize: undefined as never, allowedOrigins: [origin] },
+  )
+  const check = async (headers: Record<string, string>) =>
+    (await send('agents/check', { id: 'plain', text: say('x') }, { host: 'localhost:3000', ...headers })).status
+  expect(await check({})).toBe(200)
+  expect(await check({ origin: 'http://localhost:3000', 'sec-fetch-site': 'same-origin' })).toBe(200)
+  for (const other of ['http://localhost:5173', 'http://127.0.0.1:3000', origin])
+    expect([other, await check({ origin: other })]).toEqual([other, 403])
+  expect(await check({ 'sec-fetch-site': 'same-site' })).toBe(403)
+  expect((await send('runs/none/fork', { at: 1 }, { host: 'localhost:3000', origin })).status).toBe(404)
+
+  const dir = folder({ 'plain.yml': say('plain') })
+  const served = await serveFolder({ dir, data: 'none', env: {}, port: 0, host: '127.0.0.1', log: () => {} })
+  onTestFinished(() => served.close())
+  for (const [page, status] of [
+    [served.url, 200],
+    ['http://localhost:5173', 403],
+  ] as const) {
+    const client = await connectSocket(served.url, 'websocket', { extraHeaders: { origin: page } })
+    const body = { id: 'plain', text: say('x') }
+    const ack = await client.send('request', { id: '1', method: 'POST', path: '/api/agents/check', body })
+    expect([page, ack['status']]).toEqual([page, status])
+  }
+})
+
+test('server.edit: token wants the token of server.json, which only the user of the server can read, for every edit', async () => {
+  const dir = folder({
+    'plain.yml': say('plain'),
+    'millrace.config.ts': `export default { server: { edit: 'token' } }`,
+  })
+  const data = join(dir, 'data')
+  mkdirSync(data)
+  // What a server that was killed has left behind, open to everybody.
+  writeFileSync(join(data, 'server.json'), '{}', { mode: 0o666 })
+  const served = await serveFolder({ dir, data, env: {}, port: 0, host: '127.0.0.1', log: () => {} })
+  onTestFinished(() => served.close())
+  const file = join(data, 'server.json')
+  const { token } = JSON.parse(readFileSync(file, 'utf8')) as { token: string }
+  expect([statSync(file).mode & 0o777, token.length]).toEqual([0o600, 64])
+  const run = await served.project.runtime.start('plain', { note: token })
+  await run.result
+  const edits: [string, object][] = [
+    ['agents/check', { id: 'plain', text: say('x') }],
+    ['agents/plain', { text: say('x') }],
+    [`runs/${run.id}/fork`, { at: 3, pipeline: say('x') }],
+  ]
+  const status = async (path: string, body: object, headers: Record<string, string>) => {
+    const init = { method: 'POST', headers: { 'content-type': 'application/json', ...headers } }
+    const response = await fetch(`${served.url}/api/${path}`, { ...init, body: JSON.stringify(body) })
+    return [response.status, await response.text()] as const
+  }
+  for (const [path, body] of edits) {
+    for (const given of [{}, { 'x-millrace-edit-token': '' }, { 'x-millrace-edit-token': `${token}x` }]) {
+      const [code, text] = await status(path, body, given as Record<string, string>)
+      expect([path, code]).toEqual([path, 403])
+      expect(text).toContain('server.json')
+      expect(text).not.toContain(data)
+    }
+    expect((await status(path, body, { 'x-millrace-edit-token': token }))[0]).not.toBe(403)
+  }
+  // Nothing that is recorded or told has it.
+  const told = ['/api/server', '/health', `/api/runs/${run.id}/events`, '/']
+  for (const path of told) expect(await (await fetch(served.url + path)).text()).not.toContain(token)
+  expect(await (await fetch(`${served.url}/api/server`)).json()).toMatchObject({ edit: 'token' })
+  const socket = await connectSocket(served.url)
+  const asked = { id: '1', method: 'POST', path: '/api/agents/check', body: edits[0]![1] }
+  expect(await socket.send('request', asked)).toMatchObject({ status: 403 })
+  const headers = { 'x-millrace-edit-token': token }
+  expect(await socket.send('request', { ...asked, headers })).toMatchObject({ status: 200 })
+})
+
+test('server.edit: token without a data folder has no file for the token', async () => {
+  const dir = folder({ 'millrace.config.ts': `export default { server: { edit: 'token' } }` })
+  const started = serveFolder({ dir, data: 'none', env: {}, port: 0, host: '127.0.0.1', log: () => {} })
+  await expect(started).rejects.toMatchObject({ code: 'bad-config', message: expect.stringContaining('data folder') })
 })

@@ -110,7 +110,6 @@ test('without a key and without authorize there are chats only', async () => {
   for (const path of ['/health', '/api/agents', '/api/agents/a']) {
     expect([path, (await handler(new Request(`http://x${path}`))).status]).toEqual([path, 200])
   }
-  expect((await handler(new Request('http://x/api/chat/x/stream'))).status).toBe(204)
 })
 
 test('authorize is asked for every route but GET /health and the page, and what it says holds', async () => {
@@ -192,21 +191,53 @@ test('what is not there is 404 for every method, also behind the checks of a loc
 test('a server without a key answers to this machine, not to pages of other sites', async () => {
   const served = await serve({ dir: folder(), data: 'none', env: {}, port: 0, host: '127.0.0.1' })
   onTestFinished(() => served.close())
-  const status = async (headers: Record<string, string>) => {
-    const { request } = await import('node:http')
-    const { hostname, port } = new URL(served.url)
-    return new Promise<number | undefined>((resolve, reject) => {
-      // fetch would set these headers itself.
-      const asked = request({ hostname, port, path: '/api/runs', headers }, (response) => {
-        response.resume()
-        resolve(response.statusCode)
-      })
-      asked.on('error', reject).end()
-    })
-  }
+  const status = async (headers: Record<string, string>) => (await ask(served.url, '/api/runs', headers)).status
   expect(await status({})).toBe(200)
   expect(await status({ origin: 'http://localhost:5173' })).toBe(200)
   expect(await status({ origin: 'https://evil.example' })).toBe(403)
   expect(await status({ 'sec-fetch-site': 'cross-site' })).toBe(403)
   expect(await status({ host: 'evil.example:3000', origin: 'http://evil.example:3000' })).toBe(403)
+})
+
+/** As `fetch`, which would set some headers itself. */
+async function ask(url: string, path: string, headers: Record<string, string>, method = 'GET') {
+  const { request } = await import('node:http')
+  const { hostname, port } = new URL(url)
+  return new Promise<{ status: number; body: string }>((resolve, reject) => {
+    const asked = request({ hostname, port, path, method, headers }, (response) => {
+      let body = ''
+      response.setEncoding('utf8').on('data', (piece: string) => void (body += piece))
+      response.on('end', () => resolve({ status: response.statusCode!, body }))
+    })
+    asked.on('error', reject).on('upgrade', (response, socket) => {
+      socket.destroy()
+      resolve({ status: response.statusCode!, body: '' })
+    })
+    asked.end()
+  })
+}
+
+test('without a key, what a proxy has forwarded is refused on every route and by Socket.IO, with the cure; with a key it is served', async () => {
+  const upgrade = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13' }
+  const websocket = { ...upgrade, 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==' }
+  const paths = ['/', '/runs', '/health', '/metrics', '/v1/models', '/ag-ui/a/capabilities', '/api/x', '/assets/x.js']
+  const asks = [
+    ...routes.map(([method, path]) => [method, path, {}] as const),
+    ...paths.map((path) => ['GET', path, { accept: 'text/html' }] as const),
+    ['GET', '/socket.io/?EIO=4&transport=polling', {}],
+    ['POST', '/socket.io/?EIO=4&transport=polling&sid=x', {}],
+    ['GET', '/socket.io/?EIO=4&transport=websocket', websocket],
+  ] as const
+  const open = await served({ data: 'none' })
+  const marks = ['forwarded', 'x-forwarded-for', 'x-forwarded-port', 'via', 'x-real-ip']
+  for (const [i, [method, path, headers]] of asks.entries()) {
+    const name = marks[i % marks.length]!
+    const { status, body } = await ask(open.url, path, { ...headers, [name]: '203.0.113.7' }, method)
+    expect([method, path, name, status]).toEqual([method, path, name, 403])
+    if (method !== 'HEAD') expect(body).toMatch(/forwarded by a proxy.*Set MILLRACE_API_KEY/u)
+    expect(body).not.toContain('203.0.113.7')
+  }
+  const locked = await served({ data: 'none', apiKey: key })
+  const headers = { 'x-forwarded-for': '203.0.113.7', authorization: `Bearer ${key}` }
+  expect((await ask(locked.url, '/api/runs', headers)).status).toBe(200)
 })

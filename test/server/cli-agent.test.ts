@@ -1,5 +1,6 @@
 /** A CLI agent over HTTP: every wire, while it writes; and what clients are told if it is not installed. */
-import { readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import OpenAI from 'openai'
 import { expect, onTestFinished, test } from 'vitest'
 import { installFakes, startLatch } from '../support/cli/fakes.ts'
@@ -79,6 +80,55 @@ test.each(wires.slice(0, 3))('%s: a program that is not installed is one clear e
       'Install it with "npm install -g @anthropic-ai/claude-code", or set "command" to its path.',
   )
   expect(name).not.toBe('')
+})
+
+const mistakes: [string, Record<string, unknown>][] = [
+  ['a model that would be an option', { model: '--settings=x' }],
+  ['a model that no argument can be', { model: 'a\0b' }],
+  ['a model that is none', { model: { name: 'x' } }],
+  ['a model that is too long', { model: 'x'.repeat(300) }],
+  ['a folder that leads out', { project: '../..' }],
+  ['a folder that is not there', { project: 'none' }],
+  ['a folder that no path can be', { project: 'a\0b' }],
+  ['a folder that is too long', { project: 'x/'.repeat(5000) }],
+  ['a file in the place of a folder', { project: 'file' }],
+  ['no prompt', { prompt: undefined }],
+  ['an empty prompt', { prompt: ' ' }],
+  ['a number for a prompt', { prompt: 7 }],
+  ['messages without parts', { prompt: [{ role: 'user', content: [null] }] }],
+  ['a text without text', { prompt: [{ role: 'user', content: [{ type: 'text' }] }] }],
+]
+
+test('a client’s mistake is a 400 and names no path of this machine', async () => {
+  const fakes = installFakes()
+  mkdirSync(join(fakes.dir, 'work/inside'), { recursive: true })
+  writeFileSync(join(fakes.dir, 'work/file'), '')
+  const yaml = fakes
+    .agent({ config: 'model: "$input.model"\nprompt: "$input.prompt"' })
+    .replace(/cwd: .*/u, `cwd: ${JSON.stringify(`${fakes.dir}/work/$input.project`)}`)
+  const server = await serverOf({ coder: yaml }, fakes.environment)
+  const input = { agentId: 'coder', messages, model: 'opus', project: 'inside', prompt: 'Hi' }
+  const good = await server.post('/api/beddel/chat', input)
+  expect([good.status, await good.text()]).toEqual([200, expect.stringContaining('It is ')])
+  for (const [what, mistake] of mistakes) {
+    const response = await server.post('/api/chat', { ...input, ...mistake })
+    const body = await response.text()
+    expect([what, response.status, body]).toEqual([what, 400, expect.stringContaining('invalid_request_error')])
+    expect(body).not.toContain(fakes.dir)
+  }
+  expect(fakes.reports()).toHaveLength(1)
+  expect(server.reported).toEqual([])
+})
+
+test('where a program is stands in the log; clients learn its name', async () => {
+  const fakes = installFakes()
+  const server = await serverOf({ coder: fakes.agent({ config: 'command: /opt/internal/coder' }) }, fakes.environment)
+  const response = await server.post('/api/chat', { agentId: 'coder', messages })
+  const body = await response.text()
+  expect([response.status, body]).toEqual([500, expect.stringContaining('\\"coder\\" was not found')])
+  expect(body).not.toContain('internal')
+  const [run] = await server.store.runs.list()
+  expect(run!.error).toMatchObject({ code: 'not-installed', detail: '/opt/internal/coder' })
 })
 
 test('AG-UI and a late answer: the same error in the stream', async () => {

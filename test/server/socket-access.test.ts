@@ -88,6 +88,23 @@ describe.each(transports)('%s', (transport) => {
     }
   })
 
+  test('a server that anyone may use is not for pages of other sites: a browser would let them read all', async () => {
+    const origin = 'https://app.example'
+    server = await startServer({ agents, scripts: { m: model() } }, { allowedOrigins: [origin] })
+    const fine = transport === 'websocket' ? 101 : 200
+    const own = server.url
+    const proxied = { origin: 'https://here.example', 'x-forwarded-host': 'here.example' }
+    for (const headers of [{}, { origin }, { origin: own }, proxied] as Record<string, string>[]) {
+      expect([headers, (await handshake(transport, headers))[0]]).toEqual([headers, fine])
+    }
+    for (const headers of [{ origin: 'https://evil.example' }, { 'sec-fetch-site': 'cross-site' }] as Record<
+      string,
+      string
+    >[]) {
+      expect(await handshake(transport, headers)).toEqual([403, expect.stringContaining('server.allowedOrigins')])
+    }
+  })
+
   test('what is no message is acknowledged with what is wrong, and the connection stays', async () => {
     server = await startServer({ agents: { ...agents, b: agent() }, scripts: { m: model() } })
     const client = await connectSocket(server.url, transport)

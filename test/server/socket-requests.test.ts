@@ -52,6 +52,22 @@ test('mistakes name the place and the cure; only routes under /api are there', a
   )
   expect(await fault({ path: '/api/runs', headers: { authorization: 'x' } })).toContain('headers.authorization')
   expect(await fault({ path: '/api/runs', id: 7 })).toBe('id must be a string of 1 to 256 characters.')
+  for (const method of ['GET', 'DELETE'] as const)
+    expect(await fault({ path: '/api/runs', method, body: {} })).toBe(
+      `body must be absent: a ${method} request has none.`,
+    )
+  for (const headers of [7, 'accept', ['accept']])
+    expect(await fault({ path: '/api/runs', headers })).toBe('headers must be an object.')
+  for (const value of ['a\nb: c', 'a\u0000', '☃'])
+    expect(await fault({ path: '/api/runs', headers: { accept: value } })).toContain('headers.accept must be one line')
+  // None of it is a fault of the server.
+  expect(server!.reported).toEqual([])
+})
+
+test('a token that no header can have is no key, and on a server without one it is nothing', async () => {
+  const { url } = await start()
+  const { send } = await connectSocket(url, 'websocket', { auth: { token: 'a\r\nx-forwarded-for: ☃' } })
+  expect(await send('request', { id: '1', path: '/api/runs' })).toMatchObject({ status: 200 })
 })
 
 test('the key of the connection is that of its requests; a foreign page is refused as over HTTP', async () => {

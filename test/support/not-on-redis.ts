@@ -12,6 +12,7 @@ export const filesNotOnRedis: Record<string, string> = {
   'readers.test.ts': 'measures a process of its own',
   'prompt-files.test.ts': 'about files',
   'record-keeper.test.ts': 'about the tables of SQLite',
+  'routes-shown.test.ts': 'about the routes, of which search needs the tables of SQLite',
   'search.test.ts': 'about the tables of SQLite',
   'socket-close.test.ts': 'keeps its runs in memory',
   'stats.test.ts': 'about the tables of SQLite',

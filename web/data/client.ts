@@ -1,6 +1,7 @@
 /** Requests to the server that this page comes from, with the key of this tab. */
 import { MillraceClient } from '../../src/client/client.ts'
 import { request, type RequestOptions } from '../../src/client/request.ts'
+import { readEditToken } from './edit-token.ts'
 import { keyRefused, readKey } from './key.ts'
 
 /** The key may change while the page is open, so each request asks for it. */
@@ -13,6 +14,9 @@ export function client(): MillraceClient {
 export async function fetchApi(path: string, init: RequestOptions = {}): Promise<Response> {
   const key = readKey()
   const headers: Record<string, string> = key === undefined ? {} : { authorization: `Bearer ${key}` }
+  const editToken = readEditToken()
+  // Nothing is edited with another method.
+  if (editToken !== undefined && init.method === 'POST') headers['x-millrace-edit-token'] = editToken
   try {
     return await request({ url: '', headers, fetch: globalThis.fetch.bind(globalThis) }, path, init)
   } catch (error) {

@@ -5,6 +5,7 @@ import { MillraceError } from '../../part/error.ts'
 import type { ErrorValue } from '../../part/error.ts'
 import { parseJson } from '../../part/json.ts'
 import type { Usage } from '../../part/usage.ts'
+import { forStream } from '../printable.ts'
 import { writeOut } from '../write-out.ts'
 import type { BatchLine } from './batch-input.ts'
 
@@ -47,7 +48,7 @@ export function openSink(
     if (resume) throw new MillraceError('usage', '--resume needs the file with the results so far: add --output.')
     return {
       isDone: () => false,
-      write: async (result) => writeOut(context, `${JSON.stringify(result)}\n`),
+      write: async (result) => writeOut(context, `${forStream(JSON.stringify(result), context.stdout)}\n`),
       close: () => undefined,
     }
   }

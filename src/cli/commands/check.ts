@@ -8,7 +8,7 @@ import type { Endpoint } from '../../models/resolver.ts'
 import type { AgentError } from '../../project/agents-folder.ts'
 import { parseEndpoint, readAgents } from '../../project/project.ts'
 import { agentFiles, initCure } from '../folders.ts'
-import { printable } from '../printable.ts'
+import { forStream, printable } from '../printable.ts'
 import { paint } from '../style.ts'
 
 export interface CheckFlags {
@@ -40,7 +40,10 @@ export async function checkCommand(
       if (!json) context.stdout.write(`${printable(formatFaults(path, faults))}\n`)
     }
   }
-  if (json) context.stdout.write(`${JSON.stringify({ files: files.length, faults: found }, null, 2)}\n`)
+  if (json)
+    context.stdout.write(
+      `${forStream(JSON.stringify({ files: files.length, faults: found }, null, 2), context.stdout)}\n`,
+    )
   const plural = (n: number, what: string) => `${n} ${what}${n === 1 ? '' : 's'}`
   const { stderr } = context
   const count = found.reduce((sum, { more = 1 }) => sum + more, 0)

@@ -50,7 +50,7 @@ export async function logsCommand(
     await written
     const isOrphan = follow && (await access.fate({ ...run, status: await access.status(run.id) })) !== undefined
     if (isOrphan)
-      context.stderr.write(`${run.id} has not ended, but no process is running it: this is the log so far\n`)
+      context.stderr.write(printable(`${run.id} has not ended, but no process is running it: this is the log so far\n`))
   } finally {
     await access.close()
   }

@@ -6,7 +6,7 @@ import type { QueryResult } from '../../part/records.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import { namedQueries } from '../../store/tables/named-queries.ts'
 import { tableDocs } from '../../store/tables/table-docs.ts'
-import { printable } from '../printable.ts'
+import { forStream, printable } from '../printable.ts'
 import { formatRows, type QueryFormat } from '../query-format.ts'
 import { paint } from '../style.ts'
 import { openSettled } from '../settled-store.ts'
@@ -40,10 +40,10 @@ export async function queryCommand(context: CommandContext, sql: string | undefi
   const parameters = { ...statement.defaults, ...toParameters(flags.param) }
   if (!flags.isNamed) await refuseStore(context, 'which has no SQL', sqlCure)
   const result = await run(context, flags.data, statement.sql, { limit, parameters })
-  await writeOut(
-    context,
-    formatRows(context, result, flags.format ?? (flags.json === true ? 'json' : 'table'), context.stdout.columns),
-  )
+  const format = flags.format ?? (flags.json === true ? 'json' : 'table')
+  const text = formatRows(context, result, format, context.stdout.columns)
+  // The cells of a table are printable, and its head is bold.
+  await writeOut(context, format === 'table' ? text : forStream(text, context.stdout))
   if (result.truncated) context.stderr.write(`(more rows: use --limit ${limit * 10})\n`)
 }
 

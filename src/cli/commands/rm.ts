@@ -5,6 +5,7 @@ import type { CommandContext } from '../context.ts'
 import { MillraceError } from '../../part/error.ts'
 import { deleteRun, deleteThread, type Deleted } from '../../record/delete.ts'
 import { openForUpkeep } from '../upkeep-store.ts'
+import { forStream, printable } from '../printable.ts'
 import { placeOf, type Where } from '../where.ts'
 import { createRequest } from '../remote-request.ts'
 
@@ -27,9 +28,11 @@ export async function removeCommand(context: CommandContext, targets: string[], 
     for (const target of targets) deleted.push(...(await remove(remover, target)))
   } finally {
     await remover.close()
-    if (flags.json === true) context.stdout.write(`${JSON.stringify({ deleted })}\n`)
+    if (flags.json === true) context.stdout.write(`${forStream(JSON.stringify({ deleted }), context.stdout)}\n`)
     else if (deleted.length > 0)
-      context.stderr.write(`deleted ${deleted.length === 1 ? `run ${deleted[0]}` : `${deleted.length} runs`}\n`)
+      context.stderr.write(
+        printable(`deleted ${deleted.length === 1 ? `run ${deleted[0]}` : `${deleted.length} runs`}\n`),
+      )
   }
 }
 

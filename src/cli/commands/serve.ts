@@ -140,7 +140,7 @@ async function start(options: ServeOptions): Promise<Served> {
 async function welcome(
   context: CommandContext,
   dir: string,
-  { url, project }: Served,
+  { url, editToken, project }: Served,
   apiKey: string | undefined,
 ): Promise<string> {
   const agents = listedAgents(project.agents)
@@ -171,7 +171,7 @@ async function welcome(
     )
   }
   return `Millrace is ready at ${url}
-
+${editToken === undefined ? '' : `${editLine(url, editToken)}\n`}
 Agents
 ${lines.join('\n') || `  ${none}`}
 
@@ -184,4 +184,12 @@ Retention
 Try it
 ${tries.map((line) => `  ${line}`).join('\n')}
 `
+}
+
+/** What is no terminal may be a log that others read. */
+function editLine(url: string, token: string): string {
+  const where = process.stdout.isTTY
+    ? `${url}/agents#edit=${token}`
+    : `${url}/agents#edit=<token>, with "token" of server.json in the data folder`
+  return `Edit agents at ${where}`
 }

@@ -7,7 +7,7 @@ import { readStats, type Percentiles, type Stats, type StatsQuery } from '../../
 import { toUsed } from '../../record/usage-sums.ts'
 import { placeOf, type Where } from '../where.ts'
 import { formatDuration, formatTime } from '../amounts.ts'
-import { printable } from '../printable.ts'
+import { forStream, printable } from '../printable.ts'
 import type { statsGroups } from '../record-commands/stats.ts'
 import { createRequest } from '../remote-request.ts'
 import { openSettled } from '../settled-store.ts'
@@ -35,7 +35,7 @@ export async function statsCommand(
   }
   if (query.since >= query.until) throw new MillraceError('usage', '--since must be a time before --until.')
   const stats = await read(context, where, query)
-  if (json) return writeOut(context, `${JSON.stringify(stats, null, 2)}\n`)
+  if (json) return writeOut(context, `${forStream(JSON.stringify(stats, null, 2), context.stdout)}\n`)
   const sections = [summary(stats), ...tables(stats, by)].filter((text) => text !== '')
   await writeOut(context, `${sections.join('\n\n')}\n`)
 }

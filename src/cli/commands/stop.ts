@@ -3,6 +3,7 @@ import { MillraceError } from '../../part/error.ts'
 import { hasEnded } from '../../part/log.ts'
 import { openAccess, type Where } from '../access.ts'
 import { findRun } from '../find-run.ts'
+import { printable } from '../printable.ts'
 
 export async function stopCommand(context: CommandContext, text: string, where: Where): Promise<void> {
   const access = await openAccess(context, where)
@@ -11,7 +12,7 @@ export async function stopCommand(context: CommandContext, text: string, where: 
     const run = await findRun(access, text)
     const { id, status } = run
     if (hasEnded(status)) {
-      context.stderr.write(`${id} has already ended (${status})\n`)
+      context.stderr.write(printable(`${id} has already ended (${status})\n`))
       return
     }
     if (stop === undefined) {
@@ -22,7 +23,7 @@ export async function stopCommand(context: CommandContext, text: string, where: 
       throw new MillraceError('usage', `Cannot stop ${id}: no server is running on ${where.data}. ${why}`)
     }
     await stop(id)
-    context.stderr.write(`stopping ${id}\n`)
+    context.stderr.write(printable(`stopping ${id}\n`))
   } finally {
     await access.close()
   }

@@ -12,6 +12,7 @@ import { casesOf, runCases, type CasesResult } from '../../regress/run-cases.ts'
 import type { CaseFile } from '../../regress/test-case.ts'
 import { checkAgents } from '../folders.ts'
 import { guardRuntimes } from '../guard-process.ts'
+import { forStream } from '../printable.ts'
 import { onEnding, type Ending } from '../stop-signals.ts'
 import { addFromRun } from '../test/add-from-run.ts'
 import { findCaseFiles, readCaseFiles } from '../test/find-cases.ts'
@@ -147,7 +148,7 @@ async function runFiles(
   for (const [path, count] of left) if (count > 0) print(path)
   const ms = performance.now() - began
   if (junit !== undefined) writeJunit(context, junit, outcome)
-  if (json) context.stdout.write(`${JSON.stringify(toJson(outcome, ms), null, 2)}\n`)
+  if (json) context.stdout.write(`${forStream(JSON.stringify(toJson(outcome, ms), null, 2), context.stdout)}\n`)
   else
     context.stdout.write(
       (formatMatrix(outcome.results) ?? '') + formatSummary(context, outcome.results, outcome.skipped, ms),

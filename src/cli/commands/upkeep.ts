@@ -8,6 +8,7 @@ import { ageOf, ageWords, saySize, sizeOf, sizeWords } from '../../record/policy
 import { compactRuns, pruneRuns, type CompactedRuns, type PrunedRuns } from '../../record/upkeep.ts'
 import { createRequest } from '../remote-request.ts'
 import { openForUpkeep } from '../upkeep-store.ts'
+import { forStream } from '../printable.ts'
 import { placeOf, type Where } from '../where.ts'
 
 interface UpkeepFlags extends Where {
@@ -67,7 +68,7 @@ function counted(runs: number): string {
 }
 
 function print(context: CommandContext, { json }: UpkeepFlags, done: object, line: string): void {
-  if (json) context.stdout.write(`${JSON.stringify(done)}\n`)
+  if (json) context.stdout.write(`${forStream(JSON.stringify(done), context.stdout)}\n`)
   else context.stderr.write(`${line}\n`)
 }
 

@@ -99,7 +99,7 @@ async function verifyRun(
   }
   const fate = isEnded ? undefined : await access.fate(run)
   const state = isEnded || !isOpen ? '' : `, not ended${fate === undefined ? ` (${run.status})` : ' (no server)'}`
-  context.stderr.write(`${run.id}: ${findings.entries} entries${state}\n`)
+  context.stderr.write(printable(`${run.id}: ${findings.entries} entries${state}\n`))
   return { findings, isOpen: state !== '' }
 }
 

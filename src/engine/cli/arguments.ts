@@ -10,7 +10,6 @@ export function commandOf(config: Called): [string, ...string[]] {
 }
 
 function argumentsOf({ cli, model, permissionMode, allowedTools = [], args }: Called): string[] {
-  if (model?.startsWith('-')) throw new MillraceError('bad-value', 'The name of a model must not begin with "-".')
   const modelled = model === undefined ? [] : ['--model', model]
   switch (cli) {
     case 'claude':
@@ -48,6 +47,15 @@ function argumentsOf({ cli, model, permissionMode, allowedTools = [], args }: Ca
     default:
       return cli satisfies never
   }
+}
+
+/** What a request may choose as an argument. Throws `bad-input`: it could be taken for an option, or be none at all. */
+export function toModelName(value: unknown): string | undefined {
+  if (value === undefined || value === null) return undefined
+  const isName = typeof value === 'string' && value.length > 0 && value.length <= 256 && value.isWellFormed()
+  if (isName && !value.startsWith('-') && !/\p{Cc}/u.test(value)) return value
+  const what = 'a text of 1 to 256 characters, without control characters and without "-" at its start'
+  throw new MillraceError('bad-input', `"model" must be the name of a model: ${what}.`, { status: 400 })
 }
 
 /** Names for people, and how to install them. */

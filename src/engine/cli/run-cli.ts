@@ -14,13 +14,13 @@ import { traceparentOf } from '../trace.ts'
 import { clis } from './arguments.ts'
 import { createStderrLines } from './stderr-lines.ts'
 import { createCliFeed } from './cli-feed.ts'
+import type { WorkingFolder } from './working-folder.ts'
 
 /** ms that a process has to exit by itself once it has said its result. */
 const exitGrace = 5000
 
-export interface CliCall extends Omit<CliAgentConfig, 'command' | 'cwd'> {
+export interface CliCall extends Omit<CliAgentConfig, 'command' | 'cwd'>, WorkingFolder {
   command: [program: string, ...args: string[]]
-  folder: ProcessOptions['cwd']
 }
 
 export interface CliEnd {
@@ -119,15 +119,20 @@ export async function runCli(scope: Scope, path: string, call: CliCall): Promise
 async function start(
   processes: Processes,
   place: Pick<ProcessOptions, 'run' | 'step' | 'traceparent'>,
-  { cli, command, folder: cwd, env, prompt: input, rawLog }: CliCall,
+  { cli, command, folder: cwd, isRequested, env, prompt: input, rawLog }: CliCall,
   listeners: Pick<ProcessOptions, 'onOutput' | 'onRawLogLost'>,
 ): Promise<RunningProcess> {
   try {
     return await processes.start({ command, cwd, env, input, ...place, rawLog, ...listeners })
   } catch (error) {
-    if (!(error instanceof MillraceError) || error.code !== 'not-installed') throw error
+    if (!(error instanceof MillraceError)) throw error
+    const { code, message, detail } = error
+    if (code === 'bad-cwd' && isRequested) {
+      throw new MillraceError('bad-input', message, { status: 400, ...compact({ detail }) })
+    }
+    if (code !== 'not-installed') throw error
     const { name, install } = clis[cli]
     const cure = `Install it with "${install}", or set "command" to its path.`
-    throw new MillraceError('not-installed', `${name} is not installed: ${error.message} ${cure}`)
+    throw new MillraceError('not-installed', `${name} is not installed: ${message} ${cure}`, compact({ detail }))
   }
 }

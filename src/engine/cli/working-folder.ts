@@ -2,16 +2,23 @@
 import { splitReferences } from '../../pipeline/reference.ts'
 import type { ProcessOptions } from '../../processes/processes.ts'
 
+export interface WorkingFolder {
+  folder: ProcessOptions['cwd']
+  /** The request has a say in it, so that a wrong one is its mistake. */
+  isRequested: boolean
+}
+
 /**
  * `root` is the path up to the first reference other than `$env`, without an unfinished last name: that of `./work/p-$input.name` is
  * `./work`. Whoever starts the process checks that `path` does not leave it.
  */
-export function workingFolder(cwd: string, at: <T>(value: T) => T): ProcessOptions['cwd'] {
+export function workingFolder(cwd: string, at: <T>(value: T) => T): WorkingFolder {
   const pieces = splitReferences(cwd)
   const first = pieces.findIndex((piece) => typeof piece !== 'string' && piece.path[0] !== 'env')
   const path = String(at(cwd))
-  if (first < 0) return { root: path, path }
+  if (first < 0) return { folder: { root: path, path }, isRequested: false }
   const fixed = pieces.slice(0, first).map((piece) => (typeof piece === 'string' ? piece : String(at(piece.text))))
   const root = /^(.*[/\\])/su.exec(fixed.join(''))?.[1] ?? '.'
-  return { root, path }
+  const isRequested = pieces.some((piece) => typeof piece !== 'string' && piece.path[0] === 'input')
+  return { folder: { root, path }, isRequested }
 }

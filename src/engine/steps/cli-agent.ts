@@ -4,7 +4,7 @@ import type { EntryOf } from '../../part/entry.ts'
 import { isUnder } from '../../part/path.ts'
 import { addUsage, noUsage, type Usage } from '../../part/usage.ts'
 import type { CliAgentConfig } from '../../pipeline/cli-agent-config.ts'
-import { commandOf, clis } from '../cli/arguments.ts'
+import { commandOf, clis, toModelName } from '../cli/arguments.ts'
 import { runCli, type CliEnd } from '../cli/run-cli.ts'
 import { toPrompt } from '../cli/prompt.ts'
 import { workingFolder } from '../cli/working-folder.ts'
@@ -46,7 +46,7 @@ export async function runCliAgent(
   return inStep(scope, path, start, async () => {
     await scope.stored()
     if (scope.signal.aborted) throw scope.signal.reason
-    const model = config.model === undefined ? undefined : String(at(config.model))
+    const model = config.model === undefined ? undefined : toModelName(at(config.model))
     if (scope.limits.some(({ counts }) => counts)) refuseUnpriced(scope, model ?? `of ${clis[config.cli].name}`)
     const { text: prompt, hasFiles } = toPrompt(at(config.prompt))
     const stage = 'response'
@@ -62,7 +62,7 @@ export async function runCliAgent(
       ...compact({ model }),
       prompt,
       command: commandOf({ ...config, ...compact({ model }) }),
-      folder: workingFolder(config.cwd, at),
+      ...workingFolder(config.cwd, at),
     })
     const result = kept(end)
     const usage = spent(scope, path).usage ?? noUsage

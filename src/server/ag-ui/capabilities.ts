@@ -11,7 +11,7 @@ import type { HandlerContext } from '../handler.ts'
 import { version } from '../version.ts'
 
 export async function agentCapabilities(
-  { runtime, sockets }: Pick<HandlerContext, 'runtime' | 'sockets'>,
+  { runtime, sockets, isPrivate }: Pick<HandlerContext, 'runtime' | 'sockets' | 'isPrivate'>,
   { id, pipeline }: Agent,
 ): Promise<AgentCapabilities> {
   const { metadata, workflow, after, timeouts } = pipeline
@@ -33,7 +33,13 @@ export async function agentCapabilities(
       version: metadata.version,
       provider: `Millrace ${version}`,
     }),
-    transport: { streaming: true, websocket: sockets, httpBinary: true, pushNotifications: false, resumable: true },
+    transport: {
+      streaming: true,
+      websocket: sockets,
+      httpBinary: true,
+      pushNotifications: false,
+      resumable: isPrivate,
+    },
     tools: {
       supported: hasTools || takesClientTools,
       items,

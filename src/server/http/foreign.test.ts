@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { foreignFault } from './foreign.ts'
+import { foreignFault, isOtherPage } from './foreign.ts'
 
 test.each([
   ['localhost:3000', undefined],
@@ -29,3 +29,29 @@ test.each([
 ])('Sec-Fetch-Site %s with origin %s is of another site: %s', (site, origin, foreign) => {
   expect(foreignFault({ host: '127.0.0.1:3000', origin, site }) !== undefined).toBe(foreign)
 })
+
+test.each(['Forwarded', 'X-Forwarded-For', 'x-forwarded-proto', 'X-FORWARDED-ANYTHING', 'Via', 'X-Real-Ip'])(
+  'what a proxy has forwarded (%s) is refused, also if it comes to localhost from an allowed origin',
+  (name) => {
+    const origin = 'https://app.example'
+    const sender = { host: 'localhost:3000', origin, names: ['Host', 'Accept', name] }
+    expect(foreignFault(sender, new Set([origin]))).toMatch(/forwarded by a proxy.*MILLRACE_API_KEY/u)
+  },
+)
+
+test('headers that only look like those of a proxy are nobody’s business', () => {
+  const names = ['X-Forwarder', 'Viable', 'X-Real-Ip-2', 'X-Forward', 'Not-X-Forwarded-For']
+  expect(foreignFault({ host: 'localhost:3000', names })).toBeUndefined()
+})
+
+test.each([
+  [{ host: 'localhost:3000' }, false],
+  [{ host: 'localhost:3000', origin: 'http://localhost:3000', site: 'same-origin' }, false],
+  [{ host: 'LOCALHOST:3000', origin: 'http://localhost:3000' }, false],
+  [{ host: 'app.example', origin: 'https://app.example' }, false],
+  [{ host: 'localhost:3000', origin: 'http://localhost:5173' }, true],
+  [{ host: 'localhost:3000', origin: 'http://127.0.0.1:3000' }, true],
+  [{ host: 'localhost:3000', origin: 'null' }, true],
+  [{ host: 'localhost:3000', site: 'same-site' }, true],
+  [{ origin: 'http://localhost:3000' }, true],
+])('%j is of another page: %s', (sender, other) => expect(isOtherPage(sender)).toBe(other))

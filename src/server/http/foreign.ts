@@ -1,7 +1,7 @@
 /**
- * Refuses requests from pages of other sites. A local server without a key trusts its user, but not the pages that the user
- * visits. Programs send no `Origin`; pages of this machine (a development server) are allowed. Requests for images,
- * scripts and links carry no `Origin`, but browsers mark them with `Sec-Fetch-Site`.
+ * Refuses requests from elsewhere. A local server without a key trusts who is at this machine, but not the pages that they visit, and not
+ * who reaches it through a proxy or a tunnel. Programs send no `Origin`; pages of this machine (a development server) are allowed.
+ * Requests for images, scripts and links carry no `Origin`, but browsers mark them with `Sec-Fetch-Site`. Proxies add headers of their own.
  */
 import { isLoopback } from './loopback.ts'
 
@@ -9,9 +9,24 @@ export interface Sender {
   host?: string | undefined
   origin?: string | undefined
   site?: string | undefined
+  /** The names of all headers, in any case. */
+  names?: Iterable<string>
 }
 
-export function foreignFault({ host, origin, site }: Sender, allowedOrigins?: ReadonlySet<string>): string | undefined {
+export function senderOf(headers: Headers): Sender {
+  const of = (name: string) => headers.get(name) ?? undefined
+  return { host: of('host'), origin: of('origin'), site: of('sec-fetch-site') }
+}
+
+export function foreignFault(
+  { host, origin, site, names = [] }: Sender,
+  allowedOrigins?: ReadonlySet<string>,
+): string | undefined {
+  for (const name of names) {
+    if (!forwarding.test(name)) continue
+    const why = `it has the header ${name.slice(0, 40)}, and without a key this server is for this machine only`
+    return `This request was forwarded by a proxy: ${why}. Set MILLRACE_API_KEY to serve others, who then send it with each request.`
+  }
   if (host !== undefined && !isHere(`http://${host}`)) {
     return `This server accepts requests to localhost only, not to ${host}. Set MILLRACE_API_KEY to serve other host names.`
   }
@@ -21,6 +36,15 @@ export function foreignFault({ host, origin, site }: Sender, allowedOrigins?: Re
   if (origin === undefined && site === 'cross-site') return `Pages of other sites must not use this server. ${cure}`
   if (origin === undefined || isHere(origin) || allowedOrigins?.has(origin) === true) return undefined
   return `Pages of ${origin} must not use this server. ${cure}`
+}
+
+/** What proxies and tunnels say of the request that they pass on. Browsers and programs send none of it. */
+const forwarding = /^(?:forwarded|via|x-real-ip|x-forwarded(?:-.*)?)$/iu
+
+/** Whether a page sends this, and not one of this server itself. `Host` is what the browser asked for. */
+export function isOtherPage({ host, origin, site }: Sender): boolean {
+  if (origin !== undefined) return host === undefined || URL.parse(origin)?.host !== host.toLowerCase()
+  return site !== undefined && site !== 'same-origin' && site !== 'none'
 }
 
 /** The last URL found to be local: most requests have the same one. */

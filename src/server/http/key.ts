@@ -1,12 +1,14 @@
-/**
- * Compares an `Authorization: Bearer` header with the key, in a time that depends only on the length of the header. Synchronous:
- * Web Crypto digests run on another thread, and every request would wait for one.
- */
+/** Compares an `Authorization: Bearer` header with the key. */
 export function createKeyCheck(key: string): (header: string | null) => boolean {
-  return (header) => {
-    const given = /^Bearer\s+(.+)$/iu.exec(header ?? '')?.[1] ?? ''
-    let difference = given.length ^ key.length
-    for (let i = 0; i < given.length; i++) difference |= given.charCodeAt(i) ^ key.charCodeAt(i % key.length)
-    return difference === 0 && given !== ''
-  }
+  return (header) => isSameSecret(/^Bearer\s+(.+)$/iu.exec(header ?? '')?.[1] ?? '', key)
+}
+
+/**
+ * In a time that depends only on the length of what is given. Synchronous: Web Crypto digests run on another thread, and every request would wait
+ * for one. An empty secret is none.
+ */
+export function isSameSecret(given: string, secret: string): boolean {
+  let difference = given.length ^ secret.length
+  for (let i = 0; i < given.length; i++) difference |= given.charCodeAt(i) ^ secret.charCodeAt(i % secret.length)
+  return difference === 0 && given !== ''
 }

@@ -17,11 +17,13 @@ import { transportOf } from '../ag-ui/transport.ts'
 import type { HandlerContext } from '../handler.ts'
 import { readJson } from '../http/body.ts'
 import { chatPolicy } from './chat-request.ts'
+import { checkShown } from './shown.ts'
 
 export function mountAgUi(app: Hono, context: HandlerContext): void {
   const agentOf = (id: string) => findAgent(context.runtime, id)
   app.post('/ag-ui/:agentId', (c) => postRun(context, c.req.raw, agentOf(c.req.param('agentId'))))
   app.get('/ag-ui/:agentId/connect', (c) => {
+    checkShown(context)
     agentOf(c.req.param('agentId'))
     return connectThread(context, c.req.raw)
   })

@@ -17,29 +17,30 @@ import { optionalText, readJson } from '../http/body.ts'
 import { hashText } from '../http/hash-text.ts'
 import { bad } from '../http/query.ts'
 
-export interface AgentsShown {
-  errors: () => { file: string; message: string }[]
-  /** The texts of agents are for those who may see their runs. */
-  showsTexts: boolean
-}
-
-export function mountAgents(app: Hono, context: HandlerContext, shown: AgentsShown): void {
+/** `errors`: those of files that were not loaded. */
+export function mountAgents(
+  app: Hono,
+  context: HandlerContext,
+  errors: () => { file: string; message: string }[],
+): void {
+  const { runtime, isPrivate } = context
+  // The texts of agents, which their mistakes repeat, are for those who may see their runs.
   app.get('/api/agents', () =>
-    Response.json({ agents: listedAgents(context.runtime.agents).map(describeAgent), errors: shown.errors() }),
+    Response.json({ agents: listedAgents(runtime.agents).map(describeAgent), errors: isPrivate ? errors() : [] }),
   )
-  if (shown.showsTexts) {
+  if (isPrivate) {
     app.get('/api/agents/schema', () => getSchema(context))
     app.post('/api/agents/check', (c) => checkAgent(context, c.req.raw))
     app.post('/api/agents/:id', (c) => saveAgent(context, c.req.raw, c.req.param('id')))
   }
-  app.get('/api/agents/:id', (c) => getAgent(context, shown, c.req.param('id')))
+  app.get('/api/agents/:id', (c) => getAgent(context, c.req.param('id')))
 }
 
-async function getAgent(context: HandlerContext, shown: AgentsShown, name: string): Promise<Response> {
-  const { runtime } = context
+async function getAgent(context: HandlerContext, name: string): Promise<Response> {
+  const { runtime, isPrivate } = context
   const agent = runtime.agents.get(name)
   const id = agent?.id ?? name
-  const file = shown.showsTexts ? await fileOf(context, id, agent?.pipeline) : undefined
+  const file = isPrivate ? await fileOf(context, id, agent?.pipeline) : undefined
   if (agent === undefined && file === undefined) throw unknownAgent(name, runtime.agents)
   const { pipeline } = agent ?? {}
   return Response.json({
@@ -47,7 +48,7 @@ async function getAgent(context: HandlerContext, shown: AgentsShown, name: strin
     ...(agent && describeAgent(agent)),
     ...(pipeline && { hash: await hashText(pipeline.text) }),
     ...file,
-    ...(pipeline && shown.showsTexts && { tree: treeOf(pipeline) }),
+    ...(pipeline && isPrivate && { tree: treeOf(pipeline) }),
   })
 }
 
@@ -80,7 +81,7 @@ export function told(text: string, { faults, pipeline }: CheckedText): AgentChec
 
 /** Body: `{id, text}`. Runs no code, and reads no file but prompts of the agents folder. */
 async function checkAgent(context: HandlerContext, request: Request): Promise<Response> {
-  refuseUnlessEdited(context)
+  context.editing.check(request)
   const body = await readJson(request, context.maxBodyBytes)
   const text = textIn(body)
   return Response.json(told(text, checkText(context, optionalText(body, 'id') ?? '', text)))
@@ -88,7 +89,7 @@ async function checkAgent(context: HandlerContext, request: Request): Promise<Re
 
 /** Body: `{text, etag}`; no `etag` for a new agent. 409 with what is on disk, 422 with the faults of the text. */
 async function saveAgent(context: HandlerContext, request: Request, id: string): Promise<Response> {
-  refuseUnlessEdited(context)
+  context.editing.check(request)
   const { agentEditor: editor } = context
   if (editor === undefined) throw new MillraceError('forbidden', 'The agents of this program are in its code.')
   const body = await readJson(request, context.maxBodyBytes)
@@ -118,10 +119,4 @@ export function textIn(body: Record<string, unknown>, key = 'text'): string {
   const text = ownValue(body, key)
   if (typeof text !== 'string') throw bad(key, 'the YAML of an agent')
   return text
-}
-
-export function refuseUnlessEdited({ edit }: HandlerContext): void {
-  if (edit) return
-  const cure = 'It may be without a key on this machine, or with "server.edit: true" in the config.'
-  throw new MillraceError('forbidden', `Agents may not be edited on this server. ${cure}`)
 }

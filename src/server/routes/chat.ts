@@ -12,6 +12,7 @@ import { uiWire } from '../../wire/ui/ui.ts'
 import type { Wire } from '../../wire/wire.ts'
 import type { HandlerContext } from '../handler.ts'
 import { chatPolicy, readChat, readWire } from './chat-request.ts'
+import { checkShown } from './shown.ts'
 
 export async function postChat(context: HandlerContext, request: Request, defaultWire: Wire): Promise<Response> {
   const { runtime, waitUntil } = context
@@ -42,6 +43,7 @@ export async function postChat(context: HandlerContext, request: Request, defaul
 
 /** The active answer of a chat from its start, or 204. `useChat({resume: true})` requests it after a reload. */
 export async function getChatStream(context: HandlerContext, request: Request, threadId: string): Promise<Response> {
+  checkShown(context)
   const { runtime } = context
   const row = (await runtime.store.runs.list({ threadId, limit: 1 }))[0]
   const standing = row?.status === 'running' ? await readStanding(runtime.store.log, row.id) : undefined

@@ -4,12 +4,11 @@ import type { Consent } from '../../runtime/runtime.ts'
 import type { HandlerContext } from '../handler.ts'
 import { optionalText } from '../http/body.ts'
 import { bad } from '../http/query.ts'
-import { refuseUnlessEdited } from './agents.ts'
 
 /** Throws `forbidden` for who trusts a recording and may not edit agents: its text is one like any other. */
-export function consentIn(context: HandlerContext, body: Record<string, unknown>): Consent {
+export function consentIn(context: HandlerContext, request: Request, body: Record<string, unknown>): Consent {
   const { trust } = body
   if (trust !== undefined && typeof trust !== 'boolean') throw bad('trust', 'true or false')
-  if (trust === true) refuseUnlessEdited(context)
+  if (trust === true) context.editing.check(request)
   return compact({ agent: optionalText(body, 'agentId'), trust }) as Consent
 }

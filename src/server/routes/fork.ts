@@ -7,7 +7,7 @@ import type { HandlerContext } from '../handler.ts'
 import { readJson } from '../http/body.ts'
 import { hashText } from '../http/hash-text.ts'
 import { bad } from '../http/query.ts'
-import { checkText, refuseUnlessEdited, textIn, told } from './agents.ts'
+import { checkText, textIn, told } from './agents.ts'
 import { consentIn } from './consent.ts'
 import { existingRun } from './existing-run.ts'
 import { bindKey, idempotencyKey } from './idempotency.ts'
@@ -29,7 +29,7 @@ export async function forkRun(context: HandlerContext, request: Request, source:
     throw bad('input', 'an object')
   let pipeline: string | undefined
   if (body['pipeline'] !== undefined) {
-    refuseUnlessEdited(context)
+    context.editing.check(request)
     const text = textIn(body, 'pipeline')
     const checked = checkText(context, row.agent, text)
     if (checked.pipeline === undefined || checked.faults.length > 0) {
@@ -37,7 +37,7 @@ export async function forkRun(context: HandlerContext, request: Request, source:
     }
     pipeline = checked.pipeline.text
   }
-  const consent = consentIn(context, body)
+  const consent = consentIn(context, request, body)
   const key = idempotencyKey(request)
   let runId: string | undefined
   if (key !== undefined) {

@@ -23,10 +23,10 @@ export function mountLive(app: Hono, context: HandlerContext): void {
   app.get('/api/server', () => Response.json(serverFacts(context)))
 }
 
-function serverFacts({ runtime, edit, maxBodyBytes, sockets }: HandlerContext): object {
+function serverFacts({ runtime, editing, maxBodyBytes, sockets }: HandlerContext): object {
   const { durable, records, upkeep } = runtime.store
   const features = { records: records !== undefined, upkeep: upkeep !== undefined, sockets }
-  return { version, durable, edit, maxBodyBytes, features }
+  return { version, durable, edit: editing.state, maxBodyBytes, features }
 }
 
 /** Most runs that a connection follows or holds. */

@@ -144,7 +144,7 @@ export async function answerRequest(
 ): Promise<Response> {
   const { runtime, maxBodyBytes, protocol } = context
   const body = await readJson(request, maxBodyBytes)
-  const consent = consentIn(context, body)
+  const consent = consentIn(context, request, body)
   // Redacted like the stored answer, so that the same answer compares as equal.
   const answer = runtime.redact(toAnswer(body))
   const { duplicate, answer: winner } = await runtime.answer(id, requestId, answer, { protocol }, consent)

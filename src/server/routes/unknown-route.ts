@@ -7,7 +7,7 @@ import { errorResponse } from '../../answer/http-error.ts'
 export function unknownRoute(app: Hono, path: string, method: string): Response {
   // The page looks at every path, and answers its own.
   const isRoute = (m: string) => app.router.match(m, path)[0].some(([[, route]]) => route.path !== '/*')
-  const allowed = ['GET', 'POST'].filter((m) => m !== method && isRoute(m))
+  const allowed = ['GET', 'POST', 'DELETE'].filter((m) => m !== method && isRoute(m))
   if (allowed.length > 0) {
     const error = new MillraceError('method-not-allowed', `${path} accepts ${allowed.join(', ')}, not ${method}.`)
     const response = errorResponse(error)

@@ -7,6 +7,7 @@ import { fromPromises, nextPiece, sourceOf, type BodySource } from '../../answer
 import { MillraceError } from '../../part/error.ts'
 import { ownValue } from '../../part/own-value.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
+import { editTokenHeader } from '../http/editing.ts'
 import { noteAddress } from '../http/incoming-request.ts'
 import { bad, requiredText, type Data, type Reply } from './message.ts'
 import type { SessionContext } from './session-context.ts'
@@ -26,13 +27,23 @@ const mostStreams = 256
 const mostUntaken = 8
 
 const methods = ['GET', 'POST', 'DELETE'] as const
-const passedHeaders = ['accept', 'idempotency-key', 'last-event-id', 'traceparent', 'x-millrace-ui'] as const
+/** What a header can have. */
+const isHeaderValue = /^[\t -~\u0080-\u00ff]*$/u
+const passedHeaders = [
+  'accept',
+  'idempotency-key',
+  'last-event-id',
+  'traceparent',
+  'x-millrace-ui',
+  editTokenHeader,
+] as const
 
 export function createPassedRequests({ handler, onError }: SessionContext, socket: Socket): PassedRequests {
   const { headers, auth, address } = socket.handshake
   const { host = 'localhost', origin } = headers
   const { token } = auth as { token?: unknown }
-  const key = typeof token === 'string' ? `Bearer ${token}` : undefined
+  // A server without a key takes any token: what no header can have is none.
+  const key = typeof token === 'string' && isHeaderValue.test(token) ? `Bearer ${token}` : undefined
   const streams = new Map<string, AbortController>()
 
   function toRequest(data: Data, signal: AbortSignal): Request {
@@ -43,14 +54,19 @@ export function createPassedRequests({ handler, onError }: SessionContext, socke
     // What resolves to another place, such as `/api/../health`, is none of these routes.
     if (url === null || !url.pathname.startsWith('/api/')) throw bad('path', 'a path that begins with /api/')
     const body = ownValue(data, 'body')
+    if (body !== undefined && method !== 'POST') throw bad('body', `absent: a ${method} request has none`)
     const sent = new Headers({ host })
     if (origin !== undefined) sent.set('origin', origin)
     if (key !== undefined) sent.set('authorization', key)
-    for (const [name, value] of Object.entries((ownValue(data, 'headers') ?? {}) as object)) {
+    const given = ownValue(data, 'headers') ?? {}
+    if (typeof given !== 'object' || Array.isArray(given)) throw bad('headers', 'an object')
+    for (const [name, value] of Object.entries(given)) {
       const known = passedHeaders.find((each) => each === name)
       if (known === undefined || typeof value !== 'string') {
-        throw bad(`headers.${name}`, `text, of ${passedHeaders.join(', ')}${didYouMean(name, passedHeaders)}`)
+        const shown = name.slice(0, 60)
+        throw bad(`headers.${shown}`, `text, of ${passedHeaders.join(', ')}${didYouMean(shown, passedHeaders)}`)
       }
+      if (!isHeaderValue.test(value)) throw bad(`headers.${name}`, 'one line of Latin characters')
       sent.set(known, value)
     }
     if (body !== undefined) sent.set('content-type', 'application/json')

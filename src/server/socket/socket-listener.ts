@@ -2,11 +2,11 @@
  * Socket.IO beside the HTTP routes, on the same port: polling requests and WebSocket upgrades under `/socket.io/`. The package is loaded
  * with the first of them, because it takes as long to load as the rest of the server.
  */
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { MillraceError } from '../../part/error.ts'
 import { errorResponse } from '../../answer/http-error.ts'
-import { foreignFault } from '../http/foreign.ts'
+import { foreignFault, isOtherPage, type Sender } from '../http/foreign.ts'
 import type { SocketOptions } from './socket-context.ts'
 import type { SocketCounts, SocketServer } from './socket-server.ts'
 
@@ -33,7 +33,7 @@ const goodbyeMs = 300
 const none: SocketCounts = { sockets: 0, polling: 0, runs: 0, starting: 0, waiting: 0 }
 
 export function createSocketListener(options: SocketOptions): SocketListener {
-  const { onError, localOnly, allowedOrigins, draining = () => undefined } = options
+  const { onError, apiKey, localOnly, allowedOrigins, draining = () => undefined } = options
   const origins = new Set(allowedOrigins)
   /** Connections that are no longer the HTTP server's. */
   const upgraded = new Set<Duplex>()
@@ -49,13 +49,15 @@ export function createSocketListener(options: SocketOptions): SocketListener {
     }))
   }
 
-  function refusalOf({ headers, url = '' }: IncomingMessage): MillraceError | undefined {
+  function refusalOf({ headers, rawHeaders, url = '' }: IncomingMessage): MillraceError | undefined {
     // Who is connected already polls on, or changes its transport.
     const drained = /[?&]sid=/u.test(url) ? undefined : draining()
     if (drained !== undefined) return drained
-    if (!localOnly) return undefined
+    if (apiKey !== undefined) return undefined
     const { host, origin } = headers
-    const fault = foreignFault({ host, origin, site: headers['sec-fetch-site'] as string | undefined }, origins)
+    const sender = { host, origin, site: headers['sec-fetch-site'] as string | undefined }
+    const names = rawHeaders.filter((_, i) => i % 2 === 0)
+    const fault = localOnly ? foreignFault({ ...sender, names }, origins) : otherPageFault(sender, headers, origins)
     return fault === undefined ? undefined : new MillraceError('forbidden', fault)
   }
 
@@ -118,6 +120,22 @@ export function createSocketListener(options: SocketOptions): SocketListener {
       for (const socket of upgraded) socket.destroy()
     },
   }
+}
+
+/**
+ * A server that anyone may use is not for the pages that they visit: no browser keeps those from opening a WebSocket and reading it, as it
+ * does over HTTP. Behind a proxy the page has the proxy's name.
+ */
+function otherPageFault(
+  sender: Sender,
+  { 'x-forwarded-host': forwarded }: IncomingHttpHeaders,
+  allowed: ReadonlySet<string>,
+): string | undefined {
+  const { origin } = sender
+  if (origin !== undefined && allowed.has(origin)) return undefined
+  const host = typeof forwarded === 'string' ? forwarded : sender.host
+  if (!isOtherPage({ ...sender, host })) return undefined
+  return `Pages of ${origin ?? 'other sites'} must not use this server. Add the origin of the page to server.allowedOrigins.`
 }
 
 function isOurs({ url = '' }: IncomingMessage): boolean {

@@ -2,11 +2,13 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { Server, type Socket } from 'socket.io'
+import { MillraceError } from '../../part/error.ts'
 import { createKeyCheck } from '../http/key.ts'
 import { closingError } from '../../runtime/runtime-errors.ts'
 import { abortRun, watchRun } from './known-run.ts'
 import { readMessage, type ClientMessage, type Reply } from './message.ts'
 import { runAgent } from './run-agent.ts'
+import { sliceInput } from './sliced-input.ts'
 import { createSession, toldError, type Session } from './session.ts'
 import type { SessionContext } from './session-context.ts'
 import type { SocketOptions } from './socket-context.ts'
@@ -35,6 +37,12 @@ export interface SocketServer {
 
 /** Messages that begin something. What goes on may still be answered and stopped. */
 const entering: ReadonlySet<string> = new Set(['run_agent', 'watch_run', 'request'])
+
+/** Messages of a client that are not answered yet. */
+const mostUnanswered = 1000
+
+/** Messages that end something: they are always heard. */
+const leaving: ReadonlySet<string> = new Set(['abort_run', 'cancel_request'])
 
 /** ms in which clients must have received the end of their runs when the server closes. */
 const farewellMs = 1000
@@ -66,6 +74,7 @@ export function createSocketServer(options: SocketOptions): SocketServer {
   // It takes requests from this server's events. Ours listens and hands over what is for Socket.IO.
   const inner = createServer()
   io.attach(inner)
+  const input = sliceInput(io)
 
   io.use(({ handshake: { auth } }, next) => {
     const { token } = auth as { token?: unknown }
@@ -77,7 +86,11 @@ export function createSocketServer(options: SocketOptions): SocketServer {
     const session = createSession(context, socket)
     sessions.set(socket, session)
     socket.emit('agents', agentsMessage(runtime.agents))
-    socket.on('message', (...args: unknown[]) => void receive(session, args))
+    let unanswered = 0
+    socket.on('message', (...args: unknown[]) => {
+      unanswered++
+      void receive(session, args, unanswered > mostUnanswered).finally(() => unanswered--)
+    })
     socket.on('disconnect', () => {
       sessions.delete(socket)
       session.leave()
@@ -85,12 +98,13 @@ export function createSocketServer(options: SocketOptions): SocketServer {
   })
 
   /** Never rejects. Every message is acknowledged; who asks for no acknowledgement is told of a start that failed as of a run that did. */
-  async function receive(session: Session, args: unknown[]): Promise<void> {
+  async function receive(session: Session, args: unknown[], isTooMany: boolean): Promise<void> {
     const last = args.at(-1)
     const acknowledge = typeof last === 'function' ? (last as (answer: object) => void) : undefined
     let message: ClientMessage | undefined
     try {
       message = readMessage(args[0])
+      if (isTooMany && !leaving.has(message.type)) throw tooMany()
       const { said, begin } = await dispatch(session, message)
       acknowledge?.({ ok: true, ...said })
       begin?.()
@@ -128,7 +142,11 @@ export function createSocketServer(options: SocketOptions): SocketServer {
   const runs = () => count(({ active, starting, requests }) => active - starting.size + requests.size)
 
   return {
-    handle: (request, response) => void inner.emit('request', request, response),
+    handle(request, response) {
+      const pass = () => void inner.emit('request', request, response)
+      if (request.method === 'POST') input.handle(request, response, pass)
+      else pass()
+    },
     upgrade: (request, socket, head) => void inner.emit('upgrade', request, socket, head),
     announceAgents: () => void io.emit('agents', agentsMessage(runtime.agents)),
     counts: () => ({
@@ -149,4 +167,9 @@ export function createSocketServer(options: SocketOptions): SocketServer {
       io.engine.close()
     },
   }
+}
+
+function tooMany(): MillraceError {
+  const cure = 'Wait for answers, then send it again.'
+  return new MillraceError('too-many', `This socket has ${mostUnanswered} messages that are not answered yet. ${cure}`)
 }

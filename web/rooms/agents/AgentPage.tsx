@@ -4,6 +4,7 @@ import { Link, useLocation } from 'wouter'
 import { useQuery } from '../../data/query.ts'
 import { useResource } from '../../data/resource.ts'
 import { api } from '../../data/client.ts'
+import { useMayEdit, type ServerFacts } from '../../data/edit-token.ts'
 import { Button } from '../../kit/Button.tsx'
 import { ErrorNote } from '../../kit/ErrorNote.tsx'
 import { notice } from '../../kit/notice.ts'
@@ -24,8 +25,8 @@ const YamlEditor = lazy(() => import('./YamlEditor.tsx'))
 export function AgentPage({ id }: { id: string }) {
   const query = useQuery()
   const [, navigate] = useLocation()
-  const { value: server } = useResource('server', (signal) => api<{ edit: boolean }>('/api/server', { signal }))
-  const canEdit = server?.edit === true
+  const { value: server } = useResource('server', (signal) => api<ServerFacts>('/api/server', { signal }))
+  const canEdit = useMayEdit(server?.edit)
   const agent = useAgentFile(id, canEdit)
   const { value: schema } = useResource('agent-schema', (signal) => api<Schema>('/api/agents/schema', { signal }))
   const active = useActiveSteps(id)
@@ -119,7 +120,17 @@ export function AgentPage({ id }: { id: string }) {
           )}
           <Faults
             faults={faults}
-            state={!canEdit ? 'read-only' : checked === undefined ? 'unchecked' : isChanged ? 'changed' : 'saved'}
+            state={
+              !canEdit
+                ? server?.edit === 'token'
+                  ? 'no-token'
+                  : 'read-only'
+                : checked === undefined
+                  ? 'unchecked'
+                  : isChanged
+                    ? 'changed'
+                    : 'saved'
+            }
             onLine={goTo}
             onFix={(fault) => agent.write(withFix(text, fault))}
           />

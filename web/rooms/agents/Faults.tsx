@@ -5,13 +5,14 @@ import css from './Agents.module.css'
 
 interface Props {
   faults: readonly AgentFault[]
-  state: 'read-only' | 'unchecked' | 'changed' | 'saved'
+  state: 'read-only' | 'no-token' | 'unchecked' | 'changed' | 'saved'
   onLine(line: number): void
   onFix(fault: AgentFault): void
 }
 
 const words = {
   'read-only': 'Read only: this server lets nobody edit agents.',
+  'no-token': 'Read only: to edit, open the address for editing that millrace serve prints.',
   unchecked: 'Checking',
   changed: 'No mistakes. Not saved yet.',
   saved: 'No mistakes.',

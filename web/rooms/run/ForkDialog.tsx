@@ -3,6 +3,7 @@ import { useState, type FormEvent } from 'react'
 import { useLocation } from 'wouter'
 import type { EntryOf } from '../../../src/part/entry.ts'
 import { api } from '../../data/client.ts'
+import { useMayEdit, type ServerFacts } from '../../data/edit-token.ts'
 import { useResource } from '../../data/resource.ts'
 import { Button } from '../../kit/Button.tsx'
 import { Dialog } from '../../kit/Dialog.tsx'
@@ -13,7 +14,7 @@ import css from './ForkDialog.module.css'
 export function ForkDialog({ room, onClose }: { room: Room; onClose: () => void }) {
   const [, navigate] = useLocation()
   const start = useEntry(room.windows, 1) as EntryOf<'run-start'> | undefined
-  const mayEdit = useResource('server', () => api<{ edit?: boolean }>('/api/server')).value?.edit === true
+  const mayEdit = useMayEdit(useResource('server', () => api<ServerFacts>('/api/server')).value?.edit)
   const [at, setAt] = useState(String(room.seq))
   const [input, setInput] = useState('')
   const [agent, setAgent] = useState('')
