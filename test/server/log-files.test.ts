@@ -208,7 +208,10 @@ test('an id of a program leads nowhere else', async () => {
     await engine.runtime.start('a', say(), { runId: '../../run/x' })
   ).result
   await engine.close()
-  expect(readdirSync(engine.runs).toSorted()).toEqual(['..%2F..%2Frun%2Fx.ndjson', '..%2F..%2Frun%2Fx.summary.json'])
+  expect(readdirSync(engine.runs).toSorted()).toEqual([
+    '%2E%2E%2F%2E%2E%2Frun%2Fx.ndjson',
+    '%2E%2E%2F%2E%2E%2Frun%2Fx.summary.json',
+  ])
 })
 
 test('kill -9 in the middle: the next server completes the files, which verify', async () => {
