@@ -49,7 +49,7 @@ export function remoteAccess(url: string, options: RemoteOptions): Access {
         accept: 'application/x-ndjson',
       })
       if (response.body === null) return
-      const reader = createNdjsonReader()
+      const reader = createNdjsonReader({ isStored: true })
       const chunks = response.body.pipeThrough(new TextDecoderStream()).getReader()
       for (;;) {
         const { done, value } = await chunks.read().catch(lost)

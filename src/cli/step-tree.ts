@@ -9,16 +9,17 @@ import { formatTable } from './table.ts'
 
 export function formatSteps(context: CommandContext, { steps, status }: RunView): string {
   const paths = new Set(steps.map(({ path }) => path))
-  // The parent of a step is another step; `main` and `after` are not steps.
-  const children = Map.groupBy(steps, ({ path }) => (paths.has(parentPath(path)) ? parentPath(path) : ''))
+  // The parent of a step is another step; `main` and `after` are not steps. Nor is the run, whose path is its own parent's.
+  const parentOf = (path: string) => (path !== '' && paths.has(parentPath(path)) ? parentPath(path) : undefined)
+  const children = Map.groupBy(steps, ({ path }) => parentOf(path))
   const rows: string[][] = []
 
-  function add(list: StepView[], indent: string, under: string): void {
+  function add(list: StepView[], indent: string, under: string | undefined): void {
     for (const [i, step] of list.entries()) {
       const isLast = i === list.length - 1
       // Top-level steps have no branch line.
-      const [branch, rest] = under === '' ? ['', ''] : isLast ? ['└─ ', '   '] : ['├─ ', '│  ']
-      const name = under === '' ? step.path.replace(/^main\//u, '') : step.path.slice(under.length + 1)
+      const [branch, rest] = under === undefined ? ['', ''] : isLast ? ['└─ ', '   '] : ['├─ ', '│  ']
+      const name = under === undefined ? step.path.replace(/^main\//u, '') : step.path.slice(under.length + 1)
       const { stepType, toolName, duration, attempt, usage } = step
       rows.push([
         indent + branch + name,
@@ -30,7 +31,7 @@ export function formatSteps(context: CommandContext, { steps, status }: RunView)
       add(children.get(step.path) ?? [], indent + rest, step.path)
     }
   }
-  add(children.get('') ?? [], '', '')
+  add(children.get(undefined) ?? [], '', undefined)
   const head = ['STEP', 'TYPE', 'TOOK', 'TOKENS', 'END']
   return formatTable(head, rows, { style: (cell, column) => (column === 4 ? paintStatus(context, cell) : cell) })
 }

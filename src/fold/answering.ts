@@ -20,22 +20,34 @@ export function createAnswering(): Answering {
 /** A class, because an open stream has several: their functions would take more memory than what they know. */
 class Places implements Answering {
   started = false
-  readonly #places = new Map([['', false]])
+  /** What was noted, as a boolean; what follows from it, as a number: twice the version, and 1 if it belongs to the answer. */
+  readonly #places = new Map<string, boolean | number>([['', false]])
+  /** Grows when something is noted that may change what follows. */
+  #version = 0
 
   has(path: string): boolean {
-    const known = this.#places.get(path)
-    if (known !== undefined) return known
-    const place = this.has(parentPath(path))
-    this.#places.set(path, place)
+    let at = path
+    let place = this.#known(at)
+    // Not by calling itself: a path may have very many names.
+    for (; place === undefined; place = this.#known(at)) at = parentPath(at)
+    for (let each = path; each !== at; each = parentPath(each))
+      this.#places.set(each, this.#version * 2 + Number(place))
     return place
   }
 
+  #known(path: string): boolean | undefined {
+    const place = this.#places.get(path)
+    if (typeof place !== 'number') return place
+    return place >> 1 === this.#version ? (place & 1) === 1 : undefined
+  }
+
   note({ step, answer, toolCallId }: EntryOf<'step-start'>): void {
-    if (answer === true) {
-      this.started = true
-      // Forget results that were cached before this ancestor was known to answer.
-      for (const path of this.#places.keys()) if (path.startsWith(`${step}/`)) this.#places.delete(path)
-      this.#places.set(step, true)
-    } else if (toolCallId !== undefined) this.#places.set(step, false)
+    if (answer === true) this.started = true
+    else if (toolCallId === undefined) return
+    const place = answer === true
+    const known = this.#places.get(step)
+    // Of a path that nobody has asked for, nothing follows yet.
+    if (known !== undefined && known !== place) this.#version++
+    this.#places.set(step, place)
   }
 }

@@ -9,7 +9,7 @@
  * 3. Each `tool-call` has exactly one outcome (a `tool-result` without `preliminary`) before the run ends.
  * 4. A request is answered at most once, while it is open. Between `suspend` and `resume` there are only responses and parts
  *    that close the run. There is at most one `answer-end`, after a step with `answer: true` has started.
- * 5. `step-reset` closes everything that its attempt left open; the next attempt starts the same path again.
+ * 5. `step-reset` closes everything that an attempt of its path left open; the next attempt starts the same path again.
  */
 import type { Entry } from '../part/entry.ts'
 import { createOpenCounts } from './open-counts.ts'
@@ -30,6 +30,8 @@ export function createGrammar(): Grammar {
   const open = createOpenItems()
   const counts = createOpenCounts(open)
   const usedIds = new Set<string>()
+  /** Paths with an attempt that was not reset. */
+  const attempted = new Set<string>()
   const resets = new Map<string, number>()
   const order = createSeqOrder()
   let answerStarted = false
@@ -57,6 +59,8 @@ export function createGrammar(): Grammar {
       }
       case 'step-finish':
         return openUnder(step)
+      case 'step-reset':
+        return attempted.has(step) ? undefined : `step ${step} has no attempt to reset`
       case 'text-start':
       case 'reasoning-start':
         return usedIds.has(entry.id) ? `block id ${entry.id} was used before` : undefined
@@ -114,7 +118,11 @@ export function createGrammar(): Grammar {
       const fault = judge(entry)
       if (entry.type === 'text-start' || entry.type === 'reasoning-start') usedIds.add(entry.id)
       if (entry.type === 'step-start' && entry.answer === true) answerStarted = true
-      if (entry.type === 'step-reset') resets.set(entry.step, entry.attempt)
+      if (entry.type === 'step-start') attempted.add(entry.step)
+      if (entry.type === 'step-reset') {
+        attempted.delete(entry.step)
+        resets.set(entry.step, entry.attempt)
+      }
       counts.apply(entry)
       return fault && `entry ${entry.seq} (${entry.type}): ${fault}`
     },

@@ -81,7 +81,7 @@ export function toKept(fold: FoldedRun): KeptRun {
       previousRunId,
       labels,
       firstTokenAt,
-      resumedInput,
+      resumedInput: resumedInput && { ...resumedInput },
       endedAt: end?.timestamp,
       cost: end === undefined ? usage && cost : end.cost,
       error: end?.error,

@@ -165,8 +165,10 @@ export function createOutline(items: readonly OutlineItem[] = []): Outline {
   /** Everything since the start of the attempt, at this path and below it, is superseded. */
   function reset({ step: path, seq, timestamp }: EntryOf<'step-reset'>): void {
     const from = steps.get(path)?.from ?? 0
-    for (const item of all) {
-      if (item.superseded !== undefined || keyOf(item) < from || !isUnder(placeOf(item), path)) continue
+    // From the newest one back, so that what came before the attempt is not looked at.
+    for (let i = all.length - 1; i >= 0 && keyOf(all[i]!) >= from; i--) {
+      const item = all[i]!
+      if (item.superseded !== undefined || !isUnder(placeOf(item), path)) continue
       item.superseded = seq
       if (item.k !== 'mark' && item.end === undefined) {
         item.to = seq

@@ -150,7 +150,7 @@ export class FoldingRun implements FoldedRun {
         if (this.start !== undefined && entry.agent !== undefined && entry.pipeline !== undefined) {
           this.start = { ...this.start, agent: entry.agent, pipeline: entry.pipeline }
         }
-        if (entry.input !== undefined) this.resumedInput = { ...this.resumedInput, ...entry.input }
+        if (entry.input !== undefined) this.resumedInput = withInput(this.resumedInput, entry.input)
         break
       case 'usage':
         this.usage = addUsage(this.usage, entry.usage)
@@ -234,6 +234,14 @@ export class FoldingRun implements FoldedRun {
   private isHandover({ step, toolName }: EntryOf<'tool-call' | 'tool-result'>): boolean {
     return toolName === respondTool && this.steps.get(parentPath(step))?.kind === 'router'
   }
+}
+
+/** Adds to an object of the fold's own: a copy for each `resume` would cost the square of their number. */
+function withInput(known: Record<string, unknown> = {}, more: Record<string, unknown>): Record<string, unknown> {
+  // Not by assignment, which would take `__proto__` for the prototype.
+  for (const [key, value] of Object.entries(more))
+    Object.defineProperty(known, key, { value, enumerable: true, configurable: true, writable: true })
+  return known
 }
 
 const noFacts: readonly string[] = []

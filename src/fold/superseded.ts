@@ -6,7 +6,7 @@
  * every entry including the reset, because it may have seen the attempt. Resets after the noted entries are passed on.
  */
 import type { Entry } from '../part/entry.ts'
-import { isUnder } from '../part/path.ts'
+import { parentPath } from '../part/path.ts'
 
 export interface Superseded {
   /** First pass: registers an entry. O(1); memory grows with the number of steps and resets. */
@@ -18,24 +18,47 @@ export interface Superseded {
 }
 
 interface Range {
-  path: string
   from: number
   to: number
 }
 
 export function createSuperseded(): Superseded {
   const starts = new Map<string, number>()
-  const ranges: Range[] = []
+  /** Of each path, in their order. They do not overlap. */
+  const ranges = new Map<string, Range[]>()
+
+  function isIn(path: string, seq: number): boolean {
+    const list = ranges.get(path)
+    if (list === undefined) return false
+    let low = 0
+    let high = list.length
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (list[middle]!.to < seq) low = middle + 1
+      else high = middle
+    }
+    return low < list.length && list[low]!.from <= seq
+  }
+
   return {
     note({ type, step, seq }) {
       if (type === 'step-start') starts.set(step, seq)
-      else if (type === 'step-reset') ranges.push({ path: step, from: starts.get(step) ?? seq, to: seq })
+      else if (type === 'step-reset') {
+        const range = { from: starts.get(step) ?? seq, to: seq }
+        const list = ranges.get(step)
+        if (list === undefined) ranges.set(step, [range])
+        else list.push(range)
+      }
     },
     get isEmpty() {
-      return ranges.length === 0
+      return ranges.size === 0
     },
     has({ step, seq }) {
-      return ranges.some(({ path, from, to }) => seq >= from && seq <= to && isUnder(step, path))
+      if (ranges.size === 0) return false
+      for (let path = step; ; path = parentPath(path)) {
+        if (isIn(path, seq)) return true
+        if (path === '') return false
+      }
     },
   }
 }

@@ -42,6 +42,8 @@ class Loop implements ToolLoop {
   // of one reply's the first.
   readonly #callsById = new LateMap<string, { call: Call; reply: Reply }>()
   readonly #callsByRequest = new LateMap<string, Call>()
+  /** The newest reply at each path. */
+  readonly #replies = new LateMap<string, Reply>()
 
   constructor(root: string) {
     this.root = root
@@ -63,7 +65,7 @@ class Loop implements ToolLoop {
         note(block, entry.providerMetadata)
         this.#blocks.set(entry.id, { block, add: growing(block) })
         // A stream that a step returned is an answer without a model call: the step itself is the only reply.
-        if (step === this.root && this.#replyAt(this.root) === undefined) this.list.push(newReply(this.root))
+        if (step === this.root && this.#replyAt(this.root) === undefined) this.#add(this.root)
         this.#replyAt(step)?.content.push(block)
         break
       }
@@ -76,7 +78,7 @@ class Loop implements ToolLoop {
         if (parentPath(step) !== this.root) break
         // A second attempt has the same number.
         this.children = Math.max(this.children, numberOf(step))
-        if (kindOf(entry) === 'model-call') this.list.push(newReply(step))
+        if (kindOf(entry) === 'model-call') this.#add(step)
         else if (entry.toolCallId !== undefined) {
           const call = this.#callOf(entry.toolCallId)
           if (call) call[placeOf(entry)] = step
@@ -189,7 +191,13 @@ class Loop implements ToolLoop {
   }
 
   #replyAt(path: string): Reply | undefined {
-    return this.list.findLast((reply) => reply.path === path)
+    return this.#replies.get(path)
+  }
+
+  #add(path: string): void {
+    const reply = newReply(path)
+    this.list.push(reply)
+    this.#replies.set(path, reply)
   }
 
   #callOf(id: string): Call | undefined {
@@ -203,7 +211,9 @@ class Loop implements ToolLoop {
   #reindex(): void {
     this.#callsById.clear()
     this.#callsByRequest.clear()
+    this.#replies.clear()
     for (const reply of this.list) {
+      this.#replies.set(reply.path, reply)
       for (const call of reply.calls) {
         this.#index(reply, call)
         if (call.request) this.#callsByRequest.set(call.request.requestId, call)

@@ -67,8 +67,8 @@ export function toRecorded(given: Part): RecordedPart {
   }
 }
 
-/** Makes a stored entry safe to process: older versions stored values that are nested too deep. */
-export function toReadable(entry: Entry): Entry {
+/** The entry with values that are safe to process: older versions stored some that are nested too deep. */
+export function withSafeValues(entry: Entry): Entry {
   return withRecordable(entry, nothing)
 }
 
@@ -143,9 +143,9 @@ const starts = {
   'tool-input-delta': 'tool-input-start',
 } as const
 
-type Delta = EntryOf<'text-delta'> | EntryOf<'reasoning-delta'> | EntryOf<'tool-input-delta'>
+export type DeltaEntry = EntryOf<'text-delta'> | EntryOf<'reasoning-delta'> | EntryOf<'tool-input-delta'>
 
-export function isDelta(entry: Entry): entry is Delta {
+export function isDelta(entry: Entry): entry is DeltaEntry {
   return entry.type === 'text-delta' || entry.type === 'reasoning-delta' || entry.type === 'tool-input-delta'
 }
 
@@ -156,10 +156,10 @@ export function isBareDelta<P extends { type: Part['type'] }>(part: P): part is 
   for (const _ in part) fields++
   return fields === 3
 }
-type Bare<P> = Extract<P, { type: Delta['type'] }> & { providerMetadata?: undefined }
+type Bare<P> = Extract<P, { type: DeltaEntry['type'] }> & { providerMetadata?: undefined }
 export type BareDelta = Bare<Part>
 
-function sameBlock(a: Delta, b: Delta): boolean {
+function sameBlock(a: DeltaEntry, b: DeltaEntry): boolean {
   return a.type === b.type && a.id === b.id && a.step === b.step && !a.providerMetadata && !b.providerMetadata
 }
 

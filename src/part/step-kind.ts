@@ -1,27 +1,30 @@
-/** What a step is, whatever its type is called: a program may name types of its own as it likes. */
-export type StepKind =
+export const stepKinds = [
   /** One call of a model. */
-  | 'model-call'
+  'model-call',
   /** The server runs a tool. */
-  | 'tool-call'
+  'tool-call',
   /** A client is asked to run a tool. */
-  | 'client-tool'
+  'client-tool',
   /** A client is asked to approve a tool call. */
-  | 'approval'
+  'approval',
   /** Model calls and their tool calls, until the model answers. */
-  | 'tool-loop'
+  'tool-loop',
   /** The same, until the model hands over to a later step: what it says is not the answer. */
-  | 'router'
+  'router',
   /** Branches that run at the same time. */
-  | 'parallel'
+  'parallel',
   /** Any other step that contains steps, and each list of steps in it. */
-  | 'container'
+  'container',
   /** Stores facts and finds them again. */
-  | 'memory'
+  'memory',
   /** Any other built-in step. */
-  | 'task'
+  'task',
   /** Code of the program. */
-  | 'custom'
+  'custom',
+] as const
+
+/** What a step is, whatever its type is called: a program may name types of its own as it likes. */
+export type StepKind = (typeof stepKinds)[number]
 
 /** The kinds of the step types that logs without kinds have. */
 const kindsOfTypes: ReadonlyMap<string, StepKind> = new Map([

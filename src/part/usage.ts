@@ -23,18 +23,19 @@ const counts = [
   'cacheWriteInputTokens',
 ] as const
 
-/** Converts a provider's usage; `undefined` if the provider reported neither input nor output. */
-export function toUsage(usage: LanguageModelV3Usage | undefined): Usage | undefined {
-  const input = finite(usage?.inputTokens?.total)
-  const output = finite(usage?.outputTokens?.total)
-  if (usage === undefined || (input === undefined && output === undefined)) return undefined
+/** Converts a provider's usage; `undefined` if the provider reported neither input nor output. Expects anything: providers' packages differ. */
+export function toUsage(reported: LanguageModelV3Usage | undefined): Usage | undefined {
+  const { inputTokens: given, outputTokens: made } = (reported ?? {}) as Partial<LanguageModelV3Usage>
+  const input = finite(given?.total)
+  const output = finite(made?.total)
+  if (input === undefined && output === undefined) return undefined
   const result: Usage = { source: 'reported' }
   set(result, 'inputTokens', input)
   set(result, 'outputTokens', output)
   set(result, 'totalTokens', (input ?? 0) + (output ?? 0))
-  set(result, 'reasoningTokens', finite(usage.outputTokens.reasoning))
-  set(result, 'cachedInputTokens', finite(usage.inputTokens.cacheRead))
-  set(result, 'cacheWriteInputTokens', finite(usage.inputTokens.cacheWrite))
+  set(result, 'reasoningTokens', finite(made?.reasoning))
+  set(result, 'cachedInputTokens', finite(given?.cacheRead))
+  set(result, 'cacheWriteInputTokens', finite(given?.cacheWrite))
   return result
 }
 
@@ -48,7 +49,7 @@ export function estimateUsage(inputCharacters: number, outputCharacters: number)
 /** The sum. A count that only one of the two has is kept. */
 export function addUsage(a: Usage | undefined, b: Usage): Usage {
   if (a === undefined) return { ...b }
-  const sum: Usage = { source: a.source === 'reported' && b.source === 'reported' ? 'reported' : 'estimated' }
+  const sum: Usage = { source: a.source === 'estimated' || b.source === 'estimated' ? 'estimated' : 'reported' }
   for (const key of counts) {
     if (a[key] !== undefined || b[key] !== undefined) sum[key] = (a[key] ?? 0) + (b[key] ?? 0)
   }

@@ -1,4 +1,5 @@
 import { messageOf } from '../part/error.ts'
+import { fileNameOf } from '../part/file-name.ts'
 
 /** The stdout of a process as a file, byte for byte: `<data>/runs/<run>.<step>.raw`. A second attempt of a step is appended. */
 export interface RawLog {
@@ -17,7 +18,7 @@ export async function openRawLog(
   const folder = join(data, 'runs')
   await mkdir(folder, { recursive: true, mode: 0o700 })
   // Ids may come from a program or another machine.
-  const file = await open(join(folder, `${encodeURIComponent(run)}.${encodeURIComponent(step)}.raw`), 'a', 0o600)
+  const file = await open(join(folder, `${fileNameOf(run)}.${fileNameOf(step)}.raw`), 'a', 0o600)
   let last = Promise.resolve()
   let waiting = 0
   let isLost = false

@@ -7,6 +7,7 @@ import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { compact } from '../part/compact.ts'
 import { messageOf, MillraceError } from '../part/error.ts'
+import { fileNameOf } from '../part/file-name.ts'
 import { hasEnded, type RunRow, type Store } from '../part/log.ts'
 import { pause } from '../async/pause.ts'
 import { encodeEntries } from '../store/encode.ts'
@@ -42,7 +43,7 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
   let failing = false
 
   // Ids may come from a program or another machine.
-  const fileOf = (run: string, ending: string) => join(dir, encodeURIComponent(run) + ending)
+  const fileOf = (run: string, ending: string) => join(dir, fileNameOf(run) + ending)
 
   function note(run: string, last: number): void {
     const copy = copies.get(run) ?? { after: undefined, last, working: false }
@@ -142,7 +143,7 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
       const page = await inner.runs.list(compact({ limit: 1000, before }))
       for (const { id, lastSeq } of page) {
         if (closing.signal.aborted) return
-        if (done.has(`${encodeURIComponent(id)}.summary.json`) || copies.get(id)?.working === true) continue
+        if (done.has(`${fileNameOf(id)}.summary.json`) || copies.get(id)?.working === true) continue
         const copy = { after: undefined, last: lastSeq, working: true }
         copies.set(id, copy)
         const failed = await bringUpToDate(id, copy).then(() => false, reportFailure)

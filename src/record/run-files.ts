@@ -1,12 +1,8 @@
 /** The files of runs beside the database (file logs, summaries, raw logs): they count, and they go with their run. */
 import { readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fileNameOf } from '../part/file-name.ts'
 import type { Upkeep } from '../part/upkeep.ts'
-
-/** The files of a run in this folder begin with this. */
-export function fileNameOf(run: string): string {
-  return encodeURIComponent(run)
-}
 
 /** `dir` need not exist. */
 export function withRunFiles(upkeep: Upkeep, dir: string): Upkeep {
@@ -27,7 +23,7 @@ export function withRunFiles(upkeep: Upkeep, dir: string): Upkeep {
   }
 
   async function removeFiles(run: string): Promise<void> {
-    // `<run>.ndjson`, `<run>.summary.json`, `<run>.<step>.raw`. No id begins with another's and a full stop by accident.
+    // `<run>.ndjson`, `<run>.summary.json`, `<run>.<step>.raw`.
     const names = (await readdir(dir).catch((): string[] => [])).filter((name) =>
       name.startsWith(`${fileNameOf(run)}.`),
     )

@@ -36,7 +36,10 @@ export async function conversationPage(
     before === undefined ? { run: newest, count: Infinity } : await readPlace(store, threadId, before)
   const turns = createTurns(store)
   let messages: Message[] = []
-  while (place !== undefined) {
+  // A recording may say that a run continues itself.
+  const seen = new Set<string>()
+  while (place !== undefined && !seen.has(place.run)) {
+    seen.add(place.run)
     const turn = await turns.read(place.run)
     if (turn === undefined) {
       // The process died before the run's first entry, so only its place in the thread is stored.

@@ -34,7 +34,10 @@ export async function conversation(
   let isLost = false
   let messages = 0
   let characters = 0
-  for (let at: string | undefined = run; at !== undefined;) {
+  // A recording may say that a run continues itself.
+  const seen = new Set<string>()
+  for (let at: string | undefined = run; at !== undefined && !seen.has(at);) {
+    seen.add(at)
     const isFull = limit !== undefined && (messages >= limit.messages || characters >= limit.characters)
     // Only where a user speaks: results without their calls would make the request invalid.
     if (isFull && (next[0]?.role === 'user' || next[0]?.role === 'system')) {

@@ -9,7 +9,7 @@ import type { Announcements } from './announcements.ts'
 import { awaitStart } from './announced-run.ts'
 import { awaitEntry } from './await-entry.ts'
 import type { Turn } from './claim-run.ts'
-import { predecessor } from './predecessor.ts'
+import { predecessor, runsBack } from './predecessor.ts'
 
 export interface ThreadQueue {
   /**
@@ -70,7 +70,7 @@ export function createThreadQueue({ store, announcements, shutdown, stop }: Thre
 
   /** Whether the last run that has begun is active, from a run back. */
   async function isBusy(threadId: string, last: string): Promise<boolean> {
-    for (let run: string | undefined = last; run !== undefined; run = await predecessor(log, threadId, run)) {
+    for await (const run of runsBack(log, threadId, last)) {
       if (announcements.beginning(run) !== undefined) return true
       const row = await rowOf(run)
       if (row !== undefined) return row.status === 'running'
@@ -92,7 +92,7 @@ export function createThreadQueue({ store, announcements, shutdown, stop }: Thre
 
   /** Settles when a run and all runs before it in the thread have ended. */
   async function passed(threadId: string, last: string, policy: BusyPolicy, keepsSuspended: boolean): Promise<void> {
-    for (let run: string | undefined = last; run !== undefined; run = await predecessor(log, threadId, run)) {
+    for await (const run of runsBack(log, threadId, last)) {
       const row = await rowOf(run)
       if (row?.status === 'suspended' && !keepsSuspended) await stop(run, unanswered)
       else if (row?.status === 'running' && policy === 'interrupt') await stop(run, interrupted)
@@ -126,7 +126,11 @@ export function createThreadQueue({ store, announcements, shutdown, stop }: Thre
     lastPlace,
     async join(threadId, run, policy, { tried, keepsSuspended } = {}) {
       let { previous } = tried?.place ?? (await lastPlace(threadId, run))
+      const seen = new Set<string>()
       for (let posted = tried?.posted; ; posted = undefined) {
+        // A run that was deleted and has begun again may stand behind itself.
+        if (seen.has(previous)) throw circular(threadId, previous)
+        seen.add(previous)
         if (posted === undefined) {
           if (policy === 'reject' && previous !== '' && (await isBusy(threadId, previous)))
             throw busy(threadId, previous)
@@ -154,6 +158,11 @@ function placeAfter(previous: string, run: string): Place {
 function aborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve()
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+}
+
+function circular(threadId: string, run: string): MillraceError {
+  const message = `The runs of thread ${threadId} follow each other in a circle, through run ${run}. Begin a new thread.`
+  return new MillraceError('thread-busy', message, { status: 409 })
 }
 
 function busy(threadId: string, run: string): MillraceError {

@@ -7,7 +7,7 @@ import { MillraceError } from '../part/error.ts'
 import { createCommitTurn } from './commit-turn.ts'
 import { isBusy } from './is-busy.ts'
 import type { Checkpoints } from './sqlite-checkpoint.ts'
-import { storeFailed } from './store-error.ts'
+import { isOfValue, storeFailed, valueRefused } from './store-error.ts'
 
 export interface Write {
   /**
@@ -111,7 +111,7 @@ export function createCommitQueue(
   }
 
   function fail(writes: readonly Write[], cause: unknown): void {
-    const error = storeFailed('cannot write to the log', path, cause)
+    const error = isOfValue(cause) ? valueRefused(cause) : storeFailed('cannot write to the log', path, cause)
     for (const write of writes) write.fail(error)
   }
 

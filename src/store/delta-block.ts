@@ -4,6 +4,7 @@
  */
 import type { Entry } from '../part/entry.ts'
 import { isPlainDelta, type PlainDelta } from '../part/entry-lines.ts'
+import { lastTime } from '../part/entry-shapes.ts'
 import type { TickRow } from './sqlite-groups.ts'
 
 /** Entries `seq`, `seq + 1` and so on. A line of the log. */
@@ -47,14 +48,26 @@ export function blockLine(entries: readonly Entry[], from: number, to: number): 
 /** `views.ts` says the same in SQL. */
 export function isBlock(stored: Entry | DeltaBlock): stored is DeltaBlock {
   if (!('deltas' in stored) || 'delta' in stored) return false
-  const { deltas } = stored
-  return Array.isArray(deltas) && deltas.length > 1 && typeof deltas[0] === 'string'
+  const { deltas, offsets = [] } = stored
+  return (
+    Array.isArray(deltas) &&
+    deltas.length > 1 &&
+    typeof deltas[0] === 'string' &&
+    Array.isArray(offsets) &&
+    Number.isSafeInteger(stored.seq) &&
+    stored.timestamp >= 0 &&
+    stored.timestamp <= lastTime &&
+    typeof stored.step === 'string' &&
+    typeof stored.id === 'string'
+  )
 }
 
 /** Adds its entries to a list. */
 export function addEntries({ seq, timestamp, step, type, id, deltas, offsets }: DeltaBlock, entries: Entry[]): void {
   for (const [i, delta] of deltas.entries()) {
-    entries.push({ seq: seq + i, timestamp: timestamp + (offsets?.[i] ?? 0), step, type, id, delta })
+    const offset = offsets?.[i]
+    const at = timestamp + (typeof offset === 'number' ? offset : 0)
+    entries.push({ seq: seq + i, timestamp: at, step, type, id, delta: typeof delta === 'string' ? delta : '' })
   }
 }
 

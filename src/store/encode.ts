@@ -1,8 +1,9 @@
 /** Encodes and decodes entries and messages for storage. */
 import { createEntryLines } from '../part/entry-lines.ts'
-import { isDelta, toReadable, type Entry } from '../part/entry.ts'
+import { isDelta, type Entry } from '../part/entry.ts'
 import { MillraceError, messageOf } from '../part/error.ts'
 import { recordable } from '../part/json.ts'
+import { toReadable } from '../part/readable-entry.ts'
 import { addEntries, blockLine, endOfBlock, isBlock } from './delta-block.ts'
 
 /**
@@ -57,21 +58,24 @@ export function encodeTick(run: string, entries: readonly Entry[], toLine = crea
 
 /** Decodes several texts at once. JSON never contains a raw line break, so they can be parsed as one array. */
 export function decodeEntries(texts: readonly string[]): Entry[] {
-  return toEntries(JSON.parse(`[${texts.join('\n').replaceAll('\n', ',')}]`) as Entry[])
+  return toEntries(JSON.parse(`[${texts.join('\n').replaceAll('\n', ',')}]`) as unknown[])
 }
 
-function toEntries(stored: Entry[]): Entry[] {
-  let entries = stored
-  for (let i = 0; i < stored.length; i++) {
-    const entry = stored[i]!
-    if (isDelta(entry) && isBlock(entry)) {
-      if (entries === stored) entries = stored.slice(0, i)
+function toEntries(stored: unknown[]): Entry[] {
+  const given = stored as (Entry | undefined)[]
+  let entries = given as Entry[]
+  let before: Entry | undefined
+  for (let i = 0; i < given.length; i++) {
+    const entry = given[i]
+    if (entry?.type !== undefined && isDelta(entry) && isBlock(entry)) {
+      if (entries === given) entries = entries.slice(0, i)
       addEntries(entry, entries)
+      before = entries.at(-1)
       continue
     }
-    const readable = !isDelta(entry) || entry.providerMetadata !== undefined ? toReadable(entry) : entry
-    if (entries === stored) stored[i] = readable
-    else entries.push(readable)
+    before = toReadable(entry, before)
+    if (entries === given) entries[i] = before
+    else entries.push(before)
   }
   return entries
 }
@@ -79,7 +83,7 @@ function toEntries(stored: Entry[]): Entry[] {
 /** Decodes one line: one entry, or some deltas. Empty if it is damaged. */
 export function decodeLine(line: string): Entry[] {
   try {
-    return toEntries([JSON.parse(line) as Entry])
+    return toEntries([JSON.parse(line)])
   } catch {
     return []
   }

@@ -2,8 +2,11 @@
  * A run as an NDJSON file: one entry per line. Reading never throws: a crash may leave an incomplete last line, and the other
  * lines are still readable.
  */
-import { toReadable, type Entry } from '../part/entry.ts'
+import { entryFault } from '../part/check-entry.ts'
+import { withSafeValues, type Entry } from '../part/entry.ts'
 import { messageOf } from '../part/error.ts'
+import { parseFinite } from '../part/json.ts'
+import { toReadable } from '../part/readable-entry.ts'
 import { createGrammar } from '../fold/grammar.ts'
 
 /** A line that is not an entry. `line` counts from 1. `torn`: the incomplete last line that a crash leaves. */
@@ -11,6 +14,14 @@ export interface LineFault {
   line: number
   message: string
   torn: boolean
+}
+
+/** Options of {@link createNdjsonReader}. */
+export interface NdjsonOptions {
+  /** Characters of a line at most; a longer one is a fault, and is not kept while it arrives. Default: any number. */
+  longest?: number
+  /** The lines come out of a store: an entry that does not fit its type is replaced by a warning instead of being a fault. */
+  isStored?: boolean
 }
 
 /** An incremental reader; see {@link createNdjsonReader}. */
@@ -21,51 +32,81 @@ export interface NdjsonReader {
   end(): Entry[]
   /** The lines so far that are not entries. */
   readonly faults: readonly LineFault[]
+  /** The lines, from 1, of the entries that were returned last. */
+  readonly lines: readonly number[]
 }
 
 /** Reads a file in chunks of any size. Never throws: lines that are not entries are reported in `faults`, and the rest is read. */
-export function createNdjsonReader(): NdjsonReader {
+export function createNdjsonReader({ longest = Infinity, isStored = false }: NdjsonOptions = {}): NdjsonReader {
   const faults: LineFault[] = []
   /** Chunks of the incomplete line, joined once: appending to a long line chunk by chunk is O(N²). */
   let pieces: string[] = []
+  let length = 0
   let line = 0
+  let before: Entry | undefined
+  let lines: number[] = []
 
-  function read(text: string, torn: boolean): Entry[] {
+  function take(piece: string): void {
+    length += piece.length
+    if (length > longest) pieces = []
+    else if (piece !== '') pieces.push(piece)
+  }
+
+  /** The line that is complete now. */
+  function read(entries: Entry[], torn: boolean): void {
     line++
+    const isLong = length > longest
+    const text = pieces.join('')
+    pieces = []
+    length = 0
+    if (isLong) return void faults.push({ line, message: `the line is longer than ${longest} characters`, torn: false })
     // The file may start with a byte order mark.
     const json = line === 1 ? text.replace(/^\uFEFF/, '') : text
-    if (json.trim() === '') return []
+    if (json.trim() === '') return
+    let value: unknown
     try {
-      const value: unknown = JSON.parse(json)
-      const message = faultOf(value)
-      if (message === undefined) return [toReadable(value as Entry)]
-      faults.push({ line, message, torn: false })
+      value = parseFinite(json)
     } catch (error) {
-      faults.push({ line, message: torn ? 'the line is incomplete' : messageOf(error), torn })
+      return void faults.push({ line, message: torn ? 'the line is incomplete' : messageOf(error), torn })
     }
-    return []
+    const entry = isStored ? toReadable(value, before) : checked(value)
+    if (typeof entry === 'string') return void faults.push({ line, message: entry, torn: false })
+    before = entry
+    entries.push(entry)
+    lines.push(line)
   }
 
   return {
     feed(chunk) {
-      const lines = chunk.split('\n')
-      const rest = lines.pop()!
       const entries: Entry[] = []
-      for (const text of lines) {
-        pieces.push(text)
-        entries.push(...read(pieces.join(''), false))
-        pieces = []
+      lines = []
+      let at = 0
+      for (let end = chunk.indexOf('\n'); end >= 0; end = chunk.indexOf('\n', at)) {
+        take(chunk.slice(at, end))
+        read(entries, false)
+        at = end + 1
       }
-      if (rest !== '') pieces.push(rest)
+      if (at < chunk.length) take(at === 0 ? chunk : chunk.slice(at))
       return entries
     },
     end() {
-      const text = pieces.join('')
-      pieces = []
-      return text === '' ? [] : read(text, true)
+      const entries: Entry[] = []
+      lines = []
+      if (length > 0) read(entries, true)
+      return entries
     },
     faults,
+    get lines() {
+      return lines
+    },
   }
+}
+
+/** The entry, or what is wrong with it. */
+function checked(value: unknown): Entry | string {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'it is not an object'
+  const entry = withSafeValues(value as Entry)
+  return entryFault(entry) ?? entry
 }
 
 /** Reads a whole text, or its chunks. For a file that does not fit into memory, use `createNdjsonReader`. */
@@ -93,13 +134,4 @@ export function verify(entries: Iterable<Entry>, options: { open?: boolean } = {
   const missing = grammar.end(options)
   if (missing !== undefined) faults.push(missing)
   return faults
-}
-
-function faultOf(value: unknown): string | undefined {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'not an object'
-  const { seq, timestamp, step, type } = value as Record<string, unknown>
-  if (!Number.isSafeInteger(seq) || (seq as number) < 1) return '`seq` is not a positive integer'
-  if (typeof timestamp !== 'number') return '`timestamp` is not a number'
-  if (typeof step !== 'string') return '`step` is not a string'
-  return typeof type === 'string' ? undefined : '`type` is not a string'
 }

@@ -37,7 +37,8 @@ export function publicRow(stored: StoredRow): RunRow {
 /** The earliest deadline of a suspended run. */
 export function dueAt({ status, open }: StoredRow): number | undefined {
   if (status !== 'suspended' || open.length === 0) return undefined
-  return Math.min(...open.map(({ deadline }) => deadline))
+  // Not `Math.min` of all of them: there may be more than a call takes.
+  return open.reduce((soonest, { deadline }) => Math.min(soonest, deadline), Infinity)
 }
 
 /** The key of an answer to a request in its run's inbox. */

@@ -64,7 +64,9 @@ export function createPages(db: DatabaseSync, groups: TickGroups): Pages {
       let from = run
       let end = Infinity
       const own = origin(run)
-      for (let at = own; at !== undefined && after < at.seq; at = origin(at.source)) {
+      const seen = new Set<string>()
+      for (let at = own; at !== undefined && after < at.seq && !seen.has(at.source); at = origin(at.source)) {
+        seen.add(at.source)
         from = at.source
         end = Math.min(end, at.seq)
       }

@@ -10,6 +10,22 @@ export function storeFailed(what: string, path: string, cause: unknown): Millrac
   return new MillraceError('store-failed', `${what}: the store failed`, { status: 503, detail, cause })
 }
 
+/** SQLite's codes for what a value is to blame for: too long, of the wrong type, out of range, against CHECK, and NULL where none may be. */
+const ofValue: ReadonlySet<number> = new Set([18, 20, 25, 275, 1299])
+
+/** Whether a value is to blame, and not the disk or the database: another run can be stored all the same. */
+export function isOfValue(error: unknown): boolean {
+  if (error instanceof TypeError || error instanceof RangeError) return true
+  const { code, errcode } = (error ?? {}) as { code?: unknown; errcode?: unknown }
+  return code === 'ERR_SQLITE_ERROR' && ofValue.has(Number(errcode))
+}
+
+/** The error of who wants to store such a value. */
+export function valueRefused(cause: unknown): MillraceError {
+  const message = 'The store does not take a value of this run: check the types of the fields of its entries.'
+  return new MillraceError('bad-entry', message, { status: 400, detail: messageOf(cause), cause })
+}
+
 /** Checks that a run can be forked at this entry. `last`: the last `seq` of the source, if there is one. */
 export function checkFork(source: string, seq: number, last: number | undefined): void {
   if (last === undefined) throw new MillraceError('unknown-run', `there is no run ${source} to fork`, { status: 404 })

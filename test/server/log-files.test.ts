@@ -207,7 +207,10 @@ test('an id of a program leads nowhere else', async () => {
     await engine.runtime.start('a', say(), { runId: '../../run/x' })
   ).result
   await engine.close()
-  expect(readdirSync(engine.runs).toSorted()).toEqual(['..%2F..%2Frun%2Fx.ndjson', '..%2F..%2Frun%2Fx.summary.json'])
+  expect(readdirSync(engine.runs).toSorted()).toEqual([
+    '%2E%2E%2F%2E%2E%2Frun%2Fx.ndjson',
+    '%2E%2E%2F%2E%2E%2Frun%2Fx.summary.json',
+  ])
 })
 
 test('the config wants them too, for `run` as well; without a folder they are refused', async () => {

@@ -6,7 +6,7 @@ import type { CliName } from '../../ingest/cli-names.ts'
 import { createRedactor } from '../../fold/redact.ts'
 import { openStore } from '../../project/open-store.ts'
 import { secretValues } from '../../project/secrets.ts'
-import { createImport } from '../../record/transfer/import.ts'
+import { createImport, type Import } from '../../record/transfer/import.ts'
 import { lockData } from '../../server/data-lock.ts'
 import { encodeEntries } from '../../store/encode.ts'
 import { placeOf, type Place, type Where } from '../where.ts'
@@ -78,31 +78,35 @@ async function keep(
 ): Promise<Told> {
   const secrets = secretValues({}, context.env)
   const importing = createImport({ name, redactor: () => createRedactor(secrets) })
-  for (const piece of lines) importing.feed(piece)
-  // What is refused must not create a data folder.
-  importing.end()
-  if (place.type === 'store') return finish(await openShared(context, place.url))
-  const { data } = place
-  const release = lockData(context.path(data), 'shared')
-  if (release === undefined) {
-    const server = await findServer(context, data)
-    if (server !== undefined) return send(server, lines)
-    const cure = 'Stop it, or import into another folder with --data.'
-    throw new MillraceError('data-in-use', `A server uses the data folder ${data} but does not answer. ${cure}`)
-  }
   try {
-    return await finish(await openStore({ data: context.path(data) }))
-  } finally {
-    release()
-  }
-
-  async function finish(store: Store): Promise<Told> {
-    try {
-      const { isNew, row } = await importing.finish(store)
-      return { ...row, isNew }
-    } finally {
-      await store.close()
+    for (const piece of lines) await importing.feed(piece)
+    // What is refused must not create a data folder.
+    importing.end()
+    if (place.type === 'store') return await finish(importing, await openShared(context, place.url))
+    const { data } = place
+    const release = lockData(context.path(data), 'shared')
+    if (release === undefined) {
+      const server = await findServer(context, data)
+      if (server !== undefined) return await send(server, lines)
+      const cure = 'Stop it, or import into another folder with --data.'
+      throw new MillraceError('data-in-use', `A server uses the data folder ${data} but does not answer. ${cure}`)
     }
+    try {
+      return await finish(importing, await openStore({ data: context.path(data) }))
+    } finally {
+      release()
+    }
+  } finally {
+    await importing.close()
+  }
+}
+
+async function finish(importing: Import, store: Store): Promise<Told> {
+  try {
+    const { isNew, row } = await importing.finish(store)
+    return { ...row, isNew }
+  } finally {
+    await store.close()
   }
 }
 

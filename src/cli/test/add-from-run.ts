@@ -70,7 +70,9 @@ function textOf(log: Entry[]): string | undefined {
 /** The run and those before it that its conversation continues, the oldest first. */
 async function readThread(access: Access, run: string): Promise<Entry[][]> {
   const logs: Entry[][] = []
-  for (let id: string | undefined = run; id !== undefined;) {
+  const seen = new Set<string>()
+  for (let id: string | undefined = run; id !== undefined && !seen.has(id);) {
+    seen.add(id)
     if (logs.length === mostTurns)
       throw new MillraceError('bad-run', `The conversation has more than ${mostTurns} runs.`)
     const entries: Entry[] = []

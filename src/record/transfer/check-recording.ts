@@ -1,8 +1,12 @@
-/** Checks a recording as its bytes come, without keeping what it says. */
-import type { Entry } from '../../part/entry.ts'
+/** Checks a recording as its bytes come, without keeping what it says: each line by its type, and their order. */
+import type { Entry, EntryOf } from '../../part/entry.ts'
 import { MillraceError } from '../../part/error.ts'
 import { createGrammar } from '../../fold/grammar.ts'
 import { createNdjsonReader } from '../../store/ndjson.ts'
+import { createWholeLines, LineError } from './whole-lines.ts'
+
+/** Bytes of a line at most. */
+export const longestLine = 16 * 1024 * 1024
 
 export interface CheckedRecording {
   id: string
@@ -10,42 +14,74 @@ export interface CheckedRecording {
   epoch: number
   /** Of its last entry. */
   lastSeq: number
+  /** The runs that it names: see `checkPlace`. */
+  named: Pick<EntryOf<'run-start'>, 'parentRunId' | 'previousRunId'>
 }
 
-/** `feed` and `end` throw `invalid-recording` with the first fault. */
+/** `feed` and `end` throw `invalid-recording` with the first fault, and its line. */
 export function checkRecording(name: string): { feed(bytes: Uint8Array): void; end(): CheckedRecording } {
-  const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+  const lines = createWholeLines(longestLine)
   const reader = createNdjsonReader()
   const grammar = createGrammar()
-  const checked: CheckedRecording = { id: '', epoch: 1, lastSeq: 0 }
+  const checked: CheckedRecording = { id: '', epoch: 1, lastSeq: 0, named: {} }
+  /** Lines that were read. */
+  let read = 0
 
-  function check(entries: readonly Entry[]): void {
-    // A crash may have cut the last line.
-    const fault = reader.faults.find(({ torn }) => !torn)
-    if (fault !== undefined) throw invalid(name, `line ${fault.line}: ${fault.message}`)
-    for (const entry of entries) {
-      const wrong = grammar.check(entry)
-      if (wrong !== undefined) throw invalid(name, wrong)
+  function check(entries: readonly Entry[], text: string): void {
+    for (const [i, entry] of entries.entries()) {
+      const wrong = grammar.check(entry) ?? ownFault(entry)
+      // A faulty line before it comes first.
+      const line = reader.lines[i]!
+      if (wrong !== undefined && !(reader.faults[0] !== undefined && reader.faults[0].line < line)) {
+        throw invalidRecording(name, `line ${line}: ${wrong}`)
+      }
       note(checked, entry)
     }
+    // A crash may have cut the last line.
+    const fault = reader.faults.find(({ torn }) => !torn)
+    if (fault !== undefined) throw invalidRecording(name, `line ${fault.line}: ${fault.message}`)
+    for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) read++
   }
 
   return {
-    feed: (bytes) => check(reader.feed(decoder.decode(bytes, { stream: true }))),
+    feed(bytes) {
+      let text: string
+      try {
+        text = lines.feed(bytes)
+      } catch (error) {
+        if (!(error instanceof LineError)) throw error
+        throw invalidRecording(name, `line ${read + error.before + 1}: ${error.message}`)
+      }
+      check(reader.feed(text), text)
+    },
     end() {
-      check([...reader.feed(decoder.decode()), ...reader.end()])
-      if (checked.id === '') throw invalid(name, 'no entries')
+      const entries = reader.feed(lines.end())
+      check([...entries, ...reader.end()], '')
+      if (checked.id === '') throw invalidRecording(name, 'no entries')
       return checked
     },
   }
 }
 
+/** What a run cannot be to itself. */
+function ownFault(entry: Entry): string | undefined {
+  if (entry.type !== 'run-start') return undefined
+  const { runId, parentRunId, previousRunId, forkedFrom } = entry
+  const named = { parentRunId, previousRunId, 'forkedFrom.runId': forkedFrom?.runId }
+  const [field] = Object.entries(named).find(([, id]) => id === runId) ?? []
+  return field && `${field} is the run itself`
+}
+
 function note(checked: CheckedRecording, entry: Entry): void {
   checked.lastSeq = entry.seq
   switch (entry.type) {
-    case 'run-start':
-      checked.id = entry.runId
+    case 'run-start': {
+      const { runId, parentRunId, previousRunId } = entry
+      checked.id = runId
+      if (parentRunId !== undefined) checked.named.parentRunId = parentRunId
+      if (previousRunId !== undefined) checked.named.previousRunId = previousRunId
       return
+    }
     case 'text-start':
     case 'reasoning-start':
       return raise(checked, entry.id)
@@ -61,7 +97,7 @@ function raise(checked: CheckedRecording, id: string): void {
   if (epoch > checked.epoch) checked.epoch = epoch
 }
 
-function invalid(name: string, fault: string): MillraceError {
+export function invalidRecording(name: string, fault: string): MillraceError {
   const message = `${name} is not a whole recording of a run: ${fault}. See: millrace verify`
   return new MillraceError('invalid-recording', message, { status: 400 })
 }

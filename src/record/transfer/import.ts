@@ -1,20 +1,18 @@
 /**
  * A log of Millrace as a run of a store: its entries as they are, byte for byte, without secrets; its start says that the run is foreign. One whose
- * process crashed gets its end. The text is checked as it comes and kept as bytes; entries are made of it in pieces, so that a long run needs no more memory
- * than its file.
+ * process crashed gets its end. The text is checked as it comes and kept as bytes, in a file if it is long; entries are made of it in pieces.
  */
 import type { Entry } from '../../part/entry.ts'
 import { MillraceError } from '../../part/error.ts'
 import type { KeptView, RunRow, Store } from '../../part/log.ts'
-import type { Part } from '../../part/part.ts'
 import { asRecorded } from '../../part/recording.ts'
-import { noUsage } from '../../part/usage.ts'
 import type { Redactor } from '../../fold/redact.ts'
-import { viewOf } from '../../fold/read-view.ts'
-import { foldRun, type FoldedRun } from '../../fold/run-fold.ts'
 import { createNdjsonReader } from '../../store/ndjson.ts'
+import { checkPlace } from './check-place.ts'
 import { createEntryCleaner, type EntryCleaner } from './clean-entries.ts'
 import { checkRecording, type CheckedRecording } from './check-recording.ts'
+import { createImportFold, type ImportFold } from './import-fold.ts'
+import { createSpool } from './spool.ts'
 
 /** What an import came to. */
 export interface Imported {
@@ -32,8 +30,10 @@ export interface ImportOptions {
   redactor?: () => Redactor
 }
 
-/** Bytes that are stored in one write, about: a shorter run is imported whole or not at all. */
+/** Bytes that are read in one go. A shorter run is stored in one write: whole or not at all. */
 const mostAtOnce = 1024 * 1024
+/** Bytes of each write of a longer one, about. Whoever reads one entry reads all that were stored with it. */
+const mostOfWrite = 64 * 1024
 
 /**
  * Imports a run. The same again changes nothing. Rejects with `invalid-recording`, with the first fault, and with `run-exists` if the
@@ -45,39 +45,51 @@ export async function importNdjson(
   options: ImportOptions = {},
 ): Promise<Imported> {
   const importing = createImport(options)
-  for await (const chunk of typeof source === 'string' ? [source] : source) importing.feed(chunk)
-  return importing.finish(store)
+  try {
+    for await (const chunk of typeof source === 'string' ? [source] : source) await importing.feed(chunk)
+    return await importing.finish(store)
+  } finally {
+    await importing.close()
+  }
 }
 
 export interface Import {
-  /** Takes the next bytes. Throws `invalid-recording`. */
-  feed(chunk: string | Uint8Array): void
+  /** Takes the next bytes; resolves when more may come. Rejects with `invalid-recording`. */
+  feed(chunk: string | Uint8Array): Promise<void>
   /** Call it when all bytes are there. Throws `invalid-recording`. */
   end(): void
   finish(store: Store): Promise<Imported>
+  /** Call it at the end, whatever came of it. */
+  close(): Promise<void>
 }
 
 export function createImport({ name = 'The recording', redactor }: ImportOptions = {}): Import {
   const utf8 = new TextEncoder()
-  const pieces: Uint8Array[] = []
+  const spool = createSpool()
   const check = checkRecording(name)
   let checked: CheckedRecording | undefined
   const end = () => (checked ??= check.end())
-  const read = (fold: FoldedRun) => entriesOf(pieces, fold, createEntryCleaner(redactor?.()), end().lastSeq)
+  const read = (fold: ImportFold) => entriesOf(spool.read(), fold, createEntryCleaner(redactor?.()), end().lastSeq)
   return {
-    feed(chunk) {
+    async feed(chunk) {
       const bytes = typeof chunk === 'string' ? utf8.encode(chunk) : chunk
-      pieces.push(bytes)
-      check.feed(bytes)
+      for (let at = 0; at < bytes.length; at += mostAtOnce) {
+        const piece = bytes.subarray(at, at + mostAtOnce)
+        check.feed(piece)
+        await spool.add(piece)
+      }
     },
     end: () => void end(),
     async finish(store) {
       const { id, epoch } = end()
       const known = await store.runs.get(id)
-      if (known === undefined) await write(store, read, { id, epoch })
-      else if (!(await isSame(store, known, read))) throw exists(id)
+      if (known === undefined) {
+        await checkPlace(store.runs, name, end())
+        await write(store, read, { id, epoch })
+      } else if (!(await isSame(store, known, read))) throw exists(id)
       return { id, isNew: known === undefined, row: known ?? (await store.runs.get(id))! }
     },
+    close: () => spool.close(),
   }
 }
 
@@ -91,72 +103,60 @@ interface Batch {
  * The entries of bytes that were checked, in batches, each applied to the fold, and the end that a crash has cut off. `foreign`: the `seq` of
  * the last one that was recorded elsewhere.
  */
-function* entriesOf(
-  pieces: readonly Uint8Array[],
-  fold: FoldedRun,
+async function* entriesOf(
+  pieces: AsyncIterable<Uint8Array>,
+  fold: ImportFold,
   cleaner: EntryCleaner,
   foreign: number,
-): Generator<Batch> {
+): AsyncGenerator<Batch, void, void> {
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   const reader = createNdjsonReader()
-  let last = 0
   const batch = (entries: Entry[], bytes: number): Batch => {
     // Whatever the recording says about it.
     if (entries[0]?.type === 'run-start') entries[0] = { ...entries[0], foreign }
-    for (const entry of entries) fold.apply(entry)
-    last = entries.at(-1)?.timestamp ?? last
+    fold.apply(entries, bytes)
     return { entries, bytes }
   }
-  for (const piece of pieces) {
-    for (let at = 0; at < piece.length; at += mostAtOnce) {
-      const part = piece.subarray(at, at + mostAtOnce)
-      yield batch(cleaner.clean(reader.feed(decoder.decode(part, { stream: true }))), part.length)
-    }
+  for await (const piece of pieces) {
+    yield batch(cleaner.clean(reader.feed(decoder.decode(piece, { stream: true }))), piece.length)
   }
   yield batch([...cleaner.clean([...reader.feed(decoder.decode()), ...reader.end()]), ...cleaner.end()], 0)
-  yield batch(missingEnd(fold, last), 0)
+  yield batch(fold.missingEnd(), 0)
 }
 
-type Read = (fold: FoldedRun) => Iterable<Batch>
+type Read = (fold: ImportFold) => AsyncIterable<Batch>
 
 async function write(store: Store, read: Read, { id, epoch }: Pick<CheckedRecording, 'id' | 'epoch'>): Promise<void> {
-  const fold = foldRun()
+  const fold = createImportFold()
   let waiting: Entry[] = []
   let bytes = 0
-  const flush = async (view?: () => KeptView | undefined) => {
-    const entries = waiting
-    waiting = []
-    bytes = 0
-    if (entries.length > 0 && (await store.log.append(id, epoch, entries, view)) === 'fenced') throw exists(id)
+  let isLong = false
+  const append = async (entries: Entry[], view?: () => KeptView | undefined) => {
+    if ((await store.log.append(id, epoch, entries, view)) === 'fenced') throw exists(id)
   }
-  for (const batch of read(fold)) {
-    if (bytes + batch.bytes > mostAtOnce) await flush()
+  for await (const batch of read(fold)) {
     for (const entry of batch.entries) waiting.push(entry)
     bytes += batch.bytes
+    isLong ||= bytes > mostAtOnce
+    if (!isLong) continue
+    const size = Math.ceil((waiting.length * mostOfWrite) / bytes)
+    let at = 0
+    for (; at + size < waiting.length; at += size) await append(waiting.slice(at, at + size))
+    // The last ones have the view with them.
+    waiting = waiting.slice(at)
+    bytes = 0
   }
-  await flush(() => viewOf(fold))
-}
-
-function missingEnd(fold: FoldedRun, timestamp: number): Entry[] {
-  if (fold.end !== undefined || fold.open.suspended) return []
-  const error = { code: 'interrupted', message: 'The recording ended before the run.' }
-  let seq = fold.lastSeq
-  const toEntry = (step: string, part: Part) => ({ seq: ++seq, timestamp, step, ...part }) as Entry
-  const closing = fold.open.closing({ now: timestamp, outcome: 'unavailable', error })
-  return [
-    ...closing.map(({ step, part }) => toEntry(step, part)),
-    toEntry('', { type: 'run-end', outcome: 'interrupted', usage: fold.usage ?? noUsage, error }),
-  ]
+  await append(waiting, fold.view)
 }
 
 /** Whether the stored run has exactly these entries. It may have been recorded here. */
 async function isSame(store: Store, row: RunRow, read: Read): Promise<boolean> {
   const stored = store.log.read(row.id)[Symbol.asyncIterator]()
-  const fold = foldRun()
+  const fold = createImportFold()
   let batch: Entry[] = []
   let at = 0
   try {
-    for (const { entries } of read(fold)) {
+    for await (const { entries } of read(fold)) {
       for (const entry of entries) {
         if (at === batch.length) {
           batch = ((await stored.next()).value as Entry[] | undefined) ?? []

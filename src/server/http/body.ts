@@ -1,7 +1,7 @@
 /** Reads and checks JSON request bodies, with a size limit. */
 import { messageOf, MillraceError } from '../../part/error.ts'
 import { isDeepText, maxDepth, parseFinite } from '../../part/json.ts'
-import { readMessage, claimMessage } from './incoming-request.ts'
+import { readMessage, claimMessage, type OnPiece } from './incoming-request.ts'
 import { ownValue } from '../../part/own-value.ts'
 
 /** Clients send values that they received back inside their messages, so a body may be somewhat deeper than a value. */
@@ -50,11 +50,11 @@ function checkEncoding(headers: Headers): void {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Reads a body of this type piece by piece, up to a size. What `onPiece` throws ends it. */
+/** Reads a body of this type piece by piece, up to a size, as fast as `onPiece` takes them. What it throws ends it. */
 export async function readPieces(
   request: Request,
   { type, maxBytes }: { type: string; maxBytes: number },
-  onPiece: (piece: Uint8Array) => void,
+  onPiece: (piece: Uint8Array) => Promise<void>,
 ): Promise<void> {
   const given = request.headers.get('content-type')
   if (given?.split(';')[0]!.trim().toLowerCase() !== type) {
@@ -76,7 +76,7 @@ async function readText(request: Request, maxBytes: number): Promise<string> {
 }
 
 /** Returns how many there were. */
-async function readBytes(request: Request, maxBytes: number, onPiece: (piece: Uint8Array) => void): Promise<number> {
+async function readBytes(request: Request, maxBytes: number, onPiece: OnPiece): Promise<number> {
   const tooLarge = () => new MillraceError('too-large', `The body is larger than ${maxBytes} bytes.`)
   if (Number(request.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge()
   // Content-Length may be missing or wrong, so the bytes are counted as well.
@@ -84,7 +84,7 @@ async function readBytes(request: Request, maxBytes: number, onPiece: (piece: Ui
   const collect = (piece: Uint8Array) => {
     bytes += piece.byteLength
     if (bytes > maxBytes) throw tooLarge()
-    onPiece(piece)
+    return onPiece(piece)
   }
   try {
     const message = claimMessage(request)
@@ -108,16 +108,13 @@ function joined(pieces: readonly Uint8Array[], length: number): Uint8Array {
   return bytes
 }
 
-async function readStream(
-  body: ReadableStream<Uint8Array> | null,
-  onPiece: (piece: Uint8Array) => void,
-): Promise<void> {
+async function readStream(body: ReadableStream<Uint8Array> | null, onPiece: OnPiece): Promise<void> {
   const reader = body?.getReader()
   try {
     for (;;) {
       const { done = true, value } = (await reader?.read()) ?? {}
       if (done) return
-      onPiece(value!)
+      await onPiece(value!)
     }
   } catch (error) {
     void reader?.cancel().catch(() => undefined)

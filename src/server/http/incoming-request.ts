@@ -131,8 +131,11 @@ export function claimMessage(request: Request): IncomingMessage | undefined {
   return IncomingRequest.claim(request)
 }
 
-/** Calls `onPiece` with each chunk of a message. If `onPiece` throws, reading stops and the rest stays unread. */
-export async function readMessage(message: IncomingMessage, onPiece: (piece: Uint8Array) => void): Promise<void> {
+/** Takes a chunk. If it returns a promise, the next one comes when that has settled. */
+export type OnPiece = (piece: Uint8Array) => void | Promise<void>
+
+/** Calls `onPiece` with each chunk of a message. If it throws or rejects, reading stops and the rest stays unread. */
+export async function readMessage(message: IncomingMessage, onPiece: OnPiece): Promise<void> {
   const length = Number(message.headers['content-length'])
   // The parser calls for the head before it reads on.
   if (message.readableLength !== length) await Promise.resolve()
@@ -140,7 +143,7 @@ export async function readMessage(message: IncomingMessage, onPiece: (piece: Uin
   if (message.readableLength === length) {
     // A small body arrived together with its headers: no events are needed.
     const all = message.read() as Uint8Array | null
-    if (all !== null) onPiece(all)
+    if (all !== null) await onPiece(all)
     // For its end event.
     afterFirstDelta(() => message.resume())
     return
@@ -153,7 +156,10 @@ export async function readMessage(message: IncomingMessage, onPiece: (piece: Uin
     }
     const onData = (piece: Uint8Array) => {
       try {
-        onPiece(piece)
+        const taken = onPiece(piece)
+        if (taken === undefined) return
+        message.pause()
+        taken.then(() => message.resume(), onError)
       } catch (error) {
         message.pause()
         onError(error)

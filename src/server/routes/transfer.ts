@@ -1,4 +1,5 @@
 /** `/api/runs/:id/export` and `/api/runs/import`: a run as a file, and a file as a run. */
+import { MillraceError } from '../../part/error.ts'
 import { answerResponse } from '../../answer/answer-response.ts'
 import { fromPromises, type BodySource } from '../../answer/streamed-body.ts'
 import { createImport } from '../../record/transfer/import.ts'
@@ -30,11 +31,27 @@ export async function exportRun(context: HandlerContext, id: string): Promise<Re
   return response
 }
 
-/** Body: a log as NDJSON. 201 for a new run, 200 if it is here already, 409 if another run has its id. */
-export async function importRun({ runtime }: HandlerContext, request: Request): Promise<Response> {
+/** Imports that a server does at the same time: each takes time of all other requests, and a file. */
+const mostAtOnce = 2
+const running = new WeakMap<HandlerContext, number>()
+
+/** Body: a log as NDJSON. 201 for a new run, 200 if it is here already, 409 if another run has its id, 429 for one too many. */
+export async function importRun(context: HandlerContext, request: Request): Promise<Response> {
+  const others = running.get(context) ?? 0
+  if (others >= mostAtOnce) {
+    const message = `The server takes ${mostAtOnce} recordings at the same time. Send this one again in a moment.`
+    throw new MillraceError('too-many-imports', message, { status: 429, retryAfter: 5 })
+  }
+  running.set(context, others + 1)
+  const { runtime } = context
   const importing = createImport({ name: 'The body', redactor: runtime.redactor })
-  await readPieces(request, { type: 'application/x-ndjson', maxBytes: mostBytes }, importing.feed)
-  const { id, isNew, row } = await importing.finish(runtime.store)
-  const { agent, status, lastSeq } = row
-  return Response.json({ id, agent, status, lastSeq }, { status: isNew ? 201 : 200 })
+  try {
+    await readPieces(request, { type: 'application/x-ndjson', maxBytes: mostBytes }, importing.feed)
+    const { id, isNew, row } = await importing.finish(runtime.store)
+    const { agent, status, lastSeq } = row
+    return Response.json({ id, agent, status, lastSeq }, { status: isNew ? 201 : 200 })
+  } finally {
+    running.set(context, running.get(context)! - 1)
+    await importing.close()
+  }
 }

@@ -19,6 +19,9 @@ export interface Tick extends TickRow {
   log: number
 }
 
+/** Characters of a tick for each entry that is added at least: one that is long takes long to be read, each time anew. */
+const readForOne = 16 * 1024
+
 /**
  * Adds the entries of a tick that the run does not have yet, up to `end`. Stops between two entries when the time is over; returns whether
  * it came to the end.
@@ -31,6 +34,7 @@ export function fillTick(
 ): boolean {
   // Of a delta nothing is needed but the time of the first one.
   const lines = tickLines(tick.entries, state.seq, () => state.waiting.size > 0)
+  let due = Math.ceil(tick.entries.length / readForOne)
   for (const { text, from, at, length, seq } of lines) {
     if (seq > end) break
     const [entry] = decodeLine(withoutResult(text))
@@ -43,7 +47,7 @@ export function fillTick(
     }
     state.seq = seq
     // Not before: reading the tick may have taken all of the time.
-    if (isOver() && seq < Math.min(tick.lastSeq, end)) return false
+    if (--due <= 0 && isOver() && seq < Math.min(tick.lastSeq, end)) return false
   }
   state.seq = Math.max(state.seq, Math.min(tick.lastSeq, end))
   return true
@@ -209,10 +213,11 @@ function addUsage(
   step: number,
 ): void {
   const { inputTokens, outputTokens, totalTokens, reasoningTokens, cachedInputTokens, cacheWriteInputTokens } = usage
+  const { source = 'reported' } = usage
   const counts = [inputTokens, outputTokens, totalTokens, reasoningTokens, cachedInputTokens, cacheWriteInputTokens]
   const values = counts.map((count) => count ?? null)
   const { number: run } = state
-  statements.addUsage.run(run, seq, agent, step, model, ...values, usage.source, cost ?? null, timestamp)
+  statements.addUsage.run(run, seq, agent, step, model, ...values, source, cost ?? null, timestamp)
   // Another model may have answered than the one that was asked first.
   statements.setCallModel.run(model, run, step)
 }

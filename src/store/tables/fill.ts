@@ -85,8 +85,11 @@ export function createFill(db: DatabaseSync, deltaRows: DeltaRows): Fill {
     const next = state.seq + 1
     let log = run
     let end = Infinity
+    const seen = new Set([run])
     for (let at = origin.get(run); at !== undefined && next <= Number(at.seq); at = origin.get(at.source!)) {
       log = String(at.source)
+      if (seen.has(log)) break
+      seen.add(log)
       end = Math.min(end, Number(at.seq))
     }
     const number = log === run ? state.number : Number(statements.runNumber.get(log)?.number ?? 0)

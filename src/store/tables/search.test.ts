@@ -259,7 +259,8 @@ test.for([true, false])(
     await store.log.append('odd', 1, [{ ...entries.at(-1)!, seq: entries.length + 1 }])
     await said('last', ['whale'])
     expect(await find('whale')).toEqual(['last text', 'after text', 'odd text', 'before text'])
-    const { rows } = await store.records!.query(`SELECT tool_call_id FROM tool_calls WHERE run = 'odd' ORDER BY 1`)
-    expect(rows).toEqual([['c'], ['d']])
+    // What is not as its type says is read as a warning.
+    const { rows } = await store.records!.query(`SELECT count(*) FROM tool_calls WHERE run = 'odd'`)
+    expect(rows).toEqual([[0]])
   },
 )

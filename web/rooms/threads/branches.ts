@@ -33,7 +33,16 @@ export function branchOf(
   const chosen = byId.get(through ?? '') ?? runs.at(-1)
   if (chosen === undefined) return []
   const path: RunRow[] = []
-  for (let at: RunRow | undefined = chosen; at !== undefined; at = byId.get(previous.get(at)!)) path.unshift(at)
-  for (let at = next.get(chosen.id)?.at(-1); at !== undefined; at = next.get(at.id)?.at(-1)) path.push(at)
+  // A recording may say that a run continues itself, or one that continues it.
+  const seen = new Set<RunRow>()
+  for (let at: RunRow | undefined = chosen; at !== undefined && !seen.has(at); at = byId.get(previous.get(at)!)) {
+    seen.add(at)
+    path.push(at)
+  }
+  path.reverse()
+  for (let at = next.get(chosen.id)?.at(-1); at !== undefined && !seen.has(at); at = next.get(at.id)?.at(-1)) {
+    seen.add(at)
+    path.push(at)
+  }
   return path.map((run) => ({ run, siblings: next.get(previous.get(run)!)! }))
 }
