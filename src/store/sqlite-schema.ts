@@ -143,6 +143,8 @@ const migrations: (string | ((db: DatabaseSync) => void))[] = [
   numberRuns,
   // Rows may have several deltas in a line. Older versions must not read them.
   recreateViews,
+  // Whether a thread is in use is asked for each of its runs.
+  'CREATE INDEX runs_by_thread_end ON runs (thread_id, ended_at)',
 ]
 
 /** The `user_version` of the files that this version reads and writes. */

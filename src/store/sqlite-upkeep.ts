@@ -44,8 +44,10 @@ export function createUpkeep(db: DatabaseSync, context: UpkeepContext): Upkeep {
   const dropLongView = db.prepare(
     'DELETE FROM views WHERE run = (SELECT number FROM runs WHERE id = ?) AND length(view) > 65536',
   )
+  // A run that has ended is not changed after that. Two conditions, because both are found in the index of a thread of any length.
   const isFree = `r.ended_at IS NOT NULL
-    AND NOT EXISTS (SELECT 1 FROM runs o WHERE o.thread_id = r.thread_id AND (o.ended_at IS NULL OR o.updated_at >= ?1))
+    AND NOT EXISTS (SELECT 1 FROM runs o WHERE o.thread_id = r.thread_id AND o.ended_at IS NULL)
+    AND NOT EXISTS (SELECT 1 FROM runs o WHERE o.thread_id = r.thread_id AND o.ended_at >= ?1)
     AND NOT EXISTS (SELECT 1 FROM forks WHERE source = r.id)
     AND NOT EXISTS (SELECT 1 FROM runs p WHERE p.id = r.parent_run_id AND p.ended_at IS NULL)`
   const next = db.prepare(
@@ -180,7 +182,7 @@ export function createUpkeep(db: DatabaseSync, context: UpkeepContext): Upkeep {
       }),
     async vacuum({ rest = noRest } = {}) {
       for (const number of dropped.unfinished()) await sweep(number, rest)
-      await write('fill the tables again', () => refillWithheld(db), 10)
+      while (await write('fill the tables again', () => refillWithheld(db), 10)) await rest()
       const pages = () => {
         slice(() => {
           const before = pragma('freelist_count')

@@ -12,7 +12,7 @@ import { isOfEntry } from './is-of-entry.ts'
 import { agentAt, stepAt, type RunState } from './run-state.ts'
 import type { Statements } from './statements.ts'
 import type { TextIndex } from './text-index.ts'
-import { tickLines } from './tick-lines.ts'
+import { tickLines, type TickLine } from './tick-lines.ts'
 
 /** A row of `ticks`. `log` is the number of the run that it belongs to: a fork shares those of its source. */
 export interface Tick extends TickRow {
@@ -30,23 +30,36 @@ export function fillTick(
   { end = Infinity, isOver, texts }: { end?: number | undefined; isOver: () => boolean; texts: TextIndex },
 ): boolean {
   // Of a delta nothing is needed but the time of the first one.
-  const lines = tickLines(tick.entries, state.seq, () => state.waiting.size > 0)
-  for (const { text, from, at, length, seq } of lines) {
+  const lines = tickLines(tick.entries, state.seq, () => state.waiting > 0, placeIn(state, tick))
+  const stopAt = ({ seq, from, at }: TickLine): false => {
+    state.place = { tick: tick.id, length: tick.entries.length, seq, from, at }
+    return false
+  }
+  for (const line of lines) {
+    const { text, from, at, length, seq } = line
     if (seq > end) break
     const [entry] = decodeLine(withoutResult(text))
     if (entry === undefined) continue
     try {
       if (isDelta(entry)) noteFirstToken(statements, state, entry)
+      // Thousands of steps may be under it: the next slice goes on with what is left of them.
+      else if (entry.type === 'step-reset' && !takeBack(statements, state, entry, isOver)) return stopAt(line)
       else add(statements, state, entry, { tick, from, at, length, texts })
     } catch (error) {
       if (!isOfEntry(error)) throw error
     }
     state.seq = seq
     // Not before: reading the tick may have taken all of the time.
-    if (isOver() && seq < Math.min(tick.lastSeq, end)) return false
+    if (isOver() && seq < Math.min(tick.lastSeq, end)) return stopAt(line)
   }
   state.seq = Math.max(state.seq, Math.min(tick.lastSeq, end))
   return true
+}
+
+/** Where the last slice ended in this row, unless the row is another one since. */
+function placeIn({ place }: RunState, { id, entries }: Tick): RunState['place'] {
+  if (place === undefined || place.tick !== id || place.length !== entries.length) return undefined
+  return entries.startsWith(`{"seq":${place.seq},`, place.from) ? place : undefined
 }
 
 interface Place {
@@ -57,11 +70,17 @@ interface Place {
   texts: TextIndex
 }
 
-function noteFirstToken(statements: Statements, state: RunState, { step, timestamp }: Entry): void {
-  const call = state.waiting.get(step)
-  if (call === undefined) return
-  statements.firstToken.run(timestamp, state.number, call)
-  state.waiting.delete(step)
+function noteFirstToken(statements: Statements, state: RunState, { step: path, timestamp }: Entry): void {
+  if (state.waiting === 0) return
+  const step = stepAt(statements, state, path)
+  if (step?.kind !== 'model-call' || step.waits === false) return
+  step.waits = false
+  if (statements.firstToken.run(timestamp, state.number, step.seq).changes > 0) state.waiting--
+}
+
+/** Of a model call that ends without a token, or is taken back. */
+function stopWaiting(statements: Statements, state: RunState, call: number): void {
+  if (state.waiting > 0 && statements.stopWaiting.run(state.number, call).changes > 0) state.waiting--
 }
 
 function add(statements: Statements, state: RunState, entry: Entry, { tick, from, at, length, texts }: Place): void {
@@ -79,7 +98,7 @@ function add(statements: Statements, state: RunState, entry: Entry, { tick, from
     case 'reasoning-start':
     case 'tool-input-start': {
       const deltas = type.replace('start', 'delta')
-      statements.addBlock.run(run, seq, agent, deltas, entry.id, toolName, tick.log, tick.firstSeq)
+      statements.addBlock.run(run, seq, agent, step, deltas, entry.id, toolName, tick.log, tick.firstSeq)
       break
     }
     case 'text-end':
@@ -94,9 +113,6 @@ function add(statements: Statements, state: RunState, entry: Entry, { tick, from
     }
     case 'step-finish':
       endStep(statements, state, entry)
-      break
-    case 'step-reset':
-      supersede(statements, state, entry)
       break
     case 'prompt':
       statements.setPrompt.run(entry.stage, entry.model, seq, run, step)
@@ -118,7 +134,8 @@ function add(statements: Statements, state: RunState, entry: Entry, { tick, from
     }
     case 'response': {
       const { outcome, reason = null, protocol = null, requestId } = entry
-      statements.endRequest.run(timestamp, outcome, reason, protocol, seq, run, requestId)
+      const request = statements.openRequest.get(run, requestId)?.seq
+      if (request != null) statements.endRequest.run(timestamp, outcome, reason, protocol, seq, run, request)
       break
     }
     case 'usage':
@@ -175,7 +192,7 @@ function beginStep(statements: Statements, state: RunState, entry: EntryOf<'step
   state.steps.set(path, { seq, agent, kind, runs })
   if (kind === 'model-call') {
     statements.addModelCall.run(run, seq)
-    state.waiting.set(path, seq)
+    state.waiting++
   }
   if ((kind === 'tool-call' || kind === 'client-tool') && toolCallId !== null) {
     const call = statements.openToolCall.get(run, toolCallId, parentPath(path))?.seq
@@ -189,7 +206,7 @@ function endStep(statements: Statements, state: RunState, entry: EntryOf<'step-f
   if (step === undefined) return
   const error = entry.error === undefined ? null : JSON.stringify(entry.error)
   statements.endStep.run(timestamp, duration, finishReason, error, state.number, step.seq)
-  state.waiting.delete(path)
+  stopWaiting(statements, state, step.seq)
   if (step.runs !== 0) statements.endAgent.run(error === null ? 'completed' : 'failed', timestamp, error, step.runs)
 }
 
@@ -217,20 +234,49 @@ function addUsage(
   statements.setCallModel.run(model, run, step)
 }
 
-/** Marks what the attempt has emitted under its path. Usage stays: it was paid. */
-function supersede(statements: Statements, state: RunState, { seq, step: path }: EntryOf<'step-reset'>): void {
+/**
+ * Marks what the attempt has emitted under its path. Usage stays: it was paid. Returns false if the time was over before all was marked:
+ * the tables then say what is left.
+ */
+function takeBack(
+  statements: Statements,
+  state: RunState,
+  { seq, step: path }: EntryOf<'step-reset'>,
+  isOver: () => boolean,
+): boolean {
   const { number: run } = state
-  const from = stepAt(statements, state, path)?.seq
-  if (from === undefined) return
-  const steps = statements.stepsBelow.all(run, from, seq, path)
-  statements.supersedeSteps.run(run, from, seq, path)
-  for (const { seq: step } of steps) {
-    statements.supersedeBlocks.run(run, from, step!, seq)
-    statements.supersedeCalls.run(run, from, step!, seq)
-    statements.supersedeRequests.run(run, from, seq, step!)
-    statements.supersedeEvents.run(run, from, seq, step!)
+  const attempt = stepAt(statements, state, path)?.seq
+  if (attempt === undefined) return true
+  for (let from = `${path}/`; ;) {
+    // The range is that of all paths that begin with `path/`.
+    const below = statements.stepBelow.get(run, from, `${path}0`, attempt)
+    const step = below === undefined ? attempt : Number(below.seq)
+    from = String(below?.path ?? path)
+    while (takeBackOne(statements, run, step, seq)) if (isOver()) return false
+    statements.takeBackStep.run(run, step)
+    stopWaiting(statements, state, step)
+    if (below === undefined) return true
+    if (isOver()) return false
   }
-  for (const [at] of state.waiting) if (at === path || at.startsWith(`${path}/`)) state.waiting.delete(at)
+}
+
+/** One of the rows that a step has emitted. Returns false if none is left. */
+function takeBackOne(statements: Statements, run: number, step: number, seq: number): boolean {
+  const event = statements.eventOf.get(run, step)
+  if (event !== undefined) {
+    if (event.type === 'tool-call') statements.takeBackCall.run(run, event.seq!)
+    statements.takeBackEvent.run(run, event.seq!)
+    return true
+  }
+  const block = statements.openBlockOf.get(run, step)?.seq
+  if (block != null) {
+    statements.endBlock.run(seq, run, block)
+    return true
+  }
+  const request = statements.requestOf.get(run, step)?.seq
+  if (request == null) return false
+  statements.takeBackRequest.run(run, request)
+  return true
 }
 
 /** Whether the summary of the agent counts it: not a partial result, nor how a router hands over. */

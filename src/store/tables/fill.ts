@@ -65,7 +65,7 @@ export function createFill(db: DatabaseSync, deltaRows: DeltaRows): Fill {
    */
   function passes({ id, run, firstSeq, lastSeq }: DeltaRow): boolean {
     const state = states.get(run)
-    if (state === undefined || state.waiting.size > 0 || firstSeq !== state.seq + 1) return false
+    if (state === undefined || state.waiting > 0 || firstSeq !== state.seq + 1) return false
     if (lastSeq - state.noted > mostUnnoted) return false
     state.seq = lastSeq
     tick = id
@@ -107,13 +107,13 @@ export function createFill(db: DatabaseSync, deltaRows: DeltaRows): Fill {
   return {
     begin() {
       ticks.rest()
-      texts.begin()
       const state = position.get()
       touched = new Map()
       filled = new Set()
+      const [now] = dataVersion.get() as unknown as [number]
+      texts.begin(state?.generation !== generation || now !== version)
       if (state?.generation !== generation) states.clear()
       generation = state?.generation
-      const [now] = dataVersion.get() as unknown as [number]
       // Another process has written, and may have given an id again.
       if (now !== version) deltaRows.clear()
       version = now
@@ -123,7 +123,7 @@ export function createFill(db: DatabaseSync, deltaRows: DeltaRows): Fill {
       const known = deltaRows.at(tick + 1)
       if (known !== undefined && passes(known)) return true
       const row = ticks.after(tick)
-      if (row === undefined) return stepOfQueue(isOver) || texts.step()
+      if (row === undefined) return stepOfQueue(isOver) || texts.step(isOver)
       const state = stateOf(row.run)
       if (state !== undefined && state.seq < row.lastSeq) {
         // The rest of a fork, or a run whose rows were removed.
