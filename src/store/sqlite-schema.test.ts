@@ -8,6 +8,7 @@ import { response, suspendedRun } from './contract/views.contract.ts'
 import { encodeEntries } from './encode.ts'
 import { readAll } from './contract/tools.contract.ts'
 import { entry, exampleRun, noon, startEntry } from './example-run.contract.ts'
+import { schemaVersion } from './sqlite-schema.ts'
 import { sqliteStore } from './sqlite-store.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'millrace-schema-'))
@@ -158,7 +159,7 @@ describe.each([1, 2])('a database of schema %d', (version) => {
   test('is left as it is by who only reads it, and the error says what to do', () => {
     createOldDatabase(version)
     expect(() => sqliteStore(path, { readOnly: true })).toThrow(
-      new RegExp(`schema ${version}, this version needs 9.*run "millrace serve" with it once`, 'u'),
+      new RegExp(`schema ${version}, this version needs ${schemaVersion}.*run "millrace serve" with it once`, 'u'),
     )
     const db = new DatabaseSync(path)
     expect(db.prepare('PRAGMA user_version').get()).toEqual({ user_version: version })
@@ -194,6 +195,7 @@ function backToSchema7(db: DatabaseSync): void {
     DROP TABLE dropped;
     CREATE TABLE dropped (run TEXT PRIMARY KEY) WITHOUT ROWID;
     PRAGMA legacy_alter_table = OFF;
+    DROP INDEX runs_by_thread_end;
     PRAGMA user_version = 7`)
 }
 

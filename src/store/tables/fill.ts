@@ -90,7 +90,7 @@ export function createFill(db: DatabaseSync, deltaRows: DeltaRows): Fill {
       end = Math.min(end, Number(at.seq))
     }
     const number = log === run ? state.number : Number(statements.runNumber.get(log)?.number ?? 0)
-    const row = firstOf(ticks.from(log, next))
+    const row = ticks.at(log, next)
     if (row === undefined) return false
     if (!fill(state, { ...row, log: number }, isOver, end)) return true
     if (state.seq >= end) statements.cutBlocks.run(end, state.number)
@@ -106,14 +106,13 @@ export function createFill(db: DatabaseSync, deltaRows: DeltaRows): Fill {
 
   return {
     begin() {
-      ticks.rest()
       const state = position.get()
       touched = new Map()
       filled = new Set()
-      const [now] = dataVersion.get() as unknown as [number]
-      texts.begin(state?.generation !== generation || now !== version)
+      texts.begin(state?.generation !== generation)
       if (state?.generation !== generation) states.clear()
       generation = state?.generation
+      const [now] = dataVersion.get() as unknown as [number]
       // Another process has written, and may have given an id again.
       if (now !== version) deltaRows.clear()
       version = now
@@ -142,9 +141,4 @@ export function createFill(db: DatabaseSync, deltaRows: DeltaRows): Fill {
       if (tick !== saved) setPosition.run(tick)
     },
   }
-}
-
-function firstOf<T>(items: Iterable<T>): T | undefined {
-  for (const item of items) return item
-  return undefined
 }

@@ -21,6 +21,8 @@ export interface PieceReader {
    * first. Undefined if the entry has no text.
    */
   at(run: number, seq: number, start: number): Piece | undefined
+  /** Rows may have changed since the last piece. */
+  forget(): void
 }
 
 export function createPieceReader(db: DatabaseSync): PieceReader {
@@ -30,10 +32,16 @@ export function createPieceReader(db: DatabaseSync): PieceReader {
     `SELECT r.id AS log, b.type, b.event_id, b.tick_seq, b.last_seq FROM indexed_blocks b JOIN runs r ON r.number = b.log
      WHERE b.run = ? AND b.seq = ?`,
   )
-  const line = db.prepare('SELECT CAST(substr(CAST(entries AS BLOB), ?2, ?3) AS TEXT) AS line FROM ticks WHERE id = ?1')
+  const rowOf = db.prepare('SELECT CAST(entries AS BLOB) AS bytes FROM ticks WHERE id = ?')
   const decode = createRowDecoder()
-  // What was read last is often read again: the next piece of a text.
+  // What was read last is often read again: the next text of a row, the next piece of a text.
+  let row = { id: 0, bytes: Buffer.alloc(0) }
   let whole = { key: '', text: '' }
+
+  function lineOf(tick: number, at: number, length: number): string {
+    if (row.id !== tick) row = { id: tick, bytes: Buffer.from((rowOf.get(tick)?.bytes ?? []) as Uint8Array) }
+    return row.bytes.toString('utf8', at - 1, at - 1 + length)
+  }
 
   /** The deltas of a block after this `seq`. */
   function ofBlock(run: number, seq: number, start: number): Omit<Piece, 'kind'> {
@@ -49,9 +57,9 @@ export function createPieceReader(db: DatabaseSync): PieceReader {
   }
 
   function textOf(tick: number, at: number, length: number): string {
-    const key = `${tick}:${at}`
+    const key = `${tick}:${at}:${length}`
     if (whole.key !== key) {
-      const [entry] = decodeLine(String(line.get(tick, at, length)?.line))
+      const [entry] = decodeLine(lineOf(tick, at, length))
       whole = { key, text: entry === undefined ? '' : entryText(entry) }
     }
     return whole.text
@@ -71,6 +79,9 @@ export function createPieceReader(db: DatabaseSync): PieceReader {
       if (found === undefined || kind === undefined) return undefined
       if (kind === 'text' || kind === 'reasoning') return { kind, ...ofBlock(run, seq, start) }
       return { kind, ...ofText(textOf(Number(found.tick), Number(found.at), Number(found.length)), start) }
+    },
+    forget() {
+      row = { id: 0, bytes: Buffer.alloc(0) }
     },
   }
 }

@@ -66,6 +66,7 @@ export function createSearch(
     const hits: SearchHit[] = []
     let before = Number.MAX_SAFE_INTEGER
     let since = clock()
+    pieces.forget()
     for (let size: number = firstPage; ; size = Math.min(size * 2, longestPage)) {
       const page = reading(() => matches.all(words.match, before, size)).map(({ id }) => Number(id))
       for (const id of page) {
@@ -73,6 +74,7 @@ export function createSearch(
         if (hit !== undefined && hits.push(hit) === limit) return hits
         if (clock() - since < sliceLength) continue
         await rest()
+        pieces.forget()
         since = clock()
       }
       if (page.length < size) return hits

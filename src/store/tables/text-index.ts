@@ -18,8 +18,8 @@ const mostParsed = 64 * 1024
 
 /** Call all of them inside a transaction. */
 export interface TextIndex {
-  /** Call it first in each transaction. `isElsewhere`: another process may have gone on, or a run was removed. */
-  begin(isElsewhere: boolean): void
+  /** Call it first in each transaction: another process may have gone on. `isRemoved`: with a run that was removed since. */
+  begin(isRemoved: boolean): void
   /** The text of an entry, if it has one itself. `length`: that of its line. */
   addEntry(run: number, entry: Entry, length: number): void
   /** The text of a block that began with entry `seq`. `end` is its last entry, whose line stands `at` this character of the row. */
@@ -31,7 +31,7 @@ export interface TextIndex {
 export function createTextIndex(db: DatabaseSync): TextIndex {
   const pieces = createPieceReader(db)
   const sweep = createTextSweep(db, (run, { block, start, text }, next) => {
-    put(run, block.seq, () => {
+    put(run, block.seq, start, () => {
       add(run, block.seq, start, block.type === 'text-delta' ? 'text' : 'reasoning', text)
       return next
     })
@@ -40,6 +40,7 @@ export function createTextIndex(db: DatabaseSync): TextIndex {
   const addText = db.prepare('INSERT INTO indexed_texts (run, seq, start, kind) VALUES (?, ?, ?, ?)')
   const addWords = db.prepare('INSERT INTO search (rowid, text) VALUES (?, ?)')
   const first = db.prepare('SELECT run, seq, start FROM indexed_later LIMIT 1')
+  const waits = db.prepare('SELECT start FROM indexed_later WHERE run = ? AND seq = ?')
   const addLater = db.prepare('INSERT OR IGNORE INTO indexed_later (run, seq, start) VALUES (?, ?, 0)')
   const goOn = db.prepare('UPDATE indexed_later SET start = ? WHERE run = ? AND seq = ?')
   const done = db.prepare('DELETE FROM indexed_later WHERE run = ? AND seq = ?')
@@ -51,7 +52,9 @@ export function createTextIndex(db: DatabaseSync): TextIndex {
   }
 
   /** `addPiece` adds a piece of a text that waits, and returns where the next one begins. */
-  function put(run: number, seq: number, addPiece: () => number | undefined): void {
+  function put(run: number, seq: number, start: number, addPiece: () => number | undefined): void {
+    // Another process has added it.
+    if (waits.get(run, seq)?.start !== start) return
     let next: number | undefined
     try {
       next = addPiece()
@@ -71,9 +74,10 @@ export function createTextIndex(db: DatabaseSync): TextIndex {
   }
 
   return {
-    begin(isElsewhere) {
+    begin(isRemoved) {
       isWaiting = first.get() !== undefined
-      if (isElsewhere) sweep.forget()
+      pieces.forget()
+      if (isRemoved) sweep.check()
     },
     addEntry(run, entry, length) {
       const kind = textKinds[entry.type]
@@ -89,7 +93,7 @@ export function createTextIndex(db: DatabaseSync): TextIndex {
       if (row === undefined) return false
       const [run, seq, start] = [Number(row.run), Number(row.seq), Number(row.start)]
       if (sweep.step(run, seq, isOver)) return true
-      put(run, seq, () => {
+      put(run, seq, start, () => {
         const piece = pieces.at(run, seq, start)
         if (piece !== undefined) add(run, seq, start, piece.kind, piece.text)
         return piece?.next

@@ -13,8 +13,8 @@ import { createTickReader } from './tick-reader.ts'
 const most = 100
 
 export interface TextSweep {
-  /** Call it when another process may have written, or a transaction was undone: a pass begins anew. */
-  forget(): void
+  /** Call it when a run was removed: its number may be that of another one. */
+  check(): void
   /**
    * Reads on until the time is over or the pass is complete; at least one row. Call it inside a transaction. `run` and `seq`: the text
    * that waits first. Returns false if that did not come in deltas.
@@ -31,6 +31,8 @@ interface Waiting {
 
 interface Pass {
   run: number
+  /** The run's id. */
+  id: string
   /** The run that the rows belong to. */
   log: string
   /** Rows up to this entry were read. */
@@ -38,6 +40,8 @@ interface Pass {
   /** In the order in which they begin. */
   upcoming: Waiting[]
   open: Map<string, BlockPiece>
+  /** Pieces that are complete, and where the next one of the text begins. */
+  ready: [piece: BlockPiece, next: number | undefined][]
 }
 
 /** `found` is called for each piece; `next`: where the next one begins, if it is not the last. */
@@ -52,6 +56,7 @@ export function createTextSweep(
      FROM indexed_later l LEFT JOIN indexed_blocks b ON b.run = l.run AND b.seq = l.seq LEFT JOIN runs r ON r.number = b.log
      WHERE l.run = ? AND l.seq >= ? ORDER BY l.seq LIMIT ${most}`,
   )
+  const idOf = db.prepare('SELECT id FROM runs WHERE number = ?')
   let pass: Pass | undefined
 
   function begin(run: number, seq: number): Pass {
@@ -66,7 +71,7 @@ export function createTextSweep(
       upcoming.push({ block, start, from: Math.max(Number(row.tick_seq), first, start) })
     }
     upcoming.sort((a, b) => a.from - b.from)
-    return { run, log, at: 0, upcoming, open: new Map() }
+    return { run, id: String(idOf.get(run)?.id), log, at: 0, upcoming, open: new Map(), ready: [] }
   }
 
   /** Takes up what begins up to this entry. Of two texts with one id, the second waits for the next pass. */
@@ -78,58 +83,65 @@ export function createTextSweep(
     }
   }
 
-  function addRow(current: Pass, id: number, text: string): void {
+  function addRow({ open: pieces, ready }: Pass, id: number, text: string): void {
     for (const entry of decode(id, text)) {
       if (!isDelta(entry)) continue
       const key = `${entry.type}:${entry.id}`
-      const piece = current.open.get(key)
+      const piece = pieces.get(key)
       if (piece === undefined || piece.add(entry)) continue
-      found(current.run, piece, piece.at)
+      ready.push([piece, piece.at])
       const next = new BlockPiece(piece.block, piece.at)
       next.add(entry)
-      current.open.set(key, next)
+      pieces.set(key, next)
     }
   }
 
   /** Those that end up to this entry, in the order in which they end. */
-  function close({ run, open: pieces }: Pass, to: number): void {
+  function close({ open: pieces, ready }: Pass, to: number): void {
     const ended = [...pieces].filter(([, { block }]) => block.last <= to)
     for (const [key, piece] of ended.sort(([, a], [, b]) => a.block.last - b.block.last)) {
       pieces.delete(key)
-      found(run, piece, undefined)
+      ready.push([piece, undefined])
     }
   }
 
-  /** Returns whether it came to the end of the pass. */
-  function read(current: Pass, isOver: () => boolean): boolean {
-    const first = current.open.size > 0 ? current.at + 1 : current.upcoming[0]?.from
-    if (first === undefined) return true
+  /** Reads the next row. */
+  function read(current: Pass): void {
+    const first = current.open.size > 0 ? current.at + 1 : current.upcoming[0]!.from
+    let to = Infinity
     for (const { id, lastSeq, entries } of reader.from(current.log, first)) {
-      open(current, lastSeq)
+      to = lastSeq
+      open(current, to)
       addRow(current, id, entries)
-      current.at = lastSeq
-      close(current, lastSeq)
-      if (current.open.size === 0) return current.upcoming.length === 0
-      if (isOver()) return false
+      break
     }
-    // The log has no more.
-    open(current, Infinity)
-    close(current, Infinity)
-    return true
+    // If the log has no more, nothing of them is left.
+    if (to === Infinity) open(current, to)
+    current.at = to
+    close(current, to)
   }
 
   return {
-    forget() {
-      pass = undefined
+    check() {
+      if (pass !== undefined && idOf.get(pass.run)?.id !== pass.id) pass = undefined
     },
     step(run, seq, isOver) {
       if (pass?.run !== run) pass = begin(run, seq)
-      if (pass.open.size + pass.upcoming.length === 0) {
+      if (isEmpty(pass)) {
         pass = undefined
         return false
       }
-      if (read(pass, isOver)) pass = undefined
+      do {
+        if (pass.ready.length === 0) read(pass)
+        const [piece, next] = pass.ready.shift() ?? []
+        if (piece !== undefined) found(run, piece, next)
+      } while (!isEmpty(pass) && !isOver())
+      if (isEmpty(pass)) pass = undefined
       return true
     },
   }
+}
+
+function isEmpty({ ready, open, upcoming }: Pass): boolean {
+  return ready.length + open.size + upcoming.length === 0
 }
