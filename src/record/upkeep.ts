@@ -140,6 +140,7 @@ export async function pruneRuns(
     const isOver = async () => (await upkeep.size()).used - (dryRun ? bytes : 0) > maxBytes
     if (await isOver()) await drop(Infinity, isOver)
   }
+  if (gone.size > 0 && !dryRun) await upkeep.erase?.(worker.paced)
   if (aside === undefined) throwFirst(left)
   return { runs: gone.size, bytes }
 }
