@@ -13,6 +13,7 @@ import { encodeEntries } from '../store/encode.ts'
 import { readView } from '../fold/read-view.ts'
 import { appendLines } from './append-lines.ts'
 import { readTail } from './log-tail.ts'
+import { logNamesOf } from './run-files.ts'
 import { summaryOf } from './summary.ts'
 
 export interface LogFiles {
@@ -71,7 +72,7 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
         if (error instanceof MillraceError && error.code === 'compacted')
           await rm(fileOf(run, '.ndjson'), { force: true }).catch(() => undefined)
         if (await isDeleted(run)) {
-          copies.delete(run)
+          await forget(run)
           break
         }
         reportFailure(error)
@@ -80,6 +81,12 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
       }
     }
     copy.working = false
+  }
+
+  /** Of a run that was deleted while it was copied: what was written after its files were removed goes as well. */
+  async function forget(run: string): Promise<void> {
+    copies.delete(run)
+    for (const name of logNamesOf(run)) await rm(join(dir, name), { force: true }).catch(() => undefined)
   }
 
   async function isDeleted(run: string): Promise<boolean> {
@@ -92,11 +99,13 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
       await copyEntries(run, copy)
       if (copy.after === before && copy.after! < copy.last) throw new Error(`run ${run} has no entries after ${before}`)
       const row = await inner.runs.get(run)
-      if (row !== undefined && hasEnded(row.status)) {
+      if (row === undefined) return forget(run)
+      if (hasEnded(row.status)) {
         copy.last = row.lastSeq
         if (copy.after! < row.lastSeq) continue
         await writeSummary(row)
         copies.delete(run)
+        if (await isDeleted(run)) await forget(run)
         return
       }
       if (!closing.signal.aborted) await pause(pauseBetweenWrites, closing.signal, { background: true })

@@ -8,6 +8,11 @@ export function fileNameOf(run: string): string {
   return encodeURIComponent(run)
 }
 
+/** Those of the log file of a run. */
+export function logNamesOf(run: string): string[] {
+  return ['ndjson', 'summary.json', 'summary.json.tmp'].map((end) => `${fileNameOf(run)}.${end}`)
+}
+
 /** `dir` need not exist. */
 export function withRunFiles(upkeep: Upkeep, dir: string): Upkeep {
   /** Size of all files, looked up now and then. */
@@ -26,11 +31,30 @@ export function withRunFiles(upkeep: Upkeep, dir: string): Upkeep {
     return bytes
   }
 
+  /**
+   * Whether a raw log, `<run>.<step>.raw`, is that of another run. Ids and steps may have full stops: it belongs to the longest id that is a
+   * run, if what is left is the path of a step.
+   */
+  async function isOfAnother(run: string, name: string): Promise<boolean> {
+    const longer: string[] = []
+    for (let at = name.indexOf('.', fileNameOf(run).length + 1); at >= 0; at = name.indexOf('.', at + 1)) {
+      if (!/^\..*%2F.*\.raw$/u.test(name.slice(at))) break
+      try {
+        longer.push(decodeURIComponent(name.slice(0, at)))
+      } catch {
+        // No id.
+      }
+    }
+    return (await upkeep.marks(longer)).some((mark) => mark !== undefined)
+  }
+
   async function removeFiles(run: string): Promise<void> {
-    // `<run>.ndjson`, `<run>.summary.json`, `<run>.<step>.raw`. No id begins with another's and a full stop by accident.
-    const names = (await readdir(dir).catch((): string[] => [])).filter((name) =>
-      name.startsWith(`${fileNameOf(run)}.`),
-    )
+    const logs = new Set(logNamesOf(run))
+    const names: string[] = []
+    for (const name of await readdir(dir).catch((): string[] => [])) {
+      const isRaw = name.startsWith(`${fileNameOf(run)}.`) && name.endsWith('.raw')
+      if (logs.has(name) || (isRaw && !(await isOfAnother(run, name)))) names.push(name)
+    }
     for (const name of names) {
       const file = join(dir, name)
       size.bytes -= await stat(file).then(
