@@ -3,7 +3,7 @@
  * are copies for readers: an entry is written here after it is stored, and entries missing after a crash or a full disk are
  * copied from the log later. The log never waits for them.
  */
-import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { compact } from '../part/compact.ts'
 import { messageOf, MillraceError } from '../part/error.ts'
@@ -147,6 +147,8 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
 
   async function catchUp(): Promise<void> {
     const done = new Set(await readdir(dir).catch(() => []))
+    // Files of earlier versions, that others may read. Those that belong to another account stay as they are.
+    for (const name of done) await makePrivate(join(dir, name)).catch(() => undefined)
     for (let before: string | undefined; ;) {
       const page = await inner.runs.list(compact({ limit: 1000, before }))
       for (const { id, lastSeq } of page) {
@@ -216,4 +218,9 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
       await job
     },
   }
+}
+
+async function makePrivate(file: string): Promise<void> {
+  const { mode } = await stat(file)
+  if ((mode & 0o077) !== 0) await chmod(file, 0o600)
 }

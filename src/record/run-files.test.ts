@@ -1,5 +1,5 @@
 /** Which files go with a run. */
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
@@ -60,3 +60,20 @@ test('a run that is deleted while it is copied leaves no file', async () => {
   expect(isDropped).toBe(true)
   expect(readdirSync(dir).toSorted()).toEqual(['kept.ndjson', 'kept.summary.json'])
 })
+
+test.skipIf(process.platform === 'win32')(
+  'only the owner may read the files of runs, also those that were there',
+  async () => {
+    const store = sqliteStore(join(folder, 'three.db'))
+    const dir = join(folder, 'three')
+    mkdirSync(dir, { mode: 0o755 })
+    writeFileSync(join(dir, 'old.main%2Fcode.raw'), '', { mode: 0o644 })
+    writeFileSync(join(dir, 'run.ndjson'), '', { mode: 0o644 })
+    const files = createLogFiles(store, dir, () => undefined)
+    await store.log.append('run', 1, exampleRun('run'))
+    await files.catchUp()
+    await files.store.close()
+    const modes = readdirSync(dir).map((name) => (statSync(join(dir, name)).mode & 0o777).toString(8))
+    expect(modes).toEqual(['600', '600', '600'])
+  },
+)

@@ -1,5 +1,5 @@
 /** The server of a data folder: it locks the folder, and `<data>/server.json` says how to reach it. */
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { MillraceError } from '../part/error.ts'
 import type { Endpoint } from '../models/resolver.ts'
@@ -32,7 +32,10 @@ export function readServerFile(data: string): ServerFile | undefined {
 
 /** Writes nothing when `data` is `none`: without a store, other processes have nothing to connect for. */
 export function writeServerFile(data: string, file: ServerFile): void {
-  if (data !== 'none') writeFileSync(pathOf(data), `${JSON.stringify(file)}\n`, { mode: 0o600 })
+  if (data === 'none') return
+  writeFileSync(pathOf(data), `${JSON.stringify(file)}\n`, { mode: 0o600 })
+  // The mode is that of a new file: a killed server may have left one.
+  chmodSync(pathOf(data), 0o600)
 }
 
 export function removeServerFile(data: string): void {

@@ -4,7 +4,7 @@ import { MillraceError, type ErrorValue } from '../../part/error.ts'
 import { parseJson } from '../../part/json.ts'
 import type { Upkeep } from '../../part/upkeep.ts'
 import { ageOf, ageWords, saySize, sizeOf, sizeWords } from '../../record/policy.ts'
-import { compactRuns, pruneRuns, type CompactedRuns, type PrunedRuns } from '../../record/upkeep.ts'
+import { compactRuns, eraseAll, pruneRuns, type CompactedRuns, type PrunedRuns } from '../../record/upkeep.ts'
 import { createRequest } from '../remote-request.ts'
 import { openForUpkeep } from '../upkeep-store.ts'
 import { placeOf, type Where } from '../where.ts'
@@ -12,6 +12,7 @@ import { placeOf, type Where } from '../where.ts'
 interface UpkeepFlags extends Where {
   olderThan?: string
   maxSize?: string
+  erase?: boolean
   dryRun?: boolean
   json?: boolean
 }
@@ -38,20 +39,21 @@ export async function compactCommand(flags: UpkeepFlags): Promise<void> {
 export async function pruneCommand(flags: UpkeepFlags): Promise<void> {
   const olderThan = amount('--older-than', flags.olderThan, ageOf, ageWords)
   const maxBytes = amount('--max-size', flags.maxSize, sizeOf, sizeWords)
-  const { dryRun = false } = flags
-  if (olderThan === undefined && maxBytes === undefined) {
+  const { dryRun = false, erase = false } = flags
+  if (olderThan === undefined && maxBytes === undefined && !erase) {
     throw new MillraceError(
       'usage',
-      'Say what to delete: --older-than 30d, or --max-size 2gb. Add --dry-run to see it first.',
+      'Say what to delete: --older-than 30d, or --max-size 2gb. Add --dry-run to see it first. Or --erase, for what was deleted before.',
     )
   }
   const idleBefore = olderThan === undefined ? undefined : Date.now() - olderThan
-  const done = await work<PrunedRuns>(flags, '/api/prune', { olderThan, maxBytes, dryRun }, (upkeep, tell) =>
+  const done = await work<PrunedRuns>(flags, '/api/prune', { olderThan, maxBytes, erase, dryRun }, (upkeep, tell) =>
     pruneRuns(upkeep, { idleBefore, maxBytes, dryRun, tell, rest: turn }),
   )
   const { runs, bytes, size } = done
-  if (runs === 0) return print(flags, done, 'nothing to delete')
-  const left = dryRun ? '' : `; ${saySize(size)} are left`
+  const isErased = erase && !dryRun
+  if (runs === 0) return print(flags, done, isErased ? 'nothing is left of deleted runs' : 'nothing to delete')
+  const left = dryRun ? '' : `; ${saySize(size)} are left${isErased ? ', and nothing of deleted runs' : ''}`
   print(flags, done, `${dryRun ? 'would delete' : 'deleted'} ${counted(runs)} of about ${saySize(bytes)}${left}`)
 }
 
@@ -99,8 +101,9 @@ async function work<T>(
     try {
       await store.records?.settle()
       const done = await task(upkeep, tell)
-      const { dryRun } = body as { dryRun: boolean }
+      const { dryRun, erase } = body as { dryRun: boolean; erase?: boolean }
       if (!dryRun) await upkeep.vacuum({ rest: turn })
+      if (!dryRun && erase === true) await eraseAll(upkeep, { rest: turn })
       const { used: size } = await upkeep.size()
       return { ...done, dryRun, size }
     } finally {

@@ -9,9 +9,10 @@ import { decodeLine } from '../encode.ts'
 import type { TickRow } from '../sqlite-groups.ts'
 import { withoutResult } from './big-lines.ts'
 import { isOfEntry } from './is-of-entry.ts'
-import { agentAt, stepAt, type RunState } from './run-state.ts'
+import { agentAt, stepAt, stopWaiting, type RunState } from './run-state.ts'
 import type { Statements } from './statements.ts'
 import type { TextIndex } from './text-index.ts'
+import { takeBack } from './take-back.ts'
 import { tickLines, type TickLine } from './tick-lines.ts'
 
 /** A row of `ticks`. `log` is the number of the run that it belongs to: a fork shares those of its source. */
@@ -76,11 +77,6 @@ function noteFirstToken(statements: Statements, state: RunState, { step: path, t
   if (step?.kind !== 'model-call' || step.waits === false) return
   step.waits = false
   if (statements.firstToken.run(timestamp, state.number, step.seq).changes > 0) state.waiting--
-}
-
-/** Of a model call that ends without a token, or is taken back. */
-function stopWaiting(statements: Statements, state: RunState, call: number): void {
-  if (state.waiting > 0 && statements.stopWaiting.run(state.number, call).changes > 0) state.waiting--
 }
 
 function add(statements: Statements, state: RunState, entry: Entry, { tick, from, at, length, texts }: Place): void {
@@ -232,51 +228,6 @@ function addUsage(
   statements.addUsage.run(run, seq, agent, step, model, ...values, usage.source, cost ?? null, timestamp)
   // Another model may have answered than the one that was asked first.
   statements.setCallModel.run(model, run, step)
-}
-
-/**
- * Marks what the attempt has emitted under its path. Usage stays: it was paid. Returns false if the time was over before all was marked:
- * the tables then say what is left.
- */
-function takeBack(
-  statements: Statements,
-  state: RunState,
-  { seq, step: path }: EntryOf<'step-reset'>,
-  isOver: () => boolean,
-): boolean {
-  const { number: run } = state
-  const attempt = stepAt(statements, state, path)?.seq
-  if (attempt === undefined) return true
-  for (let from = `${path}/`; ;) {
-    // The range is that of all paths that begin with `path/`.
-    const below = statements.stepBelow.get(run, from, `${path}0`, attempt)
-    const step = below === undefined ? attempt : Number(below.seq)
-    from = String(below?.path ?? path)
-    while (takeBackOne(statements, run, step, seq)) if (isOver()) return false
-    statements.takeBackStep.run(run, step)
-    stopWaiting(statements, state, step)
-    if (below === undefined) return true
-    if (isOver()) return false
-  }
-}
-
-/** One of the rows that a step has emitted. Returns false if none is left. */
-function takeBackOne(statements: Statements, run: number, step: number, seq: number): boolean {
-  const event = statements.eventOf.get(run, step)
-  if (event !== undefined) {
-    if (event.type === 'tool-call') statements.takeBackCall.run(run, event.seq!)
-    statements.takeBackEvent.run(run, event.seq!)
-    return true
-  }
-  const block = statements.openBlockOf.get(run, step)?.seq
-  if (block != null) {
-    statements.endBlock.run(seq, run, block)
-    return true
-  }
-  const request = statements.requestOf.get(run, step)?.seq
-  if (request == null) return false
-  statements.takeBackRequest.run(run, request)
-  return true
 }
 
 /** Whether the summary of the agent counts it: not a partial result, nor how a router hands over. */

@@ -78,3 +78,8 @@ export function agentAt(statements: Statements, state: RunState, path: string): 
 function numberOfAgent(statements: Statements, id: string): number {
   return Number(statements.agentOf.get(id)?.number ?? 0)
 }
+
+/** Of a model call that ends without a token, or is taken back. */
+export function stopWaiting(statements: Statements, state: RunState, call: number): void {
+  if (state.waiting > 0 && statements.stopWaiting.run(state.number, call).changes > 0) state.waiting--
+}
