@@ -85,6 +85,7 @@ async function doEverything(path: string): Promise<void> {
   await log.append('last', 1, exampleRun('last').map(ofThread('alone')))
   await upkeep!.drop('last')
   await upkeep!.vacuum()
+  await upkeep!.erase!()
   await records!.reindex()
   await store.close()
 }
