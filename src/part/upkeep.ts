@@ -53,4 +53,15 @@ export interface Upkeep {
   marks(runs: readonly string[]): Promise<(string | undefined)[]>
   /** Completes deletions that a crash has cut off, and returns unused space to the file system. */
   vacuum(options?: Paced): Promise<void>
+  /**
+   * Leaves no byte of what was deleted, as far as that takes a moment; does nothing if there is nothing to erase. `rewrites`: whatever it
+   * takes. Absent where nothing is left anyway.
+   */
+  erase?(options?: Paced & { rewrites?: boolean }): Promise<Erased>
 }
+
+/**
+ * What is left of what was deleted. `nothing`; `moved`: fragments of rows in unused places of a large file, until it is written anew;
+ * `read`: what a reader of another process still needs, until the next time.
+ */
+export type Erased = 'nothing' | 'moved' | 'read'

@@ -15,6 +15,7 @@ export async function deleteRun(store: Store, run: string, paced: Paced = {}): P
   if (row === undefined || !(await drop(store, row, paced))) {
     throw new MillraceError('unknown-run', `There is no run ${run}.`)
   }
+  await store.upkeep?.erase?.(paced)
   return { deleted: [run] }
 }
 
@@ -33,7 +34,11 @@ export async function deleteThread(store: Store, threadId: string, paced: Paced 
   const active = rows.find(({ status }) => !hasEnded(status))
   if (active !== undefined) throw isActive(active)
   const deleted: string[] = []
-  for (const row of rows) if (await drop(store, row, paced)) deleted.push(row.id)
+  try {
+    for (const row of rows) if (await drop(store, row, paced)) deleted.push(row.id)
+  } finally {
+    if (deleted.length > 0) await store.upkeep?.erase?.(paced)
+  }
   if (deleted.length === 0) throw new MillraceError('unknown-thread', `There is no thread ${threadId}.`)
   return { deleted }
 }

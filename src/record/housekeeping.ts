@@ -58,6 +58,8 @@ async function keepSmallBut(
   const isOver = archiveAfter !== undefined
   const archived = isOver ? await archiveRuns(upkeep, { endedBefore: now - archiveAfter, ...paced }) : 0
   await vacuumIfDue(upkeep, rest && { rest })
+  // Also what a crash, or somebody who read the file, has left of earlier deletions.
+  await upkeep.erase?.(rest && { rest })
   return { compacted, pruned, archived }
 }
 

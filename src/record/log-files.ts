@@ -3,7 +3,7 @@
  * are copies for readers: an entry is written here after it is stored, and entries missing after a crash or a full disk are
  * copied from the log later. The log never waits for them.
  */
-import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { compact } from '../part/compact.ts'
 import { messageOf, MillraceError } from '../part/error.ts'
@@ -14,6 +14,7 @@ import { encodeEntries } from '../store/encode.ts'
 import { readView } from '../fold/read-view.ts'
 import { appendLines } from './append-lines.ts'
 import { readTail } from './log-tail.ts'
+import { logNamesOf } from './run-files.ts'
 import { summaryOf } from './summary.ts'
 
 export interface LogFiles {
@@ -72,7 +73,7 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
         if (error instanceof MillraceError && error.code === 'compacted')
           await rm(fileOf(run, '.ndjson'), { force: true }).catch(() => undefined)
         if (await isDeleted(run)) {
-          copies.delete(run)
+          await forget(run)
           break
         }
         reportFailure(error)
@@ -81,6 +82,12 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
       }
     }
     copy.working = false
+  }
+
+  /** Of a run that was deleted while it was copied: what was written after its files were removed goes as well. */
+  async function forget(run: string): Promise<void> {
+    copies.delete(run)
+    for (const name of logNamesOf(run)) await rm(join(dir, name), { force: true }).catch(() => undefined)
   }
 
   async function isDeleted(run: string): Promise<boolean> {
@@ -93,11 +100,13 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
       await copyEntries(run, copy)
       if (copy.after === before && copy.after! < copy.last) throw new Error(`run ${run} has no entries after ${before}`)
       const row = await inner.runs.get(run)
-      if (row !== undefined && hasEnded(row.status)) {
+      if (row === undefined) return forget(run)
+      if (hasEnded(row.status)) {
         copy.last = row.lastSeq
         if (copy.after! < row.lastSeq) continue
         await writeSummary(row)
         copies.delete(run)
+        if (await isDeleted(run)) await forget(run)
         return
       }
       if (!closing.signal.aborted) await pause(pauseBetweenWrites, closing.signal, { background: true })
@@ -139,6 +148,8 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
 
   async function catchUp(): Promise<void> {
     const done = new Set(await readdir(dir).catch(() => []))
+    // Files of earlier versions, that others may read. Those that belong to another account stay as they are.
+    for (const name of done) await makePrivate(join(dir, name)).catch(() => undefined)
     for (let before: string | undefined; ;) {
       const page = await inner.runs.list(compact({ limit: 1000, before }))
       for (const { id, lastSeq } of page) {
@@ -208,4 +219,9 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
       await job
     },
   }
+}
+
+async function makePrivate(file: string): Promise<void> {
+  const { mode } = await stat(file)
+  if ((mode & 0o077) !== 0) await chmod(file, 0o600)
 }

@@ -4,6 +4,11 @@ import { join } from 'node:path'
 import { fileNameOf } from '../part/file-name.ts'
 import type { Upkeep } from '../part/upkeep.ts'
 
+/** Those of the log file of a run. */
+export function logNamesOf(run: string): string[] {
+  return ['ndjson', 'summary.json', 'summary.json.tmp'].map((end) => `${fileNameOf(run)}.${end}`)
+}
+
 /** `dir` need not exist. */
 export function withRunFiles(upkeep: Upkeep, dir: string): Upkeep {
   /** Size of all files, looked up now and then. */

@@ -2,6 +2,7 @@
  * Compacts, archives and deletes runs by age and size. A run at which that fails holds up no other. Without `aside` the first failure is
  * thrown when all others are done.
  */
+import { MillraceError } from '../part/error.ts'
 import type { Compacted, Paced, Upkeep } from '../part/upkeep.ts'
 import { createSetAside, createWorker, type SetAside } from './set-aside.ts'
 
@@ -87,6 +88,16 @@ export async function archiveRuns(
   return moved
 }
 
+/** Leaves no byte of what was ever deleted, whatever it takes. Throws `not-erased` while another process reads or writes the store. */
+export async function eraseAll(upkeep: Upkeep, paced: Paced): Promise<void> {
+  if ((await upkeep.erase?.({ ...paced, rewrites: true })) !== 'read') return
+  throw new MillraceError(
+    'not-erased',
+    'What was deleted is still in the database, because another process reads or writes it. Try again when that has ended.',
+    { status: 409 },
+  )
+}
+
 function throwFirst(aside: SetAside): void {
   const [first] = aside.failures()
   if (first !== undefined) throw first.error
@@ -140,6 +151,7 @@ export async function pruneRuns(
     const isOver = async () => (await upkeep.size()).used - (dryRun ? bytes : 0) > maxBytes
     if (await isOver()) await drop(Infinity, isOver)
   }
+  if (gone.size > 0 && !dryRun) await upkeep.erase?.(worker.paced)
   if (aside === undefined) throwFirst(left)
   return { runs: gone.size, bytes }
 }

@@ -7,6 +7,7 @@ import { existsSync, mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { MillraceError, messageOf } from '../part/error.ts'
+import { createPrivate, makePrivate } from '../store/private-database.ts'
 
 export type Release = () => void
 
@@ -16,7 +17,9 @@ export type Release = () => void
  */
 export function lockData(data: string, how: 'alone' | 'shared', patience = 200): Release | undefined {
   mkdirSync(resolve(data), { recursive: true, mode: 0o700 })
-  // The file stays empty and is never deleted: after a deletion two processes could lock different files.
+  // The file stays empty and is never deleted: after a deletion two processes could lock different files. Who may read it may lock it.
+  createPrivate(fileOf(data))
+  makePrivate(fileOf(data))
   let db: DatabaseSync
   try {
     db = new DatabaseSync(fileOf(data), { timeout: patience })

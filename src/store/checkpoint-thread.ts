@@ -10,10 +10,22 @@ const db = new DatabaseSync(new URL(workerData))
 const checkpoint = db.prepare('PRAGMA wal_checkpoint(PASSIVE)')
 const truncate = db.prepare('PRAGMA wal_checkpoint(TRUNCATE)')
 
-parentPort.on('message', ({ truncates }) => {
+function rewrite() {
+  try {
+    db.exec('VACUUM')
+    return true
+  } catch {
+    // Another process writes, or the disk is full.
+    return false
+  }
+}
+
+parentPort.on('message', ({ truncates, rewrites, patience }) => {
+  db.exec('PRAGMA busy_timeout = ' + patience)
+  const rewrote = rewrites && rewrite()
   // Passive first: what it has written back does not keep commits waiting while the WAL is truncated.
   const round = checkpoint.get()
-  parentPort.postMessage({ ...round, truncated: truncates && truncate.get().busy === 0 })
+  parentPort.postMessage({ ...round, rewrote, truncated: truncates && truncate.get().busy === 0 })
 })
 `
 

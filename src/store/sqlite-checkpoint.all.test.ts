@@ -223,6 +223,7 @@ test('a commit waits until it is let, and the event loop does not', async () => 
     wrote: () => undefined,
     barrier: promise as Promise<void> | undefined,
     waits: 0,
+    erase: async () => true,
     close: async () => undefined,
   }
   const nothing = { isAlone: () => true, begin() {}, flush: () => 0, committed() {}, rolledBack() {} }

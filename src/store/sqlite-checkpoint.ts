@@ -10,6 +10,9 @@
  * first read them from the disk, because a frame of the WAL does not fill whole pages. So when the last round is a minute ago, the WAL
  * is truncated: what is appended to a file is never read first. Not sooner, because overwriting cached pages costs less than new ones.
  *
+ * What was deleted is still in the WAL: {@link Checkpoints.erase} truncates it at once, while commits wait. Who reads meanwhile keeps it
+ * from that; then it is tried again every minute.
+ *
  * Data in the WAL survives the end of the process at once. It survives a power cut once it is flushed: every second, and by
  * each checkpoint.
  */
@@ -35,6 +38,11 @@ export interface Checkpoints {
   readonly barrier: Promise<void> | undefined
   /** How often commits had to wait so far. */
   readonly waits: number
+  /**
+   * Truncates the WAL, in which pages stand as they were. `rewrites`: first writes the whole file anew. Commits wait meanwhile. Resolves
+   * with whether it could: a reader of another process keeps the WAL.
+   */
+  erase(rewrites: boolean): Promise<boolean>
   /** Call this before the connection is closed. */
   close(): Promise<void>
 }
@@ -44,7 +52,11 @@ interface Round {
   log: number
   checkpointed: number
   truncated: boolean
+  rewrote: boolean
 }
+
+/** How long {@link Checkpoints.erase} waits for other processes, in ms. */
+const patience = 1000
 
 /** Returns undefined for an in-memory database, which has no WAL. */
 export function createCheckpoints(
@@ -66,19 +78,27 @@ export function createCheckpoints(
   let limit = most
   let failed = false
   let closed = false
+  /** The round that is under way, and the call that waits for it. */
+  let round: PromiseWithResolvers<Round | undefined> | undefined
+  let erasing: Promise<boolean> = Promise.resolve(true)
 
   db.exec('PRAGMA wal_autocheckpoint = 0')
   const flusher = createFlusher(`${path}-wal`)
 
   /** `truncates`: also empties the WAL file. Commits wait for that for a moment, so it is not done while they wait already. */
   function begin(truncates = barrier === undefined && performance.now() - began >= quietMs): void {
+    ask({ truncates, rewrites: false, patience: 0 })
+  }
+
+  function ask(what: { truncates: boolean; rewrites: boolean; patience: number }): void {
     running = true
+    round = Promise.withResolvers()
     written = 0
     began = performance.now()
     clearTimeout(quiet)
     try {
       worker ??= start()
-      worker.postMessage({ truncates })
+      worker.postMessage(what)
     } catch {
       // No worker can be started.
       running = false
@@ -99,8 +119,10 @@ export function createCheckpoints(
     return started
   }
 
-  function ended({ log, checkpointed, truncated }: Round): void {
+  function ended(done: Round): void {
+    const { log, checkpointed, truncated } = done
     running = false
+    round?.resolve(done)
     if (!truncated && !closed) quiet = setTimeout(begin, quietMs, true).unref()
     if (barrier !== undefined) {
       limit = checkpointed < log ? log * 2 : most
@@ -123,13 +145,26 @@ export function createCheckpoints(
   /** Lets SQLite run checkpoints inside commits again. */
   function giveUp(): void {
     failed = true
+    running = false
     worker = undefined
+    round?.resolve(undefined)
     clearTimeout(quiet)
     if (!closed) db.exec('PRAGMA wal_autocheckpoint = 1000')
     release()
   }
 
+  async function erase(rewrites: boolean): Promise<boolean> {
+    while (running) await round?.promise
+    if (closed || failed) return false
+    barrier ??= Promise.withResolvers()
+    ask({ truncates: true, rewrites, patience })
+    worker?.ref()
+    const done = await round?.promise
+    return done !== undefined && done.truncated && (done.rewrote || !rewrites)
+  }
+
   return {
+    erase: (rewrites) => (erasing = erasing.then(() => erase(rewrites))),
     wrote(pages) {
       flusher.wrote()
       written += pages
@@ -146,6 +181,7 @@ export function createCheckpoints(
       clearTimeout(quiet)
       flusher.close()
       await worker?.terminate()
+      round?.resolve(undefined)
       release()
     },
   }

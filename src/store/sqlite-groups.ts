@@ -59,6 +59,10 @@ export function createTickGroups(db: DatabaseSync): TickGroups {
        coalesce((SELECT max(first_seq) FROM tick_groups WHERE run = ?1 AND first_seq <= ?2), 0) ORDER BY first_seq`,
     arrays,
   )
+  const firstGroup = db.prepare(
+    'SELECT first_seq, last_seq, ticks FROM tick_groups WHERE run = ? ORDER BY first_seq LIMIT 1',
+    arrays,
+  )
   const removeGroup = db.prepare('DELETE FROM tick_groups WHERE run = ? AND first_seq = ?')
   const removeRow = db.prepare('DELETE FROM ticks WHERE id = ?')
   const lastId = db.prepare('SELECT max(id) FROM ticks', arrays)
@@ -109,10 +113,7 @@ export function createTickGroups(db: DatabaseSync): TickGroups {
 
   /** The groups with entries between these. */
   function between(run: number, firstSeq: number, lastSeq: number): Group[] {
-    return groupsAt.all(run, firstSeq, lastSeq).map((found) => {
-      const [first, last, ids] = valuesOf(found) as [number, number, string]
-      return { firstSeq: first, lastSeq: last, ids: JSON.parse(ids) as number[] }
-    })
+    return groupsAt.all(run, firstSeq, lastSeq).map(toGroup)
   }
 
   function add(run: number, { firstSeq, lastSeq, ids }: Group): void {
@@ -170,8 +171,9 @@ export function createTickGroups(db: DatabaseSync): TickGroups {
       return true
     },
     removeSome(run, most) {
-      const [group] = between(run, 0, Infinity)
-      if (group === undefined) return false
+      const found = firstGroup.get(run)
+      if (found === undefined) return false
+      const group = toGroup(found)
       const left = group.ids.slice(most)
       remove(group.ids.slice(0, most))
       removeGroup.run(run, group.firstSeq)
@@ -179,6 +181,11 @@ export function createTickGroups(db: DatabaseSync): TickGroups {
       return true
     },
   }
+}
+
+function toGroup(found: unknown): Group {
+  const [firstSeq, lastSeq, ids] = valuesOf(found) as [number, number, string]
+  return { firstSeq, lastSeq, ids: JSON.parse(ids) as number[] }
 }
 
 /** A row as an array; an empty one if there is none. */

@@ -196,6 +196,7 @@ function backToSchema7(db: DatabaseSync): void {
     DROP TABLE dropped;
     CREATE TABLE dropped (run TEXT PRIMARY KEY) WITHOUT ROWID;
     PRAGMA legacy_alter_table = OFF;
+    DROP INDEX runs_by_thread_end;
     PRAGMA user_version = 7`)
 }
 

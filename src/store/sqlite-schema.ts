@@ -28,6 +28,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { createPrivate, makePrivate } from './private-database.ts'
 import { MillraceError, messageOf } from '../part/error.ts'
 import { addGroups } from './sqlite-migrate-groups.ts'
 import { numberRuns } from './sqlite-migrate-numbers.ts'
@@ -144,6 +145,10 @@ const migrations: (string | ((db: DatabaseSync) => void))[] = [
   // Rows may have several deltas in a line. Older versions must not read them.
   recreateViews,
   'ALTER TABLE runs ADD COLUMN foreign_seq INTEGER',
+  // Whether a thread is in use is asked for each of its runs.
+  'CREATE INDEX runs_by_thread_end ON runs (thread_id, ended_at)',
+  // The generation up to which nothing is left of deleted runs: see `sqlite-erase.ts`.
+  'ALTER TABLE index_state ADD COLUMN erased INTEGER NOT NULL DEFAULT 0',
 ]
 
 /** The `user_version` of the files that this version reads and writes. */
@@ -168,13 +173,17 @@ export function openDatabase(path: string, busyTimeout: number, readOnly = false
       return db
     }
     mkdirSync(dirname(path), { recursive: true })
+    createPrivate(path)
     db = new DatabaseSync(path, { timeout: busyTimeout })
     checkOrigin(db, path)
+    makePrivate(path)
     const isNew = pragma(db, 'user_version') === 0
     // A new file has no data to lose: flush it once it is complete instead of ten times before.
     if (isNew) db.exec('PRAGMA synchronous = OFF; PRAGMA wal_autocheckpoint = 0')
     // Must come before the first table: changing it later would rewrite the file.
     db.exec('PRAGMA auto_vacuum = INCREMENTAL')
+    // What is deleted is overwritten, also on pages that are used no more.
+    db.exec('PRAGMA secure_delete = ON')
     // WAL with NORMAL: commits survive a killed process; fsync happens only at checkpoints.
     db.exec('PRAGMA journal_mode = WAL')
     migrate(db)

@@ -241,6 +241,7 @@ export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false
     reading,
     write: (what, apply, changes) => write(what, apply, { pages: changes }),
     changed: ticks.forget,
+    eraseFile: checkpoints?.erase,
   })
   const file = db.location()
   const records = file === null ? undefined : createRecords({ db, path: file, log, indexer, reading })

@@ -3,6 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { hasEnded } from '../part/log.ts'
 import type { Upkeep, UpkeepPage } from '../part/upkeep.ts'
 import type { Dropped } from './sqlite-dropped.ts'
+import { createErase } from './sqlite-erase.ts'
 import type { TickGroups } from './sqlite-groups.ts'
 import { compactPieces, createPieces, sliceLength } from './sqlite-pieces.ts'
 import type { RunTable } from './sqlite-runs.ts'
@@ -17,6 +18,8 @@ export interface UpkeepContext {
   reading<T>(what: string, read: () => T): T
   /** Called when a run was rewritten, or deleted. */
   changed(run: string, isDropped: boolean): void
+  /** `Checkpoints.erase`; absent for a database in memory. */
+  eraseFile?: ((rewrites: boolean) => Promise<boolean>) | undefined
   /** Tells how long a slice takes. Default `performance.now`. */
   clock?: () => number
 }
@@ -31,7 +34,7 @@ const mostPages = 20
 const noRest = async (): Promise<void> => undefined
 
 export function createUpkeep(db: DatabaseSync, context: UpkeepContext): Upkeep {
-  const { runs, groups, dropped, write, reading, changed, clock = () => performance.now() } = context
+  const { runs, groups, dropped, write, reading, changed, eraseFile, clock = () => performance.now() } = context
   const pieces = createPieces(db, groups)
   const trim = createTrim(db)
   // Grows with each deletion, also by another process.
@@ -44,8 +47,10 @@ export function createUpkeep(db: DatabaseSync, context: UpkeepContext): Upkeep {
   const dropLongView = db.prepare(
     'DELETE FROM views WHERE run = (SELECT number FROM runs WHERE id = ?) AND length(view) > 65536',
   )
+  // A run that has ended is not changed after that. Two conditions, because both are found in the index of a thread of any length.
   const isFree = `r.ended_at IS NOT NULL
-    AND NOT EXISTS (SELECT 1 FROM runs o WHERE o.thread_id = r.thread_id AND (o.ended_at IS NULL OR o.updated_at >= ?1))
+    AND NOT EXISTS (SELECT 1 FROM runs o WHERE o.thread_id = r.thread_id AND o.ended_at IS NULL)
+    AND NOT EXISTS (SELECT 1 FROM runs o WHERE o.thread_id = r.thread_id AND o.ended_at >= ?1)
     AND NOT EXISTS (SELECT 1 FROM forks WHERE source = r.id)
     AND NOT EXISTS (SELECT 1 FROM runs p WHERE p.id = r.parent_run_id AND p.ended_at IS NULL)`
   const next = db.prepare(
@@ -64,6 +69,7 @@ export function createUpkeep(db: DatabaseSync, context: UpkeepContext): Upkeep {
   const leaveThread = db.prepare(
     'DELETE FROM inbox WHERE run = ?1 AND NOT EXISTS (SELECT 1 FROM runs WHERE thread_id = ?2)',
   )
+  let eraser: ReturnType<typeof createErase> | undefined
   const pragma = (name: 'page_count' | 'page_size' | 'freelist_count') => {
     const statement = db.prepare(`PRAGMA ${name}`, { returnArrays: true })
     return (statement.get() as unknown as [number])[0]
@@ -81,6 +87,11 @@ export function createUpkeep(db: DatabaseSync, context: UpkeepContext): Upkeep {
   async function sweep(number: number, rest = noRest): Promise<void> {
     const rows = () => slice(() => dropped.removeSome(number, mostRows))
     while (await write('delete rows of a run', rows, 256)) await rest()
+  }
+
+  /** Completes deletions that were cut off, or that another process is at. */
+  async function sweepAll(rest: () => Promise<void>): Promise<void> {
+    for (const number of dropped.unfinished()) await sweep(number, rest)
   }
 
   return {
@@ -178,9 +189,14 @@ export function createUpkeep(db: DatabaseSync, context: UpkeepContext): Upkeep {
           return row && `${deletions} ${String(row.number)}`
         })
       }),
+    async erase({ rest = noRest, rewrites = false } = {}) {
+      await sweepAll(rest)
+      eraser ??= createErase(db, { write, slice, eraseFile })
+      return eraser(rest, rewrites)
+    },
     async vacuum({ rest = noRest } = {}) {
-      for (const number of dropped.unfinished()) await sweep(number, rest)
-      await write('fill the tables again', () => refillWithheld(db), 10)
+      await sweepAll(rest)
+      while (await write('fill the tables again', () => refillWithheld(db), 10)) await rest()
       const pages = () => {
         slice(() => {
           const before = pragma('freelist_count')

@@ -157,3 +157,16 @@ test('it rests between slices, and stops at once when the server closes', async 
   await expect(keepSmall(server.store, { compactAfter: 0 }, { now: Infinity, rest })).rejects.toThrow()
   expect(existsSync(folder())).toBe(true)
 })
+
+test('what was deleted can be erased by itself; while another process reads it, the answer says so', async () => {
+  await serving([text('hello'), finish()])
+  await run('Hi')
+  expect(await ask('/api/prune', { erase: true, dryRun: true })).toMatchObject({ done: { runs: 0 } })
+  expect(await ask('/api/prune', { olderThan: 0, erase: true })).toMatchObject({ done: { runs: 1 } })
+  expect(await ask('/api/prune', { erase: true })).toMatchObject({ done: { runs: 0, size: expect.any(Number) } })
+  expect((await server.post('/api/prune', { erase: 'yes' })).status).toBe(400)
+  const { upkeep } = server.store
+  server.store.upkeep!.erase = async () => 'read'
+  expect(await ask('/api/prune', { erase: true })).toMatchObject({ error: { code: 'not-erased' } })
+  server.store.upkeep!.erase = upkeep!.erase!
+})

@@ -5,7 +5,7 @@ import { MillraceError, type ErrorValue } from '../../part/error.ts'
 import { parseJson } from '../../part/json.ts'
 import type { Upkeep } from '../../part/upkeep.ts'
 import { ageOf, ageWords, saySize, sizeOf, sizeWords } from '../../record/policy.ts'
-import { compactRuns, pruneRuns, type CompactedRuns, type PrunedRuns } from '../../record/upkeep.ts'
+import { compactRuns, eraseAll, pruneRuns, type CompactedRuns, type PrunedRuns } from '../../record/upkeep.ts'
 import { createRequest } from '../remote-request.ts'
 import { openForUpkeep } from '../upkeep-store.ts'
 import { forStream } from '../printable.ts'
@@ -14,6 +14,7 @@ import { placeOf, type Where } from '../where.ts'
 interface UpkeepFlags extends Where {
   olderThan?: string
   maxSize?: string
+  erase?: boolean
   dryRun?: boolean
   json?: boolean
 }
@@ -41,20 +42,25 @@ export async function compactCommand(context: CommandContext, flags: UpkeepFlags
 export async function pruneCommand(context: CommandContext, flags: UpkeepFlags): Promise<void> {
   const olderThan = amount('--older-than', flags.olderThan, ageOf, ageWords)
   const maxBytes = amount('--max-size', flags.maxSize, sizeOf, sizeWords)
-  const { dryRun = false } = flags
-  if (olderThan === undefined && maxBytes === undefined) {
+  const { dryRun = false, erase = false } = flags
+  if (olderThan === undefined && maxBytes === undefined && !erase) {
     throw new MillraceError(
       'usage',
-      'Say what to delete: --older-than 30d, or --max-size 2gb. Add --dry-run to see it first.',
+      'Say what to delete: --older-than 30d, or --max-size 2gb. Add --dry-run to see it first. Or --erase, for what was deleted before.',
     )
   }
   const idleBefore = olderThan === undefined ? undefined : Date.now() - olderThan
-  const done = await work<PrunedRuns>(context, flags, '/api/prune', { olderThan, maxBytes, dryRun }, (upkeep, tell) =>
-    pruneRuns(upkeep, { idleBefore, maxBytes, dryRun, tell, rest: turn }),
+  const done = await work<PrunedRuns>(
+    context,
+    flags,
+    '/api/prune',
+    { olderThan, maxBytes, erase, dryRun },
+    (upkeep, tell) => pruneRuns(upkeep, { idleBefore, maxBytes, dryRun, tell, rest: turn }),
   )
   const { runs, bytes, size } = done
-  if (runs === 0) return print(context, flags, done, 'nothing to delete')
-  const left = dryRun ? '' : `; ${saySize(size)} are left`
+  const isErased = erase && !dryRun
+  if (runs === 0) return print(context, flags, done, isErased ? 'nothing is left of deleted runs' : 'nothing to delete')
+  const left = dryRun ? '' : `; ${saySize(size)} are left${isErased ? ', and nothing of deleted runs' : ''}`
   print(
     context,
     flags,
@@ -109,8 +115,9 @@ async function work<T>(
     try {
       await store.records?.settle()
       const done = await task(upkeep, tell)
-      const { dryRun } = body as { dryRun: boolean }
+      const { dryRun, erase } = body as { dryRun: boolean; erase?: boolean }
       if (!dryRun) await upkeep.vacuum({ rest: turn })
+      if (!dryRun && erase === true) await eraseAll(upkeep, { rest: turn })
       const { used: size } = await upkeep.size()
       return { ...done, dryRun, size }
     } finally {

@@ -20,6 +20,7 @@ export function addUpkeepCommands(context: CommandContext, program: Command): vo
     )
     .option('--older-than <age>', 'Runs whose conversation was not used for so long, such as 7d or 12h')
     .option('--max-size <size>', 'The oldest runs, until the data folder has this size, such as 500mb')
+    .option('--erase', 'Then write the database anew: no byte of deleted runs is left in it')
     .option('--dry-run', 'Delete nothing, only say what would be deleted')
     .option('--json', 'Print the result as JSON')
   for (const command of [compact, prune]) for (const each of whereOptions()) command.addOption(each)
@@ -42,7 +43,11 @@ ${examples('millrace compact', 'millrace compact --older-than 0s --dry-run')}`,
 Deletes their logs, views, rows, file logs and raw logs. A conversation that
 goes on forgets what was said in deleted runs. "millrace serve" does this by
 itself: see record.retention.
-${examples('millrace prune --older-than 7d --dry-run', 'millrace prune --max-size 500mb')}`,
+
+The bytes of deleted runs are overwritten. In a database of more than 16 MB
+fragments can be left in unused places: --erase, alone or with the others,
+removes them too. Runs wait meanwhile, about a second for each 50 MB.
+${examples('millrace prune --older-than 7d --dry-run', 'millrace prune --max-size 500mb', 'millrace prune --erase')}`,
     )
     .action(async (flags) => (await import('../commands/upkeep.ts')).pruneCommand(context, flags))
 }

@@ -5,7 +5,7 @@ import type { Store } from '../../part/log.ts'
 import type { Upkeep } from '../../part/upkeep.ts'
 import { ageOf, ageWords, sizeOf, sizeWords } from '../../record/policy.ts'
 import { createRest } from '../../record/housekeeping.ts'
-import { compactRuns, pruneRuns } from '../../record/upkeep.ts'
+import { compactRuns, eraseAll, pruneRuns } from '../../record/upkeep.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import type { HandlerContext } from '../handler.ts'
 import { readJson } from '../http/body.ts'
@@ -15,19 +15,24 @@ export function mountUpkeep(app: Hono, context: HandlerContext): void {
   app.post('/api/compact', async ({ req }) => {
     const { olderThan, dryRun } = await readOptions(context, req.raw, ['olderThan', 'dryRun'])
     const endedBefore = Date.now() - (olderThan ?? 0)
-    return work(context, req.raw, dryRun, (upkeep, options) => compactRuns(upkeep, { endedBefore, ...options }))
+    return work(context, req.raw, { dryRun }, (upkeep, options) => compactRuns(upkeep, { endedBefore, ...options }))
   })
   app.post('/api/prune', async ({ req }) => {
-    const { olderThan, maxBytes, dryRun } = await readOptions(context, req.raw, ['olderThan', 'maxBytes', 'dryRun'])
-    if (olderThan === undefined && maxBytes === undefined) throw bad('olderThan', `${ageWords}; or send maxBytes`)
+    const known = ['olderThan', 'maxBytes', 'erase', 'dryRun']
+    const { olderThan, maxBytes, erase, dryRun } = await readOptions(context, req.raw, known)
+    if (olderThan === undefined && maxBytes === undefined && !erase)
+      throw bad('olderThan', `${ageWords}; or send maxBytes, or erase`)
     const idleBefore = olderThan === undefined ? undefined : Date.now() - olderThan
-    return work(context, req.raw, dryRun, (upkeep, options) => pruneRuns(upkeep, { idleBefore, maxBytes, ...options }))
+    return work(context, req.raw, { dryRun, erase }, (upkeep, options) =>
+      pruneRuns(upkeep, { idleBefore, maxBytes, ...options }),
+    )
   })
 }
 
 interface Options {
   olderThan?: number
   maxBytes?: number
+  erase: boolean
   dryRun: boolean
 }
 
@@ -36,9 +41,10 @@ async function readOptions({ maxBodyBytes }: HandlerContext, request: Request, k
   for (const key of Object.keys(body)) {
     if (!known.includes(key)) throw new MillraceError('bad-input', `unknown key "${key}"${didYouMean(key, known)}`)
   }
-  const { olderThan, maxBytes, dryRun = false } = body
+  const { olderThan, maxBytes, erase = false, dryRun = false } = body
   if (typeof dryRun !== 'boolean') throw bad('dryRun', 'true or false')
-  const options: Options = { dryRun }
+  if (typeof erase !== 'boolean') throw bad('erase', 'true or false')
+  const options: Options = { dryRun, erase }
   if (olderThan !== undefined) options.olderThan = amount('olderThan', olderThan, ageOf, ageWords)
   if (maxBytes !== undefined) options.maxBytes = amount('maxBytes', maxBytes, sizeOf, sizeWords)
   return options
@@ -61,7 +67,12 @@ type Task = (
 ) => Promise<object>
 
 /** Runs the task while the client reads. A client that leaves ends it at the next slice; what is done stays done. */
-function work({ runtime }: HandlerContext, request: Request, dryRun: boolean, task: Task): Response {
+function work(
+  { runtime }: HandlerContext,
+  request: Request,
+  { dryRun, erase = false }: { dryRun: boolean; erase?: boolean },
+  task: Task,
+): Response {
   const { upkeep, records }: Store = runtime.store
   if (upkeep === undefined) {
     throw new MillraceError(
@@ -87,6 +98,7 @@ function work({ runtime }: HandlerContext, request: Request, dryRun: boolean, ta
         }
         const done = await task(upkeep, { dryRun, rest, tell })
         if (!dryRun) await upkeep.vacuum({ rest })
+        if (!dryRun && erase) await eraseAll(upkeep, { rest })
         const { used } = await upkeep.size()
         say({ done: { ...done, dryRun, size: used } })
       } catch (error) {

@@ -44,7 +44,10 @@ export function sqliteArchive(path: string): Archive {
       await store().upkeep!.drop(run)
     },
     size: async () => (await store().upkeep!.size()).used,
-    tidy: () => store().upkeep!.vacuum(),
+    async tidy() {
+      await store().upkeep!.vacuum()
+      await store().upkeep!.erase!()
+    },
     async close() {
       await opened?.close()
     },

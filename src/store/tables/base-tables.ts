@@ -2,7 +2,14 @@
  * How the tables over the log are stored. They have no texts: a row says where in `ticks` its entry stands (`tick`, and `at` and
  * `length` in bytes), and deltas have no rows of their own: a row of `indexed_blocks` says which ticks have them. `run` is
  * `runs.number`.
+ *
+ * What an entry looks for is found at once, however long the run is. An index of what is open or counts has only that: of a run with
+ * thousands of calls nobody passes over those that have ended.
  */
+
+/** Entries that the summary of an agent counts, and that a reset takes back. */
+export const summed = `type IN ('text-end', 'reasoning-end', 'tool-call', 'tool-result', 'error')`
+
 export const baseTables = `
   CREATE TABLE indexed_runs (
     run INTEGER PRIMARY KEY,
@@ -33,7 +40,7 @@ export const baseTables = `
   );
   CREATE INDEX indexed_agents_by_run ON indexed_agents (run, seq);
   CREATE INDEX indexed_agents_by_execution ON indexed_agents (execution_id);
-  -- Entries other than deltas. \`counts\` is 0 for what the summary leaves out.
+  -- Entries other than deltas. \`counts\` is 1 for what the summary counts, 0 for what it leaves out, -1 for what a reset took back.
   CREATE TABLE indexed_events (
     run INTEGER NOT NULL,
     seq INTEGER NOT NULL,
@@ -51,11 +58,13 @@ export const baseTables = `
   ) WITHOUT ROWID;
   CREATE INDEX indexed_events_by_type ON indexed_events (type, event_id);
   CREATE INDEX indexed_events_by_agent ON indexed_events (agent, type, counts);
+  CREATE INDEX indexed_events_by_step ON indexed_events (run, step) WHERE counts >= 0 AND ${summed};
   -- Texts, reasoning and tool inputs that came in deltas: those of the type in the log of this run from this tick on.
   CREATE TABLE indexed_blocks (
     run INTEGER NOT NULL,
     seq INTEGER NOT NULL,
     agent INTEGER NOT NULL,
+    step INTEGER NOT NULL,
     type TEXT NOT NULL,
     event_id TEXT NOT NULL,
     tool_name TEXT,
@@ -66,6 +75,7 @@ export const baseTables = `
   ) WITHOUT ROWID;
   CREATE INDEX indexed_blocks_by_type ON indexed_blocks (type, event_id);
   CREATE INDEX indexed_blocks_by_agent ON indexed_blocks (agent, type);
+  CREATE INDEX indexed_blocks_open ON indexed_blocks (run, step) WHERE last_seq IS NULL;
   CREATE TABLE indexed_steps (
     run INTEGER NOT NULL,
     seq INTEGER NOT NULL,
@@ -86,6 +96,8 @@ export const baseTables = `
     PRIMARY KEY (run, seq)
   ) WITHOUT ROWID;
   CREATE INDEX indexed_steps_by_path ON indexed_steps (run, path);
+  CREATE INDEX indexed_steps_that_count ON indexed_steps (run, path) WHERE superseded = 0;
+  -- \`waits\` is 1 until the first token, or the end without one.
   CREATE TABLE indexed_model_calls (
     run INTEGER NOT NULL,
     seq INTEGER NOT NULL,
@@ -93,8 +105,10 @@ export const baseTables = `
     model TEXT,
     prompt_seq INTEGER,
     first_token_at INTEGER,
+    waits INTEGER NOT NULL DEFAULT 1,
     PRIMARY KEY (run, seq)
   ) WITHOUT ROWID;
+  CREATE INDEX indexed_model_calls_waiting ON indexed_model_calls (run) WHERE waits = 1;
   CREATE TABLE indexed_tool_calls (
     run INTEGER NOT NULL,
     seq INTEGER NOT NULL,
@@ -111,7 +125,8 @@ export const baseTables = `
     superseded INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (run, seq)
   ) WITHOUT ROWID;
-  CREATE INDEX indexed_tool_calls_by_id ON indexed_tool_calls (run, tool_call_id);
+  CREATE INDEX indexed_tool_calls_open ON indexed_tool_calls (run, tool_call_id, loop)
+    WHERE result_seq IS NULL AND superseded = 0;
   CREATE INDEX indexed_tool_calls_by_tool ON indexed_tool_calls (tool_name, called_at);
   CREATE TABLE indexed_requests (
     run INTEGER NOT NULL,
@@ -132,7 +147,8 @@ export const baseTables = `
     superseded INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (run, seq)
   ) WITHOUT ROWID;
-  CREATE INDEX indexed_requests_by_id ON indexed_requests (run, request_id);
+  CREATE INDEX indexed_requests_open ON indexed_requests (run, request_id) WHERE outcome IS NULL AND superseded = 0;
+  CREATE INDEX indexed_requests_by_step ON indexed_requests (run, step) WHERE superseded = 0;
   CREATE TABLE indexed_usage (
     run INTEGER NOT NULL,
     seq INTEGER NOT NULL,

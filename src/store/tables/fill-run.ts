@@ -9,18 +9,16 @@ import { decodeLine } from '../encode.ts'
 import type { TickRow } from '../sqlite-groups.ts'
 import { withoutResult } from './big-lines.ts'
 import { isOfEntry } from './is-of-entry.ts'
-import { agentAt, stepAt, type RunState } from './run-state.ts'
+import { agentAt, stepAt, stopWaiting, type RunState } from './run-state.ts'
 import type { Statements } from './statements.ts'
 import type { TextIndex } from './text-index.ts'
-import { tickLines } from './tick-lines.ts'
+import { takeBack } from './take-back.ts'
+import { tickLines, type TickLine } from './tick-lines.ts'
 
 /** A row of `ticks`. `log` is the number of the run that it belongs to: a fork shares those of its source. */
 export interface Tick extends TickRow {
   log: number
 }
-
-/** Characters of a tick for each entry that is added at least: one that is long takes long to be read, each time anew. */
-const readForOne = 16 * 1024
 
 /**
  * Adds the entries of a tick that the run does not have yet, up to `end`. Stops between two entries when the time is over; returns whether
@@ -33,24 +31,36 @@ export function fillTick(
   { end = Infinity, isOver, texts }: { end?: number | undefined; isOver: () => boolean; texts: TextIndex },
 ): boolean {
   // Of a delta nothing is needed but the time of the first one.
-  const lines = tickLines(tick.entries, state.seq, () => state.waiting.size > 0)
-  let due = Math.ceil(tick.entries.length / readForOne)
-  for (const { text, from, at, length, seq } of lines) {
+  const lines = tickLines(tick.entries, state.seq, () => state.waiting > 0, placeIn(state, tick))
+  const stopAt = ({ seq, from, at }: TickLine): false => {
+    state.place = { tick: tick.id, length: tick.entries.length, seq, from, at }
+    return false
+  }
+  for (const line of lines) {
+    const { text, from, at, length, seq } = line
     if (seq > end) break
     const [entry] = decodeLine(withoutResult(text))
     if (entry === undefined) continue
     try {
       if (isDelta(entry)) noteFirstToken(statements, state, entry)
+      // Thousands of steps may be under it: the next slice goes on with what is left of them.
+      else if (entry.type === 'step-reset' && !takeBack(statements, state, entry, isOver)) return stopAt(line)
       else add(statements, state, entry, { tick, from, at, length, texts })
     } catch (error) {
       if (!isOfEntry(error)) throw error
     }
     state.seq = seq
     // Not before: reading the tick may have taken all of the time.
-    if (--due <= 0 && isOver() && seq < Math.min(tick.lastSeq, end)) return false
+    if (isOver() && seq < Math.min(tick.lastSeq, end)) return stopAt(line)
   }
   state.seq = Math.max(state.seq, Math.min(tick.lastSeq, end))
   return true
+}
+
+/** Where the last slice ended in this row, unless the row is another one since. */
+function placeIn({ place }: RunState, { id, entries }: Tick): RunState['place'] {
+  if (place === undefined || place.tick !== id || place.length !== entries.length) return undefined
+  return entries.startsWith(`{"seq":${place.seq},`, place.from) ? place : undefined
 }
 
 interface Place {
@@ -61,11 +71,12 @@ interface Place {
   texts: TextIndex
 }
 
-function noteFirstToken(statements: Statements, state: RunState, { step, timestamp }: Entry): void {
-  const call = state.waiting.get(step)
-  if (call === undefined) return
-  statements.firstToken.run(timestamp, state.number, call)
-  state.waiting.delete(step)
+function noteFirstToken(statements: Statements, state: RunState, { step: path, timestamp }: Entry): void {
+  if (state.waiting === 0) return
+  const step = stepAt(statements, state, path)
+  if (step?.kind !== 'model-call' || step.waits === false) return
+  step.waits = false
+  if (statements.firstToken.run(timestamp, state.number, step.seq).changes > 0) state.waiting--
 }
 
 function add(statements: Statements, state: RunState, entry: Entry, { tick, from, at, length, texts }: Place): void {
@@ -83,7 +94,7 @@ function add(statements: Statements, state: RunState, entry: Entry, { tick, from
     case 'reasoning-start':
     case 'tool-input-start': {
       const deltas = type.replace('start', 'delta')
-      statements.addBlock.run(run, seq, agent, deltas, entry.id, toolName, tick.log, tick.firstSeq)
+      statements.addBlock.run(run, seq, agent, step, deltas, entry.id, toolName, tick.log, tick.firstSeq)
       break
     }
     case 'text-end':
@@ -98,9 +109,6 @@ function add(statements: Statements, state: RunState, entry: Entry, { tick, from
     }
     case 'step-finish':
       endStep(statements, state, entry)
-      break
-    case 'step-reset':
-      supersede(statements, state, entry)
       break
     case 'prompt':
       statements.setPrompt.run(entry.stage, entry.model, seq, run, step)
@@ -122,7 +130,8 @@ function add(statements: Statements, state: RunState, entry: Entry, { tick, from
     }
     case 'response': {
       const { outcome, reason = null, protocol = null, requestId } = entry
-      statements.endRequest.run(timestamp, outcome, reason, protocol, seq, run, requestId)
+      const request = statements.openRequest.get(run, requestId)?.seq
+      if (request != null) statements.endRequest.run(timestamp, outcome, reason, protocol, seq, run, request)
       break
     }
     case 'usage':
@@ -179,7 +188,7 @@ function beginStep(statements: Statements, state: RunState, entry: EntryOf<'step
   state.steps.set(path, { seq, agent, kind, runs })
   if (kind === 'model-call') {
     statements.addModelCall.run(run, seq)
-    state.waiting.set(path, seq)
+    state.waiting++
   }
   if ((kind === 'tool-call' || kind === 'client-tool') && toolCallId !== null) {
     const call = statements.openToolCall.get(run, toolCallId, parentPath(path))?.seq
@@ -193,7 +202,7 @@ function endStep(statements: Statements, state: RunState, entry: EntryOf<'step-f
   if (step === undefined) return
   const error = entry.error === undefined ? null : JSON.stringify(entry.error)
   statements.endStep.run(timestamp, duration, finishReason, error, state.number, step.seq)
-  state.waiting.delete(path)
+  stopWaiting(statements, state, step.seq)
   if (step.runs !== 0) statements.endAgent.run(error === null ? 'completed' : 'failed', timestamp, error, step.runs)
 }
 
@@ -220,22 +229,6 @@ function addUsage(
   statements.addUsage.run(run, seq, agent, step, model, ...values, source, cost ?? null, timestamp)
   // Another model may have answered than the one that was asked first.
   statements.setCallModel.run(model, run, step)
-}
-
-/** Marks what the attempt has emitted under its path. Usage stays: it was paid. */
-function supersede(statements: Statements, state: RunState, { seq, step: path }: EntryOf<'step-reset'>): void {
-  const { number: run } = state
-  const from = stepAt(statements, state, path)?.seq
-  if (from === undefined) return
-  const steps = statements.stepsBelow.all(run, from, seq, path)
-  statements.supersedeSteps.run(run, from, seq, path)
-  for (const { seq: step } of steps) {
-    statements.supersedeBlocks.run(run, from, step!, seq)
-    statements.supersedeCalls.run(run, from, step!, seq)
-    statements.supersedeRequests.run(run, from, seq, step!)
-    statements.supersedeEvents.run(run, from, seq, step!)
-  }
-  for (const [at] of state.waiting) if (at === path || at.startsWith(`${path}/`)) state.waiting.delete(at)
 }
 
 /** Whether the summary of the agent counts it: not a partial result, nor how a router hands over. */

@@ -65,7 +65,7 @@ export function createFill(db: DatabaseSync, deltaRows: DeltaRows): Fill {
    */
   function passes({ id, run, firstSeq, lastSeq }: DeltaRow): boolean {
     const state = states.get(run)
-    if (state === undefined || state.waiting.size > 0 || firstSeq !== state.seq + 1) return false
+    if (state === undefined || state.waiting > 0 || firstSeq !== state.seq + 1) return false
     if (lastSeq - state.noted > mostUnnoted) return false
     state.seq = lastSeq
     tick = id
@@ -93,7 +93,7 @@ export function createFill(db: DatabaseSync, deltaRows: DeltaRows): Fill {
       end = Math.min(end, Number(at.seq))
     }
     const number = log === run ? state.number : Number(statements.runNumber.get(log)?.number ?? 0)
-    const row = firstOf(ticks.from(log, next))
+    const row = ticks.at(log, next)
     if (row === undefined) return false
     if (!fill(state, { ...row, log: number }, isOver, end)) return true
     if (state.seq >= end) statements.cutBlocks.run(end, state.number)
@@ -109,11 +109,10 @@ export function createFill(db: DatabaseSync, deltaRows: DeltaRows): Fill {
 
   return {
     begin() {
-      ticks.rest()
-      texts.begin()
       const state = position.get()
       touched = new Map()
       filled = new Set()
+      texts.begin(state?.generation !== generation)
       if (state?.generation !== generation) states.clear()
       generation = state?.generation
       const [now] = dataVersion.get() as unknown as [number]
@@ -126,7 +125,7 @@ export function createFill(db: DatabaseSync, deltaRows: DeltaRows): Fill {
       const known = deltaRows.at(tick + 1)
       if (known !== undefined && passes(known)) return true
       const row = ticks.after(tick)
-      if (row === undefined) return stepOfQueue(isOver) || texts.step()
+      if (row === undefined) return stepOfQueue(isOver) || texts.step(isOver)
       const state = stateOf(row.run)
       if (state !== undefined && state.seq < row.lastSeq) {
         // The rest of a fork, or a run whose rows were removed.
@@ -145,9 +144,4 @@ export function createFill(db: DatabaseSync, deltaRows: DeltaRows): Fill {
       if (tick !== saved) setPosition.run(tick)
     },
   }
-}
-
-function firstOf<T>(items: Iterable<T>): T | undefined {
-  for (const item of items) return item
-  return undefined
 }

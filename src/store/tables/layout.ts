@@ -26,7 +26,7 @@ import { baseNames, baseTables } from './base-tables.ts'
 import { views } from './views.ts'
 
 /** Increase it when a table or a view changes, or what is filled in: the tables of older databases are then built again. */
-const layoutVersion = 5
+const layoutVersion = 6
 
 /**
  * Creates `index_state`, which says how far the tables are filled: up to this row of `ticks`, and besides the runs of

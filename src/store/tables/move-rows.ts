@@ -21,8 +21,9 @@ export function createMove(db: DatabaseSync): (run: string, moved: Moved) => voi
   )
   const number = db.prepare('SELECT number FROM runs WHERE id = ?')
   const moveEvent = db.prepare('UPDATE indexed_events SET tick = ?, at = ?, length = ? WHERE run = ? AND seq = ?')
+  // A block begins in the row of its `tick_seq`.
   const moveBlocks = db.prepare(
-    'UPDATE indexed_blocks SET tick_seq = ?1 WHERE run = ?4 AND log = ?3 AND tick_seq BETWEEN ?1 AND ?2',
+    'UPDATE indexed_blocks SET tick_seq = ?1 WHERE run = ?4 AND seq BETWEEN ?1 AND ?2 AND log = ?3',
   )
   return (run, { firstSeq, lastSeq, tick, text }) => {
     const runs = sharing.all(run)

@@ -8,6 +8,8 @@ export interface NamedQuery {
 }
 
 const time = (column: string, name = column) => `datetime(${column} / 1000, 'unixepoch') AS ${name}`
+/** Now, in ms. `unixepoch('subsec')` would be NULL in the SQLite of some systems. */
+const now = `CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)`
 const since = `(unixepoch() - :days * 86400) * 1000`
 
 const costs = (by: string, name: string) => `
@@ -28,10 +30,10 @@ SELECT 'took' AS state, ended_at - called_at AS ms, tool_name, agent, run, tool_
 FROM tool_calls
 WHERE ended_at - called_at > :ms AND superseded = 0 AND shared = 0
 UNION ALL
-SELECT 'running', CAST(unixepoch('subsec') * 1000 AS INTEGER) - called_at, tool_name, agent, run, tool_call_id, agent_id,
+SELECT 'running', ${now} - called_at, tool_name, agent, run, tool_call_id, agent_id,
   NULL, ${time('called_at')}
 FROM tool_calls
-WHERE outcome IS NULL AND superseded = 0 AND shared = 0 AND unixepoch('subsec') * 1000 - called_at > :ms
+WHERE outcome IS NULL AND superseded = 0 AND shared = 0 AND ${now} - called_at > :ms
   AND run IN (SELECT id FROM runs WHERE status IN ('running', 'suspended'))
 ORDER BY state, ms DESC`,
   },
@@ -125,7 +127,7 @@ ORDER BY e.timestamp`,
     defaults: { days: 30 },
     sql: `
 SELECT execution_id AS execution, count(*) AS agents, min(started_at) AS first,
-  max(coalesce(ended_at, unixepoch('subsec') * 1000)) - min(started_at) AS ms, ${time('min(started_at)', 'started_at')}
+  max(coalesce(ended_at, ${now})) - min(started_at) AS ms, ${time('min(started_at)', 'started_at')}
 FROM agents
 WHERE started_at >= ${since}
 GROUP BY execution_id

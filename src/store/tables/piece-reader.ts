@@ -1,13 +1,12 @@
 /** Reads the texts of the full-text index from the log, in pieces. */
 import type { DatabaseSync } from 'node:sqlite'
-import { isDelta, type Entry } from '../../part/entry.ts'
+import type { Entry } from '../../part/entry.ts'
 import type { SearchHit } from '../../part/records.ts'
-import { decodeEntries, decodeLine } from '../encode.ts'
+import { decodeLine } from '../encode.ts'
+import { BlockPiece, pieceLength } from './block-piece.ts'
 import { entryText, textKinds } from './entry-texts.ts'
+import { createRowDecoder } from './row-entries.ts'
 import { createTickReader } from './tick-reader.ts'
-
-/** Characters of a piece. Words of a search are found together only within one. */
-export const pieceLength = 16 * 1024
 
 export interface Piece {
   kind: SearchHit['kind']
@@ -22,6 +21,8 @@ export interface PieceReader {
    * first. Undefined if the entry has no text.
    */
   at(run: number, seq: number, start: number): Piece | undefined
+  /** Rows may have changed since the last piece. */
+  forget(): void
 }
 
 export function createPieceReader(db: DatabaseSync): PieceReader {
@@ -31,23 +32,15 @@ export function createPieceReader(db: DatabaseSync): PieceReader {
     `SELECT r.id AS log, b.type, b.event_id, b.tick_seq, b.last_seq FROM indexed_blocks b JOIN runs r ON r.number = b.log
      WHERE b.run = ? AND b.seq = ?`,
   )
-  const line = db.prepare('SELECT CAST(substr(CAST(entries AS BLOB), ?2, ?3) AS TEXT) AS line FROM ticks WHERE id = ?1')
-  // What was read last is often read again: the next block of a row, the next piece of a text.
-  let row = { id: 0, text: '', entries: [] as Entry[] }
+  const rowOf = db.prepare('SELECT CAST(entries AS BLOB) AS bytes FROM ticks WHERE id = ?')
+  const decode = createRowDecoder()
+  // What was read last is often read again: the next text of a row, the next piece of a text.
+  let row = { id: 0, bytes: Buffer.alloc(0) }
   let whole = { key: '', text: '' }
 
-  /** The entries of a row. If a line is damaged, the others. */
-  function decode(id: number, text: string): Entry[] {
-    if (id !== row.id || text !== row.text) {
-      let entries: Entry[]
-      try {
-        entries = decodeEntries([text])
-      } catch {
-        entries = text.split('\n').flatMap(decodeLine)
-      }
-      row = { id, text, entries }
-    }
-    return row.entries
+  function lineOf(tick: number, at: number, length: number): string {
+    if (row.id !== tick) row = { id: tick, bytes: Buffer.from((rowOf.get(tick)?.bytes ?? []) as Uint8Array) }
+    return row.bytes.toString('utf8', at - 1, at - 1 + length)
   }
 
   /** The deltas of a block after this `seq`. */
@@ -55,32 +48,18 @@ export function createPieceReader(db: DatabaseSync): PieceReader {
     const found = block.get(run, seq)
     if (found === undefined) return { text: '', next: undefined }
     const last = Number(found.last_seq ?? 0)
-    const pieces: string[] = []
-    let length = 0
-    let at = Math.max(seq, start)
-    for (const { id, lastSeq, entries } of reader.from(String(found.log), Math.max(Number(found.tick_seq), at))) {
-      for (const entry of decode(id, entries)) {
-        if (entry.seq <= at || !isDelta(entry)) continue
-        if (entry.seq > last) break
-        if (entry.type !== found.type || entry.id !== found.event_id) continue
-        // A piece ends between two words, if it can.
-        if (length >= pieceLength && (/^\s/u.test(entry.delta) || length >= 2 * pieceLength)) {
-          return { text: pieces.join(''), next: at }
-        }
-        pieces.push(entry.delta)
-        // One that was merged since may begin before the piece.
-        if ((entry.firstSeq ?? entry.seq) > start) length += entry.delta.length
-        at = entry.seq
-      }
+    const piece = new BlockPiece({ seq, type: String(found.type), id: String(found.event_id), last }, start)
+    for (const { id, lastSeq, entries } of reader.from(String(found.log), Math.max(Number(found.tick_seq), piece.at))) {
+      for (const entry of decode(id, entries)) if (!piece.add(entry)) return { text: piece.text, next: piece.at }
       if (lastSeq >= last) break
     }
-    return { text: pieces.join(''), next: undefined }
+    return { text: piece.text, next: undefined }
   }
 
   function textOf(tick: number, at: number, length: number): string {
-    const key = `${tick}:${at}`
+    const key = `${tick}:${at}:${length}`
     if (whole.key !== key) {
-      const [entry] = decodeLine(String(line.get(tick, at, length)?.line))
+      const [entry] = decodeLine(lineOf(tick, at, length))
       whole = { key, text: entry === undefined ? '' : entryText(entry) }
     }
     return whole.text
@@ -100,6 +79,9 @@ export function createPieceReader(db: DatabaseSync): PieceReader {
       if (found === undefined || kind === undefined) return undefined
       if (kind === 'text' || kind === 'reasoning') return { kind, ...ofBlock(run, seq, start) }
       return { kind, ...ofText(textOf(Number(found.tick), Number(found.at), Number(found.length)), start) }
+    },
+    forget() {
+      row = { id: 0, bytes: Buffer.alloc(0) }
     },
   }
 }

@@ -57,7 +57,11 @@ export function createRecords({
       const rest = { types, after: Math.max(after, seq), limit: limit - found.length }
       return [...found, ...(await eventsOfLog(log, run, rest, called))]
     },
-    search: async (query) => reading('search', () => (search ??= createSearch(db))(query)),
+    search: async (query) => {
+      const rest = () => new Promise<void>((resolve) => setImmediate(resolve))
+      search ??= reading('search', () => createSearch(db, { reading: (read) => reading('search', read), rest }))
+      return search(query)
+    },
     async reindex(tell) {
       await indexer?.rebuild(tell)
     },

@@ -25,13 +25,19 @@ const keyedByRun = [
   'indexed_agents',
 ]
 
-/** Tables with many rows of a long run, and how many of them are removed in one go. */
+/** Tables with many rows of a long run. */
 const bulky = [
-  ['indexed_events', 200],
-  ['indexed_blocks', 200],
-  ['indexed_steps', 200],
-  ['indexed_tool_calls', 200],
+  'indexed_events',
+  'indexed_blocks',
+  'indexed_steps',
+  'indexed_model_calls',
+  'indexed_tool_calls',
+  'indexed_requests',
+  'indexed_usage',
+  'indexed_agents',
 ] as const
+/** How many rows of one are removed in one go. */
+const mostRows = 200
 
 /**
  * Returns a function that removes some rows of a run that has ended, and says whether more are left. From the first call on nothing fills
@@ -44,12 +50,11 @@ export function createTrim(db: DatabaseSync): (run: string) => boolean {
   const texts = db.prepare('SELECT id FROM indexed_texts WHERE run = ? LIMIT 20')
   const removeText = db.prepare('DELETE FROM search WHERE rowid = ?')
   const forgetText = db.prepare('DELETE FROM indexed_texts WHERE id = ?')
-  const some = bulky.map(([table, most]) => ({
-    most,
-    remove: db.prepare(
-      `DELETE FROM ${table} WHERE run = ?1 AND seq IN (SELECT seq FROM ${table} WHERE run = ?1 LIMIT ${most})`,
+  const some = bulky.map((table) =>
+    db.prepare(
+      `DELETE FROM ${table} WHERE run = ?1 AND seq IN (SELECT seq FROM ${table} WHERE run = ?1 LIMIT ${mostRows})`,
     ),
-  }))
+  )
   return (run) => {
     const row = number.get(run)?.number
     if (row === undefined) return false
@@ -61,7 +66,7 @@ export function createTrim(db: DatabaseSync): (run: string) => boolean {
       forgetText.run(id!)
     }
     if (found.length > 0) return true
-    return some.some(({ most, remove }) => Number(remove.run(row).changes) === most)
+    return some.some((remove) => Number(remove.run(row).changes) >= mostRows)
   }
 }
 
@@ -87,11 +92,14 @@ export function refillRun(db: DatabaseSync, run: string): void {
   db.prepare('INSERT OR IGNORE INTO index_queue (run) VALUES (?)').run(run)
 }
 
-/** Has runs filled again whose removal a crash has cut off. */
-export function refillWithheld(db: DatabaseSync): void {
-  const withheld = db.prepare(
-    `SELECT id FROM runs WHERE ended_at IS NOT NULL AND number NOT IN (SELECT run FROM indexed_runs)
-       AND id NOT IN (SELECT run FROM index_queue)`,
-  )
-  for (const { id } of withheld.all()) refillRun(db, String(id))
+/** Has runs filled again whose removal a crash has cut off: some of them. Returns whether there were any. */
+export function refillWithheld(db: DatabaseSync): boolean {
+  const withheld = db
+    .prepare(
+      `SELECT id FROM runs WHERE ended_at IS NOT NULL AND number NOT IN (SELECT run FROM indexed_runs)
+         AND id NOT IN (SELECT run FROM index_queue) LIMIT 20`,
+    )
+    .all()
+  for (const { id } of withheld) refillRun(db, String(id))
+  return withheld.length > 0
 }

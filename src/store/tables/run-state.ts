@@ -1,6 +1,7 @@
 /** What filling the tables must know of a run: where it stands, and which step and agent an entry belongs to. */
 import { parentPath } from '../../part/path.ts'
 import type { Statements } from './statements.ts'
+import type { TickLine } from './tick-lines.ts'
 
 /** A step: the `seq` it began with, the number of its agent, its kind. */
 export interface StepRow {
@@ -9,6 +10,8 @@ export interface StepRow {
   kind: string
   /** The number of the agent that it runs, 0 if it runs none. */
   runs: number
+  /** False for a model call whose first token is known to be there. */
+  waits?: boolean
 }
 
 export interface RunState {
@@ -24,8 +27,10 @@ export interface RunState {
   noted: number
   /** The latest step at a path, or `null` if there is none. */
   steps: Map<string, StepRow | null>
-  /** Model calls without a first token, by path. */
-  waiting: Map<string, number>
+  /** How many model calls have no first token yet. */
+  waiting: number
+  /** The line in a row of `ticks` at which the last slice ended: the next one does not look for it from the beginning of the row. */
+  place?: Pick<TickLine, 'seq' | 'from' | 'at'> & { tick: number; length: number }
 }
 
 /** The last entry of a run that the tables say they have, 0 if none. */
@@ -40,8 +45,7 @@ export function readState(statements: Statements, id: string): RunState | undefi
   if (row === undefined) return undefined
   const number = Number(row.number)
   const seq = filledTo(statements, number)
-  const open = seq === 0 ? [] : statements.waiting.all(number)
-  const waiting = new Map(open.map((each) => [String(each.path), Number(each.seq)]))
+  const waiting = seq === 0 ? 0 : Number(statements.waiting.get(number)?.calls)
   return { number, id, thread: String(row.thread_id), agent: 0, seq, noted: seq, steps: new Map(), waiting }
 }
 
@@ -73,4 +77,9 @@ export function agentAt(statements: Statements, state: RunState, path: string): 
 /** 0 if there is none. */
 function numberOfAgent(statements: Statements, id: string): number {
   return Number(statements.agentOf.get(id)?.number ?? 0)
+}
+
+/** Of a model call that ends without a token, or is taken back. */
+export function stopWaiting(statements: Statements, state: RunState, call: number): void {
+  if (state.waiting > 0 && statements.stopWaiting.run(state.number, call).changes > 0) state.waiting--
 }

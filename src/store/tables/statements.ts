@@ -1,13 +1,13 @@
 /**
- * The statements that fill the tables. None has RETURNING, and only those of a reset change several rows: either begins a statement
- * transaction, for which FTS5 writes what it has gathered, each text as a segment of its own.
+ * The statements that fill the tables. None has RETURNING, and only `cutBlocks` changes several rows: either begins a statement
+ * transaction, for which FTS5 writes what it has gathered, each text as a segment of its own. Each finds its row by an index that
+ * leads to it, so that an entry costs the same in a run of any length (`plans.test.ts`). `INDEXED BY` where SQLite would rather walk
+ * through the run from its end.
  */
 import type { DatabaseSync } from 'node:sqlite'
+import { summed } from './base-tables.ts'
 
 export type Statements = ReturnType<typeof prepareStatements>
-
-/** The steps of an attempt and below. The range is that of all paths that begin with `path/`. */
-const below = `run = ?1 AND seq BETWEEN ?2 AND ?3 AND (path = ?4 OR (path > ?4 || '/' AND path < ?4 || '0'))`
 
 export function prepareStatements(db: DatabaseSync) {
   return {
@@ -33,13 +33,16 @@ export function prepareStatements(db: DatabaseSync) {
     setModel: db.prepare('UPDATE indexed_agents SET model = ? WHERE number = ?'),
     endAgent: db.prepare('UPDATE indexed_agents SET status = ?, ended_at = ?, error = ? WHERE number = ?'),
     addEvent: db.prepare('INSERT INTO indexed_events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)'),
-    addBlock: db.prepare('INSERT INTO indexed_blocks VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)'),
+    addBlock: db.prepare('INSERT INTO indexed_blocks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)'),
     lastBlock: db.prepare('SELECT max(seq) AS seq FROM indexed_blocks WHERE type = ? AND event_id = ? AND run = ?'),
     endBlock: db.prepare('UPDATE indexed_blocks SET last_seq = coalesce(last_seq, ?) WHERE run = ? AND seq = ?'),
     /** Blocks that are open at the end of what a fork shares: their other deltas are the source's. */
-    cutBlocks: db.prepare('UPDATE indexed_blocks SET last_seq = ? WHERE run = ? AND last_seq IS NULL'),
+    cutBlocks: db.prepare(
+      'UPDATE indexed_blocks INDEXED BY indexed_blocks_open SET last_seq = ? WHERE run = ? AND last_seq IS NULL',
+    ),
     stepAt: db.prepare(
-      'SELECT seq, agent, kind FROM indexed_steps WHERE run = ? AND path = ? ORDER BY seq DESC LIMIT 1',
+      `SELECT seq, agent, kind FROM indexed_steps INDEXED BY indexed_steps_by_path
+       WHERE run = ? AND path = ? ORDER BY seq DESC LIMIT 1`,
     ),
     addStep: db.prepare(
       `INSERT INTO indexed_steps (run, seq, path, agent, step_type, kind, attempt, answer, tool_call_id, tool_name, started_at)
@@ -53,17 +56,19 @@ export function prepareStatements(db: DatabaseSync) {
       'UPDATE indexed_model_calls SET stage = ?, model = ?, prompt_seq = ? WHERE run = ? AND seq = ?',
     ),
     setCallModel: db.prepare('UPDATE indexed_model_calls SET model = ? WHERE run = ? AND seq = ?'),
-    firstToken: db.prepare('UPDATE indexed_model_calls SET first_token_at = ? WHERE run = ? AND seq = ?'),
+    firstToken: db.prepare(
+      'UPDATE indexed_model_calls SET first_token_at = ?, waits = 0 WHERE run = ? AND seq = ? AND waits = 1',
+    ),
+    stopWaiting: db.prepare('UPDATE indexed_model_calls SET waits = 0 WHERE run = ? AND seq = ? AND waits = 1'),
     waiting: db.prepare(
-      `SELECT s.path, s.seq FROM indexed_steps s JOIN indexed_model_calls m ON m.run = s.run AND m.seq = s.seq
-       WHERE s.run = ? AND s.ended_at IS NULL AND s.superseded = 0 AND m.first_token_at IS NULL`,
+      'SELECT count(*) AS calls FROM indexed_model_calls INDEXED BY indexed_model_calls_waiting WHERE run = ? AND waits = 1',
     ),
     addToolCall: db.prepare(
       `INSERT INTO indexed_tool_calls (run, seq, agent, loop, step, tool_call_id, tool_name, called_at)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
     openToolCall: db.prepare(
-      `SELECT max(seq) AS seq FROM indexed_tool_calls
+      `SELECT max(seq) AS seq FROM indexed_tool_calls INDEXED BY indexed_tool_calls_open
        WHERE run = ? AND tool_call_id = ? AND loop = ? AND result_seq IS NULL AND superseded = 0`,
     ),
     startToolCall: db.prepare('UPDATE indexed_tool_calls SET step = ?, started_at = ? WHERE run = ? AND seq = ?'),
@@ -74,26 +79,35 @@ export function prepareStatements(db: DatabaseSync) {
       `INSERT INTO indexed_requests (run, seq, agent, step, request_id, kind, tool_call_id, tool_name, asked_at, deadline)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
-    endRequest: db.prepare(
-      `UPDATE indexed_requests SET ended_at = ?, outcome = ?, reason = ?, protocol = ?, response_seq = ?
+    openRequest: db.prepare(
+      `SELECT max(seq) AS seq FROM indexed_requests INDEXED BY indexed_requests_open
        WHERE run = ? AND request_id = ? AND outcome IS NULL AND superseded = 0`,
     ),
+    endRequest: db.prepare(
+      `UPDATE indexed_requests SET ended_at = ?, outcome = ?, reason = ?, protocol = ?, response_seq = ?
+       WHERE run = ? AND seq = ?`,
+    ),
     addUsage: db.prepare('INSERT INTO indexed_usage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)'),
-    stepsBelow: db.prepare(`SELECT seq FROM indexed_steps WHERE ${below}`),
-    supersedeSteps: db.prepare(`UPDATE indexed_steps SET superseded = 1 WHERE ${below}`),
-    supersedeEvents: db.prepare(
-      'UPDATE indexed_events SET counts = 0 WHERE run = ? AND seq BETWEEN ? AND ? AND step = ?',
+    /** What a reset takes back, one row at a time. Each statement finds the next one: what was taken back is in none of their indexes. */
+    stepBelow: db.prepare(
+      `SELECT seq, path FROM indexed_steps INDEXED BY indexed_steps_that_count
+       WHERE run = ? AND path >= ? AND path < ? AND superseded = 0 AND seq > ? ORDER BY path LIMIT 1`,
     ),
-    supersedeBlocks: db.prepare(
-      `UPDATE indexed_blocks SET last_seq = ?4 WHERE run = ?1 AND last_seq IS NULL AND seq IN
-         (SELECT seq FROM indexed_events WHERE run = ?1 AND seq BETWEEN ?2 AND ?4 AND step = ?3)`,
+    eventOf: db.prepare(
+      `SELECT seq, type FROM indexed_events INDEXED BY indexed_events_by_step
+       WHERE run = ? AND step = ? AND counts >= 0 AND ${summed} LIMIT 1`,
     ),
-    supersedeCalls: db.prepare(
-      `UPDATE indexed_tool_calls SET superseded = 1 WHERE run = ?1 AND seq IN
-         (SELECT seq FROM indexed_events WHERE run = ?1 AND seq BETWEEN ?2 AND ?4 AND step = ?3 AND type = 'tool-call')`,
+    openBlockOf: db.prepare(
+      `SELECT seq FROM indexed_blocks INDEXED BY indexed_blocks_open
+       WHERE run = ? AND step = ? AND last_seq IS NULL LIMIT 1`,
     ),
-    supersedeRequests: db.prepare(
-      'UPDATE indexed_requests SET superseded = 1 WHERE run = ? AND seq BETWEEN ? AND ? AND step = ?',
+    requestOf: db.prepare(
+      `SELECT seq FROM indexed_requests INDEXED BY indexed_requests_by_step
+       WHERE run = ? AND step = ? AND superseded = 0 LIMIT 1`,
     ),
+    takeBackStep: db.prepare('UPDATE indexed_steps SET superseded = 1 WHERE run = ? AND seq = ?'),
+    takeBackEvent: db.prepare('UPDATE indexed_events SET counts = -1 WHERE run = ? AND seq = ?'),
+    takeBackCall: db.prepare('UPDATE indexed_tool_calls SET superseded = 1 WHERE run = ? AND seq = ?'),
+    takeBackRequest: db.prepare('UPDATE indexed_requests SET superseded = 1 WHERE run = ? AND seq = ?'),
   }
 }

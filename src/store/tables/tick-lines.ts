@@ -17,13 +17,21 @@ const start = /\{"seq":(\d+),/y
 const delta =
   /\{"seq":\d+,"timestamp":[\d.]+,"step":"(?:[^"\\]|\\.)*","type":"(?:text-delta|reasoning-delta|tool-input-delta)"/y
 
-/** `after`: only entries with a greater `seq`. Deltas that are recognised as such are left out while they are not wanted. */
-export function* tickLines(entries: string, after = 0, wantsDeltas = () => true): Generator<TickLine> {
+/**
+ * `after`: only entries with a greater `seq`. Deltas that are recognised as such are left out while they are not wanted. `place`: the line
+ * to begin with.
+ */
+export function* tickLines(
+  entries: string,
+  after = 0,
+  wantsDeltas = () => true,
+  place: Pick<TickLine, 'from' | 'at'> = { from: 0, at: 1 },
+): Generator<TickLine> {
   let isAscii: boolean | undefined
   /** How far `at` has been counted: up to this character. */
-  let counted = 0
-  let at = 1
-  for (let from = 0, end = 0; from < entries.length; from = end + 1) {
+  let counted = place.from
+  let { at } = place
+  for (let { from } = place, end = 0; from < entries.length; from = end + 1) {
     const found = entries.indexOf('\n', from)
     end = found < 0 ? entries.length : found
     delta.lastIndex = from

@@ -6,12 +6,18 @@ export interface TickOfRun extends TickRow {
   run: string
 }
 
+/**
+ * A row that a slice has left in its middle is kept for the next one: thousands of entries may be in it, and reading it takes about as
+ * long as a slice.
+ */
 export interface TickReader {
   /**
    * The rows of a run from the one on that has this entry or, if it was merged into a later one, that. Leave the loop before the
    * transaction ends.
    */
   from(run: string, seq: number): Generator<TickRow>
+  /** The first of them. */
+  at(run: string, seq: number): TickRow | undefined
   /** The first row after this one, over all runs. Call `rest` before the transaction ends. */
   after(id: number): TickOfRun | undefined
   rest(): void
@@ -20,23 +26,56 @@ export interface TickReader {
 export function createTickReader(db: DatabaseSync): TickReader {
   const groups = createTickGroups(db)
   // Arrays: this reads every row of the log, and rows as objects are slow to make.
-  const later = db.prepare('SELECT id, first_seq, last_seq, entries, run FROM ticks WHERE id > ? ORDER BY id', {
-    returnArrays: true,
-  })
+  const arrays = { returnArrays: true }
+  const later = db.prepare('SELECT id, first_seq, last_seq, entries, run FROM ticks WHERE id > ? ORDER BY id', arrays)
+  const stamp = db.prepare('SELECT first_seq, last_seq, octet_length(entries) FROM ticks WHERE id = ?', arrays)
   let rows: Iterator<unknown> | undefined
   let row: TickOfRun | undefined
+  /** Whether `row` is that of an earlier transaction. */
+  let isKept = false
+  let bytes = 0
+  let ofRun: { run: string; row: TickRow; bytes: number } | undefined
+
+  /** Whether the row is still what was read: compaction may have replaced it. */
+  function isSame({ id, firstSeq, lastSeq }: TickRow, length: number): boolean {
+    const [first, last, found] = (stamp.get(id) ?? []) as unknown as number[]
+    return first === firstSeq && last === lastSeq && found === length
+  }
 
   function rest(): void {
-    rows?.return?.()
-    rows = undefined
-    row = undefined
+    if (rows !== undefined) {
+      rows.return?.()
+      rows = undefined
+      bytes = row === undefined ? 0 : Buffer.byteLength(row.entries)
+    }
+    isKept = true
   }
 
   return {
     from: groups.from,
+    at(run, seq) {
+      if (
+        ofRun?.run === run &&
+        ofRun.row.firstSeq <= seq &&
+        ofRun.row.lastSeq >= seq &&
+        isSame(ofRun.row, ofRun.bytes)
+      ) {
+        return ofRun.row
+      }
+      ofRun = undefined
+      for (const found of groups.from(run, seq)) {
+        ofRun = { run, row: found, bytes: Buffer.byteLength(found.entries) }
+        return found
+      }
+      return undefined
+    },
     after(id) {
-      if (row !== undefined && row.id > id) return row
-      if (row?.id !== id) rest()
+      if (row !== undefined && row.id > id && (!isKept || isSame(row, bytes))) {
+        isKept = false
+        return row
+      }
+      if (row?.id !== id || isKept) rest()
+      isKept = false
       rows ??= later.iterate(id)
       const { done, value } = rows.next()
       row = done ? undefined : fromArray(value as SQLOutputValue[])

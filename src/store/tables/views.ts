@@ -28,7 +28,7 @@ const inGroups = `tick_groups g ON g.run = l.number AND g.first_seq <= coalesce(
 const inTail = `json_each((
   WITH RECURSIVE tail (id) AS (
     SELECT l.last_tick UNION ALL SELECT t.prev FROM tail JOIN ticks t ON t.id = tail.id WHERE t.prev < tail.id
-  ) SELECT json_group_array(id ORDER BY id) FROM tail)) i`
+  ) SELECT json_group_array(id) FROM tail)) i`
 
 /** Of one delta of a line that may have several: `s` and `m` are the number and the time of the line, `o` the offsets, `t` the text. */
 const deltaSeq = '(s.value + t.key)'
