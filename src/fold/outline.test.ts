@@ -74,7 +74,7 @@ test('random runs, with crashes, suspends and agents that are called', () => {
   )
 })
 
-test('every entry of a run is in one item, so that the outline knows how far it is', () => {
+test('every entry is in one item, so that the outline knows how far it is, and a mark names its call or request', () => {
   fc.assert(
     fc.property(arbitraryNestedRun, (entries) => {
       const outline = createOutline()
@@ -83,6 +83,11 @@ test('every entry of a run is in one item, so that the outline knows how far it 
         expect(outline.lastSeq).toBe(entry.seq)
         expect(createOutline(outline.items()).lastSeq).toBe(entry.seq)
       }
+      const about = entries.map((entry) => {
+        if (entry.type === 'request' || entry.type === 'response') return entry.requestId
+        return entry.type === 'tool-call' || entry.type === 'tool-result' ? entry.toolCallId : undefined
+      })
+      for (const item of outline.items()) if (item.k === 'mark') expect(item.id).toBe(about[item.seq - 1])
     }),
     { numRuns: 30 },
   )
@@ -135,20 +140,22 @@ test('a step that a crash ended is superseded, and its next attempt is a step of
 
 test('no text is kept, whatever its length, and its rate has at most 64 slices', () => {
   const text = 'x'.repeat(1000)
+  // The last one comes when a 65th slice of 512 ms would begin.
+  const n = 4097
   const entries = buildRun([
     ...begun,
     { step: path, part: { type: 'text-start', id: 't' } },
-    ...Array.from({ length: 5000 }, (): Item => ({ step: path, part: { type: 'text-delta', id: 't', delta: text } })),
-  ]).map((entry, i) => ({ ...entry, timestamp: i * 7 }))
+    ...Array.from({ length: n }, (): Item => ({ step: path, part: { type: 'text-delta', id: 't', delta: text } })),
+  ]).map((entry, i) => ({ ...entry, timestamp: i * 8 }))
   const block = outlineOf(entries).find((item): item is OutlineBlock => item.k === 'block')!
-  expect(block).toMatchObject({ n: 5000, chars: 5_000_000, first: 28, from: 4, to: 5004 })
+  expect(block).toMatchObject({ n, chars: n * 1000, first: 32, from: 4, to: n + 4 })
   expect(block.rate!.length).toBeGreaterThan(32)
   expect(block.rate!.length).toBeLessThanOrEqual(64)
-  expect(block.rate!.reduce((a, b) => a + b)).toBe(5_000_000)
-  expect(block.rate!.length * block.per!).toBeGreaterThan(4999 * 7)
+  expect(block.rate!.reduce((a, b) => a + b)).toBe(n * 1000)
+  expect(block.rate!.length * block.per!).toBeGreaterThan((n - 1) * 8)
   expect(JSON.stringify(block).length).toBeLessThan(700)
   const compacted = outlineOf(createCompaction()(entries)).find((item): item is OutlineBlock => item.k === 'block')!
-  expect(compacted).toMatchObject({ n: 5000, chars: 5_000_000, per: block.per! })
+  expect(compacted).toMatchObject({ n, chars: n * 1000, per: block.per! })
   expect(compacted.rate!.length).toBe(block.rate!.length)
   for (const [i, chars] of compacted.rate!.slice(0, -2).entries()) {
     expect(Math.abs(chars / block.rate![i]! - 1)).toBeLessThan(0.5)

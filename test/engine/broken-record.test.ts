@@ -292,3 +292,22 @@ test('an answer whose claim the store refused is not forgotten: the run goes on 
   await until(engine.store, run.id, ({ type }) => type === 'run-end')
   expect(only(await entriesOf(engine.store, run.id), 'run-end')).toMatchObject([{ outcome: 'completed' }])
 })
+
+test('a stop whose end the store refused is not forgotten: the run ends when the store works again', async () => {
+  const state = { broken: false }
+  const refused = latch()
+  const refuse = () => (refused.open(), Promise.reject(new MillraceError('store-failed', 'no room', { status: 503 })))
+  const wrapStore = (store: Store): Store => ({
+    ...store,
+    log: { ...store.log, append: (...args) => (state.broken ? refuse() : store.log.append(...args)) },
+  })
+  const engine = open({ agents: { a: agent() }, scripts: { m: asks() }, wrapStore })
+  const run = await engine.runtime.start('a', { messages, tools })
+  expect(await run.result).toMatchObject({ outcome: 'suspended' })
+  state.broken = true
+  await Promise.allSettled([run.stop('enough'), refused.opened])
+  expect((await engine.store.runs.get(run.id))!.status).toBe('running')
+  state.broken = false
+  await until(engine.store, run.id, ({ type }) => type === 'run-end')
+  expect(only(await entriesOf(engine.store, run.id), 'run-end')).toHaveLength(1)
+})

@@ -4,6 +4,8 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
+import { lengthOf } from '../../src/engine/model-feed.ts'
+import type { SourcePart } from '../../src/part/part.ts'
 import { createScriptedModel, finish, text, toolCall } from '../../src/models/testing/scripted-model.ts'
 import { agent, createEngine, entriesOf, type Engine, type EngineOptions } from '../support/engine.ts'
 
@@ -118,12 +120,16 @@ describe('the answer of one model call', () => {
     expect(model.calls[0]!.cancelled || model.calls[0]!.aborted).toBe(true)
   })
 
-  test('is complete within the limit', async () => {
-    const { outcome } = await run({
-      agents: { a: agent('', 'limits: { answerChars: 2000 }') },
-      scripts: { m: many() },
-    })
-    expect(outcome).toBe('completed')
+  test('is complete up to the last character of the limit', async () => {
+    let length = 0
+    const { stream } = await many().doStream({ prompt: [] })
+    for await (const part of stream as AsyncIterable<SourcePart>)
+      length += 'delta' in part ? part.delta.length : lengthOf(part, new Set())
+    const within = (chars: number) =>
+      run({ agents: { a: agent('', `limits: { answerChars: ${chars} }`) }, scripts: { m: many() } })
+    expect((await within(length)).outcome).toBe('completed')
+    await engine.close()
+    expect((await within(length - 1)).error).toMatchObject({ code: 'answer-too-long' })
   })
 
   test('counts arguments of tools once', async () => {

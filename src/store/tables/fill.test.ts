@@ -6,6 +6,8 @@ import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
 import { arbitraryNestedRun, arbitraryRun } from '../../../test/arbitrary-run.ts'
 import { slowRun } from '../../../test/support/recorded.ts'
+import { createRunFold } from '../../fold/run-fold.ts'
+import { withoutSuperseded } from '../../fold/superseded.ts'
 import type { Entry, RecordedPart } from '../../part/entry.ts'
 import { cutAt, startEntry } from '../example-run.contract.ts'
 import { sqliteStore } from '../sqlite-store.ts'
@@ -76,7 +78,7 @@ test('filled piece by piece while runs are recorded, the tables are what a rebui
   )
 })
 
-test('every entry is one event, whatever the run', async () => {
+test('every entry is one event, and the summaries of the agents are that of the run, whatever the run', async () => {
   const path = newFile()
   const store = sqliteStore(path)
   const runs = fc.sample(fc.oneof(arbitraryRun, arbitraryNestedRun), {
@@ -93,6 +95,18 @@ test('every entry is one event, whatever the run', async () => {
     const seqOf = (row: unknown[]) => Number(String(row[0]).split(':')[1])
     const wanted = rename(entries, `run-${i}`).map(({ seq, type, timestamp }) => [`run-${i}:${seq}`, type, timestamp])
     expect(rows.sort((a, b) => seqOf(a) - seqOf(b))).toEqual(wanted)
+    const agents = await store.records!.query(`SELECT stream_summary FROM agents WHERE run = :run`, {
+      parameters: { run: `run-${i}` },
+    })
+    const sum: Record<string, number> = {}
+    for (const [summary] of agents.rows) {
+      const counts = Object.entries(JSON.parse(String(summary)) as Record<string, number>)
+      for (const [name, n] of counts) sum[name] = (sum[name] ?? 0) + n
+    }
+    const fold = createRunFold()
+    // An agent's summary leaves out what a reset step had said, and that of the run does not.
+    for (const entry of withoutSuperseded(entries)) fold.apply(entry)
+    expect(sum).toEqual(fold.view().summary)
   }
   await store.close()
 })

@@ -315,6 +315,14 @@ test('the output of a run in which no step answers', () => {
   expect(types(done({ n: 1 }))).toEqual(['RUN_STARTED', 'MESSAGES_SNAPSHOT', 'RUN_FINISHED'])
   expect(events(done({ n: 1 })).at(-1)).toMatchObject({ result: { n: 1 } })
   expect(events(done(undefined)).at(-1)).not.toHaveProperty('result')
+  // One that answered, and was cut off before the end of its answer, has said what there is to say.
+  const cut = events([
+    ...at('main/a', answering),
+    ...at('main/a/1', modelCall(), ...text('t'), finished),
+    ...done('Hi'),
+  ])
+  expect(only(cut, 'TEXT_MESSAGE_CONTENT')).toMatchObject([{ delta: 't' }])
+  expect(cut.at(-1)).toMatchObject({ result: 't' })
 })
 
 test('structured output comes whole, with the time at which it was', () => {
