@@ -14,7 +14,7 @@ function guarded(effect: FailEffect = 'failed') {
     redact: (value) => JSON.parse(JSON.stringify(value).replaceAll('s3cret', '[secret]')) as typeof value,
   })
   const before = process.listeners('uncaughtException')
-  onTestFinished(guard.install())
+  onTestFinished(guard.install(process))
   const [raise] = process.listeners('uncaughtException').filter((each) => !before.includes(each)) as [
     (e: unknown) => void,
   ]
