@@ -1,4 +1,5 @@
 /** An open answer as an HTTP response. */
+import { runIdHeader } from './run-id-header.ts'
 import type { Wire } from '../wire/wire.ts'
 import { lightResponse } from './light-response.ts'
 import type { OpenAnswer } from './open-answer.ts'
@@ -15,7 +16,7 @@ export function answerResponse<Options extends object, Out extends Bytes>(
       'content-type': contentType,
       'cache-control': 'no-cache, no-transform',
       'x-accel-buffering': 'no',
-      'x-millrace-run-id': runId,
+      'x-millrace-run-id': runIdHeader(runId),
       ...headers,
     },
     source,
@@ -23,6 +24,6 @@ export function answerResponse<Options extends object, Out extends Bytes>(
 }
 
 export function withRunId(response: Response, runId: string): Response {
-  response.headers.set('x-millrace-run-id', runId)
+  response.headers.set('x-millrace-run-id', runIdHeader(runId))
   return response
 }

@@ -1,4 +1,5 @@
 /** Answers a request with the `Response` that a step returned: its head from the log, its body streamed. */
+import { runIdHeader } from './run-id-header.ts'
 import { fromErrorValue } from '../part/error.ts'
 import type { ResponseHead } from '../part/response-head.ts'
 import type { DisconnectPolicy } from '../pipeline/pipeline.ts'
@@ -35,7 +36,7 @@ export async function stepResponse(context: AnswerContext, options: StepResponse
   const { runId, head, policy, from, signal } = options
   const headers = new Headers(head.headers)
   for (const cookie of takeCookies(runId)) headers.append('set-cookie', cookie)
-  headers.set('x-millrace-run-id', runId)
+  headers.set('x-millrace-run-id', runIdHeader(runId))
   const { status, statusText = '' } = head
   const init = { status, statusText, headers }
   if (bodyless.has(status)) return new Response(null, init)

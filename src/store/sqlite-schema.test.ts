@@ -197,6 +197,7 @@ function backToSchema7(db: DatabaseSync): void {
     CREATE TABLE dropped (run TEXT PRIMARY KEY) WITHOUT ROWID;
     PRAGMA legacy_alter_table = OFF;
     DROP INDEX runs_by_thread_end;
+    ALTER TABLE index_state DROP COLUMN erased;
     PRAGMA user_version = 7`)
 }
 

@@ -334,7 +334,7 @@ test('the mark is the import’s: neither forged nor removed by a recording, gon
   const entries = await recordElsewhere(agentThat('client', createStranger().evil), 'client')
   const { runtime, store } = here()
   const start = entries[0]!
-  for (const [i, foreign] of [false, 0, null, 'x', entries.length - 2, -1].entries()) {
+  for (const [i, foreign] of [0, entries.length - 2, 1e9].entries()) {
     const id = `run_${i}`
     const lines = ndjson([{ ...start, foreign, runId: id } as unknown as Entry, ...entries.slice(1)])
     await importNdjson(store, lines)

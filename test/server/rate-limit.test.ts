@@ -43,7 +43,7 @@ test.each(starts)(
     expect((await post(url, ...starts[2]!)).status).toBe(202)
     const made: Record<string, string>[] = [
       {},
-      { 'x-forwarded-for': '10.0.0.9', forwarded: 'for=10.0.0.9', 'x-real-ip': '10.0.0.9' },
+      { 'true-client-ip': '10.0.0.9', 'cf-connecting-ip': '10.0.0.9' },
     ]
     for (const headers of made) {
       const refused = await post(url, path, body, headers)

@@ -219,3 +219,10 @@ test('the client’s own file is served, for pages without a bundler', async () 
   expect([file.status, file.headers.get('content-type')]).toEqual([200, 'application/javascript; charset=utf-8'])
   expect(await file.text()).toContain('export')
 })
+
+test('an address that is nearly that of Socket.IO is answered like any other that is not there', async () => {
+  server = await startServer({ agents, scripts: { m: model() } })
+  for (const path of ['/socket.io', '/socket.io?EIO=4&transport=polling', '/socket.iox/']) {
+    expect([path, (await fetch(server.url + path)).status]).toEqual([path, 404])
+  }
+})

@@ -188,7 +188,7 @@ ${tries.map((line) => `  ${line}`).join('\n')}
 
 /** What is no terminal may be a log that others read. */
 function editLine(url: string, token: string): string {
-  const where = process.stdout.isTTY
+  const where = context.stdout.isTTY
     ? `${url}/agents#edit=${token}`
     : `${url}/agents#edit=<token>, with "token" of server.json in the data folder`
   return `Edit agents at ${where}`

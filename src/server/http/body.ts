@@ -12,7 +12,7 @@ const plain = 'application/json'
 export async function readJson(request: Request, maxBytes: number): Promise<Record<string, unknown>> {
   const type = request.headers.get('content-type')
   // A missing type is refused too: a page of another origin can send that without a preflight, but not JSON.
-  if (type !== plain && !/^application\/(?:[\w.-]+\+)?json\b/iu.test(type ?? '')) {
+  if (type !== plain && !/^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/iu.test(type ?? '')) {
     const cure = 'The body must be JSON: send content-type: application/json'
     throw new MillraceError('unsupported-type', type === null ? `${cure}.` : `${cure}, not ${type}.`)
   }

@@ -1,4 +1,6 @@
 /** A body of JSON lines about a run that is made while it is read. */
+import { runIdHeader } from '../../answer/run-id-header.ts'
+
 export function ndjsonResponse(run: string, batches: AsyncIterable<readonly unknown[]>): Response {
   const each = batches[Symbol.asyncIterator]()
   const bytes = new TextEncoder()
@@ -23,7 +25,7 @@ export function ndjsonResponse(run: string, batches: AsyncIterable<readonly unkn
     'content-type': 'application/x-ndjson',
     'cache-control': 'no-cache, no-transform',
     'x-accel-buffering': 'no',
-    'x-millrace-run-id': run,
+    'x-millrace-run-id': runIdHeader(run),
   }
   return new Response(body, { headers })
 }

@@ -1,4 +1,5 @@
 /** `GET /api/runs/:id/events`: the log of a run. It is followed live, or read as it stands, whole or a window of it. */
+import { runIdHeader } from '../../answer/run-id-header.ts'
 import { compact } from '../../part/compact.ts'
 import type { Entry } from '../../part/entry.ts'
 import { hasEnded } from '../../part/log.ts'
@@ -40,7 +41,7 @@ export async function getEvents(context: HandlerContext, request: Request, id: s
   if (ended) await checkCursor(context.runtime.store.log, id, after)
   const isRead = ended && after === lastSeq
   // The client has everything. 204 tells an EventSource not to reconnect.
-  if (sse && isRead) return new Response(null, { status: 204, headers: { 'x-millrace-run-id': id } })
+  if (sse && isRead) return new Response(null, { status: 204, headers: { 'x-millrace-run-id': runIdHeader(id) } })
   if (isFollowed && !isRead) {
     const wire = sse ? partsSseWire : partsWire
     const options = compact({ types })
@@ -140,7 +141,7 @@ async function snapshot(id: string, batches: AsyncIterable<Entry[]>, cut?: numbe
     'content-type': contentType,
     'cache-control': 'no-cache, no-transform',
     'x-accel-buffering': 'no',
-    'x-millrace-run-id': id,
+    'x-millrace-run-id': runIdHeader(id),
   }
   return new Response(body, { headers })
 }

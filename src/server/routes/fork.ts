@@ -1,4 +1,5 @@
 /** `POST /api/runs/:id/fork`: a new run that shares the log of another up to an entry and runs on. */
+import { runIdHeader } from '../../answer/run-id-header.ts'
 import { compact } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
@@ -51,7 +52,7 @@ export async function forkRun(context: HandlerContext, request: Request, source:
   context.waitUntil?.(run.result)
   return Response.json(
     { id: run.id, threadId: run.threadId },
-    { status: run.joined ? 200 : 201, headers: { 'x-millrace-run-id': run.id } },
+    { status: run.joined ? 200 : 201, headers: { 'x-millrace-run-id': runIdHeader(run.id) } },
   )
 }
 

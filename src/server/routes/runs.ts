@@ -1,4 +1,5 @@
 /** `/api/runs…`: runs and their logs as an API. */
+import { runIdHeader } from '../../answer/run-id-header.ts'
 import { compact } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
 import { runStatuses, type RunQuery, type RunStatus } from '../../part/log.ts'
@@ -109,7 +110,7 @@ export async function startRun(context: HandlerContext, request: Request): Promi
   if (context.waitUntil !== undefined) context.waitUntil(run.result)
   return Response.json(
     { id: run.id, threadId: run.threadId },
-    { status: 202, headers: { 'x-millrace-run-id': run.id } },
+    { status: 202, headers: { 'x-millrace-run-id': runIdHeader(run.id) } },
   )
 }
 

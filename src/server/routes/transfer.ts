@@ -27,7 +27,7 @@ export async function exportRun(context: HandlerContext, id: string): Promise<Re
     cancel: () => void lines.return().catch(() => undefined),
   }
   const response = answerResponse(partsWire, id, { source })
-  response.headers.set('content-disposition', `attachment; filename="${encodeURIComponent(id)}.ndjson"`)
+  response.headers.set('content-disposition', `attachment; filename="${encodeURIComponent(id.toWellFormed())}.ndjson"`)
   return response
 }
 

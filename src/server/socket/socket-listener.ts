@@ -139,5 +139,6 @@ function otherPageFault(
 }
 
 function isOurs({ url = '' }: IncomingMessage): boolean {
-  return /^\/socket\.io(?:[/?]|$)/u.test(url)
+  // Without the last slash Engine.IO does not know it, and would never answer.
+  return url.startsWith('/socket.io/')
 }
