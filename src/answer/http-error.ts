@@ -52,6 +52,7 @@ const statuses: ReadonlyMap<string, number> = new Map(
     'line-too-long': 502,
     'body-too-large': 502,
     'answer-too-long': 502,
+    'too-many-tool-calls': 502,
     'mcp-unreachable': 502,
     'mcp-lost': 502,
     'tool-failed': 502,

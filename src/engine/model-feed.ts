@@ -7,7 +7,7 @@ import { parentPath } from '../part/path.ts'
 import { toUsage, type Usage } from '../part/usage.ts'
 import { createNormaliser, isContent } from '../fold/normalise.ts'
 import { LateSet } from '../fold/late-map.ts'
-import { answerTooLong } from '../models/outside/read-limits.ts'
+import { answerTooLong, tooManyToolCalls } from '../models/outside/read-limits.ts'
 import type { Speaking } from './limits.ts'
 import type { Scope } from './scope.ts'
 
@@ -24,10 +24,11 @@ export interface FeedOptions {
 }
 
 export function createFeed(scope: Scope, path: string, { onChunk, onText, messages, model, silence }: FeedOptions) {
-  const { limits, answerChars, emit, newId } = scope
+  const { limits, answerChars, toolCalls, emit, newId } = scope
   const { open, callIds } = scope.state
   const normaliser = createNormaliser({ path, emit, newId, open, callIds })
   let length = 0
+  let calls = 0
   const pricing = scope.registry.pricing?.get(model)
   const speaking: Speaking = {
     inputCharacters: limits.some(({ watches }) => watches) ? JSON.stringify(messages).length : 0,
@@ -42,6 +43,7 @@ export function createFeed(scope: Scope, path: string, { onChunk, onText, messag
   function part(part: ModelPart): void {
     length += 'delta' in part ? part.delta.length : lengthOf(part, written)
     if (length > answerChars) throw answerTooLong(answerChars)
+    if (beginsCall(part, written) && ++calls > toolCalls) throw tooManyToolCalls(toolCalls)
     if (part.type === 'error') {
       feed.error ??= part.error ?? new MillraceError('model-failed', 'The model reported an error without details.')
       return
@@ -62,6 +64,11 @@ export function createFeed(scope: Scope, path: string, { onChunk, onText, messag
   }
 
   return feed
+}
+
+/** Whether it is the first part of a tool call. Its arguments may come before the call. */
+function beginsCall(part: ModelPart, written: Pick<ReadonlySet<string>, 'has'>): boolean {
+  return part.type === 'tool-input-start' || (part.type === 'tool-call' && !written.has(part.toolCallId))
 }
 
 /** What a part without a delta adds to the answer's length: its strings, including arguments and files. */

@@ -62,6 +62,8 @@ export interface Registry {
   processes?: Processes
   /** Most UTF-16 units of one model answer, for agents that set no limit. */
   answerChars?: number
+  /** Most tool calls of one model answer, for agents that set no limit. */
+  toolCalls?: number
   /** USD per million tokens, by the model's name in YAML. A model that is missing here has no known price. */
   pricing?: ReadonlyMap<string, Pricing>
   /** Spans of runs are exported, so a step hands on its own span to those it calls. */

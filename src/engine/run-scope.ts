@@ -2,7 +2,7 @@
 import { compact } from '../part/compact.ts'
 import type { Message } from '../part/message.ts'
 import { LateSet } from '../fold/late-map.ts'
-import { defaultAnswerChars } from '../models/outside/read-limits.ts'
+import { defaultAnswerChars, defaultToolCalls } from '../models/outside/read-limits.ts'
 import type { Leftover } from './after.ts'
 import type { Gate } from './gate.ts'
 import { createInvoke, notifyAbort } from './callbacks.ts'
@@ -71,15 +71,16 @@ export function createRunScope(options: RunnerOptions, parts: ScopeParts): RunSc
     timeouts: pipeline.timeouts ?? {},
     callerTimeouts: {},
     answerChars: pipeline.limits?.answerChars ?? registry.answerChars ?? defaultAnswerChars,
+    toolCalls: pipeline.limits?.toolCalls ?? registry.toolCalls ?? defaultToolCalls,
     defaultTimeouts: options.defaultTimeouts,
     attribute: options.attribute,
     depth: 0,
     agent: options.agent,
     afterwards(inner, agent, path) {
       // By then the branch or step that made the call has ended, so its signal and limits do not apply.
-      const { input, inputAt, variables, depth, answerChars, timeouts, callerTimeouts } = inner
+      const { input, inputAt, variables, depth, answerChars, toolCalls, timeouts, callerTimeouts } = inner
       leftover.afters.push({
-        scope: within(scope, { input, inputAt, variables, depth, answerChars, timeouts, callerTimeouts }),
+        scope: within(scope, { input, inputAt, variables, depth, answerChars, toolCalls, timeouts, callerTimeouts }),
         pipeline: agent,
         path,
       })

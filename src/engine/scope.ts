@@ -69,6 +69,8 @@ export interface Scope {
   readonly callerTimeouts: SilenceLimits
   /** Most UTF-16 units of one model answer. */
   readonly answerChars: number
+  /** Most tool calls of one model answer. */
+  readonly toolCalls: number
   /** Timeouts for agents that set none. */
   readonly defaultTimeouts: DefaultTimeouts
   readonly attribute: Attribute

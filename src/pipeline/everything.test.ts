@@ -57,7 +57,7 @@ test('what it becomes', () => {
     metadata: { version: '1.0' },
     budget: { tokens: 20_000, usd: 0.1, seconds: 120, steps: 20 },
     timeouts: { firstToken: 30_000, idle: 60_000, step: 300_000, run: 900_000 },
-    limits: { answerChars: 100_000, activeRuns: 20 },
+    limits: { answerChars: 100_000, toolCalls: 50, activeRuns: 20 },
   })
   expect(pipeline.input).toEqual({
     type: 'object',

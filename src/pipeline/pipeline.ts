@@ -52,6 +52,8 @@ export interface Budget {
 export interface AgentLimits {
   /** UTF-16 units of one model answer. */
   answerChars?: number
+  /** Tool calls of one model answer. */
+  toolCalls?: number
   /** Runs that execute at the same time, in all processes of the store. */
   activeRuns?: number
 }

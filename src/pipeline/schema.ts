@@ -49,6 +49,11 @@ const limits = map({
     .describe(
       'Maximum number of characters of one model answer, including tool calls and files. Default: the value in the config, or 16,777,216.',
     ),
+  toolCalls: integer(1)
+    .optional()
+    .describe(
+      'Maximum number of tool calls in one model answer. Default: the value in the config, or 1,000. Those of CLI agents are not counted.',
+    ),
   activeRuns: integer(1, 1_000_000)
     .optional()
     .describe(

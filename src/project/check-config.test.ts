@@ -29,7 +29,7 @@ test('what every key may be; what is undefined is left out', () => {
     secrets: { names: ['HOOK'], values: ['from-the-vault'], keys: ['password', 'api_key'] },
     mcpServers: {},
     pricing: { 'box:m': { input: 0, output: 1.5 } },
-    limits: { lineBytes: 1, bodyBytes: 1, answerChars: 1 },
+    limits: { lineBytes: 1, bodyBytes: 1, answerChars: 1, toolCalls: 1 },
     requestDeadlineMs: 1000,
     closeThreadsAfterMs: 86_400_000,
     server: {

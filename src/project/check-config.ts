@@ -122,7 +122,7 @@ function createSchema(): z.ZodType<Config> {
     secrets: settings<SecretsConfig>({ names: list(variable), values: list(secret), keys: list(keyName) }),
     mcpServers: named(),
     pricing: z.record(z.string(), price, { error: wordsOf('an object keyed by name') }),
-    limits: settings<LimitsConfig>({ lineBytes: size, bodyBytes: size, answerChars: size }),
+    limits: settings<LimitsConfig>({ lineBytes: size, bodyBytes: size, answerChars: size, toolCalls: size }),
     requestDeadlineMs: size,
     closeThreadsAfterMs: timeLimit,
     timeouts: settings<DefaultTimeouts>({ firstToken: timeLimit, idle: timeLimit, run: timeLimit }),

@@ -79,6 +79,8 @@ export interface LimitsConfig {
   bodyBytes?: number
   /** Maximum length of one model answer with its tool calls and files, in UTF-16 units. Default 16 Mi; an agent's `limits` win. */
   answerChars?: number
+  /** Maximum number of tool calls in one model answer. Default 1000; an agent's `limits` win. */
+  toolCalls?: number
 }
 
 /** Values to remove from logs, answers and errors, whatever they look like. */

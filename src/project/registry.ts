@@ -32,7 +32,7 @@ const hasNode = typeof globalThis.process?.getBuiltinModule === 'function'
 /** Throws `bad-config` and `invalid-endpoint`. */
 export function createRegistry(config: Config, env: Env, { log, debug, data, cwd }: RegistryOptions = {}): Registry {
   const { models = {}, mcpServers, pricing, tools, callbacks, steps, limits = {} } = unpack(config)
-  const { answerChars, ...given } = limits
+  const { answerChars, toolCalls, ...given } = limits
   const reading = { ...defaultReadLimits, ...given }
   return compact({
     mcp: mcpServers && createMcpPool(mcpServers, { secrets: secretValues(config, env), limits: reading }),
@@ -40,6 +40,7 @@ export function createRegistry(config: Config, env: Env, { log, debug, data, cwd
     processes: hasNode ? createNodeProcesses(compact({ environment: env, data, cwd })) : undefined,
     pricing: pricing && new Map(Object.entries(pricing)),
     answerChars,
+    toolCalls,
     tools: new Map([...builtinTools, ...Object.entries(tools)]),
     callbacks: new Map(Object.entries(callbacks)),
     steps: ownHandlers(steps),

@@ -154,7 +154,11 @@ export function createCheckpoints(
   }
 
   async function erase(rewrites: boolean): Promise<boolean> {
-    while (running) await round?.promise
+    // The process must not exit meanwhile: a command may have nothing else to do.
+    while (running) {
+      worker?.ref()
+      await round?.promise
+    }
     if (closed || failed) return false
     barrier ??= Promise.withResolvers()
     ask({ truncates: true, rewrites, patience })

@@ -6,8 +6,10 @@ import { gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { lengthOf } from '../../src/engine/model-feed.ts'
 import type { SourcePart } from '../../src/part/part.ts'
+import { z } from 'zod'
 import { createScriptedModel, finish, text, toolCall } from '../../src/models/testing/scripted-model.ts'
-import { agent, createEngine, entriesOf, type Engine, type EngineOptions } from '../support/engine.ts'
+import { builtinWires } from '../../src/wire/builtin-wires.ts'
+import { agent, createEngine, entriesOf, only, type Engine, type EngineOptions } from '../support/engine.ts'
 
 let engine: Engine
 afterEach(() => engine.close())
@@ -161,6 +163,64 @@ ${rest}`
       await engine.close()
     }
   })
+})
+
+describe('the tool calls of one model answer', () => {
+  /** Half of them with arguments that are written before. */
+  const calling = (n: number, work: () => unknown) => {
+    const calls = Array.from({ length: n }, (_, i) => {
+      const written = toolCall(`c${i}`, 'work', {})
+      return i % 2 === 0 ? written : written.slice(-1)
+    })
+    return {
+      scripts: {
+        m: createScriptedModel([
+          [...calls.flat(), finish('tool-calls')],
+          [text('done'), finish()],
+        ]),
+      },
+      tools: { work: { parameters: z.looseObject({}), execute: work } },
+    }
+  }
+  const tools = 'tools: [work]\nretries: 2'
+
+  test.each([
+    ['the agent says', 5, { a: agent(tools, 'limits: { toolCalls: 5 }') }, undefined],
+    ['the config says', 5, { a: agent(tools) }, { toolCalls: 5 }],
+    ['the agent says, whatever the config says', 5, { a: agent(tools, 'limits: { toolCalls: 5 }') }, { toolCalls: 9 }],
+    ['nobody says otherwise', 1000, { a: agent(tools) }, undefined],
+    [
+      'a called agent’s caller says',
+      5,
+      {
+        a: 'workflow:\n  - { id: call, type: call-agent, config: { agent: b } }\nlimits: { toolCalls: 5 }',
+        b: agent(tools),
+      },
+      undefined,
+    ],
+  ])(
+    'are as many as %s: one more ends the run, every wire says so, and no tool runs',
+    async (_, most, agents, config) => {
+      let ran = 0
+      const limited = { agents, ...(config && { limits: config }) }
+      const within = await run({ ...limited, ...calling(most, () => ran++) })
+      expect([within.outcome, within.error, ran]).toEqual(['completed', undefined, most])
+      await engine.close()
+      ran = 0
+      const { outcome, error, entries } = await run({ ...limited, ...calling(most + 1, () => ran++) })
+      const message = `The model made more than ${most} tool calls in one answer. Raise limits.toolCalls in the agent file or the config to allow it.`
+      expect([outcome, ran]).toEqual(['failed', 0])
+      expect(error).toMatchObject({ code: 'too-many-tool-calls', message: expect.stringContaining(message) })
+      expect(only(entries, 'tool-call').length).toBe(most)
+      for (const [name, wire] of builtinWires) {
+        const encoder = wire.createEncoder()
+        const body = entries.map((each) => encoder.encode(each)).join('')
+        // Plain text has no place for it: the transfer breaks off.
+        if (name === 'text') expect(encoder.state).toBe('broken')
+        else expect([name, body.includes(message)]).toEqual([name, true])
+      }
+    },
+  )
 })
 
 describe('an MCP server over HTTP', () => {

@@ -171,7 +171,7 @@ async function welcome(
     )
   }
   return `Millrace is ready at ${url}
-${editToken === undefined ? '' : `${editLine(url, editToken)}\n`}
+${editToken === undefined ? '' : `${editLine(context, url, editToken)}\n`}
 Agents
 ${lines.join('\n') || `  ${none}`}
 
@@ -187,7 +187,7 @@ ${tries.map((line) => `  ${line}`).join('\n')}
 }
 
 /** What is no terminal may be a log that others read. */
-function editLine(url: string, token: string): string {
+function editLine(context: CommandContext, url: string, token: string): string {
   const where = context.stdout.isTTY
     ? `${url}/agents#edit=${token}`
     : `${url}/agents#edit=<token>, with "token" of server.json in the data folder`

@@ -50,13 +50,14 @@ export function runCallAgent(
       return checkInput(pipeline.input, resolve(config.input ?? '$input', { input, variables, env }))
     }
     const input = inputAt(state.finished.get(path)?.seq ?? state.lastSeq)
-    const answerChars = pipeline.limits?.answerChars ?? scope.answerChars
+    const { answerChars = scope.answerChars, toolCalls = scope.toolCalls } = pipeline.limits ?? {}
     const inner = within(scope, {
       input,
       inputAt,
       variables: new Map(),
       depth: scope.depth + 1,
       answerChars,
+      toolCalls,
       timeouts: pipeline.timeouts ?? {},
       callerTimeouts: stricter(scope.timeouts, scope.callerTimeouts),
     })

@@ -18,6 +18,9 @@ export const errorBodyBytes = 256 * 1024
 /** Default of `limits.answerChars`: maximum UTF-16 code units of one model answer. */
 export const defaultAnswerChars = 16 * mebibyte
 
+/** Default of `limits.toolCalls`: maximum tool calls of one model answer. */
+export const defaultToolCalls = 1000
+
 /** `who`: the subject of the message. */
 export function lineTooLong(who: string, { lineBytes }: ReadLimits): MillraceError {
   const cure = 'Raise limits.lineBytes in the config to allow it.'
@@ -36,4 +39,9 @@ export function bodyTooLarge(who: string, bytes: number): MillraceError {
 export function answerTooLong(chars: number): MillraceError {
   const cure = 'Raise limits.answerChars in the agent file or the config to allow it.'
   return new MillraceError('answer-too-long', `The answer of the model has more than ${chars} characters. ${cure}`)
+}
+
+export function tooManyToolCalls(calls: number): MillraceError {
+  const cure = 'Raise limits.toolCalls in the agent file or the config to allow it.'
+  return new MillraceError('too-many-tool-calls', `The model made more than ${calls} tool calls in one answer. ${cure}`)
 }
