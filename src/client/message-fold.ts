@@ -69,13 +69,18 @@ export function createMessageFold(runId: string): MessageFold {
 
   /** Removes what is superseded. */
   function drop(isGone: (path: string, part: MessagePart) => boolean): void {
-    const kept = parts.map(({ path, part }) => !isGone(path, part))
-    const to = kept.map((_, i) => kept.slice(0, i).filter(Boolean).length)
+    /** Where each part moves to; -1: it goes. */
+    const to: number[] = []
+    let left = 0
+    for (const { path, part } of parts) to.push(isGone(path, part) ? -1 : left++)
+    if (left === parts.length) return
     for (const [key, place] of places) {
-      if (kept[place]) places.set(key, to[place]!)
-      else places.delete(key)
+      const next = to[place]!
+      if (next < 0) places.delete(key)
+      else places.set(key, next)
     }
-    parts.splice(0, parts.length, ...parts.filter((_, i) => kept[i]))
+    for (const [i, part] of parts.entries()) if (to[i]! >= 0) parts[to[i]!] = part
+    parts.length = left
     shown = undefined
   }
 

@@ -40,7 +40,8 @@ export function threadMessages(messages: readonly Message[], lastRunId: string):
           if (id !== undefined) settle(id)
           list.push({ id: id ?? `message-${at}`, role: 'assistant', parts: [], ...(id !== undefined && { runId: id }) })
         }
-        list.at(-1)!.parts.push(...toParts(content))
+        const { parts } = list.at(-1)!
+        for (const part of toParts(content)) parts.push(part)
         break
       }
       case 'tool':

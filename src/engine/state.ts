@@ -136,7 +136,8 @@ class State extends FoldingRun implements RunState {
         this.suspensions.push({ from: entry.timestamp, to: entry.timestamp })
         break
       case 'resume': {
-        this.input = { ...this.input, ...entry.input }
+        // Who brings nothing new changes nothing.
+        if (entry.input !== undefined) this.input = { ...this.input, ...entry.input }
         for (const name of entry.ownHeaders ?? []) this.ownHeaders.add(name)
         this.inputs.push({ seq: entry.seq, input: this.input })
         // Only here is anything written behind what was imported: this one says with which text it goes on.

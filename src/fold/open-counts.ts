@@ -13,25 +13,43 @@ export interface OpenCounts {
   apply(entry: Entry): void
 }
 
+interface Place {
+  count: number
+  above: Place | undefined
+}
+
 export function createOpenCounts(open: OpenItems): OpenCounts {
-  const counts = new Map<string, number>()
+  const places = new Map<string, Place>()
+
+  /** The place of a path. It knows the one above, so that the names in between are not put together anew for each entry. */
+  function placeAt(path: string): Place {
+    const known = places.get(path)
+    if (known !== undefined) return known
+    const made: Place = { count: 0, above: undefined }
+    places.set(path, made)
+    for (let [below, at] = [made, path]; at !== '';) {
+      at = parentPath(at)
+      const above = places.get(at)
+      below.above = above ?? { count: 0, above: undefined }
+      if (above !== undefined) break
+      places.set(at, below.above)
+      below = below.above
+    }
+    return made
+  }
 
   function add(path: string, change: number): void {
-    for (let at = path; ; at = parentPath(at)) {
-      counts.set(at, (counts.get(at) ?? 0) + change)
-      if (counts.get(at) === 0) counts.delete(at)
-      if (at === '') return
-    }
+    for (let at: Place | undefined = placeAt(path); at !== undefined; at = at.above) at.count += change
   }
 
   function recount(): void {
-    counts.clear()
+    places.clear()
     for (const path of [...open.steps.keys(), ...open.texts.values(), ...open.reasonings.values()]) add(path, 1)
     for (const items of [open.inputs, open.calls, open.requests]) for (const { step } of items.values()) add(step, 1)
   }
 
   return {
-    at: (path) => counts.get(path) ?? 0,
+    at: (path) => places.get(path)?.count ?? 0,
     apply(entry) {
       const closes = closedBy(open, entry)
       const before = sizeOf(open)

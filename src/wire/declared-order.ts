@@ -22,6 +22,8 @@ export interface DeclaredOrder {
 
 interface Parallel {
   order: readonly string[]
+  /** Of each branch: its first index. */
+  places: ReadonlyMap<string, number>
   /** Index of the branch whose turn it is. */
   turn: number
   held: Map<string, Spoken[]>
@@ -33,7 +35,6 @@ export function createDeclaredOrder(): DeclaredOrder {
 
 /** A class, because an answer has up to two, and most order nothing. */
 class Branches implements DeclaredOrder {
-  /** Outer steps come before inner ones, which start later. */
   readonly #parallels = new LateMap<string, Parallel>()
 
   waits(): boolean {
@@ -41,25 +42,48 @@ class Branches implements DeclaredOrder {
   }
 
   take(event: Spoken): Extract<Spoken, { type: 'say' }>[] {
-    for (const [path, { order, turn, held }] of this.#parallels) {
-      const name = branchOf(event.path, path)
-      if (name === undefined || order.indexOf(name) <= turn) continue
-      hold(held, name, event)
-      return []
+    const said: Extract<Spoken, { type: 'say' }>[] = []
+    // What a branch has held back may end it, which begins the next one. The last of the list comes first.
+    const next = [event]
+    for (let each = next.pop(); each !== undefined; each = next.pop()) {
+      if (this.#holds(each)) continue
+      if (each.type === 'say') said.push(each)
+      else if (each.type === 'start') this.#begin(each)
+      else for (const held of this.#finish(each.path).toReversed()) next.push(held)
     }
-    if (event.type === 'say') return [event]
-    if (event.type === 'start') {
-      this.#parallels.set(event.path, { order: event.order, turn: 0, held: new Map() })
-      return []
-    }
-    const parallel = this.#parallels.get(parentPath(event.path))
-    if (parallel === undefined || !event.path.endsWith(`/${parallel.order[parallel.turn]}`)) return []
+    return said
+  }
+
+  #begin({ path, order }: Extract<Spoken, { type: 'start' }>): void {
+    const places = new Map<string, number>()
+    for (const [i, name] of order.entries()) if (!places.has(name)) places.set(name, i)
+    this.#parallels.set(path, { order, places, turn: 0, held: new Map() })
+  }
+
+  /** What the branch after the one that has finished has said. */
+  #finish(path: string): readonly Spoken[] {
+    const parallel = this.#parallels.get(parentPath(path))
+    if (parallel === undefined || !path.endsWith(`/${parallel.order[parallel.turn]}`)) return []
     const next = parallel.order[++parallel.turn]
     if (next === undefined) return []
     const waiting = parallel.held.get(next) ?? []
     parallel.held.delete(next)
-    // The buffered events may include the end of that branch, which starts the next one.
-    return waiting.flatMap((each) => this.take(each))
+    return waiting
+  }
+
+  /** Whether it waits for the turn of its branch, in the outermost step in which it has to. */
+  #holds(event: Spoken): boolean {
+    const { path } = event
+    if (this.#parallels.size === 0) return false
+    for (let end = path.indexOf('/'); end >= 0; end = path.indexOf('/', end + 1)) {
+      const parallel = this.#parallels.get(path.slice(0, end))
+      if (parallel === undefined) continue
+      const name = path.slice(end + 1).split('/', 1)[0]!
+      if ((parallel.places.get(name) ?? -1) <= parallel.turn) continue
+      hold(parallel.held, name, event)
+      return true
+    }
+    return false
   }
 
   forget(path: string): void {
@@ -73,13 +97,6 @@ class Branches implements DeclaredOrder {
       }
     }
   }
-}
-
-/** `main/all/left/say/1` below `main/all` → `left`. */
-function branchOf(path: string, parallel: string): string | undefined {
-  if (path.length <= parallel.length || !isUnder(path, parallel)) return undefined
-  const end = path.indexOf('/', parallel.length + 1)
-  return path.slice(parallel.length + 1, end < 0 ? undefined : end)
 }
 
 function hold(held: Map<string, Spoken[]>, name: string, event: Spoken): void {

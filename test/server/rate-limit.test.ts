@@ -41,10 +41,7 @@ test.each(starts)(
   async (path, body) => {
     const url = await served({ rateLimit: { runsPerMinute: 1 } })
     expect((await post(url, ...starts[2]!)).status).toBe(202)
-    const made: Record<string, string>[] = [
-      {},
-      { 'true-client-ip': '10.0.0.9', 'cf-connecting-ip': '10.0.0.9' },
-    ]
+    const made: Record<string, string>[] = [{}, { 'true-client-ip': '10.0.0.9', 'cf-connecting-ip': '10.0.0.9' }]
     for (const headers of made) {
       const refused = await post(url, path, body, headers)
       expect(refused.status).toBe(429)

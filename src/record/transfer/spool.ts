@@ -8,7 +8,7 @@ const pieceSize = 256 * 1024
 export interface Spool {
   /** Resolves when more may be added. */
   add(bytes: Uint8Array): Promise<void>
-  /** What was added, in pieces. */
+  /** What was added, in pieces. Each is there until the next one is asked for. */
   read(): AsyncGenerator<Uint8Array, void, void>
   /** Gives the file up. */
   close(): Promise<void>
@@ -49,8 +49,9 @@ export function createSpool(): Spool {
     },
     async *read() {
       if (file === undefined) return yield* held
+      const buffer = new Uint8Array(pieceSize)
       for (let at = 0; at < length;) {
-        const { buffer, bytesRead } = await file.handle.read(new Uint8Array(pieceSize), 0, pieceSize, at)
+        const { bytesRead } = await file.handle.read(buffer, 0, pieceSize, at)
         if (bytesRead === 0) return
         yield buffer.subarray(0, bytesRead)
         at += bytesRead

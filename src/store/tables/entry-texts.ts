@@ -65,7 +65,9 @@ function leaves(value: unknown): string[] {
     const next = open.pop()
     if (typeof next === 'string') found.push(next)
     else if (typeof next === 'number') found.push(String(next))
-    else if (typeof next === 'object' && next !== null) open.push(...Object.values(next).reverse())
+    else if (typeof next === 'object' && next !== null) {
+      for (const each of Object.values(next).reverse()) open.push(each)
+    }
   }
   return found
 }

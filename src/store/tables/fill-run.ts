@@ -9,7 +9,7 @@ import { decodeLine } from '../encode.ts'
 import type { TickRow } from '../sqlite-groups.ts'
 import { withoutResult } from './big-lines.ts'
 import { isOfEntry } from './is-of-entry.ts'
-import { agentAt, stepAt, stopWaiting, type RunState } from './run-state.ts'
+import { agentAt, keepStep, stepAt, stopWaiting, type RunState } from './run-state.ts'
 import type { Statements } from './statements.ts'
 import type { TextIndex } from './text-index.ts'
 import { takeBack } from './take-back.ts'
@@ -185,7 +185,7 @@ function beginStep(statements: Statements, state: RunState, entry: EntryOf<'step
   }
   const flag = answer === true ? 1 : 0
   statements.addStep.run(run, seq, path, agent, stepType, kind, attempt, flag, toolCallId, toolName, timestamp)
-  state.steps.set(path, { seq, agent, kind, runs })
+  keepStep(state, path, { seq, agent, kind, runs })
   if (kind === 'model-call') {
     statements.addModelCall.run(run, seq)
     state.waiting++

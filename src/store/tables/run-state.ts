@@ -60,8 +60,16 @@ export function stepAt(statements: Statements, state: RunState, path: string): S
     kind: String(row.kind),
     runs: numberOfAgent(statements, `${state.id}/${path}`),
   }
-  state.steps.set(path, found ?? null)
+  keepStep(state, path, found ?? null)
   return found
+}
+
+/** So many are remembered; the tables have them all. */
+const mostSteps = 10_000
+
+export function keepStep(state: RunState, path: string, step: StepRow | null): void {
+  if (state.steps.size >= mostSteps) state.steps.clear()
+  state.steps.set(path, step)
 }
 
 /** The number of the agent that an entry of this step belongs to. */

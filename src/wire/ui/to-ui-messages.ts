@@ -28,12 +28,13 @@ export function toUiMessages(messages: readonly Message[]): UiMessage[] {
         const joins = last?.role === 'assistant' && (message.id === undefined || message.id === last.id)
         const own = joins ? last : { id, role: message.role, parts: [] }
         if (!joins) list.push(own)
-        own.parts.push({ type: 'step-start' }, ...toParts(message.content))
-        settleAll(
-          own,
-          own.parts.flatMap((part) => (part.type === 'tool-result' ? [part['content'] as ToolResultContent] : [])),
-        )
-        own.parts = own.parts.filter(({ type }) => type !== 'tool-result')
+        const results: ToolResultContent[] = []
+        own.parts.push({ type: 'step-start' })
+        for (const part of toParts(message.content)) {
+          if (part.type === 'tool-result') results.push(part['content'] as ToolResultContent)
+          else own.parts.push(part)
+        }
+        settleAll(own, results)
         break
       }
       case 'tool':

@@ -20,6 +20,8 @@ export function createTurnFold(): TurnFold {
   let items: Item[] = []
   /** Where an open block stands, by its id. */
   const blocks = new Map<string, number>()
+  /** Where the last step of a path stands. */
+  const steps = new Map<string, number>()
   let turn: Turn | undefined
   let shown: Turn | undefined
 
@@ -28,10 +30,17 @@ export function createTurnFold(): TurnFold {
   }
 
   function keep(isKept: (item: Item) => boolean): void {
-    const open = [...blocks].map(([id, at]) => [id, items[at]!] as const)
-    items = items.filter(isKept)
-    blocks.clear()
-    for (const [id, item] of open) if (items.includes(item)) blocks.set(id, items.indexOf(item))
+    const left = items.filter(isKept)
+    if (left.length === items.length) return
+    const places = new Map(left.map((item, at) => [item, at]))
+    for (const [id, at] of blocks) {
+      const now = places.get(items[at]!)
+      if (now === undefined) blocks.delete(id)
+      else blocks.set(id, now)
+    }
+    items = left
+    steps.clear()
+    for (const [at, item] of items.entries()) if (item.kind === 'step') steps.set(item.path, at)
   }
 
   const find = (matches: (item: Item) => boolean) => items.findLastIndex(matches)
@@ -97,8 +106,9 @@ export function createTurnFold(): TurnFold {
       case 'step-start':
         return startStep(entry)
       case 'step-finish': {
-        const at = find((item) => item.kind === 'step' && item.path === path)
-        if (at >= 0) change<StepItem>(at, { duration: entry.duration, ...(entry.error && { error: entry.error }) })
+        const at = steps.get(path)
+        if (at !== undefined)
+          change<StepItem>(at, { duration: entry.duration, ...(entry.error && { error: entry.error }) })
         return
       }
       case 'step-reset':
@@ -151,13 +161,22 @@ export function createTurnFold(): TurnFold {
     const { step: path, stepType, timestamp, seq, toolCallId } = entry
     answering.note(entry)
     // What leads to the answer is not beside it.
-    if (entry.answer === true) keep((item) => item.kind !== 'step' || !isUnder(path, item.path))
-    const call = find((item) => item.kind === 'tool' && item.callId === toolCallId)
-    if (call >= 0 && kindOf(entry) === 'tool-call') return change(call, { startedAt: timestamp } as Partial<Item>)
+    if (entry.answer === true && isInSteps(path)) keep((item) => item.kind !== 'step' || !isUnder(path, item.path))
+    if (toolCallId !== undefined && kindOf(entry) === 'tool-call') {
+      const call = find((item) => item.kind === 'tool' && item.callId === toolCallId)
+      if (call >= 0) return change(call, { startedAt: timestamp } as Partial<Item>)
+    }
     const parent = parentPath(path)
     if (answering.has(path) || (parent !== 'main' && parent !== 'after')) return
     const name = path.slice(parent.length + 1)
+    steps.set(path, items.length)
     items.push({ kind: 'step', key: `p${seq}`, path, name, stepType, startedAt: timestamp })
+  }
+
+  /** Whether the step itself or one around it is shown as a step. */
+  function isInSteps(path: string): boolean {
+    for (let at = path; at !== ''; at = parentPath(at)) if (steps.has(at)) return true
+    return false
   }
 
   function read(): Turn | undefined {

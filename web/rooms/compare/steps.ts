@@ -16,7 +16,7 @@ export function stepsOf(items: Iterable<OutlineItem>): OutlineStep[] {
   const next = steps.filter(({ path }) => !paths.has(parentPath(path))).toReversed()
   for (let step = next.pop(); step !== undefined; step = next.pop()) {
     ordered.push(step)
-    next.push(...(inside.get(step.path) ?? []).toReversed())
+    for (const each of (inside.get(step.path) ?? []).toReversed()) next.push(each)
     inside.delete(step.path)
   }
   return ordered

@@ -109,8 +109,9 @@ function speedOf(nodes: readonly StepNode[]): number | undefined {
   for (const { step, blocks } of nodes) {
     const streamed = blocks.filter(({ first }) => first !== undefined)
     if (streamed.length === 0) continue
-    const from = Math.min(...streamed.map(({ first }) => first!))
-    const to = Math.max(...streamed.map(lastDelta))
+    // Not of all of them at once: there may be more than a call takes.
+    const from = streamed.reduce((least, { first }) => Math.min(least, first!), Infinity)
+    const to = streamed.reduce((most, block) => Math.max(most, lastDelta(block)), 0)
     const chars = streamed.reduce((sum, each) => sum + each.chars, 0)
     ms += to - from
     tokens += step.usage?.outputTokens ?? chars / 4
