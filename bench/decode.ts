@@ -1,5 +1,5 @@
 /**
- * CPU of one delta: the AI SDK's packages and our decoders read the same bytes, without sockets. `node bench/decode.ts [rounds]`.
+ * CPU of one delta: the AI SDK's packages and our readers read the same bytes, without sockets. `node bench/decode.ts [rounds]`.
  * Both hand every part to a function that counts it.
  */
 import { createAnthropic } from '@ai-sdk/anthropic'
@@ -7,11 +7,11 @@ import { createGoogle } from '@ai-sdk/google'
 import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider'
-import { createAnthropicDecoder } from '../src/models/decode/anthropic/decoder.ts'
-import type { StreamDecoder } from '../src/models/decode/decoder.ts'
-import { createGoogleDecoder } from '../src/models/decode/google/decoder.ts'
-import { createCompatibleDecoder } from '../src/models/decode/chat/openai-compatible.ts'
-import { createResponsesDecoder } from '../src/models/decode/responses/decoder.ts'
+import { AnthropicReader } from '../src/models/decode/anthropic.ts'
+import type { AnswerReader } from '../src/models/decode/answer-reader.ts'
+import { ChatReader } from '../src/models/decode/chat.ts'
+import { GoogleReader } from '../src/models/decode/google.ts'
+import { ResponsesReader } from '../src/models/decode/responses.ts'
 import { deltaText } from './deltas.ts'
 
 const deltas = 500
@@ -22,7 +22,7 @@ interface Protocol {
   name: string
   frames: string[]
   create(fetch: typeof globalThis.fetch): LanguageModelV4
-  decode(emit: (part: LanguageModelV4StreamPart) => void): StreamDecoder
+  decode(emit: (part: LanguageModelV4StreamPart) => void): AnswerReader
 }
 
 const texts = Array.from({ length: deltas }, (_, i) => deltaText(i))
@@ -85,37 +85,35 @@ const googleFrames = texts.map((text, i) =>
 
 const baseURL = 'http://127.0.0.1/v1'
 const settings = { baseURL, apiKey: 'bench' }
-const request = { url: baseURL, body: {} }
-const shared = { who: 'bench', warnings: [] }
-const call = { prompt: [], tools: [] }
-const facts = { usesJsonTool: false, includePings: false, documents: [] }
+const shared = { who: 'bench', warnings: [], generateId: () => 'id' }
+const call = {}
 const compatible = {
   create: (fetch: typeof globalThis.fetch) => createOpenAICompatible({ ...settings, name: 'bench', fetch })('m'),
   decode: (emit: (part: LanguageModelV4StreamPart) => void) =>
-    createCompatibleDecoder({ ...shared, emit, metadataKey: 'bench' }),
+    new ChatReader({ ...shared, emit, metadataKey: 'bench' }),
 }
 
 const protocols: Protocol[] = [
   { name: 'openai-compatible', frames: chatFrames(), ...compatible },
   { name: 'padded chunks', frames: chatFrames((i) => ({ obfuscation: 'x'.repeat(i % 9) })), ...compatible },
-  { name: 'every chunk differs (no template)', frames: chatFrames((i) => ({ number: i })), ...compatible },
+  { name: 'every chunk differs (no shortcut)', frames: chatFrames((i) => ({ number: i })), ...compatible },
   {
     name: 'anthropic',
     frames: anthropicFrames,
     create: (fetch) => createAnthropic({ ...settings, fetch })('claude-sonnet-4-5'),
-    decode: (emit) => createAnthropicDecoder({ ...shared, emit, request, facts }),
+    decode: (emit) => new AnthropicReader({ ...shared, emit, prompt: [] }),
   },
   {
     name: 'openai.responses',
     frames: responsesFrames,
     create: (fetch) => createOpenAI({ ...settings, fetch }).responses('gpt-5'),
-    decode: (emit) => createResponsesDecoder({ ...shared, emit, request, call, provider: 'openai.responses' }),
+    decode: (emit) => new ResponsesReader({ ...shared, emit, call }),
   },
   {
     name: 'google',
     frames: googleFrames,
     create: (fetch) => createGoogle({ ...settings, fetch })('gemini-3-pro-preview'),
-    decode: (emit) => createGoogleDecoder({ ...shared, emit, request, call, provider: 'google.generative-ai' }),
+    decode: (emit) => new GoogleReader({ ...shared, emit }),
   },
 ]
 
@@ -159,7 +157,7 @@ async function byPackage({ create }: Protocol, pieces: readonly Uint8Array[]): P
   }
 }
 
-function byDecoder({ decode }: Protocol, pieces: readonly Uint8Array[]): Promise<void> {
+function byReader({ decode }: Protocol, pieces: readonly Uint8Array[]): Promise<void> {
   const { emit, check } = createCounter()
   const decoder = decode(emit)
   for (const piece of pieces) decoder.push(piece)
@@ -190,7 +188,7 @@ for (const protocol of protocols) {
     for (let round = 0; round <= rounds; round++) {
       const [their, our] = [
         await measure(() => byPackage(protocol, pieces)),
-        await measure(() => byDecoder(protocol, pieces)),
+        await measure(() => byReader(protocol, pieces)),
       ]
       if (round > 0) theirs.push(their)
       if (round > 0) ours.push(our)

@@ -6,8 +6,9 @@ import { expect, test } from 'vitest'
 /** Where `JSON.parse`, or `parseFinite`, which bounds no depth, stands, and why that does no harm. */
 const allowed: Record<string, string> = {
   'part/json.ts': 'parseJson itself',
-  'models/decode/read-json.ts': 'a chunk as the packages parse it; what is recorded of it is bounded there',
-  'models/decode/template.ts': 'a string: the text of one delta',
+  'models/decode/answer-reader.ts': 'an event of a model: what is recorded of it is bounded there',
+  'models/decode/fields.ts': 'a text of such an event',
+  'models/direct-model.ts': 'the body of a request that the package has made',
   'server/http/body.ts': 'its bound is a little higher, for what stands around the values',
   'store/encode.ts': 'what the store wrote, bounded right after',
   'store/ndjson.ts': 'a line of a log, bounded right after',

@@ -16,40 +16,8 @@ const harmless = new Map([
   ['fold/redact.ts: (copy ??= { ...part })[key]', 'the own keys of a part, whose names are fixed'],
   ['fold/redact.ts: item[key]', 'its own keys'],
   ['fold/redact.ts: item[before]', 'its own keys'],
-  ['models/decode/google/json-path.ts: current[key]', 'behind Object.hasOwn'],
-  [
-    'models/decode/responses/facts.ts: calls[id]',
-    'as the package looks it up: the fuzzer compares ids such as `constructor`, too',
-  ],
-  [
-    'models/decode/responses/reasoning.ts: state.reasoning[id]',
-    'as the package looks it up: the fuzzer compares ids such as `constructor`, too',
-  ],
-  [
-    'models/decode/responses/reasoning.ts: state.reasoning[itemId]',
-    'as the package looks it up: the fuzzer compares ids such as `constructor`, too',
-  ],
-  [
-    'models/decode/responses/mcp.ts: state.approvedCalls[approval]',
-    'as the package looks it up: the fuzzer compares ids such as `constructor`, too',
-  ],
-  [
-    'models/decode/anthropic/results.ts: state.searchTools[block.tool_use_id]',
-    'as the package looks it up: the fuzzer compares ids such as `constructor`, too',
-  ],
-  [
-    'models/decode/anthropic/results.ts: state.mcpCalls[toolCallId]',
-    'as the package looks it up: the fuzzer compares ids such as `constructor`, too',
-  ],
-  [
-    'models/decode/anthropic/results.ts: state.mcpCalls[block.tool_use_id]',
-    'as the package looks it up: the fuzzer compares ids such as `constructor`, too',
-  ],
-  [
-    'models/decode/anthropic/block.ts: state.searchTools[toolCallId]',
-    'as the package looks it up: the fuzzer compares ids such as `constructor`, too',
-  ],
-  ['models/decode/responses/reasoning.ts: open.summaries[summary]', 'its own keys'],
+  ['models/decode/google.ts: at[key]', '__proto__ is refused above'],
+  ['models/decode/google.ts: at[last]', '__proto__ is refused above'],
   ['pipeline/equal.ts: (a as Record<string, unknown>)[key]', 'its own keys'],
   ['pipeline/equal.ts: (b as Record<string, unknown>)[key]', 'behind Object.hasOwn'],
   ['pipeline/agent-schema.ts: definitions[type]', 'the names of the built-in step types'],

@@ -8,11 +8,14 @@ import { joinPath, parentPath } from '../part/path.ts'
 import type { Reply } from '../fold/reply.ts'
 import type { Usage } from '../part/usage.ts'
 import { toProvider } from '../fold/call-ids.ts'
+import { hasState, withoutOthersState } from '../fold/reply-messages.ts'
+import { noteFailure } from './model-order.ts'
 import { costOf } from './pricing.ts'
 import { createFeed } from './model-feed.ts'
 import type { Verdict } from './judge-object.ts'
 import { createStallWatch } from './stall-watch.ts'
 import { isRetryable, streamModel, type ModelCall } from '../models/model.ts'
+import type { NamedModel } from '../models/model-error.ts'
 import type { LanguageModel } from '../models/language-model.ts'
 import { inStep, type Scope } from './scope.ts'
 import { stricter } from './time-limits.ts'
@@ -135,6 +138,7 @@ function streamWithFallbacks(
   if (next === undefined) return streamed
   return streamed.catch((error: unknown) => {
     if (failed.hasContent || scope.signal.aborted) throw error
+    noteFailure(scope.registry.models, name)
     const value = toErrorValue(error, 'model-failed')
     scope.emit(path, { type: 'retry', attempt: 1, model: next.name, delay: 0, error: value })
     return streamWithFallbacks(scope, path, step, asking, at + 1)
@@ -149,19 +153,32 @@ interface Attempts extends ModelStep {
 }
 
 async function streamWithRetries(scope: Scope, path: string, step: Attempts): Promise<Usage | undefined> {
+  let isBare = false
   for (let attempt = 1; ; attempt++) {
     const { name: model, call, onChunk, onText } = step
     const { defaultTimeouts: defaults, signal: outer } = scope
     const timeouts = stricter(scope.timeouts, scope.callerTimeouts)
-    const watch = createStallWatch({ timeouts, defaults, reasons: reasons(call), signal: outer })
+    const { isLocal } = step.model as NamedModel
+    const watch = createStallWatch({ timeouts, defaults, reasons: reasons(call), isLocal, signal: outer })
     const feed = createFeed(scope, path, { model, messages: call.messages, silence: watch, onChunk, onText })
     try {
       const signal = watch?.signal ?? outer
-      const messages = toProvider(call.messages, scope.state.loopAt(step.root))
+      const sayable = withoutOthersState(call.messages, (maker) => !isBare && isSame(scope, maker, model))
+      const messages = toProvider(sayable, scope.state.loopAt(step.root))
       const headers = headersOf(traceparentOf(scope, path), call.headers)
-      await streamModel(step.model, { ...call, ...headers, messages, signal }, feed.part, scope.ready)
+      const onAlive = watch && (() => watch.alive())
+      await streamModel(step.model, { ...call, ...headers, messages, signal }, feed.part, {
+        ready: scope.ready,
+        onAlive,
+      })
       if (feed.error !== undefined) throw feed.error
       feed.normaliser.end()
+      if (feed.isEmpty()) {
+        const said = `${model} ended its answer without saying or calling anything.`
+        const isRepeated = attempt <= step.retries && !feed.normaliser.hasContent
+        if (isRepeated) throw new MillraceError('model-incomplete', said)
+        scope.emit(path, { type: 'warning', code: 'empty-answer', message: said })
+      }
       return feed.usage
     } catch (error) {
       const { hasContent } = feed.normaliser
@@ -169,8 +186,16 @@ async function streamWithRetries(scope: Scope, path: string, step: Attempts): Pr
       if (watch?.expired !== undefined && !outer.aborted) throw watch.expired
       // A provider's error part says more than the broken stream after it.
       const cause = feed.error ?? error
-      if (scope.signal.aborted || hasContent || attempt > step.retries || !isRetryable(cause)) throw cause
+      const isRefusal = !isBare && isAboutState(cause) && call.messages.some(hasState)
+      if (scope.signal.aborted || hasContent) throw cause
+      if (!isRefusal && (attempt > step.retries || !isRetryable(cause))) throw cause
       const value = toErrorValue(cause, 'model-failed')
+      if (isRefusal) {
+        // What a thread brought from elsewhere is sent once more without it.
+        isBare = true
+        scope.emit(path, { type: 'retry', attempt: attempt + 1, delay: 0, error: value })
+        continue
+      }
       const delay = value.retryAfter === undefined ? 250 * 2 ** (attempt - 1) : value.retryAfter * 1000
       // If the provider asks for a long wait, the client gets the error at once.
       if (delay > 10_000) throw cause
@@ -182,6 +207,29 @@ async function streamWithRetries(scope: Scope, path: string, step: Attempts): Pr
       watch?.release()
     }
   }
+}
+
+/** Whether a recorded message is of this model: names may differ (`gpt-5`, `openai:gpt-5`). What has no maker may be. */
+function isSame({ registry }: Scope, maker: string | undefined, model: string): boolean {
+  if (maker === undefined || maker === model) return true
+  const nameOf = (name: string) => {
+    try {
+      const { provider, modelId } = registry.models.resolve(name)
+      return `${provider}:${modelId}`
+    } catch {
+      return name
+    }
+  }
+  return nameOf(maker) === nameOf(model)
+}
+
+/** A provider refuses signatures and reasoning that it cannot check. */
+function isAboutState(error: unknown): boolean {
+  return (
+    error instanceof MillraceError &&
+    error.status === 400 &&
+    /signature|thinking|thought|reasoning/iu.test(error.message)
+  )
 }
 
 function headersOf(traceparent: string | undefined, headers: ModelCall['headers']): Pick<ModelCall, 'headers'> {

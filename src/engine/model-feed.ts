@@ -8,6 +8,7 @@ import { toUsage, type Usage } from '../part/usage.ts'
 import { createNormaliser, isContent } from '../fold/normalise.ts'
 import { LateSet } from '../fold/late-map.ts'
 import { answerTooLong, tooManyToolCalls } from '../models/outside/read-limits.ts'
+import { says as isSaid } from '../models/model-read.ts'
 import type { Speaking } from './limits.ts'
 import type { Scope } from './scope.ts'
 
@@ -38,7 +39,10 @@ export function createFeed(scope: Scope, path: string, { onChunk, onText, messag
   scope.speaking.set(path, speaking)
   /** Calls whose arguments were counted as they were written. */
   const written = new LateSet<string>()
-  const feed = { normaliser, usage: undefined as Usage | undefined, error: undefined as unknown, part }
+  let says = false
+  let isOver = false
+  const isEmpty = () => isOver && !says
+  const feed = { normaliser, usage: undefined as Usage | undefined, error: undefined as unknown, part, isEmpty }
 
   function part(part: ModelPart): void {
     length += 'delta' in part ? part.delta.length : lengthOf(part, written)
@@ -48,8 +52,12 @@ export function createFeed(scope: Scope, path: string, { onChunk, onText, messag
       feed.error ??= part.error ?? new MillraceError('model-failed', 'The model reported an error without details.')
       return
     }
-    if (part.type === 'finish') feed.usage = toUsage(part.usage)
-    else if (part.type === 'tool-input-start') written.add(part.id)
+    says ||= isSaid(part)
+    if (part.type === 'finish') {
+      feed.usage = toUsage(part.usage)
+      isOver = part.finishReason.unified === 'stop'
+    }
+    if (part.type === 'tool-input-start') written.add(part.id)
     if (isContent(part)) {
       if (silence !== undefined) silence.restart = true
       if (onChunk !== undefined && (part.type !== 'custom' || normaliser.hasContent)) {

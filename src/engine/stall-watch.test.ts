@@ -107,3 +107,30 @@ test('a run has fifteen minutes, unless the agent or the config says otherwise',
     ['default', 'timed-out', 'The run took longer than 15 min.'],
   ])
 })
+
+test('a model that reads its prompt is alive: its time starts again, but only before its first token', () => {
+  const reading = watch()
+  const stuck = watch()
+  vi.advanceTimersByTime(1000)
+  stuck.restart = true
+  vi.advanceTimersByTime(2000)
+  for (let i = 0; i < 6; i++) {
+    vi.advanceTimersByTime(minute)
+    reading.alive()
+    stuck.alive()
+  }
+  expect(reading.signal.aborted).toBe(false)
+  expect(stuck.signal.aborted).toBe(true)
+  vi.advanceTimersByTime(2 * minute + 1000)
+  expect(reading.expired).toMatchObject({ message: 'The model said nothing for 2 min before its first token.' })
+})
+
+test('a server of the user has ten minutes for its first token, unless somebody says otherwise', () => {
+  const local = watch({ isLocal: true })
+  const bounded = watch({ isLocal: true, defaults: { firstToken: 3 * minute } })
+  vi.advanceTimersByTime(4 * minute)
+  expect([local, bounded].map(({ signal }) => signal.aborted)).toEqual([false, true])
+  local.restart = true
+  vi.advanceTimersByTime(4 * minute)
+  expect(local.expired).toMatchObject({ message: 'The model said nothing for 2 min in the middle of its answer.' })
+})

@@ -17,15 +17,20 @@ export interface StallOptions {
   defaults: DefaultTimeouts
   /** Whether the step sets `reasoning`. */
   reasons: boolean
+  /** A server of the user's own: it may load the model, and reads long prompts slowly. */
+  isLocal?: boolean | undefined
   signal: AbortSignal
   /** Who is silent, for the error. Default: `The model`. */
   who?: string
 }
 
 /** Undefined if neither limit applies. */
-export function createStallWatch({ timeouts, defaults, reasons, signal, who }: StallOptions): StallWatch | undefined {
-  const limitOf = (key: keyof SilenceLimits) =>
-    msOf(timeouts[key] ?? defaults[key] ?? (reasons ? reasoningSilence : defaultTimeouts[key]))
+export function createStallWatch(options: StallOptions): StallWatch | undefined {
+  const { timeouts, defaults, reasons, isLocal, signal, who } = options
+  const limitOf = (key: keyof SilenceLimits) => {
+    const isSlow = reasons || (isLocal === true && key === 'firstToken')
+    return msOf(timeouts[key] ?? defaults[key] ?? (isSlow ? reasoningSilence : defaultTimeouts[key]))
+  }
   const firstToken = limitOf('firstToken')
   const idle = limitOf('idle')
   if (firstToken === undefined && idle === undefined) return undefined
@@ -65,6 +70,11 @@ class StallWatch implements Countdown {
   }
 
   readonly #forward = (): void => this.#controller.abort(this.#outer.reason)
+
+  /** The model is at work: it reads the prompt. Before its first content that starts the time again. */
+  alive(): void {
+    if (!this.#spoke) this.since = performance.now()
+  }
 
   restarted(): void {
     this.#spoke = true

@@ -7,7 +7,7 @@ import { addCountdown, removeCountdown, type Countdown } from '../async/countdow
 /** Milliseconds. */
 export const defaultTimeouts = { firstToken: 120_000, idle: 120_000, run: 900_000 } as const
 
-/** For calls with `reasoning`: some models think for minutes before their first content. */
+/** For calls with `reasoning`, whose models may think for minutes before their first content, and for the first token of a local server. */
 export const reasoningSilence = 600_000
 
 /** Timeouts for agents that set none. A missing key means the built-in default. */

@@ -16,6 +16,7 @@ import type { LlmConfig, ToolLoopConfig } from '../pipeline/llm-config.ts'
 import { hasOwnCalls, type ObjectJudge, type Verdict } from './judge-object.ts'
 import { atPlace } from '../models/recording.ts'
 import { endProviderCalls, runModelCall, settleModelCall } from './model-call.ts'
+import { inOrder } from './model-order.ts'
 import { asRecorded, type Scope } from './scope.ts'
 import { closeSettled, settleCall, type OfferedTool } from './tool-call.ts'
 
@@ -77,7 +78,7 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
   })
   const specs = [...tools.values()].map(({ spec }) => spec)
   const base = () => loop.base?.messages ?? config.messages
-  const messages = () => [...base(), ...loopMessages(loop.list)]
+  const messages = () => [...base(), ...loopMessages(loop.list, 'named')]
 
   /** Judges the JSON of a call. The model may try again within its retries and `maxSteps`. */
   const verdict = (reply: Reply): Verdict | undefined => {
@@ -123,7 +124,7 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
       await runModelCall(scope, {
         root: path,
         stage,
-        models,
+        models: inOrder(registry.models, models, loop.list.findLast(({ finish }) => finish !== undefined)?.model),
         call: { ...settings(config), messages: messages(), tools: specs },
         newMessages: loop.base === undefined ? config.messages : [],
         tools: specs,

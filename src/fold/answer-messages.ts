@@ -9,7 +9,7 @@ import type { ToolLoop } from './tool-loop.ts'
 
 export function answerMessages(fold: FoldedRun): Message[] {
   return answersInOrder(fold).flatMap(({ root, list }) => {
-    return replyMessages(fold.objects.has(root) ? toObject(list) : list)
+    return replyMessages(fold.objects.has(root) ? toObject(list) : list, 'named')
   })
 }
 

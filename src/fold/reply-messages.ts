@@ -1,6 +1,6 @@
 /** Converts the replies of a tool loop to messages: for the next model call, and for the conversation. */
 import type { EntryOf } from '../part/entry.ts'
-import type { Message, ProviderOptions, ToolOutput, ToolResultContent } from '../part/message.ts'
+import type { AssistantContent, Message, ProviderOptions, ToolOutput, ToolResultContent } from '../part/message.ts'
 import type { ProviderMetadata } from '../part/model-part.ts'
 import type { Call, Reply } from './reply.ts'
 
@@ -13,8 +13,11 @@ export function toCorrection(why: string): Message {
 }
 
 /** Converts replies to the messages that they add to the conversation, without rejected attempts. */
-export function replyMessages(replies: readonly Reply[]): Message[] {
-  return loopMessages(replies.filter(({ rejected }) => rejected === undefined))
+export function replyMessages(replies: readonly Reply[], naming?: 'named'): Message[] {
+  return loopMessages(
+    replies.filter(({ rejected }) => rejected === undefined),
+    naming,
+  )
 }
 
 /** For answers that are JSON: removes text of replies with tool calls, which is not part of the answer. */
@@ -25,14 +28,22 @@ export function withoutAsides(replies: readonly Reply[]): Reply[] {
   })
 }
 
-/** Converts replies to messages for the next model call: an assistant message each, and a tool message with its outcomes. */
-export function loopMessages(replies: readonly Reply[]): Message[] {
+/**
+ * Converts replies to messages for the next model call: an assistant message each, and a tool message with its outcomes. `named`: with the
+ * model that made each, for those that may be sent to another.
+ */
+export function loopMessages(replies: readonly Reply[], naming?: 'named'): Message[] {
   const messages: Message[] = []
-  for (const { content, calls, finish, rejected } of replies) {
+  for (const { content, calls, finish, rejected, model } of replies) {
+    const say = (kept: AssistantContent[]) => {
+      const message: Message = { role: 'assistant', content: kept }
+      if (naming !== undefined && model !== undefined && hasState(message)) message.model = model
+      if (kept.length > 0) messages.push(message)
+    }
     const said = content.filter((part) => part.type !== 'text' || part.text !== '' || part.providerOptions)
     if (calls.length === 0) {
       const kept = said.filter(({ type }) => type !== 'tool-call')
-      if (kept.length > 0) messages.push({ role: 'assistant', content: kept })
+      say(kept)
       if (rejected !== undefined) messages.push(toCorrection(rejected))
       continue
     }
@@ -41,7 +52,7 @@ export function loopMessages(replies: readonly Reply[]): Message[] {
     const isSettled = (call: Call) => call.result !== undefined || (call.providerExecuted && finish !== undefined)
     const settledIds = new Set(calls.filter(isSettled).map(({ toolCallId }) => toolCallId))
     const kept = said.filter((part) => part.type !== 'tool-call' || settledIds.has(part.toolCallId))
-    if (kept.length > 0) messages.push({ role: 'assistant', content: kept })
+    say(kept)
     // Providers may expect the metadata of a call on its result as well.
     const notes = new Map(
       content.flatMap((part) => (part.type === 'tool-call' ? [[part.toolCallId, part.providerOptions] as const] : [])),
@@ -95,4 +106,37 @@ export function note(
   metadata: ProviderMetadata | undefined,
 ): void {
   if (part && metadata) part.providerOptions = metadata
+}
+
+/**
+ * Messages for a model that did not make all of them. Reasoning, signatures and ids are sent only to the model that made them: to others
+ * neither the signature nor the text. What has no known maker stays, unless `isOwn` is told to refuse it.
+ */
+export function withoutOthersState(
+  messages: readonly Message[],
+  isOwn: (model: string | undefined) => boolean,
+): Message[] {
+  let isOthers = false
+  return messages.flatMap((message): Message[] => {
+    const { role } = message
+    if (role === 'assistant') isOthers = !isOwn(message.model)
+    if (!isOthers || (role !== 'assistant' && role !== 'tool')) return [message]
+    if (role === 'tool') return [{ ...message, content: message.content.map(bare) }]
+    const { content, model: _, providerOptions: __, ...rest } = message
+    if (typeof content === 'string') return [{ ...rest, content }]
+    const kept = content.filter(({ type }) => type !== 'reasoning' && type !== 'custom').map(bare)
+    return kept.length === 0 ? [] : [{ ...rest, content: kept }]
+  })
+}
+
+/** Whether it holds what only its maker understands. */
+export function hasState({ role, content }: Message): boolean {
+  if (role !== 'assistant' || typeof content === 'string') return false
+  return content.some((part) => part.type === 'reasoning' || part.providerOptions !== undefined)
+}
+
+function bare<T extends AssistantContent | ToolResultContent>(part: T): T {
+  if (part.providerOptions === undefined) return part
+  const { providerOptions: _, ...rest } = part
+  return rest as T
 }

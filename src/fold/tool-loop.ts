@@ -119,6 +119,8 @@ class Loop implements ToolLoop {
         const reply = this.#replyAt(step)
         if (reply && entry.model !== undefined) reply.model = entry.model
         if (reply && entry.error.code === badOutput) reply.rejected = entry.error.message
+        // An answer that is asked for again is none.
+        else if (reply) delete reply.finish
         break
       }
       case 'usage': {

@@ -1,78 +1,275 @@
 /**
- * A provider package's model whose answers we read ourselves. The package builds the request and reads refusals; the decoder of its
- * protocol (`decode/`) reads the answer.
- *
- * For that, the package's `fetch` sends the request and then fails: `doStream` ends there. What it had prepared, the warnings and the
- * request's body, is noted where its `getArgs` returns. If the model refuses, `doStream` is called once more and gets the refusal. A
- * package that has no `getArgs`, or passes on another signal, reads the answer itself.
+ * A provider package's model whose answers we read ourselves. The package builds the request: its `fetch` notes it, and gets an empty
+ * answer. We send it, and read what comes (`decode/`): the answer, or the refusal.
  */
-import type { LanguageModelV4, LanguageModelV4CallOptions } from '@ai-sdk/provider'
-import { afterFirstDelta } from '../async/after-first-delta.ts'
-import { callOf, DirectCall, requestSent, type CreateDecoder, type Prepared, type Target } from './direct-call.ts'
-import { keepSettings } from './kept-settings.ts'
-import type { DirectModel } from './part-sink.ts'
-import type { Open } from './provider-fetch.ts'
+import {
+  APICallError,
+  EmptyResponseBodyError,
+  type LanguageModelV4,
+  type LanguageModelV4CallOptions,
+  type LanguageModelV4StreamPart,
+} from '@ai-sdk/provider'
+import { hasLaterSystem, shapeCall, type Shape } from './call-shape.ts'
+import { answerFromTool, answerToolIn } from './json-answer.ts'
+import type { BodySink, PushBody } from './http/push-body.ts'
+import type { ReadLimits } from './outside/read-limits.ts'
+import type { DirectModel, PartSink } from './part-sink.ts'
+import type { Open, Opened } from './provider-fetch.ts'
+import type { CreateReader, Reader } from './readers.ts'
 
-/** Creates the package's model. `watch` must get the bare one. */
-export type CreateModel = (
-  fetch: typeof globalThis.fetch,
-  watch: (bare: LanguageModelV4) => LanguageModelV4,
-) => LanguageModelV4
+/** Creates the package's model. */
+export type CreateModel = (fetch: typeof globalThis.fetch) => LanguageModelV4
 
 export interface DirectModelOptions {
   create: CreateModel
   open: Open
-  createDecoder: CreateDecoder
+  createReader: CreateReader
+  /** Of its calls. A server that refuses a later system message is sent none any more. */
+  shape: Shape
+  who: string
+  limits?: ReadLimits | undefined
 }
 
-export function createDirectModel({ create, open, createDecoder }: DirectModelOptions): DirectModel {
-  const send: typeof fetch = async (input, init = {}) => {
-    const call = callOf(init.signal)
-    if (call?.replay !== undefined) return (await call.replay).toResponse()
-    const opened = open(input, init)
-    if (call?.prepared === undefined) return (await opened).toResponse()
-    call.onSent({ url: input instanceof Request ? input.url : String(input), init, opened })
-    // Not at once: see decisions/0021.
-    return new Promise((_, reject) => afterFirstDelta(() => reject(requestSent)))
-  }
+/** ms that an answer which is complete but for its counts waits for them. */
+const graceForUsage = 1000
+/** ms that a body may still take to end after its answer: then the connection can be used again. */
+const graceForEnd = 100
 
-  const model = create(send, (bare) => {
-    keepSettings(bare)
-    notePreparations(bare, (signal, prepared) => {
-      const call = callOf(signal)
-      if (call !== undefined) call.prepared = prepared
-    })
-    return bare
+export function createDirectModel(options: DirectModelOptions): DirectModel {
+  const calls: Calls = new Map()
+  const model = options.create(async (input, init = {}) => {
+    const note = init.signal && calls.get(init.signal)
+    if (!note) return (await options.open(input, init)).toResponse()
+    note({ url: input instanceof Request ? input.url : String(input), init })
+    return new Response('', emptyAnswer)
   })
-
-  const target: Target = { model, open, createDecoder }
   return {
     specificationVersion: 'v4',
     provider: model.provider,
     modelId: model.modelId,
     supportedUrls: model.supportedUrls,
-    doGenerate: (options) => model.doGenerate(options),
-    doStream: (options) => model.doStream(options),
-    readInto(options, sink) {
-      const call = new DirectCall(target, options, sink)
-      call.start()
-      return (reason) => call.stop(reason)
+    doGenerate: (call) => model.doGenerate(shapeCall(call, options.shape)),
+    doStream: (call) => model.doStream(shapeCall(call, options.shape)),
+    readInto(call, sink) {
+      const direct = new DirectCall({ ...options, model, calls }, call, sink)
+      void direct.start()
+      return (reason) => direct.stop(reason)
     },
   }
 }
 
-/** Watches a method of the packages that their types do not show. */
-function notePreparations(
-  bare: LanguageModelV4,
-  note: (signal: AbortSignal | undefined, prepared: Prepared) => void,
-): void {
-  const watched = bare as { getArgs?: (options: LanguageModelV4CallOptions, ...rest: unknown[]) => Promise<Prepared> }
-  const { getArgs } = watched
-  if (typeof getArgs !== 'function') return
-  watched.getArgs = async (options, ...rest) => {
-    const prepared = await getArgs.call(bare, options, ...rest)
-    const isKnown = typeof prepared?.args === 'object' && Array.isArray(prepared.warnings)
-    if (isKnown) note(options?.abortSignal, prepared)
-    return prepared
+interface Sent {
+  url: string
+  init: RequestInit
+}
+
+/** The calls whose requests the package is building, by the signal that it passes on to `fetch`. */
+type Calls = Map<AbortSignal, (sent: Sent) => void>
+
+interface Target extends DirectModelOptions {
+  model: LanguageModelV4
+  calls: Calls
+}
+
+/** A class, because its functions would cost each open answer more than what it knows. */
+class DirectCall implements BodySink {
+  readonly #options: Target
+  readonly #call: LanguageModelV4CallOptions
+  readonly #sink: PartSink
+  readonly #controller = new AbortController()
+  #sent: Sent | undefined = undefined
+  #reader: Reader | undefined = undefined
+  #body: PushBody | undefined = undefined
+  /** Runs once the answer is complete but for its counts, then until the body ends. */
+  #grace: ReturnType<typeof setTimeout> | undefined = undefined
+  #isOver = false
+
+  constructor(options: Target, call: LanguageModelV4CallOptions, sink: PartSink) {
+    this.#options = options
+    this.#call = call
+    this.#sink = sink
   }
+
+  async start(): Promise<void> {
+    try {
+      await this.#ask()
+    } catch (error) {
+      this.#sink.fail(error, 'request')
+    }
+  }
+
+  async #ask(): Promise<void> {
+    const { open, model, calls, shape, createReader } = this.#options
+    const { signal } = this.#controller
+    let opened: Promise<Opened> | undefined
+    calls.set(signal, (sent) => {
+      this.#sent = sent
+      opened ??= open(sent.url, sent.init)
+      // It is awaited below; until then nobody would handle its failure.
+      opened.catch(() => undefined)
+    })
+    const call = shapeCall(this.#call, shape)
+    const { stream } = await Promise.resolve(model.doStream({ ...call, abortSignal: signal })).finally(() =>
+      calls.delete(signal),
+    )
+    const warnings = await warningsOf(stream)
+    if (opened === undefined) throw new Error('The package has sent no request.')
+    const answer = await opened
+    if (this.#sink.isOver()) return
+    if (!isAnswer(answer)) {
+      const refusal = await refusalOf(answer, this.#sent!.url)
+      if (!isAboutRoles(refusal) || shape.laterAsUser || !hasLaterSystem(this.#call)) throw refusal
+      shape.laterAsUser = true
+      return this.#ask()
+    }
+    const { provider } = model
+    this.#reader = createReader({ ...this.#options, provider, call, warnings, emit: this.#emitter() })
+    this.#read(answer)
+  }
+
+  #emitter(): (part: LanguageModelV4StreamPart) => void {
+    let hasBegun = false
+    const emit = (part: LanguageModelV4StreamPart) => {
+      // An error in place of an answer: nothing has been said, so the client gets a status.
+      if (!hasBegun && part.type === 'error') return this.#sink.fail(part.error, 'part')
+      hasBegun ||= part.type !== 'ping'
+      this.#sink.part(part)
+    }
+    const { body } = this.#sent!.init
+    const tool = typeof body === 'string' ? answerToolIn(body, this.#call) : undefined
+    return tool === undefined ? emit : answerFromTool(tool, emit)
+  }
+
+  stop(reason: unknown): void {
+    // Nothing is left to stop, and each abort is an event.
+    if (this.#isOver) return
+    this.#isOver = true
+    clearTimeout(this.#grace)
+    this.#controller.abort(reason)
+  }
+
+  #read(answer: Opened): void {
+    this.#body = answer.body()
+    this.#body.start(this)
+  }
+
+  bytes(bytes: Uint8Array): boolean {
+    const reader = this.#reader!
+    if (isDone(reader)) return true
+    const before = reader.emitted
+    try {
+      reader.push(bytes)
+    } catch (error) {
+      this.#sink.fail(error, 'stream')
+      return true
+    }
+    if (isDone(reader)) {
+      this.#answered()
+      return true
+    }
+    if (reader.state === 'ending' && (this.#grace === undefined || reader.emitted > before)) {
+      clearTimeout(this.#grace)
+      this.#grace = setTimeout(this.#onQuiet, graceForUsage)
+    }
+    const wait = this.#sink.ready()
+    if (wait === undefined) return true
+    void wait.then(this.#resume)
+    return false
+  }
+
+  readonly #resume = (): void => this.#body!.resume()
+
+  /** The usage does not come. */
+  readonly #onQuiet = (): void => {
+    const body = this.#body!
+    this.end()
+    if (this.#body === body) this.#drop()
+  }
+
+  /** The body has ended. */
+  end(): void {
+    clearTimeout(this.#grace)
+    const reader = this.#reader!
+    if (reader.state === 'done') {
+      this.#isOver = true
+      return
+    }
+    const token = reader.continuation?.()
+    if (token !== undefined) return void this.#continue(token)
+    reader.end()
+    this.#isOver = true
+    this.#sink.end()
+  }
+
+  /** The answer is complete. Its body has a moment to end, so that the connection is used again; then it is closed. */
+  #answered(): void {
+    clearTimeout(this.#grace)
+    this.#grace = setTimeout(this.#drop, graceForEnd)
+    this.#grace.unref()
+    this.#isOver = true
+    this.#sink.end()
+  }
+
+  readonly #drop = (): void => this.#body?.cancel('the answer is complete')
+
+  async #continue(token: string): Promise<void> {
+    try {
+      const { url, init } = this.#sent!
+      const body = JSON.stringify({ ...(JSON.parse(init.body as string) as object), continuationToken: token })
+      const answer = await this.#options.open(url, { ...init, body })
+      if (this.#sink.isOver()) return
+      if (!isAnswer(answer)) throw await refusalOf(answer, url)
+      this.#reader!.continued!()
+      this.#grace = undefined
+      this.#read(answer)
+    } catch (error) {
+      this.#sink.fail(error, 'stream')
+    }
+  }
+
+  /** The body has failed. After the end of the answer that does not matter. */
+  fail(error: unknown): void {
+    const { state } = this.#reader!
+    if (state === 'done') return
+    if (state === 'ending') return this.end()
+    this.#isOver = true
+    this.#sink.fail(error, 'stream')
+  }
+}
+
+const emptyAnswer = { headers: { 'content-type': 'text/event-stream' } }
+
+async function warningsOf(stream: ReadableStream<LanguageModelV4StreamPart>) {
+  const reader = stream.getReader()
+  const { value } = await reader.read()
+  void reader.cancel().catch(() => undefined)
+  return value?.type === 'stream-start' ? value.warnings : []
+}
+
+function isDone({ state }: Reader): boolean {
+  return state === 'done'
+}
+
+function isAnswer({ status }: Opened): boolean {
+  return status >= 200 && status < 300 && status !== 204 && status !== 205
+}
+
+async function refusalOf(answer: Opened, url: string): Promise<Error> {
+  if (answer.status === 204 || answer.status === 205) return new EmptyResponseBodyError()
+  const response = answer.toResponse()
+  return new APICallError({
+    message: response.statusText,
+    url,
+    requestBodyValues: {},
+    statusCode: response.status,
+    responseHeaders: Object.fromEntries(response.headers),
+    responseBody: await response.text(),
+  })
+}
+
+/** "System message must be at the beginning." */
+function isAboutRoles(refusal: Error): boolean {
+  if (!APICallError.isInstance(refusal)) return false
+  const { statusCode, responseBody = '' } = refusal
+  return (statusCode === 400 || statusCode === 422) && /\b(system|developer|roles?)\b/iu.test(responseBody)
 }

@@ -1,5 +1,6 @@
-import { APICallError } from '@ai-sdk/provider'
+import { APICallError, JSONParseError, TypeValidationError } from '@ai-sdk/provider'
 import { expect, test } from 'vitest'
+import { z } from 'zod'
 import { MillraceError } from '../part/error.ts'
 import { isRetryable, toModelError } from './model-error.ts'
 
@@ -97,7 +98,17 @@ test.each([
   ['{"error":"model \'x\' not found"}', "model 'x' not found"],
   ['{"detail":"no such model"}', 'no such model'],
   ['{"message":"gone"}', 'gone'],
-  ['<html>', 'Not Found'],
+  ['<html>', 'Not Found (an HTML page)'],
+  ['<html><title> 502 Bad\n Gateway</title>', 'an HTML page: "502 Bad Gateway"'],
+  ['[{"error":{"code":400,"message":"Unknown name"}}]', 'Unknown name'],
+  ['{"detail":[{"type":"missing","loc":["body","x"],"msg":"Field required"}]}', 'body.x: Field required'],
+  [
+    '{"error":{"message":"Provider returned error","metadata":{"raw":"{\\"error\\":{\\"message\\":\\"too long\\"}}"}}}',
+    'Provider returned error: too long',
+  ],
+  ['{"error":{"message":{"detail":"nested"}}}', 'nested'],
+  ['{"error":true,"message":"flag"}', 'flag'],
+  ['plain words', 'plain words'],
   ['', 'Not Found'],
 ])('%s says %s', (responseBody, said) => {
   expect(toModelError(http(404, { message: 'Not Found', responseBody }), 'request', model).message).toContain(said)
@@ -158,3 +169,15 @@ test.each<[unknown, 'request' | 'stream', string, string | undefined]>([
     expect(`${error.message} ${error.detail}`).not.toContain('SECRET')
   },
 )
+
+test('no message has the dump of a validator, whoever threw it', () => {
+  const dump = z.object({ a: z.string() }).safeParse({ a: 1 }).error!
+  const wrapped = TypeValidationError.wrap({ value: { secret: 1 }, cause: dump })
+  const unreadable = new JSONParseError({ text: '{"secret', cause: dump })
+  for (const raw of [dump, wrapped, unreadable, http(200, { message: 'Invalid JSON response', cause: wrapped })]) {
+    for (const place of ['request', 'stream', 'part'] as const) {
+      const { message } = toModelError(raw, place, model)
+      expect(message).not.toMatch(/Type validation|invalid_type|secret|\n/u)
+    }
+  }
+})

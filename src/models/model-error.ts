@@ -7,7 +7,7 @@
  * | `rate-limited` | 429; `retryAfter` in seconds if the provider sets it (`retry-after` header, Google's RetryInfo) | yes, unless the quota is used up |
  * | `model-unavailable` | 5xx, overload, no connection | yes |
  * | `connection-lost` | the connection broke after the request had been accepted | yes |
- * | `model-incomplete` | the stream ended without its final event, or was not an event stream | yes |
+ * | `model-incomplete` | the stream ended without its final event or with a reason that means failure, or was no answer | yes |
  * | `model-failed` | the model reported an unknown error, or its response is invalid | no |
  * | `missing-key` | a provider package found no key | no |
  * | `line-too-long`, `body-too-large` | the response exceeds the limits of the config | no |
@@ -19,14 +19,17 @@
  */
 import { AISDKError, APICallError } from '@ai-sdk/provider'
 import { MillraceError } from '../part/error.ts'
-import { withoutCredentials, wordsOf } from '../part/error-words.ts'
-import { parseJson } from '../part/json.ts'
+import { wordsOf } from '../part/error-words.ts'
+import { BrokenFrame, FailedEnd, HtmlAnswer } from './broken-answer.ts'
+import { htmlReason, isDump, jsonIn, reasonOf } from './said-reason.ts'
 
 /** A model's name for messages. `keyVariables` are the environment variables of its key (set by our resolver). */
 export interface NamedModel {
   provider: string
   modelId: string
   keyVariables?: readonly string[]
+  /** Its server is on this machine or in its network (set by our resolver). */
+  isLocal?: boolean | undefined
 }
 
 /** Where the failure happened: before the answer started, while reading it, or in an `error` part from the model. */
@@ -46,7 +49,7 @@ export function asFinal(error: MillraceError): MillraceError {
 export function isRetryable(error: unknown): boolean {
   if (!(error instanceof MillraceError) || final.has(error)) return false
   // OpenAI also answers 429 when the account has no credit left. Waiting does not help then.
-  return retryable.has(error.code) && kindOf(error.cause) !== 'insufficient_quota'
+  return retryable.has(error.code) && !kindsOf(error.cause).includes('insufficient_quota')
 }
 
 export function toModelError(raw: unknown, place: Place, model: NamedModel): MillraceError {
@@ -54,9 +57,14 @@ export function toModelError(raw: unknown, place: Place, model: NamedModel): Mil
   if (own !== undefined) return own
   if (isUnfinished(raw)) return incompleteError(model, raw)
   if (isUnreadable(raw)) return unreadableError(model, raw)
+  if (raw instanceof FailedEnd) return failedEndError(model, raw)
   const name = nameOf(model)
+  if (raw instanceof HtmlAnswer) {
+    const message = `${name} sent ${htmlReason(raw.html)} in place of an answer. Check the address of the endpoint.`
+    return new MillraceError('model-incomplete', message, { cause: raw })
+  }
   const status = statusOf(raw)
-  const said = whatWasSaid(raw)
+  const said = reasonOf(raw)
   const fail = (code: string, text: string, detail?: string) =>
     new MillraceError(code, text, { status, retryAfter: retryAfterOf(raw), detail, cause: raw })
 
@@ -73,7 +81,7 @@ export function toModelError(raw: unknown, place: Place, model: NamedModel): Mil
     if (raw.name === 'AI_EmptyResponseBodyError') return fail('connection-lost', `${name} sent an empty answer.`)
     return place === 'request'
       ? fail('model-refused', `${name} cannot handle this request: ${said}`)
-      : fail('model-failed', `${name} sent an invalid response: ${said}`)
+      : fail('model-failed', `${name} sent an invalid response: ${said}`, isDump(raw) ? wordsOf(raw) : undefined)
   }
   // A status below 400 means that the request was accepted: some provider packages read ahead before `doStream` resolves.
   if (place === 'stream' || (APICallError.isInstance(raw) && raw.statusCode !== undefined)) {
@@ -102,13 +110,23 @@ function isUnfinished(raw: unknown): boolean {
 
 /** An event that is not JSON: an HTML page or a truncated line. The `anthropic` package has its own error for the first event. */
 function isUnreadable(raw: unknown): boolean {
+  if (raw instanceof BrokenFrame) return true
   if (AISDKError.isInstance(raw)) return raw.name === 'AI_JSONParseError'
   return raw instanceof Error && raw.message === 'Expected a normalized Anthropic stream error'
 }
 
 function unreadableError(model: NamedModel, cause: unknown): MillraceError {
   const message = `${nameOf(model)} sent a response that is not valid JSON or was cut off.`
-  return new MillraceError('model-incomplete', message, { detail: wordsOf(cause), cause })
+  const detail = cause instanceof BrokenFrame ? undefined : wordsOf(cause)
+  return new MillraceError('model-incomplete', message, { detail, cause })
+}
+
+/** The provider says that there is no answer, or the answer cannot be used. */
+export function failedEndError(model: NamedModel, cause: FailedEnd): MillraceError {
+  const { raw, message: why } = cause
+  const how = raw === undefined ? 'ended its answer with an error' : `ended its answer with "${raw}"`
+  const said = why === '' ? '' : `: ${why}`
+  return new MillraceError('model-incomplete', `${nameOf(model)} ${how}${said}.`, { cause })
 }
 
 export function incompleteError(model: NamedModel, cause?: unknown): MillraceError {
@@ -136,26 +154,18 @@ function keyHint(status: number, { keyVariables }: NamedModel): string {
 /** Temporary 4xx: request timeout, conflict, too early. */
 const passing = new Set([408, 409, 425])
 
-/** Errors inside a stream have no HTTP status. The provider's error name implies it. */
-const statusOfKind = new Map(
-  Object.entries({
-    rate_limit_error: 429,
-    rate_limit_exceeded: 429,
-    insufficient_quota: 429,
-    RESOURCE_EXHAUSTED: 429,
-    overloaded_error: 503,
-    UNAVAILABLE: 503,
-    api_error: 500,
-    server_error: 500,
-    internal_error: 500,
-    INTERNAL: 500,
-    authentication_error: 401,
-    invalid_api_key: 401,
-    permission_error: 403,
-    not_found_error: 404,
-    invalid_request_error: 400,
-  }),
-)
+/** Errors inside a stream have no HTTP status. The provider's name for the error implies it; the first that fits wins. */
+const statusOfKind: readonly (readonly [RegExp, number])[] = [
+  [/insufficient_quota|rate_limit|too_many_requests|throttl|RESOURCE_EXHAUSTED/i, 429],
+  [/overloaded|UNAVAILABLE/i, 503],
+  [/timeout|DEADLINE_EXCEEDED/i, 504],
+  [/authentication|invalid_api_key|UNAUTHENTICATED/i, 401],
+  [/permission/i, 403],
+  [/not_found/i, 404],
+  [/too_large/i, 413],
+  [/invalid|bad_request|billing|context_length|FAILED_PRECONDITION|OUT_OF_RANGE/i, 400],
+  [/server_error|internal|api_error|ABORTED|DATA_LOSS/i, 500],
+]
 
 function statusOf(raw: unknown): number | undefined {
   for (const record of layers(raw)) {
@@ -164,45 +174,22 @@ function statusOf(raw: unknown): number | undefined {
       if (typeof number === 'number' && number >= 400 && number <= 599) return number
     }
   }
-  const kind = kindOf(raw)
-  return kind === undefined ? undefined : statusOfKind.get(kind)
+  const words = kindsOf(raw)
+  return statusOfKind.find(([kind]) => words.some((word) => kind.test(word)))?.[1]
 }
 
-function kindOf(raw: unknown): string | undefined {
-  for (const record of layers(raw)) {
-    for (const value of [record['code'], record['type'], record['status']]) {
-      if (typeof value === 'string' && statusOfKind.has(value)) return value
-    }
-  }
-  return undefined
+function kindsOf(raw: unknown): string[] {
+  const all = layers(raw).flatMap((record) => [record['code'], record['type'], record['status']])
+  return all.filter((value) => typeof value === 'string')
 }
 
 /** Providers nest the error record: `{error: {…}}`, `{response: {error: {…}}}`, `APICallError.data.error`. */
 function layers(raw: unknown): Record<string, unknown>[] {
+  if (Array.isArray(raw)) return raw.slice(0, 3).flatMap(layers)
   if (!isRecord(raw)) return []
   const { error, response, data } = raw
   const inner = [error, isRecord(response) && response['error'], isRecord(data) && data['error'], data]
   return [raw, ...inner.filter(isRecord)]
-}
-
-/** The provider's text. A long one is truncated when it is recorded, after secrets have been redacted. */
-function whatWasSaid(raw: unknown): string {
-  const body = APICallError.isInstance(raw) && raw.data === undefined ? bodyMessage(raw.responseBody) : undefined
-  const nested = isRecord(raw) && !(raw instanceof Error) ? layers(raw).map((layer) => layer['message']) : []
-  const text = body ?? nested.find((message) => typeof message === 'string')
-  if (text !== undefined) return withoutCredentials(text) || nothingSaid
-  // Without its causes, which may contain anything.
-  return (raw instanceof Error ? withoutCredentials(raw.message) : wordsOf(raw)) || nothingSaid
-}
-
-const nothingSaid = 'no reason given'
-
-/** Servers that only resemble OpenAI's send `{"error": "…"}` or `{"detail": "…"}`, which the package reports as "Not Found". */
-function bodyMessage(body: string | undefined): string | undefined {
-  const parsed = jsonIn(body)
-  if (!isRecord(parsed)) return undefined
-  const { error, message, detail } = parsed
-  return [isRecord(error) ? error['message'] : error, message, detail].find((text) => typeof text === 'string')
 }
 
 function retryAfterOf(raw: unknown): number | undefined {
@@ -235,14 +222,6 @@ function networkFault(raw: unknown): string | undefined {
     if (error.name === 'AbortError' || error.name === 'TimeoutError') return error.name
   }
   return undefined
-}
-
-function jsonIn(text: string | undefined): unknown {
-  try {
-    return parseJson(text ?? '')
-  } catch {
-    return undefined
-  }
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -60,16 +60,13 @@ test('reads no further while its consumer is not ready', async () => {
   const model = createScriptedModel([[text('a', 'b', 'c'), finish()]])
   const gate = latch()
   const types: string[] = []
-  const done = streamModel(
-    model,
-    call(),
-    ({ type }) => types.push(type),
-    () => {
+  const done = streamModel(model, call(), ({ type }) => types.push(type), {
+    ready: () => {
       if (types.length !== 2) return undefined
       gate.arrive()
       return gate.opened
     },
-  )
+  })
   await gate.reached
   // A macrotask later nothing more has come.
   await new Promise((resolve) => setImmediate(resolve))
@@ -88,12 +85,7 @@ test('what the consumer throws comes out as it is, and the provider is told to s
   await expect(streamModel(model, call(), throwing)).rejects.toBe(own)
   expect(model.calls[0]?.cancelled).toBe(true)
   const again = createScriptedModel([[text('a'), latch(), finish()]])
-  const rejecting = streamModel(
-    again,
-    call(),
-    () => {},
-    () => Promise.reject(own),
-  )
+  const rejecting = streamModel(again, call(), () => {}, { ready: () => Promise.reject(own) })
   await expect(rejecting).rejects.toBe(own)
   expect(again.calls[0]?.cancelled).toBe(true)
 })
@@ -112,6 +104,8 @@ test.each<[string, ScriptStep[], string, string[]]>([
   ],
   ['an error part, then a drop', [errorPart({ message: 'x' }), drop()], 'model-failed', ['error']],
   ['an error part, then finish: error', [errorPart('x'), finish('error')], 'model-failed', ['error', 'finish']],
+  ['finish: error without an error part', [finish('error')], 'model-incomplete', ['finish']],
+  ['finish: other without any content', [finish('other')], 'model-incomplete', ['finish']],
 ])('%s', async (_, script, code, expected) => {
   const { types, error, parts } = await play(script)
   expect(error).toMatchObject({ name: 'MillraceError', code })
@@ -122,7 +116,6 @@ test.each<[string, ScriptStep[], string, string[]]>([
 
 test.each<[string, ScriptStep[]]>([
   ['an error the model recovers from', [errorPart('bad chunk'), text('a'), finish()]],
-  ['finish: error without an error part', [finish('error')]],
   ['a connection that breaks after finish', [text('a'), finish(), drop()]],
 ])('%s is no failure', async (_, script) => {
   const { error, types } = await play(script)
@@ -208,7 +201,7 @@ test('stopping while the consumer is not ready settles too', async () => {
     waiting.arrive()
     return waiting.opened
   }
-  const done = streamModel(model, call({ signal: abort.signal }), () => {}, never)
+  const done = streamModel(model, call({ signal: abort.signal }), () => {}, { ready: never })
   await waiting.reached
   abort.abort()
   await expect(done).rejects.toMatchObject({ code: 'aborted' })

@@ -6,7 +6,8 @@ import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { MillraceError } from '../part/error.ts'
 import { recordable } from '../part/json.ts'
 import type { ModelPart } from '../part/model-part.ts'
-import { incompleteError, toModelError, type NamedModel } from './model-error.ts'
+import { FailedEnd } from './broken-answer.ts'
+import { failedEndError, incompleteError, toModelError, type NamedModel } from './model-error.ts'
 import type { PartSink } from './part-sink.ts'
 
 /** ms that a stream may stay open after `finish` before we cancel it. */
@@ -19,14 +20,16 @@ export interface Reading extends PartSink {
   cancel(reason: unknown): void
 }
 
+export interface Listener {
+  onPart(part: ModelPart): void
+  ready?: (() => Promise<void> | undefined) | undefined
+  /** The model shows that it is at work, without saying anything. */
+  onAlive?: (() => void) | undefined
+}
+
 /** `stop` ends the source: called once, when no more parts are needed. */
-export function createReading(
-  model: NamedModel,
-  onPart: (part: ModelPart) => void,
-  ready: (() => Promise<void> | undefined) | undefined,
-  stop: (reason: unknown) => void,
-): Reading {
-  return new ModelReading(model, onPart, ready, stop)
+export function createReading(model: NamedModel, listener: Listener, stop: (reason: unknown) => void): Reading {
+  return new ModelReading(model, listener, stop)
 }
 
 /** A class, because its functions would cost each open answer more than what it knows. */
@@ -35,27 +38,22 @@ class ModelReading implements Reading {
   readonly #resolve: () => void
   readonly #reject: (error: unknown) => void
   readonly #model: NamedModel
-  readonly #onPart: (part: ModelPart) => void
-  readonly #ready: (() => Promise<void> | undefined) | undefined
+  readonly #listener: Listener
   readonly #stop: (reason: unknown) => void
   #over = false
   #grace: ReturnType<typeof setTimeout> | undefined = undefined
   #finish: Extract<ModelPart, { type: 'finish' }> | undefined = undefined
   #reported: MillraceError | undefined = undefined
+  /** A text, a call, a file. */
+  #hasContent = false
 
-  constructor(
-    model: NamedModel,
-    onPart: (part: ModelPart) => void,
-    ready: (() => Promise<void> | undefined) | undefined,
-    stop: (reason: unknown) => void,
-  ) {
+  constructor(model: NamedModel, listener: Listener, stop: (reason: unknown) => void) {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     this.done = promise
     this.#resolve = resolve
     this.#reject = reject
     this.#model = model
-    this.#onPart = onPart
-    this.#ready = ready
+    this.#listener = listener
     this.#stop = stop
   }
 
@@ -77,16 +75,18 @@ class ModelReading implements Reading {
   end(): void {
     if (this.#over) return
     this.cancel('the answer is complete')
-    const reason = this.#finish?.finishReason.unified
-    if (reason === undefined || reason === 'interrupted') this.#reject(this.#reported ?? incompleteError(this.#model))
-    else if (reason === 'error' && this.#reported !== undefined) this.#reject(this.#reported)
-    else this.#resolve()
+    const { unified, raw } = this.#finish?.finishReason ?? {}
+    if (unified === undefined || unified === 'interrupted') this.#reject(this.#reported ?? incompleteError(this.#model))
+    else if (unified === 'error' || (unified === 'other' && raw !== undefined && !this.#hasContent)) {
+      this.#reject(this.#reported ?? failedEndError(this.#model, new FailedEnd(raw, undefined)))
+    } else this.#resolve()
   }
 
   part(given: LanguageModelV4StreamPart): void {
     if (this.#over) return
     const part = toModelPart(given)
-    if (part === undefined) return
+    if (part === undefined) return this.#listener.onAlive?.()
+    this.#hasContent ||= says(part)
     if (part.type === 'error') {
       part.error = toModelError(part.error, 'part', this.#model)
       this.#reported ??= part.error as MillraceError
@@ -95,7 +95,7 @@ class ModelReading implements Reading {
       this.#grace = setTimeout(() => this.end(), graceAfterFinish)
     }
     try {
-      this.#onPart(part)
+      this.#listener.onPart(part)
     } catch (error) {
       this.#onConsumerError(error)
     }
@@ -104,7 +104,7 @@ class ModelReading implements Reading {
   ready(): Promise<void> | undefined {
     if (this.#over) return undefined
     try {
-      return this.#ready?.()?.catch(this.#onConsumerError)
+      return this.#listener.ready?.()?.catch(this.#onConsumerError)
     } catch (error) {
       this.#onConsumerError(error)
       return undefined
@@ -115,12 +115,28 @@ class ModelReading implements Reading {
     return this.#over
   }
 
-  fail(error: unknown, place: 'request' | 'stream'): void {
+  fail(error: unknown, place: 'request' | 'stream' | 'part'): void {
     if (this.#over) return
     // After `finish` the answer is complete, however the connection ends.
     if (this.#finish !== undefined) return this.end()
     this.cancel(error)
     this.#reject(this.#reported ?? toModelError(error, place, this.#model))
+  }
+}
+
+/** Whether the part is something of an answer. */
+export function says(part: ModelPart): boolean {
+  switch (part.type) {
+    case 'text-delta':
+      return part.delta !== ''
+    case 'tool-input-start':
+    case 'tool-call':
+    case 'tool-result':
+    case 'file':
+    case 'source':
+      return true
+    default:
+      return false
   }
 }
 

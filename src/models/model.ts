@@ -12,7 +12,7 @@ import type { LlmConfig } from '../pipeline/llm-config.ts'
 import { refuseDownloads } from './download.ts'
 import { abortedError, toModelError, type NamedModel } from './model-error.ts'
 import type { LazyModel } from './lazy-model.ts'
-import { createReading, readStream, type Reading } from './model-read.ts'
+import { createReading, readStream, type Listener, type Reading } from './model-read.ts'
 import { isDirect } from './part-sink.ts'
 import type { LanguageModel } from './language-model.ts'
 
@@ -35,7 +35,8 @@ export interface ModelCall extends Pick<
 
 /**
  * Calls a model and passes each part to `onPart`, synchronously and in order. Resolves when the answer is complete. `ready` is
- * called after each batch of parts; while the promise that it returns is pending, nothing more is read.
+ * called after each batch of parts; while the promise that it returns is pending, nothing more is read. `onAlive` is called when a
+ * server shows that it is at work, without saying anything: it is still reading the prompt.
  *
  * Rejects with a `MillraceError`: the codes are in `model-error.ts`; before anything is sent also `invalid-messages`, and
  * `bad-input` for a file that the model does not accept. An `error` part contains such an error, and the call rejects with it
@@ -48,7 +49,7 @@ export function streamModel(
   model: LanguageModel,
   call: ModelCall,
   onPart: (part: ModelPart) => void,
-  ready?: () => Promise<void> | undefined,
+  { ready, onAlive }: Omit<Listener, 'onPart'> = {},
 ): Promise<void> {
   const { signal } = call
   if (signal.aborted) return Promise.reject(abortedError(signal))
@@ -57,7 +58,7 @@ export function streamModel(
     const { target, options } = await prepareCall(model, call)
     if (signal.aborted) return
     let stop: ((reason: unknown) => void) | undefined
-    reading = createReading(model, onPart, ready, (reason) => stop?.(reason))
+    reading = createReading(model, { onPart, ready, onAlive }, (reason) => stop?.(reason))
     stop = isDirect(target)
       ? target.readInto(options, reading)
       : readStream(await openStream(target, options, model), reading)

@@ -9,8 +9,8 @@ export interface PartSink {
   /** Whether no more parts are needed. */
   isOver(): boolean
   end(): void
-  /** `request`: the call failed before its answer began. */
-  fail(error: unknown, place: 'request' | 'stream'): void
+  /** `request`: the call failed before its answer began. `part`: the model sent the error in place of an answer. */
+  fail(error: unknown, place: 'request' | 'stream' | 'part'): void
 }
 
 /** A model that hands the parts of its answer to a sink: many at once, without a stream and a promise for each. */

@@ -1,10 +1,10 @@
 /** The provider packages, and the environment variables for each. */
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { compact } from '../part/compact.ts'
-import { withCalledTools } from './declare-called.ts'
+import { shapeCall, type Shape } from './call-shape.ts'
 import type { ReadLimits } from './outside/read-limits.ts'
 import { createDirectModel, type CreateModel } from './direct-model.ts'
-import { loadDecoder } from './decoders.ts'
+import { loadReader } from './readers.ts'
 import { createProviderFetch, createProviderOpen } from './provider-fetch.ts'
 
 /** The protocol of a model server. Each uses the AI SDK package of that name. */
@@ -43,21 +43,40 @@ interface LoadOptions {
   apiKey: string | undefined
   baseURL: string | undefined
   limits?: ReadLimits | undefined
+  systemMessages?: SystemMessages | undefined
   /** Default: `millrace`. */
   decoder?: DecoderName | undefined
 }
+
+/**
+ * Where a server accepts system messages. `first`: those behind the first messages become text of the user. Default: `anywhere`, until the
+ * server refuses one.
+ */
+export type SystemMessages = 'anywhere' | 'first'
 
 /** Who reads the streams of model servers: Millrace itself, or the AI SDK's package. */
 export type DecoderName = 'millrace' | 'package'
 
 /** Imports the package and creates the model. */
 export async function loadModel(options: LoadOptions): Promise<LanguageModelV4> {
-  const { provider, modelId, protocol, limits, decoder } = options
+  const { provider, modelId, protocol, limits, decoder, systemMessages } = options
+  const shape: Shape = { protocol, provider, laterAsUser: systemMessages === 'first' }
   const create = await loadPackage(options)
   const how = compact({ who: `${provider}:${modelId}`, limits })
-  if (decoder === 'package') return create(createProviderFetch(how), (bare) => bare)
-  const createDecoder = await loadDecoder(protocol, { who: how.who, limits })
-  return createDirectModel({ create, open: createProviderOpen(how), createDecoder })
+  if (decoder === 'package') return shaped(create(createProviderFetch(how)), shape)
+  const createReader = await loadReader(protocol)
+  return createDirectModel({ ...how, create, open: createProviderOpen(how), createReader, shape })
+}
+
+function shaped(model: LanguageModelV4, shape: Shape): LanguageModelV4 {
+  return {
+    specificationVersion: 'v4',
+    provider: model.provider,
+    modelId: model.modelId,
+    supportedUrls: model.supportedUrls,
+    doGenerate: (call) => model.doGenerate(shapeCall(call, shape)),
+    doStream: (call) => model.doStream(shapeCall(call, shape)),
+  }
 }
 
 async function loadPackage({ provider, modelId, protocol, apiKey, baseURL }: LoadOptions): Promise<CreateModel> {
@@ -67,23 +86,22 @@ async function loadPackage({ provider, modelId, protocol, apiKey, baseURL }: Loa
   switch (protocol) {
     case 'google': {
       const { createGoogle } = await import('@ai-sdk/google')
-      return (fetch, watch) => watch(createGoogle(settingsOf(fetch))(modelId))
+      return (fetch) => createGoogle(settingsOf(fetch))(modelId)
     }
     case 'anthropic': {
       const { createAnthropic } = await import('@ai-sdk/anthropic')
-      return (fetch, watch) => withCalledTools(watch(createAnthropic(settingsOf(fetch))(modelId)))
+      return (fetch) => createAnthropic(settingsOf(fetch))(modelId)
     }
     case 'openai-responses': {
       const { createOpenAI } = await import('@ai-sdk/openai')
-      return (fetch, watch) => watch(createOpenAI(settingsOf(fetch)).responses(modelId))
+      return (fetch) => createOpenAI(settingsOf(fetch)).responses(modelId)
     }
     case 'openai-chat': {
       const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible')
       // Without `includeUsage`, these servers report no usage for streams. Without structured outputs, the package would
       // not send them the answer's schema.
       const asked = { includeUsage: true, supportsStructuredOutputs: true }
-      return (fetch, watch) =>
-        watch(createOpenAICompatible({ name: provider, baseURL: baseURL!, apiKey, fetch, ...asked })(modelId))
+      return (fetch) => createOpenAICompatible({ name: provider, baseURL: baseURL!, apiKey, fetch, ...asked })(modelId)
     }
   }
 }

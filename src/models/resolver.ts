@@ -10,7 +10,14 @@ import { recordedRun, type Recording } from '../part/recording.ts'
 import type { ReadLimits } from './outside/read-limits.ts'
 import type { LanguageModel, ModelResolver } from './language-model.ts'
 import { createLazyModel } from './lazy-model.ts'
-import { builtIn, endpointVariable, loadModel, type DecoderName, type EndpointProtocol } from './providers.ts'
+import {
+  builtIn,
+  endpointVariable,
+  loadModel,
+  type DecoderName,
+  type EndpointProtocol,
+  type SystemMessages,
+} from './providers.ts'
 import { createRecordingModel } from './recording.ts'
 import { ownValue } from '../part/own-value.ts'
 
@@ -24,6 +31,8 @@ export interface Endpoint {
   apiKeyEnv?: string
   /** Default: `openai-chat`, which every OpenAI-compatible server supports. */
   protocol?: EndpointProtocol
+  /** Where the server accepts system messages. Default: `anywhere`, until it refuses one. */
+  systemMessages?: SystemMessages
 }
 
 export interface ModelResolverOptions {
@@ -93,11 +102,24 @@ export function createModelResolver(options: ModelResolverOptions): ModelResolve
   }
 
   function fromEndpoint(endpoint: Endpoint, modelId: string, name: string): LanguageModel {
-    const { name: provider, baseURL, apiKeyEnv, protocol = 'openai-chat' } = endpoint
+    const { name: provider, baseURL, apiKeyEnv, protocol = 'openai-chat', systemMessages } = endpoint
     const keyVariables = [apiKeyEnv ?? endpointVariable(provider)]
     const apiKey = keyOf(env, keyVariables)
     if (apiKey === undefined && apiKeyEnv !== undefined) throw missingKey(keyVariables, name)
-    return lazy({ provider, modelId, keyVariables, protocol, apiKey, baseURL, limits, decoder, debug })
+    const isLocal = isLocalAddress(baseURL)
+    return lazy({
+      provider,
+      modelId,
+      keyVariables,
+      protocol,
+      apiKey,
+      baseURL,
+      limits,
+      decoder,
+      debug,
+      isLocal,
+      systemMessages,
+    })
   }
 
   function unknown(name: string): MillraceError {
@@ -123,16 +145,25 @@ type LoadOptions = Parameters<typeof loadModel>[0]
 
 interface LazyOptions extends LoadOptions {
   keyVariables: readonly string[]
+  isLocal?: boolean
   debug: ModelResolverOptions['debug']
 }
 
 function lazy(options: LazyOptions): LanguageModelV4 {
-  const { provider, modelId, keyVariables, protocol, decoder, debug } = options
-  return createLazyModel({ provider, modelId, keyVariables }, () => {
+  const { provider, modelId, keyVariables, isLocal, protocol, decoder, debug } = options
+  return createLazyModel(compact({ provider, modelId, keyVariables, isLocal }), () => {
     const reader = decoder === 'package' ? 'the AI SDK package' : 'Millrace'
     debug?.(`debug: the streams of ${provider}:${modelId} (protocol ${protocol}) are read by ${reader}`)
     return loadModel(options)
   })
+}
+
+/** This machine, or a private network: Ollama, llama.cpp, LM Studio. */
+function isLocalAddress(baseURL: string): boolean {
+  const host = URL.parse(baseURL)?.hostname ?? ''
+  return /^(localhost|127\.|10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|\[::1\]|\[f[cd])|\.(local|internal|localhost)$/.test(
+    host,
+  )
 }
 
 function demoModel(delayMs: number | undefined): LanguageModelV4 {

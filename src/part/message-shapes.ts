@@ -96,6 +96,7 @@ export const message = variantOf<Message, 'role'>('role', {
   assistant: objectOf<AssistantMessage>({
     role: oneOf('assistant'),
     id: optional(text),
+    model: optional(text),
     content: textOr(listOf(assistantContent)),
     providerOptions: metadata,
   }),

@@ -76,10 +76,14 @@ export type UserMessage = {
   content: string | (TextContent | FileContent)[]
   providerOptions?: ProviderOptions
 }
-/** A message of the model. The first one of a run has the run's id. */
+/**
+ * A message of the model. The first one of a run has the run's id. `model`: who made it, if it holds what only that model may be sent back:
+ * reasoning, signatures, ids.
+ */
 export type AssistantMessage = {
   role: 'assistant'
   id?: string
+  model?: string
   content: string | AssistantContent[]
   providerOptions?: ProviderOptions
 }

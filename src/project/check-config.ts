@@ -97,7 +97,13 @@ function createSchema(): z.ZodType<Config> {
   })
 
   const endpoint = settings<Endpoint>(
-    { name: text, baseURL: address, apiKeyEnv: keyVariable, protocol: oneOf(endpointProtocols) },
+    {
+      name: text,
+      baseURL: address,
+      apiKeyEnv: keyVariable,
+      protocol: oneOf(endpointProtocols),
+      systemMessages: oneOf(['anywhere', 'first']),
+    },
     ['name', 'baseURL'],
   )
 

@@ -67,8 +67,7 @@ async function started(runtime: Runtime, turn: Turn): Promise<Turned> {
   } = turn
   const { store, agents } = runtime
   const fromServer = (agents.get(agentId)?.pipeline.history ?? history) === 'server'
-  const messages =
-    threadId === undefined || fromServer ? turn.messages : await withServerMessages(store, threadId, turn.messages)
+  const messages = fromServer ? turn.messages : await withServerMessages(store, threadId, turn.messages, agentId)
   const run = await runtime.start(agentId, messages.length === 0 ? input : { ...input, messages }, {
     protocol,
     onBusy: turn.onBusy,

@@ -7,13 +7,22 @@ import { toResultContent } from '../fold/reply-messages.ts'
 import type { EntryOf } from '../part/entry.ts'
 import type { Store } from '../part/log.ts'
 import { conversation } from './conversation.ts'
+import { nameByCalls } from './turns-by-calls.ts'
 import type { Message, ToolOutput, ToolResultContent } from '../part/message.ts'
 
 /**
  * For `history: client`: the client's messages in its order. The first assistant message whose id is a run of this thread is
- * replaced by what that run recorded, because the client's copy lacks signatures and tool results.
+ * replaced by what that run recorded, because the client's copy lacks signatures and tool results. Messages without ids are found by their
+ * calls, within the thread or not.
  */
-export async function withServerMessages(store: Store, threadId: string, messages: Message[]): Promise<Message[]> {
+export async function withServerMessages(
+  store: Store,
+  threadId: string | undefined,
+  given: Message[],
+  agentId: string,
+): Promise<Message[]> {
+  const { messages, runs } = await nameByCalls(store, { agentId, threadId, messages: given })
+  if (threadId === undefined && runs.size === 0) return given
   const known: Message[] = []
   const taken = new Set<string>()
   for (let i = 0; i < messages.length;) {
@@ -22,7 +31,7 @@ export async function withServerMessages(store: Store, threadId: string, message
     const { id } = group[0]!
     // Each run once: otherwise a small request could repeat an id to expand into thousands of whole answers.
     const isNamed = group[0]!.role === 'assistant' && id !== undefined && !taken.has(id)
-    const recorded = isNamed ? await record(store, threadId, id, group) : []
+    const recorded = isNamed ? await record(store, runs.has(id) ? undefined : threadId, id, group) : []
     if (isNamed) taken.add(id)
     if (recorded.length === 0) known.push(...group)
     else {
@@ -62,10 +71,10 @@ function sameMessage(messages: Message[], from: number): Message[] {
   return messages.slice(from, to)
 }
 
-/** What a run of this thread added, after the assistant's messages that it continued. Empty for other runs. */
-async function record(store: Store, threadId: string, run: string, group: Message[]): Promise<Message[]> {
+/** What a run of this thread, or one that was found by its calls, added, after the assistant's messages that it continued. Empty for other runs. */
+async function record(store: Store, threadId: string | undefined, run: string, group: Message[]): Promise<Message[]> {
   const row = await store.runs.get(run)
-  if (row?.threadId !== threadId) return []
+  if (row === undefined || (threadId !== undefined && row.threadId !== threadId)) return []
   const kept = await keptOf(store, row)
   if (kept === undefined) return []
   const messages = await withResults(store, kept, resultsOf(group, kept))

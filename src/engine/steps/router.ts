@@ -72,7 +72,7 @@ export function routerResult(scope: Scope, path: string, usage: Usage, finishRea
   return {
     ...result,
     finishReason,
-    messages: [...(base?.messages ?? []), ...replyMessages(calling)],
+    messages: [...(base?.messages ?? []), ...replyMessages(calling, 'named')],
     context: result.toolResults.map(toLine).join('\n'),
     respond: handedOverWith(list),
   }

@@ -3,7 +3,14 @@
  * its place. Names and ids are used only as Map keys, so they cannot reach a prototype.
  */
 import { MillraceError } from '../../part/error.ts'
-import type { AssistantContent, FileContent, Message, TextContent, ToolResultContent } from '../../part/message.ts'
+import type {
+  AssistantContent,
+  FileContent,
+  Message,
+  TextContent,
+  ToolCallContent,
+  ToolResultContent,
+} from '../../part/message.ts'
 import { parseInput } from '../../fold/tool-loop.ts'
 import { toArray, toFields, toString, type Fields } from '../ui/ui-parts.ts'
 
@@ -193,9 +200,23 @@ function toAssistantContent(message: Fields, place: string, open: Map<string, st
     const json = made['arguments'] === undefined ? '' : toString(made['arguments'], `${at}.function.arguments`)
     if (open.has(toolCallId)) throw new BadParameter(`${at}.id`, 'is also the id of another call in the same message.')
     open.set(toolCallId, toolName)
-    content.push({ type: 'tool-call', toolCallId, toolName, input: parseInput(json) })
+    content.push({
+      type: 'tool-call',
+      toolCallId,
+      toolName,
+      input: parseInput(json),
+      ...toSigned(call['extra_content']),
+    })
   }
   return content
+}
+
+/** Gemini's signature, as its own endpoint for OpenAI clients has it. */
+function toSigned(extra: unknown): Pick<ToolCallContent, 'providerOptions'> {
+  const { google } = (typeof extra === 'object' ? (extra ?? {}) : {}) as { google?: { thought_signature?: unknown } }
+  const signature = google?.thought_signature
+  if (typeof signature !== 'string' || signature === '') return {}
+  return { providerOptions: { google: { thoughtSignature: signature } } }
 }
 
 function fromAssistantParts(value: unknown, place: string): string {

@@ -12,9 +12,10 @@ import { messageOf } from '../../part/error.ts'
 import { callKey } from '../../fold/open-items.ts'
 import { isUnder, parentPath } from '../../part/path.ts'
 import type { ToolSpec } from '../../part/message.ts'
+import type { ProviderMetadata } from '../../part/model-part.ts'
 import { respondTool } from '../../part/respond.ts'
 import { kindOf } from '../../part/step-kind.ts'
-import { toToolOutput, type OpenAiOutput } from './openai-output.ts'
+import { signedBy, toToolOutput, type OpenAiOutput } from './openai-output.ts'
 import { LateMap, LateSet } from '../../fold/late-map.ts'
 
 export interface OpenAiCallsOptions {
@@ -56,7 +57,11 @@ interface Shown {
   owner: 'client' | 'server'
   /** Arguments so far; undefined once the call is complete. */
   input?: string
+  /** The provider's signature has been sent. */
+  isSigned?: boolean
 }
+
+type Named = Pick<EntryOf<'tool-call'>, 'step' | 'toolName' | 'providerMetadata'>
 
 export function createOpenAiCalls(options: OpenAiCallsOptions): OpenAiCalls {
   return new Calls(options)
@@ -102,13 +107,15 @@ class Calls implements OpenAiCalls {
     return this.offered.get(step)?.get(toolName)?.approval === true
   }
 
-  private show(entry: { step: string; toolName: string }, toolCallId: string, owner: Shown['owner'], input?: string) {
+  private show(entry: Named, toolCallId: string, owner: Shown['owner'], input?: string) {
     const { step, toolName: name } = entry
     const shown: Shown = { index: this.count++, id: this.uniqueId(toolCallId), name, step, owner }
     if (input === undefined) shown.input = ''
     this.open.set(callKey(step, toolCallId), shown)
     this.shownAt.add(step)
-    this.output.call({ index: shown.index, id: shown.id, name, arguments: input ?? '' })
+    const signed = owner === 'client' ? signedBy(entry.providerMetadata) : undefined
+    if (signed !== undefined) shown.isSigned = true
+    this.output.call({ index: shown.index, id: shown.id, name, arguments: input ?? '', signed })
   }
 
   /** Ids repeat if a provider counts calls from 0 in each message, or across parallel branches. */
@@ -119,12 +126,13 @@ class Calls implements OpenAiCalls {
     return id
   }
 
-  private complete(shown: Shown, input: string): void {
+  private complete(shown: Shown, input: string, metadata: ProviderMetadata | undefined): void {
     const sent = shown.input ?? ''
     delete shown.input
     // Some providers stream no empty arguments, or only a part of them.
     const rest = input.startsWith(sent) ? input.slice(sent.length) : ''
-    if (rest !== '') this.output.callArguments(shown.index, rest)
+    const signed = shown.isSigned === true ? undefined : signedBy(metadata)
+    if (rest !== '' || signed !== undefined) this.output.callArguments(shown.index, rest, signed)
   }
 
   private insideTool(step: string): boolean {
@@ -191,7 +199,7 @@ class Calls implements OpenAiCalls {
       if (this.textOnly) this.failure ??= unsayable(toolName)
       else if (this.isGated(entry)) this.gated.set(callKey(step, toolCallId), entry)
       else if (shown === undefined) this.show(entry, toolCallId, 'client', input)
-      else this.complete(shown, input)
+      else this.complete(shown, input, entry.providerMetadata)
     } else if (this.showsServer && !this.textOnly && !isUnder(step, 'after') && !this.insideTool(step)) {
       this.show(entry, toolCallId, 'server', input)
     }

@@ -14,6 +14,7 @@ import {
   type OpenAiOptions,
   type OpenAiOutput,
   type OpenAiPrompt,
+  type Signed,
 } from './openai-output.ts'
 
 /** A chunk of `chat.completion.chunk` or `text_completion`, a trace, or the error that ends the stream. */
@@ -62,13 +63,13 @@ class Chunks implements OpenAiOutput {
     this.#sendReasoning(words)
   }
 
-  call({ index, id, name, arguments: json }: OpenAiCall): void {
-    const call = { index, id, type: 'function', function: { name, arguments: json } }
+  call({ index, id, name, arguments: json, signed }: OpenAiCall): void {
+    const call = { index, id, type: 'function', function: { name, arguments: json }, ...signed }
     this.#sink.send(this.#delta({ tool_calls: [call] }))
   }
 
-  callArguments(index: number, fragment: string): void {
-    this.#sink.send(this.#delta({ tool_calls: [{ index, function: { arguments: fragment } }] }))
+  callArguments(index: number, fragment: string, signed?: Signed): void {
+    this.#sink.send(this.#delta({ tool_calls: [{ index, function: { arguments: fragment }, ...signed }] }))
   }
 
   toolOutput(id: string, content: string): void {

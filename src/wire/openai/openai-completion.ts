@@ -82,10 +82,14 @@ function createBodyOutput(sink: Sink<OpenAiResult>, options: Partial<OpenAiOptio
     },
     text: (words) => void (text += words),
     reasoning: (words) => void (reasoning += words),
-    call: ({ index, id, name, arguments: json }) => {
-      calls[index] = { id, type: 'function', function: { name, arguments: json } }
+    call: ({ index, id, name, arguments: json, signed }) => {
+      calls[index] = { id, type: 'function', function: { name, arguments: json }, ...signed }
     },
-    callArguments: (index, fragment) => void (calls[index]!.function.arguments += fragment),
+    callArguments: (index, fragment, signed) => {
+      const call = calls[index]!
+      call.function.arguments += fragment
+      Object.assign(call, signed)
+    },
     toolOutput: (id, content) => void outputs.push({ id, content }),
     prompt: (make) => void prompts.push(make()),
     refusal(words) {

@@ -1,6 +1,7 @@
 /** The output of the OpenAI wire, before it is encoded as stream frames or one JSON. */
 import type { ErrorValue } from '../../part/error.ts'
 import type { ToolRequest } from '../../part/request-part.ts'
+import type { ProviderMetadata } from '../../part/model-part.ts'
 import type { Usage } from '../../part/usage.ts'
 import type { OpenAiMessage } from './to-openai-messages.ts'
 
@@ -36,6 +37,21 @@ export interface OpenAiCall {
   name: string
   /** JSON text; `''` if it follows in fragments. */
   arguments: string
+  signed?: Signed | undefined
+}
+
+/** Gemini's signature of a call, as its own endpoint for OpenAI clients has it: it must come back with the call. */
+export interface Signed {
+  extra_content: { google: { thought_signature: string } }
+}
+
+/** Under any provider's name: chat endpoints have their own. */
+export function signedBy(metadata: ProviderMetadata | undefined): Signed | undefined {
+  for (const each of Object.values(metadata ?? {})) {
+    const { thoughtSignature: signature } = each
+    if (typeof signature === 'string') return { extra_content: { google: { thought_signature: signature } } }
+  }
+  return undefined
 }
 
 /** The prompt of one model call, for traces. */
@@ -70,7 +86,7 @@ export interface OpenAiOutput {
   text(words: string): void
   reasoning(words: string): void
   call(call: OpenAiCall): void
-  callArguments(index: number, fragment: string): void
+  callArguments(index: number, fragment: string, signed?: Signed): void
   toolOutput(id: string, content: string): void
   /** Lazy, because a prompt contains the whole conversation. */
   prompt(make: () => OpenAiPrompt): void

@@ -1,7 +1,7 @@
 /** Converts a conversation to OpenAI's message format, for traces. */
 import type { AssistantContent, FileContent, Message, TextContent, ToolResultContent } from '../../part/message.ts'
 import { toFileUrl } from '../ui/ui-chunk.ts'
-import { toToolOutput } from './openai-output.ts'
+import { toToolOutput, type Signed } from './openai-output.ts'
 
 export interface OpenAiMessage {
   role: 'system' | 'user' | 'assistant' | 'tool'
@@ -10,7 +10,7 @@ export interface OpenAiMessage {
   tool_calls?: OpenAiToolCall[]
   tool_call_id?: string
 }
-export interface OpenAiToolCall {
+export interface OpenAiToolCall extends Partial<Signed> {
   id: string
   type: 'function'
   function: { name: string; arguments: string }

@@ -113,12 +113,13 @@ export const serverStreams: Record<string, unknown[]> = {
     start(4, result('advisor_tool_result', { type: 'advisor_result', text: 'do', stop_reason: 'end_turn' })),
     start(
       5,
-      result('advisor_tool_result', { type: 'advisor_redacted_result', encrypted_content: 'x', stop_reason: null }),
+      result('advisor_tool_result', {
+        type: 'advisor_redacted_result',
+        encrypted_content: 'x',
+        stop_reason: 'end_turn',
+      }),
     ),
     start(6, result('advisor_tool_result', { type: 'advisor_tool_result_error', error_code: 'no' })),
-    start(7, { type: 'server_tool_use', id: 'srv_3', name: 'unknown_tool' }),
-    json(7, '{}'),
-    stop(7),
     start(8, { type: 'mcp_tool_use', id: 'mcp_1', name: 'echo', input: { a: 1 }, server_name: 'srv' }),
     start(9, {
       type: 'mcp_tool_result',
@@ -126,7 +127,6 @@ export const serverStreams: Record<string, unknown[]> = {
       is_error: false,
       content: ['plain', { type: 'text', text: 'said', citations: [{ any: [1] }] }],
     }),
-    start(10, { type: 'fallback', from: { model: 'a' }, to: { model: 'b' } }),
     start(11, { type: 'compaction', content: 'short', signature: 'sig' }),
     stop(11),
     start(12, { type: 'compaction', content: null }),
@@ -137,7 +137,6 @@ export const serverStreams: Record<string, unknown[]> = {
       'compaction',
       {
         stop_details: { type: 'refusal', category: 'c', explanation: null, recommended_model: 'm2' },
-        safeguard_results: [{ type: 's', status: { type: 'done', tool_uses: { a: { type: 't', outcome: null } } } }],
       },
       {
         service_tier: 'priority',
@@ -150,7 +149,6 @@ export const serverStreams: Record<string, unknown[]> = {
         ],
       },
       {
-        input_transformations: [{ type: 't', path: 'p', reason: 'r' }],
         context_management: {
           applied_edits: [
             { type: 'clear_tool_uses_20250919', cleared_tool_uses: 1, cleared_input_tokens: 2 },

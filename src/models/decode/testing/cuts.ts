@@ -1,7 +1,9 @@
 /** Events as servers frame them, and pieces as networks cut them. */
 import { someOf } from '../../../../test/support/thorough.ts'
-import type { Cut } from './play-both.ts'
+
 import { below, seeded } from './random.ts'
+
+export type Cut = (bytes: Uint8Array) => Uint8Array[]
 
 export const whole: Cut = (bytes) => [bytes]
 

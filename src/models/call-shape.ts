@@ -1,0 +1,121 @@
+/** Gives a call the form that the servers of its protocol accept, whoever wrote its messages and whichever model made its turns. */
+import type { LanguageModelV4CallOptions, LanguageModelV4Message } from '@ai-sdk/provider'
+import { ownValue } from '../part/own-value.ts'
+import { fieldsOf, listOf } from './decode/fields.ts'
+import { metadataKeyOf } from './metadata-key.ts'
+import type { EndpointProtocol } from './providers.ts'
+
+type Call = LanguageModelV4CallOptions
+type Prompt = LanguageModelV4Message[]
+type Assistant = Extract<LanguageModelV4Message, { role: 'assistant' }>
+
+/** `provider`: the name of the endpoint. `laterAsUser`: a system message behind the first messages becomes text of the user. */
+export interface Shape {
+  protocol: EndpointProtocol
+  provider: string
+  laterAsUser: boolean
+}
+
+export function shapeCall(call: Call, { protocol, provider, laterAsUser }: Shape): Call {
+  switch (protocol) {
+    case 'openai-chat': {
+      const prompt = joinLeading(laterAsUser ? laterToUser(call.prompt) : call.prompt)
+      return { ...call, prompt: withReasoningDetails(prompt, metadataKeyOf(provider, call.providerOptions)) }
+    }
+    case 'google':
+      // Its package accepts none.
+      return { ...call, prompt: laterToUser(call.prompt) }
+    case 'anthropic':
+      return withLegalThinking(
+        withCalledTools({ ...call, prompt: withLegalIds(laterAsUser ? laterToUser(call.prompt) : call.prompt) }),
+      )
+    case 'openai-responses':
+      return laterAsUser ? { ...call, prompt: laterToUser(call.prompt) } : call
+  }
+}
+
+export function hasLaterSystem({ prompt }: Pick<Call, 'prompt'>): boolean {
+  return prompt.some(
+    ({ role }, i) => role === 'system' && prompt.slice(0, i).some((before) => before.role !== 'system'),
+  )
+}
+
+/** Many chat templates know one system message. */
+function joinLeading(prompt: Prompt): Prompt {
+  const rest = prompt.findIndex(({ role }) => role !== 'system')
+  const leading = prompt.slice(0, rest < 0 ? prompt.length : rest)
+  if (leading.length < 2) return prompt
+  const content = leading.map((message) => message.content as string).join('\n\n')
+  return [{ role: 'system', content }, ...prompt.slice(leading.length)]
+}
+
+function laterToUser(prompt: Prompt): Prompt {
+  if (!hasLaterSystem({ prompt })) return prompt
+  let isLeading = true
+  return prompt.map((message): LanguageModelV4Message => {
+    isLeading &&= message.role === 'system'
+    if (isLeading || message.role !== 'system') return message
+    return { role: 'user', content: [{ type: 'text', text: `<system>\n${message.content}\n</system>` }] }
+  })
+}
+
+/** OpenRouter's: signed or encrypted reasoning comes back as it was sent. */
+function withReasoningDetails(prompt: Prompt, key: string): Prompt {
+  return prompt.map((message) => {
+    if (message.role !== 'assistant') return message
+    const details = message.content.flatMap((part) =>
+      part.type === 'reasoning' ? listOf(fieldsOf(ownValue(part.providerOptions, key))?.['reasoningDetails']) : [],
+    )
+    if (details.length === 0) return message
+    const openaiCompatible = { ...message.providerOptions?.['openaiCompatible'], reasoning_details: details as never }
+    return { ...message, providerOptions: { ...message.providerOptions, openaiCompatible } }
+  })
+}
+
+/**
+ * Anthropic rejects a conversation with tool calls if the request declares no tools, as in a step that answers after a router. So the tools
+ * that were called are declared, with `toolChoice: none`.
+ */
+function withCalledTools(call: Call): Call {
+  if ((call.tools ?? []).length > 0) return call
+  const parts = call.prompt.flatMap(({ role, content }) => (role === 'assistant' ? content : []))
+  const names = new Set(parts.flatMap((part) => (part.type === 'tool-call' ? [part.toolName] : [])))
+  if (names.size === 0) return call
+  const tools = [...names].map((name) => ({
+    type: 'function' as const,
+    name,
+    inputSchema: { type: 'object' as const },
+  }))
+  return { ...call, tools, toolChoice: { type: 'none' } }
+}
+
+/** While a model thinks, the round of tools that it goes on with must begin with a signed thought of its own. Another model made this one. */
+function withLegalThinking(call: Call): Call {
+  const asked = call.prompt.findLastIndex(({ role }) => role === 'user' || role === 'system')
+  const first = call.prompt.slice(asked + 1).find((message): message is Assistant => message.role === 'assistant')
+  if (first === undefined || !first.content.some(({ type }) => type === 'tool-call')) return call
+  const thought = first.content.find(({ type }) => type !== 'custom')
+  const own = thought?.type === 'reasoning' ? fieldsOf(thought.providerOptions?.['anthropic']) : undefined
+  if (own?.['signature'] !== undefined || own?.['redactedData'] !== undefined) return call
+  const { reasoning: _, providerOptions, ...rest } = call
+  const { thinking: __, ...anthropic } = providerOptions?.['anthropic'] ?? {}
+  return { ...rest, ...(providerOptions && { providerOptions: { ...providerOptions, anthropic } }) }
+}
+
+/** Anthropic accepts letters, digits, `_` and `-` in the ids of calls; others send more. */
+function withLegalIds(prompt: Prompt): Prompt {
+  const ids = new Map<string, string>()
+  for (const { content } of prompt) {
+    for (const part of typeof content === 'string' ? [] : content) {
+      if ('toolCallId' in part && !/^[\w-]+$/u.test(part.toolCallId)) ids.set(part.toolCallId, `call_${ids.size}`)
+    }
+  }
+  if (ids.size === 0) return prompt
+  const legal = <T extends object>(part: T): T =>
+    'toolCallId' in part ? { ...part, toolCallId: ids.get(part.toolCallId as string) ?? part.toolCallId } : part
+  return prompt.map((message) =>
+    message.role === 'assistant' || message.role === 'tool'
+      ? ({ ...message, content: message.content.map(legal) } as LanguageModelV4Message)
+      : message,
+  )
+}

@@ -1,0 +1,375 @@
+/** Anthropic's messages. */
+import type { JSONObject, LanguageModelV4CallOptions, SharedV4ProviderMetadata } from '@ai-sdk/provider'
+import { AnswerReader, type Reason, type ReaderOptions } from './answer-reader.ts'
+import { camelCased, withoutNulls } from './camel.ts'
+import { anthropicCitation, anthropicSource, documentsOf, type CitedDocument } from './citations.ts'
+import { argumentsOf, fieldsOf, isFields, listOf, numberOf, parsed, textOf, type Fields } from './fields.ts'
+import type { Repeat } from './sse.ts'
+import { anthropicUsage } from './usage.ts'
+
+interface Block {
+  type: 'text' | 'reasoning' | 'call'
+  /** Of the part; of a call, its own. */
+  id: string
+  citations: Fields[]
+  isRedacted?: boolean
+  toolName: string
+  input: string
+  isFirst: boolean
+  isExecuted: boolean
+  /** Becomes the `type` in the arguments: the tools that run code are one tool for the user. */
+  inputType: string | undefined
+  metadata: { providerMetadata?: SharedV4ProviderMetadata }
+}
+
+const codeTools: ReadonlyMap<unknown, string> = new Map([
+  ['text_editor_code_execution', 'text_editor_code_execution'],
+  ['bash_code_execution', 'bash_code_execution'],
+  ['code_execution', 'programmatic-tool-call'],
+])
+
+export class AnthropicReader extends AnswerReader {
+  private readonly documents: CitedDocument[]
+  private readonly blocks = new Map<number, Block>()
+  private readonly searchTools = new Map<unknown, string>()
+  private readonly mcpCalls = new Map<unknown, { toolName: string; providerMetadata: SharedV4ProviderMetadata }>()
+  private index = 0
+  private messageId: string | undefined = undefined
+  private stopReason: string | undefined = undefined
+  private hasCalls = false
+  private hasSearchResults = false
+  /** Cited pages: sources only if the search's own results do not come. */
+  private readonly citedPages: Fields[] = []
+  private counts: Fields = {}
+  private rawUsage: Fields | undefined = undefined
+  /** What the provider told of the message beside its content. */
+  private about: Fields = {}
+  private container: Fields | null = null
+
+  constructor(options: ReaderOptions & { prompt: LanguageModelV4CallOptions['prompt'] }) {
+    super(options)
+    this.documents = documentsOf(options.prompt)
+  }
+
+  protected override read(event: Fields, name: string): Repeat | undefined {
+    const type = textOf(event['type']) ?? name
+    this.index = numberOf(event['index']) ?? this.index
+    switch (type) {
+      case 'content_block_delta':
+        return this.readDelta(this.index, fieldsOf(event['delta']) ?? {})
+      case 'content_block_start':
+        return void this.startBlock(this.index, fieldsOf(event['content_block']) ?? {})
+      case 'content_block_stop':
+        return void this.stopBlock(this.index)
+      case 'message_start':
+        return void this.startMessage(fieldsOf(event['message']) ?? {})
+      case 'message_delta':
+        return void this.readEnd(event)
+      case 'message':
+        // The whole answer.
+        this.startMessage(event)
+        return void this.readEnd({ delta: event, usage: event['usage'] })
+      case 'message_stop':
+        this.ends(this.unified(), this.stopReason)
+        return void this.finish()
+      case 'error':
+        return void this.fail(event)
+      case 'ping':
+        return undefined
+      default:
+        return void (event['error'] ? undefined : this.keep(`event ${type}`, event))
+    }
+  }
+
+  private startMessage(message: Fields): void {
+    const { id, model, usage, content } = message
+    if (this.messageId !== undefined) {
+      if (textOf(id) !== this.messageId) this.fail({ message: 'a second answer began inside the first' })
+      return
+    }
+    this.messageId = textOf(id) ?? ''
+    this.stopReason = textOf(message['stop_reason'])
+    this.rawUsage = isFields(usage) ? { ...usage } : undefined
+    this.counts = { ...fieldsOf(usage), output_tokens: 0 }
+    const { service_tier: tier, container } = message
+    this.about = tierOf(fieldsOf(usage)?.['service_tier'] ?? tier)
+    if (isFields(container)) this.container = { expiresAt: container['expires_at'], id: container['id'], skills: null }
+    this.emit({ type: 'response-metadata', id: textOf(id), modelId: textOf(model) })
+    const said = { id: id ?? null, model: model ?? null, usage: this.rawUsage ?? null } as JSONObject
+    this.emit({ type: 'custom', kind: 'anthropic.message_start', providerMetadata: { anthropic: said } })
+    for (const [index, block] of listOf(content).entries()) {
+      this.startBlock(index, block)
+      const open = this.blocks.get(index)
+      if (open?.type === 'call') this.emit({ type: 'tool-input-delta', id: open.id, delta: open.input || '{}' })
+      this.stopBlock(index)
+    }
+  }
+
+  private startBlock(index: number, block: Fields): void {
+    const id = String(index)
+    // Nobody has ended it.
+    this.stopBlock(index)
+    switch (block['type']) {
+      case 'text':
+        this.open(index, 'text', id)
+        this.emit({ type: 'text-start', id })
+        if (block['text']) this.emit({ type: 'text-delta', id, delta: String(block['text']) })
+        return
+      case 'thinking':
+        this.open(index, 'reasoning', id)
+        this.emit({ type: 'reasoning-start', id })
+        if (block['thinking']) this.emit({ type: 'reasoning-delta', id, delta: String(block['thinking']) })
+        if (block['signature']) this.sign(id, block['signature'])
+        return
+      case 'redacted_thinking': {
+        this.open(index, 'reasoning', id).isRedacted = true
+        const anthropic = { redactedData: textOf(block['data']) } as JSONObject
+        return this.emit({ type: 'reasoning-start', id, providerMetadata: { anthropic } })
+      }
+      case 'compaction': {
+        const { type, signature, content } = block
+        this.open(index, 'text', id)
+        const anthropic = { type, ...(typeof signature === 'string' && { signature }) }
+        this.emit({ type: 'text-start', id, providerMetadata: { anthropic } })
+        if (typeof content === 'string') this.emit({ type: 'text-delta', id, delta: content })
+        return
+      }
+      case 'tool_use':
+      case 'server_tool_use':
+        return this.startCall(index, block)
+      case 'mcp_tool_use': {
+        const { id: toolCallId, name, input, server_name: serverName } = block
+        const call = {
+          toolName: textOf(name) ?? '',
+          providerMetadata: { anthropic: { type: 'mcp-tool-use', serverName } as JSONObject },
+        }
+        this.mcpCalls.set(toolCallId, call)
+        const made = { toolCallId: String(toolCallId), input: argumentsOf(input ?? {}), ...call }
+        return this.emit({ type: 'tool-call', providerExecuted: true, dynamic: true, ...made })
+      }
+      default:
+        if (String(block['type']).endsWith('_tool_result')) return this.readResult(block, String(block['type']))
+        this.keep(`block ${String(block['type'])}`, block)
+    }
+  }
+
+  private open(index: number, type: Block['type'], id: string): Block {
+    const call = { toolName: '', input: '', isFirst: true, isExecuted: false, inputType: undefined, metadata: {} }
+    const block: Block = { type, id, citations: [], ...call }
+    this.blocks.set(index, block)
+    return block
+  }
+
+  private startCall(index: number, { id, name, input, type, caller }: Fields): void {
+    const toolName = textOf(name) ?? ''
+    const toolCallId = textOf(id) || this.generateId()
+    const block = this.open(index, 'call', toolCallId)
+    block.isExecuted = type === 'server_tool_use'
+    block.inputType = block.isExecuted ? codeTools.get(name) : undefined
+    block.toolName = block.inputType === undefined ? toolName : 'code_execution'
+    // An empty object means that the arguments come in deltas.
+    if (typeof input === 'string' || Object.keys(fieldsOf(input) ?? {}).length > 0) block.input = argumentsOf(input)
+    block.isFirst = block.input === ''
+    block.metadata = metadataOf(caller)
+    this.hasCalls ||= !block.isExecuted
+    if (toolName.startsWith('tool_search')) this.searchTools.set(id, toolName)
+    const executed = block.isExecuted && { providerExecuted: true }
+    this.emit({ type: 'tool-input-start', id: toolCallId, toolName: block.toolName, ...executed })
+  }
+
+  private readDelta(index: number, delta: Fields): Repeat | undefined {
+    const block = this.blocks.get(index)
+    const id = String(index)
+    const { text, thinking, partial_json: json, citation } = delta
+    switch (delta['type']) {
+      case 'text_delta':
+        return this.repeated('text', text, (said) => this.emit({ type: 'text-delta', id, delta: said }))
+      case 'thinking_delta':
+        return this.repeated('thinking', thinking, (said) => this.emit({ type: 'reasoning-delta', id, delta: said }))
+      case 'input_json_delta':
+        if (block?.type !== 'call') return void this.keep('arguments without a call', delta)
+        return this.repeated('partial_json', argumentsOf(json), (said) => this.addInput(block, said))
+      case 'signature_delta':
+        if (block?.type === 'reasoning' && block.isRedacted !== true) this.sign(id, delta['signature'])
+        return undefined
+      case 'compaction_delta':
+        if (typeof delta['content'] === 'string') this.emit({ type: 'text-delta', id, delta: delta['content'] })
+        return undefined
+      case 'citations_delta':
+        if (!isFields(citation)) return undefined
+        block?.citations.push(citation)
+        if (citation['type'] === 'web_search_result_location') this.citedPages.push(citation)
+        else this.emitSource(citation)
+        return undefined
+      default:
+        return void this.keep(`delta ${String(delta['type'])}`, delta)
+    }
+  }
+
+  private sign(id: string, signature: unknown): void {
+    const providerMetadata = { anthropic: { signature: textOf(signature) } as JSONObject }
+    this.emit({ type: 'reasoning-delta', id, delta: '', providerMetadata })
+  }
+
+  private addInput(block: Block, text: string): void {
+    if (text === '') return
+    const isTyped = block.isFirst && block.inputType !== undefined
+    const delta = isTyped ? `{"type": "${block.inputType}",${text.slice(1)}` : text
+    this.emit({ type: 'tool-input-delta', id: block.id, delta })
+    block.input += delta
+    block.isFirst = false
+  }
+
+  private stopBlock(index: number): void {
+    const block = this.blocks.get(index)
+    if (block === undefined) return
+    this.blocks.delete(index)
+    if (block.type === 'reasoning') return this.emit({ type: 'reasoning-end', id: block.id })
+    const { id, toolName, metadata, citations } = block
+    if (block.type === 'text') {
+      const cited = citations.map((citation) => anthropicCitation(citation, this.documents))
+      const providerMetadata = { anthropic: { citations: citations as JSONObject[] } }
+      return this.emit({ type: 'text-end', id, ...(cited.length > 0 && { citations: cited, providerMetadata }) })
+    }
+    const executed = block.isExecuted && { providerExecuted: true }
+    this.call(id, toolName, inputOf(block), { ...executed, ...metadata })
+  }
+
+  /** Of tools that Anthropic runs itself. */
+  private readResult(block: Fields, type: string): void {
+    const { tool_use_id: id, content, caller } = block
+    const toolCallId = String(id)
+    const name = type.slice(0, -'_tool_result'.length)
+    const emit = (toolName: string, result: unknown, isError = false) =>
+      this.result(toolCallId, toolName, result, { ...(isError && { isError }), ...metadataOf(caller) })
+    if (name === 'mcp') {
+      const { toolName = '', ...called } = this.mcpCalls.get(id) ?? {}
+      return this.result(toolCallId, toolName, content ?? '', {
+        isError: block['is_error'] === true,
+        dynamic: true,
+        ...called,
+      })
+    }
+    const toolName = name === 'tool_search' ? (this.searchTools.get(id) ?? 'tool_search_tool_regex') : name
+    const code = codeTools.has(name)
+    const fields = fieldsOf(content)
+    if (code && name !== 'code_execution') return emit('code_execution', content)
+    if (String(fields?.['type']).endsWith('_error')) {
+      const error = { type: fields!['type'], errorCode: fields!['error_code'] }
+      return emit(code ? 'code_execution' : toolName, error, true)
+    }
+    if (code) return emit('code_execution', { content: [], ...fields })
+    if (name === 'tool_search') return emit(toolName, camelCased(fields?.['tool_references'] ?? []))
+    const told = camelCased(content)
+    emit(toolName, Array.isArray(told) ? told.map((page) => ({ pageAge: null, ...withoutNulls(page) })) : told)
+    if (name === 'web_fetch') {
+      const document = fieldsOf(fields?.['content'])
+      const title = textOf(document?.['title']) ?? textOf(fields?.['url']) ?? ''
+      this.documents.push({ title, mediaType: textOf(fieldsOf(document?.['source'])?.['media_type']) ?? 'text/plain' })
+    }
+    if (name !== 'web_search') return
+    for (const { url, title, page_age: pageAge = null } of listOf(content)) {
+      this.hasSearchResults = true
+      const page = { url: String(url), ...(typeof title === 'string' && { title }) }
+      const providerMetadata = { anthropic: { pageAge } as JSONObject }
+      this.emit({ type: 'source', sourceType: 'url', id: this.generateId(), ...page, providerMetadata })
+    }
+  }
+
+  private emitSource(citation: Fields): void {
+    const source = anthropicSource(citation, this.documents, this.generateId)
+    if (source !== undefined) this.emit(source)
+  }
+
+  private readEnd(event: Fields): void {
+    const delta = fieldsOf(event['delta']) ?? {}
+    const usage = fieldsOf(event['usage']) ?? {}
+    const { container, stop_details: details } = delta
+    this.counts = { ...this.counts, ...withoutNulls(usage) }
+    this.rawUsage = { ...this.rawUsage, ...usage }
+    const edits = fieldsOf(event['context_management'])?.['applied_edits']
+    this.about = {
+      ...this.about,
+      stopSequence: delta['stop_sequence'] ?? null,
+      ...tierOf(usage['service_tier']),
+      ...(isFields(details) && { stopDetails: withoutNulls(camelCased(details)) }),
+      ...(edits ? { contextManagement: { appliedEdits: camelCased(edits) } } : {}),
+    }
+    this.container = null
+    if (isFields(container)) {
+      const { expires_at: expiresAt, id, skills } = container
+      this.container = { expiresAt, id, skills: skills ? camelCased(skills) : null }
+    }
+    this.stopReason = textOf(delta['stop_reason'])
+    if (this.stopReason === undefined) return
+    const why = fieldsOf(details)?.['explanation']
+    this.ends(this.unified(), this.stopReason, textOf(why))
+  }
+
+  private unified(): Reason {
+    switch (this.stopReason) {
+      case undefined:
+        return this.hasCalls ? 'tool-calls' : 'stop'
+      case 'pause_turn':
+      case 'end_turn':
+      case 'stop_sequence':
+        return 'stop'
+      case 'refusal':
+        return 'content-filter'
+      case 'tool_use':
+        return 'tool-calls'
+      case 'max_tokens':
+      case 'model_context_window_exceeded':
+        return 'length'
+      case 'error':
+      case 'abort':
+        return 'error'
+      default:
+        return 'other'
+    }
+  }
+
+  protected override impliedReason(): Reason {
+    return this.unified()
+  }
+
+  protected override close(isWhole: boolean): void {
+    if (isWhole) for (const index of [...this.blocks.keys()].toSorted((a, b) => a - b)) this.stopBlock(index)
+    if (isWhole && !this.hasSearchResults) for (const citation of this.citedPages) this.emitSource(citation)
+    if (this.messageId === undefined) return
+    const iterations = listOf(this.counts['iterations'])
+    this.usage = anthropicUsage(this.rawUsage ?? {}, this.counts)
+    const told = iterations.map(({ type, model, ...counts }) => ({
+      type,
+      ...(typeof model === 'string' && { model }),
+      ...(camelCased(withoutNulls(counts, 0)) as object),
+    }))
+    const about = {
+      usage: this.rawUsage ?? null,
+      stopSequence: null,
+      iterations: this.counts['iterations'] ? told : null,
+      container: this.container,
+      contextManagement: null,
+      ...this.about,
+    }
+    this.metadata = { anthropic: about as unknown as JSONObject }
+  }
+}
+
+function tierOf(serviceTier: unknown): Fields {
+  return typeof serviceTier === 'string' ? { serviceTier } : {}
+}
+
+/** From which tool a call came. */
+function metadataOf(caller: unknown): Block['metadata'] {
+  if (!isFields(caller)) return {}
+  const { type, tool_id: toolId } = caller
+  return { providerMetadata: { anthropic: { caller: { type, toolId } as JSONObject } } }
+}
+
+function inputOf({ input, inputType, toolName }: Block): string {
+  if (input === '') return '{}'
+  const value = toolName === 'code_execution' && inputType !== undefined ? parsed(input) : undefined
+  const isCode = isFields(value) && 'code' in value && !('type' in value)
+  return isCode ? JSON.stringify({ type: 'programmatic-tool-call', ...value }) : input
+}

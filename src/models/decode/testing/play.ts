@@ -1,0 +1,134 @@
+/** Plays bytes through a reader, and through the AI SDK's package, and makes what they say comparable. */
+import { createAnthropic } from '@ai-sdk/anthropic'
+import { createGoogle } from '@ai-sdk/google'
+import { createOpenAI } from '@ai-sdk/openai'
+import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
+import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import type { Protocol } from '../../testing/recorded-provider.ts'
+import type { Reader } from '../../readers.ts'
+import type { ReaderOptions } from '../answer-reader.ts'
+import { AnthropicReader } from '../anthropic.ts'
+import { ChatReader } from '../chat.ts'
+import { GoogleReader } from '../google.ts'
+import { ResponsesReader } from '../responses.ts'
+
+type Call = LanguageModelV4CallOptions
+export type Part = LanguageModelV4StreamPart
+
+export const protocols: readonly Protocol[] = ['openai-chat', 'anthropic', 'openai-responses', 'google']
+
+/** `tools`: names of the user's functions. */
+export function callOf(tools: readonly string[], options: Partial<Call> = {}): Call {
+  const inputSchema = { type: 'object' as const, properties: {} }
+  return {
+    prompt: [{ role: 'user', content: [{ type: 'text', text: 'What now?' }] }],
+    ...(tools.length > 0 && { tools: tools.map((name) => ({ type: 'function', name, inputSchema })) }),
+    ...options,
+  }
+}
+
+export function readerOf(protocol: Protocol, call: Call, options: ReaderOptions): Reader {
+  switch (protocol) {
+    case 'openai-chat':
+      return new ChatReader({ ...options, metadataKey: 'my-server' })
+    case 'anthropic':
+      return new AnthropicReader({ ...options, prompt: call.prompt })
+    case 'openai-responses':
+      return new ResponsesReader({ ...options, call })
+    case 'google':
+      return new GoogleReader(options)
+  }
+}
+
+export interface Playing {
+  reader: Reader
+  parts: Part[]
+  push(...lines: (string | object)[]): Part[]
+  end(): Part[]
+}
+
+/** A reader whose parts are collected. Lines become the data of events, texts that have a line end are sent as they are. */
+export function playing(protocol: Protocol, call = callOf([]), limits?: ReaderOptions['limits']): Playing {
+  const parts: Part[] = []
+  let ids = 0
+  const options = { warnings: [], who: 'it:m', limits, generateId: () => `new-${ids++}` }
+  const reader = readerOf(protocol, call, { ...options, emit: (part) => parts.push(part) })
+  return {
+    reader,
+    parts,
+    push(...lines) {
+      for (const line of lines) {
+        const text = typeof line === 'string' ? line : JSON.stringify(line)
+        reader.push(Buffer.from(text.includes('\n') ? text : `data: ${text}\n\n`))
+      }
+      return parts
+    },
+    end() {
+      reader.end()
+      return parts
+    },
+  }
+}
+
+export function hear(protocol: Protocol, pieces: readonly Uint8Array[], call = callOf([])): Part[] {
+  const { reader, parts } = playing(protocol, call)
+  for (const piece of pieces) reader.push(piece)
+  reader.end()
+  return parts
+}
+
+const base = { apiKey: 'test', baseURL: 'http://127.0.0.1/v1' }
+
+function packageOf(protocol: Protocol, fetch: typeof globalThis.fetch): LanguageModelV4 {
+  switch (protocol) {
+    case 'openai-chat':
+      return createOpenAICompatible({ ...base, name: 'my-server', includeUsage: true, fetch })('m')
+    case 'anthropic':
+      return createAnthropic({ ...base, fetch })('claude-sonnet-4-5')
+    case 'openai-responses':
+      return createOpenAI({ ...base, fetch }).responses('gpt-5')
+    case 'google':
+      return createGoogle({ ...base, fetch })('gemini-3-pro-preview')
+  }
+}
+
+/** Undefined if the package takes the stream for none of a complete answer: then it says nothing about how to read it. */
+export async function hearPackage(
+  protocol: Protocol,
+  body: Uint8Array,
+  call = callOf([]),
+): Promise<Part[] | undefined> {
+  const parts: Part[] = []
+  try {
+    const { stream } = await packageOf(protocol, async () => new Response(body as never)).doStream(call)
+    for await (const part of stream) parts.push(part)
+  } catch {
+    return undefined
+  }
+  const end = parts.at(-1)
+  if (end?.type !== 'finish' || parts.some(({ type }) => type === 'error')) return undefined
+  const { unified, raw } = end.finishReason
+  const isWhole = unified !== 'interrupted' && unified !== 'error' && (unified !== 'other' || raw !== undefined)
+  return isWhole ? parts : undefined
+}
+
+/** As plain values, without what a reader adds, and with random ids numbered in the order in which they come. */
+export function comparable(parts: readonly Part[], sent: string): unknown[] {
+  const told = parts.filter((part) => part.type !== 'ping' && part.type !== 'raw' && !isEmpty(part))
+  const ids: string[] = []
+  const text = JSON.stringify(told).replaceAll(/"(new-\d+|[0-9A-Za-z]{16})(?=["\\-])/g, (quoted, id: string) => {
+    if (sent.includes(id)) return quoted
+    if (!ids.includes(id)) ids.push(id)
+    return `"id ${ids.indexOf(id)}`
+  })
+  return JSON.parse(text) as unknown[]
+}
+
+function isEmpty(part: Part): boolean {
+  return part.type === 'tool-input-delta' && part.delta === ''
+}
+
+/** What its reader sees of an answer. */
+export function textIn(parts: readonly Part[]): string {
+  return parts.map((part) => (part.type === 'text-delta' ? part.delta : '')).join('')
+}

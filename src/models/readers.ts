@@ -1,0 +1,44 @@
+/** Creates the reader of each protocol. */
+import { generateId } from '@ai-sdk/provider-utils'
+import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
+import type { AnswerReader, ReaderOptions } from './decode/answer-reader.ts'
+import { metadataKeyOf } from './metadata-key.ts'
+import type { EndpointProtocol } from './providers.ts'
+
+/** What an answer is read with. */
+export interface Answer extends Pick<ReaderOptions, 'emit' | 'warnings' | 'who' | 'limits'> {
+  /** The package's name: `openai.responses`. */
+  provider: string
+  call: LanguageModelV4CallOptions
+}
+
+/** Google's long answers take several requests. */
+export type Reader = AnswerReader & { continuation?(): string | undefined; continued?(): void }
+export type CreateReader = (answer: Answer) => Reader
+
+/** Imports only what the protocol needs. */
+export async function loadReader(protocol: EndpointProtocol): Promise<CreateReader> {
+  switch (protocol) {
+    case 'google': {
+      const { GoogleReader } = await import('./decode/google.ts')
+      return (answer) => new GoogleReader({ ...answer, generateId })
+    }
+    case 'openai-responses': {
+      const { ResponsesReader } = await import('./decode/responses.ts')
+      return (answer) => new ResponsesReader({ ...answer, generateId })
+    }
+    case 'anthropic': {
+      const { AnthropicReader } = await import('./decode/anthropic.ts')
+      return (answer) => new AnthropicReader({ ...answer, generateId, prompt: answer.call.prompt })
+    }
+    case 'openai-chat': {
+      const { ChatReader } = await import('./decode/chat.ts')
+      return (answer) =>
+        new ChatReader({
+          ...answer,
+          generateId,
+          metadataKey: metadataKeyOf(answer.provider, answer.call.providerOptions),
+        })
+    }
+  }
+}

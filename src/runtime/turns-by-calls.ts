@@ -1,0 +1,104 @@
+/**
+ * Finds the runs that made an assistant's messages without ids, as OpenAI's are: by the ids of the tool calls that the client was asked to run.
+ * Models need back what such a client does not send: signatures, signed thinking, encrypted reasoning.
+ *
+ * Ids come from the client, and some servers count them from 0. So the run must be of the same agent, must have been asked the same, and
+ * must have made the same calls with the same arguments: then it tells the client's model nothing that the client did not have.
+ */
+import { keptOf } from '../fold/read-view.ts'
+import { textOf } from '../fold/run-view.ts'
+import type { KeptRun } from '../fold/kept-run.ts'
+import type { Store } from '../part/log.ts'
+import type { Message, ToolCallContent } from '../part/message.ts'
+
+interface Asked {
+  agentId: string
+  threadId?: string | undefined
+  messages: Message[]
+}
+
+/** Runs that are looked at, newest first: of the thread, then of the agent. */
+const mostRuns = 50
+/** Calls whose runs stay known in this process. */
+const mostKnown = 10_000
+
+/** Agent and call id → run. */
+const known = new WeakMap<Store['runs'], Map<string, string>>()
+
+/** The messages, each of those with the id of its run; and these runs. */
+export async function nameByCalls(store: Store, asked: Asked): Promise<{ messages: Message[]; runs: Set<string> }> {
+  const { messages } = asked
+  const runs = new Set<string>()
+  const bare = messages.filter((message) => message.id === undefined && callsOf(message).length > 0)
+  if (bare.length === 0) return { messages, runs }
+  const find = createSearch(store, asked)
+  const named: Message[] = []
+  let user = ''
+  for (const message of messages) {
+    if (message.role === 'user') user = textOf(message)
+    const id = bare.includes(message) ? await find(callsOf(message), user) : undefined
+    if (id !== undefined) runs.add(id)
+    named.push(id === undefined ? message : ({ ...message, id } as Message))
+  }
+  return { messages: named, runs }
+}
+
+function createSearch(store: Store, { agentId, threadId }: Asked) {
+  const runsOf = known.get(store.runs) ?? new Map<string, string>()
+  known.set(store.runs, runsOf)
+  const rows = listed(store, agentId, threadId)
+
+  function note(runId: string, { unanswered }: KeptRun): void {
+    for (const id of unanswered) runsOf.set(`${agentId}\n${id}`, runId)
+    for (const key of runsOf.keys()) {
+      if (runsOf.size <= mostKnown) break
+      runsOf.delete(key)
+    }
+  }
+
+  return async (calls: ToolCallContent[], user: string): Promise<string | undefined> => {
+    const first = runsOf.get(`${agentId}\n${calls[0]!.toolCallId}`)
+    const row = first === undefined ? undefined : await store.runs.get(first)
+    const kept = row && (await keptOf(store, row))
+    if (kept !== undefined && isOf(kept, agentId, calls, user)) return kept.runId
+    for (;;) {
+      const { value, done } = await rows.next()
+      if (done) return undefined
+      note(value.runId, value)
+      if (isOf(value, agentId, calls, user)) return value.runId
+    }
+  }
+}
+
+async function* listed(store: Store, agent: string, threadId: string | undefined): AsyncGenerator<KeptRun, undefined> {
+  const seen = new Set<string>()
+  for (const query of threadId === undefined ? [{ agent }] : [{ agent, threadId }, { agent }]) {
+    for (const row of await store.runs.list({ ...query, limit: mostRuns })) {
+      if (seen.has(row.id)) continue
+      seen.add(row.id)
+      const kept = await keptOf(store, row)
+      if (kept !== undefined && kept.unanswered.length > 0) yield kept
+    }
+  }
+  return undefined
+}
+
+function isOf(kept: KeptRun, agentId: string, calls: readonly ToolCallContent[], user: string): boolean {
+  if (kept.agent !== agentId || calls.some(({ toolCallId }) => !kept.unanswered.includes(toolCallId))) return false
+  const asked = kept.asked.findLast(({ role }) => role === 'user')
+  if (asked === undefined || textOf(asked) !== user) return false
+  const made = kept.messages.flatMap(callsOf)
+  return calls.every((call) =>
+    made.some(
+      ({ toolCallId, toolName, input }) =>
+        toolCallId === call.toolCallId &&
+        toolName === call.toolName &&
+        JSON.stringify(input) === JSON.stringify(call.input),
+    ),
+  )
+}
+
+function callsOf({ role, content }: Message): ToolCallContent[] {
+  if (role !== 'assistant' || typeof content === 'string') return []
+  return content.filter((part) => part.type === 'tool-call')
+}

@@ -1,0 +1,17 @@
+/** Each row of the page names what shows it. */
+import { existsSync, readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+
+test('each row names a recording or a test that is there', () => {
+  const page = new URL('../../docs/compatibility.md', import.meta.url)
+  const rows = readFileSync(page, 'utf8')
+    .split('\n')
+    .filter((line) => line.startsWith('| ') && !/^\| (?:Server|Client) \|/u.test(line))
+  expect(rows.length).toBeGreaterThan(10)
+  for (const row of rows) {
+    const cells = row.split('|').slice(1, -1)
+    expect([row, cells.length, cells.every((cell) => cell.trim() !== '')]).toEqual([row, 5, true])
+    const [, target] = /\]\(([^)]+)\)/u.exec(cells[4]!) ?? []
+    expect([row, target !== undefined && existsSync(new URL(target, page))]).toEqual([row, true])
+  }
+})

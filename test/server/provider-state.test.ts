@@ -1,0 +1,333 @@
+/** What a model must get back, and no other: over `/v1`, in four protocols, with tools that the client runs. Real servers, real packages. */
+import { afterEach, describe, expect, test } from 'vitest'
+import {
+  startRecordedProvider,
+  type Protocol,
+  type RecordedProvider,
+} from '../../src/models/testing/recorded-provider.ts'
+import { startServer, type TestServer } from '../support/server.ts'
+
+let provider: RecordedProvider
+let server: TestServer
+afterEach(async () => {
+  await server.close()
+  await provider.close()
+})
+
+const protocols: Protocol[] = ['openai-chat', 'openai-responses', 'anthropic', 'google']
+const json = (chunks: object[]) => chunks.map((chunk) => JSON.stringify(chunk))
+const usage = { input_tokens: 1, output_tokens: 1 }
+const item = (type: string, output_index: number, made: object) => ({
+  type: `response.output_item.${type}`,
+  output_index,
+  item: made,
+})
+const call = {
+  type: 'function_call',
+  id: 'fc',
+  call_id: 'call_1',
+  name: 'pageTitle',
+  arguments: '{}',
+  status: 'completed',
+}
+const block = (index: number, content_block: object, ...deltas: object[]) => [
+  { type: 'content_block_start', index, content_block },
+  ...deltas.map((delta) => ({ type: 'content_block_delta', index, delta })),
+  { type: 'content_block_stop', index },
+]
+
+/** Thinks, signs it, and calls the client's tool. */
+const calls: Record<Protocol, string[]> = {
+  'openai-chat': json([
+    {
+      id: 'c',
+      choices: [
+        {
+          index: 0,
+          delta: { reasoning: 'Hm', reasoning_details: [{ type: 'reasoning.text', text: 'Hm', signature: 'SIG' }] },
+        },
+      ],
+    },
+    {
+      id: 'c',
+      choices: [
+        {
+          index: 0,
+          delta: {
+            tool_calls: [
+              {
+                index: 0,
+                id: 'call_1',
+                function: { name: 'pageTitle', arguments: '{}' },
+                extra_content: { google: { thought_signature: 'SIG' } },
+              },
+            ],
+          },
+        },
+      ],
+    },
+    { id: 'c', choices: [{ index: 0, delta: {}, finish_reason: 'tool_calls' }] },
+  ]),
+  'openai-responses': json([
+    { type: 'response.created', response: { id: 'r', created_at: 1, model: 'm' } },
+    item('added', 0, { type: 'reasoning', id: 'rs', encrypted_content: 'SIG', summary: [] }),
+    item('done', 0, { type: 'reasoning', id: 'rs', encrypted_content: 'SIG', summary: [] }),
+    item('added', 1, call),
+    item('done', 1, call),
+    { type: 'response.completed', response: { usage } },
+  ]),
+  anthropic: json([
+    { type: 'message_start', message: { id: 'm', model: 'm', usage } },
+    ...block(
+      0,
+      { type: 'thinking', thinking: '' },
+      { type: 'thinking_delta', thinking: 'Hm' },
+      { type: 'signature_delta', signature: 'SIG' },
+    ),
+    ...block(1, { type: 'tool_use', id: 'call_1', name: 'pageTitle', input: {} }),
+    { type: 'message_delta', delta: { stop_reason: 'tool_use' }, usage },
+    { type: 'message_stop' },
+  ]),
+  google: json([
+    {
+      candidates: [
+        {
+          content: {
+            role: 'model',
+            parts: [{ functionCall: { id: 'call_1', name: 'pageTitle', args: {} }, thoughtSignature: 'SIG' }],
+          },
+          finishReason: 'STOP',
+        },
+      ],
+    },
+  ]),
+}
+const says: Record<Protocol, string[]> = {
+  'openai-chat': json([{ id: 'c', choices: [{ index: 0, delta: { content: 'ok' }, finish_reason: 'stop' }] }]),
+  'openai-responses': json([
+    item('done', 0, { type: 'message', id: 'i', content: [{ type: 'output_text', text: 'ok' }] }),
+    { type: 'response.completed', response: { usage } },
+  ]),
+  anthropic: json([
+    { type: 'message_start', message: { id: 'm', model: 'm', usage } },
+    ...block(0, { type: 'text', text: 'ok' }),
+    { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage },
+    { type: 'message_stop' },
+  ]),
+  google: json([{ candidates: [{ content: { role: 'model', parts: [{ text: 'ok' }] }, finishReason: 'STOP' }] }]),
+}
+
+const tools = [{ type: 'function', function: { name: 'pageTitle', parameters: { type: 'object', properties: {} } } }]
+const hi = [{ role: 'user', content: 'hi' }]
+interface Asked {
+  role: string
+  content: string | null
+  tool_calls: { id: string; extra_content?: unknown }[]
+}
+
+async function start(
+  replies: Parameters<typeof startRecordedProvider>[0],
+  agent: string,
+  endpoints: [string, Protocol][],
+) {
+  provider = await startRecordedProvider(replies)
+  server = await startServer({
+    agents: { a: agent },
+    models: { endpoints: endpoints.map(([name, protocol]) => ({ name, baseURL: provider.baseURL, protocol })) },
+  })
+}
+
+async function complete(messages: unknown[], more: object = {}): Promise<Asked> {
+  const body = JSON.stringify({ model: 'a', messages, tools, ...more })
+  const response = await fetch(`${server.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body,
+  })
+  const answer = (await response.json()) as { choices: [{ message: Asked }]; error?: unknown }
+  expect(answer.error).toBeUndefined()
+  return answer.choices[0].message
+}
+
+const agentOf = (...models: string[]) =>
+  `workflow: [{ id: a, type: llm, config: { model: [${models.join(', ')}], stream: true, messages: $input.messages, retries: 0, reasoning: low } }]`
+const sent = (at: number) => JSON.stringify(provider.requests[at]?.body)
+/** As most clients keep it: what they know of the protocol. */
+const bare = ({ role, content, tool_calls: made }: Asked) => ({
+  role,
+  content,
+  tool_calls: made.map((made) => ({ ...made, extra_content: undefined })),
+})
+const answered = (message: Asked) => [
+  ...hi,
+  bare(message),
+  { role: 'tool', tool_call_id: message.tool_calls[0]!.id, content: 'T' },
+]
+
+describe.each(protocols)('%s', (protocol) => {
+  // OpenAI keeps it, and is told which it was.
+  const mark = protocol === 'openai-responses' ? '"rs"' : 'SIG'
+  test('state comes back with the next request, though the client keeps only what OpenAI has', async () => {
+    await start(
+      [
+        { protocol, lines: calls[protocol] },
+        { protocol, lines: says[protocol] },
+      ],
+      agentOf('box:m'),
+      [['box', protocol]],
+    )
+    const message = await complete(hi)
+    expect(sent(0)).not.toContain(mark)
+    expect((await complete(answered(message))).content).toBe('ok')
+    expect(sent(1)).toContain(mark)
+    expect(sent(1)).toContain('"T"')
+    expect(sent(1)!.match(/pageTitle/g)!.length).toBeGreaterThan(1)
+  })
+
+  test('of a turn that was asked something else, or made other calls, nothing is taken', async () => {
+    await start(
+      [
+        { protocol, lines: calls[protocol] },
+        { protocol, lines: says[protocol] },
+      ],
+      agentOf('box:m'),
+      [['box', protocol]],
+    )
+    const message = await complete(hi)
+    const [, said, result] = answered(message)
+    await complete([{ role: 'user', content: 'something else' }, said, result])
+    expect(sent(1)).not.toContain(mark)
+    const other = {
+      ...bare(message),
+      tool_calls: [{ ...bare(message).tool_calls[0], function: { name: 'pageTitle', arguments: '{"x":1}' } }],
+    }
+    await complete([...hi, other, result])
+    expect(sent(2)).not.toContain(mark)
+  })
+
+  // The first has made the turn and is gone; the second goes on.
+  test.each(protocols)('nothing of it reaches a fallback with %s, and the round is legal there', async (other) => {
+    await start(
+      [
+        { protocol, lines: calls[protocol] },
+        { status: 500, body: '{}' },
+        { protocol: other, lines: says[other] },
+      ],
+      agentOf('one:m', 'two:n'),
+      [
+        ['one', protocol],
+        ['two', other],
+      ],
+    )
+    const message = await complete(hi)
+    expect((await complete(answered(message))).content).toBe('ok')
+    expect(sent(1)).toContain(mark)
+    expect(sent(2)).not.toMatch(/SIG|"Hm"|reasoning_content|"rs"/u)
+    expect(sent(2)).toContain('pageTitle')
+    expect(sent(2)).toContain('call_1')
+    // Anthropic asks for a thought of its own at the beginning of the round.
+    if (other === 'anthropic') expect(provider.requests[2]!.body).not.toMatchObject({ thinking: expect.anything() })
+  })
+})
+
+test("Gemini's signature is in the form of its own endpoint for OpenAI clients, both ways", async () => {
+  await start(
+    [
+      { protocol: 'google', lines: calls.google },
+      { protocol: 'google', lines: says.google },
+    ],
+    agentOf('box:m'),
+    [['box', 'google']],
+  )
+  const message = await complete(hi)
+  const signed = { google: { thought_signature: 'SIG' } }
+  expect(message.tool_calls[0]).toMatchObject({ extra_content: signed })
+  const made = { id: 'mine', type: 'function', function: { name: 'pageTitle', arguments: '{}' }, extra_content: signed }
+  await complete([
+    ...hi,
+    { role: 'assistant', content: null, tool_calls: [made] },
+    { role: 'tool', tool_call_id: 'mine', content: 'T' },
+  ])
+  expect(sent(1)).toContain('SIG')
+})
+
+test('a thread that brings reasoning from elsewhere, which the provider refuses, is sent once more without it', async () => {
+  const refusal = {
+    status: 400,
+    body: JSON.stringify({ error: { message: 'Invalid `signature` in `thinking` block' } }),
+  }
+  await start([refusal, { protocol: 'openai-chat', lines: says['openai-chat'] }], agentOf('box:m'), [
+    ['box', 'openai-chat'],
+  ])
+  const told = { role: 'assistant', content: 'so', reasoning_content: 'Hm' }
+  expect((await complete([...hi, told, ...hi])).content).toBe('ok')
+  expect(sent(0)).toContain('Hm')
+  expect(sent(1)).not.toContain('Hm')
+})
+
+describe('system messages over the chat protocol', () => {
+  const system = 'system: "Of the agent.", '
+  const agent = agentOf('box:m').replace('config: { ', `config: { ${system}`)
+  const ok = { protocol: 'openai-chat' as const, lines: says['openai-chat'] }
+  const rolesOf = (at: number) =>
+    (provider.requests[at]!.body as { messages: { role: string; content: string }[] }).messages
+
+  test('leading ones are one, and later ones stay', async () => {
+    await start([ok], agent, [['box', 'openai-chat']])
+    await complete([{ role: 'developer', content: 'Of the client.' }, ...hi, { role: 'system', content: 'Later.' }])
+    expect(rolesOf(0)).toEqual([
+      { role: 'system', content: 'Of the agent.\n\nOf the client.' },
+      { role: 'user', content: 'hi' },
+      { role: 'system', content: 'Later.' },
+    ])
+  })
+
+  test('a server that refuses a later one gets it as text of the user, once and from then on', async () => {
+    const refusal = { status: 400, body: JSON.stringify({ error: 'System message must be at the beginning.' }) }
+    await start([refusal, ok], agent, [['box', 'openai-chat']])
+    const messages = [...hi, { role: 'system', content: 'Later.' }]
+    await complete(messages)
+    await complete(messages)
+    expect(provider.requests).toHaveLength(3)
+    for (const at of [1, 2]) expect(rolesOf(at).map(({ role }) => role)).toEqual(['system', 'user', 'user'])
+    expect(rolesOf(2).at(-1)!.content).toContain('Later.')
+  })
+})
+
+describe('answers that did not come about', () => {
+  const malformed = {
+    protocol: 'google' as const,
+    lines: json([{ candidates: [{ finishReason: 'MALFORMED_FUNCTION_CALL' }] }]),
+  }
+  const nothing = { protocol: 'google' as const, lines: json([{ candidates: [{ finishReason: 'STOP' }] }]) }
+  const ok = { protocol: 'google' as const, lines: says.google }
+  const retrying = agentOf('box:m').replace('retries: 0', 'retries: 1')
+
+  test.each([
+    ['one that failed', malformed],
+    ['one that says nothing', nothing],
+  ])('%s is asked for again', async (_, reply) => {
+    await start([reply, ok], retrying, [['box', 'google']])
+    expect((await complete(hi)).content).toBe('ok')
+    expect(provider.requests).toHaveLength(2)
+  })
+
+  test('one that failed falls back; the loop stays with who answered, and the one that failed is not asked first again', async () => {
+    await start([malformed, { protocol: 'anthropic', lines: says.anthropic }], agentOf('one:m', 'two:n'), [
+      ['one', 'google'],
+      ['two', 'anthropic'],
+    ])
+    await complete(hi)
+    await complete(hi)
+    expect(provider.requests.map(({ path }) => path.includes('messages'))).toEqual([false, true, true])
+  })
+
+  test('one that says nothing at all is told as a warning', async () => {
+    await start([nothing], agentOf('box:m'), [['box', 'google']])
+    expect((await complete(hi)).content).toBe('')
+    const [{ id } = { id: '' }] = await server.store.runs.list()
+    const types: string[] = []
+    for await (const batch of server.store.log.read(id)) types.push(...batch.map(({ type }) => type))
+    expect(types).toContain('warning')
+  })
+})
