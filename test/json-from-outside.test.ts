@@ -12,7 +12,7 @@ const allowed: Record<string, string> = {
   'server/http/body.ts': 'its bound is a little higher, for what stands around the values',
   'store/encode.ts': 'what the store wrote, bounded right after',
   'store/ndjson.ts': 'a line of a log, bounded right after',
-  'store/redis/rows.ts': 'the rows that the store has made',
+  'store/redis/stored-row.ts': 'the rows that the store has made',
   'store/sqlite-groups.ts': 'lists of ids that the store wrote',
   'store/sqlite-runs.ts': 'columns that the store wrote: counts, an error, open requests',
   'record/log-tail.ts': 'a line of our own of which one number is read',

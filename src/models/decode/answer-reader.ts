@@ -172,8 +172,9 @@ export abstract class AnswerReader implements EventSink {
       if (each === undefined) this.fail(new BrokenFrame())
       else if (isFields(each)) this.#onValue(each, '')
     }
-    // No answer, and no error by that name: `{"detail": "…"}`.
-    if (this.state === 'reading' && !this.hasContent) this.fail(value)
+    // No answer, and no error by that name: `{"detail": "…"}`. What says nothing is an answer that did not come.
+    const isEmpty = isFields(value) && Object.keys(value).length === 0
+    if (this.state === 'reading' && !this.hasContent && !isEmpty) this.fail(value)
   }
 
   /** `[DONE]` without a reason: some servers know no other end. */
