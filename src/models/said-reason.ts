@@ -61,7 +61,7 @@ export function reasonIn(value: unknown, depth = 0): string | undefined {
 }
 
 function reasonInText(text: string, depth: number): string | undefined {
-  if (text === '') return undefined
+  if (text === '' || text === '{}' || text === '[]') return undefined
   if (text[0] === '<') return htmlReason(text)
   const inner = /^[[{]/.test(text) ? jsonIn(text) : undefined
   return inner === undefined ? text : (reasonIn(inner, depth + 1) ?? text)

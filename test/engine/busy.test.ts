@@ -132,7 +132,7 @@ test('interrupt, with a run that is slow to settle: the last of several waits fo
 test('a queued run that is stopped ends at once, and the one behind it still waits for the one before', async () => {
   const gate = latch()
   const model = createTold((prompt) =>
-    JSON.stringify(prompt).includes('hold') ? [gate, finish()] : [text('ok'), finish()],
+    JSON.stringify(prompt).includes('hold') ? [gate, text('held'), finish()] : [text('ok'), finish()],
   )
   const engine = open({ agents: { a: agent() }, scripts: { m: model } })
   const how = { threadId: 't', onBusy: 'queue' as const }
@@ -160,7 +160,7 @@ test('a run that could not begin does not hold up the queue behind it', async ()
     },
   })
   const model = createTold((prompt) =>
-    JSON.stringify(prompt).includes('hold') ? [gate, finish()] : [text('ok'), finish()],
+    JSON.stringify(prompt).includes('hold') ? [gate, text('held'), finish()] : [text('ok'), finish()],
   )
   const engine = open({ agents: { a: agent() }, scripts: { m: model }, wrapStore })
   const how = { threadId: 't', onBusy: 'queue' as const }
@@ -218,7 +218,7 @@ test('a turn takes its key and its place in one write; one that joins it takes n
 test('a turn that was refused because the thread was busy may come again', async () => {
   const gate = latch()
   const model = createTold((prompt) =>
-    JSON.stringify(prompt).includes('hold') ? [gate, finish()] : [text('ok'), finish()],
+    JSON.stringify(prompt).includes('hold') ? [gate, text('held'), finish()] : [text('ok'), finish()],
   )
   const engine = open({ agents: { a: agent() }, scripts: { m: model } })
   const how = { threadId: 't', onBusy: 'reject' as const }
