@@ -69,7 +69,7 @@ export function mutated(legal: readonly Lines[], seed: number): Mutated {
         // As deep as a path may be, and deeper.
         const deep = Array.from({ length: one([3, 250, 260]) }, () => 'x').join('/')
         const line = all[at]!
-        line['step'] = `${String(line['step'])}/${deep}`
+        line['step'] = `${JSON.stringify(line['step'])}/${deep}`
         return
       }
       default:
@@ -236,7 +236,7 @@ const odd = {
       () => ({ inputTokens: '5', outputTokens: null }),
       () => ({ total: {} }),
       () => JSON.parse('{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}') as Json,
-      () => ({ toJSON: 'x', then: 'y', length: -1 }),
+      () => JSON.parse('{"toJSON":"x","then":"y","length":-1}') as Json,
       () => deep(300),
     ]
     return values[Math.floor(random() * values.length)]!()

@@ -113,12 +113,12 @@ export class AnthropicReader extends AnswerReader {
       case 'text':
         this.open(index, 'text', id)
         this.emit({ type: 'text-start', id })
-        if (block['text']) this.emit({ type: 'text-delta', id, delta: String(block['text']) })
+        if (textOf(block['text'])) this.emit({ type: 'text-delta', id, delta: textOf(block['text'])! })
         return
       case 'thinking':
         this.open(index, 'reasoning', id)
         this.emit({ type: 'reasoning-start', id })
-        if (block['thinking']) this.emit({ type: 'reasoning-delta', id, delta: String(block['thinking']) })
+        if (textOf(block['thinking'])) this.emit({ type: 'reasoning-delta', id, delta: textOf(block['thinking'])! })
         if (block['signature']) this.sign(id, block['signature'])
         return
       case 'redacted_thinking': {

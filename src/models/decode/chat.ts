@@ -175,8 +175,8 @@ export class ChatReader extends AnswerReader {
       call = { id, index, name: undefined, input: '', metadata: undefined }
       this.#calls.push(call)
     }
-    const signature = fieldsOf(fieldsOf(given['extra_content'])?.['google'])?.['thought_signature']
-    if (signature) call.metadata ??= { [this.#key]: { thoughtSignature: String(signature) } }
+    const signature = textOf(fieldsOf(fieldsOf(given['extra_content'])?.['google'])?.['thought_signature'])
+    if (signature) call.metadata ??= { [this.#key]: { thoughtSignature: signature } }
     if (call.name === undefined && name !== undefined) {
       call.name = name
       call.id = this.#idOf(call.id ?? id)

@@ -222,7 +222,8 @@ function addUsage(
   step: number,
 ): void {
   const { inputTokens, outputTokens, totalTokens, reasoningTokens, cachedInputTokens, cacheWriteInputTokens } = usage
-  const { source = 'reported' } = usage
+  // Recordings of others may lack it.
+  const { source = 'reported' } = usage as Partial<typeof usage>
   const counts = [inputTokens, outputTokens, totalTokens, reasoningTokens, cachedInputTokens, cacheWriteInputTokens]
   const values = counts.map((count) => count ?? null)
   const { number: run } = state

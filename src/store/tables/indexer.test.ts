@@ -42,7 +42,9 @@ test('deltas of a text that is being written are rows at once', async () => {
   await store.records!.settle()
   await store.log.append('run', 1, entries.slice(5, 9))
   const { rows } = await store.records!.query(`SELECT content FROM agent_stream_events WHERE event_type = 'text-delta'`)
-  expect(rows.map(([content]) => content).toSorted()).toEqual([0, 1, 2, 3, 4, 5].map((n) => `word ${n}\n`))
+  expect(rows.map(([content]) => String(content)).toSorted((a, b) => a.localeCompare(b))).toEqual(
+    [0, 1, 2, 3, 4, 5].map((n) => `word ${n}\n`),
+  )
   await store.close()
 })
 
