@@ -4,6 +4,7 @@
  */
 import { compact } from '../part/compact.ts'
 import type { EntryOf } from '../part/entry.ts'
+import { MillraceError } from '../part/error.ts'
 import { messagesOf, type Message } from '../part/message.ts'
 import { noUsage } from '../part/usage.ts'
 import { answerMessages } from './answer-messages.ts'
@@ -45,10 +46,12 @@ export interface KeptRun extends Omit<RunView, 'input' | 'traceparent' | 'text' 
   facts: string[]
 }
 
-/** What a fold comes to so far. Throws a `TypeError` before the `run-start`. */
+/** What a fold comes to so far. Throws `store-damaged` before the `run-start`: whoever keeps the log has lost or damaged its first entry. */
 export function toKept(fold: FoldedRun): KeptRun {
   const { start, end, open, steps, usage, cost, firstTokenAt, resumedAt, resumedInput, ended, facts, summary } = fold
-  if (start === undefined) throw new TypeError('a run view needs a log that begins with run-start')
+  if (start === undefined) {
+    throw new MillraceError('store-damaged', 'The first entry of the run, its run-start, is missing or cannot be read.')
+  }
   const { runId, agent, threadId, protocol, parentRunId, previousRunId, labels, input, timestamp } = start
   // A fork may bring other ones.
   const asked = messagesOf({ ...input, ...resumedInput })

@@ -58,7 +58,7 @@ export interface FoldedRun extends RunFold {
   kept(): KeptRun
 }
 
-/** A fold over one run. `view()` throws a `TypeError` before the `run-start`. */
+/** A fold over one run. `view()` throws `store-damaged` before the `run-start`. */
 export function createRunFold(): RunFold {
   const fold = foldRun()
   return { apply: (entry) => fold.apply(entry), view: () => fold.view() }
