@@ -19,7 +19,7 @@ export function formatMessage({ role, content }: Message, longest = shortened, w
       case 'tool-result': {
         const { output } = part
         const value = output.type === 'execution-denied' ? `denied. ${output.reason ?? ''}` : output.value
-        return lines(part.toolName, typeof value === 'string' ? value : JSON.stringify(value))
+        return lines(part.toolName, typeof value === 'string' ? value : (JSON.stringify(value) ?? ''))
       }
       case 'file':
         return lines(who, `(${part.mediaType}${part.filename === undefined ? '' : ` ${part.filename}`})`)

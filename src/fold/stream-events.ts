@@ -34,7 +34,7 @@ export function createStreamEvents(run: string, agents: Iterable<string> = []): 
         ...(toolName !== undefined && { toolName }),
         content: isDelta(entry) ? entry.delta : JSON.stringify(entry),
         timestamp: entry.timestamp,
-        createdAt: new Date(entry.timestamp).toISOString(),
+        createdAt: toDate(entry.timestamp).toISOString(),
       }
     },
   }
@@ -57,4 +57,9 @@ export function eventNames(entry: Entry): { eventId?: string; toolName?: string 
     ...(typeof eventId === 'string' && { eventId }),
     ...(typeof toolName === 'string' && { toolName }),
   }
+}
+
+/** Epoch ms of a damaged entry may be more than a date can hold, or no number: then 1970. */
+function toDate(time: number): Date {
+  return new Date(Math.abs(time) <= 8.64e15 ? time : 0)
 }

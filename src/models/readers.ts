@@ -1,9 +1,11 @@
 /** Creates the reader of each protocol. */
-import { generateId } from '@ai-sdk/provider-utils'
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import type { AnswerReader, ReaderOptions } from './decode/answer-reader.ts'
 import { metadataKeyOf } from './metadata-key.ts'
 import type { EndpointProtocol } from './providers.ts'
+
+/** As the package has them: 16 characters. */
+const generateId = () => crypto.randomUUID().replaceAll('-', '').slice(0, 16)
 
 /** What an answer is read with. */
 export interface Answer extends Pick<ReaderOptions, 'emit' | 'warnings' | 'who' | 'limits'> {
