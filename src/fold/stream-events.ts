@@ -60,6 +60,6 @@ export function eventNames(entry: Entry): { eventId?: string; toolName?: string 
 }
 
 /** Epoch ms of a damaged entry may be more than a date can hold, or no number: then 1970. */
-function toDate(time: number): Date {
-  return new Date(Math.abs(time) <= 8.64e15 ? time : 0)
+function toDate(time: unknown): Date {
+  return new Date(typeof time === 'number' && Math.abs(time) <= 8.64e15 ? time : 0)
 }
