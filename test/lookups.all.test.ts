@@ -9,6 +9,10 @@ import { expect, test } from 'vitest'
 
 /** File and expression → why the key cannot be one that the object inherits. */
 const harmless = new Map([
+  ['store/redis/stored-row.ts: (value as never)[name]', 'a list of fixed names'],
+  ['store/redis/stored-row.ts: known[name]', 'a list of fixed names'],
+  ['store/redis/stored-row.ts: row[name as keyof StoredRow]', 'a list of fixed names'],
+  ['cli/env-files.ts: context.env[name]', 'behind Object.hasOwn'],
   ['part/own-value.ts: table[key]', 'behind Object.hasOwn: this is the lookup that all others use'],
   ['part/json.ts: (value as Record<string, unknown>)[key]', 'its own keys'],
   ['part/json.ts: copy[key]', '__proto__ is refused one line above'],
