@@ -18,6 +18,19 @@ export interface TestRun {
 
 /** The first failure of each file. A run that does not end is one as well: what hangs has been noticed. */
 export async function runTests(copy: WorkCopy, run: TestRun, stop: AbortSignal): Promise<SeenBy[]> {
+  const found = await runOnce(copy, run, stop)
+  if (Array.isArray(found)) return found
+  // On a machine that is short of memory it may have been killed, which says nothing about the mutant.
+  const again = await runOnce(copy, run, stop)
+  if (Array.isArray(again)) return again
+  throw new Error(`vitest ${run.args.join(' ')}: no test failed, and yet it ended with ${again.how}:\n${again.output}`)
+}
+
+async function runOnce(
+  copy: WorkCopy,
+  run: TestRun,
+  stop: AbortSignal,
+): Promise<SeenBy[] | { how: string; output: string }> {
   const { args, files, seconds, more = seconds } = run
   const list = join(copy.temporary, 'failures')
   rmSync(list, { force: true })
@@ -50,7 +63,7 @@ export async function runTests(copy: WorkCopy, run: TestRun, stop: AbortSignal):
     kill()
   }, 1000)
   stop.addEventListener('abort', kill)
-  const [code] = (await once(child, 'close')) as [number | null]
+  const [code, signal] = (await once(child, 'close')) as [number | null, string | null]
   clearInterval(timer)
   stop.removeEventListener('abort', kill)
   stop.throwIfAborted()
@@ -63,6 +76,6 @@ export async function runTests(copy: WorkCopy, run: TestRun, stop: AbortSignal):
   if (first.size > 1) first.delete('')
   if (first.size > 0) return [...first.values()]
   if (isLate) return [{ file: '', test: `the tests had not ended after ${seconds} s` }]
-  if (code !== 0) throw new Error(`vitest ${args.join(' ')}: no test failed, and yet it did:\n${output.slice(-4000)}`)
+  if (code !== 0) return { how: String(signal ?? code), output: output.slice(-4000) }
   return []
 }
