@@ -11,6 +11,7 @@
  * `npx vitest run <file>` runs a file of any of them.
  */
 import { globSync, readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
@@ -55,9 +56,11 @@ const limits = {
   hookTimeout: 60_000,
   expect: { poll: { timeout: 30_000 } },
   setupFiles: [here('test/support/patience.ts')],
+  // Node's readline looks at this one whatever terminal a test gives it, and edits no line where it is `dumb`.
+  env: { TERM: 'xterm' },
 }
-/** Tests that wait for other processes leave the processor idle: one more of them than cores. */
-const waiting = { ...limits, maxWorkers: 3 }
+/** Tests wait for sockets and processes now and then: one more of them at a time than a small machine has cores. */
+const waiting = { ...limits, maxWorkers: Math.max(3, availableParallelism()) }
 
 const redis = {
   resolve: {
@@ -82,8 +85,8 @@ export default defineConfig({
   resolve: { alias: packages },
   test: {
     projects: [
-      project('fast', shared(suite('fast')), { isolate: false }),
-      project('fast-own', own(suite('fast'))),
+      project('fast', shared(suite('fast')), { ...waiting, isolate: false }),
+      project('fast-own', own(suite('fast')), waiting),
       project('all', shared(all), { ...waiting, isolate: false, sequence: { groupOrder: 1 } }),
       project('all-own', own(all), { ...waiting, sequence: { groupOrder: 1 } }),
       // First, and two at a time: a page needs a core for itself and one for its browser.
