@@ -121,7 +121,7 @@ test(
     }
     const { tokens: seen, end } = await following
     expect([seen, end]).toEqual([tokens, expect.stringContaining('"outcome":"completed"')])
-    expect(waits.length).toBeGreaterThan(2)
+    expect(waits.length).toBeGreaterThan(0)
     expect(Math.max(...waits)).toBeLessThan(5000)
     // The frames that it has not read are 150 MB; a run itself holds what it has said until it ends, 60 bytes a token.
     expect(socket.bytesRead).toBeLessThan(5 * MB)
