@@ -1,43 +1,25 @@
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer } from 'node:http'
 import { once } from 'node:events'
 import { type AddressInfo } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import { createProviderFetch } from './provider-fetch.ts'
+import {
+  providerFetch,
+  fetch,
+  dispatcher,
+  servers,
+  setDispatcher,
+  serve,
+  forbidFetch,
+  post,
+} from './testing/scripted-provider.ts'
 
-const providerFetch = createProviderFetch({ who: 'box:tiny' })
-
-const symbol = Symbol.for('undici.globalDispatcher.1')
-const holder = globalThis as unknown as Record<symbol, { dispatch(...args: unknown[]): unknown }>
-const { fetch } = globalThis
 void globalThis.Headers
-const dispatcher = holder[symbol]!
-const servers: Server[] = []
-
 afterEach(() => {
   globalThis.fetch = fetch
   setDispatcher(dispatcher)
   for (const server of servers.splice(0)) server.close().closeAllConnections()
 })
-
-function setDispatcher(value: unknown): void {
-  Object.defineProperty(globalThis, symbol, { value, writable: true, configurable: false, enumerable: false })
-}
-
-async function serve(listener: RequestListener): Promise<string> {
-  const server = createServer(listener).listen(0, '127.0.0.1')
-  servers.push(server)
-  await once(server, 'listening')
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-}
-
-/** Makes requests through the platform’s `fetch` fail. */
-function forbidFetch(): void {
-  const own = fetch.toString()
-  const forbidden = () => Promise.reject(new Error('the platform was asked'))
-  globalThis.fetch = Object.assign(forbidden, { toString: () => own })
-}
-
-const post = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"a":"ü"}' }
 
 test('after a pause longer than the default of undici, the next request takes the same connection', async () => {
   let connections = 0

@@ -1,28 +1,15 @@
 /** How long compaction and deletion keep the event loop, by a clock of the test; what a kill in their middle leaves; what the tables say after it. */
 import { spawn } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { rmSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import type { Entry } from '../part/entry.ts'
-import type { Store } from '../part/log.ts'
 import { readAll } from './contract/tools.contract.ts'
 import { exampleRun } from './example-run.contract.ts'
 import { verify } from './ndjson.ts'
 import { sqliteStore } from './sqlite-store.ts'
+import { folder, newFile, textOf, record } from './testing/long-run.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'millrace-slices-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
-let files = 0
-const newFile = () => join(folder, `${++files}.db`)
-
-const textOf = (entries: readonly Entry[]) =>
-  entries.map((entry) => (entry.type === 'text-delta' ? entry.delta : '')).join('')
-
-async function record(store: Store, run: string, entries: readonly Entry[], size: number): Promise<void> {
-  for (let i = 0; i < entries.length; i += size) await store.log.append(run, 1, entries.slice(i, i + size))
-}
-
 test('killed in the middle of a compaction, the log is whole and its content the same', async () => {
   const path = newFile()
   const store = sqliteStore(path)

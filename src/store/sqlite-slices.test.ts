@@ -1,14 +1,11 @@
 /** How long compaction and deletion keep the event loop, by a clock of the test; what a kill in their middle leaves; what the tables say after it. */
-import { mkdtempSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
 import { arbitraryNestedRun } from '../../test/arbitrary-run.ts'
 import { tablesOf } from '../../test/support/agreement.ts'
 import type { Entry } from '../part/entry.ts'
-import type { Store } from '../part/log.ts'
 import { readAll } from './contract/tools.contract.ts'
 import { exampleRun } from './example-run.contract.ts'
 import { createDropped } from './sqlite-dropped.ts'
@@ -17,19 +14,9 @@ import { createRunTable } from './sqlite-runs.ts'
 import { sqliteStore } from './sqlite-store.ts'
 import { createUpkeep } from './sqlite-upkeep.ts'
 import { often } from '../../test/support/thorough.ts'
+import { folder, newFile, textOf, record } from './testing/long-run.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'millrace-slices-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
-let files = 0
-const newFile = () => join(folder, `${++files}.db`)
-
-const textOf = (entries: readonly Entry[]) =>
-  entries.map((entry) => (entry.type === 'text-delta' ? entry.delta : '')).join('')
-
-async function record(store: Store, run: string, entries: readonly Entry[], size: number): Promise<void> {
-  for (let i = 0; i < entries.length; i += size) await store.log.append(run, 1, entries.slice(i, i + size))
-}
-
 test('a slice ends when its time is over, and the next one goes on', async () => {
   const path = newFile()
   const store = sqliteStore(path)

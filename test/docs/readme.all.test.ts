@@ -1,26 +1,16 @@
 /** What the documents show works as it stands there: TypeScript compiles, agents are valid, pasted lines answer. */
 import { execFile, spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { folder, serving } from '../support/cli.ts'
 import { snippetsIn } from './documents.ts'
+import { createProject, root } from './readme-project.ts'
 
 const exec = promisify(execFile)
-const root = resolve(import.meta.dirname, '../..')
 
-/** A project in which this checkout and its packages are installed. */
-const project = mkdtempSync(join(tmpdir(), 'millrace-docs-'))
-beforeAll(() => {
-  mkdirSync(join(project, 'node_modules'))
-  for (const name of readdirSync(join(root, 'node_modules'))) {
-    symlinkSync(join(root, 'node_modules', name), join(project, 'node_modules', name))
-  }
-  symlinkSync(root, join(project, 'node_modules/millrace'))
-  writeFileSync(join(project, 'package.json'), '{"type":"module"}')
-})
+const project = createProject()
 afterAll(() => rmSync(project, { recursive: true, force: true }))
 
 /** Those about the run of a line before are run by streaming-protocol.test.ts. */

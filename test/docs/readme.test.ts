@@ -1,24 +1,14 @@
 /** What the documents show works as it stands there: TypeScript compiles, agents are valid, pasted lines answer. */
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, existsSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { ran } from '../support/cli.ts'
 import { documents, readDocument, snippetsIn } from './documents.ts'
+import { createProject, root } from './readme-project.ts'
 
-const root = resolve(import.meta.dirname, '../..')
 const readme = readDocument('README.md')
 
-/** A project in which this checkout and its packages are installed. */
-const project = mkdtempSync(join(tmpdir(), 'millrace-docs-'))
-beforeAll(() => {
-  mkdirSync(join(project, 'node_modules'))
-  for (const name of readdirSync(join(root, 'node_modules'))) {
-    symlinkSync(join(root, 'node_modules', name), join(project, 'node_modules', name))
-  }
-  symlinkSync(root, join(project, 'node_modules/millrace'))
-  writeFileSync(join(project, 'package.json'), '{"type":"module"}')
-})
+const project = createProject()
 afterAll(() => rmSync(project, { recursive: true, force: true }))
 
 test('the README holds the two lines that a newcomer pastes', () => {

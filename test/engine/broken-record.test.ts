@@ -1,6 +1,6 @@
 /** What a record may not do: make a run unendable, keep the server from starting, or take a thread with it. */
 import { rmSync } from 'node:fs'
-import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { agentSource } from '../../src/project/create-runtime.ts'
 import type { Entry } from '../../src/part/entry.ts'
 import { MillraceError } from '../../src/part/error.ts'
@@ -10,27 +10,8 @@ import { parsePipeline } from '../../src/pipeline/parse.ts'
 import { memoryStore } from '../../src/store/memory-store.ts'
 import { createRuntime } from '../../src/runtime/runtime.ts'
 import { finish, latch, text, toolCall } from '../../src/models/testing/scripted-model.ts'
-import {
-  agent,
-  createEngine,
-  entriesOf,
-  only,
-  taken,
-  until,
-  type Engine,
-  type EngineOptions,
-} from '../support/engine.ts'
+import { agent, entriesOf, only, taken, until, type Engine, createEngine, openEngine } from '../support/engine.ts'
 import { createTold, eventually, resultsIn } from '../support/going-on.ts'
-
-const engines: Engine[] = []
-function open(options: EngineOptions): Engine {
-  const engine = createEngine(options)
-  engines.push(engine)
-  return engine
-}
-afterEach(async () => {
-  for (const engine of engines.splice(0).reverse()) await engine.close()
-})
 
 const messages = [{ role: 'user' as const, content: 'Hi' }]
 const tools = [{ name: 'ask', parameters: { type: 'object' } }]
@@ -55,13 +36,12 @@ function unreadable(store: Store, only: (run: string) => boolean = () => true): 
 
 async function suspended(): Promise<{ engine: Engine; run: string; requestId: string }> {
   const agents = { a: agent() }
-  const first = open({ agents, scripts: { m: asks() }, keep: true })
+  const first = createEngine({ agents, scripts: { m: asks() }, keep: true })
   const run = await first.runtime.start('a', { messages, tools }, { threadId: 't' })
   expect(await run.result).toMatchObject({ outcome: 'suspended' })
   const { requestId } = (await until(first.store, run.id, (e) => e.type === 'request')) as { requestId: string } & Entry
   await first.close()
-  engines.pop()
-  const engine = open({ agents, scripts: { m: asks() }, dir: first.dir, wrapStore: (store) => unreadable(store) })
+  const engine = openEngine({ agents, scripts: { m: asks() }, dir: first.dir, wrapStore: (store) => unreadable(store) })
   expect(await engine.runtime.recover()).toEqual({ resumed: 0, interrupted: 0 })
   return { engine, run: run.id, requestId }
 }
@@ -85,7 +65,7 @@ test('one run that cannot be read keeps neither the server from starting nor the
   const agents = { a: agent('', 'recover: true') }
   const gate = latch()
   const held = () => createTold(() => [text('one '), gate, text('two'), finish()])
-  const first = open({ agents, scripts: { m: held() }, keep: true })
+  const first = createEngine({ agents, scripts: { m: held() }, keep: true })
   const runs = []
   for (let i = 0; i < 2; i++) {
     const run = await first.runtime.start('a', { messages })
@@ -93,7 +73,6 @@ test('one run that cannot be read keeps neither the server from starting nor the
     runs.push(run)
   }
   await first.runtime.close(0)
-  engines.pop()
   const broken = runs[0]!.id
   const wrapStore = (store: Store): Store => ({
     ...store,
@@ -105,7 +84,7 @@ test('one run that cannot be read keeps neither the server from starting nor the
       },
     },
   })
-  const second = open({
+  const second = openEngine({
     agents,
     scripts: { m: createTold(() => [text('again'), finish()]) },
     dir: first.dir,
@@ -120,7 +99,7 @@ const custom = 'workflow: [{ id: mine, type: mine, config: {}, result: r }]'
 
 test('a part of a custom step cannot say where and when it was said', async () => {
   const lies = { type: 'data', name: 'x', data: 1, seq: 99, timestamp: 5, step: 'main/other' } as Part
-  const engine = open({
+  const engine = openEngine({
     agents: { a: custom },
     steps: {
       mine: async (_, { emit }) => {
@@ -139,7 +118,7 @@ test('a model of one’s own that gives a call’s arguments as a value is heard
   const model = createTold((prompt) =>
     resultsIn(prompt).size === 0 ? [call, finish('tool-calls')] : [text('done'), finish()],
   )
-  const engine = open({ agents: { a: agent('tools: [calculator]') }, scripts: { m: model } })
+  const engine = openEngine({ agents: { a: agent('tools: [calculator]') }, scripts: { m: model } })
   const run = await engine.runtime.start('a', { messages })
   expect(await run.result).toMatchObject({ outcome: 'completed', text: 'done' })
   expect(only(await entriesOf(engine.store, run.id), 'tool-call')[0]!.input).toBe('{"expression":"1 + 1"}')
@@ -165,7 +144,7 @@ test('a store that refuses as stale what nobody took over: the run is ended, not
       },
     },
   })
-  const engine = open({
+  const engine = openEngine({
     agents: { a: custom },
     wrapStore,
     steps: {
@@ -191,7 +170,7 @@ test('a store whose inbox cannot be read: the run goes to its end all the same',
       },
     },
   })
-  const engine = open({ agents: { a: custom }, wrapStore, steps: { mine: async () => 'v' } })
+  const engine = openEngine({ agents: { a: custom }, wrapStore, steps: { mine: async () => 'v' } })
   const run = await engine.runtime.start('a', {})
   expect(await run.result).toMatchObject({ outcome: 'completed', output: { r: 'v' } })
 })
@@ -253,7 +232,7 @@ describe('a run that nothing can be said of, for want of a clock', () => {
 })
 
 test('a recording of a run is given again without the envelope of its entries', async () => {
-  const engine = open({
+  const engine = openEngine({
     agents: {
       a: agent(),
       b: `workflow:
@@ -279,7 +258,7 @@ test('an answer whose claim the store refused is not forgotten: the run goes on 
       claim: (run, epoch) => (state.broken ? refuse() : store.log.claim(run, epoch)),
     },
   })
-  const engine = open({ agents: { a: agent() }, scripts: { m: asks() }, wrapStore })
+  const engine = openEngine({ agents: { a: agent() }, scripts: { m: asks() }, wrapStore })
   const run = await engine.runtime.start('a', { messages, tools })
   expect(await run.result).toMatchObject({ outcome: 'suspended' })
   const [request] = only(await entriesOf(engine.store, run.id), 'request')
@@ -301,7 +280,7 @@ test('a stop whose end the store refused is not forgotten: the run ends when the
     ...store,
     log: { ...store.log, append: (...args) => (state.broken ? refuse() : store.log.append(...args)) },
   })
-  const engine = open({ agents: { a: agent() }, scripts: { m: asks() }, wrapStore })
+  const engine = openEngine({ agents: { a: agent() }, scripts: { m: asks() }, wrapStore })
   const run = await engine.runtime.start('a', { messages, tools })
   expect(await run.result).toMatchObject({ outcome: 'suspended' })
   state.broken = true

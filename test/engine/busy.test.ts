@@ -1,30 +1,11 @@
 /** One active run per thread, however many requests come at once, and one run per turn, however often it is sent. */
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { Entry } from '../../src/part/entry.ts'
 import type { Store } from '../../src/part/log.ts'
 import { finish, latch, text } from '../../src/models/testing/scripted-model.ts'
 import type { Run } from '../../src/runtime/runtime.ts'
-import {
-  agent,
-  createEngine,
-  entriesOf,
-  only,
-  taken,
-  until,
-  type Engine,
-  type EngineOptions,
-} from '../support/engine.ts'
+import { agent, entriesOf, only, taken, until, type Engine, openEngine } from '../support/engine.ts'
 import { createTold, eventually } from '../support/going-on.ts'
-
-const engines: Engine[] = []
-function open(options: EngineOptions): Engine {
-  const engine = createEngine(options)
-  engines.push(engine)
-  return engine
-}
-afterEach(async () => {
-  for (const engine of engines.splice(0).reverse()) await engine.close()
-})
 
 const said = (content: string) => ({ messages: [{ role: 'user', content }] })
 const echo = () => createTold((prompt) => [text(JSON.stringify(prompt.at(-1)!.content)), finish()])
@@ -70,7 +51,7 @@ const started = (settled: PromiseSettledResult<Run>[]) =>
 
 test('queue: 20 at once run one at a time, in their order', async () => {
   const { log, wrapStore } = watched()
-  const engine = open({ agents: { a: agent() }, scripts: { m: echo() }, wrapStore })
+  const engine = openEngine({ agents: { a: agent() }, scripts: { m: echo() }, wrapStore })
   const runs = started(await twenty(engine, 'queue'))
   expect(runs).toHaveLength(20)
   const results = await Promise.all(runs.map(({ result }) => result))
@@ -84,7 +65,7 @@ test('queue: 20 at once run one at a time, in their order', async () => {
 
 test('reject: of 20 at once one runs, 19 are told thread-busy and leave nothing', async () => {
   const gate = latch()
-  const engine = open({ agents: { a: agent() }, scripts: { m: createTold(() => [text('x'), gate, finish()]) } })
+  const engine = openEngine({ agents: { a: agent() }, scripts: { m: createTold(() => [text('x'), gate, finish()]) } })
   const settled = await twenty(engine, 'reject')
   const codes = settled.flatMap((each) => (each.status === 'rejected' ? [(each.reason as { code: string }).code] : []))
   expect(codes).toEqual(Array.from({ length: 19 }, () => 'thread-busy'))
@@ -101,7 +82,7 @@ test('interrupt: of 20 at once the last wins; each has one end; none works besid
   const { log, wrapStore } = watched()
   const gate = latch()
   const model = createTold(() => [text('x'), gate, finish()])
-  const engine = open({ agents: { a: agent() }, scripts: { m: model }, wrapStore })
+  const engine = openEngine({ agents: { a: agent() }, scripts: { m: model }, wrapStore })
   const runs = started(await twenty(engine, 'interrupt'))
   expect(runs).toHaveLength(20)
   await until(engine.store, runs.at(-1)!.id, ({ type }) => type === 'prompt')
@@ -117,7 +98,7 @@ test('interrupt, with a run that is slow to settle: the last of several waits fo
   const { log, wrapStore } = watched()
   const steps = { stubborn: () => new Promise((resolve) => setTimeout(resolve, 5000).unref()) }
   const slow = 'workflow: [{ id: s, type: stubborn }]'
-  const engine = open({ agents: { a: agent(), slow }, steps, scripts: { m: echo() }, wrapStore })
+  const engine = openEngine({ agents: { a: agent(), slow }, steps, scripts: { m: echo() }, wrapStore })
   const first = await engine.runtime.start('slow', {}, { threadId: 't' })
   await until(engine.store, first.id, ({ type }) => type === 'step-start')
   const rest = []
@@ -134,7 +115,7 @@ test('a queued run that is stopped ends at once, and the one behind it still wai
   const model = createTold((prompt) =>
     JSON.stringify(prompt).includes('hold') ? [gate, text('held'), finish()] : [text('ok'), finish()],
   )
-  const engine = open({ agents: { a: agent() }, scripts: { m: model } })
+  const engine = openEngine({ agents: { a: agent() }, scripts: { m: model } })
   const how = { threadId: 't', onBusy: 'queue' as const }
   const first = await engine.runtime.start('a', said('hold'), how)
   await gate.reached
@@ -162,7 +143,7 @@ test('a run that could not begin does not hold up the queue behind it', async ()
   const model = createTold((prompt) =>
     JSON.stringify(prompt).includes('hold') ? [gate, text('held'), finish()] : [text('ok'), finish()],
   )
-  const engine = open({ agents: { a: agent() }, scripts: { m: model }, wrapStore })
+  const engine = openEngine({ agents: { a: agent() }, scripts: { m: model }, wrapStore })
   const how = { threadId: 't', onBusy: 'queue' as const }
   const first = await engine.runtime.start('a', said('hold'), how)
   const bad = engine.runtime.start('a', said('x'), { ...how, runId: 'run_bad' })
@@ -175,7 +156,7 @@ test('a run that could not begin does not hold up the queue behind it', async ()
 
 test('the same turn 20 times at once is one run, whose end all are told', async () => {
   const model = echo()
-  const engine = open({ agents: { a: agent() }, scripts: { m: model } })
+  const engine = openEngine({ agents: { a: agent() }, scripts: { m: model } })
   const runs = await Promise.all(
     Array.from({ length: 20 }, () => engine.runtime.start('a', said('x'), { threadId: 't', turnKey: 'k' })),
   )
@@ -202,7 +183,7 @@ test('a turn takes its key and its place in one write; one that joins it takes n
       },
     },
   })
-  const engine = open({ agents: { a: agent() }, scripts: { m: echo() }, wrapStore })
+  const engine = openEngine({ agents: { a: agent() }, scripts: { m: echo() }, wrapStore })
   const start = (turnKey: string) => engine.runtime.start('a', said(turnKey), { threadId: 't', turnKey })
   const first = await start('k')
   await first.result
@@ -220,7 +201,7 @@ test('a turn that was refused because the thread was busy may come again', async
   const model = createTold((prompt) =>
     JSON.stringify(prompt).includes('hold') ? [gate, text('held'), finish()] : [text('ok'), finish()],
   )
-  const engine = open({ agents: { a: agent() }, scripts: { m: model } })
+  const engine = openEngine({ agents: { a: agent() }, scripts: { m: model } })
   const how = { threadId: 't', onBusy: 'reject' as const }
   const first = await engine.runtime.start('a', said('hold'), how)
   const again = () => engine.runtime.start('a', said('b'), { ...how, turnKey: 'k' })
@@ -234,13 +215,13 @@ test('a queue that a crash left goes on in its order, one at a time', async () =
   const gate = latch()
   const holding = createTold(() => [text('first '), gate, finish()])
   const agents = { a: agent('', 'recover: true') }
-  const one = open({ agents, scripts: { m: holding }, keep: true })
+  const one = openEngine({ agents, scripts: { m: holding }, keep: true })
   const how = { threadId: 't', onBusy: 'queue' as const }
   const ids: string[] = []
   for (let i = 0; i < 5; i++) ids.push((await one.runtime.start('a', said(`n${i}`), how)).id)
   await gate.reached
   const { log, wrapStore } = watched()
-  const two = open({ agents, scripts: { m: echo() }, dir: one.dir, wrapStore })
+  const two = openEngine({ agents, scripts: { m: echo() }, dir: one.dir, wrapStore })
   expect(await two.runtime.recover()).toEqual({ resumed: 5, interrupted: 0 })
   for (const id of ids) expect(await (await two.runtime.open(id))!.result).toMatchObject({ outcome: 'completed' })
   expect(log.filter(({ type }) => type === 'prompt').map(({ run }) => run)).toEqual(ids)
@@ -250,7 +231,7 @@ test('a queue that a crash left goes on in its order, one at a time', async () =
 })
 
 test('result settles when only it is awaited, and when only parts are read; nobody has to look', async () => {
-  const engine = open({ agents: { a: agent('retries: 0') }, scripts: { m: createTold(() => [text('half')]) } })
+  const engine = openEngine({ agents: { a: agent('retries: 0') }, scripts: { m: createTold(() => [text('half')]) } })
   const unhandled: unknown[] = []
   const note = (error: unknown) => unhandled.push(error)
   process.on('unhandledRejection', note)

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import type { Entry } from '../../src/part/entry.ts'
 import type { ToolImplementation } from '../../src/tools/tool.ts'
 import { createScriptedModel, finish, latch, text, toolCall } from '../../src/models/testing/scripted-model.ts'
-import { agent, createEngine, entriesOf, only, until, type Engine, type EngineOptions } from '../support/engine.ts'
+import { agent, entriesOf, only, until, type EngineOptions, openEngine } from '../support/engine.ts'
 
 const hour = 3_600_000
 const realNow = Date.now.bind(Date)
@@ -15,14 +15,7 @@ beforeEach(() => {
   vi.spyOn(Date, 'now').mockImplementation(() => realNow() + offset)
 })
 
-const engines: Engine[] = []
-function open(options: EngineOptions): Engine {
-  const engine = createEngine(options)
-  engines.push(engine)
-  return engine
-}
-afterEach(async () => {
-  for (const engine of engines.splice(0).reverse()) await engine.close()
+afterEach(() => {
   vi.restoreAllMocks()
 })
 
@@ -53,7 +46,7 @@ describe.each([
       [toolCall('c', 'work'), finish('tool-calls')],
       [text('Done.'), finish()],
     ]
-    const engine = open({
+    const engine = openEngine({
       agents: { a: agent('tools: [work]') },
       tools: { work },
       scripts: { m: createScriptedModel(script) },
@@ -81,7 +74,7 @@ describe.each([
       [text('Done.'), finish()],
     ]
     const work: ToolImplementation = { parameters: z.object({}), execute: () => (offset = jump) }
-    const engine = open({
+    const engine = openEngine({
       agents: { a: agent('tools: [work, ask]', 'budget: { seconds: 3600 }\ntimeouts: { run: 2h }') },
       tools: { work, ask: here },
       scripts: { m: createScriptedModel(script) },
@@ -103,7 +96,7 @@ describe.each([
 
   test('a conversation: the newest run stays the newest', async () => {
     const script = ['one', 'two'].map((word) => [text(word), finish()])
-    const engine = open({ agents: { a: agent() }, scripts: { m: createScriptedModel(script) } })
+    const engine = openEngine({ agents: { a: agent() }, scripts: { m: createScriptedModel(script) } })
     const first = await engine.runtime.start('a', { messages }, { threadId: 't' })
     await first.result
     offset = jump
@@ -126,12 +119,12 @@ test('a clock that is set back while the server is down does not give a client m
     requestDeadlineMs: 200,
     keep: true,
   }
-  const first = open(options)
+  const first = openEngine(options)
   const run = await first.runtime.start('a', { messages })
   await until(first.store, run.id, ({ type }) => type === 'suspend')
   await first.close()
   offset = -1000 * hour
-  const second = open({ ...options, dir: first.dir })
+  const second = openEngine({ ...options, dir: first.dir })
   await second.runtime.recover()
   await until(second.store, run.id, ({ type }) => type === 'run-end')
   const entries = await entriesOf(second.store, run.id)
@@ -144,7 +137,7 @@ test('a deadline passes also while another branch of the run goes on behind its 
   const gate = latch()
   const asks = [toolCall('c', 'ask'), finish('tool-calls')]
   const branch = (model: string) => `[{ id: ${model}, type: llm, config: { model: "script:${model}", tools: [ask] } }]`
-  const engine = open({
+  const engine = openEngine({
     agents: {
       a: `workflow: [{ id: all, type: parallel, config: { branches: { one: ${branch('one')}, two: ${branch('two')} } } }]`,
     },

@@ -1,5 +1,5 @@
 /** What the next turn is told of the turns before: signatures and tool results from the record, and never half a call. */
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Entry } from '../../src/part/entry.ts'
 import type { Message } from '../../src/part/message.ts'
@@ -8,19 +8,9 @@ import { continueOrStart, type Turn } from '../../src/runtime/continue.ts'
 import type { ToolImplementation } from '../../src/tools/tool.ts'
 import { finish, reasoning, text, toolCall, type ScriptStep } from '../../src/models/testing/scripted-model.ts'
 import { fromClientMessages } from '../../src/wire/ui/ui-message.ts'
-import { agent, createEngine, entriesOf, only, until, type Engine, type EngineOptions } from '../support/engine.ts'
+import { agent, createEngine, entriesOf, only, until, type Engine, openEngine } from '../support/engine.ts'
 import { createTold, cutAfter, pairingFault, resultsIn } from '../support/going-on.ts'
 import { placesOf } from '../support/thorough.ts'
-
-const engines: Engine[] = []
-function open(options: EngineOptions): Engine {
-  const engine = createEngine(options)
-  engines.push(engine)
-  return engine
-}
-afterEach(async () => {
-  for (const engine of engines.splice(0).reverse()) await engine.close()
-})
 
 const any = z.looseObject({})
 const user = (content: string): Message => ({ role: 'user', content })
@@ -88,7 +78,7 @@ describe('reasoning, signatures and tool results come back from the record, byte
 
   test('history: client, whose copy has only the text', async () => {
     const { model, options: engineOptions } = options()
-    const engine = open(engineOptions)
+    const engine = openEngine(engineOptions)
     const first = await say(engine, [user('1+1?')])
     const copy: Message = { role: 'assistant', id: first.id, content: 'Let me see.It is 2.' }
     await say(engine, [user('1+1?'), copy, user('and again?')])
@@ -100,7 +90,7 @@ describe('reasoning, signatures and tool results come back from the record, byte
 
   test('history: client, whose copy came from useChat in several steps', async () => {
     const { model, options: engineOptions } = options()
-    const engine = open(engineOptions)
+    const engine = openEngine(engineOptions)
     const { id } = await say(engine, [user('1+1?')])
     const parts = [
       { type: 'step-start' },
@@ -118,7 +108,7 @@ describe('reasoning, signatures and tool results come back from the record, byte
 
   test('history: server, with only what is new', async () => {
     const { model, options: engineOptions } = options()
-    const engine = open(engineOptions)
+    const engine = openEngine(engineOptions)
     await say(engine, [user('1+1?')], { history: 'server' })
     await say(engine, [user('and again?')], { history: 'server' })
     expect(model.prompts[2]!.slice(0, 1)).toMatchObject([{ role: 'user' }])
@@ -129,7 +119,7 @@ describe('reasoning, signatures and tool results come back from the record, byte
 
 test('history: client leaves the order and the choice of messages to the client', async () => {
   const model = createTold(() => [text('ok'), finish()])
-  const engine = open({ agents: { a: agent() }, scripts: { m: model } })
+  const engine = openEngine({ agents: { a: agent() }, scripts: { m: model } })
   const one = await say(engine, [user('one')])
   const two = await say(engine, [user('two')])
   const other = await say(engine, [user('foreign')], { threadId: 'other' })
@@ -158,7 +148,7 @@ test('history: client leaves the order and the choice of messages to the client'
 
 test('an answer that a client names again and again is told as it was recorded once', async () => {
   const model = createTold(() => [text('recorded'), finish()])
-  const engine = open({ agents: { a: agent() }, scripts: { m: model } })
+  const engine = openEngine({ agents: { a: agent() }, scripts: { m: model } })
   const { id } = await say(engine, [user('one')])
   const copy: Message = { role: 'assistant', id, content: [{ type: 'text', text: 'copy' }] }
   await say(engine, [user('one'), copy, user('two'), copy, user('three'), copy, user('four')])
@@ -168,7 +158,7 @@ test('an answer that a client names again and again is told as it was recorded o
 
 test('history: server goes over a run that had its place and never began', async () => {
   const model = createTold(() => [text('ok'), finish()])
-  const engine = open({ agents: { a: agent() }, scripts: { m: model } })
+  const engine = openEngine({ agents: { a: agent() }, scripts: { m: model } })
   const first = await say(engine, [user('one')], { history: 'server' })
   // The process died between taking the place and storing the first entry.
   await engine.store.log.post('thread:t', `after:${first.id}`, { run: 'run_never' })
@@ -187,7 +177,7 @@ describe('a conversation that hands its calls over', () => {
 
   /** A memory store hands over, as the edge does. `parts` is the client's one message, which grows. */
   async function conversation(handOverTo: 'one message' | 'separate messages') {
-    const engine = open({
+    const engine = openEngine({
       agents: { a: agent('tools: [ask]') },
       tools: { ask: here },
       scripts: { m: asking },
@@ -235,7 +225,7 @@ test('history: server with calls that were handed over: the results that come st
   const model = createTold((prompt) =>
     prompt.at(-1)!.role === 'tool' ? [text('Thanks.'), finish()] : [toolCall('c', 'ask', {}), finish('tool-calls')],
   )
-  const engine = open({
+  const engine = openEngine({
     agents: { a: agent('tools: [ask]') },
     tools: { ask },
     scripts: { m: model },
@@ -257,7 +247,7 @@ test('a result that the client has and the run did not wait for is told all the 
       ? [text('One moment.'), toolCall('c', 'ask', {}), finish('tool-calls')]
       : [text('ok'), finish()],
   )
-  const engine = open({ agents: { a: agent('tools: [ask]') }, tools: { ask }, scripts: { m: model } })
+  const engine = openEngine({ agents: { a: agent('tools: [ask]') }, tools: { ask }, scripts: { m: model } })
   const first = await say(engine, [user('Hi')])
   expect(first.outcome).toBe('suspended')
   const part = { type: 'tool-ask', toolCallId: 'c', state: 'output-available', input: {}, output: 42 }

@@ -1,62 +1,13 @@
 /** What a turn costs does not grow with its thread: views of earlier runs are kept, and logs are not read again. */
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { Entry } from '../../src/part/entry.ts'
-import type { ReadOptions, Store } from '../../src/part/log.ts'
-import type { Message } from '../../src/part/message.ts'
-import { keptVersion } from '../../src/fold/kept-run.ts'
-import { foldLog, readKept, readView } from '../../src/fold/read-view.ts'
+import { readKept, readView } from '../../src/fold/read-view.ts'
 import { finish, text, toolCall } from '../../src/models/testing/scripted-model.ts'
-import { continueOrStart } from '../../src/runtime/continue.ts'
 import { historyLimit } from '../../src/runtime/conversation.ts'
 import { buildRun, startPart } from '../build-run.ts'
-import { agent, createEngine, entriesOf, only, type Engine, type EngineOptions } from '../support/engine.ts'
+import { agent, entriesOf, only } from '../support/engine.ts'
 import { createTold } from '../support/going-on.ts'
-
-const engines: Engine[] = []
-afterEach(async () => {
-  for (const engine of engines.splice(0)) await engine.close()
-})
-
-/** An engine whose reads of logs and views are counted. */
-function open(options: EngineOptions) {
-  const seen = { logs: 0, entries: 0, whole: 0, views: 0 }
-  const wrapStore = (inner: Store): Store => {
-    const read = async function* (run: string, given: ReadOptions = {}) {
-      seen.logs++
-      for await (const batch of inner.log.read(run, given)) {
-        seen.entries += batch.length
-        if (given.limit === undefined && (given.after ?? 0) === 0 && given.signal === undefined) seen.whole++
-        yield batch
-      }
-    }
-    const view: Store['runs']['view'] = (run) => {
-      seen.views++
-      return inner.runs.view(run)
-    }
-    return { ...inner, log: { ...inner.log, read }, runs: { ...inner.runs, view } }
-  }
-  const engine = createEngine({ ...options, wrapStore })
-  engines.push(engine)
-  return { ...engine, seen }
-}
-
-const ask = { parameters: { type: 'object', properties: {} } }
-const user = (content: string): Message => ({ role: 'user', content })
-
-async function say({ runtime }: Engine, messages: Message[], history: 'client' | 'server') {
-  const common = { agentId: 'a', threadId: 't', input: {}, protocol: 'ui', onBusy: 'queue' } as const
-  const { run } = await continueOrStart(runtime, { ...common, messages, answers: [], history })
-  expect(await run.result).toMatchObject({ outcome: 'completed' })
-  return run.id
-}
-
-/** What is kept of a run is what a fold of its log says. */
-async function expectKept({ store }: Engine, run: string): Promise<void> {
-  const found = await store.runs.view(run)
-  const fold = (await foldLog(store.log.read(run)))!
-  expect(found).toEqual({ seq: fold.lastSeq, view: JSON.parse(JSON.stringify(fold.kept())) })
-  expect(fold.kept().version).toBe(keptVersion)
-}
+import { open, ask, user, say, expectKept } from './counted-reads.ts'
 
 /** The entries of one turn of a thread whose history the server has. */
 function turnOf(i: number): Entry[] {

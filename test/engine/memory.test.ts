@@ -1,24 +1,13 @@
 /** `memory`: what earlier runs of a thread hold, picked for this one; facts kept for the next ones; all of it in the log. */
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { memoryStore } from '../../src/store/memory-store.ts'
-import type { Recalled, StoredFacts } from '../../src/engine/steps/memory.ts'
 import { createScriptedModel, finish, text } from '../../src/models/testing/scripted-model.ts'
 import { uiWire } from '../../src/wire/ui/ui.ts'
-import { createEngine, entriesOf, only, type Engine, type EngineOptions } from '../support/engine.ts'
+import { entriesOf, only, type EngineOptions, openEngine } from '../support/engine.ts'
 import { createTold, cutAfter, plant } from '../support/going-on.ts'
 import { placesOf } from '../support/thorough.ts'
+import { agent, readSaid, said, start, user } from './memory-turns.ts'
 
-const engines: Engine[] = []
-function open(options: EngineOptions): Engine {
-  const engine = createEngine(options)
-  engines.push(engine)
-  return engine
-}
-afterEach(async () => {
-  for (const engine of engines.splice(0)) await engine.close()
-})
-
-const user = (content: string) => ({ role: 'user', content })
 /** Says `<what the user said> indeed.` */
 const echo = () =>
   createTold((prompt) => {
@@ -26,52 +15,13 @@ const echo = () =>
     return [text(`${said[0]!.text} indeed.`), finish()]
   })
 
-function agent(recall = '', store = ''): string {
-  return `
-workflow:
-  - { id: recall, type: memory, result: recalled, config: { action: recall${recall} } }
-  - { id: answer, type: llm, config: { model: "script:m", stream: true, system: "$recalled.text" } }
-after:
-  - { id: keep, type: memory, result: kept, config: { action: store${store} } }
-return: "$recalled"
-`
-}
-
-interface Said {
-  id: string
-  recalled: Recalled
-  stored: string[]
-}
-
-async function start(engine: Engine, input: Record<string, unknown>, threadId?: string): Promise<Said> {
-  const run = await engine.runtime.start('a', input, threadId === undefined ? {} : { threadId })
-  expect(await run.result).toMatchObject({ outcome: 'completed' })
-  return readSaid(engine, run.id)
-}
-
-async function readSaid(engine: Engine, id: string): Promise<Said> {
-  const entries = await entriesOf(engine.store, id)
-  const [kept] = only(entries, 'step-finish').filter(({ step }) => step === 'after/keep')
-  const { output } = only(entries, 'run-end')[0]!
-  return { id, recalled: output as Recalled, stored: (kept?.result as StoredFacts | undefined)?.stored ?? [] }
-}
-
-/** Runs that follow each other in a thread; gives what each recalled and stored. */
-async function said(engine: Engine, thread: string | undefined, ...turns: (string | ReturnType<typeof user>[])[]) {
-  const outputs: Said[] = []
-  for (const turn of turns) {
-    outputs.push(await start(engine, { messages: typeof turn === 'string' ? [user(turn)] : turn }, thread))
-  }
-  return outputs
-}
-
 describe.each<[string, Partial<EngineOptions>]>([
   ['sqlite', {}],
   ['memory', { wrapStore: () => memoryStore() }],
 ])('with the %s store', (_, options) => {
   test('what was stored and said before comes back where it fits, and the model is told', async () => {
     const model = echo()
-    const engine = open({ agents: { a: agent() }, scripts: { m: model }, ...options })
+    const engine = openEngine({ agents: { a: agent() }, scripts: { m: model }, ...options })
     const outputs = await said(engine, 't', 'My boat is called Ada', 'I like mills.', 'What is my boat called?')
     expect(outputs[0]!.recalled).toEqual({ facts: [], turns: [], text: '' })
     expect(outputs.map(({ stored }) => stored)).toEqual([
@@ -97,7 +47,7 @@ describe.each<[string, Partial<EngineOptions>]>([
   })
 
   test('another thread, and a run without one, have nothing of it', async () => {
-    const engine = open({ agents: { a: agent() }, scripts: { m: echo() }, ...options })
+    const engine = openEngine({ agents: { a: agent() }, scripts: { m: echo() }, ...options })
     await said(engine, 't', 'My boat is called Ada')
     const nothing = { facts: [], turns: [], text: '' }
     expect((await said(engine, 'u', 'What is my boat called?'))[0]!.recalled).toEqual(nothing)
@@ -109,7 +59,7 @@ describe.each<[string, Partial<EngineOptions>]>([
 })
 
 test('what the request’s messages hold is not recalled', async () => {
-  const engine = open({ agents: { a: agent() }, scripts: { m: echo() } })
+  const engine = openEngine({ agents: { a: agent() }, scripts: { m: echo() } })
   const [first] = await said(engine, 't', 'My boat is called Ada')
   const answer = { role: 'assistant', content: 'My boat is called Ada indeed.' }
   const again = user('What is my boat called?')
@@ -128,7 +78,7 @@ test('what the request’s messages hold is not recalled', async () => {
 })
 
 test('facts are kept once, whatever their case and spaces; lists, values and nothing', async () => {
-  const engine = open({ agents: { a: agent('', ', facts: "$input.facts?"') }, scripts: { m: echo() } })
+  const engine = openEngine({ agents: { a: agent('', ', facts: "$input.facts?"') }, scripts: { m: echo() } })
   const stored: unknown[] = []
   for (const facts of [
     ['Likes tea', ' likes  TEA. ', 'Owns a boat'],
@@ -145,7 +95,7 @@ test('facts are kept once, whatever their case and spaces; lists, values and not
 })
 
 test('`query`, `limit` and `runs`: what is looked for, how much comes back, how far back', async () => {
-  const engine = open({
+  const engine = openEngine({
     agents: { a: agent(', query: "$input.about?", limit: 2, runs: 3') },
     scripts: { m: echo() },
   })
@@ -162,7 +112,7 @@ test('what a run said that has failed, or was stopped, is recalled as far as it 
     [text('My boat is'), { fault: 'drop', error: new Error('gone') }],
     [text('.'), finish()],
   ])
-  const engine = open({ agents: { a: agent() }, scripts: { m: model } })
+  const engine = openEngine({ agents: { a: agent() }, scripts: { m: model } })
   const run = await engine.runtime.start('a', { messages: [user('boat?')] }, { threadId: 't' })
   expect(await run.result).toMatchObject({ outcome: 'failed' })
   const [next] = await said(engine, 't', 'boat again')
@@ -170,7 +120,7 @@ test('what a run said that has failed, or was stopped, is recalled as far as it 
 })
 
 test('a run that waits in the thread behind this one is not an earlier one', async () => {
-  const engine = open({ agents: { a: `onBusy: queue\n${agent()}` }, scripts: { m: echo() } })
+  const engine = openEngine({ agents: { a: `onBusy: queue\n${agent()}` }, scripts: { m: echo() } })
   const seen = await Promise.all(
     ['boat one', 'boat two', 'boat three'].map((each) => start(engine, { messages: [user(each)] }, 't')),
   )
@@ -178,7 +128,7 @@ test('a run that waits in the thread behind this one is not an earlier one', asy
 })
 
 test('no more of a thread is read than has its bound: the newest, whole', async () => {
-  const engine = open({
+  const engine = openEngine({
     agents: { a: agent() },
     scripts: { m: createTold(() => [text('boat '.repeat(500_000)), finish()]) },
   })
@@ -190,7 +140,7 @@ test('no more of a thread is read than has its bound: the newest, whole', async 
 })
 
 test('it runs beside other steps; no wire for clients tells of it', async () => {
-  const engine = open({
+  const engine = openEngine({
     agents: {
       a: `
 workflow:
@@ -219,7 +169,7 @@ return: "$turn.recall"
 
 test('a crash behind any entry: facts are kept once, and what was recalled stays what it was', async () => {
   const options = { agents: { a: `recover: true\n${agent()}` }, scripts: { m: echo() } }
-  const first = open(options)
+  const first = openEngine(options)
   const outputs = await said(first, 't', 'My boat is called Ada', 'What is my boat called?')
   const [earlier, whole] = await Promise.all(outputs.map(({ id }) => entriesOf(first.store, id)))
   for (const k of placesOf(whole!.length - 1)) {

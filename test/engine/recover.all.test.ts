@@ -1,18 +1,8 @@
 /** A crash behind any entry: ended truthfully, or gone on with from the last complete model or tool call. */
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { finish, latch, text } from '../../src/models/testing/scripted-model.ts'
-import { agent, createEngine, entriesOf, only, until, type Engine, type EngineOptions } from '../support/engine.ts'
+import { agent, entriesOf, only, until, openEngine } from '../support/engine.ts'
 import { createTold, eventually } from '../support/going-on.ts'
-
-const engines: Engine[] = []
-function open(options: EngineOptions): Engine {
-  const engine = createEngine(options)
-  engines.push(engine)
-  return engine
-}
-afterEach(async () => {
-  for (const engine of engines.splice(0).reverse()) await engine.close()
-})
 
 const messages = [{ role: 'user', content: 'Hi' }]
 
@@ -28,10 +18,10 @@ describe('two owners of one run', () => {
   test('the one before is refused and says nothing more, and the one behind is not disturbed', async () => {
     const { gate, first, second } = held()
     const agents = { a: agent('', 'recover: true') }
-    const one = open({ agents, scripts: { m: first }, keep: true })
+    const one = openEngine({ agents, scripts: { m: first }, keep: true })
     const run = await one.runtime.start('a', { messages })
     await until(one.store, run.id, (entry) => entry.type === 'text-end')
-    const two = open({ agents, scripts: { m: second }, dir: one.dir })
+    const two = openEngine({ agents, scripts: { m: second }, dir: one.dir })
     expect(await two.runtime.recover()).toEqual({ resumed: 1, interrupted: 0 })
     const lost: unknown[] = []
     one.runtime.onLost(run.id, (error) => lost.push(error))
@@ -53,10 +43,10 @@ describe('two owners of one run', () => {
     const later = latch()
     const second = createTold(() => [text('second'), later, finish()])
     const agents = { a: agent('', 'recover: true') }
-    const one = open({ agents, scripts: { m: first }, keep: true })
+    const one = openEngine({ agents, scripts: { m: first }, keep: true })
     const run = await one.runtime.start('a', { messages })
     await until(one.store, run.id, (entry) => entry.type === 'text-end')
-    const two = open({ agents, scripts: { m: second }, dir: one.dir })
+    const two = openEngine({ agents, scripts: { m: second }, dir: one.dir })
     await two.runtime.recover()
     await later.reached
     gate.open()
@@ -72,10 +62,10 @@ describe('two owners of one run', () => {
   test('interrupted by the one behind: that is how the one before sees it end', async () => {
     const { gate, first } = held()
     const agents = { a: agent() }
-    const one = open({ agents, scripts: { m: first }, keep: true })
+    const one = openEngine({ agents, scripts: { m: first }, keep: true })
     const run = await one.runtime.start('a', { messages })
     await until(one.store, run.id, (entry) => entry.type === 'text-end')
-    const two = open({ agents, dir: one.dir })
+    const two = openEngine({ agents, dir: one.dir })
     expect(await two.runtime.recover()).toEqual({ resumed: 0, interrupted: 1 })
     gate.open()
     expect(await run.result).toMatchObject({ outcome: 'interrupted', text: 'first ' })

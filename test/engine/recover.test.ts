@@ -1,7 +1,7 @@
 /** A crash behind any entry: ended truthfully, or gone on with from the last complete model or tool call. */
 import { rmSync } from 'node:fs'
 import type { LanguageModelV4Prompt } from '@ai-sdk/provider'
-import { afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import type { Entry } from '../../src/part/entry.ts'
 import { withoutSuperseded } from '../../src/fold/superseded.ts'
@@ -16,19 +16,9 @@ import {
   toolCall,
   type ScriptStep,
 } from '../../src/models/testing/scripted-model.ts'
-import { agent, createEngine, entriesOf, only, type Engine, type EngineOptions } from '../support/engine.ts'
+import { agent, createEngine, entriesOf, only, type Engine, type EngineOptions, openEngine } from '../support/engine.ts'
 import { createTold, cutAfter, eventually, plant, resultsIn } from '../support/going-on.ts'
 import { placesOf } from '../support/thorough.ts'
-
-const engines: Engine[] = []
-function open(options: EngineOptions): Engine {
-  const engine = createEngine(options)
-  engines.push(engine)
-  return engine
-}
-afterEach(async () => {
-  for (const engine of engines.splice(0).reverse()) await engine.close()
-})
 
 const messages = [{ role: 'user', content: 'Hi' }]
 const any = z.looseObject({})
@@ -252,13 +242,13 @@ workflow:
   - { id: mine, type: mine }
 `
   const options: EngineOptions = { agents: { a: yaml }, steps: { mine: () => ({ n: ++ran }) } }
-  const whole = open(options)
+  const whole = openEngine(options)
   const run = await whole.runtime.start('a', {})
   expect(await run.result).toMatchObject({ outcome: 'completed', output: { n: 1 } })
   const entries = await entriesOf(whole.store, run.id)
   const k = entries.findIndex(({ type }) => type === 'step-start') + 1
   const engine = await cutAfter(entries, k, options)
-  engines.push(engine)
+  onTestFinished(() => engine.close())
   await engine.runtime.recover()
   const result = await (await engine.runtime.open(run.id))!.result
   expect(result).toMatchObject({
@@ -271,7 +261,10 @@ workflow:
 
 test('starting a run under the id of another is refused and leaves that one alone', async () => {
   const gate = latch()
-  const engine = open({ agents: { a: agent() }, scripts: { m: createTold(() => [text('mine'), gate, finish()]) } })
+  const engine = openEngine({
+    agents: { a: agent() },
+    scripts: { m: createTold(() => [text('mine'), gate, finish()]) },
+  })
   const run = await engine.runtime.start('a', { messages }, { runId: 'run_mine' })
   await expect(engine.runtime.start('a', { messages }, { runId: 'run_mine' })).rejects.toMatchObject({
     code: 'run-exists',
@@ -285,12 +278,12 @@ test('a run that can no longer be read does not keep the others from going on', 
     agents: { a: agent('', 'recover: true') },
     scripts: { m: createTold(() => [text('Hello'), finish()]) },
   }
-  const whole = open(options)
+  const whole = openEngine(options)
   const run = await whole.runtime.start('a', { messages })
   await run.result
   const entries = await entriesOf(whole.store, run.id)
   const engine = await cutAfter(entries, 3, options)
-  engines.push(engine)
+  onTestFinished(() => engine.close())
   const broken = { ...only(entries, 'run-start')[0]!, runId: 'run_broken', pipeline: 'recover: true\nworkflow: 7' }
   await plant(engine.dir, [broken])
   expect(await engine.runtime.recover()).toEqual({ resumed: 1, interrupted: 1 })
@@ -307,7 +300,7 @@ describe('a suspended run that nobody could wake', () => {
 
   test('is ended when a crash cut off its end', async () => {
     const options = { agents: { a: agent('tools: [ask]') }, ...asks, scripts: { m: asking() } }
-    const whole = open(options)
+    const whole = openEngine(options)
     const run = await whole.runtime.start('a', { messages })
     await run.result
     await run.stop()
@@ -315,7 +308,7 @@ describe('a suspended run that nobody could wake', () => {
     const suspended = entries.findIndex(({ type }) => type === 'suspend')
     for (let k = suspended + 2; k < entries.length; k++) {
       const engine = await cutAfter(entries, k, options)
-      engines.push(engine)
+      onTestFinished(() => engine.close())
       await engine.runtime.recover()
       expect(await (await engine.runtime.open(run.id))!.result).toMatchObject({ outcome: 'interrupted' })
       expect(only(await entriesOf(engine.store, run.id), 'run-end')).toHaveLength(1)
@@ -324,17 +317,17 @@ describe('a suspended run that nobody could wake', () => {
 
   test('is ended when its text can no longer be read: by its answer, and by a stop', async () => {
     const options = { agents: { a: agent('tools: [ask]') }, ...asks, scripts: { m: asking() } }
-    const whole = open(options)
+    const whole = openEngine(options)
     const { id, result } = await whole.runtime.start('a', { messages })
     await result
     const [first, ...rest] = await entriesOf(whole.store, id)
     const engine = await cutAfter([{ ...first, pipeline: 'workflow: 7' } as Entry, ...rest], rest.length + 1, options)
-    engines.push(engine)
+    onTestFinished(() => engine.close())
     const [request] = only(rest, 'request')
     await engine.runtime.answer(id, request!.requestId, { kind: 'tool', output: 1 })
     expect(only(await entriesOf(engine.store, id), 'run-end')).toMatchObject([{ outcome: 'interrupted' }])
     const stopped = await cutAfter([{ ...first, pipeline: 'workflow: 7' } as Entry, ...rest], rest.length + 1, options)
-    engines.push(stopped)
+    onTestFinished(() => stopped.close())
     expect(await stopped.runtime.recover()).toEqual({ resumed: 0, interrupted: 0 })
     await stopped.runtime.stop(id)
     expect(only(await entriesOf(stopped.store, id), 'run-end')).toMatchObject([{ outcome: 'aborted' }])
@@ -347,13 +340,13 @@ test('a crash of the run that goes on: again and again, until it is through', as
   const work: ToolImplementation = { parameters: any, execute: (_, { toolCallId }) => ran.push(toolCallId) }
   const model = createTold(twoTools)
   const before: Engine[] = []
-  let engine = open({ ...options, tools: { work }, scripts: { m: model }, keep: true })
+  let engine = openEngine({ ...options, tools: { work }, scripts: { m: model }, keep: true })
   const { id } = await engine.runtime.start('a', { messages })
   const { dir } = engine
   for (let life = 0; life < 40 && (await engine.store.runs.get(id))!.status === 'running'; life++) {
     await new Promise((resolve) => setImmediate(resolve))
     before.push(engine)
-    engine = open({ ...options, tools: { work }, scripts: { m: model }, dir, keep: true })
+    engine = openEngine({ ...options, tools: { work }, scripts: { m: model }, dir, keep: true })
     await engine.runtime.recover()
   }
   await eventually(async () => (await engine.store.runs.get(id))!.status !== 'running')
@@ -368,12 +361,12 @@ test('restarts in order are no crashes: a run goes on behind any number of them'
   const agents = { a: agent('', 'recover: true') }
   const gate = latch()
   const model = createTold(() => [text('one '), gate, text('two'), finish()])
-  let engine = open({ agents, scripts: { m: model }, keep: true })
+  let engine = openEngine({ agents, scripts: { m: model }, keep: true })
   const { id } = await engine.runtime.start('a', { messages })
   for (let restarts = 1; restarts <= mostRecoveries + 2; restarts++) {
     await eventually(() => model.calls.length === restarts)
     await engine.runtime.close(0)
-    engine = open({ agents, scripts: { m: model }, dir: engine.dir, keep: true })
+    engine = openEngine({ agents, scripts: { m: model }, dir: engine.dir, keep: true })
     expect(await engine.runtime.recover()).toEqual({ resumed: 1, interrupted: 0 })
   }
   gate.open()

@@ -1,25 +1,15 @@
 /** A run that waits for its client: durable, answered at most once, by whoever comes, in whatever life of the server. */
 import { rmSync } from 'node:fs'
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { z } from 'zod'
 import type { EntryOf } from '../../src/part/entry.ts'
 import type { Store } from '../../src/part/log.ts'
 import { continueOrStart, type Turn } from '../../src/runtime/continue.ts'
 import type { ToolImplementation } from '../../src/tools/tool.ts'
 import { finish, latch, text, toolCall, type ScriptStep } from '../../src/models/testing/scripted-model.ts'
-import { agent, createEngine, entriesOf, only, until, type Engine, type EngineOptions } from '../support/engine.ts'
+import { agent, entriesOf, only, until, type Engine, type EngineOptions, openEngine } from '../support/engine.ts'
 import { createTold, eventually, resultsIn } from '../support/going-on.ts'
 import { often } from '../support/thorough.ts'
-
-const engines: Engine[] = []
-function open(options: EngineOptions): Engine {
-  const engine = createEngine(options)
-  engines.push(engine)
-  return engine
-}
-afterEach(async () => {
-  for (const engine of engines.splice(0).reverse()) await engine.close()
-})
 
 const messages = [{ role: 'user' as const, content: 'Hi' }]
 const any = z.looseObject({})
@@ -51,7 +41,11 @@ test.each([
   ['a registered tool without execute', { tools: { ask: here } }, 'tools: [ask]', {}],
   ['a tool of the request', {}, '', { tools: [{ name: 'ask', parameters: { type: 'object' } }] }],
 ])('%s: the run suspends, is answered, goes on under its id', async (_, config, yaml, input) => {
-  const engine = open({ agents: { a: agent(yaml) }, scripts: { m: asking(['c', 'ask', { q: 'why' }]) }, ...config })
+  const engine = openEngine({
+    agents: { a: agent(yaml) },
+    scripts: { m: asking(['c', 'ask', { q: 'why' }]) },
+    ...config,
+  })
   const run = await engine.runtime.start('a', { messages, ...input })
   expect(await run.result).toMatchObject({ outcome: 'suspended', text: 'One moment. ' })
   expect(engine.runtime.active).toBe(0)
@@ -76,7 +70,7 @@ test.each([
 })
 
 test('50 answers at once: one counts, all are told which', async () => {
-  const engine = open({
+  const engine = openEngine({
     agents: { a: agent('tools: [ask]') },
     tools: { ask: here },
     scripts: { m: asking(['c', 'ask', { q: '' }]) },
@@ -108,7 +102,7 @@ test('an answer in the next life of the server: same run, also when it was left 
     scripts: { m: asking(['c', 'ask', { q: '' }]) },
     keep: true,
   }
-  const first = open(options)
+  const first = openEngine(options)
   const asked = await first.runtime.start('a', { messages })
   const left = await first.runtime.start('a', { messages })
   await Promise.all([asked.result, left.result])
@@ -116,7 +110,7 @@ test('an answer in the next life of the server: same run, also when it was left 
   const leftRequest = await requestOf(first, left.id)
   await first.store.log.post(left.id, `answer:${leftRequest.requestId}`, { answer: tool('kept'), protocol: 'api' })
 
-  const second = open({ ...options, dir: first.dir })
+  const second = openEngine({ ...options, dir: first.dir })
   expect(await second.runtime.recover()).toEqual({ resumed: 0, interrupted: 0 })
   expect(await (await second.runtime.open(left.id))!.result).toMatchObject({
     outcome: 'completed',
@@ -139,7 +133,7 @@ test('two client tools and a server tool in one message, answered one by one', a
   const gate = latch()
   const tools = { ask: here, work: { parameters: any, execute: async () => (await gate.opened, ++ran) } }
   const model = asking(['c1', 'ask', { q: '1' }], ['s', 'work'], ['c2', 'ask', { q: '2' }])
-  const engine = open({ agents: { a: agent('tools: [ask, work]') }, tools, scripts: { m: model } })
+  const engine = openEngine({ agents: { a: agent('tools: [ask, work]') }, tools, scripts: { m: model } })
   const run = await engine.runtime.start('a', { messages })
   const two = await requestOf(engine, run.id, 'c2')
   expect(engine.runtime.active).toBe(1)
@@ -161,7 +155,7 @@ test('two client tools and a server tool in one message, answered one by one', a
 
 test('twelve client tools answered one by one: each answer wakes the run once', async () => {
   const ids = Array.from({ length: 12 }, (_, i) => `c${i}`)
-  const engine = open({
+  const engine = openEngine({
     agents: { a: agent('tools: [ask]') },
     tools: { ask: here },
     scripts: { m: asking(...ids.map((id): [string, string, unknown] => [id, 'ask', { q: id }])) },
@@ -180,7 +174,7 @@ test('twelve client tools answered one by one: each answer wakes the run once', 
 
 test('twelve client tools answered at once, by as many clients', async () => {
   const ids = Array.from({ length: 12 }, (_, i) => `c${i}`)
-  const engine = open({
+  const engine = openEngine({
     agents: { a: agent('tools: [ask]') },
     tools: { ask: here },
     scripts: { m: asking(...ids.map((id): [string, string, unknown] => [id, 'ask', { q: id }])) },
@@ -197,7 +191,7 @@ test('twelve client tools answered at once, by as many clients', async () => {
 test('an answer between the request and the suspension is kept', async () => {
   const gate = latch()
   const tools = { ask: here, work: { parameters: any, execute: async () => (await gate.opened, 'worked') } }
-  const engine = open({
+  const engine = openEngine({
     agents: { a: agent('tools: [ask, work]') },
     tools,
     scripts: { m: asking(['c', 'ask', { q: '' }], ['s', 'work']) },
@@ -225,7 +219,12 @@ test('an answer that is delivered at the very moment of the suspension wakes the
   const gate = latch()
   const tools = { ask: here, work: { parameters: any, execute: async () => (await gate.opened, 'worked') } }
   const model = asking(['c', 'ask', { q: '' }], ['s', 'work'])
-  const engine = open({ agents: { a: agent('tools: [ask, work]') }, tools, scripts: { m: model }, wrapStore: lazy })
+  const engine = openEngine({
+    agents: { a: agent('tools: [ask, work]') },
+    tools,
+    scripts: { m: model },
+    wrapStore: lazy,
+  })
   const run = await engine.runtime.start('a', { messages })
   const { requestId } = await requestOf(engine, run.id)
   await run.answer(requestId, tool('quick'))
@@ -242,7 +241,7 @@ test('races between an answer and the suspension: none is lost, none counts twic
     ask: here,
     work: { parameters: any, execute: async (_: unknown, { runId }) => (await gates.get(runId)!.opened, 'worked') },
   }
-  const engine = open({
+  const engine = openEngine({
     agents: { a: agent('tools: [ask, work]') },
     tools,
     scripts: { m: asking(['c', 'ask', { q: '' }], ['s', 'work']) },
@@ -278,7 +277,7 @@ test('an unanswered request is closed at its deadline, in this life or in the ne
     requestDeadlineMs: 30,
     keep: true,
   }
-  const first = open(options)
+  const first = openEngine(options)
   const run = await first.runtime.start('a', { messages })
   await until(first.store, run.id, (entry) => entry.type === 'run-end')
   const entries = await entriesOf(first.store, run.id)
@@ -291,7 +290,7 @@ test('an unanswered request is closed at its deadline, in this life or in the ne
   const slow = await first.runtime.start('a', { messages })
   await until(first.store, slow.id, (entry) => entry.type === 'suspend')
   await first.close()
-  const second = open({ ...options, dir: first.dir, keep: false })
+  const second = openEngine({ ...options, dir: first.dir, keep: false })
   await second.runtime.recover()
   await until(second.store, slow.id, (entry) => entry.type === 'run-end')
   expect(only(await entriesOf(second.store, slow.id), 'response')).toMatchObject([{ outcome: 'closed' }])
@@ -305,7 +304,7 @@ test.each([
   let ran = 0
   const pay = { parameters: any, approval: true, execute: () => `paid ${++ran}` }
   const model = asking(['c', 'pay', { sum: 5 }])
-  const engine = open({
+  const engine = openEngine({
     agents: { a: agent('tools: [pay]') },
     tools: { pay },
     scripts: { m: model },
@@ -325,7 +324,7 @@ test.each([
 })
 
 test('stop while suspended: everything closed, one end, however often it is said; an answer then changes nothing', async () => {
-  const engine = open({
+  const engine = openEngine({
     agents: { a: agent('tools: [ask]') },
     tools: { ask: here },
     scripts: { m: asking(['c', 'ask', { q: '' }]) },
@@ -341,7 +340,7 @@ test('stop while suspended: everything closed, one end, however often it is said
 })
 
 test('stop and answers at once: one end, truthful, whoever comes first', async () => {
-  const engine = open({
+  const engine = openEngine({
     agents: { a: agent('tools: [ask]') },
     tools: { ask: here },
     scripts: { m: asking(['c', 'ask', { q: '' }]) },
@@ -376,7 +375,7 @@ test('a run that is active while a client is asked stops at once', async () => {
         }),
     },
   }
-  const engine = open({
+  const engine = openEngine({
     agents: { a: agent('tools: [ask, work]') },
     tools,
     scripts: { m: asking(['c', 'ask', { q: '' }], ['s', 'work']) },
@@ -405,7 +404,7 @@ test.each(['interrupt', 'queue', 'reject'] as const)(
   'a new message closes the suspended run of its thread (%s)',
   async (onBusy) => {
     const model = asking(['c', 'ask', { q: '' }])
-    const engine = open({ agents: { a: agent('tools: [ask]') }, tools: { ask: here }, scripts: { m: model } })
+    const engine = openEngine({ agents: { a: agent('tools: [ask]') }, tools: { ask: here }, scripts: { m: model } })
     const first = await continueOrStart(engine.runtime, turn('t', {}))
     await first.run.result
     const second = await continueOrStart(
@@ -423,7 +422,7 @@ test.each(['interrupt', 'queue', 'reject'] as const)(
 test('a queued message is not held up by a run that suspends before it', async () => {
   const gate = latch()
   const tools = { ask: here, work: { parameters: any, execute: async () => (await gate.opened, 1) } }
-  const engine = open({
+  const engine = openEngine({
     agents: { a: agent('tools: [ask, work]') },
     tools,
     scripts: { m: asking(['c', 'ask', { q: '' }], ['s', 'work']) },
@@ -437,7 +436,7 @@ test('a queued message is not held up by a run that suspends before it', async (
 })
 
 test('an answer wakes only a run of its own thread, and what came with it becomes input', async () => {
-  const engine = open({
+  const engine = openEngine({
     agents: { a: agent('tools: [ask]') },
     tools: { ask: here },
     scripts: { m: asking(['c', 'ask', { q: '' }]) },
@@ -463,7 +462,7 @@ test('the same answer 50 times through the chat, some of them late: one run, not
   const gate = latch()
   let ran = 0
   const pay = { parameters: any, approval: true, execute: async () => (await gate.opened, `paid ${++ran}`) }
-  const engine = open({
+  const engine = openEngine({
     agents: { a: agent('tools: [pay]') },
     tools: { pay },
     scripts: { m: asking(['c', 'pay', { sum: 5 }]) },

@@ -1,90 +1,13 @@
 /** Two runtimes on one database, as two processes are: whatever happens to a run at both, it has one owner and one end. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterEach, expect, test } from 'vitest'
-import { z } from 'zod'
+import { expect, test } from 'vitest'
 import type { Entry } from '../../src/part/entry.ts'
-import type { Store } from '../../src/part/log.ts'
 import type { Run } from '../../src/runtime/runtime.ts'
-import { finish, latch, text, toolCall, type ScriptStep } from '../../src/models/testing/scripted-model.ts'
-import {
-  agent,
-  createEngine,
-  entriesOf,
-  only,
-  taken,
-  until,
-  type Engine,
-  type EngineOptions,
-} from '../support/engine.ts'
-import { createTold, eventually, plant, resultsIn } from '../support/going-on.ts'
-
-const engines: Engine[] = []
-const folders: string[] = []
-afterEach(async () => {
-  for (const engine of engines.splice(0).reverse()) await engine.close()
-  for (const dir of folders.splice(0)) rmSync(dir, { recursive: true, force: true })
-})
-
-/** Engines on one file, each with its own connection to it. */
-function open(...options: EngineOptions[]): Engine[] {
-  const dir = mkdtempSync(join(tmpdir(), 'millrace-two-'))
-  folders.push(dir)
-  const opened = options.map((each) => createEngine({ ...each, dir, keep: true }))
-  engines.push(...opened)
-  return opened
-}
+import { finish, latch, text } from '../../src/models/testing/scripted-model.ts'
+import { agent, entriesOf, only, type EngineOptions } from '../support/engine.ts'
+import { createTold, eventually, plant } from '../support/going-on.ts'
+import { open, said, echo, ended, pausing, asks, asking } from './two-runtimes.ts'
 
 const both = (options: EngineOptions): [EngineOptions, EngineOptions] => [options, options]
-const said = (content: string) => ({ messages: [{ role: 'user', content }] })
-const echo = () => createTold((prompt) => [text(JSON.stringify(prompt.at(-1)!.content)), finish()])
-
-/** The entries of a run that has ended: in order, without a gap or a double, legal, with one end. */
-async function ended({ store }: Engine, run: string): Promise<Entry[]> {
-  await until(store, run, ({ type }) => type === 'run-end')
-  const entries = await entriesOf(store, run)
-  expect(entries.map(({ seq }) => seq)).toEqual(entries.map((_, i) => i + 1))
-  expect(only(entries, 'run-end')).toHaveLength(1)
-  return entries
-}
-
-/** Holds back what this engine appends from an entry on, or what it posts, as a process that is paused does. */
-function pausing(isLast: (entry: Entry) => boolean, isLastPost: (key: string) => boolean = () => false) {
-  const gate = latch()
-  const wrapStore = (store: Store): Store => ({
-    ...store,
-    log: {
-      ...store.log,
-      async append(run, epoch, given) {
-        const entries = taken(given)
-        if (entries.some(isLast)) {
-          gate.arrive()
-          await gate.opened
-        }
-        return store.log.append(run, epoch, entries)
-      },
-      async postAll(run, messages) {
-        const posted = await store.log.postAll(run, messages)
-        if (messages.some(({ key }) => isLastPost(key))) {
-          gate.arrive()
-          await gate.opened
-        }
-        return posted
-      },
-    },
-  })
-  return { gate, wrapStore }
-}
-
-const asks = { agents: { a: agent('tools: [ask]') }, tools: { ask: { parameters: z.looseObject({}) } } }
-const asking = () =>
-  createTold((prompt): ScriptStep[] => {
-    const results = resultsIn(prompt)
-    if (results.size === 0) return [toolCall('c', 'ask'), finish('tool-calls')]
-    return [text(JSON.stringify(results.get('c'))), finish()]
-  })
-
 test('answered at both at once: one answer counts, and both are told which', async () => {
   const models = [asking(), asking()]
   const [one, two] = open(...models.map((m) => ({ ...asks, scripts: { m } })))

@@ -1,60 +1,12 @@
 /** `GET /api/events`: what happens in all runs, as it happens, for monitors. */
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { Entry } from '../../src/part/entry.ts'
-import {
-  createScriptedModel,
-  finish,
-  latch,
-  text,
-  toolCall,
-  type ScriptStep,
-} from '../../src/models/testing/scripted-model.ts'
-import { agent, entriesOf, type EngineOptions } from '../support/engine.ts'
-import { startServer } from '../support/server.ts'
+import { createScriptedModel, finish, latch, text, toolCall } from '../../src/models/testing/scripted-model.ts'
+import { agent, entriesOf } from '../support/engine.ts'
 import { parseSse } from '../sse.ts'
-
-const messages = [{ role: 'user', content: 'Hi' }]
-const says = (...script: ScriptStep[][]) =>
-  createScriptedModel(script.length === 0 ? [[text('Hel', 'lo'), finish()]] : script)
+import { messages, says, type Body, start } from './all-events-readers.ts'
 
 type Frame = { at: string; run: string } & Entry
-
-interface Body {
-  text: string
-  more(): Promise<void>
-}
-
-async function start(options: Partial<EngineOptions> = {}, handler = {}) {
-  const agents = { a: agent(), b: agent() }
-  const server = await startServer(
-    { agents, scripts: { m: says(...Array(9).fill([text('Hel', 'lo'), finish()])) }, ...options },
-    handler,
-  )
-  onTestFinished(() => server.close())
-  const watch = async (search = '', headers: Record<string, string> = {}) => {
-    const response = await fetch(`${server.url}/api/events${search}`, { headers })
-    expect(response.status).toBe(200)
-    expect(response.headers.get('content-type')).toBe('text/event-stream')
-    const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
-    onTestFinished(() => reader.cancel())
-    const body: Body = {
-      text: '',
-      async more() {
-        const { done, value } = await reader.read()
-        if (done) throw new Error(`it ended: ${body.text}`)
-        body.text += value
-      },
-    }
-    await body.more()
-    return body
-  }
-  const run = async (id = 'a', threadId?: string) => {
-    const started = await server.runtime.start(id, { messages }, threadId === undefined ? {} : { threadId })
-    await started.result
-    return started
-  }
-  return { ...server, watch, run }
-}
 
 function framesIn(body: string): Frame[] {
   const whole = body.slice(0, body.lastIndexOf('\n\n') + 2)

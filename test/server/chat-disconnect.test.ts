@@ -1,42 +1,14 @@
 /** What it means that a client leaves: `cancel`, `{cancelAfter}`, `detach`, and when it means nothing. */
-import { afterEach, expect, test } from 'vitest'
+import { expect, test, onTestFinished } from 'vitest'
 import { createScriptedModel, finish, latch, text } from '../../src/models/testing/scripted-model.ts'
 import { agent, entriesOf, only, until } from '../support/engine.ts'
-import { framesOf, readBody, startServer, type TestServer } from '../support/server.ts'
-
-let server: TestServer
-afterEach(() => server.close())
-
-const messages = [{ role: 'user', content: 'Hi' }]
-
-/** A run that has said `half` and waits for its gate, with one client that has read it. */
-async function begun(policy: string) {
-  const gate = latch()
-  const model = createScriptedModel([
-    [
-      { type: 'text-start', id: 't' },
-      { type: 'text-delta', id: 't', delta: 'half' },
-      gate,
-      { type: 'text-delta', id: 't', delta: ' whole' },
-      { type: 'text-end', id: 't' },
-      finish(),
-    ],
-  ])
-  server = await startServer({ agents: { a: agent('', `onDisconnect: ${policy}`) }, scripts: { m: model } })
-  const response = await server.post('/api/beddel/chat', { agentId: 'a', messages, id: 'c' })
-  const id = response.headers.get('x-millrace-run-id')!
-  const client = readBody(response)
-  await client.until('half')
-  return { gate, model, id, client }
-}
-
-const ended = (id: string) => until(server.store, id, ({ type }) => type === 'run-end')
-const resume = async () => readBody(await fetch(`${server.url}/api/chat/c/stream`))
+import { framesOf, readBody, startServer } from '../support/server.ts'
+import { messages, begun, ended, resume } from './leaving-client.ts'
 
 test('cancel: the run ends when its only client leaves', async () => {
-  const { id, client, model } = await begun('cancel')
+  const { server, id, client, model } = await begun('cancel')
   await client.leave()
-  expect(await ended(id)).toMatchObject({
+  expect(await ended(server, id)).toMatchObject({
     outcome: 'aborted',
     error: { message: 'All readers of the answer have disconnected.' },
   })
@@ -44,8 +16,8 @@ test('cancel: the run ends when its only client leaves', async () => {
 })
 
 test('cancel: one of two clients leaves and the run goes on; followers of the log are no clients', async () => {
-  const { id, client, gate } = await begun('cancel')
-  const second = await resume()
+  const { server, id, client, gate } = await begun('cancel')
+  const second = await resume(server)
   await second.until('half')
   await client.leave()
   const monitor = readBody(await fetch(`${server.url}/api/runs/${id}/events?follow=1`))
@@ -53,23 +25,23 @@ test('cancel: one of two clients leaves and the run goes on; followers of the lo
   await monitor.leave()
   gate.open()
   expect(framesOf(await second.rest()).at(-1)).toBe('done')
-  expect(await ended(id)).toMatchObject({ outcome: 'completed' })
+  expect(await ended(server, id)).toMatchObject({ outcome: 'completed' })
 })
 
 test('cancel: a follower of the log does not keep a run alive', async () => {
-  const { id, client } = await begun('cancel')
+  const { server, id, client } = await begun('cancel')
   const monitor = readBody(await fetch(`${server.url}/api/runs/${id}/events?follow=1`))
   await monitor.until('half')
   await client.leave()
   expect(await monitor.rest()).toContain('"outcome":"aborted"')
-  expect(await ended(id)).toMatchObject({ outcome: 'aborted' })
+  expect(await ended(server, id)).toMatchObject({ outcome: 'aborted' })
 })
 
 test('cancelAfter: nobody comes back in time, and the run ends', async () => {
-  const { id, client } = await begun('{ cancelAfter: 50ms }')
+  const { server, id, client } = await begun('{ cancelAfter: 50ms }')
   const left = performance.now()
   await client.leave()
-  expect(await ended(id)).toMatchObject({ outcome: 'aborted' })
+  expect(await ended(server, id)).toMatchObject({ outcome: 'aborted' })
   expect(performance.now() - left).toBeGreaterThan(45)
 })
 
@@ -84,24 +56,25 @@ test('who looks at a run that no chat started, and leaves, does not stop it', as
       finish(),
     ],
   ])
-  server = await startServer({ agents: { a: agent('', 'onDisconnect: cancel') }, scripts: { m: model } })
+  const server = await startServer({ agents: { a: agent('', 'onDisconnect: cancel') }, scripts: { m: model } })
+  onTestFinished(() => server.close())
   const { id } = await server.runtime.start('a', { messages }, { protocol: 'api', threadId: 'c' })
-  const passer = await resume()
+  const passer = await resume(server)
   await passer.until('half')
   await passer.leave()
   await new Promise((resolve) => setTimeout(resolve, 50))
   gate.open()
-  expect(await ended(id)).toMatchObject({ outcome: 'completed' })
+  expect(await ended(server, id)).toMatchObject({ outcome: 'completed' })
 })
 
 test('detach: the run goes on alone, and a client that comes later sees all of it', async () => {
-  const { id, client, gate } = await begun('detach')
+  const { server, id, client, gate } = await begun('detach')
   await client.leave()
-  const later = await resume()
+  const later = await resume(server)
   await later.until('half')
   await later.leave()
   gate.open()
-  expect(await ended(id)).toMatchObject({ outcome: 'completed' })
+  expect(await ended(server, id)).toMatchObject({ outcome: 'completed' })
   expect(await server.runtime.open(id).then((run) => run!.result)).toMatchObject({ text: 'half whole' })
 })
 
@@ -117,7 +90,8 @@ test('a client that leaves after the answer’s end, but before it has read it, 
   }
   const yaml = `${agent('', 'onDisconnect: cancel')}after:\n  - { id: slow, type: slow, result: slow }\n`
   const model = createScriptedModel([[text('Done.'), finish()]])
-  server = await startServer({ agents: { a: yaml }, steps, scripts: { m: model } })
+  const server = await startServer({ agents: { a: yaml }, steps, scripts: { m: model } })
+  onTestFinished(() => server.close())
   // In process, because a socket would have read ahead: this body is never pulled.
   const { createHandler } = await import('../../src/server/handler.ts')
   const handler = createHandler({ runtime: server.runtime })
@@ -140,7 +114,7 @@ test('a client that leaves after the answer’s end, but before it has read it, 
   expect(posted.filter((key) => key !== 'disconnect-policy')).toEqual(['one', 'two'])
   expect(signal?.aborted).toBe(false)
   gate.open()
-  await ended(id)
+  await ended(server, id)
   const entries = await entriesOf(server.store, id)
   expect(only(entries, 'run-end')).toMatchObject([{ outcome: 'completed' }])
   expect(entries.find((entry) => entry.type === 'step-finish' && entry.step === 'after/slow')).toMatchObject({
@@ -159,7 +133,8 @@ test('an agent that answers JSON: a client that does not wait for it counts as g
     },
   }
   const yaml = 'onDisconnect: cancel\nworkflow:\n  - { id: slow, type: slow }\n'
-  server = await startServer({ agents: { a: yaml }, steps })
+  const server = await startServer({ agents: { a: yaml }, steps })
+  onTestFinished(() => server.close())
   const leave = new AbortController()
   const answer = server.post('/api/chat', { agentId: 'a', messages }, { signal: leave.signal })
   await started.opened
@@ -167,6 +142,6 @@ test('an agent that answers JSON: a client that does not wait for it counts as g
   await expect(answer).rejects.toThrow('aborted')
   let id: string | undefined
   await expect.poll(async () => (id = (await server.store.runs.list())[0]?.id)).toBeTruthy()
-  expect(await ended(id!)).toMatchObject({ outcome: 'aborted' })
+  expect(await ended(server, id!)).toMatchObject({ outcome: 'aborted' })
   expect(signal?.aborted).toBe(true)
 })

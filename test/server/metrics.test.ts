@@ -6,31 +6,9 @@ import { createCounter } from '../../src/record/metrics/families.ts'
 import { folder } from '../support/cli.ts'
 import { agent, createEngine } from '../support/engine.ts'
 import { serve } from '../../src/server/serve.ts'
+import { parse } from './metrics-text.ts'
 
 const messages = [{ role: 'user' as const, content: 'canary-7f3a' }]
-
-/** The samples by name and labels. Throws at what is no line of the text format. */
-function parse(body: string): Map<string, number> {
-  const samples = new Map<string, number>()
-  const types = new Map<string, string>()
-  expect(body.endsWith('\n')).toBe(true)
-  for (const line of body.trimEnd().split('\n')) {
-    const [, keyword, name, rest] = /^# (HELP|TYPE) ([a-zA-Z_:][\w:]*) (.+)$/u.exec(line) ?? []
-    if (keyword === 'HELP') continue
-    if (keyword === 'TYPE') {
-      expect(types.has(name!)).toBe(false)
-      types.set(name!, rest!)
-      continue
-    }
-    const form = /^([a-zA-Z_:][\w:]*)(\{(?:[a-zA-Z_]\w*="(?:[^"\\\n]|\\[\\"n])*",?)+\})? (-?[\d.e+-]+)$/u
-    const [, metric, labels = '', value] = form.exec(line) ?? []
-    if (metric === undefined) throw new Error(`no sample: ${line}`)
-    expect(types.has(metric) || types.get(metric.replace(/_(bucket|sum|count)$/u, '')) === 'histogram').toBe(true)
-    expect(samples.has(metric + labels)).toBe(false)
-    samples.set(metric + labels, Number(value))
-  }
-  return samples
-}
 
 test('runs, tokens, cost, model calls and tools are counted; counters grow; nothing that was said is in them', async () => {
   const script = [

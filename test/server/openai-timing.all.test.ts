@@ -1,29 +1,13 @@
 /** What leaves the OpenAI routes when: every wait is a latch that the test opens. */
 import { afterEach, expect, test } from 'vitest'
-import {
-  createScriptedModel,
-  finish,
-  latch,
-  type Latch,
-  type ScriptStep,
-} from '../../src/models/testing/scripted-model.ts'
+import { createScriptedModel, latch } from '../../src/models/testing/scripted-model.ts'
 import { agent } from '../support/engine.ts'
 import { messages } from '../support/openai.ts'
 import { readBody, startServer, type TestServer } from '../support/server.ts'
+import { chat, role, heldAfterOne } from './openai-timing.ts'
 
 let server: TestServer
 afterEach(() => server.close())
-
-const chat = '/v1/chat/completions'
-const role = '"delta":{"role":"assistant","content":""}'
-const heldAfterOne = (gate: Latch): ScriptStep[] => [
-  { type: 'text-start', id: 't' },
-  { type: 'text-delta', id: 't', delta: 'one' },
-  gate,
-  { type: 'text-delta', id: 't', delta: 'two' },
-  { type: 'text-end', id: 't' },
-  finish(),
-]
 
 test('a model that has not accepted within a second: status and role frame all the same', async () => {
   const gate = latch()

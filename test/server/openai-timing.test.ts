@@ -7,27 +7,16 @@ import {
   latch,
   text,
   toolCall,
-  type Latch,
   type ScriptStep,
 } from '../../src/models/testing/scripted-model.ts'
 import { agent } from '../support/engine.ts'
 import { messages } from '../support/openai.ts'
 import { framesOf, readBody, startServer, type TestServer } from '../support/server.ts'
 import { startUpstream } from '../support/upstream.ts'
+import { chat, role, heldAfterOne } from './openai-timing.ts'
 
 let server: TestServer
 afterEach(() => server.close())
-
-const chat = '/v1/chat/completions'
-const role = '"delta":{"role":"assistant","content":""}'
-const heldAfterOne = (gate: Latch): ScriptStep[] => [
-  { type: 'text-start', id: 't' },
-  { type: 'text-delta', id: 't', delta: 'one' },
-  gate,
-  { type: 'text-delta', id: 't', delta: 'two' },
-  { type: 'text-end', id: 't' },
-  finish(),
-]
 
 test('a model that has accepted and says nothing: status and role frame are there, and each token before the next', async () => {
   const gates = [latch(), latch()]

@@ -2,6 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
 import { createRuntime } from '../../src/project/create-runtime.ts'
 import type { Config } from '../../src/project/config.ts'
 import type { Entry, EntryOf } from '../../src/part/entry.ts'
@@ -72,6 +73,13 @@ export function createEngine({
       if (!keep) rmSync(folder, { recursive: true, force: true })
     },
   }
+}
+
+/** An engine that is closed when its test ends; of several, the last one first. */
+export function openEngine(options: EngineOptions): Engine {
+  const engine = createEngine(options)
+  onTestFinished(() => engine.close())
+  return engine
 }
 
 let empty: Uint8Array | undefined

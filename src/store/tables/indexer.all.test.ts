@@ -1,32 +1,17 @@
 import { spawn } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
 import { arbitraryNestedRun } from '../../../test/arbitrary-run.ts'
 import { isDelta, type Entry } from '../../part/entry.ts'
-import type { Store } from '../../part/log.ts'
 import { exampleRun } from '../example-run.contract.ts'
 import { sqliteStore } from '../sqlite-store.ts'
 import { getStreamEvents } from '../stream-events.ts'
-import { views } from './views.ts'
+import { root, newFile, allOf } from './testing/indexed-store.ts'
 
-const root = mkdtempSync(join(tmpdir(), 'millrace-indexer-'))
-let count = 0
 afterAll(() => rmSync(root, { recursive: true }))
-const newFile = () => join(root, `${count++}.db`)
-
-/** All rows of all views. */
-async function allOf(store: Store): Promise<unknown> {
-  const tables = views.map(async ([name]) => {
-    const { rows } = await store.records!.query(`SELECT * FROM ${name}`, { limit: 1e6 })
-    return [name, rows.map((row) => JSON.stringify(row)).sort()]
-  })
-  return Promise.all(tables)
-}
-
 test('a process that is killed while it fills the tables leaves some that are completed at the next start', async () => {
   const path = newFile()
   const runs = fc.sample(arbitraryNestedRun, { numRuns: 25, seed: 5 })

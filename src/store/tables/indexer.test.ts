@@ -1,7 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { record, slowRun } from '../../../test/support/recorded.ts'
 import type { Store } from '../../part/log.ts'
@@ -10,22 +8,9 @@ import { memoryStore } from '../memory-store.ts'
 import { sqliteStore } from '../sqlite-store.ts'
 import { getStreamEvents } from '../stream-events.ts'
 import { ensureTables } from './layout.ts'
-import { views } from './views.ts'
+import { root, newFile, allOf } from './testing/indexed-store.ts'
 
-const root = mkdtempSync(join(tmpdir(), 'millrace-indexer-'))
-let count = 0
 afterAll(() => rmSync(root, { recursive: true }))
-const newFile = () => join(root, `${count++}.db`)
-
-/** All rows of all views. */
-async function allOf(store: Store): Promise<unknown> {
-  const tables = views.map(async ([name]) => {
-    const { rows } = await store.records!.query(`SELECT * FROM ${name}`, { limit: 1e6 })
-    return [name, rows.map((row) => JSON.stringify(row)).sort()]
-  })
-  return Promise.all(tables)
-}
-
 test('the tables fill by themselves, and show a call that runs', async () => {
   const store = sqliteStore(newFile())
   await record(store, slowRun('slow', Date.now()))

@@ -1,46 +1,12 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { createMcpPool, type McpPool } from './pool.ts'
-import type { ReadLimits } from '../../models/outside/read-limits.ts'
+import { expect, test, vi, onTestFinished } from 'vitest'
+import { createMcpPool } from './pool.ts'
 import type { McpServer } from './server.ts'
 import { StdioTransport } from './stdio-transport.ts'
-import {
-  createJournal,
-  everything,
-  exitWithoutClosing,
-  isAlive,
-  lines,
-  underShell,
-  type Journal,
-} from './testing/everything.ts'
+import { everything, exitWithoutClosing, isAlive, lines, underShell } from './testing/everything.ts'
+import { journal, journalEachTest, poolOf, eventually, node, script, mute } from './testing/pools.ts'
 
-let journal: Journal
-const pools: McpPool[] = []
+journalEachTest()
 
-function poolOf(servers: Record<string, McpServer>, limits?: ReadLimits): McpPool {
-  const pool = createMcpPool(servers, limits === undefined ? {} : { limits })
-  pools.push(pool)
-  return pool
-}
-
-beforeEach(() => {
-  journal = createJournal()
-})
-
-const eventually = (check: () => void) => vi.waitFor(check)
-
-afterEach(async () => {
-  await Promise.all(pools.splice(0).map((pool) => pool.close()))
-  // The server has exited by now. Its killed children may take a moment to disappear.
-  const left = () => journal.pids().filter(isAlive)
-  await eventually(() => expect(left()).toEqual([])).finally(() =>
-    left().forEach((pid) => process.kill(pid, 'SIGKILL')),
-  )
-  journal.remove()
-})
-
-const node = process.execPath
-const script = (text: string) => ({ command: node, args: ['-e', text] })
-const mute = script('setInterval(() => {}, 1000)')
 const long = { duration: 60, steps: 1 }
 const slow = 'trigger-long-running-operation'
 
@@ -210,7 +176,7 @@ test('a secret that a server prints is taken out before its last words are cut, 
     const pieces = `for (const each of ['${secret.slice(0, 9)}', '${secret.slice(9)}']) process.stderr.write(each);`
     const text = `process.stderr.write('before '); ${pieces} process.stderr.write('y'.repeat(${behind})); process.exitCode = 1`
     const pool = createMcpPool({ x: script(text) }, { secrets: [secret] })
-    pools.push(pool)
+    onTestFinished(() => pool.close())
     const error = (await pool.tools('x').catch((thrown: unknown) => thrown)) as { detail: string }
     expect(error.detail).toContain('yyyy')
     for (let at = 0; at + 6 <= secret.length; at++) expect(error.detail).not.toContain(secret.slice(at, at + 6))

@@ -1,37 +1,8 @@
-import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import { createMcpPool, type McpPool } from './pool.ts'
-import type { ReadLimits } from '../../models/outside/read-limits.ts'
-import type { McpServer } from './server.ts'
-import { createJournal, everything, isAlive, lines, type Journal } from './testing/everything.ts'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { everything, lines } from './testing/everything.ts'
+import { journal, journalEachTest, poolOf, node, mute } from './testing/pools.ts'
 
-let journal: Journal
-const pools: McpPool[] = []
-
-function poolOf(servers: Record<string, McpServer>, limits?: ReadLimits): McpPool {
-  const pool = createMcpPool(servers, limits === undefined ? {} : { limits })
-  pools.push(pool)
-  return pool
-}
-
-beforeEach(() => {
-  journal = createJournal()
-})
-
-const eventually = (check: () => void) => vi.waitFor(check)
-
-afterEach(async () => {
-  await Promise.all(pools.splice(0).map((pool) => pool.close()))
-  // The server has exited by now. Its killed children may take a moment to disappear.
-  const left = () => journal.pids().filter(isAlive)
-  await eventually(() => expect(left()).toEqual([])).finally(() =>
-    left().forEach((pid) => process.kill(pid, 'SIGKILL')),
-  )
-  journal.remove()
-})
-
-const node = process.execPath
-const script = (text: string) => ({ command: node, args: ['-e', text] })
-const mute = script('setInterval(() => {}, 1000)')
+journalEachTest()
 
 test('tools are listed and called; a server starts with its first use, and once', async () => {
   const pool = poolOf({ all: everything(journal) })

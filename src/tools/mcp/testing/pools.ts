@@ -1,0 +1,42 @@
+/** A pool of MCP servers whose starts and ends are seen. */
+import { afterEach, beforeEach, expect, vi } from 'vitest'
+import { createMcpPool, type McpPool } from '../pool.ts'
+import type { ReadLimits } from '../../../models/outside/read-limits.ts'
+import type { McpServer } from '../server.ts'
+import { createJournal, isAlive, type Journal } from './everything.ts'
+
+/** Of the test that runs. */
+export let journal: Journal
+
+const pools: McpPool[] = []
+
+export function poolOf(servers: Record<string, McpServer>, limits?: ReadLimits): McpPool {
+  const pool = createMcpPool(servers, limits === undefined ? {} : { limits })
+  pools.push(pool)
+  return pool
+}
+
+export const eventually = (check: () => void) => vi.waitFor(check)
+
+export const node = process.execPath
+
+export const script = (text: string) => ({ command: node, args: ['-e', text] })
+
+export const mute = script('setInterval(() => {}, 1000)')
+
+/** Gives each test of a file a journal; behind it, closes its pools and expects that none of their processes is left. */
+export function journalEachTest(): void {
+  beforeEach(() => {
+    journal = createJournal()
+  })
+
+  afterEach(async () => {
+    await Promise.all(pools.splice(0).map((pool) => pool.close()))
+    // The server has exited by now. Its killed children may take a moment to disappear.
+    const left = () => journal.pids().filter(isAlive)
+    await eventually(() => expect(left()).toEqual([])).finally(() =>
+      left().forEach((pid) => process.kill(pid, 'SIGKILL')),
+    )
+    journal.remove()
+  })
+}
