@@ -1,10 +1,9 @@
 /** So many tokens for a client of the OpenAI routes that hardly reads: memory stays flat, and nobody waits for it. */
-import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { folder } from '../support/cli.ts'
-import type { Measured } from '../support/measured-server.ts'
+import { startMeasuredProcess } from '../support/measured-process.ts'
 import { often } from '../support/thorough.ts'
 
 const MB = 1024 * 1024
@@ -42,24 +41,9 @@ export default { models: { providers: { many } } }
 const agent = (count: number) =>
   `workflow: [{ id: answer, type: llm, config: { model: "many:${count}", stream: true } }]\n`
 
-async function startServer() {
+function startServer() {
   const dir = folder({ 'flood.yaml': agent(tokens), 'short.yaml': agent(100), 'millrace.config.mjs': config })
-  const child = fork('test/support/measured-server.ts', [dir, 'http://127.0.0.1:9/v1'], {
-    execArgv: ['--expose-gc', '--disable-warning=ExperimentalWarning'],
-    env: { PATH: process.env['PATH'] },
-  })
-  onTestFinished(async () => {
-    child.kill('SIGKILL')
-    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
-  })
-  const [{ url }] = (await once(child, 'message')) as [{ url: string }]
-  return {
-    url,
-    async measure(): Promise<Measured> {
-      child.send('measure')
-      return ((await once(child, 'message')) as [Measured])[0]
-    },
-  }
+  return startMeasuredProcess(dir, 'http://127.0.0.1:9/v1')
 }
 
 const asked = (model: string) => JSON.stringify({ model, messages: [{ role: 'user', content: 'Hi' }], stream: true })

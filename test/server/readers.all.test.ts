@@ -1,5 +1,4 @@
 /** Readers under load: a slow one costs nothing and delays nobody; those that come and go leave nothing behind. */
-import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import { connect, type AddressInfo, type Socket } from 'node:net'
@@ -11,7 +10,7 @@ import { createHandler } from '../../src/server/handler.ts'
 import { createNodeListener } from '../../src/server/http/node-listener.ts'
 import { folder } from '../support/cli.ts'
 import { agent, createEngine } from '../support/engine.ts'
-import type { Measured } from '../support/measured-server.ts'
+import { startMeasuredProcess } from '../support/measured-process.ts'
 import { often } from '../support/thorough.ts'
 
 const MB = 1024 * 1024
@@ -69,21 +68,10 @@ workflow:
   - { id: answer, type: llm, config: { model: "up:m", stream: true } }
 `
   const dir = folder({ 'stays.yaml': yaml('detach'), 'goes.yaml': yaml('cancel') })
-  const child = fork('test/support/measured-server.ts', [dir, baseURL], {
-    execArgv: ['--expose-gc', '--disable-warning=ExperimentalWarning'],
-    env: { PATH: process.env['PATH'] },
-  })
-  onTestFinished(async () => {
-    child.kill('SIGKILL')
-    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
-  })
-  const [{ url }] = (await once(child, 'message')) as [{ url: string }]
+  const server = await startMeasuredProcess(dir, baseURL)
+  const { url } = server
   return {
-    url,
-    async measure(): Promise<Measured> {
-      child.send('measure')
-      return ((await once(child, 'message')) as [Measured])[0]
-    },
+    ...server,
     activeRuns: (n: number) =>
       vi.waitFor(
         async () => {

@@ -10,32 +10,12 @@
  * New rows of `ticks` get higher ids than all before only while the highest row is there: `sqlite-groups.ts` keeps it.
  */
 import type { DatabaseSync } from 'node:sqlite'
+import { baseNames } from './base-tables.ts'
 
-const keyedByRun = [
-  'indexed_runs',
-  'indexed_events',
-  'indexed_blocks',
-  'indexed_steps',
-  'indexed_model_calls',
-  'indexed_tool_calls',
-  'indexed_requests',
-  'indexed_usage',
-  'indexed_later',
-  'indexed_texts',
-  'indexed_agents',
-]
+const keyedByRun = baseNames.filter((name) => name !== 'indexed_threads' && name !== 'search')
 
 /** Tables with many rows of a long run. */
-const bulky = [
-  'indexed_events',
-  'indexed_blocks',
-  'indexed_steps',
-  'indexed_model_calls',
-  'indexed_tool_calls',
-  'indexed_requests',
-  'indexed_usage',
-  'indexed_agents',
-] as const
+const bulky = keyedByRun.filter((name) => !['indexed_runs', 'indexed_later', 'indexed_texts'].includes(name))
 /** How many rows of one are removed in one go. */
 const mostRows = 200
 
