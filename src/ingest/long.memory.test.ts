@@ -19,6 +19,7 @@ import {
 import { lines } from './testing/play.ts'
 import { often } from '../../test/support/thorough.ts'
 import { countCpu } from '../../test/support/cpu.ts'
+import { expectSize } from '../../test/support/figure.ts'
 
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
@@ -71,7 +72,7 @@ test(`${megabytes} MB of messages take time in proportion, and no memory`, () =>
   expect(parts).toBeGreaterThan(megabytes * 5000)
   expect(reader.outcome()).toMatchObject({ outcome: 'completed', cost: 0.5 })
   expect(heaps).toHaveLength(4)
-  expect(heaps[3]! - heaps[0]!).toBeLessThan(1.5 * mebibyte)
+  expectSize('heap from the first quarter to the last', heaps[3]! - heaps[0]!, 1.5 * mebibyte)
   expect(times[3]! / times[0]!).toBeLessThan(4)
 }, 60_000)
 
@@ -103,7 +104,7 @@ test('what is longer than the limit is an error, takes no memory, and the next l
   const before = heap()
   const chunk = Buffer.from('x'.repeat(mebibyte))
   for (let n = 0; n < 100; n++) parts.push(...parser.feed(chunk))
-  expect(heap() - before).toBeLessThan(3 * mebibyte)
+  expectSize('heap afterwards', heap() - before, 3 * mebibyte)
   parts.push(...parser.feed(lines('', assistant('m', [{ type: 'text', text: 'Hi!' }]), result)), ...parser.end())
   expect(parts.filter(({ type }) => type === 'error')).toEqual([
     {

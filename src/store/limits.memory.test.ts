@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { createLimits } from './limits.ts'
+import { expectSize } from '../../test/support/figure.ts'
 
 const minute = 60_000
 
@@ -21,5 +22,5 @@ test('idle keys are forgotten, busy ones are not', async () => {
   }
   expect(wrong).toBe(0)
   // Each of them would take more than a hundred bytes.
-  expect(process.memoryUsage().heapUsed - before).toBeLessThan(15e6)
+  expectSize('heap afterwards', process.memoryUsage().heapUsed - before, 15e6)
 })

@@ -8,6 +8,7 @@ import type { Entry } from '../../src/part/entry.ts'
 import { sqliteStore } from '../../src/store/sqlite-store.ts'
 import { folder } from '../support/cli.ts'
 import { spawnServer } from '../support/server-process.ts'
+import { expectSize } from '../support/figure.ts'
 
 /** The most memory that a process has had, in bytes. */
 const peakOf = (pid: number) =>
@@ -72,7 +73,6 @@ test.skipIf(!existsSync('/proc/self/status'))(
     await ask('small')
     const before = peakOf(server.pid)
     expect(await ask('large')).toBeGreaterThan(50e6)
-    const grown = peakOf(server.pid) - before
-    expect(grown).toBeLessThan(50e6)
+    expectSize('growth of the process for a run of 50 MB', peakOf(server.pid) - before, 50e6)
   },
 )
