@@ -4,7 +4,7 @@
 # One would guess: a chart library formats numbers when it draws, with a fallback, or with the locale that the page
 # gives it. At worst a chart is missing.
 # What happens: the module calls `new Intl.NumberFormat(navigator.language)` while it is loaded. Browsers on Linux with
-# with LANG=C reports such languages ("C", "en-US@posix"), so that whoever imports it statically has no page at all.
+# the C locale report languages that are none (`en-US@posix`, `C`), so that whoever imports it statically has no page.
 # Why it matters here: import it lazily, and behind a check of the language.
 set -eu
 dir=$(mktemp -d)
