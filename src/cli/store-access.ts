@@ -2,11 +2,12 @@
 import { readView } from '../fold/read-view.ts'
 import { MillraceError } from '../part/error.ts'
 import type { RunRow, Store } from '../part/log.ts'
+import { timeOf } from '../part/store-time.ts'
 import { defaultCloseAfterMs } from '../part/thread.ts'
 import type { Access, Fate } from './access.ts'
 
 /** No config is read: a thread counts as closed after the default time. */
-const rule = () => ({ closeAfterMs: defaultCloseAfterMs, now: Date.now() })
+const rule = (store: Store) => ({ closeAfterMs: defaultCloseAfterMs, now: timeOf(store) })
 
 export async function rowOf(store: Store, run: string): Promise<RunRow> {
   const found = await store.runs.get(run)
@@ -30,11 +31,11 @@ export function storeAccess(store: Store): Omit<Access, 'read' | 'fate'> {
     list: (query) => store.runs.list(query),
     async threads(query) {
       const { listThreads } = await import('../record/threads/list-threads.ts')
-      return listThreads(store, query, rule())
+      return listThreads(store, query, rule(store))
     },
     async thread(id, messages) {
       const { showThread } = await import('../server/show-thread.ts')
-      return showThread(store, id, rule(), { messages })
+      return showThread(store, id, rule(store), { messages })
     },
     status: async (run) => (await rowOf(store, run)).status,
     async view(run) {

@@ -1,12 +1,10 @@
 /** A runtime's source of time. */
 export interface Clock {
-  /** Epoch ms. Jumps when the system clock is set. */
+  /** Epoch ms. May jump, such as when the system clock is set. */
   wall(): number
   /** ms since an arbitrary moment. Never jumps. Values of different processes cannot be compared. */
   steady(): number
 }
-
-export const systemClock: Clock = { wall: () => Date.now(), steady: () => performance.now() }
 
 /**
  * The time of a run's entries, in epoch ms. For each owner it starts at the wall clock, but never before the last entry, and

@@ -186,7 +186,7 @@ export interface Fleet {
    */
   wanted(signal: AbortSignal): AsyncIterable<string[]>
   /**
-   * Announces that a run wants an owner: at a moment (epoch ms by the system's clock), which replaces an earlier one, or now. `seen`: how
+   * Announces that a run wants an owner: at a moment (epoch ms, as {@link Store.now} says), which replaces an earlier one, or now. `seen`: how
    * many messages to the run the caller has read before it chose that moment. If more have come, the run wants an owner now.
    */
   want(run: string, at?: number, seen?: number): Promise<void>
@@ -218,6 +218,11 @@ export interface Store {
   fleet: Fleet
   /** Whether runs outlive the process. If not, a run hands client tools over instead of waiting for their results. */
   durable: boolean
+  /**
+   * Epoch ms by the clock that all processes of the store go by: entries are stamped and deadlines are counted with it. Absent: it is that
+   * of this machine.
+   */
+  now?(): number
   /** Tables and search over the log. Absent where there are none. */
   records?: Records
   /** Compaction and deletion. Absent where there are none. */

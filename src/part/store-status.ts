@@ -6,6 +6,8 @@ export interface StoreStatus {
   /** How long reads and writes wait while it is not, in ms; then they fail. */
   patienceMs: number
   reconnects: number
+  /** By how much the clock of this machine is ahead of that of the store, in ms; negative: behind. 0 if no difference can be told. */
+  clockAheadMs: number
   /** Claims of this process: runs that it goes on with, and those that others were faster with. */
   claims: { won: number; refused: number }
   /** Of those that were won: of runs whose process had died, or had given them away. */

@@ -6,6 +6,7 @@ import { pause } from '../async/pause.ts'
 import { compact } from '../part/compact.ts'
 import { MillraceError, wholeMessage } from '../part/error.ts'
 import type { Store } from '../part/log.ts'
+import { timeOf } from '../part/store-time.ts'
 import type { Paced, Upkeep } from '../part/upkeep.ts'
 import { policyOf, type Policy, type UpkeepConfig } from './policy.ts'
 import { createSetAside, type Failure, type SetAside } from './set-aside.ts'
@@ -26,7 +27,7 @@ export interface Kept {
 
 /** Does once what the policy asks for. A run at which that fails holds up no other: the first failure is thrown when the others are done. */
 export async function keepSmall(
-  store: Pick<Store, 'upkeep' | 'records'>,
+  store: Pick<Store, 'upkeep' | 'records' | 'now'>,
   policy: Policy,
   options: Paced & { now?: number } = {},
 ): Promise<Kept | undefined> {
@@ -40,10 +41,11 @@ export async function keepSmall(
 /** The same without the runs that were set aside. */
 async function keepSmallBut(
   aside: SetAside,
-  { upkeep, records }: Pick<Store, 'upkeep' | 'records'>,
+  store: Pick<Store, 'upkeep' | 'records' | 'now'>,
   { compactAfter, archiveAfter, maxAge, maxBytes }: Policy,
-  { now = Date.now(), rest }: Paced & { now?: number },
+  { now = timeOf(store), rest }: Paced & { now?: number },
 ): Promise<Kept | undefined> {
+  const { upkeep, records } = store
   if (upkeep === undefined) return undefined
   const paced = { aside, ...(rest && { rest }) }
   // What is made of the log is made of whole runs.

@@ -1,6 +1,7 @@
 /** Goes on with runs that want an owner, as the fleet names them: left by a crash, due, or answered elsewhere. */
 import { compact } from '../part/compact.ts'
 import type { Store } from '../part/log.ts'
+import { timeOf } from '../part/store-time.ts'
 import type { Supervisor } from './supervisor.ts'
 
 export interface Recovered {
@@ -66,7 +67,7 @@ export function createAdoption(store: Store, supervisor: Supervisor, shutdown: A
         limit: 200,
         ...compact({ before }),
       })
-      const later = rows.filter(({ updatedAt }) => updatedAt > Date.now())
+      const later = rows.filter(({ updatedAt }) => updatedAt > timeOf(store))
       found.push(...later.map(({ id }) => id))
       before = rows.at(-1)?.id
       if (later.length === 0 || before === undefined) return found

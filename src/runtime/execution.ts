@@ -2,14 +2,13 @@
 import { MillraceError, toErrorValue } from '../part/error.ts'
 import { messagesOf } from '../part/message.ts'
 import { unattributed } from '../engine/attribute.ts'
-import { systemClock } from '../engine/run-clock.ts'
 import { execute, type RunnerEnd, type RunnerOptions } from '../engine/runner.ts'
 import type { RunState } from '../engine/state.ts'
 import { ownPool, secretsIn, type McpHeaders } from '../tools/mcp/own-headers.ts'
 import type { Owned, Work } from './claim-run.ts'
 import { conversation, historyLimit } from './conversation.ts'
 import { lostError } from './runtime-errors.ts'
-import type { RuntimeOptions } from './runtime-options.ts'
+import type { RuntimeOptions, TimedOptions } from './runtime-options.ts'
 
 export interface Execution {
   readonly state: RunState
@@ -24,13 +23,13 @@ export interface Execution {
 }
 
 export function startExecution(
-  options: RuntimeOptions,
+  options: TimedOptions,
   { run, threadId, epoch, state }: Owned,
   { pipeline, first, turn, isAwaited = false }: Extract<Work, { type: 'execute' }>,
   onTurn: () => void,
   headers: McpHeaders = {},
 ): Execution {
-  const { agents, registry, store, env = {}, secrets = [], clock = systemClock, graceMs = 300 } = options
+  const { agents, registry, store, env = {}, secrets = [], clock, graceMs = 300 } = options
   const { secretKeys = [] } = options
   const { requestDeadlineMs = 24 * 3600_000, defaultTimeouts = {}, attribute = unattributed } = options
   const begun = Promise.withResolvers<'stored' | 'moved'>()

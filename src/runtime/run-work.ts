@@ -1,7 +1,6 @@
 /** The work behind the effects of a run's lifecycle. Each reports to the slot how it went. */
 import { compact } from '../part/compact.ts'
 import { toErrorValue } from '../part/error.ts'
-import { systemClock } from '../engine/run-clock.ts'
 import type { RunnerEnd } from '../engine/runner.ts'
 import type { RunState } from '../engine/state.ts'
 import { writeEnd, type RunEnding } from '../engine/write-end.ts'
@@ -14,11 +13,11 @@ import { startExecution } from './execution.ts'
 import type { ClaimReason } from './lifecycle.ts'
 import { notify } from './run-event.ts'
 import { lostError } from './runtime-errors.ts'
-import type { RuntimeOptions } from './runtime-options.ts'
+import type { TimedOptions } from './runtime-options.ts'
 import type { Slots, Supervised } from './slots.ts'
 
 export interface WorkContext {
-  options: RuntimeOptions
+  options: TimedOptions
   activeRuns: ActiveRuns
   send: Slots['send']
   rejoin: Rejoin
@@ -28,7 +27,7 @@ export interface WorkContext {
 
 export function createWork({ options, activeRuns, send, rejoin, want }: WorkContext) {
   const { agents, warn = () => undefined } = options
-  const { registry, store, secrets = [], secretKeys = [], clock = systemClock, graceMs = 300, onRun } = options
+  const { registry, store, secrets = [], secretKeys = [], clock, graceMs = 300, onRun } = options
 
   const canRun = store.fleet.shared ? createCanRun({ agents, registry, log: store.log, warn }) : undefined
 

@@ -17,6 +17,7 @@ export interface RuntimeOptions {
   secrets?: readonly string[]
   /** Keys whose values in inputs and outputs of tools must never be recorded or sent. */
   secretKeys?: readonly string[]
+  /** Default: the time of the store, and this machine's steady clock. */
   clock?: Clock
   newRunId?: () => string
   /** ms that the steps of a stopped run have to settle. Default 300. */
@@ -36,3 +37,6 @@ export interface RuntimeOptions {
   /** For a process that handles uncaught errors and needs to know which run they belong to. */
   attribute?: Attribute
 }
+
+/** With the clock that all of the runtime goes by. */
+export type TimedOptions = RuntimeOptions & { clock: Clock }

@@ -8,8 +8,8 @@ import type { ErrorValue, MillraceError } from '../part/error.ts'
 import type { Store } from '../part/log.ts'
 import type { Answer } from '../part/request-part.ts'
 import { createCleaner, createRedactor, type Redactor } from '../fold/redact.ts'
-import { systemClock } from '../engine/run-clock.ts'
 import type { CallSettings } from '../part/settings.ts'
+import { timeOf } from '../part/store-time.ts'
 import { defaultCloseAfterMs, type ThreadRule } from '../part/thread.ts'
 import type { BusyPolicy, DisconnectPolicy, HistoryPolicy, Pipeline } from '../pipeline/pipeline.ts'
 import type { ToolImplementation } from '../tools/tool.ts'
@@ -22,7 +22,7 @@ import { forkRun, type ForkOptions } from './fork-run.ts'
 import { createHandles } from './run-handle.ts'
 import type { PostedAnswer } from '../engine/inbox.ts'
 import type { Wake } from './pending-answers.ts'
-import type { RuntimeOptions } from './runtime-options.ts'
+import type { RuntimeOptions, TimedOptions } from './runtime-options.ts'
 import type { RunResult } from './run-result.ts'
 import { createIdleThreads } from './idle-threads.ts'
 import { closingError, unknownAgent } from './runtime-errors.ts'
@@ -157,8 +157,10 @@ export type { Consent } from './foreign-run.ts'
 export type { ForkOptions } from './fork-run.ts'
 export type { RunResult } from './run-result.ts'
 
-export function createRuntime(options: RuntimeOptions): Runtime {
-  const { agents, store, secrets = [], secretKeys = [], graceMs = 300, clock = systemClock } = options
+export function createRuntime(given: RuntimeOptions): Runtime {
+  const ownClock = { wall: () => timeOf(given.store), steady: () => performance.now() }
+  const options: TimedOptions = { ...given, clock: given.clock ?? ownClock }
+  const { agents, store, clock, secrets = [], secretKeys = [], graceMs = 300 } = options
   const { closeThreadsAfterMs = defaultCloseAfterMs } = options
   const closeAfterMs = closeThreadsAfterMs === 'none' ? Infinity : closeThreadsAfterMs
   const { newRunId = () => `run_${crypto.randomUUID().replaceAll('-', '')}` } = options
@@ -197,11 +199,11 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       return supervisor.active
     },
 
-    async start(agentId, given, startOptions = {}) {
+    async start(agentId, input, startOptions = {}) {
       if (shutdown.aborted) throw closingError()
       const agent = agents.get(agentId)
       if (agent === undefined) throw unknownAgent(agentId, agents)
-      const { runId, threadId, joined } = await startRun({ ...starting, queue }, agent, given, {
+      const { runId, threadId, joined } = await startRun({ ...starting, queue }, agent, input, {
         ...startOptions,
         ...compact({ mcpHeaders: checkHeaders(startOptions.mcpHeaders) }),
       })
@@ -223,7 +225,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     fail: supervisor.fail,
     answer: (runId, requestId, answer, wake, consent) =>
       answerRequest(answers, runId, requestId, answer, wake, consent),
-    answerAll: async (runId, given, wake, headers) => answerAll(answers, runId, given, wake, checkHeaders(headers)),
+    answerAll: async (runId, all, wake, headers) => answerAll(answers, runId, all, wake, checkHeaders(headers)),
     redact,
     redactor: () => createRedactor(secrets, secretKeys),
     attach: supervisor.attach,

@@ -3,8 +3,8 @@
  * claimed a run in the store writes its log.
  */
 import { MillraceError, type ErrorValue } from '../part/error.ts'
+import { timeOf } from '../part/store-time.ts'
 import type { DisconnectPolicy } from '../pipeline/pipeline.ts'
-import { systemClock } from '../engine/run-clock.ts'
 import { pause } from '../async/pause.ts'
 import type { McpHeaders } from '../tools/mcp/own-headers.ts'
 import type { ActiveRuns } from './active-runs.ts'
@@ -16,11 +16,11 @@ import { closeDue } from './due-requests.ts'
 import { isBusy, leaseOf, type Effect } from './lifecycle.ts'
 import { createPresence } from './presence.ts'
 import { createWork } from './run-work.ts'
-import type { RuntimeOptions } from './runtime-options.ts'
+import type { TimedOptions } from './runtime-options.ts'
 import { createSlots, type Supervised } from './slots.ts'
 
 export interface SupervisorContext {
-  options: RuntimeOptions
+  options: TimedOptions
   activeRuns: ActiveRuns
   shutdown: AbortSignal
   rejoin: Rejoin
@@ -64,7 +64,7 @@ export interface Supervisor extends Announcements {
 
 export function createSupervisor(context: SupervisorContext): Supervisor {
   const { options, activeRuns, shutdown, rejoin, stop, watch } = context
-  const { store, clock = systemClock } = options
+  const { store, clock } = options
   const { log, runs, fleet } = store
   const slots = createSlots(perform, () => shutdown.aborted)
   const { send } = slots
@@ -120,7 +120,7 @@ export function createSupervisor(context: SupervisorContext): Supervisor {
     if (at === Infinity) return
     if (at !== undefined) watch()
     // Without it the run is found by its row, at the next start.
-    const moment = at === undefined ? undefined : Date.now() + at - clock.steady()
+    const moment = at === undefined ? undefined : timeOf(store) + at - clock.steady()
     void fleet.want(id, moment, seen).catch(() => undefined)
   }
 

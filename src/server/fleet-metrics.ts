@@ -32,7 +32,7 @@ export async function fleetMetrics({ fleet, status }: Store): Promise<string> {
     )
   }
   if (store === undefined) return text
-  const { connected, reconnects, claims, takeovers, pending, commits, memory } = store
+  const { connected, reconnects, clockAheadMs, claims, takeovers, pending, commits, memory } = store
   const counters: [string, string, number, Record<string, string>?][] = [
     ['millrace_store_reconnects_total', 'Reconnects to the store.', reconnects],
     ['millrace_store_takeovers_total', 'Runs that this process went on with after another one.', takeovers],
@@ -50,6 +50,8 @@ export async function fleetMetrics({ fleet, status }: Store): Promise<string> {
   text += claimed.text()
   text += gauge('millrace_store_pending_writes', 'Writes of this process that wait for the store.', pending)
   text += gauge('millrace_store_connected', 'Whether the store is connected.', connected ? 1 : 0)
+  const ahead = 'By how much the clock of this machine is ahead of that of the store.'
+  text += gauge('millrace_store_clock_ahead_seconds', ahead, clockAheadMs / 1000)
   text += gauge('millrace_store_commit_p50_seconds', 'Of the last 500 writes.', commits.p50Seconds)
   text += gauge('millrace_store_commit_p99_seconds', 'Of the last 500 writes.', commits.p99Seconds)
   if (memory === undefined) return text

@@ -102,7 +102,7 @@ export interface Health {
   waits?: boolean
   uncaughtErrors: number
   /** The processes that share the store. */
-  fleet?: { alive: number; draining: number; runs: number; beatAgeMs: number }
+  fleet?: { alive: number; draining: number; runs: number; beatAgeMs: number; clockAheadMs: number }
 }
 
 export interface HandlerContext extends AnswerContext {

@@ -27,7 +27,8 @@ interface Watcher {
   wake(): void
 }
 
-export function createFleet({ left, due, hasMore }: FleetSource): LocalFleet {
+/** `now`: epoch ms by the clock of the store. */
+export function createFleet({ left, due, hasMore }: FleetSource, now: () => number = () => Date.now()): LocalFleet {
   const watchers = new Set<Watcher>()
   /** Announced while nobody watched. */
   const unread = new Set<string>()
@@ -50,7 +51,7 @@ export function createFleet({ left, due, hasMore }: FleetSource): LocalFleet {
   }
 
   function arm(run: string, at: number): void {
-    const delay = at - Date.now()
+    const delay = at - now()
     const timer = setTimeout(
       () => {
         timers.delete(run)
@@ -68,7 +69,7 @@ export function createFleet({ left, due, hasMore }: FleetSource): LocalFleet {
     looking = setTimeout(() => look(0), lookEvery)
     looking.unref?.()
     try {
-      for (const { id, dueAt } of due(Date.now() + lookEvery, Infinity)) {
+      for (const { id, dueAt } of due(now() + lookEvery, Infinity)) {
         if (dueAt > from && !timers.has(id)) arm(id, dueAt)
       }
     } catch {
@@ -94,7 +95,7 @@ export function createFleet({ left, due, hasMore }: FleetSource): LocalFleet {
       const watcher: Watcher = { runs: new Set([...left(), ...unread]), wake }
       unread.clear()
       // Those that have passed are in the first batch.
-      if (looking === undefined) look(Date.now())
+      if (looking === undefined) look(now())
       watchers.add(watcher)
       signal.addEventListener('abort', wake)
       try {

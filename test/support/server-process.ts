@@ -17,9 +17,19 @@ export interface ServerProcess {
   exit: Promise<number | NodeJS.Signals>
 }
 
-export async function spawnServer(dir: string, data: string, ...flags: string[]): Promise<ServerProcess> {
+export function spawnServer(dir: string, data: string, ...flags: string[]): Promise<ServerProcess> {
+  return spawnServerIn(process.env, dir, data, ...flags)
+}
+
+/** `env`: all variables of its process. */
+export async function spawnServerIn(
+  env: NodeJS.ProcessEnv,
+  dir: string,
+  data: string,
+  ...flags: string[]
+): Promise<ServerProcess> {
   const args = [command, 'serve', dir, '--port', '0', '--data', data, ...flags]
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], env })
   let stderr = ''
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => (stderr += chunk))
   const gone = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>

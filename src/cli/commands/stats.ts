@@ -2,6 +2,7 @@
 import type { CommandContext } from '../context.ts'
 import { compact } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
+import { timeOf } from '../../part/store-time.ts'
 import { ageOf } from '../../record/policy.ts'
 import { readStats, type Percentiles, type Stats, type StatsQuery } from '../../record/stats.ts'
 import { toUsed } from '../../record/usage-sums.ts'
@@ -27,20 +28,24 @@ export async function statsCommand(
   context: CommandContext,
   { by, since, until, agent, json = false, ...where }: StatsFlags,
 ): Promise<void> {
-  const now = Date.now()
-  const query = {
-    since: toTime('--since', since, now),
-    until: until === undefined ? now + 1 : toTime('--until', until, now),
-    agent,
+  /** By the clock of the store. */
+  const queryAt = (now: number) => {
+    const query = {
+      since: toTime('--since', since, now),
+      until: until === undefined ? now + 1 : toTime('--until', until, now),
+      agent,
+    }
+    if (query.since >= query.until) throw new MillraceError('usage', '--since must be a time before --until.')
+    return query
   }
-  if (query.since >= query.until) throw new MillraceError('usage', '--since must be a time before --until.')
-  const stats = await read(context, where, query)
+  const stats = await read(context, where, queryAt)
   if (json) return writeOut(context, `${forStream(JSON.stringify(stats, null, 2), context.stdout)}\n`)
   const sections = [summary(stats), ...tables(stats, by)].filter((text) => text !== '')
   await writeOut(context, `${sections.join('\n\n')}\n`)
 }
 
-async function read(context: CommandContext, where: Where, query: StatsQuery): Promise<Stats> {
+async function read(context: CommandContext, where: Where, queryAt: (now: number) => StatsQuery): Promise<Stats> {
+  const query = queryAt(Date.now())
   const place = await placeOf(context, where)
   if (place.type === 'server') {
     const { server } = place
@@ -50,7 +55,7 @@ async function read(context: CommandContext, where: Where, query: StatsQuery): P
   }
   const store = await openSettled(context, place)
   try {
-    return await readStats(store, query)
+    return await readStats(store, queryAt(timeOf(store)))
   } finally {
     await store.close()
   }

@@ -3,6 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import type { CommandContext } from '../context.ts'
 import { MillraceError, type ErrorValue } from '../../part/error.ts'
 import { parseJson } from '../../part/json.ts'
+import { timeOf } from '../../part/store-time.ts'
 import type { Upkeep } from '../../part/upkeep.ts'
 import { ageOf, ageWords, saySize, sizeOf, sizeWords } from '../../record/policy.ts'
 import { compactRuns, eraseAll, pruneRuns, type CompactedRuns, type PrunedRuns } from '../../record/upkeep.ts'
@@ -25,8 +26,8 @@ type Tell = (runs: number) => void
 export async function compactCommand(context: CommandContext, flags: UpkeepFlags): Promise<void> {
   const olderThan = amount('--older-than', flags.olderThan, ageOf, ageWords)!
   const { dryRun = false } = flags
-  const done = await work<CompactedRuns>(context, flags, '/api/compact', { olderThan, dryRun }, (upkeep, tell) =>
-    compactRuns(upkeep, { endedBefore: Date.now() - olderThan, dryRun, tell, rest: turn }),
+  const done = await work<CompactedRuns>(context, flags, '/api/compact', { olderThan, dryRun }, (upkeep, tell, now) =>
+    compactRuns(upkeep, { endedBefore: now - olderThan, dryRun, tell, rest: turn }),
   )
   const { runs, entriesBefore, entriesAfter, bytesBefore, bytesAfter, size } = done
   if (runs === 0) return print(context, flags, done, 'nothing to merge')
@@ -49,13 +50,15 @@ export async function pruneCommand(context: CommandContext, flags: UpkeepFlags):
       'Say what to delete: --older-than 30d, or --max-size 2gb. Add --dry-run to see it first. Or --erase, for what was deleted before.',
     )
   }
-  const idleBefore = olderThan === undefined ? undefined : Date.now() - olderThan
   const done = await work<PrunedRuns>(
     context,
     flags,
     '/api/prune',
     { olderThan, maxBytes, erase, dryRun },
-    (upkeep, tell) => pruneRuns(upkeep, { idleBefore, maxBytes, dryRun, tell, rest: turn }),
+    (upkeep, tell, now) => {
+      const idleBefore = olderThan === undefined ? undefined : now - olderThan
+      return pruneRuns(upkeep, { idleBefore, maxBytes, dryRun, tell, rest: turn })
+    },
   )
   const { runs, bytes, size } = done
   const isErased = erase && !dryRun
@@ -95,7 +98,7 @@ async function work<T>(
   where: Where,
   path: string,
   body: object,
-  task: (upkeep: Upkeep, tell: Tell) => Promise<T>,
+  task: (upkeep: Upkeep, tell: Tell, now: number) => Promise<T>,
 ): Promise<Done<T>> {
   const { tell, clear } = progress(context)
   try {
@@ -114,7 +117,7 @@ async function work<T>(
     const { upkeep } = store
     try {
       await store.records?.settle()
-      const done = await task(upkeep, tell)
+      const done = await task(upkeep, tell, timeOf(store))
       const { dryRun, erase } = body as { dryRun: boolean; erase?: boolean }
       if (!dryRun) await upkeep.vacuum({ rest: turn })
       if (!dryRun && erase === true) await eraseAll(upkeep, { rest: turn })

@@ -6,12 +6,13 @@ import { pause } from '../../async/pause.ts'
 import { MillraceError } from '../../part/error.ts'
 import type { Store } from '../../part/log.ts'
 import type { Records } from '../../part/records.ts'
+import { timeOf } from '../../part/store-time.ts'
 import { defaultCloseAfterMs, type ThreadQuery, type ThreadRow, type ThreadRule } from '../../part/thread.ts'
 import { foldThreads } from './fold-threads.ts'
 import { queryThreads } from './query-threads.ts'
 
 /** A store, or as much of one as is needed. */
-export type ThreadSource = Pick<Store, 'log' | 'runs' | 'records'>
+export type ThreadSource = Pick<Store, 'log' | 'runs' | 'records' | 'now'>
 
 /** ms to wait for the tables. They lag behind by less, unless they are being built again: then they say what they have. */
 const patience = 200
@@ -24,7 +25,7 @@ const patience = 200
 export async function listThreads(
   store: ThreadSource,
   query: ThreadQuery = {},
-  rule: ThreadRule = { closeAfterMs: defaultCloseAfterMs, now: Date.now() },
+  rule: ThreadRule = { closeAfterMs: defaultCloseAfterMs, now: timeOf(store) },
 ): Promise<ThreadRow[]> {
   const { records } = store
   if (query.before !== undefined) await existing(store, query.before)

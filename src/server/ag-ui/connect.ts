@@ -5,6 +5,7 @@ import { compact } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
 import { readInput, readKept } from '../../fold/read-view.ts'
 import { hasEnded, type RunRow } from '../../part/log.ts'
+import { timeOf } from '../../part/store-time.ts'
 import { conversation } from '../../runtime/conversation.ts'
 import type { AgUiEvent } from '../../wire/ag-ui/ag-ui-event.ts'
 import { agUiWire } from '../../wire/ag-ui/ag-ui.ts'
@@ -48,7 +49,7 @@ async function ended({ runtime: { store } }: HandlerContext, { id, threadId }: R
   ])
   const runId = kept?.labels?.['runId'] ?? id
   const { state } = { ...input, ...kept?.resumedInput } as { state?: unknown }
-  const timestamp = Date.now()
+  const timestamp = timeOf(store)
   const metadata = { millrace: { runId: id } }
   const events: AgUiEvent[] = [
     { type: 'RUN_STARTED', timestamp, threadId, runId, protocolVersion: '1.0', metadata },

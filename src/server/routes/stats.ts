@@ -1,4 +1,5 @@
 /** `GET /api/stats`: totals and percentiles over many runs. */
+import { timeOf } from '../../part/store-time.ts'
 import { readStats } from '../../record/stats.ts'
 import { readWindow } from '../../record/window-stats.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
@@ -18,7 +19,7 @@ export async function getStats({ runtime }: HandlerContext, url: URL): Promise<R
   const { since, until, agent, window } = readQuery(url, { since: 40, until: 40, agent: 256, window: 10 })
   if (window !== undefined)
     return getWindow(runtime, window, { agent, isAlone: since === undefined && until === undefined })
-  const end = until === undefined ? Date.now() + 1 : toTime(until, 'until')
+  const end = until === undefined ? timeOf(runtime.store) + 1 : toTime(until, 'until')
   const start = since === undefined ? end - week : toTime(since, 'since')
   return Response.json(await readStats(runtime.store, { since: start, until: end, agent }))
 }
@@ -31,7 +32,7 @@ async function getWindow(
   const length = windows.get(window)
   if (length === undefined) throw bad('window', `one of ${[...windows.keys()].join(', ')}`)
   if (!isAlone) throw bad('window', 'alone, without since and until')
-  const until = Date.now() + 1
+  const until = timeOf(store) + 1
   const query = { since: until - length, until, agent }
   const [stats, sliced] = await Promise.all([readStats(store, query), readWindow(store, query)])
   return Response.json({ ...stats, window, ...sliced })

@@ -2,6 +2,7 @@
 import type { Hono } from 'hono'
 import { MillraceError, toErrorValue } from '../../part/error.ts'
 import type { Store } from '../../part/log.ts'
+import { timeOf } from '../../part/store-time.ts'
 import type { Upkeep } from '../../part/upkeep.ts'
 import { ageOf, ageWords, sizeOf, sizeWords } from '../../record/policy.ts'
 import { createRest } from '../../record/housekeeping.ts'
@@ -14,7 +15,7 @@ import { bad } from '../http/query.ts'
 export function mountUpkeep(app: Hono, context: HandlerContext): void {
   app.post('/api/compact', async ({ req }) => {
     const { olderThan, dryRun } = await readOptions(context, req.raw, ['olderThan', 'dryRun'])
-    const endedBefore = Date.now() - (olderThan ?? 0)
+    const endedBefore = timeOf(context.runtime.store) - (olderThan ?? 0)
     return work(context, req.raw, { dryRun }, (upkeep, options) => compactRuns(upkeep, { endedBefore, ...options }))
   })
   app.post('/api/prune', async ({ req }) => {
@@ -22,7 +23,7 @@ export function mountUpkeep(app: Hono, context: HandlerContext): void {
     const { olderThan, maxBytes, erase, dryRun } = await readOptions(context, req.raw, known)
     if (olderThan === undefined && maxBytes === undefined && !erase)
       throw bad('olderThan', `${ageWords}; or send maxBytes, or erase`)
-    const idleBefore = olderThan === undefined ? undefined : Date.now() - olderThan
+    const idleBefore = olderThan === undefined ? undefined : timeOf(context.runtime.store) - olderThan
     return work(context, req.raw, { dryRun, erase }, (upkeep, options) =>
       pruneRuns(upkeep, { idleBefore, maxBytes, ...options }),
     )

@@ -5,6 +5,7 @@ import type { Channels } from './channels.ts'
 import type { Connection } from './connection.ts'
 import { createRedisFleet } from './fleet.ts'
 import { createKeys } from './keys.ts'
+import { createStoreClock } from './store-clock.ts'
 
 const keys = createKeys('p')
 const channels: Channels = { open: async () => {}, close: async () => {}, end: () => {} }
@@ -21,10 +22,11 @@ function createRedis({ ahead = 0 } = {}) {
   let thaw = () => {}
 
   function beat(id: string, takes: string): unknown {
-    if (takes !== 'look') scores.set(id, Date.now())
-    for (const [each, at] of scores) if (at <= Date.now() - forgetAfter) scores.delete(each)
+    const now = Date.now() + clock.ahead
+    if (takes !== 'look') scores.set(id, now)
+    for (const [each, at] of scores) if (Math.abs(now - at) >= forgetAfter) scores.delete(each)
     if (takes === '1') takers.add(id)
-    return [Date.now() + clock.ahead, [...scores].flatMap(([each, at]) => [each, String(at)]), [...takers], 0]
+    return [now, [...scores].flatMap(([each, at]) => [each, String(at)]), [...takers], 0]
   }
 
   return {
@@ -61,7 +63,7 @@ afterEach(() => opened.splice(0).forEach((each) => each.stop()))
 
 async function join(redis: ReturnType<typeof createRedis>, id: string) {
   const { connection, reconnect } = redis.connect()
-  const beats = createBeats(connection, channels, id, () => true)
+  const beats = createBeats(connection, channels, id, () => true, createStoreClock(undefined))
   opened.push(beats)
   await beats.start()
   return { ...beats, reconnect }
@@ -101,6 +103,18 @@ test('a Redis that was frozen or away lets nobody look dead: who is back first w
   expect([a.isDisturbed(), a.dead()]).toEqual([true, []])
   await vi.advanceTimersByTimeAsync(600)
   expect(a.dead()).toEqual(['b'])
+})
+
+test('a Redis whose clock is set back is heard on: who is dead is judged two seconds later', async () => {
+  const redis = createRedis()
+  const [a, b] = [await join(redis, 'a'), await join(redis, 'b')]
+  await vi.advanceTimersByTimeAsync(3000)
+  redis.clock.ahead = -3_600_000
+  await vi.advanceTimersByTimeAsync(300)
+  expect([a.isSteady(), a.isDisturbed(), a.dead(), a.all()[0]?.age]).toEqual([false, true, [], 0])
+  b.stop()
+  await vi.advanceTimersByTimeAsync(3000)
+  expect([a.isSteady(), a.dead()]).toEqual([true, ['b']])
 })
 
 test('its own age is the time since the last beat that was answered', async () => {
@@ -147,7 +161,13 @@ test.each([
   redis.scores.set('gone', Date.now() - 30_000)
   const search = vi.fn<() => unknown>(owned)
   const { connection } = redis.connect(search)
-  const fleet = createRedisFleet({ connection, channels, process: 'a', want: async () => false })
+  const fleet = createRedisFleet({
+    connection,
+    channels,
+    process: 'a',
+    clock: createStoreClock(undefined),
+    want: async () => false,
+  })
   await fleet.start()
   const adopted: string[] = []
   const adoption = async () => {
@@ -175,13 +195,13 @@ test.each([
     const redis = createRedis({ ahead: 1500 })
     const told: string[] = []
     const { connection } = redis.connect()
-    const beats = createBeats(connection, channels, 'a', () => true, { warn: (message) => told.push(message) })
+    const clock = createStoreClock((message) => told.push(message))
+    const beats = createBeats(connection, channels, 'a', () => true, clock)
     opened.push(beats)
     await beats.start()
     await vi.advanceTimersByTimeAsync(900)
     expect(told).toEqual([])
     for (let i = 1; i < 3; i++) {
-      // The time of Redis never goes back here: an older answer would count for nothing.
       await vi.advanceTimersByTimeAsync(10_000)
       redis.clock.ahead = ahead
       await vi.advanceTimersByTimeAsync(10_000)

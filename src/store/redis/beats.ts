@@ -4,6 +4,7 @@
  */
 import type { Channels } from './channels.ts'
 import type { Connection } from './connection.ts'
+import type { StoreClock } from './store-clock.ts'
 
 export interface BeatOptions {
   /** ms between beats. Default 300. */
@@ -15,8 +16,6 @@ export interface BeatOptions {
   leaseMs?: number
   /** Whether the others see this process. Not needed to read, or to post to runs. Default true. */
   joins?: boolean
-  /** Called with what the operator should know. Default: nowhere. */
-  warn?: (message: string) => void
 }
 
 export interface Beat {
@@ -55,9 +54,6 @@ const calm = 3000
 /** Redis forgets dead processes after so long, in ms. */
 export const forgetAfter = 60_000
 
-/** A clock that differs from that of Redis by more is told of, in ms, and told of again once it was right. */
-const mostAhead = 2000
-
 const beatScript = `#!lua flags=allow-oom
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -87,7 +83,8 @@ export function createBeats(
   channels: Channels,
   process: string,
   takes: () => boolean,
-  { beatMs = 300, leaseMs = 2000, joins = true, warn }: BeatOptions = {},
+  clock: StoreClock,
+  { beatMs = 300, leaseMs = 2000, joins = true }: BeatOptions = {},
 ): Beats {
   const { keys } = connection
   const listeners = new Set<() => void>()
@@ -99,13 +96,15 @@ export function createBeats(
   let gone = new Set<string>()
   /** Processes that own runs, but whose last beat is so old that Redis has forgotten them. */
   let forgotten: string[] = []
+  /** Beats that were sent, and the one that was answered last: answers may overtake each other. */
+  let sent = 0
+  let answered = 0
   /** By the clock of Redis: this process's last beat, and since when it beats without a gap. */
   let last = 0
   let steadySince = Infinity
   /** By the clock of this process: when the last beat was answered, and when something was wrong. */
   let answeredAt = -Infinity
   let disturbedAt = -Infinity
-  let isTold = false
   let timer: ReturnType<typeof setInterval> | undefined
   let extra: ReturnType<typeof setTimeout> | undefined
 
@@ -122,19 +121,9 @@ export function createBeats(
     return new Set((await Promise.all(answers)).flat())
   }
 
-  /** `now`: of Redis, at some moment between the other two. */
-  function compareClocks(sent: number, now: number, received: number): void {
-    const ahead = now < sent ? sent - now : Math.min(0, received - now)
-    if (Math.abs(ahead) < mostAhead / 2) isTold = false
-    if (Math.abs(ahead) <= mostAhead || isTold) return
-    isTold = true
-    const how = `${(Math.abs(ahead) / 1000).toFixed(1)} s ${ahead > 0 ? 'ahead of' : 'behind'} that of Redis`
-    const harm = 'Times, durations and deadlines of the runs of this instance are wrong by as much'
-    warn?.(`the clock of this machine is ${how}. ${harm}: synchronise it (NTP).`)
-  }
-
   async function beat(): Promise<void> {
-    const sent = Date.now()
+    const n = ++sent
+    const sentAt = performance.now()
     const answer = await connection.send(keys.beats, [
       'EVAL',
       beatScript,
@@ -145,11 +134,13 @@ export function createBeats(
       !joins ? 'look' : takes() ? '1' : '',
     ])
     const [now, flat, taking, healed] = answer as [number, string[], string[], number]
-    // Answers may overtake each other.
-    if (now <= last) return
-    compareClocks(sent, now, Date.now())
-    if (last !== 0 && now - last > gap) disturbedAt = performance.now()
-    if (now - last > gap || healed === 1) steadySince = now
+    if (n < answered) return
+    answered = n
+    clock.heard(sentAt, now)
+    // Also when the clock of Redis was set back.
+    const isGap = now - last > gap || now < last
+    if (last !== 0 && isGap) disturbedAt = performance.now()
+    if (isGap || healed === 1) steadySince = now
     last = now
     answeredAt = performance.now()
     takers = taking

@@ -6,6 +6,7 @@ import { createLineMerge, pieceLength, type MergedLines } from '../merge-lines.t
 import type { EndedRuns, Lease } from './ended-runs.ts'
 import type { Pages } from './pages.ts'
 import type { Rows } from './rows.ts'
+import type { StoreClock } from './store-clock.ts'
 
 /** Characters of merged entries that are sent together. */
 const sentLength = 256 * 1024
@@ -14,6 +15,7 @@ interface Context {
   ended: EndedRuns
   pages: Pages
   rows: Rows
+  clock: StoreClock
 }
 
 interface Piece extends MergedLines {
@@ -24,7 +26,7 @@ interface Piece extends MergedLines {
 }
 
 export async function compactRun(
-  { ended, pages, rows }: Context,
+  { ended, pages, rows, clock }: Context,
   run: string,
   { rest = async () => undefined, dryRun = false }: Paced & { dryRun?: boolean },
 ): Promise<Compacted | undefined> {
@@ -55,7 +57,7 @@ export async function compactRun(
     const isWorthIt = isSmaller || count < items
     if (isWorthIt) await send(lease, unsent)
     const { row } = known
-    const kept = JSON.stringify(isSmaller ? { ...row, compactedAt: Date.now() } : row)
+    const kept = JSON.stringify(isSmaller ? { ...row, compactedAt: clock.now() } : row)
     const done = await ended.change(what, run, 'compacted', [lease.token, items, isWorthIt ? count : 0, kept])
     return done === 1 ? total : undefined
   } finally {

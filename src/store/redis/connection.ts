@@ -10,6 +10,7 @@ import { explainFailure, lackingRights, noDatabase } from './connect-error.ts'
 import { evenFull } from './even-full.ts'
 import { createKeys, format, type Keys, type Partition } from './keys.ts'
 import { partitions } from './index-script.ts'
+import type { Clocks } from './store-clock.ts'
 import { missingRights } from './rights.ts'
 import { parseRedisUrl, redactUrl, type RedisAddress } from './url.ts'
 import { createWatch, type Area, type Watch } from './watch.ts'
@@ -22,6 +23,8 @@ export interface RedisOptions extends BeatOptions {
   timeoutMs?: number
   /** Called with what the operator should know. Default: nowhere. */
   warn?: (message: string) => void
+  /** The clocks of this machine. */
+  clocks?: Clocks
 }
 
 export interface Connection {

@@ -11,6 +11,7 @@ import { partitionOf } from './keys.ts'
 import { createOperate, createOrphans, everyPartition } from './orphans.ts'
 import { damagedIs } from './redis-failed.ts'
 import { listed } from './script.ts'
+import type { StoreClock } from './store-clock.ts'
 
 export interface RedisFleet extends Fleet {
   /** Processes whose runs may be claimed. */
@@ -27,6 +28,7 @@ export interface RedisFleetContext extends BeatOptions {
   connection: Connection
   channels: Channels
   process: string
+  clock: StoreClock
   /** Writes it, in its order among the writes of this process. Resolves with whether there are messages that were not seen. */
   want(run: string, at?: number, seen?: number): Promise<boolean>
 }
@@ -40,7 +42,7 @@ const lookForForgotten = 30_000
 const mostTaken = 64
 
 export function createRedisFleet(context: RedisFleetContext): RedisFleet {
-  const { connection, channels, process } = context
+  const { connection, channels, process, clock } = context
   const { keys } = connection
   /** Of those who iterate `wanted`. */
   const signals = new Set<AbortSignal>()
@@ -48,11 +50,11 @@ export function createRedisFleet(context: RedisFleetContext): RedisFleet {
   /** Whoever hands his runs over takes none. */
   const isWatched = () => !closed && [...signals].some(({ aborted }) => !aborted)
   const operate = createOperate(connection)
-  const beats = createBeats(connection, channels, process, isWatched, context)
+  const beats = createBeats(connection, channels, process, isWatched, clock, context)
   const orphans = createOrphans(operate, process, beats)
   const attendance = createAttendance(connection, channels, beats)
   /** What was found, and deadlines of this process's own runs. */
-  const local = createFleet({ left: () => [], due: () => [], hasMore: () => false })
+  const local = createFleet({ left: () => [], due: () => [], hasMore: () => false }, clock.now)
   const about: Record<string, string> = { host: hostname(), pid: String(globalThis.process.pid) }
   let watching: Promise<void> | undefined
   let wake = Promise.withResolvers<void>()
@@ -82,7 +84,7 @@ export function createRedisFleet(context: RedisFleetContext): RedisFleet {
       try {
         const due = isWatched() ? await takeDue() : { runs: [], next }
         announce(due.runs)
-        next = Math.max(due.next - Date.now(), due.runs.length > 0 ? 5 : 40)
+        next = Math.max(due.next - clock.now(), due.runs.length > 0 ? 5 : 40)
       } catch {
         // Redis is away: later.
       }

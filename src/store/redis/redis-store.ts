@@ -28,6 +28,7 @@ import { createRedisUpkeep } from './redis-upkeep.ts'
 import { createRows } from './rows.ts'
 import { createRunIndex } from './run-index.ts'
 import { createStatus } from './status.ts'
+import { createStoreClock } from './store-clock.ts'
 import { createTails } from './tails.ts'
 import { createWrites } from './writes.ts'
 
@@ -55,7 +56,8 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
   const inboxes = createInboxes({ channels, connection, bell: inboxBell })
   const healing = createHealing({ connection, process, pages })
   const isLate = (run: string) => healing.isLate(partitionOf(run))
-  const status = createStatus(connection, () => writes.pending)
+  const clock = createStoreClock(options.warn, options.clocks)
+  const status = createStatus(connection, () => writes.pending, clock)
   const writes = createWrites({
     connection,
     committed: status.committed,
@@ -73,7 +75,7 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
     tookOver: status.tookOver,
     lost,
   })
-  const fleet = createRedisFleet({ ...options, connection, channels, process, want: writes.want })
+  const fleet = createRedisFleet({ ...options, connection, channels, process, clock, want: writes.want })
   const limits = createRedisLimits(connection, process)
   const listeners = new Set<OnStored>()
   let closing: Promise<void> | undefined
@@ -172,6 +174,7 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
 
   const upkeep = createRedisUpkeep({
     connection,
+    clock,
     rows,
     pages,
     runs: index,
@@ -215,6 +218,7 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
     },
     status: status.read,
     durable: true,
+    now: clock.now,
     close: () => (closing ??= close()),
   }
 }

@@ -11,9 +11,11 @@ import { readMarks } from './marks.ts'
 import { measureRuns } from './memory.ts'
 import type { Pages } from './pages.ts'
 import type { Rows } from './rows.ts'
+import type { StoreClock } from './store-clock.ts'
 
 export interface RedisUpkeepContext {
   connection: Connection
+  clock: StoreClock
   rows: Rows
   pages: Pages
   runs: Pick<RunIndex, 'list'>
@@ -27,7 +29,8 @@ const changesFor = 3_600_000
 /** How long a measured size is taken for the current one, in ms. */
 const sizeFor = 60_000
 
-export function createRedisUpkeep({ connection, rows, pages, runs, archive, changed }: RedisUpkeepContext): Upkeep {
+export function createRedisUpkeep(context: RedisUpkeepContext): Upkeep {
+  const { connection, clock, rows, pages, runs, archive, changed } = context
   const ended = createEndedRuns(connection)
   const expiry = createExpiry({ connection, ended, rows, runs, archive })
   const sizes = new Map<string, number>()
@@ -44,7 +47,7 @@ export function createRedisUpkeep({ connection, rows, pages, runs, archive, chan
       return (await ended.endedBefore('ended', before, limit)).map(([run]) => run)
     },
     async compact(run, options = {}) {
-      const done = await compactRun({ ended, pages, rows }, run, options)
+      const done = await compactRun({ ended, pages, rows, clock }, run, options)
       if (done !== undefined && options.dryRun !== true) {
         changed(run)
         size.until = 0
@@ -67,7 +70,7 @@ export function createRedisUpkeep({ connection, rows, pages, runs, archive, chan
     marks: (list) => readMarks(connection, list),
     async vacuum() {
       await expiry.completeAll()
-      await ended.forgetChanges(Date.now() - changesFor)
+      await ended.forgetChanges(clock.now() - changesFor)
       await archive?.tidy()
     },
   }

@@ -1,13 +1,14 @@
 /** What monitors are told of the store. */
 import type { StoreStatus } from '../../part/store-status.ts'
 import { inTime, type Connection } from './connection.ts'
+import type { StoreClock } from './store-clock.ts'
 
 /** Commits whose times are kept. */
 const recent = 500
 /** Whoever asks waits no longer for an answer of Redis, in ms. */
 const patience = 250
 
-export function createStatus(connection: Connection, pending: () => number) {
+export function createStatus(connection: Connection, pending: () => number, clock: StoreClock) {
   const times: number[] = []
   const commits = { count: 0, seconds: 0 }
   const claims = { won: 0, refused: 0 }
@@ -50,6 +51,7 @@ export function createStatus(connection: Connection, pending: () => number) {
         awayMs: awaySince === undefined ? 0 : Math.round(performance.now() - awaySince),
         patienceMs: connection.timeoutMs,
         reconnects,
+        clockAheadMs: Math.round(clock.ahead()),
         claims: { ...claims },
         takeovers,
         pending: pending(),
