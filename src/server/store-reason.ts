@@ -1,4 +1,4 @@
-import type { MillraceError } from '../part/error.ts'
+import { messageOf, type MillraceError } from '../part/error.ts'
 
 /** SQLite's primary result codes. */
 const reasons = new Map([
@@ -12,6 +12,9 @@ const reasons = new Map([
 
 /** Why a store fails, without paths: `/health` is public. */
 export function storeReason({ cause }: MillraceError): string {
+  // Redis says so, also of one command of a script.
+  if (/\bOOM command not allowed\b/u.test(messageOf(cause)))
+    return 'Runs cannot be stored: the memory of the store is full.'
   const code = Number((cause as { errcode?: unknown } | undefined)?.errcode) & 0xff
   return `Runs cannot be stored: ${reasons.get(code) ?? 'the store failed'}.`
 }

@@ -5,13 +5,21 @@ import { encodeEntries } from '../encode.ts'
 import { dueAt, foldRow, ofFork, type StoredRow } from '../run-row.ts'
 import { checkFork, runExists } from '../store-error.ts'
 import { indexed } from './append-job.ts'
+import type { Connection } from './connection.ts'
+import { redisFailed } from './redis-failed.ts'
 import { listed, operation } from './script.ts'
+import { isFailed } from './write-queue.ts'
 import type { Writes } from './writes.ts'
 
 /** Limit of entries in a step. */
 const most = 256
 
-export function createForking(log: Pick<Log, 'read'>, index: Pick<RunIndex, 'get'>, writes: Writes): Log['fork'] {
+export function createForking(
+  { url }: Pick<Connection, 'url'>,
+  log: Pick<Log, 'read'>,
+  index: Pick<RunIndex, 'get'>,
+  writes: Writes,
+): Log['fork'] {
   return async (source, seq, run) => {
     const what = `fork run ${source}`
     const from = await index.get(source)
@@ -25,7 +33,7 @@ export function createForking(log: Pick<Log, 'read'>, index: Pick<RunIndex, 'get
     async function send(args: string[]): Promise<unknown> {
       let result: unknown
       await writes.operate(run, what, async (sendAll) => void ([result] = await sendAll([args])))
-      if (typeof result === 'string') throw new Error(result)
+      if (isFailed(result)) throw redisFailed(`cannot ${what}`, url, new Error(String(result)))
       operations.push(args)
       return result
     }

@@ -170,7 +170,7 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
     keepView: async (run, seq, view) => writes.keepView(run, seq, view),
   }
   const feed = createChangeFeed(connection, channels, log)
-  const fork = createForking(log, index, writes)
+  const fork = createForking(connection, log, index, writes)
 
   const upkeep = createRedisUpkeep({
     connection,
