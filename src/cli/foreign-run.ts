@@ -1,7 +1,6 @@
 /** A run that was recorded elsewhere goes on: shows what its recording would set to work here, and asks whether it may. */
 import { createInterface } from 'node:readline/promises'
 import type { ClientConsent } from '../client/client.ts'
-import type { Entry } from '../part/entry.ts'
 import { MillraceError } from '../part/error.ts'
 import { accessRecording } from './access-recording.ts'
 import { openAccess, type Where } from './access.ts'
@@ -94,38 +93,10 @@ async function foreignPrograms(
 ): Promise<string[]> {
   const access = await openAccess(context, where)
   try {
-    const types = ['run-start', 'resume', 'step-start', 'tool-call', 'tool-result'] as const
-    const entries: Entry[] = []
-    for await (const batch of accessRecording(access, run).read({ types, before })) entries.push(...batch)
-    return await programsIn(entries, { ownText: agent === undefined })
+    const { readPrograms } = await import('../runtime/foreign-programs.ts')
+    const log = { read: (_: string, options = {}) => accessRecording(access, run).read(options) }
+    return await readPrograms(log, run, { before, ownText: agent === undefined })
   } finally {
     await access.close()
   }
-}
-
-/** `ownText`: also those of the run itself, not only of the agents that it has called. */
-export async function programsIn(entries: readonly Entry[], { ownText }: { ownText: boolean }): Promise<string[]> {
-  let own: string | undefined
-  const called = new Map<string, string>()
-  const calls = new Map<string, string>()
-  for (const entry of entries) {
-    if (entry.type === 'tool-call') calls.set(entry.toolCallId, `${entry.toolName} with ${shortened(entry.input)}`)
-    else if (entry.type === 'tool-result') calls.delete(entry.toolCallId)
-    if (entry.type === 'run-start' || entry.type === 'resume') own = entry.pipeline ?? own
-    else if (entry.type === 'step-start' && entry.pipeline !== undefined) called.set(entry.step, entry.pipeline)
-  }
-  const texts: [where: string, text: string][] = ownText && own !== undefined ? [['', own]] : []
-  for (const [step, text] of called) texts.push([`agent called by ${step}, `, text])
-  const { readStored } = await import('../engine/stored-pipeline.ts')
-  const { programsOf } = await import('../pipeline/programs.ts')
-  const programs = texts.flatMap(([where, text]) => {
-    const pipeline = readStored(text)
-    if (pipeline === undefined) return [`${where}a text that this version cannot read`]
-    return programsOf(pipeline).map((line) => where + line)
-  })
-  return [...programs, ...[...calls.values()].map((call) => `a call of the recording that has no result yet: ${call}`)]
-}
-
-function shortened(text: string): string {
-  return text.length > 2000 ? `${text.slice(0, 2000)}…` : text
 }

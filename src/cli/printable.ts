@@ -1,14 +1,14 @@
+import { escaped, hidden } from '../part/visible.ts'
+
 /**
  * Makes text from a log, a model or a file safe to print on a terminal. Control characters and characters that change the
  * text direction are escaped as in JSON, so JSON stays valid. Line feeds and tabs are kept; carriage returns, which would
  * overwrite the line, are dropped.
  */
-const unsafe = /[\p{Cc}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/gu
-
 export function printable(text: string): string {
-  return text.replaceAll(unsafe, (char) => {
+  return text.replaceAll(hidden, (char) => {
     if (char === '\n' || char === '\t') return char
-    return char === '\r' ? '' : `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
+    return char === '\r' ? '' : escaped(char)
   })
 }
 

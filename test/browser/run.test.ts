@@ -16,6 +16,7 @@ import {
 } from '../../src/models/testing/scripted-model.ts'
 import type { Store } from '../../src/part/log.ts'
 import { agent, until } from '../support/engine.ts'
+import { agentThat, createStranger, ndjson, recordElsewhere } from '../support/foreign.ts'
 import type { TestServer } from '../support/server.ts'
 import { expectAccessible } from './axe.ts'
 import { launchBrowser } from './chromium.ts'
@@ -532,6 +533,41 @@ describe.skipIf(browser === undefined)(`one run${fault}`, () => {
     await yaml.fill('workflow: [{ id: other, type: output-generator, config: { template: "hello" } }]')
     await page.getByRole('dialog').getByRole('button', { name: 'Fork' }).click()
     await row(page, 'main/other').waitFor()
+  })
+
+  test('a fork of a run that was recorded elsewhere shows what it would set to work, before anybody agrees', async () => {
+    const stranger = createStranger()
+    const entries = await recordElsewhere(agentThat('client', stranger.evil), 'client')
+    const { page, server } = await openWeb(browser, {
+      engine: { agents: { a: agent() }, scripts: { m: createScriptedModel([[text('Safe.'), finish()]]) } },
+      handler: { edit: true },
+    })
+    const body = ndjson(entries)
+    const type = { 'content-type': 'application/x-ndjson' }
+    const response = await fetch(`${server.url}/api/runs/import`, { method: 'POST', body, headers: type })
+    const { id } = (await response.json()) as { id: string }
+    await page.goto(`${server.url}/runs/${id}`)
+    await page.getByRole('button', { name: 'Fork' }).click()
+    const dialog = page.getByRole('dialog')
+    const programs = dialog.getByRole('group', { name: 'What its recording sets to work here' })
+    await programs.getByText('starts the program sh -c').waitFor()
+    await page.setViewportSize({ width: 360, height: 740 })
+    expect(await flaws(page)).toEqual([])
+    await expectAccessible(page)
+    await page.setViewportSize({ width: 1440, height: 900 })
+    const agrees = dialog.getByRole('checkbox')
+    await agrees.check()
+    // Another place is another list, which nobody has agreed to.
+    await page.getByLabel('After entry').fill('1')
+    await expect.poll(() => agrees.isChecked()).toBe(false)
+    await page.getByLabel('As another agent').fill('a')
+    await dialog.getByText('sets nothing to work here but models').waitFor()
+    expect(stranger.hasRun()).toBe(false)
+    await page.getByLabel('As another agent').fill('')
+    await programs.waitFor()
+    await agrees.check()
+    await dialog.getByRole('button', { name: 'Fork' }).click()
+    await expect.poll(stranger.hasRun).toBe(true)
   })
 
   test('at every size and in both themes nothing sticks out, and axe finds nothing serious', async () => {

@@ -18,6 +18,8 @@ export const ofOne: readonly string[] = [
   '/api/runs/:id/outline?after=1',
   '/api/runs/:id/prompt?step=main%2Fanswer%2F1',
   '/api/runs/:id/export',
+  '/api/runs/:id/programs',
+  '/api/runs/:id/programs?at=:last&own=0',
   ...['parts', 'parts-sse', 'text', 'ui', 'openai', 'ag-ui'].flatMap((format) => [
     `/api/runs/:id/replay?speed=max&format=${format}`,
     `/api/runs/:id/replay?speed=max&format=${format}&from=1&to=:last`,

@@ -178,3 +178,21 @@ test.each([1, 'yes', null])('trust must be true or false, not %j', async (trust)
   }
   expect(stranger.hasRun()).toBe(false)
 })
+
+test('what it would set to work is told, up to an entry, in lines in which nothing can disguise itself', async () => {
+  const yaml = agentThat(
+    'approval',
+    '{ id: evil, type: cli-agent, config: { cli: claude, prompt: x, command: [sh, -c, "a\\u202Eb\\u0007"] } }',
+  )
+  const { server, run } = await imported('approval', { yaml })
+  const ask = async (query = '', id = run) =>
+    (await fetch(`${server.url}/api/runs/${id}/programs${query}`, { headers })).json() as Promise<object>
+  const tool = 'line 2, step first: gives its model the tools pay'
+  const program = 'line 3, step evil: starts the program sh -c "a\\u202eb\\u0007" in the folder .'
+  const call = 'a call of the recording that has no result yet: pay with {}'
+  expect(await ask()).toEqual({ foreign: true, programs: [tool, program, call] })
+  expect(await ask('?at=1')).toEqual({ foreign: true, programs: [tool, program] })
+  expect(await ask('?own=0')).toEqual({ foreign: true, programs: [call] })
+  expect(await ask('?at=x')).toMatchObject({ error: { code: 'bad-input' } })
+  expect(await ask('', 'none')).toMatchObject({ error: { code: 'unknown-run' } })
+})

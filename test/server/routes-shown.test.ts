@@ -110,6 +110,7 @@ const table: Record<string, Row> = {
   'GET /api/runs/:id/events': ofRun('/events'),
   'GET /api/runs/:id/replay': ofRun('/replay?speed=max'),
   'GET /api/runs/:id/export': ofRun('/export'),
+  'GET /api/runs/:id/programs': operates,
   'GET /api/runs/:id/outline': operates,
   'GET /api/runs/:id/prompt': ofRun('/prompt?step=main/answer/1'),
   'GET /api/runs/:id/requests': operates,

@@ -7,7 +7,7 @@ import { checkAgentOf, type Lab } from '../../regress/lab.ts'
 import type { CaseFile } from '../../regress/test-case.ts'
 import { openAccess, type Access } from '../access.ts'
 import { findRun } from '../find-run.ts'
-import { agree, programsIn } from '../foreign-run.ts'
+import { agree } from '../foreign-run.ts'
 import { printable } from '../printable.ts'
 import { casesFolder } from './find-cases.ts'
 
@@ -52,10 +52,11 @@ async function agreeToForeign(
   const isForeign = (log: Entry[]) => log[0]?.type === 'run-start' && log[0].foreign !== undefined
   const foreign = logs.filter((log) => isForeign(log) && textOf(log) !== text)
   if (trust === true || foreign.length === 0) return
-  const lines = await Promise.all(foreign.map((log) => programsIn(log, { ownText: true })))
+  const { programsIn } = await import('../../runtime/foreign-programs.ts')
+  const lines = foreign.flatMap((log) => programsIn(log, { ownText: true }))
   await agree(context, run, {
     says: 'A test plays the agent here with what the recording says, and sets nothing of it to work. The recording names:',
-    lines: lines.flat(),
+    lines,
     question: 'Add it?',
     cure: 'pass --trust',
   })

@@ -19,8 +19,16 @@ export function ForkDialog({ room, onClose }: { room: Room; onClose: () => void 
   const [input, setInput] = useState('')
   const [agent, setAgent] = useState('')
   const [text, setText] = useState<string>()
-  const [trust, setTrust] = useState(false)
+  /** Of what was shown: another list is not agreed to. */
+  const [trusted, setTrusted] = useState<string>()
   const isForeign = start?.foreign !== undefined
+  // Only what runs with its text: not if it goes on as another agent, or with a changed text.
+  const own = agent.trim() === '' && (text === undefined || text === start?.pipeline) ? 1 : 0
+  const programsPath = `/api/runs/${encodeURIComponent(room.id)}/programs?at=${Number(at)}&own=${own}`
+  const programs = useResource(isForeign && mayEdit && Number(at) > 0 ? programsPath : undefined, () =>
+    api<{ programs: string[] }>(programsPath),
+  ).value?.programs
+  const trust = programs !== undefined && trusted === programsPath
   const [error, setError] = useState<string>()
   const [isBusy, setBusy] = useState(false)
   const fork = async () => {
@@ -84,10 +92,16 @@ export function ForkDialog({ room, onClose }: { room: Room; onClose: () => void 
             This run was recorded elsewhere. It goes on if its pipeline is that of an agent here, or as another agent.
           </p>
         )}
+        {programs !== undefined && <Programs lines={programs} />}
         {isForeign && mayEdit && (
           <label className={css.check}>
-            <input type="checkbox" checked={trust} onChange={(e) => setTrust(e.target.checked)} />
-            I have read its pipeline: what it names may run on this server, also programs
+            <input
+              type="checkbox"
+              disabled={programs === undefined}
+              checked={trust}
+              onChange={(e) => setTrusted(e.target.checked ? programsPath : undefined)}
+            />
+            I have read this: it may run on this server
           </label>
         )}
         {error !== undefined && (
@@ -103,6 +117,22 @@ export function ForkDialog({ room, onClose }: { room: Room; onClose: () => void 
         </div>
       </form>
     </Dialog>
+  )
+}
+
+/** What the recording would set to work, before somebody agrees. */
+function Programs({ lines }: { lines: readonly string[] }) {
+  if (lines.length === 0) return <p>Its recording sets nothing to work here but models.</p>
+  return (
+    <div role="group" aria-label="What its recording sets to work here">
+      <p>If it goes on with trust, its recording sets to work here:</p>
+      <ul className={css.programs} tabIndex={0}>
+        {lines.map((line, i) => (
+          // Lines may be the same.
+          <li key={i}>{line}</li> // oxlint-disable-line react/no-array-index-key
+        ))}
+      </ul>
+    </div>
   )
 }
 

@@ -1,0 +1,53 @@
+/** What a run that was recorded elsewhere would set to work here if it went on, for whoever decides whether it may. */
+import type { Entry } from '../part/entry.ts'
+import type { Log } from '../part/log.ts'
+import { visible } from '../part/visible.ts'
+import { readStored } from '../engine/stored-pipeline.ts'
+import { programsOf } from '../pipeline/programs.ts'
+
+/** The entries that say so. */
+export const sayingTypes = ['run-start', 'resume', 'step-start', 'tool-call', 'tool-result'] as const
+
+export interface ProgramsOptions {
+  /** Only what stands before this entry. */
+  before?: number
+  /** Also what its own text says, and not only those of the agents that it has called. */
+  ownText: boolean
+}
+
+/** One line for each of them. Of the first entries of a run, up to the place at which it goes on. */
+export function programsIn(entries: readonly Entry[], { ownText }: Pick<ProgramsOptions, 'ownText'>): string[] {
+  let own: string | undefined
+  const called = new Map<string, string>()
+  const calls = new Map<string, string>()
+  for (const entry of entries) {
+    if (entry.type === 'tool-call') calls.set(entry.toolCallId, `${entry.toolName} with ${shortened(entry.input)}`)
+    else if (entry.type === 'tool-result') calls.delete(entry.toolCallId)
+    if (entry.type === 'run-start' || entry.type === 'resume') own = entry.pipeline ?? own
+    else if (entry.type === 'step-start' && entry.pipeline !== undefined) called.set(entry.step, entry.pipeline)
+  }
+  const texts: [where: string, text: string][] = ownText && own !== undefined ? [['', own]] : []
+  for (const [step, text] of called) texts.push([`agent called by ${step}, `, text])
+  const programs = texts.flatMap(([where, text]) => {
+    const pipeline = readStored(text)
+    if (pipeline === undefined) return [`${where}a text that this version cannot read`]
+    return programsOf(pipeline).map((line) => where + line)
+  })
+  const open = [...calls.values()].map((call) => `a call of the recording that has no result yet: ${call}`)
+  return [...programs, ...open].map(visible)
+}
+
+/** The same, of a run in a log. */
+export async function readPrograms(
+  log: Pick<Log, 'read'>,
+  run: string,
+  { before = Infinity, ownText }: ProgramsOptions,
+): Promise<string[]> {
+  const entries: Entry[] = []
+  for await (const batch of log.read(run, { types: sayingTypes, before })) entries.push(...batch)
+  return programsIn(entries, { ownText })
+}
+
+function shortened(text: string): string {
+  return text.length > 2000 ? `${text.slice(0, 2000)}…` : text
+}
