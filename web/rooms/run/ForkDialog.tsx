@@ -126,6 +126,8 @@ function Programs({ lines }: { lines: readonly string[] }) {
   return (
     <div role="group" aria-label="What its recording sets to work here">
       <p>If it goes on with trust, its recording sets to work here:</p>
+      {/* It scrolls. */}
+      {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
       <ul className={css.programs} tabIndex={0}>
         {lines.map((line, i) => (
           // Lines may be the same.
