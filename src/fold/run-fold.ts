@@ -12,6 +12,7 @@ import { createAnswering } from './answering.ts'
 import { toKept, toView, type EndedRequest, type KeptRun } from './kept-run.ts'
 import { createOpenItems, type OpenItems } from './open-items.ts'
 import type { RunView, StepView, Summary } from './run-view.ts'
+import { SummaryFold } from './summary-fold.ts'
 import { createToolLoop, type ToolLoop } from './tool-loop.ts'
 import { LateMap, LateSet } from './late-map.ts'
 import { createUsageFold, type UsageFold } from './usage-fold.ts'
@@ -91,7 +92,8 @@ export class FoldingRun implements FoldedRun {
   readonly ended: EndedRequest[] = []
   readonly unanswered = new LateMap<string, EntryOf<'step-start'>>()
   facts: readonly string[] = noFacts
-  readonly summary: Summary = { textBlocks: 0, reasoningBlocks: 0, toolCalls: 0, toolResults: 0, errors: 0 }
+  private readonly said = new SummaryFold()
+  readonly summary: Summary = this.said.counts
   private readonly follows: (start: EntryOf<'step-start'>) => boolean
   // One path may get thousands of deltas: looking up their loop must not split strings each time.
   private readonly loopOf = new Map<string, ToolLoop | null>()
@@ -158,20 +160,23 @@ export class FoldingRun implements FoldedRun {
         this.price(entry)
         break
       case 'text-end':
-        this.summary.textBlocks++
+        this.said.add(step, 'textBlocks')
         break
       case 'reasoning-end':
-        this.summary.reasoningBlocks++
+        this.said.add(step, 'reasoningBlocks')
         break
       case 'tool-call':
-        if (!this.isHandover(entry)) this.summary.toolCalls++
+        if (!this.isHandover(entry)) this.said.add(step, 'toolCalls')
         break
       case 'tool-result':
         if (entry.outcome === undefined || entry.outcome === 'denied') this.unanswered.delete(entry.toolCallId)
-        if (entry.preliminary !== true && !this.isHandover(entry)) this.summary.toolResults++
+        if (entry.preliminary !== true && !this.isHandover(entry)) this.said.add(step, 'toolResults')
         break
       case 'error':
-        this.summary.errors++
+        this.said.add(step, 'errors')
+        break
+      case 'step-reset':
+        this.said.reset(step)
         break
       case 'request':
         this.requested.set(entry.requestId, entry)
@@ -197,6 +202,7 @@ export class FoldingRun implements FoldedRun {
     if (answer) view.answer = answer
     if (toolName !== undefined) view.toolName = toolName
     this.steps.set(step, view)
+    this.said.begin(step)
     if (entry.order !== undefined) this.orders.push([step, entry.order])
     if (entry.object === true) this.objects.add(step)
     this.answering.note(entry)

@@ -7,7 +7,6 @@ import { afterAll, expect, test } from 'vitest'
 import { arbitraryNestedRun, arbitraryRun } from '../../../test/arbitrary-run.ts'
 import { slowRun } from '../../../test/support/recorded.ts'
 import { createRunFold } from '../../fold/run-fold.ts'
-import { withoutSuperseded } from '../../fold/superseded.ts'
 import type { Entry, RecordedPart } from '../../part/entry.ts'
 import { cutAt, startEntry } from '../example-run.contract.ts'
 import { sqliteStore } from '../sqlite-store.ts'
@@ -104,8 +103,7 @@ test('every entry is one event, and the summaries of the agents are that of the 
       for (const [name, n] of counts) sum[name] = (sum[name] ?? 0) + n
     }
     const fold = createRunFold()
-    // An agent's summary leaves out what a reset step had said, and that of the run does not.
-    for (const entry of withoutSuperseded(entries)) fold.apply(entry)
+    for (const entry of entries) fold.apply(entry)
     expect(sum).toEqual(fold.view().summary)
   }
   await store.close()
