@@ -99,7 +99,7 @@ export async function claimRun(context: ClaimContext, options: ClaimOptions): Pr
     if (!(await log.claim(run, row.epoch))) return unclaimed
     claimed = row.epoch + 1
     const state = await foldState(log, run)
-    const work = reason === 'lost' ? lost : plan !== undefined ? goOn(plan, state) : await decide(context, row, state)
+    const work = plan !== undefined && reason !== 'lost' ? goOn(plan, state) : await decide(context, row, state, reason)
     const owned = { run, threadId: row.threadId, epoch: claimed, state, work: endUnlessAccepted(work, state) }
     return { type: 'claimed', owned }
   } catch (error) {
@@ -152,12 +152,19 @@ function goOn({ pipeline, first }: ForkPlan, { open }: RunState): Work {
 }
 
 /** What the log and the inbox of a run ask for that nobody else owns. */
-async function decide({ store: { log }, rejoin }: ClaimContext, row: RunRow, state: RunState): Promise<Work> {
+async function decide(
+  { store: { log }, rejoin }: ClaimContext,
+  row: RunRow,
+  state: RunState,
+  reason: ClaimReason,
+): Promise<Work> {
   const { open } = state
   const { stop, closed, wake, answered, accepted } = await pendingAnswers(log, row.id, open.requests)
   if (stop !== undefined && closed === true)
     return { type: 'end', ending: { code: 'aborted', message: stop, outcome: 'unavailable', errorCode: threadClosed } }
   if (stop !== undefined) return end('aborted', stop, 'aborted')
+  // A stop comes first: who asked for it was told that it counts.
+  if (reason === 'lost') return lost
   // A crash cut off its end, so nothing could resume it any more.
   if (open.suspended && open.requests.size === 0) return end('interrupted', 'The server stopped.')
   const accepts = state.isForeign ? fitsAccepted(state, accepted) : undefined

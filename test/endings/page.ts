@@ -121,6 +121,7 @@ A cell has what the client is sent last and, behind the arrow, the status of the
 - A run that waits spends neither time nor budget. For it, *timeout* is the deadline of the request: the call is closed, the model is told, and the run goes on.
 - *budget* is \`seconds\`; *disconnect* is with \`onDisconnect: cancel\`. *left*: the client is gone, so that nobody is sent anything.
 - *tool error* is told to the model, which answers.
+- A store that fails is no event here. An answer then ends with the error \`store-failed\`, \`store-damaged\` if what it keeps of the run was damaged, or \`store-lost\` if Redis has lost what was read ([what to do](operations.md#health)). The run ends when the store works again: as \`failed\`, or as \`aborted\` if somebody had stopped it.
 
 `
 
