@@ -6,6 +6,7 @@ export {
   createCliReader,
   createCodexParser,
   createGeminiParser,
+  createQwenParser,
   type CliParser,
 } from './ingest/cli-parser.ts'
 export type { CliExit, CliOutcome } from './ingest/outcome.ts'

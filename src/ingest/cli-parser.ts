@@ -1,5 +1,5 @@
 /**
- * Parsers of what CLI agents print: Claude Code, Codex and Gemini CLI. Pure functions from bytes to parts, the same parts however the
+ * Parsers of what CLI agents print: Claude Code, Codex, Gemini CLI and Qwen Code. Pure functions from bytes to parts, the same parts however the
  * bytes are cut. They run in a browser as well; who starts the program is no concern of theirs.
  */
 import { MillraceError } from '../part/error.ts'
@@ -8,6 +8,7 @@ import { cliNames, type CliName } from './cli-names.ts'
 import { createClaudeDialect } from './claude/claude-dialect.ts'
 import { createCodexDialect } from './codex/codex-dialect.ts'
 import { createGeminiDialect } from './gemini/gemini-dialect.ts'
+import { createQwenDialect } from './qwen/qwen-dialect.ts'
 import type { CliExit, CliOutcome } from './outcome.ts'
 import {
   createTranscript,
@@ -38,6 +39,7 @@ const dialects: Record<CliName, CreateDialect> = {
   claude: createClaudeDialect,
   codex: createCodexDialect,
   gemini: createGeminiDialect,
+  qwen: createQwenDialect,
 }
 
 /** Creates a parser for the output of a CLI agent: one JSON object per line. Lines that are no events become `cli-output` parts. */
@@ -73,7 +75,7 @@ export function createCliReader(cli: CliName, options: CliReaderOptions): CliRea
   if (!Object.hasOwn(dialects, cli)) {
     throw new MillraceError('bad-cli', `There is no parser for ${JSON.stringify(cli)}. Known: ${cliNames.join(', ')}.`)
   }
-  return createTranscript(dialects[cli], options)
+  return createTranscript(cli, dialects[cli], options)
 }
 
 /** A parser for `claude -p --output-format stream-json --verbose`, with or without `--include-partial-messages`. */
@@ -89,4 +91,9 @@ export function createCodexParser(options?: CliParserOptions): CliParser {
 /** A parser for `gemini -p … --output-format stream-json`. */
 export function createGeminiParser(options?: CliParserOptions): CliParser {
   return createCliParser('gemini', options)
+}
+
+/** A parser for `qwen -p … --output-format stream-json`, with or without `--include-partial-messages`. */
+export function createQwenParser(options?: CliParserOptions): CliParser {
+  return createCliParser('qwen', options)
 }

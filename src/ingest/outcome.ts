@@ -57,6 +57,8 @@ export interface Ended {
   result: CliResult | undefined
   rest: CliRest
   exit: CliExit | undefined
+  /** The exit is what a person has done. */
+  isInterrupt: boolean
   /** What some exit codes of this CLI mean. */
   exitCodes?: Readonly<Record<number, string>>
 }
@@ -69,7 +71,14 @@ const signalCodes: ReadonlyMap<number, string> = new Map([
 ])
 
 /** Success is a result without an error and exit 0, or an exit that nobody has seen. */
-export function judge({ who, result, rest, exit, exitCodes }: Ended): Pick<CliOutcome, 'outcome' | 'error'> {
+export function judge({
+  who,
+  result,
+  rest,
+  exit,
+  isInterrupt,
+  exitCodes,
+}: Ended): Pick<CliOutcome, 'outcome' | 'error'> {
   const code = exit?.code ?? 0
   const signal = exit?.signal ?? signalCodes.get(code)
   if (result?.error !== undefined) {
@@ -77,6 +86,7 @@ export function judge({ who, result, rest, exit, exitCodes }: Ended): Pick<CliOu
   }
   if (signal !== undefined) return interrupted(`${who} was ended by ${signal}.`)
   if (rest.error !== undefined && result === undefined) return { outcome: 'failed', error: rest.error }
+  if (isInterrupt && result === undefined) return interrupted(`${who} was interrupted in the middle of its turn.`)
   if (code !== 0) {
     const meaning = exitCodes?.[code]
     const why = meaning === undefined ? '' : ` (${meaning})`

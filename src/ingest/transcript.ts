@@ -10,13 +10,25 @@ import type { Part, SessionInfo, SourcePart } from '../part/part.ts'
 import { createNormaliser } from '../fold/normalise.ts'
 import { createOpenItems } from '../fold/open-items.ts'
 import { compact } from '../part/compact.ts'
+import type { Usage } from '../part/usage.ts'
+import type { CliName } from './cli-names.ts'
+import { notOf } from './detect.ts'
 import { toEvent } from './event.ts'
 import { createKnownCalls } from './known-calls.ts'
 import { createLineReader } from './line-reader.ts'
 import { judge, toFinish, toOutcome, type CliExit, type CliOutcome, type CliRest, type CliResult } from './outcome.ts'
 
+/** What a dialect may have to know. */
+export interface DialectOptions {
+  /**
+   * What a session had used before this run, if that is known. Codex reports the usage of a whole session, so that a resumed one would count
+   * it again.
+   */
+  usedBefore?: (sessionId: string) => Usage | undefined
+}
+
 /** Options of a parser. */
-export interface CliParserOptions {
+export interface CliParserOptions extends DialectOptions {
   /** Maximum length of a line, in characters; default 64 Mi. A longer line gives an `error` part, and the next one is read. */
   maxLineLength?: number
   /** The model to name if the output names none. */
@@ -45,6 +57,12 @@ export interface CliReaderOptions extends CliParserOptions {
 export interface Dialect {
   who: string
   exitCodes?: Readonly<Record<number, string>>
+  /** It has said a result, and works on: tasks in the background go on, and what comes of them is said later. */
+  readonly isBusy?: boolean
+  /** The model of the answer, if it is known only at the end. */
+  readonly model?: string | undefined
+  /** Whether such an exit, without a result, is what a person has done, not a failure. */
+  isInterrupt?(exit: CliExit): boolean
   /** One line. Returns false for what is no event of the answer: the line becomes `cli-output`. */
   event(event: Record<string, unknown>): boolean
   /** Absent while the CLI is at work. */
@@ -72,7 +90,7 @@ export interface Said {
   readonly model: string
 }
 
-export type CreateDialect = (said: Said) => Dialect
+export type CreateDialect = (said: Said, options: DialectOptions) => Dialect
 
 const defaultMaxLineLength = 64 * 1024 * 1024
 /** What comes before the session is held back so that `session-info` is first, up to this length. */
@@ -81,8 +99,9 @@ const mostHeld = 64 * 1024
 const path = 'cli/1'
 
 export function createTranscript(
+  cli: CliName,
   create: CreateDialect,
-  { onPart, onTime, maxLineLength, model }: CliReaderOptions,
+  { onPart, onTime, maxLineLength, model, usedBefore }: CliReaderOptions,
 ): CliReader {
   const open = createOpenItems()
   const callIds = createKnownCalls()
@@ -95,7 +114,7 @@ export function createTranscript(
   let heldLength = 0
   let outcome: CliOutcome | undefined
   const normaliser = createNormaliser({ path, emit, newId: () => `b${++ids}`, open, callIds, isTranscript: true })
-  const dialect = create({
+  const said: Said = {
     part,
     session: begin,
     hint(id) {
@@ -107,7 +126,8 @@ export function createTranscript(
     get model() {
       return session.model ?? model ?? 'unknown'
     },
-  })
+  }
+  const dialect = create(said, compact({ usedBefore }))
   const limit = maxLineLength ?? defaultMaxLineLength
   const lines = createLineReader({ maxLength: limit, onLine: line, onTooLong: tooLong })
 
@@ -155,7 +175,8 @@ export function createTranscript(
 
   function line(text: string): void {
     const event = refusal === undefined ? toEvent(text) : undefined
-    if (event === undefined) {
+    if (event !== undefined && !hasBegun) refusal ??= notOf(cli, event)
+    if (event === undefined || refusal !== undefined) {
       output(text)
       return
     }
@@ -176,10 +197,12 @@ export function createTranscript(
     lines.end()
     if (!hasBegun) begin({})
     const { result, who, exitCodes } = dialect
-    const ended = { who, result, rest: dialect.rest(), exit, ...compact({ exitCodes }) }
+    const isInterrupt = exit !== undefined && dialect.isInterrupt?.(exit) === true
+    const ended = { who, result, rest: dialect.rest(), exit, isInterrupt, ...compact({ exitCodes }) }
     const judged = refusal === undefined ? judge(ended) : { outcome: 'failed' as const, error: refusal }
     const { text } = dialect
-    outcome = toOutcome(judged, ended, { text, sessionId: session.sessionId ?? hint, model: session.model })
+    const named = dialect.model ?? session.model
+    outcome = toOutcome(judged, ended, { text, sessionId: session.sessionId ?? hint, model: named })
     normaliser.end()
     const why = judged.error ?? { code: 'ended', message: 'The output has ended.' }
     const lost = judged.outcome === 'interrupted' ? 'aborted' : 'unavailable'
@@ -192,7 +215,7 @@ export function createTranscript(
     feed: (bytes) => lines.feed(bytes),
     end,
     get isDone() {
-      return refusal !== undefined || dialect.result !== undefined
+      return refusal !== undefined || (dialect.result !== undefined && dialect.isBusy !== true)
     },
     outcome() {
       if (outcome === undefined)

@@ -23,8 +23,13 @@ export interface Tokens {
 export interface UsageMeter {
   /** The usage so far of one message, by its id: replaces what was reported of it before. */
   message(id: string, model: string, tokens: Tokens): void
-  /** What it was altogether, and its price if it is known. */
-  settle(model: string, tokens: Tokens, cost: number | undefined): void
+  /**
+   * What it was altogether, and its price if it is known: zeros are a report as well. `ofTurn`: the tokens are those since the last time,
+   * the price is always that of the whole.
+   */
+  settle(model: string, tokens: Tokens, cost: number | undefined, ofTurn?: boolean): void
+  /** The part of it that one model has used, whose price is not known. */
+  share(model: string, tokens: Tokens): void
   /** Without a report at the end, the price is unknown: says so, if there was any usage. */
   giveUp(model: string): void
   /** What was said so far, altogether. */
@@ -51,18 +56,24 @@ const counts = [
 ] as const
 
 const none: Usage = { source: 'reported' }
+const zero: Usage = { source: 'reported', inputTokens: 0, outputTokens: 0, totalTokens: 0 }
 /** Messages whose last report is remembered: they do not come back later. */
 const mostMessages = 100
 
-export function createUsageMeter(emit: (part: UsagePart) => void): UsageMeter {
+/** `namesPrice`: the CLI names its price at its end, so that until then nothing is paid. */
+export function createUsageMeter(emit: (part: UsagePart) => void, namesPrice = true): UsageMeter {
   const messages = new Map<string, Usage>()
   let sum: Usage | undefined
   let paid = 0
   /** Usage was said whose price is still to come. */
   let isOwed = false
+  /** What was said up to the last report at an end, and whether anything was said since. */
+  let settled: Usage | undefined
+  let hasSaid = false
 
   function add(model: string, usage: Usage, cost: number | undefined): void {
     sum = addUsage(sum, usage)
+    hasSaid = true
     emit({ type: 'usage', model, usage, ...compact({ cost }) } as UsagePart)
   }
 
@@ -81,17 +92,28 @@ export function createUsageMeter(emit: (part: UsagePart) => void): UsageMeter {
       }
       // The price comes with the report at the end: until then, nothing is added to it.
       if (change === undefined) return
-      isOwed = true
-      add(model, change, 0)
+      isOwed = namesPrice
+      add(model, change, namesPrice ? 0 : undefined)
     },
-    settle(model, tokens, cost) {
-      const usage = toUsage(toFinishUsage(tokens))
+    settle(model, tokens, cost, ofTurn = false) {
+      const reported = toUsage(toFinishUsage(tokens))
+      const usage = reported && ofTurn ? addUsage(settled, reported) : reported
       const change = usage && difference(usage, sum ?? none)
-      if (change !== undefined || isOwed || (cost !== undefined && cost !== paid)) {
-        add(model, change ?? none, cost === undefined ? undefined : cost - paid)
+      // Nothing used is nothing to pay.
+      const isFree = reported !== undefined && !isOwed && !reported.inputTokens && !reported.outputTokens
+      const isFirst = reported !== undefined && !hasSaid
+      if (change !== undefined || isOwed || isFirst || (cost !== undefined && cost !== paid)) {
+        const owed = cost === undefined ? (isFree ? 0 : undefined) : cost - paid
+        add(model, change ?? (isFirst ? zero : none), owed)
       }
+      settled = sum
+      hasSaid = false
       isOwed = false
       paid = cost ?? paid
+    },
+    share(model, tokens) {
+      const usage = toUsage(toFinishUsage(tokens))
+      if (usage !== undefined) add(model, usage, undefined)
     },
     giveUp(model) {
       if (isOwed) add(model, none, undefined)

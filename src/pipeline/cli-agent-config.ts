@@ -1,6 +1,6 @@
 /** The typed config of a `cli-agent` step. */
 export interface CliAgentConfig {
-  cli: 'claude' | 'codex' | 'gemini'
+  cli: 'claude' | 'codex' | 'gemini' | 'qwen'
   /** The program and its first arguments. Default: the name of the CLI. */
   command?: [program: string, ...args: string[]]
   /** Text with references, or a reference to text or messages. */

@@ -1,4 +1,4 @@
-/** How each CLI agent is called. The prompt is not among the arguments: all three read it from stdin. */
+/** How each CLI agent is called. The prompt is not among the arguments: all of them read it from stdin. */
 import { MillraceError } from '../../part/error.ts'
 import type { CliAgentConfig } from '../../pipeline/cli-agent-config.ts'
 
@@ -36,9 +36,11 @@ function argumentsOf({ cli, model, permissionMode, allowedTools = [], args }: Ca
         '-',
       ]
     case 'gemini':
+    case 'qwen':
       return [
         '--output-format',
         'stream-json',
+        ...(cli === 'qwen' ? ['--include-partial-messages'] : []),
         ...modelled,
         ...(permissionMode === undefined ? [] : ['--approval-mode', permissionMode]),
         ...(allowedTools.length === 0 ? [] : [`--allowed-tools=${allowedTools.join(',')}`]),
@@ -63,4 +65,5 @@ export const clis = {
   claude: { name: 'Claude Code', install: 'npm install -g @anthropic-ai/claude-code' },
   codex: { name: 'Codex', install: 'npm install -g @openai/codex' },
   gemini: { name: 'Gemini CLI', install: 'npm install -g @google/gemini-cli' },
+  qwen: { name: 'Qwen Code', install: 'npm install -g @qwen-code/qwen-code' },
 } as const

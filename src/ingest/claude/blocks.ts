@@ -23,6 +23,8 @@ export interface Blocks {
   delta(block: Block | undefined, piece: Record<string, unknown>, say: Say): boolean
   /** The whole content of a block: says what was not said of it. */
   fill(block: Block, content: Record<string, unknown>, say: Say): void
+  /** The end of a call's arguments did not come. Unless they are whole all the same, there is no call; `isLost`: not even then. */
+  cut(block: Block, say: Say, isLost?: boolean): void
   /** `thinkingTokens`: an estimate. */
   close(block: Block, say: Say, thinkingTokens?: number): void
 }
@@ -80,6 +82,10 @@ export function createBlocks(calls: Calls): Blocks {
       }
       if (block.length === 0 && block.isOpen) add(block, content[block.kind === 'text' ? 'text' : 'thinking'], say)
       block.signature ??= textOf(content['signature'])
+    },
+    cut(block, say, isLost = false) {
+      block.isOpen = false
+      calls.cut(block.id, isLost, say)
     },
     close(block, say, thinkingTokens) {
       if (!block.isOpen) return

@@ -9,6 +9,8 @@ interface Call {
   pieces: string[] | undefined
   /** Arguments that came at once, with the start. */
   input: unknown
+  /** Its arguments broke off, and this is what came of them: it is called only if it turns out that it was. */
+  cut?: string | undefined
 }
 
 export interface Calls {
@@ -19,6 +21,8 @@ export interface Calls {
   add(id: string, piece: unknown, say: Say): boolean
   /** `whole`: the arguments, if they are known as a whole. */
   end(id: string, whole: unknown, say: Say): void
+  /** The arguments break off. They are a call only if they are whole, and not even then if `isLost`. */
+  cut(id: string, isLost: boolean, say: Say): void
   /** Its result will say that it was not allowed. */
   denied(id: string | undefined): void
   result(id: string, content: Record<string, unknown>, say: Say): void
@@ -33,6 +37,11 @@ export function createCalls(): Calls {
 
   function end(id: string, whole: unknown, say: Say): void {
     const call = calls.get(id)
+    if (call?.cut !== undefined) {
+      const input = isObject(whole) ? JSON.stringify(whole) : call.cut === '' ? '{}' : call.cut
+      call.cut = undefined
+      say({ type: 'tool-call', toolCallId: id, toolName: call.name, input, providerExecuted: true })
+    }
     if (call?.pieces === undefined) return
     let input = call.pieces.join('')
     if (input === '') {
@@ -74,6 +83,19 @@ export function createCalls(): Calls {
       return true
     },
     end,
+    cut(id, isLost, say) {
+      const call = calls.get(id)
+      if (call?.pieces === undefined) return
+      const input = call.pieces.join('')
+      const isWhole = input === '' ? isObject(call.input) && Object.keys(call.input).length > 0 : isValidJson(input)
+      if (isWhole && !isLost) {
+        end(id, undefined, say)
+        return
+      }
+      call.pieces = undefined
+      call.cut = input
+      say({ type: 'tool-input-end', id })
+    },
     denied(id) {
       if (id !== undefined && refused.size < mostCalls) refused.add(id)
     },

@@ -8,40 +8,86 @@
  * | `stream_event` | the blocks of a message, its `response-metadata` and `usage` |
  * | `assistant` | the blocks that did not come in pieces |
  * | `user` | the results of tools |
- * | `result` | `usage`; `finish` at the end |
+ * | `result` | `usage` of the turn; `finish` at the end. Another turn may follow |
+ * | `system/api_retry` | `warning` |
+ * | `system/status`, `system/thinking_tokens` | none |
  * | all others | `cli-output` |
  */
 import type { ProviderMetadata } from '../../part/model-part.ts'
 import { compact } from '../../part/compact.ts'
 import { numberOf, objectOf, objectsOf, textOf } from '../values.ts'
-import type { Dialect, Said } from '../transcript.ts'
+import { isContent } from '../../fold/normalise.ts'
+import type { SourcePart } from '../../part/part.ts'
+import type { Dialect, DialectOptions, Said } from '../transcript.ts'
 import type { CliResult } from '../outcome.ts'
 import { createUsageMeter } from '../usage-meter.ts'
+import { createTasks } from './background-tasks.ts'
 import { createMessages } from './messages.ts'
-import { costOf, tokensOf, toResult } from './result.ts'
+import { createPaid, tokensOf, toResult } from './result.ts'
 import { isSessionFile, sessionFileError } from './session-file.ts'
 
-export function createClaudeDialect(said: Said): Dialect {
-  const meter = createUsageMeter(said.part)
+/** Who speaks so: Claude Code, or a CLI that has its format. */
+export interface Flavour {
+  who: string
+  /** Of what it says besides, in `providerMetadata`. */
+  key: 'claude' | 'qwen'
+  namesPrice: boolean
+}
+
+const claude: Flavour = { who: 'Claude Code', key: 'claude', namesPrice: true }
+
+export function createClaudeDialect(
+  said: Said,
+  _: DialectOptions,
+  { who, key, namesPrice }: Flavour = claude,
+): Dialect {
+  const meter = createUsageMeter(said.part, namesPrice)
+  const paid = createPaid()
+  const tasks = createTasks()
   let result: CliResult | undefined
   let resultText: string | undefined
   let prompt: string | undefined
-  const messages = createMessages(said, meter)
+  /** Why it could not reach its model, as long as it has not. */
+  let lastRetry: string | undefined
+  const messages = createMessages({ part: content, key, modelOf: () => said.model }, meter)
+
+  /** What is said behind a result begins another turn, whose result is still to come. */
+  function content(part: SourcePart): void {
+    if (isContent(part) && part.type !== 'tool-result') {
+      result = undefined
+      lastRetry = undefined
+    }
+    said.part(part)
+  }
 
   function init(line: Record<string, unknown>): boolean {
     const { cwd, tools, permissionMode } = line
-    const facts = { cwd, tools, permissionMode, mcpServers: line['mcp_servers'], version: line['claude_code_version'] }
+    const version = line['claude_code_version'] ?? line['qwen_code_version']
+    const facts = { cwd, tools, permissionMode, mcpServers: line['mcp_servers'], version }
     return said.session({
       sessionId: textOf(line['session_id']),
       model: textOf(line['model']),
-      providerMetadata: { claude: compact(facts) } as ProviderMetadata,
+      providerMetadata: { [key]: compact(facts) } as ProviderMetadata,
     })
+  }
+
+  function retry(line: Record<string, unknown>): void {
+    const status = numberOf(line['error_status'])
+    const why = textOf(line['error']) ?? 'the request failed'
+    lastRetry = status === undefined ? why : `${why} (HTTP ${status})`
+    const { attempt, max_retries: most, retry_delay_ms: delay } = line
+    const when = typeof delay === 'number' ? ` in ${Math.round(delay / 100) / 10} s` : ''
+    const which =
+      typeof attempt === 'number' ? ` (attempt ${attempt}${typeof most === 'number' ? ` of ${most}` : ''})` : ''
+    const message = `${who} got no answer from its model: ${lastRetry}. It tries again${when}${which}.`
+    said.part({ type: 'warning', code: 'cli-retry', message })
   }
 
   function user(line: Record<string, unknown>): boolean {
     const { content } = objectOf(line['message'])
     const parent = textOf(line['parent_tool_use_id'])
-    if (parent === undefined && !messages.hasSaid) {
+    // A synthetic one is what the program tells its model.
+    if (parent === undefined && !messages.hasSaid && line['isSynthetic'] !== true) {
       const text =
         typeof content === 'string' ? content : textOf(objectsOf(content).find(({ type }) => type === 'text')?.['text'])
       prompt ??= text
@@ -52,16 +98,23 @@ export function createClaudeDialect(said: Said): Dialect {
   }
 
   function end(line: Record<string, unknown>): void {
-    result = toResult(line, meter.total())
+    const cost = paid.add(line)
+    const own = toResult(line, { who, key, ...paid.facts(line) })
     resultText = textOf(line['result'])
     // The result of a command such as /cost is said nowhere else.
-    if (result.error === undefined && resultText !== undefined && resultText !== '' && !messages.hasText)
+    if (own.error === undefined && resultText !== undefined && resultText !== '' && !messages.hasText)
       messages.text(resultText)
-    meter.settle(said.model, tokensOf(line) ?? {}, costOf(line))
+    messages.endTurn()
+    // Before the usage: whoever counts it sees that nothing more comes.
+    result = { ...own, usage: meter.total(), ...compact({ cost }) }
+    const tokens = tokensOf(line)
+    meter.settle(said.model, tokens ?? {}, cost, true)
+    const { raw } = tokens ?? {}
+    result.usage = { ...meter.total(), ...compact({ raw: raw as CliResult['usage']['raw'] }) }
   }
 
   return {
-    who: 'Claude Code',
+    who,
     event(line) {
       const { type } = line
       if (line['session_id'] === undefined && isSessionFile(line)) {
@@ -71,7 +124,11 @@ export function createClaudeDialect(said: Said): Dialect {
       said.hint(line['session_id'])
       switch (type) {
         case 'stream_event':
-          return messages.event(objectOf(line['event']), textOf(line['parent_tool_use_id']))
+          return messages.event(
+            objectOf(line['event']),
+            textOf(line['parent_tool_use_id']),
+            numberOf(objectOf(line['abandoned_blocks'])['from_block_index']),
+          )
         case 'assistant':
           return messages.message(objectOf(line['message']), textOf(line['parent_tool_use_id']))
         case 'user':
@@ -85,14 +142,23 @@ export function createClaudeDialect(said: Said): Dialect {
             result = undefined
             return init(line)
           }
-          if (line['subtype'] === 'thinking_tokens') messages.thinking(numberOf(line['estimated_tokens']))
+          if (line['subtype'] === 'thinking_tokens') {
+            messages.thinking(numberOf(line['estimated_tokens']))
+            return true
+          }
+          if (line['subtype'] === 'status') return true
+          if (line['subtype'] === 'api_retry') {
+            retry(line)
+            return true
+          }
+          tasks.note(line)
           if (line['subtype'] === 'permission_denied') messages.denied(textOf(line['tool_use_id']))
           return false
         case 'rate_limit_event': {
           const { status, rateLimitType } = objectOf(line['rate_limit_info'])
           if (status !== 'rejected') return false
           const which = typeof rateLimitType === 'string' ? ` (${rateLimitType})` : ''
-          said.part({ type: 'warning', code: 'rate-limited', message: `Claude Code has reached a rate limit${which}.` })
+          said.part({ type: 'warning', code: 'rate-limited', message: `${who} has reached a rate limit${which}.` })
           return false
         }
         default:
@@ -102,9 +168,14 @@ export function createClaudeDialect(said: Said): Dialect {
     get result() {
       return result
     },
+    get isBusy() {
+      return tasks.areOpen
+    },
     rest() {
       meter.giveUp(said.model)
-      return { usage: meter.total() }
+      const error =
+        lastRetry === undefined ? undefined : { code: 'cli-failed', message: `${who} failed: ${lastRetry}.` }
+      return { usage: meter.total(), ...compact({ error }) }
     },
     get text() {
       return (result?.error === undefined ? resultText : undefined) ?? messages.lastText

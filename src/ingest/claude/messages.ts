@@ -5,7 +5,6 @@
 import { compact } from '../../part/compact.ts'
 import type { ProviderMetadata } from '../../part/model-part.ts'
 import type { SourcePart } from '../../part/part.ts'
-import type { Said } from '../transcript.ts'
 import type { UsageMeter } from '../usage-meter.ts'
 import { isObject, numberOf, objectOf, objectsOf, textOf } from '../values.ts'
 import { createBlocks, kindOf, type Block, type Say } from './blocks.ts'
@@ -28,8 +27,11 @@ interface Writer {
 }
 
 export interface Messages {
-  /** A raw event of the API. Like the others, returns false for what is not understood. */
-  event(event: Record<string, unknown>, parent: string | undefined): boolean
+  /**
+   * A raw event of the API. Like the others, returns false for what is not understood. `abandonedFrom`: the connection has broken, and the
+   * blocks from this index are not used.
+   */
+  event(event: Record<string, unknown>, parent: string | undefined, abandonedFrom: number | undefined): boolean
   /** An `assistant` line: one or more whole blocks of a message. */
   message(message: Record<string, unknown>, parent: string | undefined): boolean
   /** A block with the result of a call: of a `user` line, or of a tool that the API runs itself. */
@@ -39,27 +41,37 @@ export interface Messages {
   /** The estimated tokens of the thinking that goes on. */
   thinking(tokens: number | undefined): void
   denied(toolCallId: string | undefined): void
-  /** Whether the agent itself has said anything, and any text. */
+  /** A result was said: what the agent says next is another turn. */
+  endTurn(): void
+  /** Whether the agent itself has said anything, and any text in this turn. */
   readonly hasSaid: boolean
   readonly hasText: boolean
   /** The text of its last message. */
   readonly lastText: string
 }
 
-export function createMessages(said: Said, meter: UsageMeter): Messages {
+interface Heard {
+  part(part: SourcePart): void
+  /** The name of the CLI in the metadata of parts. */
+  key: string
+  modelOf(): string
+}
+
+export function createMessages(said: Heard, meter: UsageMeter): Messages {
   const writers = new Map<string, Writer>()
   const calls = createCalls()
   const blocks = createBlocks(calls)
   let thinkingTokens: number | undefined
   let hasSaid = false
   let hasText = false
+  let isTurnOver = false
   let lastId: string | undefined
   let lastPieces: string[] = []
 
   function writerOf(parent: string | undefined): Writer {
     const known = writers.get(parent ?? '')
     if (known !== undefined) return known
-    const say: Say = parent === undefined ? sayMain : (part) => said.part(withParent(part, parent))
+    const say: Say = parent === undefined ? sayMain : (part) => said.part(withParent(part, said.key, parent))
     const writer: Writer = { parent, usage: {}, blocks: new Map(), unconfirmed: [], streamed: [], say }
     writers.set(parent ?? '', writer)
     return writer
@@ -67,6 +79,11 @@ export function createMessages(said: Said, meter: UsageMeter): Messages {
 
   function sayMain(part: SourcePart): void {
     hasSaid = true
+    if (isTurnOver) {
+      isTurnOver = false
+      hasText = false
+      lastPieces = []
+    }
     if (part.type === 'text-delta') {
       hasText = true
       lastPieces.push(part.delta)
@@ -90,7 +107,7 @@ export function createMessages(said: Said, meter: UsageMeter): Messages {
     if (writer.parent !== undefined || !isObject(usage)) return
     // A later report may leave out what has not changed.
     writer.usage = { ...writer.usage, ...withoutNull(usage) }
-    meter.message(writer.messageId ?? '', writer.model ?? said.model, toTokens(writer.usage))
+    meter.message(writer.messageId ?? '', writer.model ?? said.modelOf(), toTokens(writer.usage))
   }
 
   function close(writer: Writer, block: Block): void {
@@ -99,8 +116,24 @@ export function createMessages(said: Said, meter: UsageMeter): Messages {
     if (isThinking) thinkingTokens = undefined
   }
 
+  /** Ends the blocks whose own end has not come: the arguments of a call may be cut there, and then there is no call. */
+  function cutOff(writer: Writer, from = 0): void {
+    for (const [index, block] of writer.blocks) {
+      if (block.kind === 'tool' && block.isOpen && index >= from) blocks.cut(block, writer.say)
+      close(writer, block)
+    }
+  }
+
+  function abandon(writer: Writer, from: number): void {
+    const cut = [...writer.blocks].filter(([index, { isOpen }]) => isOpen && index >= from).map(([, block]) => block)
+    for (const block of cut) if (block.kind === 'tool') blocks.cut(block, writer.say, true)
+    const what = cut.some(({ kind }) => kind === 'tool') ? ' in the middle of a tool call, which was not made' : ''
+    const message = `The connection to the model broke${what}. The agent goes on.`
+    writer.say({ type: 'warning', code: 'answer-cut', message })
+  }
+
   function closeAll(writer: Writer): void {
-    for (const block of writer.blocks.values()) close(writer, block)
+    cutOff(writer)
     writer.blocks.clear()
     writer.unconfirmed = []
   }
@@ -115,7 +148,11 @@ export function createMessages(said: Said, meter: UsageMeter): Messages {
     return true
   }
 
-  function event(given: Record<string, unknown>, parent: string | undefined): boolean {
+  function event(
+    given: Record<string, unknown>,
+    parent: string | undefined,
+    abandonedFrom: number | undefined,
+  ): boolean {
     const writer = writerOf(parent)
     const index = numberOf(given['index']) ?? 0
     switch (given['type']) {
@@ -140,7 +177,8 @@ export function createMessages(said: Said, meter: UsageMeter): Messages {
         report(writer, given['usage'])
         return true
       case 'message_stop':
-        for (const block of writer.blocks.values()) close(writer, block)
+        if (abandonedFrom !== undefined) abandon(writer, abandonedFrom)
+        cutOff(writer)
         return true
       case 'ping':
         return true
@@ -208,11 +246,14 @@ export function createMessages(said: Said, meter: UsageMeter): Messages {
       thinkingTokens = tokens ?? thinkingTokens
     },
     denied: calls.denied,
+    endTurn() {
+      isTurnOver = true
+    },
     get hasSaid() {
       return hasSaid
     },
     get hasText() {
-      return hasText
+      return hasText && !isTurnOver
     },
     get lastText() {
       return lastPieces.join('')
@@ -222,11 +263,12 @@ export function createMessages(said: Said, meter: UsageMeter): Messages {
 
 function withParent<P extends SourcePart & { providerMetadata?: ProviderMetadata }>(
   part: P,
+  key: string,
   parentToolUseId: string,
 ): P {
   const { providerMetadata } = part
-  const claude = { ...providerMetadata?.['claude'], parentToolUseId }
-  return { ...part, providerMetadata: { ...providerMetadata, claude } }
+  const own = { ...providerMetadata?.[key], parentToolUseId }
+  return { ...part, providerMetadata: { ...providerMetadata, [key]: own } }
 }
 
 function withoutNull(value: Record<string, unknown>): Record<string, unknown> {

@@ -2,8 +2,8 @@
 import { compact } from '../../part/compact.ts'
 import type { ErrorValue } from '../../part/error.ts'
 import type { FinishReason, ProviderMetadata } from '../../part/model-part.ts'
-import type { CliResult, FinishUsage } from '../outcome.ts'
-import { toFinishUsage, type Tokens } from '../usage-meter.ts'
+import type { CliResult } from '../outcome.ts'
+import type { Tokens } from '../usage-meter.ts'
 import { isObject, numberOf, objectOf, textOf } from '../values.ts'
 
 /** The usage of the API: its input tokens are those that were not cached. */
@@ -22,32 +22,96 @@ export function toTokens(usage: Record<string, unknown>): Tokens {
   }
 }
 
-/** `said`: the usage if the line has none. */
-export function toResult(line: Record<string, unknown>, said: FinishUsage): CliResult {
+interface Told {
+  who: string
+  key: string
+  /** What the run has cost so far, and what its models have used. */
+  costUsd: number | undefined
+  modelUsage: unknown
+}
+
+/** The result without its usage: that of the turns before counts as well. */
+export function toResult(
+  line: Record<string, unknown>,
+  { who, key, costUsd, modelUsage }: Told,
+): Omit<CliResult, 'usage' | 'cost'> {
   const { structured_output: structuredOutput } = line
   const tokens = tokensOf(line)
   const facts = {
     subtype: line['subtype'],
-    costUsd: costOf(line),
+    costUsd,
     numTurns: line['num_turns'],
     durationMs: line['duration_ms'],
     durationApiMs: line['duration_api_ms'],
     cacheCreationInputTokens: tokens?.cacheWrite,
     cacheReadInputTokens: tokens?.cacheRead,
     thinkingTokens: tokens?.reasoning,
-    modelUsage: line['modelUsage'],
+    modelUsage,
     permissionDenials: line['permission_denials'],
     terminalReason: line['terminal_reason'],
     apiErrorStatus: line['api_error_status'],
   }
   return compact({
-    error: errorOf(line),
+    error: errorOf(line, who),
     finishReason: toFinishReason(line),
-    usage: tokens === undefined ? said : toFinishUsage(tokens),
-    cost: costOf(line),
     structuredOutput: structuredOutput ?? undefined,
-    providerMetadata: { claude: compact(facts) } as ProviderMetadata,
+    providerMetadata: { [key]: compact(facts) } as ProviderMetadata,
   }) as CliResult
+}
+
+/**
+ * What the run has paid. The total of a line is that of its session, and a resumed session counts its earlier runs: what was used since the
+ * result before is of this run only. Old versions do not tell that, so their first total counts as it is.
+ */
+export function createPaid() {
+  let before = 0
+  let session: unknown
+  let paid: number | undefined
+  let models: Record<string, Record<string, unknown>> = {}
+
+  return {
+    /** Returns what the run has cost, this turn included. */
+    add(line: Record<string, unknown>): number | undefined {
+      const total = costOf(line)
+      const since = line['model_usage_since_last_result']
+      // Of another session in the same output, it begins again.
+      if (line['session_id'] !== session) before = 0
+      session = line['session_id']
+      const more = total === undefined ? undefined : total - before
+      before = total ?? before
+      const own = isObject(since) ? sumOf(since) : undefined
+      if (isObject(since)) models = merged(models, since)
+      // Stopped in the middle of a message, it may name a price only.
+      const isTold = own !== undefined && !(own === 0 && isAborted(line))
+      const isSame = own !== undefined && more !== undefined && Math.abs(own - more) < 1e-9
+      const spent = isTold && !isSame ? own : more
+      if (spent !== undefined) paid = (paid ?? 0) + spent
+      return paid
+    },
+    facts(line: Record<string, unknown>): Pick<Told, 'costUsd' | 'modelUsage'> {
+      return { costUsd: paid, modelUsage: Object.keys(models).length > 0 ? models : line['modelUsage'] }
+    },
+  }
+}
+
+function sumOf(models: Record<string, unknown>): number {
+  return Object.values(models).reduce<number>((sum, model) => sum + (numberOf(objectOf(model)['costUSD']) ?? 0), 0)
+}
+
+/** Counts of a model add up; its limits and its name do not. */
+const isCount = /^(?!max).*(?:Tokens|Requests|USD)$/u
+
+function merged(models: Record<string, Record<string, unknown>>, more: Record<string, unknown>) {
+  const sum = { ...models }
+  for (const [name, value] of Object.entries(more)) {
+    const known = sum[name] ?? {}
+    const added = Object.entries(objectOf(value)).map(([key, each]) => {
+      const isAdded = isCount.test(key) && typeof each === 'number'
+      return [key, isAdded ? each + (numberOf(known[key]) ?? 0) : each]
+    })
+    sum[name] = { ...known, ...(Object.fromEntries(added) as object) }
+  }
+  return sum
 }
 
 /** What it reports, if it does: stopped in the middle of a message, it counts that message nowhere but in its price. */
@@ -65,18 +129,18 @@ function isAborted({ terminal_reason: reason }: Record<string, unknown>): boolea
 }
 
 /** Old versions call it `cost_usd`. */
-export function costOf(line: Record<string, unknown>): number | undefined {
+function costOf(line: Record<string, unknown>): number | undefined {
   return numberOf(line['total_cost_usd']) ?? numberOf(line['cost_usd'])
 }
 
-function errorOf(line: Record<string, unknown>): ErrorValue | undefined {
+function errorOf(line: Record<string, unknown>, who: string): ErrorValue | undefined {
   const subtype = textOf(line['subtype']) ?? ''
   const isError = line['is_error'] ?? subtype.startsWith('error')
   if (isError !== true) return undefined
-  if (isAborted(line)) return { code: 'interrupted', message: 'Claude Code was interrupted.' }
+  if (isAborted(line)) return { code: 'interrupted', message: `${who} was interrupted.` }
   const errors = Array.isArray(line['errors']) ? line['errors'].filter((each) => typeof each === 'string') : []
-  const said = errors.join('; ') || textOf(line['result'])
-  return { code: 'cli-failed', message: said === undefined || said === '' ? `Claude Code failed: ${subtype}.` : said }
+  const said = errors.join('; ') || textOf(line['result']) || textOf(objectOf(line['error'])['message'])
+  return { code: 'cli-failed', message: said === undefined || said === '' ? `${who} failed: ${subtype}.` : said }
 }
 
 const reasons: ReadonlyMap<string, FinishReason['unified']> = new Map([

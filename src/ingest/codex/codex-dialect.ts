@@ -12,23 +12,28 @@
  */
 import type { ErrorValue } from '../../part/error.ts'
 import type { CliResult } from '../outcome.ts'
-import type { Dialect, Said } from '../transcript.ts'
+import type { ProviderMetadata } from '../../part/model-part.ts'
+import { toUsage, type Usage } from '../../part/usage.ts'
+import type { Dialect, DialectOptions, Said } from '../transcript.ts'
 import { createUsageMeter, toFinishUsage, type Tokens } from '../usage-meter.ts'
 import { isObject, numberOf, objectOf, textOf } from '../values.ts'
 import { createItems } from './items.ts'
 
-export function createCodexDialect(said: Said): Dialect {
+export function createCodexDialect(said: Said, { usedBefore }: DialectOptions): Dialect {
   const meter = createUsageMeter(said.part)
   const items = createItems(said)
+  let before: Usage | undefined
+  let isInTurn = false
   let result: CliResult | undefined
   let lastError: string | undefined
   let tokens: Tokens | undefined
 
   function completed(usage: Record<string, unknown>): void {
-    // The counts are those of the whole thread so far.
-    tokens = toTokens(usage)
+    // The counts are those of the whole thread so far, over all runs that have resumed it.
+    tokens = minus(toTokens(usage), before)
+    isInTurn = false
     // Before the usage: whoever counts it sees that nothing more comes.
-    result = { finishReason: { unified: 'stop', raw: undefined }, usage: toFinishUsage(tokens) }
+    result = { finishReason: { unified: 'stop', raw: undefined }, usage: toFinishUsage(tokens), ...metadata(usage) }
     meter.settle(said.model, tokens, undefined)
   }
 
@@ -37,18 +42,23 @@ export function createCodexDialect(said: Said): Dialect {
     event(event) {
       const { type } = event
       switch (type) {
-        case 'thread.started':
-          return said.session({ sessionId: textOf(event['thread_id']) })
+        case 'thread.started': {
+          const sessionId = textOf(event['thread_id'])
+          if (sessionId !== undefined) before ??= usedBefore?.(sessionId)
+          return said.session({ sessionId })
+        }
         // As old versions call it.
         case 'session.created':
           return said.session({ sessionId: textOf(event['session_id']) })
         case 'turn.started':
           result = undefined
+          isInTurn = true
           return true
         case 'turn.completed':
           completed(objectOf(event['usage']))
           return true
         case 'turn.failed': {
+          isInTurn = false
           const message = messageOf(event['error']) ?? lastError ?? 'Codex failed.'
           const usage = tokens === undefined ? meter.total() : toFinishUsage(tokens)
           result = { error: toError(message), finishReason: { unified: 'error', raw: 'turn.failed' }, usage }
@@ -72,6 +82,8 @@ export function createCodexDialect(said: Said): Dialect {
     get result() {
       return result
     },
+    // Ctrl-C: it exits with 1, without a word. What fails is said before: `turn.failed`, or an error.
+    isInterrupt: ({ code }) => code === 1 && isInTurn && lastError === undefined,
     rest: () => ({ usage: meter.total(), ...(lastError !== undefined && { error: toError(lastError) }) }),
     get text() {
       return items.lastText
@@ -89,6 +101,31 @@ function toTokens(usage: Record<string, unknown>): Tokens {
     reasoning: numberOf(usage['reasoning_output_tokens']),
     raw: usage,
   }
+}
+
+/** The thread's usage, so that a run that resumes it can take off what was used before. */
+function metadata(usage: Record<string, unknown>): Pick<CliResult, 'providerMetadata'> {
+  return { providerMetadata: { codex: { threadUsage: usage } } as ProviderMetadata }
+}
+
+function minus(tokens: Tokens, before: Usage | undefined): Tokens {
+  if (before === undefined) return tokens
+  const less = (count: number | undefined, earlier = 0) =>
+    count === undefined ? undefined : Math.max(0, count - earlier)
+  return {
+    ...tokens,
+    input: less(tokens.input, before.inputTokens),
+    cacheRead: less(tokens.cacheRead, before.cachedInputTokens),
+    cacheWrite: less(tokens.cacheWrite, before.cacheWriteInputTokens),
+    output: less(tokens.output, before.outputTokens),
+    reasoning: less(tokens.reasoning, before.reasoningTokens),
+  }
+}
+
+/** The usage of a thread, as a report of one of its runs has it. */
+export function threadUsageOf(metadata: ProviderMetadata | undefined): Usage | undefined {
+  const usage = metadata?.['codex']?.['threadUsage']
+  return isObject(usage) ? toUsage(toFinishUsage(toTokens(usage))) : undefined
 }
 
 function messageOf(error: unknown): string | undefined {

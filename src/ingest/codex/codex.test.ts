@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import type { ProviderMetadata } from '../../part/model-part.ts'
+import { threadUsageOf } from './codex-dialect.ts'
 import { faultsOf, lines, play, short, textIn, type PlayOptions } from '../testing/play.ts'
 
 function read(events: (object | string)[], options?: PlayOptions) {
@@ -239,4 +241,39 @@ test('a session file of Codex is refused', () => {
   ])
   expect(outcome.error?.code).toBe('session-file')
   expect(textIn(parts)).toBe('')
+})
+
+test('Ctrl-C ends it with code 1 and without a word: in a turn that said no error, that is interrupted', () => {
+  const one = { exit: { code: 1, signal: null } }
+  expect(read([thread, turn, started(command('a'))], one).outcome).toMatchObject({
+    outcome: 'interrupted',
+    error: { code: 'interrupted', message: 'Codex was interrupted in the middle of its turn.' },
+  })
+  const error = { type: 'error', message: 'stream disconnected' }
+  expect(read([thread, turn, error], one).outcome).toMatchObject({
+    outcome: 'failed',
+    error: { message: 'stream disconnected' },
+  })
+  expect(read([thread], one).outcome.error?.code).toBe('cli-exit')
+  expect(read([thread, turn], { exit: { code: 101, signal: null } }).outcome.error?.code).toBe('cli-exit')
+})
+
+test('a thread that is resumed counts its earlier runs: what is known of them is taken off', () => {
+  const usedBefore = (id: string) => {
+    return id === 't1'
+      ? { source: 'reported' as const, inputTokens: 60, cachedInputTokens: 40, outputTokens: 8, reasoningTokens: 5 }
+      : undefined
+  }
+  const { outcome, parts } = read([thread, turn, completed(message('m', 'Done.')), done], { usedBefore })
+  expect(outcome.usage).toMatchObject({
+    inputTokens: 40,
+    cachedInputTokens: 0,
+    cacheWriteInputTokens: 10,
+    outputTokens: 12,
+    reasoningTokens: 0,
+  })
+  expect(threadUsageOf((parts.at(-1) as { providerMetadata?: ProviderMetadata }).providerMetadata)).toMatchObject({
+    inputTokens: 100,
+    outputTokens: 20,
+  })
 })

@@ -28,6 +28,7 @@ export function createGeminiDialect(said: Said): Dialect {
   let result: CliResult | undefined
   let lastError: string | undefined
   let prompt: string | undefined
+  let model: string | undefined
   let isOpen = false
   let blocks = 0
   /** The text since the last tool. */
@@ -103,8 +104,16 @@ export function createGeminiDialect(said: Said): Dialect {
       usage: toFinishUsage(tokens),
       providerMetadata: { gemini: compact(facts) } as ProviderMetadata,
     }) as CliResult
-    // Behind the result: whoever counts it sees that nothing more comes.
-    meter.settle(said.model, tokens, undefined)
+    // Behind the result: whoever counts it sees that nothing more comes. The session names "auto", the stats name what was used.
+    const used = Object.entries(objectOf(stats['models'])).map(([name, each]) => ({
+      name,
+      tokens: toTokens(objectOf(each)),
+    }))
+    const spent = used.filter(({ tokens: { input, output } }) => (input ?? 0) + (output ?? 0) > 0)
+    for (const { name, tokens: own } of spent) meter.share(name, own)
+    const most = spent.toSorted((a, b) => (b.tokens.output ?? 0) - (a.tokens.output ?? 0))[0]
+    model = most?.name
+    meter.settle(model ?? said.model, tokens, undefined)
   }
 
   return {
@@ -139,6 +148,9 @@ export function createGeminiDialect(said: Said): Dialect {
         default:
           return false
       }
+    },
+    get model() {
+      return model
     },
     get result() {
       return result

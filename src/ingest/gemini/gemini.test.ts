@@ -143,3 +143,25 @@ test('thinking is in the total of the stats only: it counts as output', () => {
   const { outcome } = read([init, says('Hi'), { ...result, stats: { ...stats, total_tokens: 37 } }])
   expect(outcome.usage).toMatchObject({ inputTokens: 20, outputTokens: 17, reasoningTokens: 7, totalTokens: 37 })
 })
+
+test('the session names "auto": the stats say which models were used, each with its tokens', () => {
+  const used = (input: number, output: number) => ({
+    total_tokens: input + output,
+    input_tokens: input,
+    output_tokens: output,
+    cached: 0,
+  })
+  const models = { 'gemini-flash': used(5, 1), 'gemini-pro': used(15, 9), 'gemini-idle': used(0, 0) }
+  const { parts, outcome } = read([{ ...init, model: 'auto' }, says('Hi'), { ...result, stats: { ...stats, models } }])
+  const usages = parts.flatMap((part) => (part.type === 'usage' ? [part] : []))
+  expect(usages.map(({ model, usage }) => [model, usage.inputTokens, usage.outputTokens])).toEqual([
+    ['gemini-flash', 5, 1],
+    ['gemini-pro', 15, 9],
+    // What the models lack of the total: the cached tokens.
+    ['gemini-pro', 0, 0],
+  ])
+  expect(outcome).toMatchObject({
+    model: 'gemini-pro',
+    usage: { inputTokens: 20, outputTokens: 10, cachedInputTokens: 5 },
+  })
+})

@@ -121,6 +121,15 @@ export function recordingsOf(cli: CliName): { name: string; bytes: Uint8Array }[
   return readdirSync(folder).map((name) => ({ name, bytes: readFileSync(new URL(name, folder)) }))
 }
 
+/** Those of the newest programs: `claude-2.1.332-tool.jsonl` is of the program `claude`. */
+export function newestRecordings(): { name: string; program: string; bytes: Uint8Array }[] {
+  const folder = new URL('cli-2026-11/', fixtures)
+  if (!existsSync(folder)) return []
+  return readdirSync(folder)
+    .filter((name) => name.endsWith('.jsonl'))
+    .map((name) => ({ name, program: name.split('-')[0]!, bytes: readFileSync(new URL(name, folder)) }))
+}
+
 export const sizes = [1, 2, 3, 7, 64]
 
 /** The same parts however the bytes are cut, and legal ones, also when they break off. */

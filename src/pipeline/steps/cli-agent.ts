@@ -18,6 +18,7 @@ const permissionModes = {
   claude: ['default', 'acceptEdits', 'plan', 'dontAsk', 'auto', 'bypassPermissions'],
   codex: ['read-only', 'workspace-write', 'danger-full-access'],
   gemini: ['default', 'auto_edit', 'plan', 'yolo'],
+  qwen: ['default', 'auto-edit', 'plan', 'yolo'],
 } as const
 
 const callback = (when: string) => nameOf('callbacks').optional().describe(`Name of a callback, called ${when}.`)
@@ -26,7 +27,9 @@ const tool = name.regex(/^[^-]/u, 'must not begin with "-"')
 
 export const cliAgentConfig = lazily(() =>
   map({
-    cli: oneOf(['claude', 'codex', 'gemini']).describe('Which agent: claude (Claude Code), codex, gemini.'),
+    cli: oneOf(['claude', 'codex', 'gemini', 'qwen']).describe(
+      'Which agent: claude (Claude Code), codex, gemini, qwen (Qwen Code).',
+    ),
     command: z
       .union([name, list(name).min(1, 'is empty; name a program')], 'must be a program, or a list: program, arguments')
       .optional()
@@ -47,7 +50,7 @@ export const cliAgentConfig = lazily(() =>
     permissionMode: name
       .optional()
       .describe(
-        `What it may do without asking. claude: ${permissionModes.claude.join(', ')}; codex (its sandbox): ${permissionModes.codex.join(', ')}; gemini: ${permissionModes.gemini.join(', ')}. Default: that of the agent.`,
+        `What it may do without asking. claude: ${permissionModes.claude.join(', ')}; codex (its sandbox): ${permissionModes.codex.join(', ')}; gemini: ${permissionModes.gemini.join(', ')}; qwen: ${permissionModes.qwen.join(', ')}. Default: that of the agent.`,
       ),
     allowedTools: list(tool).optional().describe('Tools that it may use without asking. Not for codex.'),
     env: list(variable)
