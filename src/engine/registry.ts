@@ -1,6 +1,7 @@
 /** What the engine receives from outside: models, tools, callbacks and step types, registered by name. */
 import type { LanguageModel, ModelResolver, Pricing } from '../models/language-model.ts'
 import type { Part } from '../part/part.ts'
+import type { Usage } from '../part/usage.ts'
 import type { InputRequest } from '../part/request-part.ts'
 import type { Processes } from '../processes/processes.ts'
 import type { McpPool } from '../tools/mcp/pool.ts'
@@ -60,6 +61,8 @@ export interface Registry {
   mcp?: McpPool
   /** The child processes of CLI agents. Absent where there are none: at the edge, and in browsers. */
   processes?: Processes
+  /** What a session of a CLI agent had used before, for transcripts, whose earlier runs are elsewhere. */
+  usedBefore?: (sessionId: string) => Usage | undefined
   /** Most UTF-16 units of one model answer, for agents that set no limit. */
   answerChars?: number
   /** Most tool calls of one model answer, for agents that set no limit. */

@@ -86,7 +86,7 @@ test('what a sub-agent says is inside the tool call that started it, and not in 
   expect(messages).toContain('All good.')
   expect(messages).not.toContain('Sub: looking.')
   expect(output).toMatchObject({ text: 'All good.' })
-  expect(said.join('')).toBe('I ask.All good.')
+  expect(said.join('')).toBe('I ask.\n\nAll good.')
 })
 
 test('onStreamPart gets every part, onProgress the text, onToolCall each call once; one that throws breaks nothing', async () => {
@@ -108,7 +108,8 @@ test('onStreamPart gets every part, onProgress the text, onToolCall each call on
     environment,
   })
   expect(outcome).toBe('completed')
-  expect(text).toBe('I will read it.It is fine: ü🌊.')
+  // A blank line between two model calls, as plain text has it.
+  expect(text).toBe('I will read it.\n\nIt is fine: ü🌊.')
   expect(calls).toEqual([{ toolCallId: 'toolu_1', toolName: 'Read', input: { file_path: 'src/main.ts' } }])
   const types = parts.map(({ type }) => type)
   expect(types[0]).toBe('session-info')

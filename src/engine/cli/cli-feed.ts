@@ -25,6 +25,9 @@ export function createCliFeed(scope: Scope, path: string, options: Options): Cli
   const transcript = createTranscript(scope, path, () => spending.call())
   const written = new Set<string>()
   let length = 0
+  /** The model call whose text came last, and whether that text ends a line. */
+  let lastCall: string | undefined
+  let isAtLineStart = true
 
   function part(given: SourcePart, isDone: boolean): void {
     length += 'delta' in given ? given.delta.length : lengthOf(given, written)
@@ -36,10 +39,20 @@ export function createCliFeed(scope: Scope, path: string, options: Options): Cli
     if (!isDone) for (const limit of limits) if (limit.watches) limit.check()
   }
 
-  function tell(said: SourcePart, isAnswer: boolean): void {
+  /** The text wire's rule: a blank line between the texts of two model calls, unless the first ends in a newline. */
+  function paragraph(call: string, delta: string): string {
+    const gap = call === lastCall || isAtLineStart ? '' : '\n\n'
+    lastCall = call
+    isAtLineStart = delta.endsWith('\n')
+    return gap + delta
+  }
+
+  function tell(said: SourcePart, call: string | undefined): void {
     const { onStreamPart, onProgress, onToolCall } = options
     if (onStreamPart !== undefined) void scope.invoke(onStreamPart, said)
-    if (onProgress !== undefined && said.type === 'text-delta' && isAnswer) void scope.invoke(onProgress, said.delta)
+    if (onProgress !== undefined && said.type === 'text-delta' && said.delta !== '' && call !== undefined) {
+      void scope.invoke(onProgress, paragraph(call, said.delta))
+    }
     if (onToolCall === undefined || said.type !== 'tool-call') return
     const { toolCallId, toolName, input } = said
     void scope.invoke(onToolCall, { toolCallId, toolName, input: parseInput(input) })

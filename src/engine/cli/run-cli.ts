@@ -1,6 +1,6 @@
 /** Runs a CLI agent from its start to its end: its output becomes parts of the run, and the run's limits stop it. */
 import { compact } from '../../part/compact.ts'
-import { fromErrorValue, MillraceError } from '../../part/error.ts'
+import { MillraceError } from '../../part/error.ts'
 import type { SourcePart, UsagePart } from '../../part/part.ts'
 import { settledBy } from '../../async/with-grace.ts'
 import { createCliReader } from '../../ingest/cli-parser.ts'
@@ -12,7 +12,9 @@ import { createStallWatch } from '../stall-watch.ts'
 import { stricter } from '../time-limits.ts'
 import { traceparentOf } from '../trace.ts'
 import { clis } from './arguments.ts'
+import { withReason } from './last-words.ts'
 import { createStderrLines } from './stderr-lines.ts'
+import { usedBefore } from './used-before.ts'
 import { createCliFeed } from './cli-feed.ts'
 import type { WorkingFolder } from './working-folder.ts'
 
@@ -39,6 +41,7 @@ export async function runCli(scope: Scope, path: string, call: CliCall): Promise
   const timeouts = stricter(scope.timeouts, scope.callerTimeouts)
   const watch = createStallWatch({ timeouts, defaults, reasons: true, signal: outer, who: name })
   const signal = watch?.signal ?? outer
+  const before = await usedBefore(scope, call)
   const feed = createCliFeed(scope, path, call)
   /** Resolves when the step need not wait for the process any longer. */
   const over = Promise.withResolvers<{ hung: true } | { failure: unknown }>()
@@ -62,7 +65,7 @@ export async function runCli(scope: Scope, path: string, call: CliCall): Promise
       over.resolve({ failure })
     }
   }
-  const reader = createCliReader(call.cli, compact({ model: call.model, onPart: take }))
+  const reader = createCliReader(call.cli, compact({ model: call.model, onPart: take, usedBefore: before }))
   const stderr = createStderrLines((raw) => take({ type: 'cli-output', stream: 'stderr', raw }))
 
   function onOutput(stream: OutputStream, bytes: Uint8Array): Promise<void> | undefined {
@@ -96,11 +99,13 @@ export async function runCli(scope: Scope, path: string, call: CliCall): Promise
     signal.throwIfAborted()
     if ('failure' in how) throw how.failure
     const exit = 'exit' in how ? how.exit : undefined
+    // Whoever reads the run must know that it may lack something.
+    if ('hung' in how) take({ type: 'warning', code: 'cli-cut', message: cutOff(name) })
     state = 'ending'
     stderr.end()
     reader.end(exit)
     const outcome = reader.outcome()
-    if (outcome.error !== undefined) throw fromErrorValue(outcome.error)
+    if (outcome.error !== undefined) throw withReason(outcome.error, stderr.lastWords())
     feed.end()
     return { outcome, exitCode: exit?.code ?? null }
   } catch (error) {
@@ -114,6 +119,11 @@ export async function runCli(scope: Scope, path: string, call: CliCall): Promise
     signal.removeEventListener('abort', stop)
     watch?.release()
   }
+}
+
+function cutOff(name: string): string {
+  const what = `${name} did not exit within ${exitGrace / 1000} s of its result, and was stopped.`
+  return `${what} If it was still at work, what it would have said is cut off.`
 }
 
 async function start(

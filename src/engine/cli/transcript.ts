@@ -10,8 +10,8 @@ import { endProviderCalls } from '../model-call.ts'
 import type { Scope } from '../scope.ts'
 
 export interface Transcript {
-  /** Returns whether the agent itself has said it, not a sub-agent. */
-  part(part: SourcePart): boolean
+  /** Returns the model call that has said it; undefined if a sub-agent did, or no model call. */
+  part(part: SourcePart): string | undefined
   /** Closes what is open. */
   end(): void
 }
@@ -35,6 +35,9 @@ interface ModelCall {
   /** Calls without a result. */
   pending: Set<string>
   hasResult: boolean
+  hasText: boolean
+  /** Whether it has called a tool. */
+  hasCalled: boolean
 }
 
 /** `onCall`: a model call begins. */
@@ -47,12 +50,12 @@ export function createTranscript(scope: Scope, root: string, onCall: () => void)
   const blocks = new Map<string, Speaker>()
   const callers = new Map<string, { speaker: Speaker; toolName: string }>()
 
-  function part(given: SourcePart): boolean {
+  function part(given: SourcePart): string | undefined {
     // Not by a model call: those are told apart by what they say, and a report may come late.
     const speaker = given.type === 'usage' ? main : speakerOf(given)
     if (given.type === 'usage') emit(root, given)
     else say(speaker, given)
-    return speaker === main
+    return speaker === main ? speaker.call?.path : undefined
   }
 
   function say(speaker: Speaker, given: Exclude<SourcePart, { type: 'usage' }>): void {
@@ -77,12 +80,17 @@ export function createTranscript(scope: Scope, root: string, onCall: () => void)
     }
   }
 
-  /** The model call that says this. After a tool's result, whatever is new comes from the next one. */
+  /**
+   * The model call that says this. After a tool's result, whatever is new comes from the next one. Where no ids tell model calls apart, so do
+   * words after a tool call: the tool may be still at work, and its result comes while a later model call is made.
+   */
   function callFor(speaker: Speaker, given: SourcePart): ModelCall {
     const { call } = speaker
     if (call === undefined) return begin(speaker)
-    const isOver = call.hasResult && call.open.size === 0 && call.pending.size === 0
-    return isOver && starts.has(given.type) ? begin(speaker) : call
+    if (call.open.size > 0 || !starts.has(given.type)) return call
+    const isAnswered = call.hasResult && call.pending.size === 0 && (call.hasCalled || call.hasText)
+    const isLeft = call.responseId === undefined && call.hasCalled && words.has(given.type)
+    return isAnswered || isLeft ? begin(speaker) : call
   }
 
   function note(call: ModelCall, speaker: Speaker, given: SourcePart): void {
@@ -93,6 +101,7 @@ export function createTranscript(scope: Scope, root: string, onCall: () => void)
       case 'tool-input-start':
         call.open.add(given.id)
         blocks.set(given.id, speaker)
+        if (given.type === 'text-start') call.hasText = true
         return
       case 'text-end':
       case 'reasoning-end':
@@ -102,6 +111,7 @@ export function createTranscript(scope: Scope, root: string, onCall: () => void)
         return
       case 'tool-call':
         call.pending.add(given.toolCallId)
+        call.hasCalled = true
         callers.set(given.toolCallId, { speaker, toolName: given.toolName })
         return
       case 'tool-result':
@@ -130,6 +140,8 @@ export function createTranscript(scope: Scope, root: string, onCall: () => void)
       open: new Set(),
       pending: new Set(),
       hasResult: false,
+      hasText: false,
+      hasCalled: false,
     }
     return (speaker.call = call)
   }
@@ -200,9 +212,11 @@ const starts: ReadonlySet<SourcePart['type']> = new Set<ModelPart['type']>([
   'source',
 ])
 
+const words: ReadonlySet<SourcePart['type']> = new Set<ModelPart['type']>(['text-start', 'reasoning-start'])
+
 /** The tool call that has started the sub-agent which says this. */
 function parentCallOf(part: SourcePart): string | undefined {
   if (!('providerMetadata' in part)) return undefined
-  const parent = part.providerMetadata?.['claude']?.['parentToolUseId']
+  const parent = (part.providerMetadata?.['claude'] ?? part.providerMetadata?.['qwen'])?.['parentToolUseId']
   return typeof parent === 'string' && parent !== '' ? parent : undefined
 }

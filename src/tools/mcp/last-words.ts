@@ -6,5 +6,5 @@ export function toLastWords(text: string): string | undefined {
     .split(/[\r\n]+/)
     .map((line) => line.trim())
     .filter((line) => line !== '')
-  return lines.length === 0 ? undefined : `its stderr: ${lines.slice(-3).join(' | ').slice(-500)}`
+  return lines.length === 0 ? undefined : lines.slice(-3).join(' | ').slice(-500)
 }

@@ -192,7 +192,8 @@ export class StdioTransport implements Transport {
     if (living.size === 0) process.off('exit', endAll)
     for (const stream of child.stdio) stream?.destroy()
     if (!this.closing) this.fate = signal ? `it was killed by ${signal}` : `it exited with code ${code}`
-    this.lastWords = toLastWords(this.stderr)
+    const words = toLastWords(this.stderr)
+    this.lastWords = words === undefined ? undefined : `its stderr: ${words}`
     this.onclose?.()
   }
 }
