@@ -9,14 +9,15 @@ export function addParseCommand(context: CommandContext, program: Command): void
     .command('parse')
     .summary("Turn a CLI agent's output into parts")
     .description(
-      'Read the output of Claude Code, Codex or Gemini CLI, and print it as parts, one JSON object per line, while it is written.',
+      'Read the output of Claude Code, Codex, Gemini CLI or Qwen Code, and print it as parts, one JSON object per line, while it is written.',
     )
     .argument('[file]', 'File with the output; - or nothing for stdin')
     .addOption(choice('--from <cli>', 'The CLI that wrote it (default: what its first lines tell)', cliNames))
     .addHelpText(
       'after',
       `
-Lines that are no events become cli-output parts. The last part is always
+That of other CLI agents (Droid, Copilot, OpenCode, Pi, Cline, Kimi …) is refused
+by name. Lines that are no events become cli-output parts. The last part is always
 finish; if the CLI did not end with a result, an error comes before it.
 
 Exit codes: 0 the output was read, whatever it says; 1 it is not the output of a
@@ -37,7 +38,7 @@ export function addImportCommand(context: CommandContext, program: Command): voi
     .command('import')
     .summary("Keep a CLI agent's output as a run")
     .description(
-      'Write the output of Claude Code, Codex or Gemini CLI, or a log of Millrace, into the data folder as a run, with its own times.',
+      'Write the output of Claude Code, Codex, Gemini CLI or Qwen Code, or a log of Millrace, into the data folder as a run, with its own times.',
     )
     .argument('<file>', 'File with the output or the log; - for stdin')
     .addOption(

@@ -3,8 +3,9 @@ import { createReadStream, statSync } from 'node:fs'
 import type { Readable } from 'node:stream'
 import type { CommandContext } from './context.ts'
 import { MillraceError, messageOf } from '../part/error.ts'
-import type { CliName } from '../ingest/cli-names.ts'
-import { detectFormat } from '../ingest/detect.ts'
+import { cliNames, type CliName } from '../ingest/cli-names.ts'
+import { detectFormat, otherCli, unread } from '../ingest/detect.ts'
+import { toEvent } from '../ingest/event.ts'
 import { createLineReader } from '../ingest/line-reader.ts'
 
 export interface TranscriptSource {
@@ -39,11 +40,15 @@ export async function* readSource(
   from: Format | undefined,
 ): AsyncGenerator<{ format: Format; chunk: Uint8Array }> {
   let format = from
+  let other: string | undefined
   let held: Uint8Array[] = []
   let length = 0
   const guess = createLineReader({
     maxLength: mostGuessed,
-    onLine: (line) => (format ??= detectFormat(line)),
+    onLine(line) {
+      if (format === undefined && other === undefined) other = otherCli(toEvent(line) ?? {})
+      if (other === undefined) format ??= detectFormat(line)
+    },
     onTooLong: () => undefined,
   })
   try {
@@ -52,6 +57,7 @@ export async function* readSource(
       if (format === undefined) {
         guess.feed(chunk)
         held.push(chunk)
+        if (other !== undefined) throw otherFormat(name, other)
         if (length > mostGuessed && format === undefined) throw unknownFormat(name)
       }
       if (format === undefined) continue
@@ -65,12 +71,18 @@ export async function* readSource(
   }
   // The last line may have no end.
   guess.end()
+  if (other !== undefined) throw otherFormat(name, other)
   if (length === 0 && from === undefined) throw new MillraceError('unknown-format', `${name} is empty.`)
   if (format === undefined) throw unknownFormat(name)
   for (const chunk of held) yield { format, chunk }
 }
 
 function unknownFormat(name: string): MillraceError {
-  const cure = 'Name the CLI that wrote it with --from claude, codex or gemini.'
+  const names = `${cliNames.slice(0, -1).join(', ')} or ${cliNames.at(-1)}`
+  const cure = `Name the CLI that wrote it with --from ${names}.`
   return new MillraceError('unknown-format', `No line of ${name} tells which CLI agent wrote it. ${cure}`)
+}
+
+function otherFormat(name: string, other: string): MillraceError {
+  return new MillraceError('unknown-format', `${name} is the output of ${other}${unread}`)
 }

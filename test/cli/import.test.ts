@@ -1,6 +1,6 @@
 /** `millrace import`: a transcript becomes the run that it was. */
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import type { Entry } from '../../src/part/entry.ts'
 import { assistant, init, messageStart, result, stream, toolResult } from '../../src/ingest/testing/claude-lines.ts'
 import { lines } from '../../src/ingest/testing/play.ts'
@@ -88,6 +88,45 @@ test('the same output is the same run: again, it changes nothing', async () => {
   const longer = await ran(['import', 'longer.jsonl'], { cwd })
   expect(longer.out).not.toBe(first.out)
   expect(JSON.parse((await ran(['ps', '--json'], { cwd })).out)).toHaveLength(2)
+})
+
+const codex = (input: number, text: string) =>
+  lines(
+    { type: 'thread.started', thread_id: 't1' },
+    { type: 'turn.started' },
+    { type: 'item.completed', item: { id: 'm', type: 'agent_message', text } },
+    { type: 'turn.completed', usage: { input_tokens: input, output_tokens: 2 } },
+  )
+const qwen = lines(
+  { type: 'system', subtype: 'init', session_id: 's', model: 'm', qwen_code_version: '1' },
+  { type: 'assistant', message: { id: 'a', content: [text('Hi')] }, session_id: 's' },
+  { type: 'result', subtype: 'success', is_error: false, result: 'Hi', session_id: 's' },
+)
+const gemini = lines(
+  { type: 'init', session_id: 's', model: 'm' },
+  { type: 'message', role: 'assistant', content: 'Hi' },
+  { type: 'result', status: 'success', stats: {} },
+)
+
+test('without times in its lines, it is the same run all the same', async () => {
+  for (const input of [codex(5, 'Hi'), gemini, qwen, lines(init, assistant('m', [text('Hi')]), result)]) {
+    const cwd = folder()
+    const first = await ran(['import', '-'], { cwd, input })
+    // The clock goes on: what has no times must not get others.
+    vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 5000)
+    const again = await ran(['import', '-'], { cwd, input })
+    vi.restoreAllMocks()
+    expect([again.code, again.out, again.err]).toEqual([0, first.out, first.err.replace('imported', 'imported before')])
+    // Nor does it need the prompt, which few outputs repeat.
+    expect(first.err).toContain('completed')
+  }
+})
+
+test('a run that resumes a session of Codex counts what the runs before it have not', async () => {
+  const cwd = folder()
+  for (const input of [codex(320, 'One'), codex(480, 'Two')]) await ran(['import', '-'], { cwd, input })
+  const rows = JSON.parse((await ran(['ps', '--json'], { cwd })).out) as { usage: { inputTokens: number } }[]
+  expect(rows.map(({ usage }) => usage.inputTokens).toSorted()).toEqual([160, 320])
 })
 
 test('the prompt that Gemini CLI repeats, and that of no other, is the run’s; a broken-off output is interrupted', async () => {

@@ -109,12 +109,26 @@ test('a session file looks alike: one line says so, exit 1', async () => {
   expect([rollout.code, rollout.err]).toEqual([1, expect.stringContaining('~/.codex/sessions')])
 })
 
+const qwenInit = { type: 'system', subtype: 'init', session_id: 's', model: 'm', qwen_code_version: '0.24.4' }
+
 test.each([
-  [['parse', '--from', 'cluade'], '', 2, 'Did you mean claude? Known: claude, codex, gemini.'],
+  [['parse', '--from', 'cluade'], '', 2, 'Did you mean claude? Known: claude, codex, gemini, qwen.'],
   [['parse', 'missing.jsonl'], '', 2, 'There is no file missing.jsonl.'],
   [['parse', '.'], '', 2, '. is a folder. Pass a file.'],
   [['parse'], '', 1, 'stdin is empty.'],
-  [['parse'], 'hello\n', 1, 'Name the CLI that wrote it with --from claude, codex or gemini.'],
+  [['parse'], 'hello\n', 1, 'Name the CLI that wrote it with --from claude, codex, gemini or qwen.'],
+  [
+    ['parse'],
+    lines({ type: 'step_start', sessionID: 's', part: {} }),
+    1,
+    'stdin is the output of OpenCode, which Millrace does not read. It reads that of claude (Claude Code), ',
+  ],
+  [
+    ['parse', '--from', 'gemini'],
+    lines(qwenInit),
+    1,
+    'This is the output of Qwen Code, not of Gemini CLI. Name it: qwen instead of gemini.',
+  ],
   [['parse'], lines({ seq: 1, timestamp: 1, step: '', type: 'run-start' }), 1, 'This is a log of Millrace'],
 ])('%j with %j on stdin is exit %i', async (args, input, code, message) => {
   const done = await ran(args, { input, cwd: folder() })

@@ -1,5 +1,9 @@
 /** `millrace import`: the output of a CLI agent, or a log of Millrace, becomes a run in the data folder, or on a server. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import type { CommandContext } from '../context.ts'
+import { readUsed } from '../../engine/cli/used-before.ts'
+import type { Usage } from '../../part/usage.ts'
 import { MillraceError } from '../../part/error.ts'
 import type { Store } from '../../part/log.ts'
 import type { CliName } from '../../ingest/cli-names.ts'
@@ -10,7 +14,7 @@ import { createImport, type Import } from '../../record/transfer/import.ts'
 import { lockData } from '../../server/data-lock.ts'
 import { encodeEntries } from '../../store/encode.ts'
 import { placeOf, type Place, type Where } from '../where.ts'
-import { importCli } from '../import/import-cli.ts'
+import { importCli, importIdOf, type Transcript } from '../import/import-cli.ts'
 import { findServer, type LiveServer } from '../live-server.ts'
 import { printable } from '../printable.ts'
 import { createRequest } from '../remote-request.ts'
@@ -50,23 +54,65 @@ export async function importCommand(
   }
   if (format === undefined || chunks.every(({ length }) => length === 0))
     throw new MillraceError('unknown-format', `${source.name} is empty.`)
-  const lines = format === 'ndjson' ? chunks : [await transcript(context, Buffer.concat(chunks), format, message)]
   const told =
-    place.type === 'server' ? await send(place.server, lines) : await keep(context, place, lines, source.name)
+    format === 'ndjson'
+      ? await bring(context, place, chunks, source.name)
+      : await bringTranscript(context, place, { cli: format, bytes: Buffer.concat(chunks), message }, source.name)
   const entries = `${told.agent}, ${told.lastSeq} entries, ${told.status}`
   context.stderr.write(printable(`${told.isNew ? 'imported' : 'imported before'}: ${entries}\n`))
   context.stdout.write(`${printable(told.id)}\n`)
 }
 
-/** The run of a transcript, as NDJSON. */
-async function transcript(
+function bring(context: CommandContext, place: Place, lines: Uint8Array[], name: string): Promise<Told> {
+  return place.type === 'server' ? send(place.server, lines) : keep(context, place, lines, name)
+}
+
+/**
+ * Its id is that of its bytes, so what is there under that id is the same. Its entries may differ: without times in the lines they have those
+ * of the first import.
+ */
+async function bringTranscript(
   context: CommandContext,
-  bytes: Buffer,
-  cli: CliName,
-  message: string | undefined,
-): Promise<Uint8Array> {
-  const { id, entries } = await importCli(context, { cli, bytes, message })
-  return Buffer.from(`${encodeEntries(id, entries)}\n`)
+  place: Place,
+  transcript: Transcript,
+  name: string,
+): Promise<Told> {
+  const { row, used } = await lookUp(context, place, importIdOf(transcript), transcript.cli)
+  if (row !== undefined) return { ...row, isNew: false }
+  const { id, entries } = await importCli(context, {
+    ...transcript,
+    usedBefore: used && ((session) => used.get(session)),
+  })
+  return bring(context, place, [Buffer.from(`${encodeEntries(id, entries)}\n`)], name)
+}
+
+interface Found {
+  row?: Omit<Told, 'isNew'> | undefined
+  /** What sessions have used so far, by the runs that are there. */
+  used?: Map<string, Usage>
+}
+
+async function lookUp(context: CommandContext, place: Place, id: string, cli: CliName): Promise<Found> {
+  if (place.type === 'server') {
+    const request = createRequest(place.server.url, place.server)
+    const { runs } = (await (await request(`/api/runs?idPrefix=${id}`)).json()) as { runs: Omit<Told, 'isNew'>[] }
+    return { row: runs.find((each) => each.id === id) }
+  }
+  const { data } = place.type === 'folder' ? place : { data: undefined }
+  // What is only looked for must not create a data folder.
+  if (data !== undefined && !existsSync(join(context.path(data), 'millrace.db'))) return {}
+  const release = data === undefined ? undefined : lockData(context.path(data), 'shared')
+  // A server has it by now, and the import asks that server.
+  if (data !== undefined && release === undefined) return {}
+  const store =
+    place.type === 'store' ? await openShared(context, place.url) : await openStore({ data: context.path(place.data) })
+  try {
+    const row = await store.runs.get(id)
+    return { row, ...(cli === 'codex' && row === undefined && { used: await readUsed(store, {}) }) }
+  } finally {
+    await store.close()
+    release?.()
+  }
 }
 
 /** Writes into the shared store, or into the data folder, or asks the server that has locked the folder meanwhile. */

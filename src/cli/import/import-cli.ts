@@ -4,7 +4,9 @@
  */
 import { createHash } from 'node:crypto'
 import type { CommandContext } from '../context.ts'
+import { compact } from '../../part/compact.ts'
 import { fromErrorValue } from '../../part/error.ts'
+import type { Usage } from '../../part/usage.ts'
 import type { Entry } from '../../part/entry.ts'
 import type { KeptView } from '../../part/log.ts'
 import type { CliName } from '../../ingest/cli-names.ts'
@@ -29,26 +31,28 @@ export interface Transcript {
   bytes: Buffer
   /** The prompt, if the output does not repeat it. */
   message?: string | undefined
+  /** What the session had used before, by the runs that are kept there. */
+  usedBefore?: ((sessionId: string) => Usage | undefined) | undefined
 }
 
-/** The same transcript is the same run. */
-function idOf({ cli, bytes }: Transcript): string {
+/** The same transcript is the same run, also where its lines have no times. */
+export function importIdOf({ cli, bytes }: Pick<Transcript, 'cli' | 'bytes'>): string {
   return `run_${createHash('sha256').update(`${cli}\n`).update(bytes).digest('hex').slice(0, 32)}`
 }
 
 /** Throws `session-file` for what only looks like output. */
 export async function importCli(context: CommandContext, transcript: Transcript): Promise<ImportedRun> {
-  const { cli, message } = transcript
+  const { cli, message, usedBefore } = transcript
   const { prompt = message, startedAt = Date.now() } = lookAhead(transcript)
-  const id = idOf(transcript)
+  const id = importIdOf(transcript)
   let time = startedAt
   const clock = { wall: () => time, steady: () => time }
   const store = memoryStore()
   const registry = createRegistry({}, {})
   const processes = playing(transcript.bytes, (now) => (time = Math.max(time, now)))
   const runtime = createRuntime({
-    agents: agentSource([{ id: cli, pipeline: parsePipeline(pipelineOf(cli)) }]),
-    registry: { ...registry, processes, answerChars: Number.MAX_SAFE_INTEGER },
+    agents: agentSource([{ id: cli, pipeline: parsePipeline(pipelineOf(cli, prompt !== undefined)) }]),
+    registry: { ...registry, processes, answerChars: Number.MAX_SAFE_INTEGER, ...compact({ usedBefore }) },
     store,
     clock,
     newRunId: () => id,
@@ -80,13 +84,15 @@ function lookAhead({ cli, bytes }: Transcript): { prompt?: string; startedAt?: n
   return found
 }
 
-function pipelineOf(cli: CliName): string {
+/** Output seldom repeats its prompt, and is a run without it as well. */
+function pipelineOf(cli: CliName, hasPrompt: boolean): string {
+  const prompt = hasPrompt ? '$input.messages' : '(The prompt is not in the output.)'
   return `metadata: { name: ${cli}, description: "Imported" }
 timeouts: { run: none }
 workflow:
   - id: ${cli}
     type: cli-agent
-    config: { cli: ${cli}, prompt: "$input.messages", timeouts: { idle: none } }
+    config: { cli: ${cli}, prompt: "${prompt}", timeouts: { idle: none } }
 `
 }
 
