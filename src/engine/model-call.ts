@@ -14,6 +14,7 @@ import { costOf } from './pricing.ts'
 import { createFeed } from './model-feed.ts'
 import type { Verdict } from './judge-object.ts'
 import { createStallWatch } from './stall-watch.ts'
+import { hasFiles } from '../models/files.ts'
 import { isRetryable, streamModel, type ModelCall } from '../models/model.ts'
 import type { NamedModel } from '../models/model-error.ts'
 import type { LanguageModel } from '../models/language-model.ts'
@@ -154,6 +155,7 @@ interface Attempts extends ModelStep {
 
 async function streamWithRetries(scope: Scope, path: string, step: Attempts): Promise<Usage | undefined> {
   let isBare = false
+  let bareFiles = false
   for (let attempt = 1; ; attempt++) {
     const { name: model, call, onChunk, onText } = step
     const { defaultTimeouts: defaults, signal: outer } = scope
@@ -167,7 +169,7 @@ async function streamWithRetries(scope: Scope, path: string, step: Attempts): Pr
       const messages = toProvider(sayable, scope.state.loopAt(step.root))
       const headers = headersOf(traceparentOf(scope, path), call.headers)
       const onAlive = watch && (() => watch.alive())
-      await streamModel(step.model, { ...call, ...headers, messages, signal }, feed.part, {
+      await streamModel(step.model, { ...call, ...headers, messages, signal, bareFiles }, feed.part, {
         ready: scope.ready,
         onAlive,
       })
@@ -188,6 +190,14 @@ async function streamWithRetries(scope: Scope, path: string, step: Attempts): Pr
       const cause = feed.error ?? error
       const isRefusal = !isBare && isAboutState(cause) && call.messages.some(hasState)
       if (scope.signal.aborted || hasContent) throw cause
+      if (isAboutFiles(cause) && hasFiles(call.messages)) {
+        // Files of this turn are the client's mistake. Those of earlier turns must not end the conversation.
+        if (bareFiles || !hasFiles(call.messages, 'old'))
+          throw new MillraceError('bad-input', cause.message, { status: 400, cause })
+        bareFiles = true
+        scope.emit(path, { type: 'retry', attempt: attempt + 1, delay: 0, error: toErrorValue(cause, 'model-failed') })
+        continue
+      }
       if (!isRefusal && (attempt > step.retries || !isRetryable(cause))) throw cause
       const value = toErrorValue(cause, 'model-failed')
       if (isRefusal) {
@@ -221,6 +231,18 @@ function isSame({ registry }: Scope, maker: string | undefined, model: string): 
     }
   }
   return nameOf(maker) === nameOf(model)
+}
+
+const fileWords =
+  /\b(?:images?|image_url|files?|media|mime|documents?|pdfs?|audio|videos?|vision|multi-?modal|base64|attachments?)\b/iu
+const refusingWords = /not support|unsupported|invalid|cannot|could not|unable|fail/iu
+
+/** Whether a model server refuses a file. Some say so with a 500. */
+function isAboutFiles(error: unknown): error is MillraceError {
+  if (!(error instanceof MillraceError) || !fileWords.test(error.message)) return false
+  const { code, status = 400 } = error
+  if (code === 'model-refused') return [400, 413, 415, 422].includes(status)
+  return (code === 'model-unavailable' || code === 'model-failed') && refusingWords.test(error.message)
 }
 
 /** A provider refuses signatures and reasoning that it cannot check. */

@@ -30,6 +30,8 @@ export interface NamedModel {
   keyVariables?: readonly string[]
   /** Its server is on this machine or in its network (set by our resolver). */
   isLocal?: boolean | undefined
+  /** Which media types its servers take inline (set by our resolver). Undefined: whatever there is. */
+  takes?: ((mediaType: string) => boolean) | undefined
 }
 
 /** Where the failure happened: before the answer started, while reading it, or in an `error` part from the model. */

@@ -10,6 +10,7 @@ import type { Message, ToolSpec } from '../part/message.ts'
 import type { ModelPart } from '../part/model-part.ts'
 import type { LlmConfig } from '../pipeline/llm-config.ts'
 import { refuseDownloads } from './download.ts'
+import { hasFiles, withTakenFiles } from './files.ts'
 import { abortedError, toModelError, type NamedModel } from './model-error.ts'
 import type { LazyModel } from './lazy-model.ts'
 import { createReading, readStream, type Listener, type Reading } from './model-read.ts'
@@ -29,6 +30,8 @@ export interface ModelCall extends Pick<
   responseFormat?: LanguageModelV4CallOptions['responseFormat']
   presencePenalty?: number
   frequencyPenalty?: number
+  /** Words stand for the files of earlier turns: the server has refused one of them. */
+  bareFiles?: boolean
   /** Stops the call: the provider's request is aborted, and `streamModel` rejects at once even if the provider ignores that. */
   signal: AbortSignal
 }
@@ -80,7 +83,7 @@ export function streamModel(
 
 async function prepareCall(model: LanguageModel, call: ModelCall) {
   const { internal } = await sdk()
-  const { system, messages, tools, toolChoice, signal, providerOptions, ...settings } = call
+  const { system, messages: _, bareFiles: __, tools, toolChoice, signal, providerOptions, ...settings } = call
   const resolved = internal.resolveLanguageModel(model)
   const target = 'load' in resolved ? await (resolved as LazyModel).load() : resolved
   const supportedUrls = await target.supportedUrls
@@ -90,7 +93,7 @@ async function prepareCall(model: LanguageModel, call: ModelCall) {
       // Our messages are the JSON-safe subset of the SDK's. Whoever built them has allowed the system messages.
       prompt: await internal.standardizePrompt({
         system,
-        messages: messages as ModelMessage[],
+        messages: (await sayableFiles(model, call)) as ModelMessage[],
         allowSystemInMessages: true,
       }),
       supportedUrls,
@@ -125,6 +128,24 @@ async function prepareCall(model: LanguageModel, call: ModelCall) {
   return { target, options }
 }
 
+/** The call's messages with files as the model takes them. Throws `bad-input` for one of this turn that it cannot take. */
+export async function sayableFiles(
+  model: LanguageModel,
+  { messages, providerOptions, bareFiles }: Pick<ModelCall, 'messages' | 'providerOptions' | 'bareFiles'>,
+): Promise<Message[]> {
+  if (!hasFiles(messages)) return messages
+  const { internal, utils } = await sdk()
+  const supportedUrls = await internal.resolveLanguageModel(model).supportedUrls
+  // An agent may ask OpenAI's package to send every file.
+  const sendsAll = providerOptions?.['openai']?.['passThroughUnsupportedFiles'] === true
+  const { takes } = model as NamedModel
+  return withTakenFiles(messages, model, {
+    takes: sendsAll ? undefined : takes,
+    fetches: (mediaType, url) => utils.isUrlSupported({ mediaType, url, supportedUrls }),
+    ...(bareFiles === true && { bare: true }),
+  })
+}
+
 async function openStream(target: LanguageModelV4, options: LanguageModelV4CallOptions, model: NamedModel) {
   try {
     return (await target.doStream(options)).stream
@@ -154,8 +175,12 @@ export async function toSchema(parameters: unknown): Promise<Schema> {
 
 // Loaded with the first call: the SDK takes longer to load than everything else that a command or a server needs.
 async function loadSdk() {
-  const [ai, internal] = await Promise.all([import('ai'), import('ai/internal')])
-  return { ai, internal }
+  const [ai, internal, utils] = await Promise.all([
+    import('ai'),
+    import('ai/internal'),
+    import('@ai-sdk/provider-utils'),
+  ])
+  return { ai, internal, utils }
 }
 let loading: ReturnType<typeof loadSdk> | undefined
 function sdk(): ReturnType<typeof loadSdk> {

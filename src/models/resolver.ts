@@ -8,6 +8,7 @@ import { MillraceError } from '../part/error.ts'
 import type { Log } from '../part/log.ts'
 import { recordedRun, type Recording } from '../part/recording.ts'
 import type { ReadLimits } from './outside/read-limits.ts'
+import { takesOf } from './files.ts'
 import type { LanguageModel, ModelResolver } from './language-model.ts'
 import { createLazyModel } from './lazy-model.ts'
 import {
@@ -151,7 +152,7 @@ interface LazyOptions extends LoadOptions {
 
 function lazy(options: LazyOptions): LanguageModelV4 {
   const { provider, modelId, keyVariables, isLocal, protocol, decoder, debug } = options
-  return createLazyModel(compact({ provider, modelId, keyVariables, isLocal }), () => {
+  return createLazyModel(compact({ provider, modelId, keyVariables, isLocal, takes: takesOf(protocol) }), () => {
     const reader = decoder === 'package' ? 'the AI SDK package' : 'Millrace'
     debug?.(`debug: the streams of ${provider}:${modelId} (protocol ${protocol}) are read by ${reader}`)
     return loadModel(options)

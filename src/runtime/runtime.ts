@@ -187,7 +187,7 @@ export function createRuntime(given: RuntimeOptions): Runtime {
     const own = supervisor.headersOf(run)
     return own === undefined ? redact : createCleaner([...secrets, ...secretsIn(own)], secretKeys)
   }
-  const starting = { store, supervisor, activeRuns, shutdown, newRunId }
+  const starting = { store, models: options.registry.models, supervisor, activeRuns, shutdown, newRunId }
   const answers = { store, agents, redactOf, look, keepHeaders: supervisor.keepHeaders }
   const checkHeaders = (headers: unknown) => toMcpHeaders(headers, options.registry.mcp?.servers ?? new Map())
 

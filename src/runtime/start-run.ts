@@ -7,6 +7,8 @@ import { toTraceparent } from '../part/traceparent.ts'
 import { createRunState } from '../engine/state.ts'
 import { giveUp } from './announced-run.ts'
 import { threadOfBranch } from './branch.ts'
+import type { ModelResolver } from '../models/language-model.ts'
+import { checkFiles } from './check-files.ts'
 import { checkRunInput } from './check-run-input.ts'
 import type { ActiveRuns } from './active-runs.ts'
 import type { Work } from './claim-run.ts'
@@ -18,6 +20,7 @@ import type { ThreadQueue, TriedPlace } from './thread-queue.ts'
 
 export interface StartContext {
   store: Store
+  models: ModelResolver
   supervisor: Supervisor
   queue: ThreadQueue
   activeRuns: ActiveRuns
@@ -34,7 +37,7 @@ export interface Started {
 
 /** Resolves when `run-start` is stored. */
 export async function startRun(
-  { store, supervisor, queue, activeRuns, shutdown, newRunId }: StartContext,
+  { store, models, supervisor, queue, activeRuns, shutdown, newRunId }: StartContext,
   { id: agent, pipeline }: Agent,
   given: Record<string, unknown>,
   options: StartOptions,
@@ -44,6 +47,7 @@ export async function startRun(
   const { runId = newRunId(), keepsSuspended } = options
   if (options.runId !== undefined && (await runs.get(runId)) !== undefined) throw runExists(runId)
   const input = checkRunInput(pipeline, given)
+  await checkFiles(models, pipeline, input)
   const fromServer = (pipeline.history ?? options.history) === 'server'
   const { previousRunId } = options
   const inThread = await threadOfBranch(store, {

@@ -37,5 +37,5 @@ function paramOf(error: Error): string | null {
   if (error.code === 'unknown-agent') return 'model'
   // A key that the agent's `input` declares is a parameter of the request.
   const fault = /^Invalid input: \$input\.([\w-]+)/u.exec(error.message)
-  return fault?.[1] ?? null
+  return fault?.[1] ?? /^messages\[[^\s:]+/u.exec(error.message)?.[0] ?? null
 }

@@ -1,7 +1,9 @@
 /** Reads the content of AG-UI messages: text, or parts with media. */
+import { base64Fault } from '../../part/data-url.ts'
+import { withPlace } from '../../part/file-place.ts'
 import { parseJson } from '../../part/json.ts'
 import type { FileContent, TextContent, ToolOutput } from '../../part/message.ts'
-import { bad, toArray, toFields, toString, type Fields } from '../ui/ui-parts.ts'
+import { bad, toArray, toFields, toString, toUrl, type Fields } from '../ui/ui-parts.ts'
 
 /** What a part without a media type is. */
 const media: ReadonlyMap<unknown, string> = new Map([
@@ -31,11 +33,12 @@ function withoutCopies(parts: { isOld: boolean; content: TextContent | FileConte
 function toPart(part: Fields, place: string): { isOld: boolean; content: TextContent | FileContent } {
   const { type } = part
   if (type === 'text') return { isOld: false, content: { type, text: toString(part['text'], `${place}.text`) } }
-  if (type === 'binary') return { isOld: true, content: fromBinary(part, place) }
+  if (type === 'binary') return { isOld: true, content: withPlace(fromBinary(part, place), place) }
   const kind = media.get(type)
   if (kind === undefined) throw bad(`${place}.type`, `must be one of text, ${[...media.keys()].join(', ')}.`)
   const { filename } = toObject(part['metadata'])
-  return { isOld: false, content: { ...fromSource(part['source'], kind, `${place}.source`), ...named(filename) } }
+  const file = { ...fromSource(part['source'], kind, `${place}.source`), ...named(filename) }
+  return { isOld: false, content: withPlace(file, place) }
 }
 
 function fromSource(value: unknown, kind: string, place: string): FileContent {
@@ -82,14 +85,10 @@ function toMediaType(value: unknown, place: string): string {
 
 function toData(value: unknown, place: string): string {
   const data = toString(value, place)
-  if (/^data:/iu.test(data) || /^[A-Za-z0-9+/_-]+={0,2}$/u.test(data)) return data
-  throw bad(place, data === '' ? 'is empty.' : 'must be base64.')
-}
-
-function toUrl(value: unknown, place: string): string {
-  const url = toString(value, place)
-  if (/^(?:data:|https?:\/\/)/iu.test(url)) return url
-  throw bad(place, 'must be a data: or http(s) URL.')
+  if (/^data:/iu.test(data)) return toUrl(data, place)
+  const fault = base64Fault(data)
+  if (fault !== undefined) throw bad(place, fault)
+  return data
 }
 
 function named(filename: unknown): { filename?: string } {

@@ -153,12 +153,15 @@ describe('parts', () => {
     [{ type: 'image' }, '.source is missing.'],
     [{ type: 'image', source: { type: 'blob', value: 'x' } }, '.source.type must be data, url or file.'],
     [{ type: 'image', source: { type: 'data', value: 'aGk=' } }, '.source.mimeType is missing.'],
-    [{ type: 'image', source: { ...data, value: 'no base64!' } }, '.source.value must be base64.'],
+    [{ type: 'image', source: { ...data, value: 'no base64!' } }, '.source.value is not valid base64.'],
     [
       { type: 'image', source: { ...data, mimeType: 'png' } },
       '.source.mimeType must be a media type such as image/png.',
     ],
-    [{ type: 'image', source: { type: 'url', value: 'blob:x' } }, '.source.value must be a data: or http(s) URL.'],
+    [
+      { type: 'image', source: { type: 'url', value: 'blob:x' } },
+      '.source.value must be a data: or http(s) URL; a blob: URL',
+    ],
     [{ type: 'image', source: { type: 'file', value: 'file-1' } }, '.source names a file that is kept by a provider'],
     [{ type: 'binary', mimeType: 'image/png', id: 'x' }, ' has neither data nor url'],
     [{ type: 'sound' }, '.type must be one of text, image, audio, video, document.'],

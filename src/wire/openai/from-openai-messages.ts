@@ -2,7 +2,9 @@
  * Converts the messages of an OpenAI request to a conversation. The input is untrusted: every field is checked, and errors name
  * its place. Names and ids are used only as Map keys, so they cannot reach a prototype.
  */
+import { base64Fault, readDataUrl } from '../../part/data-url.ts'
 import { MillraceError } from '../../part/error.ts'
+import { withPlace } from '../../part/file-place.ts'
 import type {
   AssistantContent,
   FileContent,
@@ -139,7 +141,7 @@ function toUserPart(part: Fields, place: string): TextContent | FileContent {
       if (!/^\w{1,10}$/u.test(format)) throw new BadParameter(`${place}.input_audio.format`, 'must be wav or mp3.')
       const mediaType = format === 'mp3' ? 'audio/mpeg' : `audio/${format}`
       const at = `${place}.input_audio.data`
-      return { type: 'file', mediaType, data: toBase64(toString(audio['data'], at), at) }
+      return withPlace({ type: 'file', mediaType, data: toBase64(toString(audio['data'], at), at) }, at)
     }
     case 'file': {
       const file = toFields(part[type], `${place}.file`)
@@ -148,7 +150,7 @@ function toUserPart(part: Fields, place: string): TextContent | FileContent {
         throw new BadParameter(at, 'is missing: send the file as a data: URL; uploaded files are not supported.')
       }
       const made = toFile(toString(file['file_data'], at), at, 'application/octet-stream')
-      return typeof file['filename'] === 'string' ? { ...made, filename: file['filename'] } : made
+      return typeof file['filename'] === 'string' ? withPlace({ ...made, filename: file['filename'] }, at) : made
     }
     default:
       throw new BadParameter(`${place}.type`, 'must be text, image_url, input_audio or file.')
@@ -157,18 +159,17 @@ function toUserPart(part: Fields, place: string): TextContent | FileContent {
 
 /** With the media type of the data: URL, or `otherwise` for an http(s) URL. */
 function toFile(url: string, place: string, otherwise: string): FileContent {
-  if (/^https?:\/\//iu.test(url)) return { type: 'file', mediaType: otherwise, data: url }
-  const head = /^data:([\w.+*-]+\/[\w.+*-]+)(?:;[\w=.+-]+)*;base64,/iu.exec(url.slice(0, 300))
-  if (head === null) throw new BadParameter(place, 'must be an http(s) URL or a data: URL with base64.')
-  return { type: 'file', mediaType: head[1]!, data: toBase64(url.slice(head[0].length), place) }
+  if (/^https?:\/\//iu.test(url)) return withPlace({ type: 'file', mediaType: otherwise, data: url }, place)
+  if (!/^data:/iu.test(url)) throw new BadParameter(place, 'must be an http(s) URL or a data: URL.')
+  const read = readDataUrl(url)
+  if ('fault' in read) throw new BadParameter(place, read.fault)
+  return withPlace({ type: 'file', mediaType: read.mediaType, data: read.base64 }, place)
 }
 
-/** Padding is optional, but must not be incomplete. */
 function toBase64(text: string, place: string): string {
-  const [, data = '', padding] = /^([A-Za-z0-9+/_-]+)(={0,2})$/u.exec(text) ?? []
-  const rest = data.length % 4
-  if (data !== '' && rest !== 1 && (padding === '' || rest + padding!.length === 4)) return text
-  throw new BadParameter(place, text === '' ? 'is empty.' : 'is not valid base64.')
+  const fault = base64Fault(text)
+  if (fault !== undefined) throw new BadParameter(place, fault)
+  return text
 }
 
 /** The id or name of a call. */

@@ -1,5 +1,7 @@
 /** Reads the parts of UI messages and model messages. The input is untrusted: every field is checked, and errors name its place. */
+import { base64Fault, readDataUrl } from '../../part/data-url.ts'
 import { MillraceError } from '../../part/error.ts'
+import { withPlace } from '../../part/file-place.ts'
 import type { FileContent, ProviderOptions, ReasoningContent, TextContent } from '../../part/message.ts'
 
 export type Fields = Record<string, unknown>
@@ -39,10 +41,13 @@ export function toContent(part: Fields, place: string): TextContent | ReasoningC
       const mediaType = toString(part['mediaType'], `${place}.mediaType`)
       const { filename } = part
       const named = typeof filename === 'string' ? { filename } : {}
-      return { type: 'file', mediaType, data: toData(part, place), ...named, ...options }
+      return withPlace({ type: 'file', mediaType, data: toData(part, place), ...named, ...options }, place)
     }
     case 'image':
-      return { type: 'file', mediaType: 'image/*', data: toString(part['image'], `${place}.image`), ...options }
+      return withPlace(
+        { type: 'file', mediaType: 'image/*', data: toFileData(part['image'], `${place}.image`), ...options },
+        place,
+      )
     default:
       return undefined
   }
@@ -52,15 +57,30 @@ export function toContent(part: Fields, place: string): TextContent | ReasoningC
 function toData(part: Fields, place: string): string {
   if (part['url'] !== undefined) return toUrl(part['url'], `${place}.url`)
   const { data } = part
-  if (typeof data !== 'object' || data === null) return toString(data, `${place}.data`)
+  if (typeof data !== 'object' || data === null) return toFileData(data, `${place}.data`)
   const tagged = data as Fields
   return tagged['type'] === 'url'
     ? toUrl(tagged['url'], `${place}.data.url`)
-    : toString(tagged['data'], `${place}.data.data`)
+    : toFileData(tagged['data'], `${place}.data.data`)
 }
 
-function toUrl(value: unknown, place: string): string {
+/** Base64 or a URL. */
+function toFileData(value: unknown, place: string): string {
+  const data = toString(value, place)
+  if (/^(?:data:|https?:\/\/)/iu.test(data)) return toUrl(data, place)
+  const fault = base64Fault(data)
+  if (fault !== undefined) throw bad(place, fault)
+  return data
+}
+
+/** A `data:` URL in the form with base64. */
+export function toUrl(value: unknown, place: string): string {
   const url = toString(value, place)
-  if (/^(data:|https?:\/\/)/i.test(url)) return url
+  if (/^https?:\/\//iu.test(url)) return url
+  if (/^data:/iu.test(url)) {
+    const read = readDataUrl(url)
+    if ('fault' in read) throw bad(place, read.fault)
+    return read.url
+  }
   throw bad(place, 'must be a data: or http(s) URL; a blob: URL works only inside its page.')
 }
