@@ -29,14 +29,26 @@ export function toMessages(value: unknown, name: string): Message[] {
   })
 }
 
+/** The tools of a request: a list, or a map by their names, as assistant-ui sends them. Undefined for anything else. */
+export function toolItems(value: unknown): unknown[] | undefined {
+  if (value === undefined || value === null) return []
+  if (Array.isArray(value)) return value as unknown[]
+  if (typeof value !== 'object') return undefined
+  return Object.entries(value).map(([name, tool]: [string, unknown]) =>
+    typeof tool === 'object' && tool !== null ? { ...tool, name } : { name },
+  )
+}
+
 /**
  * The tools a client offers with its request, in any of the usual shapes: `{name, description, parameters}`,
- * `{name, inputSchema}`, or OpenAI's `{type: 'function', function: {…}}`.
+ * `{name, inputSchema}`, or OpenAI's `{type: 'function', function: {…}}`, in a list; or a map of them by name.
  */
 export function toToolSpecs(value: unknown): ToolSpec[] {
-  if (value === undefined || value === null) return []
-  if (!Array.isArray(value)) throw new MillraceError('bad-tools', `tools must be a list, not ${kindOf(value)}.`)
-  return value.map((item: unknown, i) => {
+  const items = toolItems(value)
+  if (items === undefined) {
+    throw new MillraceError('bad-tools', `tools must be a list or a map by name, not ${kindOf(value)}.`)
+  }
+  return items.map((item: unknown, i) => {
     const tool = ((item as { function?: unknown } | null)?.function ?? item ?? {}) as Record<string, unknown>
     const { name, description } = tool
     if (typeof name !== 'string' || name === '') throw new MillraceError('bad-tools', `tools[${i}] has no name.`)
@@ -58,7 +70,7 @@ export function toToolSpecs(value: unknown): ToolSpec[] {
  */
 export function toApprovalNames(value: unknown): Set<string> {
   const names = new Set<string>()
-  for (const item of Array.isArray(value) ? (value as unknown[]) : []) {
+  for (const item of toolItems(value) ?? []) {
     const tool = (item as { function?: unknown } | null)?.function ?? item
     const name = (tool as { name?: unknown } | null)?.name
     if (typeof name === 'string' && (wantsApproval(item) || wantsApproval(tool))) names.add(name)

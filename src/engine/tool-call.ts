@@ -54,7 +54,7 @@ export async function closeSettled(scope: Scope, { calls }: Reply): Promise<void
 
 export async function settleCall(scope: Scope, loop: CallingLoop, call: Call): Promise<void> {
   const { toolCallId, toolName } = call
-  const tool = loop.tools.get(toolName)
+  const tool = loop.tools.get(toolName) ?? askedBefore(call)
   const nextPath = () => joinPath(loop.root, scope.state.loopAt(loop.root).children + 1)
   const inTool = (path: string, kind: CallKind, body: (path: string) => Promise<Result>) => {
     // Checked synchronously when the call starts, because calls of one message arrive at once.
@@ -123,6 +123,15 @@ export async function settleCall(scope: Scope, loop: CallingLoop, call: Call): P
     if (outcome === 'closed' || answer?.kind !== 'tool') return withOutcome('unavailable', reason)
     return { result: answer.output, isError: answer.isError === true }
   })
+}
+
+/**
+ * A tool that the client was asked to run is still its tool when the request that goes on names it no more: an AG-UI client lists its tools with
+ * each request, and may list none beside its answer.
+ */
+function askedBefore({ askedAt, request, toolName }: Call): OfferedTool | undefined {
+  if (askedAt === undefined || request?.kind !== 'tool') return undefined
+  return { spec: { name: toolName, inputSchema: { type: 'object' }, client: true } }
 }
 
 /** Waits until a person has approved the call, and emits its outcome if not. */

@@ -2,15 +2,13 @@
 import { compact } from '../part/compact.ts'
 import { MillraceError } from '../part/error.ts'
 import type { ToolLoopConfig } from '../pipeline/llm-config.ts'
-import { toMessages } from './input.ts'
+import { toMessages, toolItems } from './input.ts'
 
 export function offersTools(
   { tools, toolSources = [], clientTools = [] }: ToolLoopConfig,
   fromClient: unknown,
 ): boolean {
-  return (
-    tools.length + toolSources.length + clientTools.length > 0 || (Array.isArray(fromClient) && fromClient.length > 0)
-  )
+  return tools.length + toolSources.length + clientTools.length + (toolItems(fromClient) ?? []).length > 0
 }
 
 /** A model name from a request must not open the log of another client's run. */

@@ -20,7 +20,8 @@ export function shapeCall(call: Call, { protocol, provider, laterAsUser }: Shape
   switch (protocol) {
     case 'openai-chat': {
       const prompt = joinLeading(laterAsUser ? laterToUser(call.prompt) : call.prompt)
-      return { ...call, prompt: withReasoningDetails(prompt, metadataKeyOf(provider, call.providerOptions)) }
+      const key = metadataKeyOf(provider, call.providerOptions)
+      return withPassedOn({ ...call, prompt: withReasoningDetails(prompt, key) }, key)
     }
     case 'google':
       // Its package accepts none.
@@ -32,6 +33,18 @@ export function shapeCall(call: Call, { protocol, provider, laterAsUser }: Shape
     case 'openai-responses':
       return laterAsUser ? { ...call, prompt: laterToUser(call.prompt) } : call
   }
+}
+
+/** The package sends what stands under the endpoint's own name. Servers refuse `parallel_tool_calls` without tools. */
+function withPassedOn(call: Call, key: string): Call {
+  const { parallel_tool_calls: parallel, prompt_cache_retention: retention } =
+    call.providerOptions?.['openaiCompatible'] ?? {}
+  const passed = {
+    ...(parallel !== undefined && (call.tools ?? []).length > 0 && { parallel_tool_calls: parallel }),
+    ...(retention !== undefined && { prompt_cache_retention: retention }),
+  }
+  if (Object.keys(passed).length === 0) return call
+  return { ...call, providerOptions: { ...call.providerOptions, [key]: { ...passed, ...call.providerOptions?.[key] } } }
 }
 
 export function hasLaterSystem({ prompt }: Pick<Call, 'prompt'>): boolean {

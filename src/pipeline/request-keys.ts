@@ -31,6 +31,7 @@ export const requestKeys = [
   'modalities',
   'safety_identifier',
   'prompt_cache_key',
+  'prompt_cache_retention',
   'best_of',
   'echo',
   'suffix',

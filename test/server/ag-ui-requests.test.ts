@@ -198,6 +198,22 @@ test('a tool result that comes after everything is over starts a new turn that k
   expect(JSON.stringify(model.prompts[1])).toContain('Rome')
 })
 
+test('an answer counts also when its request lists no tools', async () => {
+  const model = createTold((prompt) => {
+    const isAsked = JSON.stringify(prompt).includes('"locate"')
+    return isAsked ? [text('ok'), finish()] : [toolCall('c1', 'locate'), finish('tool-calls')]
+  })
+  const { url } = await serving({ scripts: { m: model } })
+  const client = createAgUiClient(url)
+  client.say('Hi')
+  const locate = { name: 'locate', description: '', parameters: { type: 'object', properties: {} } }
+  const { run } = await client.run({ tools: [locate] })
+  client.answer('c1', 'Rome')
+  const { end, run: next } = await client.run({ tools: [] })
+  expect([end.type, next]).toEqual(['RUN_FINISHED', run])
+  expect(JSON.stringify(model.prompts[1])).toContain('Rome')
+})
+
 test('capabilities, as the agent’s file has them', async () => {
   const add = { description: 'Adds', parameters: z.object({ a: z.number() }), execute: () => 1 }
   const pay = { description: 'Pays', parameters: z.looseObject({}), approval: true, execute: () => 1 }

@@ -394,3 +394,34 @@ test('a router’s calls of client tools, and its approvals, are the client’s 
   ])
   await entriesOf(server.store, runs[0]!)
 })
+
+test.each([
+  ['none', {}, undefined],
+  ['one', { pick: { description: pick.description, parameters: pick.parameters } }, [{ name: 'pick' }]],
+])('tools as a map by name, as assistant-ui sends them: %s', async (_, tools, offered) => {
+  const model = createScriptedModel([
+    [toolCall('c1', 'pick'), finish('tool-calls')],
+    [text('ok'), finish()],
+  ])
+  server = await startServer({ agents: { a: agent() }, scripts: { m: model } })
+  const { chat, errors } = createChat(server.url, { body: { tools, metadata: {} } })
+  await chat.sendMessage({ text: 'Hi' })
+  expect(errors).toEqual([])
+  if (offered === undefined) expect(model.calls[0]!.options.tools).toBeUndefined()
+  else expect(model.calls[0]!.options.tools).toMatchObject(offered)
+})
+
+test('a client’s answer counts also when its request lists no tools', async () => {
+  const model = createScriptedModel([
+    [toolCall('c1', 'pick'), finish('tool-calls')],
+    [text('ok'), finish()],
+  ])
+  server = await startServer({ agents: { a: agent() }, scripts: { m: model } })
+  const { chat, errors } = createChat(server.url)
+  await chat.sendMessage({ text: 'Hi' }, { body: { tools: [pick] } })
+  await chat.addToolOutput({ tool: 'pick', toolCallId: 'c1', output: 'red' })
+  await chat.sendMessage(undefined, { body: { tools: [] } })
+  expect(errors).toEqual([])
+  expect(lines(chat.messages).at(-1)).toBe('assistant: [pick output-available] ok')
+  expect(JSON.stringify(model.calls[1]!.options.prompt)).toContain('red')
+})

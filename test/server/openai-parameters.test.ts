@@ -1,4 +1,5 @@
 /** What an OpenAI request asks: whom it reaches, what is refused by name, and that the agent's file has the last word. */
+import OpenAI from 'openai'
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { createScriptedModel, finish, text, toolCall } from '../../src/models/testing/scripted-model.ts'
 import { agent, entriesOf, only } from '../support/engine.ts'
@@ -66,6 +67,25 @@ describe('what is served', () => {
         { type: 'function', name: 'drop', inputSchema: schema },
       ],
     })
+  })
+
+  test.each([
+    ['openai-chat', true, { parallel_tool_calls: false, prompt_cache_retention: '24h' }],
+    ['openai-chat', false, { prompt_cache_retention: '24h' }],
+    ['openai-responses', true, { parallel_tool_calls: false, prompt_cache_retention: '24h', prompt_cache_key: 'k' }],
+    ['anthropic', true, { tool_choice: { type: 'auto', disable_parallel_tool_use: true } }],
+  ] as const)('what the server of a model gets: %s, with tools %s', async (protocol, withTools, sent) => {
+    const upstream = await startUpstream((reply) => reply.refuse(400, { error: { message: 'seen' } }))
+    onTestFinished(() => upstream.close())
+    const endpoints = [{ name: 'local', baseURL: upstream.baseURL, protocol }]
+    server = await startServer({ agents: { a: agent().replace('script:m', 'local:m') }, models: { endpoints } })
+    const client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: 'none', maxRetries: 0 })
+    const hints = { parallel_tool_calls: false, prompt_cache_retention: '24h', prompt_cache_key: 'k' } as const
+    const tools = withTools ? { tools: [tool('pick')] as OpenAI.ChatCompletionTool[] } : {}
+    await expect(client.chat.completions.create({ model: 'a', messages, ...hints, ...tools })).rejects.toThrow('seen')
+    const { parallel_tool_calls: single, ...rest } = upstream.requests[0]!.body as Record<string, unknown>
+    expect({ ...rest, ...(single !== undefined && { parallel_tool_calls: single }) }).toMatchObject(sent)
+    if (protocol === 'openai-chat' && !withTools) expect(single).toBeUndefined()
   })
 
   test.each([

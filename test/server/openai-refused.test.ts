@@ -12,7 +12,7 @@ const faults: [object, string, RegExp][] = [
   [{ n: '1' }, 'n', /not supported/u],
   [{ logprobs: true }, 'logprobs', /not supported.*false/u],
   [{ top_logprobs: 3 }, 'top_logprobs', /not supported/u],
-  [{ parallel_tool_calls: false }, 'parallel_tool_calls', /not supported/u],
+  [{ parallel_tool_calls: 'no' }, 'parallel_tool_calls', /must be true or false/u],
   [{ logit_bias: { 50256: -100 } }, 'logit_bias', /not supported/u],
   [{ modalities: ['text', 'audio'] }, 'modalities', /not supported/u],
   [{ audio: { voice: 'alloy', format: 'mp3' } }, 'audio', /not supported/u],

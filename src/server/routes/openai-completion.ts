@@ -3,6 +3,9 @@ import { answerResponse, withRunId } from '../../answer/answer-response.ts'
 import { answerRun, type AnsweredRun } from '../../answer/answer-run.ts'
 import { collectAnswer } from '../../answer/open-answer.ts'
 import { fromErrorValue, type ErrorValue } from '../../part/error.ts'
+import type { EntryOf } from '../../part/entry.ts'
+import type { Log } from '../../part/log.ts'
+import { kindOf } from '../../part/step-kind.ts'
 import { openaiJsonWire } from '../../wire/openai/openai-completion.ts'
 import { openaiWire } from '../../wire/openai/openai.ts'
 import type { HandlerContext } from '../handler.ts'
@@ -27,22 +30,44 @@ export async function postCompletion(
   if (stream) {
     const showsSteps = options.extensions.length > 0
     const answered = await answerRun(context, { ...common, wire: openaiWire, streams: true, showsSteps })
-    return answered.kind === 'stream' ? answerResponse(openaiWire, runId, answered.answer) : refuse(answered, runId)
+    return answered.kind === 'stream'
+      ? answerResponse(openaiWire, runId, answered.answer)
+      : refuse(context, answered, runId)
   }
   const answered = await answerRun(context, { ...common, wire: openaiJsonWire, streams: false })
-  if (answered.kind !== 'stream') return refuse(answered, runId)
+  if (answered.kind !== 'stream') return refuse(context, answered, runId)
   const [result] = (await collectAnswer(answered.answer, signal))?.flat() ?? []
-  if (result === undefined) return refuse({ kind: 'left' }, runId)
-  return 'error' in result ? failed(result.error, runId) : withRunId(Response.json(result.body), runId)
+  if (result === undefined) return refuse(context, { kind: 'left' }, runId)
+  return 'error' in result ? failed(context, result.error, runId) : withRunId(Response.json(result.body), runId)
 }
 
 /** What is no answer in the protocol's own form. */
-function refuse(answered: Exclude<AnsweredRun<never>, { kind: 'stream' }>, runId: string): Response {
-  if (answered.kind === 'error') return failed(answered.error, runId)
+async function refuse(
+  context: HandlerContext,
+  answered: Exclude<AnsweredRun<never>, { kind: 'stream' }>,
+  runId: string,
+): Promise<Response> {
+  if (answered.kind === 'error') return failed(context, answered.error, runId)
   if (answered.kind === 'response') return withoutRetry(answered.response)
   return new Response(null, { status: 499 })
 }
 
-function failed(error: ErrorValue, runId: string): Response {
-  return withRunId(openAiRunError(fromErrorValue(error)), runId)
+async function failed({ runtime }: HandlerContext, error: ErrorValue, runId: string): Promise<Response> {
+  return withRunId(openAiRunError(fromErrorValue(error), await hasActed(runtime.store.log, runId)), runId)
+}
+
+/** Whether the run has done what a second one would do again. Its log may be gone with its store. */
+async function hasActed(log: Log, runId: string): Promise<boolean> {
+  try {
+    for await (const batch of log.read(runId, { types: ['step-start'] })) {
+      if (batch.some((entry) => entry.type === 'step-start' && isAct(entry))) return true
+    }
+  } catch {
+    // The failure is told all the same.
+  }
+  return false
+}
+
+function isAct(entry: EntryOf<'step-start'>): boolean {
+  return kindOf(entry) === 'tool-call' || entry.stepType === 'mcp-tool' || entry.stepType === 'cli-agent'
 }

@@ -16,13 +16,23 @@ export function openAiError(error: Error): Response {
 const passing: ReadonlySet<number> = new Set([429, 503])
 
 /**
- * The failure of a run. OpenAI's clients retry twice after a 409 or 5xx. That would run the agent's tools again, or restart a
- * run that was stopped, so `x-should-retry: false` prevents it.
+ * The failure of a run. OpenAI's client asks again after a 409 or 5xx, unless `x-should-retry: false` says no; other clients do not know that
+ * header. LangChain repeats all but 400 to 407, 409 and 413; the AI SDK 408, 409, 429 and 5xx. Where a second run would do again what the first
+ * has done (`hasActed`), the status is one that none of them repeats.
  */
-export function openAiRunError(error: Error): Response {
+export function openAiRunError(error: Error, hasActed: boolean): Response {
   const response = openAiError(error)
-  if (!passing.has(response.status)) response.headers.set('x-should-retry', 'false')
+  const { status, headers } = response
+  if (hasActed) {
+    headers.delete('retry-after')
+    headers.set('x-should-retry', 'false')
+    if (!isFinal(status)) return new Response(response.body, { status: 400, headers })
+  } else if (!passing.has(status)) headers.set('x-should-retry', 'false')
   return response
+}
+
+function isFinal(status: number): boolean {
+  return (status >= 400 && status <= 407) || status === 413
 }
 
 /** A redirect or an error that a step returned. As for a failed run: a retry would run the agent's tools again. */

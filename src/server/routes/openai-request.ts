@@ -4,6 +4,7 @@
  *
  * By hand: with zod it had the same length, needed a message of its own at each value, and cost every start some milliseconds.
  */
+import { compact } from '../../part/compact.ts'
 import type { Message } from '../../part/message.ts'
 import type { CallSettings } from '../../part/settings.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
@@ -59,7 +60,7 @@ const chat: Readonly<Record<string, Check>> = {
   response_format: (value, name) => void readFormat(value, name),
   tools: (value, name) => void readTools(value, name),
   tool_choice: (value, name) => void readChoice(value, name, undefined),
-  parallel_tool_calls: only(true),
+  parallel_tool_calls: (value, name) => void toFlag(value, name),
   logprobs: only(false),
   top_logprobs: only(0),
   store: (value, name) => void toFlag(value, name),
@@ -69,6 +70,7 @@ const chat: Readonly<Record<string, Check>> = {
   },
   safety_identifier: toText,
   prompt_cache_key: toText,
+  prompt_cache_retention: toText,
 } satisfies Checks
 
 const completions: Readonly<Record<string, Check>> = {
@@ -99,8 +101,39 @@ export function readChatRequest(body: Body, declared: readonly string[]): OpenAi
   if (limit !== undefined) settings.maxOutputTokens = Number(limit)
   if (given('reasoning_effort') !== undefined) settings.reasoning = toEffort(body['reasoning_effort'], '')
   if (given('response_format') !== undefined) Object.assign(settings, readFormat(body['response_format'], ''))
+  passOn(settings, given)
   if (given('tool_choice') !== undefined) settings.toolChoice = readChoice(body['tool_choice'], 'tool_choice', tools)
   return { ...request, messages: fromOpenAiMessages(body['messages']) }
+}
+
+/** What each provider calls by another name, or has not: the others ignore it. */
+function passOn(settings: CallSettings, given: (name: string) => unknown): void {
+  const isSingle = given('parallel_tool_calls') === false
+  const retention = given('prompt_cache_retention')
+  const key = given('prompt_cache_key')
+  const options = compact({
+    openai: filled({
+      parallelToolCalls: isSingle ? false : undefined,
+      promptCacheRetention: retention,
+      promptCacheKey: key,
+    }),
+    anthropic: filled({ disableParallelToolUse: isSingle || undefined }),
+    openaiCompatible: filled({
+      parallel_tool_calls: isSingle ? false : undefined,
+      prompt_cache_retention: retention,
+    }),
+  })
+  for (const [provider, passed] of Object.entries(options)) {
+    settings.providerOptions = {
+      ...settings.providerOptions,
+      [provider]: { ...settings.providerOptions?.[provider], ...passed },
+    }
+  }
+}
+
+function filled(options: Record<string, unknown>): Record<string, unknown> | undefined {
+  const set = Object.entries(options).filter(([, value]) => value !== undefined)
+  return set.length === 0 ? undefined : Object.fromEntries(set)
 }
 
 export function readTextRequest(body: Body, declared: readonly string[]): OpenAiRequest {

@@ -277,3 +277,38 @@ test('a conversation goes to UI messages and back unchanged', () => {
   ])
   expect(fromClientMessages(ui)).toEqual(messages)
 })
+
+test('messages that were stored by version 4 of the AI SDK: reasoning with its signature, calls with results, files', () => {
+  const parts = [
+    { type: 'step-start' },
+    { type: 'reasoning', reasoning: 'Hm.', details: [{ type: 'text', text: 'Hm.', signature: 'sig' }] },
+    {
+      type: 'tool-invocation',
+      toolInvocation: { state: 'result', toolCallId: 'c', toolName: 't', args: { a: 1 }, result: 2 },
+    },
+    { type: 'tool-invocation', toolInvocation: { state: 'call', toolCallId: 'd', toolName: 't', args: {} } },
+    { type: 'text', text: 'Two.' },
+  ]
+  const file = { type: 'file', mimeType: 'image/png', data: 'AAAA' }
+  const messages = [
+    { id: 'u', role: 'user', content: 'See', parts: [file] },
+    { id: 'a', role: 'assistant', content: 'Two.', parts },
+  ]
+  expect(fromClientMessages(messages)).toEqual([
+    { id: 'u', role: 'user', content: [{ type: 'file', mediaType: 'image/png', data: 'AAAA' }] },
+    {
+      id: 'a',
+      role: 'assistant',
+      content: [
+        { type: 'reasoning', text: 'Hm.', providerOptions: { anthropic: { signature: 'sig' } } },
+        { type: 'tool-call', toolCallId: 'c', toolName: 't', input: { a: 1 } },
+        { type: 'text', text: 'Two.' },
+      ],
+    },
+    {
+      id: 'a',
+      role: 'tool',
+      content: [{ type: 'tool-result', toolCallId: 'c', toolName: 't', output: { type: 'json', value: 2 } }],
+    },
+  ])
+})

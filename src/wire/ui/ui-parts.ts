@@ -34,11 +34,14 @@ export function toOptions(metadata: unknown): { providerOptions?: ProviderOption
 export function toContent(part: Fields, place: string): TextContent | ReasoningContent | FileContent | undefined {
   const options = toOptions(part['providerMetadata'] ?? part['providerOptions'])
   switch (part['type']) {
-    case 'text':
     case 'reasoning':
+      if (part['text'] === undefined) return toOldReasoning(part, place)
+      return { type: part['type'], text: toString(part['text'], `${place}.text`), ...options }
+    case 'text':
       return { type: part['type'], text: toString(part['text'], `${place}.text`), ...options }
     case 'file': {
-      const mediaType = toString(part['mediaType'], `${place}.mediaType`)
+      // Version 4 stored `mimeType`.
+      const mediaType = toString(part['mediaType'] ?? part['mimeType'], `${place}.mediaType`)
       const { filename } = part
       const named = typeof filename === 'string' ? { filename } : {}
       return withPlace({ type: 'file', mediaType, data: toData(part, place), ...named, ...options }, place)
@@ -51,6 +54,16 @@ export function toContent(part: Fields, place: string): TextContent | ReasoningC
     default:
       return undefined
   }
+}
+
+/** As version 4 of the AI SDK stored it: `reasoning`, and `details` with Anthropic's signature. */
+function toOldReasoning(part: Fields, place: string): ReasoningContent {
+  const { details, reasoning } = part
+  const list = Array.isArray(details) ? (details as unknown[]).map((each) => toFields(each, `${place}.details`)) : []
+  const signature = list.map((each) => each['signature']).findLast((each) => typeof each === 'string')
+  const said = list.map(({ text }) => (typeof text === 'string' ? text : '')).join('')
+  const text = reasoning === undefined && said !== '' ? said : toString(reasoning, `${place}.text`)
+  return { type: 'reasoning', text, ...toOptions(signature === undefined ? undefined : { anthropic: { signature } }) }
 }
 
 /** UI: `url`. Model message: `data` as base64, a URL, or the tagged `{type, data | url}` of version 7. */

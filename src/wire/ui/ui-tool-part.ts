@@ -1,7 +1,7 @@
 /** Reads a tool part of an AI SDK `UIMessage`. The input is untrusted. */
 import type { Answer } from '../../part/request-part.ts'
 import type { ToolCallContent, ToolOutput, ToolResultContent } from '../../part/message.ts'
-import { bad, toOptions, toString, type Fields } from './ui-parts.ts'
+import { bad, toFields, toOptions, toString, type Fields } from './ui-parts.ts'
 
 export interface UiToolPart {
   toolCallId: string
@@ -24,6 +24,7 @@ const states: ReadonlySet<unknown> = new Set([
 /** `tool-<name>` or `dynamic-tool`; `undefined` for any other part. */
 export function toToolPart(part: Fields, place: string): UiToolPart | undefined {
   const type = String(part['type'])
+  if (type === 'tool-invocation' && !('state' in part)) return toOldToolPart(part['toolInvocation'], place)
   const dynamic = type === 'dynamic-tool'
   if (!dynamic && !(type.startsWith('tool-') && 'state' in part)) return undefined
   const { state } = part
@@ -34,6 +35,19 @@ export function toToolPart(part: Fields, place: string): UiToolPart | undefined 
     state: state as string,
     providerExecuted: part['providerExecuted'] === true,
     fields: part,
+  }
+}
+
+/** As version 4 of the AI SDK stored calls. */
+function toOldToolPart(value: unknown, place: string): UiToolPart | undefined {
+  const at = `${place}.toolInvocation`
+  const { toolCallId, toolName, args, state, result } = toFields(value, at)
+  return {
+    toolCallId: toString(toolCallId, `${at}.toolCallId`),
+    toolName: toString(toolName, `${at}.toolName`),
+    state: state === 'result' ? 'output-available' : 'input-available',
+    providerExecuted: false,
+    fields: { input: args ?? {}, output: result },
   }
 }
 
