@@ -1,8 +1,8 @@
 /**
- * The AG-UI client for one agent of a Millrace server. It adds two things that AG-UI leaves to the server: joining a thread again
- * after a reload, and a stop that the server is told of.
+ * The AG-UI client for one agent of a Millrace server. It adds what AG-UI leaves open: joining a thread again after a reload, a stop that the
+ * server is told of, and an error when an answer is cut off.
  */
-import { HttpAgent, runHttpRequest, transformHttpEventStream, type RunAgentInput } from '@ag-ui/client'
+import { EventType, HttpAgent, runHttpRequest, transformHttpEventStream, type RunAgentInput } from '@ag-ui/client'
 
 /** `HttpAgent` with `connectAgent`, and an `abortRun` that stops the run on the server. */
 export class MillraceAgent extends HttpAgent {
@@ -45,17 +45,74 @@ export class MillraceAgent extends HttpAgent {
     this.millraceRunId = null
     this.stopsNext = false
     this.isAsking = true
+    const body: Body = { broken: undefined }
     const events = runHttpRequest(async () => {
       try {
         const response = await this.fetch(url, init)
         this.millraceRunId = response.headers.get('x-millrace-run-id')
         if (this.stopsNext && this.millraceRunId !== null) void this.stop(this.millraceRunId)
         // A thread of which the server does not know yet has no messages.
-        return mayBeNew && response.status === 404 ? new Response('') : response
+        return mayBeNew && response.status === 404 ? new Response('') : shielded(response, body)
       } finally {
         this.isAsking = false
       }
     })
-    return transformHttpEventStream(events)
+    return untilItsEnd(transformHttpEventStream(events), body, mayBeNew)
   }
 }
+
+interface Body {
+  /** Why it could not be read to its end. */
+  broken: unknown
+}
+
+/**
+ * A body that breaks ends here, and what came of it decides. AG-UI's client cancels the reader of a body that has failed, and throws once more
+ * what that says, where nobody can catch it: a Node process would end.
+ */
+function shielded(response: Response, state: Body): Response {
+  if (!response.ok || response.body === null) return response
+  const reader = response.body.getReader()
+  const { status, statusText, headers } = response
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      try {
+        const { done, value } = await reader.read()
+        if (done) controller.close()
+        else controller.enqueue(value)
+      } catch (error) {
+        state.broken = error
+        controller.close()
+      }
+    },
+    cancel: (reason) => reader.cancel(reason).catch(() => undefined),
+  })
+  return new Response(body, { status, statusText, headers })
+}
+
+type Events = ReturnType<HttpAgent['run']>
+
+/** AG-UI's client takes a stream without its last event for an answer. */
+function untilItsEnd(events: Events, body: Body, mayBeEmpty: boolean): Events {
+  // RxJS is the client's own, and a page should have it once.
+  const Observable = events.constructor as new (subscribe: Parameters<Events['subscribe']>[0] | unknown) => Events
+  return new Observable((told: { next(event: unknown): void; error(error: unknown): void; complete(): void }) => {
+    let isWhole = mayBeEmpty
+    return events.subscribe({
+      next(event) {
+        isWhole = event.type === EventType.RUN_FINISHED || event.type === EventType.RUN_ERROR
+        told.next(event)
+      },
+      error: (error: unknown) => told.error(error),
+      complete() {
+        const { broken } = body
+        if (isWhole) told.complete()
+        // The client itself has left.
+        else if ((broken as Error | undefined)?.name === 'AbortError') told.error(broken)
+        else told.error(Object.assign(new Error(cutOff, { cause: broken }), { code: 'connection-lost' }))
+      },
+    })
+  })
+}
+
+const cutOff = 'The answer was cut off: the connection ended before the run did. connectAgent reads the rest.'

@@ -87,7 +87,9 @@ export function createChatTransport({ client, agent, tools, body: always, histor
     const runId = headers.get('x-millrace-run-id')
     if (runId !== null) unread.set(chat, runId)
     const events = readSse(body!)
+    let isStopped = false
     const stop = () => {
+      isStopped = true
       unread.delete(chat)
       const stopped = runId === null ? Promise.resolve() : client.stop(runId)
       // Whoever cannot be told to stop is left.
@@ -97,9 +99,13 @@ export function createChatTransport({ client, agent, tools, body: always, histor
     else signal?.addEventListener('abort', stop, { once: true })
     return new ReadableStream({
       async pull(controller) {
-        const { done, value } = await events.next()
+        const { done, value } = await events.next().catch((cause: unknown) => {
+          throw cutOff(cause)
+        })
         if (!done && value !== '[DONE]') return controller.enqueue(JSON.parse(value))
         signal?.removeEventListener('abort', stop)
+        // Also a proxy that ends the body early: half an answer must not look like a whole one.
+        if (done && !isStopped) throw cutOff()
         if (!done && unread.get(chat) === runId) unread.delete(chat)
         controller.close()
       },
@@ -107,4 +113,13 @@ export function createChatTransport({ client, agent, tools, body: always, histor
       cancel: () => void events.return(undefined),
     })
   }
+}
+
+function cutOff(cause?: unknown): MillraceError {
+  const cure = 'resumeStream() of useChat reads it again.'
+  return new MillraceError(
+    'connection-lost',
+    `The answer was cut off: the connection ended before the run did. ${cure}`,
+    { cause },
+  )
 }

@@ -55,7 +55,7 @@ async function* entries(
         if (wanted?.has(value.type) !== false) yield value as Entry
         if (value.type === 'run-end') return
       }
-      throw new MillraceError('connection-lost', `The connection to run ${runId} closed before the run ended.`)
+      throw new MillraceError('connection-lost', `The run ${runId} was cut off: the connection closed before it ended.`)
     } catch (error) {
       if (signal.aborted) return
       if (!mayComeBack(error) || ++failures > retries) throw error

@@ -122,3 +122,50 @@ test('history: server: only the newest message is sent; an error of the server i
   await wrong.sendMessage({ text: 'Hi' })
   expect(errors.at(-1)).toMatchObject({ code: 'unknown-agent' })
 })
+
+test.each([['the body ends'], ['the connection breaks']])(
+  'an answer that is cut off is an error, not half an answer: %s',
+  async (how) => {
+    const gate = latch()
+    const m = createScriptedModel([[text('Hel'), gate, text('lo'), finish()]])
+    const { url, errors } = await start(overHttp, m)
+    const cut = new AbortController()
+    const client = overHttp(url, {
+      fetch: async (input: string | URL | Request, init?: RequestInit) => {
+        const response = await fetch(input, init)
+        if (!String(input).includes('/api/chat')) return response
+        return new Response(cutBody(response.body!, how === 'the body ends', cut.signal), response)
+      },
+    })
+    const it = new Chat<UIMessage>({
+      id: 't',
+      transport: createChatTransport({ client, agent: 'a' }),
+      onError: (error) => void errors.push(error),
+    })
+    const sent = it.sendMessage({ text: 'Hi' })
+    await expect.poll(() => lines(it.messages).at(-1)).toBe('assistant: Hel')
+    cut.abort(new TypeError('terminated'))
+    await sent
+    expect([it.status, errors.map(({ message }) => message)]).toEqual(['error', [expect.stringContaining('cut off')]])
+    gate.open()
+  },
+)
+
+/** A body of which the rest does not come. */
+function cutBody(body: ReadableStream<Uint8Array>, endsWell: boolean, signal: AbortSignal): ReadableStream<Uint8Array> {
+  const reader = body.getReader()
+  return new ReadableStream({
+    start(controller) {
+      signal.addEventListener('abort', () => {
+        if (endsWell) controller.close()
+        else controller.error(signal.reason)
+      })
+    },
+    async pull(controller) {
+      const { done, value } = await reader.read()
+      if (signal.aborted) return
+      if (done) controller.close()
+      else controller.enqueue(value)
+    },
+  })
+}

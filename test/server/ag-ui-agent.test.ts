@@ -1,5 +1,5 @@
 /** `MillraceAgent` on AG-UI's current client: what the server is told, judged by the official verifier. CopilotKit's is in ag-ui-peers. */
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, onTestFinished, test } from 'vitest'
 import { MillraceAgent } from '../../src/ag-ui/millrace-agent.ts'
 import {
   createScriptedModel,
@@ -9,6 +9,7 @@ import {
   type ScriptedModel,
 } from '../../src/models/testing/scripted-model.ts'
 import { agent, until } from '../support/engine.ts'
+import { cuttingProxy } from '../client/cutting-proxy.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
 let server: TestServer | undefined
@@ -74,3 +75,41 @@ test.each(['once it answers', 'before the agent knows the run', 'in a copy'])(
     expect([events.at(-1), (await newest())!.status]).toEqual(['RUN_FINISHED', 'aborted'])
   },
 )
+
+// Vitest fails on what is thrown where nobody can catch it, as Node ends.
+test.each(['the body ends', 'the connection breaks'])('an answer that is cut off is one error: %s', async (how) => {
+  const gate = latch()
+  const { url, newest } = await start(createScriptedModel([[text('Hel'), gate, text('lo'), finish()]]))
+  const proxy = await cuttingProxy(url)
+  onTestFinished(proxy.close)
+  const client = new MillraceAgent({
+    url: `${proxy.url}/ag-ui/a`,
+    threadId: 't',
+    fetch: async (address: string, init: RequestInit) => {
+      const response = await fetch(address, init)
+      if (how !== 'the body ends') return response
+      const reader = response.body!.getReader()
+      const body = new ReadableStream({
+        async pull(controller) {
+          const { value } = await reader.read().catch(() => ({ value: undefined }))
+          if (value === undefined) controller.close()
+          else controller.enqueue(value)
+        },
+      })
+      return new Response(body, response)
+    },
+  })
+  client.addMessage(hi)
+  const failures: string[] = []
+  const run = client.runAgent(
+    {},
+    {
+      onTextMessageContentEvent: () => proxy.cut(),
+      onRunFailed: ({ error }) => void failures.push(error.message),
+    },
+  )
+  await expect(run).rejects.toThrow('cut off')
+  expect([failures, said(client).at(-1)]).toEqual([[expect.stringContaining('cut off')], 'assistant: Hel'])
+  gate.open()
+  await expect.poll(async () => (await newest())!.status).toBe('completed')
+})

@@ -123,7 +123,8 @@ function merged(events: object[]): object[] {
 
 test.each([
   ['*/*', 'text/event-stream'],
-  [`text/event-stream, ${proto}`, 'text/event-stream'],
+  [`text/event-stream, ${proto}`, proto],
+  [`text/event-stream, ${proto};q=0.9`, 'text/event-stream'],
   [`${proto};q=0.5, text/event-stream`, 'text/event-stream'],
   [`${proto}, text/event-stream;q=0.5`, proto],
   [undefined, 'text/event-stream'],

@@ -145,3 +145,14 @@ test('runs are not named by the ids of other clients: those need not be unique',
   expect((await client.ended('r')).at(-1)).toMatchObject({ outcome: { type: 'cancelled' } })
   gate.open()
 })
+
+test.each([
+  ['abort_run', 'emit "message" with {type: \'abort_run\', data}'],
+  ['run_agent', 'emit "message" with {type: \'run_agent\', data}'],
+  ['stop', 'emit "message" with {type, data}'],
+])('a bare event %s is acknowledged with the message that is meant', async (event, cure) => {
+  server = await startServer({ agents: { a: agent() } })
+  const { socket } = await connectSocket(server.url)
+  const answer: unknown = await socket.emitWithAck(event, { runId: 'r' })
+  expect(answer).toEqual({ ok: false, error: { code: 'bad-input', message: expect.stringContaining(cure) as string } })
+})

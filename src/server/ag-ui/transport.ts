@@ -1,4 +1,4 @@
-/** How AG-UI events are sent over HTTP: as SSE, or as protobuf if the client prefers it by name. */
+/** How AG-UI events are sent over HTTP: as SSE, or as protobuf if the client names it. */
 import { objects } from '../../wire/framing/objects.ts'
 import { sse } from '../../wire/framing/sse.ts'
 import type { AgUiEvent, AgUiOptions } from '../../wire/ag-ui/ag-ui-event.ts'
@@ -17,9 +17,12 @@ export interface AgUiTransport {
 
 const protobufType = 'application/vnd.ag-ui.event+proto'
 
-/** A wildcard in `Accept` means SSE, which everybody can read. The official encoder would send protobuf to curl. */
+/**
+ * A wildcard in `Accept` means SSE, which everybody can read. The official encoder would send protobuf to curl. A client that names both alike gets
+ * protobuf, in whichever order, as from the official servers.
+ */
 export async function transportOf(request: Request): Promise<AgUiTransport> {
-  const wanted = preferredType(request, ['text/event-stream', protobufType])
+  const wanted = preferredType(request, ['text/event-stream', protobufType], protobufType)
   if (wanted !== protobufType) return { wire: agUiWire, frame: frameWith(sse<AgUiEvent>()) }
   protobuf ??= createProtobuf()
   return protobuf

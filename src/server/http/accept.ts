@@ -1,8 +1,8 @@
 /**
- * The media type of `types` that the request prefers in `Accept`: by weight, then by the order of the header. Undefined when
+ * The media type of `types` that the request prefers in `Accept`: by weight, then `first`, then by the order of the header. Undefined when
  * none is listed. Wildcards do not count, and a weight of 0 rules a type out.
  */
-export function preferredType<T extends string>({ headers }: Request, types: readonly T[]): T | undefined {
+export function preferredType<T extends string>({ headers }: Request, types: readonly T[], first?: T): T | undefined {
   const accept = headers.get('accept')
   if (accept === null || accept === '*/*') return undefined
   let best: T | undefined
@@ -12,7 +12,7 @@ export function preferredType<T extends string>({ headers }: Request, types: rea
     const type = types.find((each) => each === name)
     const weight = parameters.find((each) => each.startsWith('q='))?.slice(2)
     const wanted = weight === undefined ? 1 : Number(weight)
-    if (type === undefined || !(wanted > most)) continue
+    if (type === undefined || !(wanted > most || (wanted === most && wanted > 0 && type === first))) continue
     best = type
     most = wanted
   }

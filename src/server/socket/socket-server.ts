@@ -6,7 +6,7 @@ import { MillraceError } from '../../part/error.ts'
 import { createKeyCheck } from '../http/key.ts'
 import { closingError } from '../../runtime/runtime-errors.ts'
 import { abortRun, watchRun } from './known-run.ts'
-import { readMessage, type ClientMessage, type Reply } from './message.ts'
+import { messageTypes, readMessage, type ClientMessage, type Reply } from './message.ts'
 import { runAgent } from './run-agent.ts'
 import { sliceInput } from './sliced-input.ts'
 import { createSession, toldError, type Session } from './session.ts'
@@ -91,6 +91,11 @@ export function createSocketServer(options: SocketOptions): SocketServer {
       unanswered++
       void receive(session, args, unanswered > mostUnanswered).finally(() => unanswered--)
     })
+    socket.onAny((event: string, ...args: unknown[]) => {
+      const acknowledge = args.at(-1)
+      if (event !== 'message' && typeof acknowledge === 'function')
+        (acknowledge as (answer: object) => void)({ ok: false, error: toldError(notMessage(event), onError) })
+    })
     socket.on('disconnect', () => {
       sessions.delete(socket)
       session.leave()
@@ -167,6 +172,14 @@ export function createSocketServer(options: SocketOptions): SocketServer {
       io.engine.close()
     },
   }
+}
+
+/** Whoever waits for an acknowledgement of another event would wait forever. */
+function notMessage(event: string): MillraceError {
+  const type = messageTypes.find((each) => each === event)
+  const meant = type === undefined ? `{type, data}` : `{type: '${type}', data}`
+  const sent = `The event "${event.slice(0, 60)}" is not known`
+  return new MillraceError('bad-input', `${sent}: emit "message" with ${meant} and the same acknowledgement.`)
 }
 
 function tooMany(): MillraceError {
