@@ -3,7 +3,13 @@ import { isUnder } from '../part/path.ts'
 import { LateMap } from './late-map.ts'
 import type { Summary } from './run-view.ts'
 
-const kinds = ['textBlocks', 'reasoningBlocks', 'toolCalls', 'toolResults', 'errors'] as const satisfies (keyof Summary)[]
+const kinds = [
+  'textBlocks',
+  'reasoningBlocks',
+  'toolCalls',
+  'toolResults',
+  'errors',
+] as const satisfies (keyof Summary)[]
 
 export class SummaryFold {
   readonly counts: Summary = { textBlocks: 0, reasoningBlocks: 0, toolCalls: 0, toolResults: 0, errors: 0 }
