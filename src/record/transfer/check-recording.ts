@@ -63,10 +63,17 @@ export function checkRecording(name: string): { feed(bytes: Uint8Array): void; e
   }
 }
 
-/** What a run cannot be to itself. */
+/**
+ * Inboxes of conversations, of idempotency keys and of test writes. A run of such an id would share its inbox with them, and take it along when
+ * it is deleted: then a conversation would forget which turns it has had.
+ */
+const taken = /^(?:thread:|key:|store-test$)/u
+
+/** What an id cannot be, and what a run cannot be to itself. */
 function ownFault(entry: Entry): string | undefined {
   if (entry.type !== 'run-start') return undefined
   const { runId, parentRunId, previousRunId, forkedFrom } = entry
+  if (taken.test(runId)) return 'runId must not be store-test, nor begin with thread: or key:'
   const named = { parentRunId, previousRunId, 'forkedFrom.runId': forkedFrom?.runId }
   const [field] = Object.entries(named).find(([, id]) => id === runId) ?? []
   return field && `${field} is the run itself`
