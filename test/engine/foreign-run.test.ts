@@ -381,7 +381,7 @@ const readers: Record<string, string> = {
   'runtime/claim-run.ts': 'resume, recovery, claim, takeover: endUnlessAccepted',
   'runtime/foreign-run.ts': 'what was accepted',
   'runtime/fork-run.ts': 'forks: acceptForeign',
-  'cli/foreign-run.ts': 'what a recording would set to work, to show it',
+  'runtime/foreign-programs.ts': 'what a recording would set to work, to show it',
   'cli/store-access.ts': 'whether a run goes on after a crash, to say so',
 }
 
