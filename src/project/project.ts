@@ -1,7 +1,7 @@
 /** An agents folder with its config, store and runtime, as `serve` and `run` use it. Node only. */
 import { join, resolve } from 'node:path'
 import { compact } from '../part/compact.ts'
-import { MillraceError } from '../part/error.ts'
+import { MillraceError, wholeMessage } from '../part/error.ts'
 import type { Store } from '../part/log.ts'
 import { memoryStore } from '../store/memory-store.ts'
 import { watchStore } from '../store/watch-store.ts'
@@ -14,6 +14,7 @@ import { allowedEnv, createRegistry, knownNames, type Env } from './registry.ts'
 import { findSecrets, secretValues } from './secrets.ts'
 import type { Attribute } from '../engine/attribute.ts'
 import type { RunEvent } from '../runtime/run-event.ts'
+import type { McpServer } from '../tools/mcp/server.ts'
 import type { Endpoint } from '../models/resolver.ts'
 import { createRuntime, type Runtime } from '../runtime/runtime.ts'
 import { openAgentFolder, type AgentFolder } from './agents-folder.ts'
@@ -135,6 +136,32 @@ export async function readAgents(dir: string, env: Env, endpoints?: readonly End
   const config = withEndpoints(await loadConfig(dir), env, endpoints)
   const registry = createRegistry(config, env, { log: memoryStore().log })
   return openAgentFolder(dir, knownNames(registry, config, findSecrets(config, env)), unpack(config).agents)
+}
+
+/** What is wrong with the MCP servers of a folder's config that are programs, or with their tools. Starts each, and stops it. */
+export async function readMcpFaults(dir: string, env: Env): Promise<{ faults: string[]; warnings: string[] }> {
+  const faults: string[] = []
+  const warnings: string[] = []
+  const { mcp } = createRegistry(await loadConfig(dir), env, { log: memoryStore().log })
+  if (mcp === undefined) return { faults, warnings }
+  const { readMcpTools } = await import('../tools/mcp/mcp-tool.ts')
+  const { missingEnv } = await import('../tools/mcp/child-env.ts')
+  const check = async (name: string, server: McpServer) => {
+    if (!('command' in server)) return
+    try {
+      await readMcpTools(mcp, name, undefined, ({ message }) => warnings.push(message))
+    } catch (error) {
+      // The machine that checks need not have the keys of the one that serves.
+      const list = missingEnv(server.env).length > 0 ? warnings : faults
+      list.push(wholeMessage(error))
+    }
+  }
+  try {
+    await Promise.all([...mcp.servers].map(([name, server]) => check(name, server)))
+  } finally {
+    await mcp.close()
+  }
+  return { faults, warnings }
 }
 
 /** `name=[protocol+]url`, as on the command line. */

@@ -6,7 +6,7 @@ import { formatFaults } from '../../pipeline/parse.ts'
 import type { Fault } from '../../pipeline/pipeline.ts'
 import type { Endpoint } from '../../models/resolver.ts'
 import type { AgentError } from '../../project/agents-folder.ts'
-import { parseEndpoint, readAgents } from '../../project/project.ts'
+import { parseEndpoint, readAgents, readMcpFaults } from '../../project/project.ts'
 import { agentFiles, initCure } from '../folders.ts'
 import { forStream, printable } from '../printable.ts'
 import { paint } from '../style.ts'
@@ -28,9 +28,11 @@ export async function checkCommand(
   }
   const found: ({ file: string } & Fault)[] = []
   const failures: unknown[] = []
+  const servers: { folder: string; message: string }[] = []
   // Files are checked together with their folder: an agent may call the others in it.
   for (const [dir, inside] of Map.groupBy(files, (file) => dirname(file))) {
     const errors = await errorsIn(context, dir, endpoints, failures)
+    servers.push(...(await serverFaults(context, dir, json)))
     const names = new Set(inside.map((file) => basename(file)))
     for (const { file, faults } of errors) {
       const fromPack = file.startsWith('pack:')
@@ -42,18 +44,33 @@ export async function checkCommand(
   }
   if (json)
     context.stdout.write(
-      `${forStream(JSON.stringify({ files: files.length, faults: found }, null, 2), context.stdout)}\n`,
+      `${forStream(JSON.stringify({ files: files.length, faults: found, ...(servers.length > 0 && { servers }) }, null, 2), context.stdout)}\n`,
     )
   const plural = (n: number, what: string) => `${n} ${what}${n === 1 ? '' : 's'}`
   const { stderr } = context
-  const count = found.reduce((sum, { more = 1 }) => sum + more, 0)
+  const count = found.reduce((sum, { more = 1 }) => sum + more, servers.length)
   const verdict =
     count === 0 ? paint(context, 'green', 'no errors', stderr) : paint(context, 'red', plural(count, 'error'), stderr)
   // A folder whose config cannot be loaded must not hide the errors in other folders.
   if (failures.length > 0) throw asOne(failures)
   stderr.write(`${plural(files.length, 'file')} checked, ${verdict}\n`)
-  context.exitCode = found.length > 0 ? 1 : 0
+  context.exitCode = count > 0 ? 1 : 0
 }
+
+/** MCP servers that do not start. What is wrong with tools of the others is only told. */
+async function serverFaults(
+  context: CommandContext,
+  dir: string,
+  json: boolean,
+): Promise<{ folder: string; message: string }[]> {
+  const { faults, warnings } = await readMcpFaults(context.path(dir), context.env).catch(() => noFaults)
+  for (const warning of warnings) context.stderr.write(`${printable(`warning: ${warning}`)}\n`)
+  if (!json) for (const message of faults) context.stdout.write(`${printable(`${dir}: ${message}`)}\n`)
+  return faults.map((message) => ({ folder: dir, message }))
+}
+
+/** A config that cannot be loaded is told with the agents. */
+const noFaults = { faults: [], warnings: [] }
 
 /** The errors of a folder's agents. A folder that cannot be loaded is added to `failures`. */
 async function errorsIn(

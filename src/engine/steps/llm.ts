@@ -84,17 +84,20 @@ export async function offeredTools(
 ): Promise<Map<string, OfferedTool>> {
   const tools = new Map<string, OfferedTool>()
   for (const spec of clientTools) tools.set(spec.name, { spec: { ...spec, client: true } })
+  const leftOut = new Map<string, string>()
   const tightened = toApprovalNames(scope.input['tools'])
   for (const { mcp: server, tools: names, ...how } of config.toolSources ?? []) {
     const wanted = names && new Set(names.map((name) => toToolName(server, name)))
-    for (const [name, implementation] of await mcpToolsOf(scope, server)) {
+    for (const [name, implementation] of await mcpToolsOf(scope, server, leftOut)) {
       if (wanted?.has(name) === false) continue
       tools.set(name, { spec: await toToolSpec(name, implementation), use: { name, ...how }, implementation })
     }
+    for (const name of wanted ?? []) if (!tools.has(name)) refuseLeftOut(leftOut, name)
   }
   for (const use of config.tools) {
-    const implementation = scope.registry.tools.get(use.name) ?? (await findMcpTool(scope, use.name))
+    const implementation = scope.registry.tools.get(use.name) ?? (await findMcpTool(scope, use.name, leftOut))
     if (implementation === undefined) {
+      refuseLeftOut(leftOut, use.name)
       const known = [...scope.registry.tools.keys()].join(', ') || 'none'
       throw new MillraceError('unknown-tool', `There is no tool "${use.name}". Known tools: ${known}.`)
     }
@@ -112,16 +115,32 @@ export async function offeredTools(
   return tools
 }
 
-function mcpToolsOf(scope: Scope, server: string): Promise<Map<string, ToolImplementation>> {
-  const warn = (message: string) => scope.emit('', { type: 'warning', code: 'pattern-not-checked', message })
-  return readMcpTools(mcpOf(scope), server, scope.signal, warn)
+/** `leftOut`: receives why, by the names that the tools would have. */
+function mcpToolsOf(
+  scope: Scope,
+  server: string,
+  leftOut: Map<string, string>,
+): Promise<Map<string, ToolImplementation>> {
+  return readMcpTools(mcpOf(scope), server, scope.signal, ({ code, message, leftOut: name }) => {
+    if (name !== undefined) leftOut.set(name, message)
+    scope.emit('', { type: 'warning', code, message })
+  })
+}
+
+function refuseLeftOut(leftOut: ReadonlyMap<string, string>, name: string): void {
+  const why = leftOut.get(name)
+  if (why !== undefined) throw new MillraceError('bad-tools', `The step names a tool that cannot be used. ${why}`)
 }
 
 /** Finds the tool named `server_tool`. */
-async function findMcpTool(scope: Scope, name: string): Promise<ToolImplementation | undefined> {
+async function findMcpTool(
+  scope: Scope,
+  name: string,
+  leftOut: Map<string, string>,
+): Promise<ToolImplementation | undefined> {
   const server = scope.mcp?.names.find((each) => name.startsWith(`${each}_`))
   if (server === undefined) return undefined
-  return (await mcpToolsOf(scope, server)).get(name)
+  return (await mcpToolsOf(scope, server, leftOut)).get(name)
 }
 
 /** The result of an `llm` step, derived from its replies. */

@@ -1,19 +1,20 @@
 /** A live connection to an MCP server, with its error handling. Loads the MCP SDK, so it is imported on first use. */
 import { Client, ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client'
-import type { jsonSchemaValidator as ValidatorProvider } from '@modelcontextprotocol/client'
+import type { jsonSchemaValidator as ValidatorProvider, StandardSchemaV1 } from '@modelcontextprotocol/client'
+import { compact } from '../../part/compact.ts'
 import { messageOf, MillraceError } from '../../part/error.ts'
 import { wordsOf } from '../../part/error-words.ts'
 import { sessionEnded, stoppedError } from './fault.ts'
-import { unsupportedPatterns } from '../../pipeline/json-schema/unsupported-patterns.ts'
 import { validate } from '../../pipeline/json-schema/validate.ts'
 import type { ReadLimits } from '../../models/outside/read-limits.ts'
 import { HttpTransport, streamEnded } from './http-transport.ts'
-import type { CallOptions, McpTool } from './pool.ts'
+import { listTools, type Listing } from './list-tools.ts'
+import type { CallOptions, McpTools } from './pool.ts'
 import { toValue } from './result.ts'
 import { callTimeout, connectTimeout, longest, type McpServer } from './server.ts'
 
 export interface McpConnection {
-  tools(): Promise<McpTool[]>
+  tools(): Promise<McpTools>
   call(tool: string, input: unknown, options: CallOptions): Promise<unknown>
   close(): Promise<void>
 }
@@ -39,9 +40,9 @@ export async function openConnection(
   // Name only: clients must not see the command or the address, and arguments may contain keys.
   const who = `The MCP server "${name}"`
   const transport = await createTransport(server, { who, secrets, limits })
-  // Bounds the list: each page may be as large as one message.
-  const client = new Client({ name: 'millrace', version: '0' }, { listMaxPages: 20, jsonSchemaValidator })
-  let listing: Promise<McpTool[]> | undefined
+  const client = new Client({ name: 'millrace', version: '0' }, { jsonSchemaValidator })
+  let listing: Promise<McpTools> | undefined
+  let definitions: Listing['definitions'] = new Map()
   let running = 0
   // If the very first request is rejected, the cause is not an expired session.
   let proven = false
@@ -116,16 +117,16 @@ export async function openConnection(
     }
   }
 
-  async function list(): Promise<McpTool[]> {
+  async function list(): Promise<McpTools> {
     const timeout = callTimeout(server)
-    // For a server without tools, the SDK's `listTools` prints to stdout.
     if (client.getServerCapabilities()?.tools === undefined) return []
-    const request = () => client.listTools(undefined, { timeout, cacheMode: 'refresh' })
-    const { tools } = await ask('tools/list', { timeout }, request)
-    return tools.map(({ name: tool, description, inputSchema, outputSchema }) => {
-      const unchecked = [...unsupportedPatterns(inputSchema), ...unsupportedPatterns(outputSchema)]
-      return { name: tool, description, inputSchema, ...(unchecked.length === 0 ? undefined : { unchecked }) }
+    const listed = await listTools((cursor) => {
+      const params = cursor === undefined ? {} : { cursor }
+      const request = () => client.request({ method: 'tools/list', params }, asItIs, { timeout })
+      return ask('tools/list', { timeout }, request)
     })
+    definitions = listed.definitions
+    return listed.tools
   }
 
   return {
@@ -145,11 +146,18 @@ export async function openConnection(
       // `_meta` reaches servers over stdio as well; over HTTP the transport makes a header of it.
       const trace = traceparent === undefined ? undefined : { _meta: { traceparent } }
       const params = { name: tool, arguments: (input ?? {}) as Record<string, unknown>, ...trace }
-      const result = await ask(tool, limits, () => client.callTool(params, limits))
+      const result = await ask(tool, limits, () =>
+        client.callTool(params, { ...limits, ...compact({ toolDefinition: definitions.get(tool) }) }),
+      )
       return toValue(result, `${who} reported that ${tool} failed.`)
     },
     close: () => transport.close(),
   }
+}
+
+/** For answers that are checked elsewhere. */
+const asItIs: StandardSchemaV1<unknown, unknown> = {
+  '~standard': { version: 1, vendor: 'millrace', validate: (value) => ({ value }) },
 }
 
 /** Replaces the SDK's validator, which compiles the server's schemas to code and runs their patterns without a limit. */

@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import { parseToolInput, toToolSpec } from '../tool-input.ts'
 import type { ToolContext } from '../tool.ts'
-import { readMcpTools, toToolImplementation, toToolName } from './mcp-tool.ts'
+import { type McpWarning, readMcpTools, toToolImplementation, toToolName } from './mcp-tool.ts'
 import { createMcpPool, type McpPool } from './pool.ts'
 import { createJournal, everything } from './testing/everything.ts'
 
@@ -63,8 +63,20 @@ test('names are such as every provider takes, and the server is called by its ow
   expect(call).toHaveBeenCalledWith('s', 'a.b', { x: 1 }, expect.objectContaining({ signal: context.signal }))
 })
 
-test('two tools that would have one name are refused', async () => {
-  await expect(readMcpTools(poolWith(['a.b', 'a b']).pool, 's')).rejects.toMatchObject({ code: 'bad-tools' })
+test('of two tools that would have one name the first is offered, and the other is left out with a warning', async () => {
+  const warned: McpWarning[] = []
+  const { pool, call } = poolWith(['a.b', 'a b', 'c'])
+  const tools = await readMcpTools(pool, 's', undefined, (warning) => warned.push(warning))
+  expect([...tools.keys()]).toEqual(['s_a_b', 's_c'])
+  await tools.get('s_a_b')!.execute!({}, context)
+  expect(call.mock.calls[0]![1]).toBe('a.b')
+  expect(warned).toEqual([
+    {
+      code: 'mcp-tool-left-out',
+      leftOut: 's_a_b',
+      message: expect.stringContaining('The tool "a b" of the MCP server "s" is left out'),
+    },
+  ])
 })
 
 test('the time of a call is set by who runs the tool', async () => {
@@ -80,6 +92,6 @@ test('patterns that are not checked are told', async () => {
   const unchecked = ['"^(?=x)" uses a lookahead, which is not supported']
   const warned: string[] = []
   const listing = { ...pool, tools: async () => [{ name: 'a', inputSchema: {}, unchecked }] }
-  await readMcpTools(listing, 's', undefined, (message) => warned.push(message))
+  await readMcpTools(listing, 's', undefined, ({ message }) => warned.push(message))
   expect(warned).toEqual([`A pattern in a schema of the MCP tool "s_a" is not checked: ${unchecked[0]}.`])
 })

@@ -1,6 +1,5 @@
 /** Adapts MCP tools to ordinary tools. */
 import { compact } from '../../part/compact.ts'
-import { MillraceError } from '../../part/error.ts'
 import type { ToolImplementation } from '../tool.ts'
 import type { McpPool, McpTool } from './pool.ts'
 import { longest } from './server.ts'
@@ -22,21 +21,42 @@ export function toToolImplementation(pool: McpPool, server: string, tool: McpToo
   })
 }
 
-/** All tools of a server by their prefixed names. Calls `warn` for each schema pattern that is not enforced. Throws `bad-tools` if two names collide. */
+/** What the operator should know of a tool: by its prefixed name, if it is left out. */
+export interface McpWarning {
+  code: 'pattern-not-checked' | 'mcp-tool-left-out'
+  message: string
+  leftOut?: string
+}
+
+/**
+ * The tools of a server by their prefixed names. Calls `warn` for each schema pattern that is not enforced, and for each tool that is left out
+ * because it cannot be used.
+ */
 export async function readMcpTools(
   pool: McpPool,
   server: string,
   signal?: AbortSignal,
-  warn: (message: string) => void = () => undefined,
+  warn: (warning: McpWarning) => void = () => undefined,
 ): Promise<Map<string, ToolImplementation>> {
   const tools = new Map<string, ToolImplementation>()
-  for (const tool of await pool.tools(server, signal)) {
+  const leaveOut = (tool: string, why: string) => {
+    const what = `The tool "${tool}" of the MCP server "${server}" is left out`
+    warn({ code: 'mcp-tool-left-out', message: `${what}: ${why}.`, leftOut: toToolName(server, tool) })
+  }
+  const listed = await pool.tools(server, signal)
+  for (const { name, why } of listed.leftOut ?? []) {
+    if (name !== undefined) leaveOut(name, why)
+    else warn({ code: 'mcp-tool-left-out', message: `Tools of the MCP server "${server}" are left out: ${why}.` })
+  }
+  for (const tool of listed) {
     const name = toToolName(server, tool.name)
     if (tools.has(name)) {
-      throw new MillraceError('bad-tools', `Two tools of the MCP server "${server}" would get the name "${name}".`)
+      leaveOut(tool.name, `another tool of it has the name "${name}" as well`)
+      continue
     }
     for (const pattern of tool.unchecked ?? []) {
-      warn(`A pattern in a schema of the MCP tool "${name}" is not checked: ${pattern}.`)
+      const message = `A pattern in a schema of the MCP tool "${name}" is not checked: ${pattern}.`
+      warn({ code: 'pattern-not-checked', message })
     }
     tools.set(name, toToolImplementation(pool, server, tool))
   }

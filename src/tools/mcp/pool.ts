@@ -15,6 +15,15 @@ export interface McpTool {
   unchecked?: string[]
 }
 
+/** A tool of a server that cannot be used. Without a name: something about the list itself. */
+export interface LeftOut {
+  name?: string
+  why: string
+}
+
+/** The tools of a server that can be used, and what was left out. */
+export type McpTools = McpTool[] & { leftOut?: LeftOut[] }
+
 export interface CallOptions {
   signal?: AbortSignal
   /** ms. Default: the server's `timeout`. */
@@ -34,7 +43,7 @@ export interface McpPool {
   /** Timeout in ms for a call to this server. */
   timeout(server: string): number
   /** All tools of a server. Cached until the server reports a change or the connection ends. */
-  tools(server: string, signal?: AbortSignal): Promise<McpTool[]>
+  tools(server: string, signal?: AbortSignal): Promise<McpTools>
   /** Resolves with the structured content, the text, or the list of content blocks. An abort or a timeout cancels the request on the server. */
   call(server: string, tool: string, input: unknown, options?: CallOptions): Promise<unknown>
   /** The servers of the config. */
