@@ -89,9 +89,19 @@ export function toResultContent(entry: EntryOf<'tool-result'>): ToolResultConten
 function afterEdit(output: ToolOutput, edited: string): ToolOutput {
   if (output.type === 'execution-denied') return output
   const isError = output.type === 'error-text' || output.type === 'error-json'
+  const before = `The call was approved with other arguments: ${edited}.`
+  // Pictures in it stay what they are.
+  if (output.type === 'json' && isContent(output.value)) {
+    return { type: 'json', value: [{ type: 'text', text: `${before} Its result:` }, ...output.value] }
+  }
   const words = typeof output.value === 'string' ? output.value : JSON.stringify(output.value)
-  const value = `The call was approved with other arguments: ${edited}. ${isError ? 'It failed' : 'Its result'}: ${words}`
+  const value = `${before} ${isError ? 'It failed' : 'Its result'}: ${words}`
   return { type: isError ? 'error-text' : 'text', value }
+}
+
+/** Content blocks, as MCP servers return them. */
+function isContent(value: unknown): value is { type: string }[] {
+  return Array.isArray(value) && value.every((each) => typeof (each as { type?: unknown } | null)?.type === 'string')
 }
 
 function toOutput(result: unknown, isError: boolean | undefined, outcome: string | undefined): ToolOutput {

@@ -4,6 +4,7 @@ import { ownValue } from '../part/own-value.ts'
 import { fieldsOf, listOf } from './decode/fields.ts'
 import { metadataKeyOf } from './metadata-key.ts'
 import type { EndpointProtocol } from './providers.ts'
+import { placeToolFiles } from './tool-files.ts'
 
 type Call = LanguageModelV4CallOptions
 type Prompt = LanguageModelV4Message[]
@@ -16,7 +17,8 @@ export interface Shape {
   laterAsUser: boolean
 }
 
-export function shapeCall(call: Call, { protocol, provider, laterAsUser }: Shape): Call {
+export function shapeCall(given: Call, { protocol, provider, laterAsUser }: Shape): Call {
+  const call = { ...given, prompt: placeToolFiles(given.prompt, protocol) }
   switch (protocol) {
     case 'openai-chat': {
       const prompt = joinLeading(laterAsUser ? laterToUser(call.prompt) : call.prompt)

@@ -16,6 +16,7 @@ import type { LazyModel } from './lazy-model.ts'
 import { createReading, readStream, type Listener, type Reading } from './model-read.ts'
 import { isDirect } from './part-sink.ts'
 import type { LanguageModel } from './language-model.ts'
+import { placeToolFiles, protocolOf } from './tool-files.ts'
 
 export { isRetryable } from './model-error.ts'
 
@@ -109,9 +110,11 @@ async function prepareCall(model: LanguageModel, call: ModelCall) {
       cause: error,
     })
   }
+  // The models of servers do it themselves: they know their protocol.
+  const isShaped = isDirect(target) || 'shapes' in target
   const options: LanguageModelV4CallOptions = {
     ...settings,
-    prompt,
+    prompt: isShaped ? prompt : placeToolFiles(prompt, protocolOf(target.provider)),
     tools: tools?.length
       ? tools.map(({ name, description, inputSchema, strict }) => {
           const how = strict === undefined ? undefined : { strict }

@@ -68,8 +68,9 @@ export async function loadModel(options: LoadOptions): Promise<LanguageModelV4> 
   return createDirectModel({ ...how, create, open: createProviderOpen(how), createReader, shape })
 }
 
-function shaped(model: LanguageModelV4, shape: Shape): LanguageModelV4 {
+function shaped(model: LanguageModelV4, shape: Shape): LanguageModelV4 & { shapes: true } {
   return {
+    shapes: true,
     specificationVersion: 'v4',
     provider: model.provider,
     modelId: model.modelId,

@@ -140,7 +140,7 @@ export async function openConnection(
       }
       return listing
     },
-    async call(tool, input, { signal: stopped, timeout = callTimeout(server), traceparent }) {
+    async call(tool, input, { signal: stopped, timeout = callTimeout(server), traceparent, forModel }) {
       if (stopped?.aborted) throw stoppedError(stopped)
       const limits = { signal: stopped, timeout }
       // `_meta` reaches servers over stdio as well; over HTTP the transport makes a header of it.
@@ -149,7 +149,7 @@ export async function openConnection(
       const result = await ask(tool, limits, () =>
         client.callTool(params, { ...limits, ...compact({ toolDefinition: definitions.get(tool) }) }),
       )
-      return toValue(result, `${who} reported that ${tool} failed.`)
+      return toValue(result, `${who} reported that ${tool} failed.`, forModel)
     },
     close: () => transport.close(),
   }

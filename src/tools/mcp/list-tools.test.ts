@@ -70,6 +70,20 @@ test(
   },
 )
 
+test(
+  'a model gets the picture that stands beside structured content; a step gets the content',
+  { timeout: 60_000 },
+  async () => {
+    const pool = serverOf([[{ name: 'shot', inputSchema: schema }]])
+    const picture = { type: 'image', data: 'QUJD', mimeType: 'image/png' }
+    expect(await pool.call('odd', 'shot', {}, { forModel: true })).toEqual([
+      { type: 'text', text: '{"called":"shot"}' },
+      picture,
+    ])
+    expect(await pool.call('odd', 'shot', {})).toEqual({ called: 'shot' })
+  },
+)
+
 test.each([
   ['null', null],
   ['nothing', undefined],

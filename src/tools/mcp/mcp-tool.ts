@@ -17,7 +17,7 @@ export function toToolImplementation(pool: McpPool, server: string, tool: McpToo
     timeout: pool.timeout(server),
     // The tool runner applies the timeout, which an agent file may raise above the config's, through the signal.
     execute: (input, { signal, traceparent }) =>
-      pool.call(server, name, input, { signal, timeout: longest, ...compact({ traceparent }) }),
+      pool.call(server, name, input, { signal, timeout: longest, forModel: true, ...compact({ traceparent }) }),
   })
 }
 

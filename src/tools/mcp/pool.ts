@@ -30,6 +30,8 @@ export interface CallOptions {
   timeout?: number
   /** The call's place in its trace (W3C Trace Context). */
   traceparent?: string
+  /** A model reads the result: it gets pictures as well, where there is structured content. */
+  forModel?: boolean
 }
 
 /**

@@ -26,7 +26,13 @@ function answer({ method, params = {} }: Request): object {
       return { tools: pages[at], nextCursor: at + 1 < pages.length ? String(at + 1) : last }
     }
     default:
-      return { content: [{ type: 'text', text: `called ${params.name}` }], structuredContent: { called: params.name } }
+      return {
+        content: [
+          { type: 'text', text: `called ${params.name}` },
+          ...(params.name === 'shot' ? [{ type: 'image', data: 'QUJD', mimeType: 'image/png' }] : []),
+        ],
+        structuredContent: { called: params.name },
+      }
   }
 }
 
