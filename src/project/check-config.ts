@@ -77,6 +77,7 @@ function createSchema(): z.ZodType<Config> {
       extensions: list(oneOf(['tools', 'trace'])),
       traceKey: rule('a name that the protocol does not use itself', isTraceKey),
       streamToolOutputMaxChars: wholeNumber(0, Number.MAX_SAFE_INTEGER),
+      strict: flag,
     }),
   })
 

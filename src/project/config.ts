@@ -155,6 +155,11 @@ export interface OpenAiConfig {
    * environment variable `STREAM_TOOL_OUTPUT_MAX_CHARS` overrides it.
    */
   streamToolOutputMaxChars?: number
+  /**
+   * true: a request with an unknown parameter, or a hint that this server does not follow, is a 400. Default false: it is ignored, and the
+   * run's log has a warning.
+   */
+  strict?: boolean
 }
 
 /** Where runs are stored; command line flags override it. */

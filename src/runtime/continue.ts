@@ -34,6 +34,8 @@ export interface Turn {
   handOver?: boolean
   /** Settings of the request for the answering model. */
   settings?: CallSettings
+  /** What of the request was ignored: see `StartOptions`. */
+  ignored?: readonly string[]
   /** Headers for MCP servers, of this run alone: see `StartOptions`. The runtime checks them. */
   mcpHeaders?: unknown
 }
@@ -61,6 +63,7 @@ async function started(runtime: Runtime, turn: Turn): Promise<Turned> {
     handOver,
     history,
     settings,
+    ignored,
     keepsSuspended,
     mcpHeaders,
     previousRunId,
@@ -73,7 +76,7 @@ async function started(runtime: Runtime, turn: Turn): Promise<Turned> {
     onBusy: turn.onBusy,
     history,
     traceparent: turn.traceparent,
-    ...compact({ threadId, labels, handOver, turnKey, settings, keepsSuspended, previousRunId }),
+    ...compact({ threadId, labels, handOver, turnKey, settings, ignored, keepsSuspended, previousRunId }),
     ...(mcpHeaders != null && { mcpHeaders: mcpHeaders as McpHeaders }),
   })
   return { run, how: run.joined ? 'joined' : 'started', from: 0 }

@@ -71,6 +71,8 @@ export interface StartOptions {
   turnKey?: string
   /** Settings of the request for the answering model. */
   settings?: CallSettings
+  /** What of the request was ignored: becomes `warning` parts of the run. */
+  ignored?: readonly string[]
   /** Server → header → value: sent to these MCP servers by this run alone, in addition to the config's. Never recorded. */
   mcpHeaders?: McpHeaders
 }

@@ -108,7 +108,8 @@ export async function startRun(
     if (shutdown.aborted) throw closingError()
     // Who chose the id may have stopped it already.
     const isAwaited = mayBeAwaited || options.runId !== undefined
-    const work: Work = { type: 'execute', pipeline, first: [start], turn: ticket.turn, isAwaited }
+    const warnings = (options.ignored ?? []).map((message): Part => ({ type: 'warning', code: 'ignored', message }))
+    const work: Work = { type: 'execute', pipeline, first: [start, ...warnings], turn: ticket.turn, isAwaited }
     if (options.mcpHeaders !== undefined) supervisor.keepHeaders(runId, options.mcpHeaders)
     const how = await announcement.start({ run: runId, threadId, epoch: 1, state: createRunState(), work })
     if (how === 'moved' && options.runId !== undefined) throw runExists(runId)

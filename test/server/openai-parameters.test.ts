@@ -248,7 +248,8 @@ describe('what an agent declares', () => {
   })
 
   test('faults are 400 with the parameter', async () => {
-    server = await startServer({ agents: { a: declares + agent() }, scripts: { m: says() } })
+    const strict = { openai: { strict: true } }
+    server = await startServer({ agents: { a: declares + agent() }, scripts: { m: says() } }, strict)
     expect(await refused({})).toEqual([400, 'topic', expect.stringContaining('$input.topic is missing')])
     expect(await refused({ topic: 'x', tone: 'wram' })).toEqual([
       400,

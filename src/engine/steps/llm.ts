@@ -90,6 +90,7 @@ export async function offeredTools(
     const wanted = names && new Set(names.map((name) => toToolName(server, name)))
     for (const [name, implementation] of await mcpToolsOf(scope, server, leftOut)) {
       if (wanted?.has(name) === false) continue
+      if (clientTools.some((tool) => tool.name === name)) sayTaken(scope, name)
       tools.set(name, { spec: await toToolSpec(name, implementation), use: { name, ...how }, implementation })
     }
     for (const name of wanted ?? []) if (!tools.has(name)) refuseLeftOut(leftOut, name)
@@ -102,6 +103,7 @@ export async function offeredTools(
       throw new MillraceError('unknown-tool', `There is no tool "${use.name}". Known tools: ${known}.`)
     }
     // A server-side tool takes precedence: clients must not be able to replace it.
+    if (clientTools.some(({ name }) => name === use.name)) sayTaken(scope, use.name)
     const spec = await toToolSpec(use.name, implementation, use.description)
     const isClients = implementation.execute === undefined
     tools.set(use.name, { spec: isClients ? { ...spec, client: true } : spec, use, implementation })
@@ -113,6 +115,11 @@ export async function offeredTools(
     tools.set(name, { ...tool, approval: true, spec: spec.client ? { ...spec, approval: true } : spec })
   }
   return tools
+}
+
+function sayTaken(scope: Scope, name: string): void {
+  const message = `The request offers a tool "${name}". The agent has one of that name, and it is this one that runs.`
+  scope.emit('', { type: 'warning', code: 'tool-name-taken', message })
 }
 
 /** `leftOut`: receives why, by the names that the tools would have. */

@@ -67,7 +67,8 @@ export async function readPieces(
 
 async function readText(request: Request, maxBytes: number): Promise<string> {
   const pieces: Uint8Array[] = []
-  const bytes = await readBytes(request, maxBytes, (piece) => void pieces.push(piece))
+  const cure = ' The operator can raise server.maxBodyBytes in the config.'
+  const bytes = await readBytes(request, maxBytes, (piece) => void pieces.push(piece), cure)
   try {
     return utf8.decode(pieces.length === 1 ? pieces[0] : joined(pieces, bytes))
   } catch {
@@ -76,8 +77,8 @@ async function readText(request: Request, maxBytes: number): Promise<string> {
 }
 
 /** Returns how many there were. */
-async function readBytes(request: Request, maxBytes: number, onPiece: OnPiece): Promise<number> {
-  const tooLarge = () => new MillraceError('too-large', `The body is larger than ${maxBytes} bytes.`)
+async function readBytes(request: Request, maxBytes: number, onPiece: OnPiece, cure = ''): Promise<number> {
+  const tooLarge = () => new MillraceError('too-large', `The body is larger than ${maxBytes} bytes.${cure}`)
   if (Number(request.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge()
   // Content-Length may be missing or wrong, so the bytes are counted as well.
   let bytes = 0

@@ -32,8 +32,9 @@ export async function readCompletion(
   const body = await readJson(request, maxBodyBytes)
   const { id: agentId, pipeline } = findAgent(runtime.agents, readModel(body))
   const read = object === 'chat.completion' ? readChatRequest : readTextRequest
-  const asked = read(body, Object.keys(pipeline.input?.properties ?? {}))
-  const { model, messages, settings, input, includeUsage } = asked
+  const declared = Object.keys(pipeline.input?.properties ?? {})
+  const asked = read(body, { declared, strict: openai.strict === true })
+  const { model, messages, settings, input, includeUsage, ignored } = asked
   const extensions = readExtensions(context, request, asked, base)
   const turn: Turn = {
     agentId,
@@ -41,6 +42,7 @@ export async function readCompletion(
     answers: [],
     input,
     settings,
+    ignored,
     protocol: openaiWire.name,
     labels: { model },
     traceparent: request.headers.get('traceparent'),

@@ -1,6 +1,7 @@
 /**
- * Checks an OpenAI request: every parameter is supported or refused by name. Neutral values of unsupported parameters
- * (`n: 1`, `logprobs: false`) are accepted, because some clients always send them.
+ * Checks an OpenAI request. A parameter is supported, or refused by name if the answer would not be what was asked for (`n: 2`, audio), or else
+ * ignored with a warning: clients send hints of many servers. Neutral values of unsupported parameters (`n: 1`, `logprobs: false`) are
+ * accepted, because some clients always send them.
  *
  * By hand: with zod it had the same length, needed a message of its own at each value, and cost every start some milliseconds.
  */
@@ -10,7 +11,7 @@ import type { CallSettings } from '../../part/settings.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import type { requestKeys } from '../../pipeline/request-keys.ts'
 import { BadParameter, fromOpenAiMessages } from '../../wire/openai/from-openai-messages.ts'
-import { readChoice, readFormat, readTools } from './openai-tools.ts'
+import { choiceForm, isChoice, readChoice, readFormat, readTools } from './openai-tools.ts'
 import { ownValue } from '../../part/own-value.ts'
 
 export interface OpenAiRequest {
@@ -24,7 +25,22 @@ export interface OpenAiRequest {
   includeUsage: boolean
   /** Unchecked. */
   extensions: unknown
+  /** What was not followed, in words. */
+  ignored: string[]
 }
+
+export interface Reading {
+  /** Keys that the agent's `input` declares. */
+  declared: readonly string[]
+  /** What would be ignored is refused. */
+  strict: boolean
+}
+
+/** A parameter without which the answer is still what was asked for. */
+class Hint extends BadParameter {}
+
+/** Warnings of one request. */
+const mostIgnored = 20
 
 type Body = Record<string, unknown>
 type Check = (value: unknown, name: string) => void
@@ -44,7 +60,7 @@ const shared: Readonly<Record<string, Check>> = {
   user: toText,
   n: only(1),
   logit_bias: (value, name) => {
-    if (JSON.stringify(value) !== '{}') notServed(name)
+    if (JSON.stringify(value) !== '{}') throw new Hint(name, 'is not supported.')
   },
 }
 
@@ -59,19 +75,27 @@ const chat: Readonly<Record<string, Check>> = {
   reasoning_effort: (value, name) => void toEffort(value, name),
   response_format: (value, name) => void readFormat(value, name),
   tools: (value, name) => void readTools(value, name),
-  tool_choice: (value, name) => void readChoice(value, name, undefined),
+  tool_choice: (value, name) => {
+    if (!isChoice(value)) throw new Hint(name, choiceForm)
+  },
   parallel_tool_calls: (value, name) => void toFlag(value, name),
   logprobs: only(false),
   top_logprobs: only(0),
   store: (value, name) => void toFlag(value, name),
-  service_tier: only('auto', 'default'),
+  service_tier: (value, name) => {
+    if (value !== 'auto' && value !== 'default') throw new Hint(name, 'is not supported. Omit it, or send "auto".')
+  },
+  thinking: (value, name) => {
+    // Of Anthropic, Kimi and DeepSeek.
+    if (!isOff(value)) throw new Hint(name, 'is followed only with type: "disabled"; use reasoning_effort.')
+  },
   modalities: (value, name) => {
     if (JSON.stringify(value) !== '["text"]') notServed(name, 'Answers are text only.')
   },
   safety_identifier: toText,
   prompt_cache_key: toText,
   prompt_cache_retention: toText,
-} satisfies Checks
+} satisfies Checks & { thinking: Check }
 
 const completions: Readonly<Record<string, Check>> = {
   ...shared,
@@ -86,19 +110,25 @@ const refused: Readonly<Record<string, string>> = {
   functions: 'Use tools.',
   function_call: 'Use tool_choice.',
   audio: 'Answers are text only.',
+}
+
+/** Known hints that are not followed. */
+const unfollowed: Readonly<Record<string, string>> = {
   prediction: '',
   web_search_options: 'Give the agent a tool instead.',
+  search_parameters: 'Give the agent a tool instead.',
   verbosity: '',
 }
 
-/** `declared`: keys that the agent's `input` declares. Throws {@link BadParameter}. */
-export function readChatRequest(body: Body, declared: readonly string[]): OpenAiRequest {
-  const request = readRequest(body, chat, declared)
-  const { settings } = request
-  const given = (name: string) => ownValue(body, name) ?? undefined
+/** Throws {@link BadParameter}. */
+export function readChatRequest(body: Body, reading: Reading): OpenAiRequest {
+  const request = readRequest(body, chat, reading)
+  const { settings, input } = request
+  const given = (name: string) => ownValue(input, name) ?? undefined
   const tools = given('tools') === undefined ? [] : readTools(body['tools'], 'tools')
   const limit = given('max_completion_tokens') ?? given('max_tokens')
   if (limit !== undefined) settings.maxOutputTokens = Number(limit)
+  if (isOff(given('thinking'))) settings.reasoning = 'none'
   if (given('reasoning_effort') !== undefined) settings.reasoning = toEffort(body['reasoning_effort'], '')
   if (given('response_format') !== undefined) Object.assign(settings, readFormat(body['response_format'], ''))
   passOn(settings, given)
@@ -136,12 +166,12 @@ function filled(options: Record<string, unknown>): Record<string, unknown> | und
   return set.length === 0 ? undefined : Object.fromEntries(set)
 }
 
-export function readTextRequest(body: Body, declared: readonly string[]): OpenAiRequest {
+export function readTextRequest(body: Body, reading: Reading): OpenAiRequest {
   const { prompt } = body
   const list = Array.isArray(prompt) && prompt.length === 1 ? (prompt as unknown[])[0] : prompt
   if (typeof list !== 'string')
     throw new BadParameter('prompt', 'must be a single string; several prompts and token arrays are not supported.')
-  const request = readRequest(body, completions, declared)
+  const request = readRequest(body, completions, reading)
   if (typeof body['max_tokens'] === 'number') request.settings.maxOutputTokens = body['max_tokens']
   return { ...request, messages: [{ role: 'user', content: list }] }
 }
@@ -155,21 +185,36 @@ export function readModel({ model }: Body): string {
 function readRequest(
   body: Body,
   checks: Readonly<Record<string, Check>>,
-  declared: readonly string[],
+  { declared, strict }: Reading,
 ): Omit<OpenAiRequest, 'messages'> {
   const input: Record<string, unknown> = {}
+  const ignored: string[] = []
+  /** Whether it is followed. */
+  const follows = (check: () => void): boolean => {
+    try {
+      check()
+      return true
+    } catch (error) {
+      if (!(error instanceof Hint) || strict) throw error
+      if (ignored.length < mostIgnored) ignored.push(`The request's ${error.message} It is ignored.`)
+      return false
+    }
+  }
   for (const [name, value] of Object.entries(body)) {
     if (own.has(name) || value === null || value === undefined) continue
     const check = ownValue(checks, name)
-    if (check !== undefined) check(value, name)
-    else if (!declared.includes(name)) {
+    const isFollowed = follows(() => {
+      if (check !== undefined) return check(value, name)
+      if (declared.includes(name)) return
       const reason = ownValue(refused, name)
       if (reason !== undefined) notServed(name, reason)
+      const cure = ownValue(unfollowed, name)
+      if (cure !== undefined) throw new Hint(name, `is not supported. ${cure}`.trimEnd())
       const hint = didYouMean(name, [...own, ...Object.keys(checks), ...declared])
       const words = `is not a known parameter${hint}; an agent accepts more parameters if its "input" declares them.`
-      throw new BadParameter(name.slice(0, 100), words)
-    }
-    if (name !== '__proto__') input[name] = value
+      throw new Hint(name.slice(0, 100), words)
+    })
+    if (isFollowed && name !== '__proto__') input[name] = value
   }
   const { stream, stream_options: options } = body
   const isStream = stream == null ? false : toFlag(stream, 'stream')
@@ -178,8 +223,9 @@ function readRequest(
     settings: readSettings(input),
     input,
     stream: isStream,
-    includeUsage: readUsageOption(options, isStream),
+    includeUsage: readUsageOption(options, isStream, follows),
     extensions: body['extensions'],
+    ignored,
   }
 }
 
@@ -199,7 +245,7 @@ function readSettings(input: Body): CallSettings {
   return settings
 }
 
-function readUsageOption(options: unknown, isStream: boolean): boolean {
+function readUsageOption(options: unknown, isStream: boolean, follows: (check: () => void) => boolean): boolean {
   if (options === undefined || options === null) return false
   const name = 'stream_options'
   if (typeof options !== 'object' || Array.isArray(options)) {
@@ -210,9 +256,15 @@ function readUsageOption(options: unknown, isStream: boolean): boolean {
   const [unknown] = Object.keys(rest)
   if (unknown !== undefined) {
     const hint = didYouMean(unknown, ['include_usage'])
-    throw new BadParameter(`${name}.${unknown.slice(0, 100)}`, `is not a known parameter${hint}.`)
+    follows(() => {
+      throw new Hint(`${name}.${unknown.slice(0, 100)}`, `is not a known parameter${hint}.`)
+    })
   }
-  if (padding != null && toFlag(padding, `${name}.include_obfuscation`)) notServed(`${name}.include_obfuscation`)
+  if (padding != null && toFlag(padding, `${name}.include_obfuscation`)) {
+    follows(() => {
+      throw new Hint(`${name}.include_obfuscation`, 'is not supported.')
+    })
+  }
   return usage == null ? false : toFlag(usage, `${name}.include_usage`)
 }
 
@@ -249,10 +301,14 @@ function toStop(value: unknown, name: string): string[] {
   throw new BadParameter(name, 'must be a string, or an array of at most 4 strings.')
 }
 
-const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh'] as const
+function isOff(thinking: unknown): boolean {
+  return typeof thinking === 'object' && thinking !== null && (thinking as { type?: unknown }).type === 'disabled'
+}
+
+const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
 
 function toEffort(value: unknown, name: string): (typeof efforts)[number] {
   const effort = efforts.find((each) => each === value)
-  if (effort === undefined) throw new BadParameter(name, `must be one of ${efforts.join(', ')}.`)
+  if (effort === undefined) throw new Hint(name, `must be one of ${efforts.join(', ')}.`)
   return effort
 }

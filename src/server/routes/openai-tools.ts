@@ -39,23 +39,33 @@ export function readTools(value: unknown, name: string): string[] {
 
 const choices = ['none', 'auto', 'required'] as const
 
-/** `tools`: the names to choose from; undefined to check only the syntax. */
+export const choiceForm = 'must be none, auto, required or {type: "function", function: {name}}.'
+
+export function isChoice(value: unknown): boolean {
+  return choices.some((each) => each === value) || namedTool(value) !== undefined
+}
+
+function namedTool(value: unknown): string | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  const { type, function: named } = value as Fields
+  const tool = type === 'function' ? (named as Fields | null | undefined)?.['name'] : undefined
+  return typeof tool === 'string' ? tool : undefined
+}
+
+/** `tools`: the names to choose from. Call it for what is a choice. */
 export function readChoice(
   value: unknown,
   name: string,
-  tools: readonly string[] | undefined,
+  tools: readonly string[],
 ): NonNullable<CallSettings['toolChoice']> {
   const word = choices.find((each) => each === value)
   // With only the agent's own tools, a model that must call a tool could never answer.
-  if (word === 'required' && tools?.length === 0)
+  if (word === 'required' && tools.length === 0)
     throw new BadParameter(name, 'is "required", but there are no tools in the request.')
   if (word !== undefined) return word
-  const form = 'must be none, auto, required or {type: "function", function: {name}}.'
-  if (typeof value !== 'object' || value === null) throw new BadParameter(name, form)
-  const { type, function: named } = value as Fields
-  const tool = type === 'function' ? (named as Fields | null | undefined)?.['name'] : undefined
-  if (typeof tool !== 'string') throw new BadParameter(name, form)
-  if (tools !== undefined && !tools.includes(tool)) {
+  const tool = namedTool(value)
+  if (tool === undefined) throw new BadParameter(name, choiceForm)
+  if (!tools.includes(tool)) {
     throw new BadParameter(`${name}.function.name`, `is "${tool.slice(0, 64)}", which is not among the tools.`)
   }
   return { tool }

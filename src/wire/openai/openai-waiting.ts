@@ -120,7 +120,7 @@ function waitingWords(runId: string, requests: readonly Approval[], textOnly: bo
     `Or run: millrace answer ${runId}`,
     textOnly
       ? `The rest of the answer is then at GET /api/runs/${runId}`
-      : 'Then continue this conversation to get the rest of the answer.',
+      : 'Answer first. Then continue this conversation to get the rest; a new message before that closes the call, and it never runs.',
     `[run ${runId} waits for ${requests.map(({ requestId }) => requestId).join(', ')}]`,
   ].join('\n')
 }
