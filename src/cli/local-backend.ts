@@ -107,7 +107,7 @@ export async function checkLocal(
   { id }: NamedAgent,
   { dir, endpoints }: LocalOptions,
 ): Promise<void> {
-  const agents = await readAgents(context.path(dir), context.env, endpoints)
+  const { agents } = await readAgents(context.path(dir), context.env, endpoints)
   const broken = agents.errors.find(({ file }) => file.replace(/\.ya?ml$/u, '') === id)
   if (broken !== undefined) {
     const { file, faults } = broken

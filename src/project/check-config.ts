@@ -114,20 +114,20 @@ function createSchema(): z.ZodType<Config> {
   ])
 
   return settings<Config>({
-    tools: named(),
-    callbacks: named(),
-    steps: named(),
-    wires: named(),
+    tools: namedValues('a tool: {description, parameters, execute}', isTool),
+    callbacks: namedValues('a function', isFunction),
+    steps: namedValues('a function (config, context) => …', isFunction),
+    wires: namedValues('a wire made with createWire', isObject),
     packs: rule('a list of modules', Array.isArray),
     models: settings<NonNullable<Config['models']>>({
       default: text,
       endpoints: list(endpoint),
-      providers: named(),
+      providers: namedValues('a function (modelId) => model', isFunction),
       decoder: oneOf(['millrace', 'package']),
     }),
     env: list(rule('the name of an environment variable', isText)),
     secrets: settings<SecretsConfig>({ names: list(variable), values: list(secret), keys: list(keyName) }),
-    mcpServers: named(),
+    mcpServers: namedValues('{command, args} or {url, headers}', isObject),
     pricing: z.record(z.string(), price, { error: wordsOf('an object keyed by name') }),
     limits: settings<LimitsConfig>({ lineBytes: size, bodyBytes: size, answerChars: size, toolCalls: size }),
     requestDeadlineMs: size,
@@ -181,12 +181,21 @@ function list<T>(item: z.ZodType<T>): z.ZodType<T[]> {
   return z.array(item, 'must be a list')
 }
 
-/** Those who use the values check them. */
-function named<T>(): z.ZodType<Record<string, T>> {
-  return rule(
-    'an object keyed by name',
-    (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
-  )
+/** What is in the values is checked by those who use them. */
+function namedValues<T>(what: string, holds: (value: unknown) => boolean): z.ZodType<Record<string, T>> {
+  return z.record(z.string(), rule<T>(what, holds), { error: wordsOf('an object keyed by name') })
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isFunction(value: unknown): boolean {
+  return typeof value === 'function'
+}
+
+function isTool(value: unknown): boolean {
+  return isObject(value) && ['undefined', 'function'].includes(typeof (value as { execute?: unknown }).execute)
 }
 
 function oneOf<const T extends string>(known: readonly T[]): z.ZodType<T> {

@@ -14,6 +14,7 @@ import { allowedEnv, createRegistry, knownNames, type Env } from './registry.ts'
 import { findSecrets, secretValues } from './secrets.ts'
 import type { Attribute } from '../engine/attribute.ts'
 import type { RunEvent } from '../runtime/run-event.ts'
+import type { ModelResolver } from '../models/language-model.ts'
 import type { McpServer } from '../tools/mcp/server.ts'
 import type { Endpoint } from '../models/resolver.ts'
 import { createRuntime, type Runtime } from '../runtime/runtime.ts'
@@ -132,10 +133,15 @@ async function withTraces(
 }
 
 /** Loads the agents of a folder as `serve` does, to check them. Starts no runs and opens no store. */
-export async function readAgents(dir: string, env: Env, endpoints?: readonly Endpoint[]): Promise<AgentFolder> {
+export async function readAgents(
+  dir: string,
+  env: Env,
+  endpoints?: readonly Endpoint[],
+): Promise<{ agents: AgentFolder; models: ModelResolver }> {
   const config = withEndpoints(await loadConfig(dir), env, endpoints)
   const registry = createRegistry(config, env, { log: memoryStore().log })
-  return openAgentFolder(dir, knownNames(registry, config, findSecrets(config, env)), unpack(config).agents)
+  const known = knownNames(registry, config, findSecrets(config, env))
+  return { agents: openAgentFolder(dir, known, unpack(config).agents), models: registry.models }
 }
 
 /** What is wrong with the MCP servers of a folder's config that are programs, or with their tools. Starts each, and stops it. */

@@ -65,6 +65,29 @@ test('check: nothing to check, or a config that cannot be loaded, is exit 2', as
   }
 })
 
+test.each([
+  ['{\n  tools: { x: 5 },\n}', /config\.mjs:2 tools\.x must be a tool: .*, not 5\./],
+  ['{\n  callbacks: {\n    done: "yes",\n  },\n}', /config\.mjs:3 callbacks\.done must be a function, not/],
+  ['{\n  steps: { a: {} } }', /config\.mjs:2 steps\.a must be a function/],
+  ['{\n  server: {\n    prot: 1 } }', /config\.mjs:3 server\.prot is not a known setting/],
+  ['{\n  tools: }\n}', /config\.mjs:2 cannot be loaded: /],
+  ['{\n\n  tools: nothere() }', /config\.mjs:3 cannot be loaded: nothere is not defined/],
+])('check: a mistake in the config is told with its line: %j', async (config, message) => {
+  const cwd = folder({ 'agents/a.yaml': good, 'agents/millrace.config.mjs': `export default ${config}\n` })
+  const { code, err } = await ran(['check'], { cwd })
+  expect([code, err]).toEqual([2, expect.stringMatching(message)])
+})
+
+test('check warns of keys that are not set here, which is no error', async () => {
+  const cwd = folder({ 'agents/a.yaml': good.replace('demo:assistant', 'openai:gpt-5') })
+  const { code, out, err } = await ran(['check'], { cwd })
+  const words = /^agents\/a\.yaml:\d+ warning: The model "openai:gpt-5" needs a key: set OPENAI_API_KEY in/u
+  expect([code, out, err]).toEqual([0, '', expect.stringMatching(words)])
+  const json = JSON.parse((await ran(['check', '--json'], { cwd })).out) as object
+  expect(json).toMatchObject({ faults: [], warnings: [{ file: 'agents/a.yaml', message: expect.any(String) }] })
+  expect((await ran(['check'], { cwd, env: { OPENAI_API_KEY: 'sk-some-key-of-tests' } })).err).not.toContain('warning')
+})
+
 test('every command has help with an example, and says what it is', async () => {
   const { code, out } = await ran(['--help'])
   expect(code).toBe(0)

@@ -74,7 +74,7 @@ test('a pack that cannot be loaded, and one with faults in its agent, are told w
   const first = await ran(['check', gone])
   expect([first.code, first.err]).toEqual([
     2,
-    expect.stringMatching(/millrace\.config\.mjs: packs\[0\] cannot be loaded/),
+    expect.stringMatching(/millrace\.config\.mjs:\d+ packs\[0\] cannot be loaded/),
   ])
   const faulty = folder({
     'a.yaml': `workflow: [{ id: a, type: output-generator, config: { template: 1 } }]`,

@@ -70,7 +70,7 @@ test('a bad config is one error with the file, the keys and the cure; nothing ha
     const { code, err } = await ran(command, { cwd })
     expect([command[0], code]).toEqual([command[0], 2])
     expect(err).toMatch(
-      /^millrace: \S+millrace\.config\.mjs: server\.prot is not a known setting \(did you mean "port"\?\)/,
+      /^millrace: \S+millrace\.config\.mjs:\d+ server\.prot is not a known setting \(did you mean "port"\?\)/,
     )
     expect(err).toContain('record.logFiles must be true or false, not the string "yes"')
   }

@@ -72,3 +72,11 @@ test('an unknown agent is told with what was probably meant and those there are,
   }
   expect((await ask('/api/agents/helpr')).message).toContain('(did you mean "helper"?)')
 })
+
+test.each(['/v1/responses', '/v1/messages', '/v1/embeddings', '/api/v1/responses'])(
+  '%s: says which protocol is spoken under /v1',
+  async (path) => {
+    const { status, message } = await handlerOf()(path, 'POST', { model: 'assistant' })
+    expect([status, message]).toEqual([404, expect.stringContaining('speaks OpenAI’s Chat Completions')])
+  },
+)

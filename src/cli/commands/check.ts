@@ -3,7 +3,9 @@ import { basename, dirname, join } from 'node:path'
 import type { CommandContext } from '../context.ts'
 import { messageOf, MillraceError } from '../../part/error.ts'
 import { formatFaults } from '../../pipeline/parse.ts'
-import type { Fault } from '../../pipeline/pipeline.ts'
+import type { ModelResolver } from '../../models/language-model.ts'
+import { stepsInside } from '../../pipeline/calls.ts'
+import type { Fault, Pipeline } from '../../pipeline/pipeline.ts'
 import type { Endpoint } from '../../models/resolver.ts'
 import type { AgentError } from '../../project/agents-folder.ts'
 import { parseEndpoint, readAgents, readMcpFaults } from '../../project/project.ts'
@@ -27,13 +29,17 @@ export async function checkCommand(
     throw new MillraceError('usage', `There is no YAML file in ${paths.join(', ')}. ${initCure(context, paths[0]!)}.`)
   }
   const found: ({ file: string } & Fault)[] = []
+  const warnings: Warning[] = []
   const failures: unknown[] = []
   const servers: { folder: string; message: string }[] = []
   // Files are checked together with their folder: an agent may call the others in it.
   for (const [dir, inside] of Map.groupBy(files, (file) => dirname(file))) {
-    const errors = await errorsIn(context, dir, endpoints, failures)
+    const { errors, keys } = await lookInto(context, dir, endpoints, failures)
     servers.push(...(await serverFaults(context, dir, json)))
     const names = new Set(inside.map((file) => basename(file)))
+    warnings.push(
+      ...keys.filter(({ file }) => names.has(file)).map((each) => ({ ...each, file: join(dir, each.file) })),
+    )
     for (const { file, faults } of errors) {
       const fromPack = file.startsWith('pack:')
       if (!fromPack && !names.has(file)) continue
@@ -44,8 +50,11 @@ export async function checkCommand(
   }
   if (json)
     context.stdout.write(
-      `${forStream(JSON.stringify({ files: files.length, faults: found, ...(servers.length > 0 && { servers }) }, null, 2), context.stdout)}\n`,
+      `${forStream(JSON.stringify({ files: files.length, faults: found, ...(servers.length > 0 && { servers }), ...(warnings.length > 0 && { warnings }) }, null, 2), context.stdout)}\n`,
     )
+  else
+    for (const { file, line, message } of warnings)
+      context.stderr.write(`${printable(`${file}:${line} warning: ${message}`)}\n`)
   const plural = (n: number, what: string) => `${n} ${what}${n === 1 ? '' : 's'}`
   const { stderr } = context
   const count = found.reduce((sum, { more = 1 }) => sum + more, servers.length)
@@ -72,19 +81,58 @@ async function serverFaults(
 /** A config that cannot be loaded is told with the agents. */
 const noFaults = { faults: [], warnings: [] }
 
-/** The errors of a folder's agents. A folder that cannot be loaded is added to `failures`. */
-async function errorsIn(
+interface Warning {
+  file: string
+  line: number
+  message: string
+}
+
+interface Looked {
+  errors: AgentError[]
+  /** Models whose key is not set here. It may be set where the agent runs, so that it is no error. */
+  keys: Warning[]
+}
+
+/** What is wrong with a folder's agents. A folder that cannot be loaded is added to `failures`. */
+async function lookInto(
   context: CommandContext,
   dir: string,
   endpoints: Endpoint[],
   failures: unknown[],
-): Promise<AgentError[]> {
+): Promise<Looked> {
   try {
-    return (await readAgents(context.path(dir), context.env, endpoints)).errors
+    const { agents, models } = await readAgents(context.path(dir), context.env, endpoints)
+    const files = agentFiles(context, dir).map((name) => basename(name))
+    const keys = agents.list().flatMap(({ id, pipeline }) => {
+      const file = files.find((name) => name.replace(/\.ya?ml$/u, '') === id)
+      return file === undefined ? [] : missingKeys(pipeline, models).map((each) => ({ file, ...each }))
+    })
+    return { errors: agents.errors, keys }
   } catch (error) {
     failures.push(error)
-    return []
+    return { errors: [], keys: [] }
   }
+}
+
+/** One for each model that an agent names itself. */
+function missingKeys({ workflow, after }: Pipeline, models: ModelResolver): { line: number; message: string }[] {
+  const found = new Map<string, { line: number; message: string }>()
+  const steps = [...workflow, ...after].toReversed()
+  for (let step = steps.pop(); step !== undefined; step = steps.pop()) {
+    steps.push(...stepsInside(step))
+    if (step.type !== 'llm' && step.type !== 'router') continue
+    const { model = models.defaultModel, fallbacks = [] } = step.config
+    for (const name of [model, ...fallbacks]) {
+      if (name === undefined || name.includes('$') || found.has(name)) continue
+      try {
+        models.resolve(name)
+      } catch (error) {
+        if (error instanceof MillraceError && error.code === 'missing-key')
+          found.set(name, { line: step.line, message: error.message })
+      }
+    }
+  }
+  return [...found.values()]
 }
 
 function asOne(failures: readonly unknown[]): unknown {

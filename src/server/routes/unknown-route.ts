@@ -2,6 +2,7 @@
 import type { Hono } from 'hono'
 import { MillraceError } from '../../part/error.ts'
 import { listNames, nearest } from '../../pipeline/nearest.ts'
+import { isOpenAiPath } from './openai-error.ts'
 import { errorResponse } from '../../answer/http-error.ts'
 
 export function unknownRoute(app: Hono, path: string, method: string): Response {
@@ -18,10 +19,15 @@ export function unknownRoute(app: Hono, path: string, method: string): Response 
   const shown = path.length > 200 ? `${path.slice(0, 200)}…` : path
   const meant = nearestRoute(path, paths)
   const cure = meant === undefined ? '' : ` (did you mean ${meant}?)`
+  const spoken = meant === undefined && isOpenAiPath(path) ? chatCompletions : ''
   return errorResponse(
-    new MillraceError('not-found', `There is nothing at ${shown}${cure}. Routes: ${listNames(paths)}.`),
+    new MillraceError('not-found', `There is nothing at ${shown}${cure}. ${spoken}Routes: ${listNames(paths)}.`),
   )
 }
+
+/** Clients that find a base URL try OpenAI's Responses or Anthropic's Messages there. */
+const chatCompletions =
+  'Under /v1 this server speaks OpenAI’s Chat Completions: set your client to that protocol (POST /v1/chat/completions). '
 
 /** Compares segment by segment and keeps ids as given. The first segment may be missing or superfluous. */
 function nearestRoute(path: string, routes: readonly string[]): string | undefined {
