@@ -85,12 +85,11 @@ const googleFrames = texts.map((text, i) =>
 
 const baseURL = 'http://127.0.0.1/v1'
 const settings = { baseURL, apiKey: 'bench' }
-const shared = { who: 'bench', warnings: [], generateId: () => 'id' }
-const call = {}
+const headers = new Headers()
+const shared = { who: 'bench', warnings: [], generateId: () => 'id', provider: 'bench', call: { prompt: [] }, headers }
 const compatible = {
   create: (fetch: typeof globalThis.fetch) => createOpenAICompatible({ ...settings, name: 'bench', fetch })('m'),
-  decode: (emit: (part: LanguageModelV4StreamPart) => void) =>
-    new ChatReader({ ...shared, emit, metadataKey: 'bench' }),
+  decode: (emit: (part: LanguageModelV4StreamPart) => void) => new ChatReader({ ...shared, emit }),
 }
 
 const protocols: Protocol[] = [
@@ -101,13 +100,13 @@ const protocols: Protocol[] = [
     name: 'anthropic',
     frames: anthropicFrames,
     create: (fetch) => createAnthropic({ ...settings, fetch })('claude-sonnet-4-5'),
-    decode: (emit) => new AnthropicReader({ ...shared, emit, prompt: [] }),
+    decode: (emit) => new AnthropicReader({ ...shared, emit }),
   },
   {
     name: 'openai.responses',
     frames: responsesFrames,
     create: (fetch) => createOpenAI({ ...settings, fetch }).responses('gpt-5'),
-    decode: (emit) => new ResponsesReader({ ...shared, emit, call }),
+    decode: (emit) => new ResponsesReader({ ...shared, emit }),
   },
   {
     name: 'google',

@@ -123,7 +123,14 @@ class DirectCall implements BodySink {
       return this.#ask()
     }
     const { provider } = model
-    this.#reader = createReader({ ...this.#options, provider, call, warnings, emit: this.#emitter() })
+    this.#reader = createReader({
+      ...this.#options,
+      provider,
+      call,
+      warnings,
+      headers: answer.headers,
+      emit: this.#emitter(),
+    })
     this.#read(answer)
   }
 

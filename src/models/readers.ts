@@ -1,18 +1,12 @@
 /** Creates the reader of each protocol. */
-import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import type { AnswerReader, ReaderOptions } from './decode/answer-reader.ts'
-import { metadataKeyOf } from './metadata-key.ts'
 import type { EndpointProtocol } from './providers.ts'
 
 /** As the package has them: 16 characters. */
 const generateId = () => crypto.randomUUID().replaceAll('-', '').slice(0, 16)
 
 /** What an answer is read with. */
-export interface Answer extends Pick<ReaderOptions, 'emit' | 'warnings' | 'who' | 'limits'> {
-  /** The package's name: `openai.responses`. */
-  provider: string
-  call: LanguageModelV4CallOptions
-}
+export type Answer = Omit<ReaderOptions, 'generateId'>
 
 /** Google's long answers take several requests. */
 export type Reader = AnswerReader & { continuation?(): string | undefined; continued?(): void }
@@ -31,16 +25,11 @@ export async function loadReader(protocol: EndpointProtocol): Promise<CreateRead
     }
     case 'anthropic': {
       const { AnthropicReader } = await import('./decode/anthropic.ts')
-      return (answer) => new AnthropicReader({ ...answer, generateId, prompt: answer.call.prompt })
+      return (answer) => new AnthropicReader({ ...answer, generateId })
     }
     case 'openai-chat': {
       const { ChatReader } = await import('./decode/chat.ts')
-      return (answer) =>
-        new ChatReader({
-          ...answer,
-          generateId,
-          metadataKey: metadataKeyOf(answer.provider, answer.call.providerOptions),
-        })
+      return (answer) => new ChatReader({ ...answer, generateId })
     }
   }
 }

@@ -11,7 +11,8 @@ test('each row names a recording or a test that is there', () => {
   for (const row of rows) {
     const cells = row.split('|').slice(1, -1)
     expect([row, cells.length, cells.every((cell) => cell.trim() !== '')]).toEqual([row, 5, true])
-    const [, target] = /\]\(([^)]+)\)/u.exec(cells[4]!) ?? []
-    expect([row, target !== undefined && existsSync(new URL(target, page))]).toEqual([row, true])
+    const targets = [...cells[4]!.matchAll(/\]\(([^)]+)\)/gu)].map(([, target]) => target!)
+    const missing = targets.filter((target) => !existsSync(new URL(target, page)))
+    expect([row, targets.length > 0, missing]).toEqual([row, true, []])
   }
 })

@@ -129,11 +129,14 @@ async function start(
   replies: Parameters<typeof startRecordedProvider>[0],
   agent: string,
   endpoints: [string, Protocol][],
+  more: object = {},
 ) {
   provider = await startRecordedProvider(replies)
   server = await startServer({
     agents: { a: agent },
-    models: { endpoints: endpoints.map(([name, protocol]) => ({ name, baseURL: provider.baseURL, protocol })) },
+    models: {
+      endpoints: endpoints.map(([name, protocol]) => ({ name, baseURL: provider.baseURL, protocol, ...more })),
+    },
   })
 }
 
@@ -151,7 +154,7 @@ async function complete(messages: unknown[], more: object = {}): Promise<Asked> 
 
 const agentOf = (...models: string[]) =>
   `workflow: [{ id: a, type: llm, config: { model: [${models.join(', ')}], stream: true, messages: $input.messages, retries: 0, reasoning: low } }]`
-const sent = (at: number) => JSON.stringify(provider.requests[at]?.body)
+const sent = (at: number): string => JSON.stringify(provider.requests[at]?.body)
 /** As most clients keep it: what they know of the protocol. */
 const bare = ({ role, content, tool_calls: made }: Asked) => ({
   role,
@@ -181,7 +184,7 @@ describe.each(protocols)('%s', (protocol) => {
     expect((await complete(answered(message))).content).toBe('ok')
     expect(sent(1)).toContain(mark)
     expect(sent(1)).toContain('"T"')
-    expect(sent(1)!.match(/pageTitle/g)!.length).toBeGreaterThan(1)
+    expect(sent(1).match(/pageTitle/g)!.length).toBeGreaterThan(1)
   })
 
   test('of a turn that was asked something else, or made other calls, nothing is taken', async () => {
@@ -228,6 +231,76 @@ describe.each(protocols)('%s', (protocol) => {
     // Anthropic asks for a thought of its own at the beginning of the round.
     if (other === 'anthropic') expect(provider.requests[2]!.body).not.toMatchObject({ thinking: expect.anything() })
   })
+})
+
+/** What one model answers, with or without a thought before its text. */
+const turns: Record<'text' | 'thinking', Record<Protocol, string[]>> = {
+  text: says,
+  thinking: {
+    'openai-chat': [calls['openai-chat'][0]!, ...says['openai-chat']],
+    'openai-responses': [...calls['openai-responses'].slice(0, 3), ...says['openai-responses']],
+    anthropic: [...calls.anthropic.slice(0, 5), ...says.anthropic.slice(1)],
+    google: json([
+      {
+        candidates: [
+          {
+            content: {
+              role: 'model',
+              parts: [
+                { text: 'Hm', thought: true },
+                { text: 'ok', thoughtSignature: 'SIG' },
+              ],
+            },
+            finishReason: 'STOP',
+          },
+        ],
+      },
+    ]),
+  },
+}
+
+interface Sent {
+  messages?: { role: string; content: unknown }[]
+  contents?: { role: string; parts: unknown[] }[]
+  input?: { role?: string; type?: string; content?: unknown }[]
+}
+
+/** What the services check of a conversation: turns that are not empty and take turns. */
+function expectLegal({ messages, contents, input }: Sent): void {
+  const list = messages ?? contents ?? input ?? []
+  expect(list.map(({ role }) => role)).toEqual(['user', contents ? 'model' : 'assistant', 'user'])
+  for (const turn of list) expect(JSON.stringify('parts' in turn ? turn.parts : turn.content).length).toBeGreaterThan(2)
+}
+
+describe.each(['text', 'thinking'] as const)('a turn of %s that another model goes on with is legal', (kind) => {
+  test.each(protocols.flatMap((one) => protocols.map((two) => [one, two] as const)))(
+    '%s, then %s',
+    async (one, two) => {
+      const replies = [
+        { protocol: one, lines: turns[kind][one] },
+        { status: 500, body: '{}' },
+        { protocol: two, lines: says[two] },
+      ]
+      const endpoints: [string, Protocol][] = [
+        ['one', one],
+        ['two', two],
+      ]
+      await start(replies, `history: server\n${agentOf('one:m', 'two:n').replace(', reasoning: low', '')}`, endpoints)
+      for (const [at, said] of ['hi', 'and now?'].entries()) {
+        const message = { id: `u${at}`, role: 'user', parts: [{ type: 'text', text: said }] }
+        const body = JSON.stringify({ id: 'thread', agentId: 'a', messages: [message] })
+        const headers = { 'content-type': 'application/json' }
+        expect(await (await fetch(`${server.url}/api/chat`, { method: 'POST', headers, body })).text()).toContain(
+          '"ok"',
+        )
+      }
+      // The model that made it gets its thought back.
+      const mark = one === 'openai-responses' ? '"rs"' : 'SIG'
+      expect(sent(1).includes(mark)).toBe(kind === 'thinking')
+      expect(sent(2)).not.toMatch(/SIG|"Hm"|reasoning_content|"rs"/u)
+      expectLegal(provider.requests[2]!.body as Sent)
+    },
+  )
 })
 
 test("Gemini's signature is in the form of its own endpoint for OpenAI clients, both ways", async () => {
@@ -291,6 +364,39 @@ describe('system messages over the chat protocol', () => {
     expect(provider.requests).toHaveLength(3)
     for (const at of [1, 2]) expect(rolesOf(at).map(({ role }) => role)).toEqual(['system', 'user', 'user'])
     expect(rolesOf(2).at(-1)!.content).toContain('Later.')
+  })
+})
+
+describe.each(protocols)('a later system message over %s', (protocol) => {
+  const ok = { protocol, lines: says[protocol] }
+  const refusal = { status: 400, body: JSON.stringify({ error: { message: 'Unexpected role "system" after "user"' } }) }
+  const endpoints: [string, Protocol][] = [['box', protocol]]
+  const messages = [...hi, { role: 'system', content: 'Later.' }]
+  const isAsUser = (at: number) => sent(at).includes('<system>\\nLater.\\n</system>')
+
+  test('is text of the user from the start where the endpoint says so', async () => {
+    await start([ok], agentOf('box:m'), endpoints, { systemMessages: 'first' })
+    await complete(messages)
+    expect(provider.requests).toHaveLength(1)
+    expect(isAsUser(0)).toBe(true)
+  })
+
+  // Google's own package takes none, so it never asks with one.
+  const asks = protocol === 'google' ? [] : [protocol]
+  test.each(asks)('is so after a refusal that names the role, and one time only', async () => {
+    await start([refusal, refusal, ok], agentOf('box:m'), endpoints)
+    await expect(complete(messages)).rejects.toThrow()
+    expect([isAsUser(0), isAsUser(1)]).toEqual([false, true])
+    expect(provider.requests).toHaveLength(2)
+    expect((await complete(messages)).content).toBe('ok')
+    expect(isAsUser(2)).toBe(true)
+  })
+
+  test('stays as it is after a refusal that names something else', async () => {
+    const other = { status: 400, body: JSON.stringify({ error: { message: 'Unknown field "top_k"' } }) }
+    await start([other, ok], agentOf('box:m'), endpoints)
+    await expect(complete(messages)).rejects.toThrow()
+    expect(provider.requests).toHaveLength(1)
   })
 })
 

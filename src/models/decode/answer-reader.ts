@@ -6,24 +6,17 @@
  * It fails only where the stream shows that the answer is broken: an error, a frame that breaks off, an end that means failure. What was
  * said before stays. Whatever comes, there is one `finish`, and nothing throws but the limits.
  */
-import type {
-  JSONObject,
-  LanguageModelV4FinishReason,
-  LanguageModelV4StreamPart,
-  LanguageModelV4Usage,
-  SharedV4ProviderMetadata,
-  SharedV4Warning,
-} from '@ai-sdk/provider'
+import type { JSONObject, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { recordable } from '../../part/json.ts'
 import type { ReadLimits } from '../outside/read-limits.ts'
 import { BrokenFrame, FailedEnd, HtmlAnswer } from '../broken-answer.ts'
-import { isFields, parsed, type Fields } from './fields.ts'
+import { isFields, numberOf, parsed, textOf, type Fields } from './fields.ts'
 import { EventStream, type EventSink, type Repeat } from './sse.ts'
 
 export type Emit = (part: LanguageModelV4StreamPart) => void
-export type Reason = LanguageModelV4FinishReason['unified']
-
 type PartOf<T extends LanguageModelV4StreamPart['type']> = Extract<LanguageModelV4StreamPart, { type: T }>
+type Finish = PartOf<'finish'>
+export type Reason = Finish['finishReason']['unified']
 type CallFields = Partial<PartOf<'tool-call'>>
 type ResultFields = Partial<PartOf<'tool-result'>>
 
@@ -31,12 +24,17 @@ export interface ReaderOptions {
   /** Called synchronously, in order. `stream-start` comes before the first bytes. */
   emit: Emit
   /** Of the request. */
-  warnings: SharedV4Warning[]
+  warnings: PartOf<'stream-start'>['warnings']
   /** Subject of error messages: `openai:gpt-5`. */
   who: string
   limits?: ReadLimits | undefined
   /** For parts that the provider sends without an id. */
   generateId: () => string
+  call: LanguageModelV4CallOptions
+  /** The package's name: `openai.responses`. */
+  provider: string
+  /** Of the response. */
+  headers: Headers
 }
 
 export abstract class AnswerReader implements EventSink {
@@ -45,47 +43,46 @@ export abstract class AnswerReader implements EventSink {
   /** How many parts have been emitted. */
   emitted = 0
   protected readonly generateId: () => string
-  protected usage: LanguageModelV4Usage = noUsage
-  protected metadata: SharedV4ProviderMetadata | undefined = undefined
+  protected usage: Finish['usage'] = noUsage
+  protected metadata: Finish['providerMetadata'] = undefined
   /** The answer has a text, a call or a file. */
   protected hasContent = false
-  readonly #emit: Emit
-  readonly #options: ReaderOptions
-  #events: EventStream
-  readonly #told = new Set<string>()
-  #reason: LanguageModelV4FinishReason | undefined = undefined
+  /** The caller has something to run. */
+  protected hasCalls = false
+  protected hasRefusal = false
+  protected readonly options: ReaderOptions
+  private hasResponse = false
+  private readonly send: Emit
+  private stream: EventStream
+  private readonly kept = new Set<string>()
+  private reason: Finish['finishReason'] | undefined = undefined
   /** What comes before the answer itself: behind an error that comes first it has no meaning. */
-  #held: LanguageModelV4StreamPart[] | undefined
+  private held: LanguageModelV4StreamPart[] | undefined
 
   constructor(options: ReaderOptions) {
-    this.#options = options
-    this.#emit = options.emit
+    this.options = options
+    this.send = options.emit
     this.generateId = options.generateId
-    this.#events = this.#open()
-    this.#held = [{ type: 'stream-start', warnings: options.warnings }]
-  }
-
-  #open(): EventStream {
-    const { who, limits } = this.#options
-    return new EventStream({ sink: this, who, limits })
+    this.stream = new EventStream(this, this.options)
+    this.held = [{ type: 'stream-start', warnings: options.warnings }]
   }
 
   /** Another body follows. */
   protected reopen(): void {
-    this.#events = this.#open()
-    this.#reason = undefined
+    this.stream = new EventStream(this, this.options)
+    this.reason = undefined
     this.state = 'reading'
   }
 
   /** The next bytes of the body. They may split lines and characters anywhere. */
   push(bytes: Uint8Array): void {
-    if (this.state !== 'done') this.#events.push(bytes)
+    if (this.state !== 'done') this.stream.push(bytes)
   }
 
   /** The body has ended, or nothing comes after an end that is complete but for its counts. */
   end(): void {
     if (this.state === 'done') return
-    this.#events.end()
+    this.stream.end()
     this.finish()
   }
 
@@ -94,20 +91,23 @@ export abstract class AnswerReader implements EventSink {
   /** Emits what is still open, and sets `usage` and `metadata`. `isWhole`: the answer is complete, so its calls may be made. */
   protected abstract close(isWhole: boolean): void
 
-  /** What a complete answer lacks to be one. */
-  protected lack(): string | undefined {
-    return undefined
-  }
-
   protected emit(part: LanguageModelV4StreamPart): void {
     this.emitted++
     this.hasContent ||= says(part)
-    if (this.#held !== undefined && part.type !== 'ping') {
-      if (aside.has(part.type)) return void this.#held.push(part)
-      if (part.type !== 'error') for (const each of this.#held) this.#emit(each)
-      this.#held = undefined
+    if (this.held !== undefined && part.type !== 'ping') {
+      if (aside.has(part.type)) return void this.held.push(part)
+      if (part.type !== 'error') for (const each of this.held) this.send(each)
+      this.held = undefined
     }
-    this.#emit(part)
+    this.send(part)
+  }
+
+  /** What the answer says of itself. Some servers send 0 for a time that they do not know. */
+  protected respond(id: unknown, model?: unknown, created?: unknown): void {
+    if (this.hasResponse) return
+    this.hasResponse = true
+    const timestamp = numberOf(created) ? new Date(Number(created) * 1000) : undefined
+    this.emit({ type: 'response-metadata', id: textOf(id), modelId: textOf(model), timestamp })
   }
 
   /** Does it with this text, and says where the next one stands. */
@@ -118,8 +118,8 @@ export abstract class AnswerReader implements EventSink {
   }
 
   /** A call whose input has been told. */
-  protected call(toolCallId: string, toolName: string, input: string, more: CallFields = {}): void {
-    this.emit({ type: 'tool-input-end', id: toolCallId })
+  protected call(toolCallId: string, toolName: string, input: string, more: CallFields = {}, endMore = {}): void {
+    this.emit({ type: 'tool-input-end', id: toolCallId, ...endMore })
     this.emit({ type: 'tool-call', toolCallId, toolName, input, ...more })
   }
 
@@ -130,16 +130,16 @@ export abstract class AnswerReader implements EventSink {
   onEvent(data: string, name: string): Repeat | undefined {
     if (this.state === 'done') return undefined
     const before = this.emitted
-    const repeat = this.#onData(data, name)
+    const repeat = this.onData(data, name)
     // A server that is still reading the prompt is alive.
     if (!this.hasContent && this.emitted === before && data.charCodeAt(0) === 123) this.emit({ type: 'ping' })
     return repeat
   }
 
-  #onData(data: string, name: string): Repeat | undefined {
+  private onData(data: string, name: string): Repeat | undefined {
     if (data.charCodeAt(0) !== 123) {
       const said = data.trim()
-      if (said === '[DONE]') return void this.#onDone()
+      if (said === '[DONE]') return void this.onDone()
       if (said === '' || name === 'ping') return undefined
       if (name === 'error') return void this.fail(parsed(said) ?? said)
       if (said[0] !== '{') return void this.keep('text', said)
@@ -148,16 +148,21 @@ export abstract class AnswerReader implements EventSink {
     try {
       value = JSON.parse(data)
     } catch {
-      return void this.fail(new BrokenFrame())
+      const lines = data.split('\n')
+      // Some servers end their events with one line feed.
+      if (lines.length > 1) for (const line of lines) this.onEvent(line, name)
+      else this.fail(new BrokenFrame())
+      return undefined
     }
-    return this.#onValue(value as Fields, name)
+    return this.onValue(value as Fields, name)
   }
 
-  #onValue(value: Fields, name: string): Repeat | undefined {
-    const { error } = value
-    const repeat = this.state === 'done' ? undefined : this.read(value, name)
-    if (error !== undefined && error !== null && error !== false && error !== '') this.fail(value)
-    else if (name === 'error') this.fail(value)
+  private onValue(value: Fields, name: string): Repeat | undefined {
+    const { error, type, object } = value
+    const isError = type === 'error' || object === 'error'
+    if (type === 'ping' || type === 'keepalive' || this.state === 'done') return undefined
+    const repeat = isError ? undefined : this.read(value, name)
+    if (isError || name === 'error' || ((error ?? false) !== false && error !== '')) this.fail(value)
     return repeat
   }
 
@@ -170,7 +175,7 @@ export abstract class AnswerReader implements EventSink {
     for (const each of values) {
       if (this.state === 'done') return
       if (each === undefined) this.fail(new BrokenFrame())
-      else if (isFields(each)) this.#onValue(each, '')
+      else if (isFields(each)) this.onValue(each, '')
     }
     // No answer, and no error by that name: `{"detail": "…"}`. What says nothing is an answer that did not come.
     const isEmpty = isFields(value) && Object.keys(value).length === 0
@@ -178,40 +183,39 @@ export abstract class AnswerReader implements EventSink {
   }
 
   /** `[DONE]` without a reason: some servers know no other end. */
-  #onDone(): void {
+  private onDone(): void {
     if (this.state === 'reading' && this.hasContent) this.ends(this.impliedReason(), undefined)
     this.finish()
   }
 
+  /** The tools run even if the model refuses: the refusal stays in the text. */
   protected impliedReason(): Reason {
-    return 'stop'
+    return this.hasCalls ? 'tool-calls' : this.hasRefusal ? 'content-filter' : 'stop'
   }
 
   /** The answer is complete. A reason that means failure fails it, with what the provider says of it. */
   protected ends(unified: Reason, raw: string | undefined, why?: string): void {
     const isEmpty = unified === 'other' && !this.hasContent && raw !== undefined
     if (unified === 'error' || isEmpty) return this.fail(new FailedEnd(raw, why), raw)
-    this.#reason = { unified, raw }
+    this.reason = { unified, raw }
     if (this.state === 'reading') this.state = 'ending'
   }
 
   /** The answer is broken: nothing more is read. `error`: what the provider sent. */
   protected fail(error: unknown, raw?: string): void {
     if (this.state === 'done') return
-    this.#reason = { unified: 'error', raw }
+    this.reason = { unified: 'error', raw }
     this.emit({ type: 'error', error })
     this.finish()
   }
 
   protected finish(): void {
     if (this.state === 'done') return
-    const lack = isWhole(this.#reason) ? this.lack() : undefined
-    if (lack !== undefined) return this.fail(new FailedEnd(this.#reason?.raw, lack), this.#reason?.raw)
     this.state = 'done'
-    this.close(isWhole(this.#reason))
+    this.close(this.reason !== undefined && this.reason.unified !== 'error')
     this.emit({
       type: 'finish',
-      finishReason: this.#reason ?? { unified: 'interrupted', raw: undefined },
+      finishReason: this.reason ?? { unified: 'interrupted', raw: undefined },
       usage: this.usage,
       ...(this.metadata && { providerMetadata: this.metadata }),
     })
@@ -219,32 +223,43 @@ export abstract class AnswerReader implements EventSink {
 
   /** What nobody understands is kept once. */
   protected keep(kind: string, rawValue: unknown): void {
-    if (this.#told.has(kind) || this.#told.size >= 32) return
-    this.#told.add(kind)
+    if (this.kept.has(kind) || this.kept.size >= 32) return
+    this.kept.add(kind)
     this.emit({ type: 'raw', rawValue: recordable(rawValue) })
   }
 }
 
 const aside: ReadonlySet<string> = new Set(['stream-start', 'response-metadata', 'raw', 'custom'])
 
-function isWhole(reason: LanguageModelV4FinishReason | undefined): boolean {
-  return reason !== undefined && reason.unified !== 'error'
+/** What servers say of how an answer ended. Many use the words of another protocol. */
+const reasons: readonly [Reason, RegExp][] = [
+  ['stop', /^(stop|end_turn|stop_sequence|pause_turn|eos|eos_token|STOP)$/],
+  [
+    'length',
+    /^(length|model_length|max_tokens|max_output_tokens|model_context_window_exceeded|MAX_TOKENS|CONTINUATION)$/,
+  ],
+  ['tool-calls', /^(tool_calls|function_call|tool_use)$/],
+  [
+    'content-filter',
+    /^(content_filter|sensitive|refusal|(IMAGE_)?SAFETY|RECITATION|BLOCKLIST|PROHIBITED_CONTENT|SPII)$/,
+  ],
+  [
+    'error',
+    /^(error|abort|cancelled|network_error|insufficient_system_resource|(MALFORMED|UNEXPECTED|TOO_MANY|MISSING)_.*)$/,
+  ],
+]
+
+export function reasonOf(raw: string): Reason {
+  return reasons.find(([, words]) => words.test(raw))?.[0] ?? 'other'
 }
+
+const contentTypes: ReadonlySet<string> = new Set(['tool-input-start', 'tool-call', 'file'])
 
 function says(part: LanguageModelV4StreamPart): boolean {
-  switch (part.type) {
-    case 'text-delta':
-      return part.delta !== ''
-    case 'tool-input-start':
-    case 'tool-call':
-    case 'file':
-      return true
-    default:
-      return false
-  }
+  return part.type === 'text-delta' ? part.delta !== '' : contentTypes.has(part.type)
 }
 
-export const noUsage: LanguageModelV4Usage = {
+const noUsage: Finish['usage'] = {
   inputTokens: { total: undefined, noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
   outputTokens: { total: undefined, text: undefined, reasoning: undefined },
 }

@@ -1,25 +1,34 @@
 /** Anthropic's messages. */
-import type { JSONObject, LanguageModelV4CallOptions, SharedV4ProviderMetadata } from '@ai-sdk/provider'
-import { AnswerReader, type Reason, type ReaderOptions } from './answer-reader.ts'
-import { camelCased, withoutNulls } from './camel.ts'
+import type { JSONObject, SharedV4ProviderMetadata } from '@ai-sdk/provider'
+import { AnswerReader, reasonOf } from './answer-reader.ts'
 import { anthropicCitation, anthropicSource, documentsOf, type CitedDocument } from './citations.ts'
-import { argumentsOf, fieldsOf, isFields, listOf, numberOf, parsed, textOf, type Fields } from './fields.ts'
+import {
+  argumentsOf,
+  camelCased,
+  fieldsOf,
+  isFields,
+  listOf,
+  named,
+  parsed,
+  picked,
+  textOf,
+  withoutNulls,
+  type Fields,
+} from './fields.ts'
 import type { Repeat } from './sse.ts'
 import { anthropicUsage } from './usage.ts'
 
 interface Block {
-  type: 'text' | 'reasoning' | 'call'
+  type: 'text' | 'reasoning' | 'redacted' | 'call'
   /** Of the part; of a call, its own. */
   id: string
   citations: Fields[]
-  isRedacted?: boolean
   toolName: string
   input: string
   isFirst: boolean
-  isExecuted: boolean
   /** Becomes the `type` in the arguments: the tools that run code are one tool for the user. */
   inputType: string | undefined
-  metadata: { providerMetadata?: SharedV4ProviderMetadata }
+  more: { providerExecuted?: true; providerMetadata?: SharedV4ProviderMetadata }
 }
 
 const codeTools: ReadonlyMap<unknown, string> = new Map([
@@ -29,14 +38,13 @@ const codeTools: ReadonlyMap<unknown, string> = new Map([
 ])
 
 export class AnthropicReader extends AnswerReader {
-  private readonly documents: CitedDocument[]
+  private readonly documents: CitedDocument[] = documentsOf(this.options.call.prompt)
   private readonly blocks = new Map<number, Block>()
   private readonly searchTools = new Map<unknown, string>()
   private readonly mcpCalls = new Map<unknown, { toolName: string; providerMetadata: SharedV4ProviderMetadata }>()
   private index = 0
   private messageId: string | undefined = undefined
   private stopReason: string | undefined = undefined
-  private hasCalls = false
   private hasSearchResults = false
   /** Cited pages: sources only if the search's own results do not come. */
   private readonly citedPages: Fields[] = []
@@ -44,16 +52,10 @@ export class AnthropicReader extends AnswerReader {
   private rawUsage: Fields | undefined = undefined
   /** What the provider told of the message beside its content. */
   private about: Fields = {}
-  private container: Fields | null = null
-
-  constructor(options: ReaderOptions & { prompt: LanguageModelV4CallOptions['prompt'] }) {
-    super(options)
-    this.documents = documentsOf(options.prompt)
-  }
 
   protected override read(event: Fields, name: string): Repeat | undefined {
     const type = textOf(event['type']) ?? name
-    this.index = numberOf(event['index']) ?? this.index
+    if (typeof event['index'] === 'number') this.index = event['index']
     switch (type) {
       case 'content_block_delta':
         return this.readDelta(this.index, fieldsOf(event['delta']) ?? {})
@@ -70,19 +72,15 @@ export class AnthropicReader extends AnswerReader {
         this.startMessage(event)
         return void this.readEnd({ delta: event, usage: event['usage'] })
       case 'message_stop':
-        this.ends(this.unified(), this.stopReason)
+        this.ends(this.stopReason === undefined ? this.impliedReason() : reasonOf(this.stopReason), this.stopReason)
         return void this.finish()
-      case 'error':
-        return void this.fail(event)
-      case 'ping':
-        return undefined
       default:
         return void (event['error'] ? undefined : this.keep(`event ${type}`, event))
     }
   }
 
   private startMessage(message: Fields): void {
-    const { id, model, usage, content } = message
+    const { id, model, usage, content, container, service_tier: tier } = message
     if (this.messageId !== undefined) {
       if (textOf(id) !== this.messageId) this.fail({ message: 'a second answer began inside the first' })
       return
@@ -91,10 +89,14 @@ export class AnthropicReader extends AnswerReader {
     this.stopReason = textOf(message['stop_reason'])
     this.rawUsage = isFields(usage) ? { ...usage } : undefined
     this.counts = { ...fieldsOf(usage), output_tokens: 0 }
-    const { service_tier: tier, container } = message
-    this.about = tierOf(fieldsOf(usage)?.['service_tier'] ?? tier)
-    if (isFields(container)) this.container = { expiresAt: container['expires_at'], id: container['id'], skills: null }
-    this.emit({ type: 'response-metadata', id: textOf(id), modelId: textOf(model) })
+    this.about = {
+      stopSequence: null,
+      contextManagement: null,
+      container: containerOf(container),
+      ...picked({ service_tier: tier, ...fieldsOf(usage) }, 'service_tier'),
+      ...picked(message, 'input_transformations'),
+    }
+    this.respond(id, model)
     const said = { id: id ?? null, model: model ?? null, usage: this.rawUsage ?? null } as JSONObject
     this.emit({ type: 'custom', kind: 'anthropic.message_start', providerMetadata: { anthropic: said } })
     for (const [index, block] of listOf(content).entries()) {
@@ -107,33 +109,18 @@ export class AnthropicReader extends AnswerReader {
 
   private startBlock(index: number, block: Fields): void {
     const id = String(index)
-    // Nobody has ended it.
     this.stopBlock(index)
     switch (block['type']) {
       case 'text':
-        this.open(index, 'text', id)
-        this.emit({ type: 'text-start', id })
-        if (textOf(block['text'])) this.emit({ type: 'text-delta', id, delta: textOf(block['text'])! })
-        return
+        return this.begin(index, 'text', block['text'])
       case 'thinking':
-        this.open(index, 'reasoning', id)
-        this.emit({ type: 'reasoning-start', id })
-        if (textOf(block['thinking'])) this.emit({ type: 'reasoning-delta', id, delta: textOf(block['thinking'])! })
+        this.begin(index, 'reasoning', block['thinking'])
         if (block['signature']) this.sign(id, block['signature'])
         return
-      case 'redacted_thinking': {
-        this.open(index, 'reasoning', id).isRedacted = true
-        const anthropic = { redactedData: textOf(block['data']) } as JSONObject
-        return this.emit({ type: 'reasoning-start', id, providerMetadata: { anthropic } })
-      }
-      case 'compaction': {
-        const { type, signature, content } = block
-        this.open(index, 'text', id)
-        const anthropic = { type, ...(typeof signature === 'string' && { signature }) }
-        this.emit({ type: 'text-start', id, providerMetadata: { anthropic } })
-        if (typeof content === 'string') this.emit({ type: 'text-delta', id, delta: content })
-        return
-      }
+      case 'redacted_thinking':
+        return this.begin(index, 'redacted', '', { redactedData: textOf(block['data']) })
+      case 'compaction':
+        return this.begin(index, 'text', block['content'], picked(block, 'type', 'signature'))
       case 'tool_use':
       case 'server_tool_use':
         return this.startCall(index, block)
@@ -147,6 +134,10 @@ export class AnthropicReader extends AnswerReader {
         const made = { toolCallId: String(toolCallId), input: argumentsOf(input ?? {}), ...call }
         return this.emit({ type: 'tool-call', providerExecuted: true, dynamic: true, ...made })
       }
+      case 'fallback': {
+        const anthropic = picked(block, 'type', 'from', 'to') as JSONObject
+        return this.emit({ type: 'custom', kind: 'anthropic.fallback', providerMetadata: { anthropic } })
+      }
       default:
         if (String(block['type']).endsWith('_tool_result')) return this.readResult(block, String(block['type']))
         this.keep(`block ${String(block['type'])}`, block)
@@ -154,26 +145,32 @@ export class AnthropicReader extends AnswerReader {
   }
 
   private open(index: number, type: Block['type'], id: string): Block {
-    const call = { toolName: '', input: '', isFirst: true, isExecuted: false, inputType: undefined, metadata: {} }
+    const call = { toolName: '', input: '', isFirst: true, inputType: undefined, more: {} }
     const block: Block = { type, id, citations: [], ...call }
     this.blocks.set(index, block)
     return block
+  }
+
+  private begin(index: number, type: 'text' | 'reasoning' | 'redacted', text: unknown, anthropic?: Fields): void {
+    const { id } = this.open(index, type, String(index))
+    const part = type === 'redacted' ? 'reasoning' : type
+    const said = anthropic && { providerMetadata: { anthropic: anthropic as JSONObject } }
+    this.emit({ type: `${part}-start`, id, ...said })
+    if (typeof text === 'string' && text !== '') this.emit({ type: `${part}-delta`, id, delta: text })
   }
 
   private startCall(index: number, { id, name, input, type, caller }: Fields): void {
     const toolName = textOf(name) ?? ''
     const toolCallId = textOf(id) || this.generateId()
     const block = this.open(index, 'call', toolCallId)
-    block.isExecuted = type === 'server_tool_use'
-    block.inputType = block.isExecuted ? codeTools.get(name) : undefined
+    const executed = type === 'server_tool_use' ? { providerExecuted: true as const } : undefined
+    block.inputType = executed && codeTools.get(name)
     block.toolName = block.inputType === undefined ? toolName : 'code_execution'
     // An empty object means that the arguments come in deltas.
     if (typeof input === 'string' || Object.keys(fieldsOf(input) ?? {}).length > 0) block.input = argumentsOf(input)
-    block.isFirst = block.input === ''
-    block.metadata = metadataOf(caller)
-    this.hasCalls ||= !block.isExecuted
+    block.more = { ...executed, ...metadataOf(caller) }
+    this.hasCalls ||= executed === undefined
     if (toolName.startsWith('tool_search')) this.searchTools.set(id, toolName)
-    const executed = block.isExecuted && { providerExecuted: true }
     this.emit({ type: 'tool-input-start', id: toolCallId, toolName: block.toolName, ...executed })
   }
 
@@ -190,7 +187,7 @@ export class AnthropicReader extends AnswerReader {
         if (block?.type !== 'call') return void this.keep('arguments without a call', delta)
         return this.repeated('partial_json', argumentsOf(json), (said) => this.addInput(block, said))
       case 'signature_delta':
-        if (block?.type === 'reasoning' && block.isRedacted !== true) this.sign(id, delta['signature'])
+        if (block?.type === 'reasoning') this.sign(id, delta['signature'])
         return undefined
       case 'compaction_delta':
         if (typeof delta['content'] === 'string') this.emit({ type: 'text-delta', id, delta: delta['content'] })
@@ -213,6 +210,8 @@ export class AnthropicReader extends AnswerReader {
 
   private addInput(block: Block, text: string): void {
     if (text === '') return
+    // Some servers send at the beginning what they send again.
+    if (block.isFirst) block.input = ''
     const isTyped = block.isFirst && block.inputType !== undefined
     const delta = isTyped ? `{"type": "${block.inputType}",${text.slice(1)}` : text
     this.emit({ type: 'tool-input-delta', id: block.id, delta })
@@ -224,15 +223,15 @@ export class AnthropicReader extends AnswerReader {
     const block = this.blocks.get(index)
     if (block === undefined) return
     this.blocks.delete(index)
-    if (block.type === 'reasoning') return this.emit({ type: 'reasoning-end', id: block.id })
-    const { id, toolName, metadata, citations } = block
+    if (block.type === 'reasoning' || block.type === 'redacted')
+      return this.emit({ type: 'reasoning-end', id: block.id })
+    const { id, toolName, more, citations } = block
     if (block.type === 'text') {
       const cited = citations.map((citation) => anthropicCitation(citation, this.documents))
       const providerMetadata = { anthropic: { citations: citations as JSONObject[] } }
       return this.emit({ type: 'text-end', id, ...(cited.length > 0 && { citations: cited, providerMetadata }) })
     }
-    const executed = block.isExecuted && { providerExecuted: true }
-    this.call(id, toolName, inputOf(block), { ...executed, ...metadata })
+    this.call(id, toolName, inputOf(block), more)
   }
 
   /** Of tools that Anthropic runs itself. */
@@ -284,53 +283,23 @@ export class AnthropicReader extends AnswerReader {
   private readEnd(event: Fields): void {
     const delta = fieldsOf(event['delta']) ?? {}
     const usage = fieldsOf(event['usage']) ?? {}
-    const { container, stop_details: details } = delta
+    const details = fieldsOf(delta['stop_details'])
     this.counts = { ...this.counts, ...withoutNulls(usage) }
     this.rawUsage = { ...this.rawUsage, ...usage }
     const edits = fieldsOf(event['context_management'])?.['applied_edits']
-    this.about = {
-      ...this.about,
+    Object.assign(this.about, {
       stopSequence: delta['stop_sequence'] ?? null,
-      ...tierOf(usage['service_tier']),
-      ...(isFields(details) && { stopDetails: withoutNulls(camelCased(details)) }),
+      container: containerOf(delta['container']),
+      ...picked(usage, 'service_tier'),
+      ...picked(event, 'input_transformations'),
+      ...picked(delta, 'safeguard_results'),
+      ...(details && { stopDetails: named(details) }),
       ...(edits ? { contextManagement: { appliedEdits: camelCased(edits) } } : {}),
-    }
-    this.container = null
-    if (isFields(container)) {
-      const { expires_at: expiresAt, id, skills } = container
-      this.container = { expiresAt, id, skills: skills ? camelCased(skills) : null }
-    }
-    this.stopReason = textOf(delta['stop_reason'])
-    if (this.stopReason === undefined) return
-    const why = fieldsOf(details)?.['explanation']
-    this.ends(this.unified(), this.stopReason, textOf(why))
-  }
-
-  private unified(): Reason {
-    switch (this.stopReason) {
-      case undefined:
-        return this.hasCalls ? 'tool-calls' : 'stop'
-      case 'pause_turn':
-      case 'end_turn':
-      case 'stop_sequence':
-        return 'stop'
-      case 'refusal':
-        return 'content-filter'
-      case 'tool_use':
-        return 'tool-calls'
-      case 'max_tokens':
-      case 'model_context_window_exceeded':
-        return 'length'
-      case 'error':
-      case 'abort':
-        return 'error'
-      default:
-        return 'other'
-    }
-  }
-
-  protected override impliedReason(): Reason {
-    return this.unified()
+    })
+    // Some servers send the counts in an event of their own behind it.
+    this.stopReason = textOf(delta['stop_reason']) ?? this.stopReason
+    if (this.stopReason !== undefined)
+      this.ends(reasonOf(this.stopReason), this.stopReason, textOf(details?.['explanation']))
   }
 
   protected override close(isWhole: boolean): void {
@@ -344,24 +313,20 @@ export class AnthropicReader extends AnswerReader {
       ...(typeof model === 'string' && { model }),
       ...(camelCased(withoutNulls(counts, 0)) as object),
     }))
-    const about = {
-      usage: this.rawUsage ?? null,
-      stopSequence: null,
-      iterations: this.counts['iterations'] ? told : null,
-      container: this.container,
-      contextManagement: null,
-      ...this.about,
-    }
-    this.metadata = { anthropic: about as unknown as JSONObject }
+    const about = { ...this.about, usage: this.rawUsage ?? null, iterations: this.counts['iterations'] ? told : null }
+    this.metadata = { anthropic: about as JSONObject }
   }
 }
 
-function tierOf(serviceTier: unknown): Fields {
-  return typeof serviceTier === 'string' ? { serviceTier } : {}
+function containerOf(container: unknown): Fields | null {
+  const skills = fieldsOf(container)?.['skills']
+  return isFields(container)
+    ? { ...picked(container, 'expires_at', 'id'), skills: skills ? camelCased(skills) : null }
+    : null
 }
 
 /** From which tool a call came. */
-function metadataOf(caller: unknown): Block['metadata'] {
+function metadataOf(caller: unknown): Block['more'] {
   if (!isFields(caller)) return {}
   const { type, tool_id: toolId } = caller
   return { providerMetadata: { anthropic: { caller: { type, toolId } as JSONObject } } }

@@ -5,10 +5,7 @@ import type {
   LanguageModelV4Citation,
   LanguageModelV4Source,
 } from '@ai-sdk/provider'
-import { camelCased } from './camel.ts'
-import { fieldsOf, isFields, numberOf, textOf, type Fields } from './fields.ts'
-
-type NewId = () => string
+import { fieldsOf, isFields, numberOf, picked, textOf, type Fields } from './fields.ts'
 
 /** A document of the prompt, or one that Anthropic has fetched. */
 export interface CitedDocument {
@@ -32,7 +29,7 @@ export function documentsOf(prompt: LanguageModelV4CallOptions['prompt']): Cited
 export function anthropicSource(
   citation: Fields,
   documents: readonly CitedDocument[],
-  newId: NewId,
+  newId: () => string,
 ): LanguageModelV4Source | undefined {
   const { type, cited_text: citedText, document_index: at, url } = citation
   if (type === 'web_search_result_location') {
@@ -42,39 +39,32 @@ export function anthropicSource(
   }
   const document = documents[Number(at)]
   if (document === undefined || (type !== 'page_location' && type !== 'char_location')) return undefined
-  const places = Object.entries(citation).filter(([key]) => /^(start|end)_/.test(key))
-  return {
-    type: 'source',
-    sourceType: 'document',
-    id: newId(),
-    mediaType: document.mediaType,
-    title: textOf(citation['document_title']) ?? document.title,
-    filename: document.filename,
-    providerMetadata: { anthropic: { citedText, ...(camelCased(Object.fromEntries(places)) as object) } as JSONObject },
-  }
+  const places = ['start_page_number', 'end_page_number', 'start_char_index', 'end_char_index']
+  return documentSource(newId(), citation, document, picked(citation, 'cited_text', ...places))
+}
+
+function documentSource(
+  id: string,
+  citation: Fields,
+  document: CitedDocument,
+  anthropic: Fields,
+): LanguageModelV4Source {
+  const title = textOf(citation['document_title']) ?? document.title
+  const providerMetadata = { anthropic: anthropic as JSONObject }
+  return { type: 'source', sourceType: 'document', id, ...document, title, providerMetadata }
 }
 
 export function anthropicCitation(citation: Fields, documents: readonly CitedDocument[]): LanguageModelV4Citation {
-  const providerMetadata = { anthropic: citation as JSONObject }
   const citedText = textOf(citation['cited_text'])
   const cited = citedText === undefined ? {} : { citedText }
   const url = textOf(citation['url']) ?? textOf(citation['source'])
   if (url !== undefined) {
-    const title = textOf(citation['title'])
-    return { source: { type: 'source', sourceType: 'url', id: url, url, title, providerMetadata }, ...cited }
+    const page = { url, title: textOf(citation['title']), providerMetadata: { anthropic: citation as JSONObject } }
+    return { source: { type: 'source', sourceType: 'url', id: url, ...page }, ...cited }
   }
   const at = numberOf(citation['document_index']) ?? 0
-  const document = documents[at]
-  const source: LanguageModelV4Source = {
-    type: 'source',
-    sourceType: 'document',
-    id: textOf(citation['file_id']) ?? String(at),
-    mediaType: document?.mediaType ?? 'text/plain',
-    title: textOf(citation['document_title']) ?? document?.title ?? `Document ${at}`,
-    filename: document?.filename,
-    providerMetadata,
-  }
-  return { source, ...cited }
+  const document = documents[at] ?? { title: `Document ${at}`, mediaType: 'text/plain' }
+  return { source: documentSource(textOf(citation['file_id']) ?? String(at), citation, document, citation), ...cited }
 }
 
 /** OpenAI's. */
@@ -99,15 +89,13 @@ export function openAISource(annotation: Fields, id: string): LanguageModelV4Sou
 
 export function openAICitation(annotation: Fields): LanguageModelV4Citation {
   const id = String(annotation['type'] === 'url_citation' ? annotation['url'] : annotation['file_id'])
-  const [startIndex, endIndex] = [numberOf(annotation['start_index']), numberOf(annotation['end_index'])]
-  const place = startIndex === undefined || endIndex === undefined ? {} : { startIndex, endIndex }
-  return { source: openAISource(annotation, id), ...place }
+  return { source: openAISource(annotation, id), ...picked(annotation, 'start_index', 'end_index') }
 }
 
 /** Google's: searches, images, files and maps. `key` tells whether it is known. */
 export function groundingSource(
   { web, image, retrievedContext: found, maps }: Fields,
-  newId: NewId,
+  newId: () => string,
 ): { key: string; part: LanguageModelV4Source } | undefined {
   const link = (url: unknown, title: unknown) => {
     if (typeof url !== 'string' || url === '') return undefined

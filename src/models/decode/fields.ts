@@ -33,6 +33,35 @@ export function argumentsOf(value: unknown): string {
   return value === undefined || value === null ? '' : (JSON.stringify(recordable(value)) ?? '')
 }
 
+/** `retrieved_at` → `retrievedAt`, as the AI SDK names it. */
+export function camel(name: string): string {
+  return name.replaceAll(/[_-]([a-z])/g, (_, letter: string) => letter.toUpperCase())
+}
+
+/** In all that a value holds. */
+export function camelCased(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(camelCased)
+  if (!isFields(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([key, field]) => [camel(key), camelCased(field)]))
+}
+
+export function withoutNulls(value: unknown, also?: unknown): Fields {
+  const entries = Object.entries(fieldsOf(value) ?? {})
+  return Object.fromEntries(entries.filter(([, field]) => (field ?? null) !== null && field !== also))
+}
+
+/** Its own names in the AI SDK's form, without nulls: what stands deeper may be the user's. */
+export function named(value: unknown): Fields {
+  const entries = Object.entries(withoutNulls(value))
+  return Object.fromEntries(entries.map(([key, field]) => [camel(key), field]))
+}
+
+/** Those of these names that it has, in their order. */
+export function picked(value: unknown, ...names: string[]): Fields {
+  const fields = fieldsOf(value) ?? {}
+  return named(Object.fromEntries(names.map((name) => [name, fields[name]])))
+}
+
 /** JSON, or undefined. */
 export function parsed(text: string): unknown {
   try {

@@ -1,7 +1,7 @@
 /** Google's generate-content stream. */
 import type { JSONObject, SharedV4ProviderMetadata } from '@ai-sdk/provider'
 import { ownValue } from '../../part/own-value.ts'
-import { AnswerReader, type Reason } from './answer-reader.ts'
+import { AnswerReader, reasonOf } from './answer-reader.ts'
 import { groundingSource } from './citations.ts'
 import { argumentsOf, fieldsOf, isFields, listOf, textOf, type Fields } from './fields.ts'
 import type { Repeat } from './sse.ts'
@@ -10,7 +10,7 @@ import { addedUsage, googleUsage } from './usage.ts'
 interface OpenCall {
   id: string
   toolName: string
-  args: Fields
+  args: unknown
   /** The JSON text of the arguments, as far as it has been told. */
   told: string
   metadata: { providerMetadata?: SharedV4ProviderMetadata | undefined }
@@ -18,28 +18,30 @@ interface OpenCall {
 
 type Block = 'text' | 'reasoning'
 
-const lastOnes = [
-  'groundingMetadata',
-  'urlContextMetadata',
-  'safetyRatings',
-  'finishMessage',
-  'continuationToken',
-] as const
-
 export class GoogleReader extends AnswerReader {
-  private hasResponse = false
   private active: { type: Block; id: string } | undefined = undefined
   private blocks = 0
-  private hasCalls = false
   private readonly sources = new Set<string>()
   private readonly openCalls: OpenCall[] = []
   private raw: Fields | undefined = undefined
   private promptFeedback: unknown = null
   private isBlocked = false
-  private readonly last: Partial<Record<(typeof lastOnes)[number], unknown>> = {}
+  /** The last of each. */
+  private readonly last: Fields = {
+    groundingMetadata: null,
+    urlContextMetadata: null,
+    safetyRatings: null,
+    finishMessage: null,
+  }
   // Of an answer that takes several requests.
   private token: string | undefined = undefined
   private earlier: Fields | undefined = undefined
+  private firstPrompt: unknown = undefined
+  private readonly groundings: unknown[] = []
+  private grounding: unknown = null
+  /** The calls that the next results belong to. */
+  private codeId: string | undefined = undefined
+  private serverId: string | undefined = undefined
 
   /** When a body has ended: the token for the next request, which has the same body and `continuationToken`. */
   continuation(): string | undefined {
@@ -49,15 +51,14 @@ export class GoogleReader extends AnswerReader {
   /** The next body begins. */
   continued(): void {
     this.token = undefined
+    this.groundings.push(this.grounding)
+    this.grounding = null
     this.reopen()
   }
 
   protected override read(chunk: Fields): Repeat | undefined {
     const { responseId, usageMetadata, promptFeedback, candidates } = chunk
-    if (!this.hasResponse && typeof responseId === 'string') {
-      this.hasResponse = true
-      this.emit({ type: 'response-metadata', id: responseId })
-    }
+    if (typeof responseId === 'string') this.respond(responseId)
     if (isFields(usageMetadata)) this.raw = usageMetadata
     if (isFields(promptFeedback) && !this.isBlocked) {
       this.promptFeedback = promptFeedback
@@ -73,7 +74,8 @@ export class GoogleReader extends AnswerReader {
       if (!says) this.keep(`frame ${Object.keys(chunk).slice(0, 3).join()}`, chunk)
       return undefined
     }
-    for (const key of lastOnes) this.last[key] = candidate[key] ?? this.last[key]
+    for (const key in this.last) this.last[key] = candidate[key] ?? this.last[key]
+    this.grounding = candidate['groundingMetadata'] ?? this.grounding
     // A blocked prompt has no answer, but what comes later may tell more of it.
     return this.isBlocked ? undefined : this.readCandidate(candidate)
   }
@@ -90,8 +92,14 @@ export class GoogleReader extends AnswerReader {
     for (const part of parts) this.readPart(part)
     const reason = textOf(candidate['finishReason'])
     if (reason) {
-      if (reason === 'CONTINUATION') this.pause(candidate)
-      const unified = this.hasCalls && reason === 'STOP' ? 'tool-calls' : reasonOf(reason)
+      if (reason === 'CONTINUATION') {
+        this.token = textOf(candidate['continuationToken']) ?? this.token
+        // The next request counts its own tokens.
+        if (this.earlier === undefined) this.firstPrompt = this.raw?.['promptTokenCount']
+        this.earlier = addedUsage(this.earlier, this.raw)
+        this.raw = undefined
+      }
+      const unified = reasonOf(reason) === 'stop' ? this.impliedReason() : reasonOf(reason)
       this.ends(unified, reason, textOf(candidate['finishMessage']))
       return undefined
     }
@@ -102,15 +110,8 @@ export class GoogleReader extends AnswerReader {
     return { key: 'text', apply: (said) => this.say(type, said, undefined) }
   }
 
-  /** The next request counts its own tokens. */
-  private pause(candidate: Fields): void {
-    this.token = textOf(candidate['continuationToken']) ?? this.token
-    this.earlier = addedUsage(this.earlier, this.raw)
-    this.raw = undefined
-  }
-
   private readPart(part: Fields): void {
-    const { functionCall, inlineData, text } = part
+    const { functionCall, inlineData, toolCall, toolResponse, executableCode, codeExecutionResult, text } = part
     const signature = textOf(part['thoughtSignature'])
     const metadata = signature ? { google: { thoughtSignature: signature } } : undefined
     if (isFields(functionCall)) return this.readCall(functionCall, metadata)
@@ -121,9 +122,36 @@ export class GoogleReader extends AnswerReader {
       const type = part['thought'] === true ? 'reasoning-file' : 'file'
       return this.emit({ type, mediaType, data: file, providerMetadata: metadata })
     }
-    if (typeof text === 'string') this.say(part['thought'] === true ? 'reasoning' : 'text', text, metadata)
-    else if (metadata !== undefined) this.say(part['thought'] === true ? 'reasoning' : 'text', '', metadata)
+    const server = fieldsOf(toolCall) ?? fieldsOf(toolResponse)
+    if (server !== undefined) return this.readServerTool(server, isFields(toolCall), signature)
+    if (isFields(executableCode)) {
+      this.codeId = this.generateId()
+      const call = { toolCallId: this.codeId, toolName: 'code_execution', input: JSON.stringify(executableCode) }
+      return this.emit({ type: 'tool-call', ...call, providerExecuted: true })
+    }
+    if (isFields(codeExecutionResult) && this.codeId !== undefined) {
+      const { outcome, output } = codeExecutionResult
+      return this.result(this.codeId, 'code_execution', { outcome, output: output ?? '' })
+    }
+    if (typeof text === 'string' || metadata !== undefined)
+      this.say(part['thought'] === true ? 'reasoning' : 'text', textOf(text) ?? '', metadata)
     else this.keep(`part ${String(Object.keys(part)[0])}`, part)
+  }
+
+  /** Of a tool that Google runs. */
+  private readServerTool(
+    { id, toolType, args, response }: Fields,
+    isCall: boolean,
+    signature: string | undefined,
+  ): void {
+    const toolCallId = (isCall ? undefined : this.serverId) || textOf(id) || this.generateId()
+    this.serverId = isCall ? toolCallId : undefined
+    const about = { serverToolCallId: toolCallId, serverToolType: toolType as string }
+    const more = { providerMetadata: { google: { ...(signature && { thoughtSignature: signature }), ...about } } }
+    const toolName = `server:${String(toolType)}`
+    if (!isCall) return this.result(toolCallId, toolName, response, more)
+    const input = argumentsOf(args ?? {})
+    this.emit({ type: 'tool-call', toolCallId, toolName, input, providerExecuted: true, dynamic: true, ...more })
   }
 
   /** A signature alone must come back in the same place, so it makes a block of its own unless a text is open. */
@@ -150,58 +178,38 @@ export class GoogleReader extends AnswerReader {
   private readCall(call: Fields, providerMetadata: SharedV4ProviderMetadata | undefined): void {
     const { args = null, partialArgs: pieces = null, willContinue: goesOn = null } = call
     const toolName = textOf(call['name'])
-    const metadata = { providerMetadata }
-    if (pieces !== null || (toolName !== undefined && goesOn === true)) {
-      if (toolName !== undefined) {
-        const id = textOf(call['id']) || this.generateId()
-        this.openCalls.push({ id, toolName, args: {}, told: '', metadata })
-        this.emit({ type: 'tool-input-start', id, toolName, ...metadata })
-      }
-      const open = this.openCalls.at(-1)
-      if (open === undefined || pieces === null) return
-      const list = listOf(pieces)
-      for (const piece of list) addPiece(open.args, piece)
-      const last = list.at(-1)
-      const isOpen = typeof last?.['stringValue'] === 'string' && last['willContinue'] === true
-      this.tell(open, JSON.stringify(open.args).replace(isOpen ? /"[\]}]*$/ : /[\]}]*$/, ''))
-      if (goesOn !== true && list.every(({ willContinue }) => willContinue !== true)) this.endCall()
-    } else if (toolName === undefined) {
-      if (args === null && goesOn === null) this.endCall()
-    } else {
+    const isWhole = pieces === null && goesOn !== true
+    if (toolName !== undefined) {
       const id = textOf(call['id']) || this.generateId()
-      this.endBlock()
-      this.emit({ type: 'tool-input-start', id, toolName, ...metadata })
-      const input = argumentsOf(args)
-      if (input !== '') this.emit({ type: 'tool-input-delta', id, delta: input, ...metadata })
-      this.finishCall(id, toolName, input, metadata)
+      if (isWhole) this.endBlock()
+      this.emit({ type: 'tool-input-start', id, toolName, providerMetadata })
+      this.openCalls.push({ id, toolName, args: isWhole ? args : {}, told: '', metadata: { providerMetadata } })
     }
+    const open = this.openCalls.at(-1)
+    if (open === undefined || (isWhole && toolName === undefined && args !== null)) return
+    const list = listOf(pieces)
+    for (const piece of list) addPiece(open.args as Fields, piece)
+    const isText = typeof list.at(-1)?.['stringValue'] === 'string' && list.at(-1)?.['willContinue'] === true
+    if (list.length > 0) this.tell(open, argumentsOf(open.args).replace(isText ? /"[\]}]*$/ : /[\]}]*$/, ''))
+    if (goesOn !== true && list.every(({ willContinue }) => willContinue !== true)) this.endCall()
   }
 
+  /** Pieces that come in another order than they stand in the arguments are told at the end, with the call. */
   private tell(open: OpenCall, json: string): void {
-    // Pieces that come in another order than they stand in the arguments are told at the end, with the call.
-    if (!json.startsWith(open.told) || json === open.told) return
-    const delta = json.slice(open.told.length)
-    open.told = json
-    this.emit({ type: 'tool-input-delta', id: open.id, delta, ...open.metadata })
+    const delta = json.startsWith(open.told) ? json.slice(open.told.length) : ''
+    open.told += delta
+    if (delta !== '') this.emit({ type: 'tool-input-delta', id: open.id, delta, ...open.metadata })
   }
 
   private endCall(): void {
     const open = this.openCalls.pop()
     if (open === undefined) return
     this.endBlock()
+    const { id, toolName, metadata } = open
     const input = argumentsOf(open.args)
     this.tell(open, input)
-    this.finishCall(open.id, open.toolName, input, open.metadata)
-  }
-
-  private finishCall(id: string, toolName: string, input: string, metadata: OpenCall['metadata']): void {
-    this.emit({ type: 'tool-input-end', id, ...metadata })
-    this.emit({ type: 'tool-call', toolCallId: id, toolName, input: input || '{}', ...metadata })
+    this.call(id, toolName, input || '{}', metadata, metadata)
     this.hasCalls = true
-  }
-
-  protected override impliedReason(): Reason {
-    return this.hasCalls ? 'tool-calls' : 'stop'
   }
 
   protected override close(isWhole: boolean): void {
@@ -209,26 +217,17 @@ export class GoogleReader extends AnswerReader {
     this.endBlock()
     const raw = addedUsage(this.earlier, this.raw)
     if (raw !== undefined) this.usage = googleUsage(raw)
-    const { groundingMetadata, urlContextMetadata, safetyRatings, finishMessage, continuationToken } = this.last
     const google = {
       promptFeedback: this.promptFeedback,
-      groundingMetadata: groundingMetadata ?? null,
-      urlContextMetadata: urlContextMetadata ?? null,
-      safetyRatings: safetyRatings ?? null,
+      ...this.last,
+      ...(this.groundings.length > 0 && { groundingMetadataPerRequest: [...this.groundings, this.grounding] }),
       usageMetadata: raw ?? null,
-      finishMessage: finishMessage ?? null,
-      serviceTier: raw?.['serviceTier'] ?? null,
-      ...(continuationToken ? { continuationToken } : {}),
+      serviceTier: raw?.['serviceTier'] ?? this.options.headers.get('x-gemini-service-tier'),
+      ...(this.token !== undefined && { continuationToken: this.token }),
+      ...(typeof this.firstPrompt === 'number' && { initialPromptTokenCount: this.firstPrompt }),
     }
     this.metadata = { google: google as unknown as JSONObject }
   }
-}
-
-function reasonOf(raw: string): Reason {
-  if (raw === 'STOP') return 'stop'
-  if (raw === 'MAX_TOKENS' || raw === 'CONTINUATION') return 'length'
-  if (/^(IMAGE_SAFETY|RECITATION|SAFETY|BLOCKLIST|PROHIBITED_CONTENT|SPII)$/.test(raw)) return 'content-filter'
-  return /^(MALFORMED|UNEXPECTED|TOO_MANY|MISSING)_/.test(raw) ? 'error' : 'other'
 }
 
 /** `$.recipe.steps[0]` = "Mix". A text goes on where there is one. */

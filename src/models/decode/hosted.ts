@@ -1,137 +1,212 @@
-/**
- * Tools that OpenAI runs itself: output items, events of their own, and what they found. Millrace asks for none of them; servers and
- * stored prompts add them. Tools that the caller would have to run (shells, patches, computers) cannot be called then.
- */
+/** Tools that OpenAI runs or defines. Millrace asks for none of them; servers and stored prompts add them. */
 import type { JSONObject } from '@ai-sdk/provider'
 import { AnswerReader } from './answer-reader.ts'
-import { camelCased, withoutNulls } from './camel.ts'
-import { argumentsOf, fieldsOf, listOf, numberOf, textOf, type Fields } from './fields.ts'
+import { argumentsOf, camel, fieldsOf, listOf, named, numberOf, picked, textOf, type Fields } from './fields.ts'
 
 export interface OpenCall {
   toolName: string
   toolCallId: string
   input?: string
-  isAsync?: unknown
+  /** As it began, if the caller runs it. */
+  item?: Fields
   containerId?: unknown
+  /** What ends the JSON around a text that comes in deltas. */
+  tail?: string | undefined
+  /** It may stand for several, so its input waits. */
+  isWithheld?: true
 }
 
+type Make = (item: Fields) => unknown
+
+const isServerSide = (item: Fields) => item['execution'] !== 'client'
+const actionOf: Make = ({ action }) => ({ action: named(action) })
+const searchOf: Make = (item) => ({
+  arguments: item['arguments'],
+  call_id: isServerSide(item) ? null : item['call_id'],
+})
+const outputOf: Make = ({ outcome, ...output }) => ({ ...output, outcome: named(outcome) })
+const shellOf: Make = (item) => ({ ...picked(item, 'max_output_length'), output: listOf(item['output']).map(outputOf) })
+
+/** Items, their tools, and what they say once they are complete: as JSON text and as value, in the order of the package. */
+const kinds = new Map<unknown, [tool: string, input?: Make | undefined, result?: Make]>([
+  ['web_search_call', ['web_search']],
+  ['file_search_call', ['file_search']],
+  ['image_generation_call', ['image_generation', undefined, ({ result }) => ({ result })]],
+  ['code_interpreter_call', ['code_interpreter', undefined, ({ outputs }) => ({ outputs })]],
+  ['apply_patch_call', ['apply_patch']],
+  ['computer_call', ['computer']],
+  ['mcp_list_tools', ['mcp']],
+  ['program', ['programmatic_tool_calling', (item) => picked(item, 'code', 'fingerprint')]],
+  ['program_output', ['programmatic_tool_calling', undefined, (item) => picked(item, 'result', 'status')]],
+  ['local_shell_call', ['local_shell', actionOf]],
+  ['shell_call', ['shell', actionOf]],
+  ['shell_call_output', ['shell', undefined, shellOf]],
+  ['tool_search_call', ['tool_search', searchOf]],
+  ['tool_search_output', ['tool_search', undefined, ({ tools }) => ({ tools })]],
+])
+/** OpenAI runs them. */
+const running = /^(program|(web_search|file_search|image_generation|code_interpreter|tool_search)_call)$/
+/** Their input is told from the beginning of the item. */
+const starting = /^(web_search|code_interpreter|apply_patch|computer|tool_search)_call$/
+const withoutMetadata = /^(shell_call_output|(code_interpreter|image_generation)_call)$/
+
 const executed = { providerExecuted: true } as const
+const jsonText = (text: unknown) => JSON.stringify(textOf(text) ?? '').slice(1, -1)
 
 export abstract class HostedTools extends AnswerReader {
   protected hasPages = false
   protected hasFiles = false
   /** By output index. */
   protected readonly calls = new Map<number, OpenCall>()
-  readonly #files = new Set<unknown>()
-  /** Ids of calls by the id of the approval that they ask for in this answer. */
-  readonly #asked = new Map<unknown, string>()
+  /** Ids of calls by the id of the approval that they ask for. */
+  protected readonly asked = new Map<unknown, string>()
+  private readonly files = new Set<unknown>()
+  /** Searches of tools whose results have not come. */
+  private readonly searches: string[] = []
 
   /** Whether the event is one of a hosted tool. */
   protected readHosted(event: Fields, type: string): boolean {
     const open = this.calls.get(numberOf(event['output_index']) ?? -1)
-    switch (type) {
-      case 'response.code_interpreter_call_code.delta':
-        if (open) this.#addInput(open.toolCallId, JSON.stringify(textOf(event['delta']) ?? '').slice(1, -1))
-        return true
-      case 'response.code_interpreter_call_code.done':
-        if (open) {
-          this.#addInput(open.toolCallId, '"}')
-          const input = JSON.stringify({ code: event['code'], containerId: open.containerId })
-          this.call(open.toolCallId, 'code_interpreter', input, executed)
-        }
-        return true
-      case 'response.image_generation_call.partial_image': {
-        const result = { result: event['partial_image_b64'] }
-        this.result(String(event['item_id']), 'image_generation', result, { preliminary: true })
-        return true
-      }
-      default:
-        return false
-    }
+    if (type === 'response.image_generation_call.partial_image') {
+      const result = { result: event['partial_image_b64'] }
+      this.result(String(event['item_id']), 'image_generation', result, { preliminary: true })
+    } else if (!/(interpreter_call_code|operation_diff)\.(delta|done)$/.test(type)) return false
+    else if (type.endsWith('done')) this.endStreamed(open, event)
+    else if (open?.tail !== undefined) this.addStreamed(open, event['delta'])
+    return true
   }
 
   protected startHosted(index: number, id: string, item: Fields): void {
-    switch (item['type']) {
+    const type = String(item['type'])
+    const [toolName] = kinds.get(type) ?? []
+    if (toolName === undefined) return
+    const toolCallId = textOf(item['call_id']) || id
+    const open: OpenCall = { toolName, toolCallId, containerId: item['container_id'] }
+    const more = running.test(type) && isServerSide(item) && executed
+    this.calls.set(index, open)
+    if (starting.test(type)) this.emit({ type: 'tool-input-start', id: toolCallId, toolName, ...more })
+    switch (type) {
       case 'web_search_call':
-        this.emit({ type: 'tool-input-start', id, toolName: 'web_search', ...executed })
-        return this.call(id, 'web_search', '{}', executed)
-      case 'code_interpreter_call': {
-        const containerId = item['container_id']
-        this.calls.set(index, { toolName: 'code_interpreter', toolCallId: id, containerId })
-        this.emit({ type: 'tool-input-start', id, toolName: 'code_interpreter', ...executed })
-        return this.#addInput(id, `{"containerId":"${String(containerId)}","code":"`)
-      }
+        return this.call(id, toolName, '{}', executed)
       case 'file_search_call':
       case 'image_generation_call':
-        return this.emit({
-          type: 'tool-call',
-          toolCallId: id,
-          toolName: item['type'].slice(0, -5),
-          input: '{}',
-          ...executed,
-        })
+        return this.emit({ type: 'tool-call', toolCallId, toolName, input: '{}', ...executed })
+      case 'code_interpreter_call':
+        return this.startStreamed(open, { containerId: open.containerId, code: '' })
+      case 'apply_patch_call': {
+        const operation = picked(item['operation'], 'type', 'path')
+        const text = operation['type'] === 'delete_file' ? {} : { diff: '' }
+        return this.startStreamed(open, { callId: toolCallId, operation: { ...operation, ...text } })
+      }
       default:
     }
   }
 
-  /** Whether the item is known. */
-  protected endHosted(index: number, item: Fields): boolean {
-    const id = textOf(item['id']) ?? String(index)
-    const metadata = { providerMetadata: { openai: { itemId: id } } }
+  protected endHosted(index: number, id: string, item: Fields): void {
+    const type = String(item['type'])
+    const [, inputOf, resultOf] = kinds.get(type) ?? []
+    // Servers that send no beginnings.
+    if (!this.calls.has(index)) this.startHosted(index, id, item)
+    const open = this.calls.get(index)
     this.calls.delete(index)
-    switch (item['type']) {
+    const { toolCallId, toolName } = open ?? { toolCallId: id, toolName: `mcp.${String(item['name'])}` }
+    const metadata = { providerMetadata: { openai: { itemId: id } } }
+    const { status } = item
+    switch (type) {
       case 'web_search_call':
-        this.#endWebSearch(id, item['status'], fieldsOf(item['action']))
-        return true
+        return this.endWebSearch(id, status, fieldsOf(item['action']))
       case 'file_search_call':
-        this.#endFileSearch(id, item)
-        return true
-      case 'code_interpreter_call':
-        this.result(id, 'code_interpreter', { outputs: item['outputs'] })
-        return true
-      case 'image_generation_call':
-        this.result(id, 'image_generation', { result: item['result'] })
-        return true
-      case 'mcp_approval_request': {
-        const toolCallId = this.generateId()
-        const approvalId = textOf(item['approval_request_id']) ?? id
-        this.#asked.set(approvalId, toolCallId)
-        this.#emitMcp(toolCallId, item)
-        this.emit({ type: 'tool-approval-request', approvalId, toolCallId })
-        return true
+        return this.endFileSearch(id, item)
+      case 'apply_patch_call': {
+        const operation = named(item['operation'])
+        this.endStreamed(open, operation)
+        if (status !== 'completed') return
+        this.hasCalls = true
+        const input = JSON.stringify({ callId: toolCallId, operation })
+        return this.emit({ type: 'tool-call', toolCallId, toolName, input, ...metadata })
       }
+      case 'computer_call': {
+        if (!item['call_id']) {
+          this.call(id, 'computer_use', '', executed)
+          return this.result(id, 'computer_use', { type: 'computer_use_tool_result', status })
+        }
+        this.hasCalls = true
+        const actions = listOf(item['actions'] ?? item['action']).map(named)
+        const checks = listOf(item['pending_safety_checks']).map(named)
+        const input = JSON.stringify({ actions, pendingSafetyChecks: checks, status })
+        this.tellInput(toolCallId, input)
+        return this.call(toolCallId, toolName, input, metadata)
+      }
+      case 'mcp_approval_request':
       case 'mcp_call': {
-        const { server_label: serverLabel, name, arguments: input, output, error } = item
+        const asking = type === 'mcp_call' ? undefined : this.generateId()
+        const approvalId = textOf(item['approval_request_id']) ?? id
         // A call that was asked for has the id under which it was.
-        const own = this.#asked.get(item['approval_request_id']) ?? id
-        this.#emitMcp(own, item)
-        const called = withoutNulls({ type: 'call', serverLabel, name, arguments: input, output, error })
-        this.result(own, `mcp.${String(name)}`, called, metadata)
-        return true
+        const own = asking ?? this.asked.get(approvalId) ?? id
+        const input = argumentsOf(item['arguments'])
+        this.emit({ type: 'tool-call', toolCallId: own, toolName, input, ...executed, dynamic: true })
+        if (asking !== undefined) {
+          this.asked.set(approvalId, asking)
+          return this.emit({ type: 'tool-approval-request', approvalId, toolCallId: asking })
+        }
+        const called = picked(item, 'server_label', 'name', 'arguments', 'output', 'error')
+        return this.result(own, toolName, { type: 'call', ...called }, metadata)
       }
       case 'compaction': {
         const openai = { type: 'compaction', itemId: id, encryptedContent: item['encrypted_content'] } as JSONObject
-        this.emit({ type: 'custom', kind: 'openai.compaction', providerMetadata: { openai } })
-        return true
+        return this.emit({ type: 'custom', kind: 'openai.compaction', providerMetadata: { openai } })
       }
       default:
-        return item['type'] === 'mcp_list_tools'
+        if (open === undefined) return this.keep(`item ${type}`, item)
     }
+    this.endStreamed(open, item)
+    const isSearch = toolName === 'tool_search' && !item['call_id']
+    if (isSearch && inputOf) this.searches.push(toolCallId)
+    const own = (isSearch && resultOf && this.searches.shift()) || toolCallId
+    const more = withoutMetadata.test(type) ? {} : metadata
+    if (inputOf !== undefined) {
+      if (starting.test(type)) this.emit({ type: 'tool-input-end', id: own })
+      const runs = running.test(type) && isServerSide(item) && executed
+      const input = JSON.stringify(inputOf(item))
+      this.emit({ type: 'tool-call', toolCallId: own, toolName, input, ...runs, ...more })
+    }
+    if (resultOf !== undefined) this.result(own, toolName, resultOf(item), more)
   }
 
-  #addInput(id: string, delta: string): void {
+  private tellInput(id: string, delta: string): void {
     this.emit({ type: 'tool-input-delta', id, delta })
   }
 
-  #emitMcp(toolCallId: string, item: Fields): void {
-    const said = { toolName: `mcp.${String(item['name'])}`, input: argumentsOf(item['arguments']) }
-    this.emit({ type: 'tool-call', toolCallId, ...said, ...executed, dynamic: true })
+  /** An input whose last text is empty: it comes in deltas. */
+  private startStreamed(open: OpenCall, input: Fields): void {
+    const json = JSON.stringify(input)
+    const at = json.lastIndexOf('""') + 1 || json.length
+    this.tellInput(open.toolCallId, json.slice(0, at))
+    if (at < json.length) open.tail = json.slice(at)
+    else this.emit({ type: 'tool-input-end', id: open.toolCallId })
   }
 
-  #endWebSearch(id: string, status: unknown, action: Fields | undefined): void {
+  private addStreamed(open: OpenCall, text: unknown): void {
+    open.input = ''
+    this.tellInput(open.toolCallId, jsonText(text))
+  }
+
+  /** Some servers send no deltas. */
+  private endStreamed(open: OpenCall | undefined, { code, diff }: Fields): void {
+    if (open?.tail === undefined) return
+    const { toolCallId, toolName, containerId, tail } = open
+    if (open.input === undefined) this.addStreamed(open, code ?? diff)
+    this.tellInput(toolCallId, tail)
+    open.tail = undefined
+    this.emit({ type: 'tool-input-end', id: toolCallId })
+    if (toolName !== 'code_interpreter') return
+    const input = JSON.stringify({ code, containerId })
+    this.emit({ type: 'tool-call', toolCallId, toolName, input, ...executed })
+  }
+
+  private endWebSearch(id: string, status: unknown, action: Fields | undefined): void {
     const { type, sources, ...told } = action ?? {}
-    const named = type === 'open_page' ? 'openPage' : type === 'find_in_page' ? 'findInPage' : type
-    const found = { action: { type: named, ...withoutNulls(told) }, ...(sources ? { sources } : {}) }
+    const found = { action: { type: camel(String(type)), ...named(told) }, ...(sources ? { sources } : {}) }
     if (status !== 'completed') this.result(id, 'web_search', { status }, { isError: true })
     else this.result(id, 'web_search', action === undefined ? {} : found)
     for (const { type: kind, url } of listOf(sources)) {
@@ -141,13 +216,13 @@ export abstract class HostedTools extends AnswerReader {
     }
   }
 
-  #endFileSearch(id: string, { queries, results }: Fields): void {
-    const found = results ? camelCased(results) : null
+  private endFileSearch(id: string, { queries, results }: Fields): void {
+    const found = results ? listOf(results).map(named) : null
     this.result(id, 'file_search', { queries, results: found })
     for (const { fileId, filename } of listOf(found)) {
       this.hasFiles = true
-      if (this.#files.has(fileId)) continue
-      this.#files.add(fileId)
+      if (this.files.has(fileId)) continue
+      this.files.add(fileId)
       const said = { mediaType: 'text/plain', title: String(filename), filename: String(filename) }
       const providerMetadata = { openai: { type: 'file_search', fileId } as JSONObject }
       this.emit({ type: 'source', sourceType: 'document', id: this.generateId(), ...said, providerMetadata })

@@ -1,38 +1,37 @@
 /** OpenAI's responses. The tools that OpenAI runs are in `hosted.ts`. */
-import type { JSONObject, LanguageModelV4CallOptions, SharedV4ProviderMetadata } from '@ai-sdk/provider'
-import type { Reason, ReaderOptions } from './answer-reader.ts'
+import type { JSONObject, SharedV4ProviderMetadata } from '@ai-sdk/provider'
+import { reasonOf, type ReaderOptions } from './answer-reader.ts'
 import { openAICitation, openAISource } from './citations.ts'
-import { argumentsOf, fieldsOf, isFields, listOf, numberOf, textOf, type Fields } from './fields.ts'
+import { argumentsOf, fieldsOf, isFields, listOf, numberOf, parsed, textOf, type Fields } from './fields.ts'
 import { HostedTools, type OpenCall } from './hosted.ts'
 import type { Repeat } from './sse.ts'
-import { responsesUsage } from './usage.ts'
-
-interface Reasoning {
-  encrypted: unknown
-  /** By the index of the summary. A server that keeps nothing sends the encrypted form with the end of the item. */
-  summaries: Map<number, 'active' | 'can-conclude'>
-}
+import { openAIUsage } from './usage.ts'
 
 export class ResponsesReader extends HostedTools {
+  private readonly own = this.options.call.providerOptions?.['openai']
   /** The server keeps reasoning, so its text ends without the encrypted form. */
-  readonly #isStored: boolean
+  private readonly isStored = this.own?.['store'] === true
+  private readonly logprobs: unknown[] | undefined = this.own?.['logprobs'] ? [] : undefined
+  /** Names of those that the caller declares. */
+  private readonly tools: ReadonlySet<string> = new Set(this.options.call.tools?.map(({ name }) => name))
   /** By output index. Servers that only resemble OpenAI's change an item's id between events. */
-  readonly #itemIds = new Map<number, string>()
-  readonly #reasonings = new Map<string, Reasoning>()
+  private readonly itemIds = new Map<number, string>()
+  /** Summaries by their index, and whether they can end. A server that keeps nothing ends them with the item. */
+  private readonly reasonings = new Map<string, { encrypted: unknown; summaries: Map<number, boolean> }>()
   /** Items whose text has come in deltas. */
-  readonly #said = new Set<string>()
-  #annotations: Fields[] = []
-  #cited: Fields[] = []
-  #phase: string | undefined = undefined
-  #hasCalls = false
-  #hasRefusal = false
-  #responseId: string | null = null
-  readonly #about: Fields = {}
+  private readonly said = new Set<string>()
+  private annotations: Fields[] = []
+  private cited: Fields[] = []
+  private phase: string | undefined = undefined
+  private responseId: string | null = null
+  private readonly about: Fields = {}
 
-  constructor(options: ReaderOptions & { call: Pick<LanguageModelV4CallOptions, 'providerOptions'> }) {
+  constructor(options: ReaderOptions) {
     super(options)
-    const { providerOptions } = options.call
-    this.#isStored = providerOptions?.['openai']?.['store'] === true
+    for (const part of options.call.prompt.flatMap(({ role, content }) => (role === 'assistant' ? content : []))) {
+      const approval = part.providerOptions?.['openai']?.['approvalRequestId']
+      if (part.type === 'tool-call' && approval) this.asked.set(approval, part.toolCallId)
+    }
   }
 
   protected override read(event: Fields, name: string): Repeat | undefined {
@@ -42,100 +41,98 @@ export class ResponsesReader extends HostedTools {
     switch (type) {
       case 'response.output_text.delta':
       case 'response.refusal.delta': {
-        if (type === 'response.refusal.delta') this.#hasRefusal = true
-        const id = this.#itemIdOf(event)
-        this.#said.add(id)
-        return this.repeated('delta', delta, (text) => this.emit({ type: 'text-delta', id, delta: text }))
+        if (type === 'response.refusal.delta') this.hasRefusal = true
+        const id = this.itemIdOf(event)
+        this.said.add(id)
+        const repeat = this.repeated('delta', delta, (text) => this.emit({ type: 'text-delta', id, delta: text }))
+        return event['logprobs'] && this.logprobs?.push(event['logprobs']) ? undefined : repeat
       }
       case 'response.function_call_arguments.delta':
       case 'response.custom_tool_call_input.delta': {
         const open = this.calls.get(index ?? -1)
-        return open && this.repeated('delta', argumentsOf(delta), (text) => this.#addInput(open, text))
+        const repeat = open && this.repeated('delta', argumentsOf(delta), (text) => this.addInput(open, text))
+        return open?.isWithheld ? undefined : repeat
+      }
+      case 'response.function_call_arguments.done':
+      case 'response.custom_tool_call_input.done': {
+        const open = this.calls.get(index ?? -1)
+        if (open) open.input ??= argumentsOf(event['arguments'] ?? event['input'])
+        return undefined
       }
       case 'response.reasoning_summary_text.delta':
       case 'response.reasoning_text.delta':
-        return this.#readThought(event, type)
+        return this.readThought(event, type)
       case 'response.output_item.added':
-        return void this.#startItem(index ?? 0, fieldsOf(event['item']) ?? {})
+        return void this.startItem(index ?? 0, fieldsOf(event['item']) ?? {})
       case 'response.output_item.done':
-        return void this.#endItem(index ?? 0, fieldsOf(event['item']) ?? {})
+        return void this.endItem(index ?? 0, fieldsOf(event['item']) ?? {})
       case 'response.reasoning_summary_part.added':
-        return void this.#startSummary(this.#itemIdOf(event), numberOf(event['summary_index']) ?? 0)
+        return void this.startSummary(this.itemIdOf(event), numberOf(event['summary_index']) ?? 0)
       case 'response.reasoning_summary_part.done':
-        return void this.#endSummary(this.#itemIdOf(event), numberOf(event['summary_index']) ?? 0)
+        return void this.endSummary(this.itemIdOf(event), numberOf(event['summary_index']) ?? 0)
       case 'response.output_text.annotation.added':
-        return void this.#annotate(fieldsOf(event['annotation']) ?? {})
-      case 'response.created':
-        return void this.#startResponse(fieldsOf(event['response']) ?? {})
-      case 'response.completed':
-      case 'response.incomplete':
-      case 'response.failed':
-      case 'response.cancelled':
-      case 'response.done':
-        return void this.#endResponse(fieldsOf(event['response']) ?? {}, type)
-      case 'error':
-        return void this.fail(event)
-      case 'ping':
-      case 'keepalive':
-        return undefined
+        return void this.annotate(fieldsOf(event['annotation']) ?? {})
       default:
-        return void this.#readOther(event, type)
+        return void this.readOther(event, type)
     }
   }
 
-  #readOther(event: Fields, type: string): void {
-    if (event['object'] === 'response') {
+  private readOther(event: Fields, type: string): void {
+    const response = fieldsOf(event['response']) ?? {}
+    if (type === 'response.created') this.startResponse(response)
+    else if (/^response\.(completed|incomplete|failed|cancelled|done)$/.test(type)) this.endResponse(response, type)
+    else if (event['object'] === 'response') {
       // The whole answer.
-      this.#startResponse(event)
-      this.#endResponse(event, `response.${textOf(event['status']) ?? 'completed'}`)
-    } else if (this.#responseId === null && listOf(event['choices']).length > 0 && !event['error']) {
+      this.startResponse(event)
+      this.endResponse(event, `response.${textOf(event['status']) ?? 'completed'}`)
+    } else if (this.responseId === null && listOf(event['choices']).length > 0 && !event['error']) {
       this.fail({ message: 'it speaks the chat protocol. Use the protocol "openai-chat" for this endpoint.' })
     } else if (!this.readHosted(event, type) && !silent.test(type) && !event['error']) {
       this.keep(`event ${type}`, event)
     }
   }
 
-  #itemIdOf({ item_id: id, output_index: index }: Fields): string {
-    return this.#itemIds.get(numberOf(index) ?? -1) ?? textOf(id) ?? '0'
+  private itemIdOf({ item_id: id, output_index: index }: Fields): string {
+    return this.itemIds.get(numberOf(index) ?? -1) ?? textOf(id) ?? '0'
   }
 
-  #metadata(fields: Fields): { providerMetadata: SharedV4ProviderMetadata } {
+  private openai(fields: Fields): { providerMetadata: SharedV4ProviderMetadata } {
     return { providerMetadata: { openai: fields as JSONObject } }
   }
 
-  #startResponse({ id, created_at: created, model }: Fields): void {
-    if (this.#responseId !== null) return
-    this.#responseId = textOf(id) ?? ''
-    const seconds = numberOf(created)
-    const timestamp = seconds === undefined ? undefined : new Date(seconds * 1000)
-    this.emit({ type: 'response-metadata', id: textOf(id), timestamp, modelId: textOf(model) })
+  private startResponse({ id, created_at: created, model }: Fields): void {
+    if (this.responseId !== null) return
+    this.responseId = textOf(id) ?? ''
+    this.respond(id, model, created)
   }
 
   /** A text, a thought or a call begins. */
-  #startItem(index: number, item: Fields): void {
+  private startItem(index: number, item: Fields): void {
     const id = textOf(item['id']) ?? String(index)
     switch (item['type']) {
       case 'message': {
-        const phase = (this.#phase = textOf(item['phase']))
-        this.#itemIds.set(index, id)
-        this.#annotations = []
-        const said = this.#metadata({ itemId: id, ...(phase !== undefined && { phase }) })
+        const phase = (this.phase = textOf(item['phase']))
+        this.itemIds.set(index, id)
+        this.annotations = []
+        const said = this.openai({ itemId: id, ...(phase !== undefined && { phase }) })
         return this.emit({ type: 'text-start', id, ...said })
       }
       case 'reasoning': {
         const encrypted = item['encrypted_content'] ?? null
-        this.#itemIds.set(index, id)
-        this.#reasonings.set(id, { encrypted, summaries: new Map([[0, 'active']]) })
-        return this.#startThought(id, 0, encrypted)
+        this.itemIds.set(index, id)
+        this.reasonings.set(id, { encrypted, summaries: new Map([[0, false]]) })
+        return this.thought('start', id, 0, { reasoningEncryptedContent: encrypted })
       }
       case 'function_call':
       case 'custom_tool_call': {
         const toolCallId = textOf(item['call_id']) || id
         const toolName = textOf(item['name']) ?? ''
         const isText = item['type'] === 'custom_tool_call'
-        const open: OpenCall = { toolCallId, toolName, isAsync: item['async'] ?? undefined }
+        const open: OpenCall = { toolCallId, toolName, item }
         this.calls.set(index, open)
-        this.emit({ type: 'tool-input-start', id: toolCallId, toolName, ...(isText && { inputEncoding: 'text' }) })
+        // Models sometimes call an internal tool that stands for several calls.
+        if (toolName === 'parallel' && !this.tools.has(toolName)) open.isWithheld = true
+        else this.emit({ type: 'tool-input-start', id: toolCallId, toolName, ...(isText && { inputEncoding: 'text' }) })
         return
       }
       default:
@@ -143,187 +140,193 @@ export class ResponsesReader extends HostedTools {
     }
   }
 
-  /** A text, a thought or a call is complete. */
-  #endItem(index: number, item: Fields): void {
+  private endItem(index: number, item: Fields): void {
     switch (item['type']) {
       case 'message':
-        return this.#endText(index, item)
+        return this.endText(index, item)
       case 'reasoning':
-        return this.#endReasoning(index, item)
+        return this.endReasoning(index, item)
       case 'function_call':
       case 'custom_tool_call':
-        return this.#endCall(index, item)
+        return this.endCall(index, item)
       default:
-        if (!this.endHosted(index, item)) this.keep(`item ${String(item['type'])}`, item)
+        this.endHosted(index, textOf(item['id']) ?? String(index), item)
     }
   }
 
-  #endText(index: number, item: Fields): void {
-    const isOpen = this.#itemIds.has(index)
-    const itemId = this.#itemIdOf({ item_id: item['id'], output_index: index })
+  private endText(index: number, item: Fields): void {
+    const isOpen = this.itemIds.has(index)
+    const itemId = this.itemIdOf({ item_id: item['id'], output_index: index })
     // Servers that send no deltas say all of it here.
     const content = listOf(item['content'])
     const whole = content.map((part) => textOf(part['text']) ?? textOf(part['refusal']) ?? '').join('')
-    if (!isOpen) this.#startItem(index, { ...item, id: itemId })
-    if (whole !== '' && !this.#said.has(itemId)) {
+    if (!isOpen) this.startItem(index, { ...item, id: itemId })
+    if (whole !== '' && !this.said.has(itemId)) {
       this.emit({ type: 'text-delta', id: itemId, delta: whole })
-      for (const part of content) for (const each of listOf(part['annotations'])) this.#annotate(each)
+      for (const part of content) for (const each of listOf(part['annotations'])) this.annotate(each)
     }
-    const annotations = this.#annotations
+    const annotations = this.annotations
     const cited = annotations.filter(({ type }) => type !== 'file_path')
-    const phase = textOf(item['phase']) ?? this.#phase
-    this.#phase = undefined
-    this.#itemIds.delete(index)
+    const phase = textOf(item['phase']) ?? this.phase
+    this.phase = undefined
+    this.itemIds.delete(index)
     this.emit({
       type: 'text-end',
       id: itemId,
       ...(cited.length > 0 && { citations: cited.map(openAICitation) }),
-      ...this.#metadata({ itemId, ...(phase && { phase }), ...(annotations.length > 0 && { annotations }) }),
+      ...this.openai({ itemId, ...(phase && { phase }), ...(annotations.length > 0 && { annotations }) }),
     })
   }
 
-  #annotate(annotation: Fields): void {
-    this.#annotations.push(annotation)
+  private annotate(annotation: Fields): void {
+    this.annotations.push(annotation)
     const isLate = annotation['type'] === 'url_citation' || annotation['type'] === 'file_citation'
-    if (isLate) this.#cited.push(annotation)
+    if (isLate) this.cited.push(annotation)
     else this.emit(openAISource(annotation, this.generateId()))
   }
 
-  #readThought(event: Fields, type: string): Repeat | undefined {
-    const id = this.#itemIdOf(event)
+  private readThought(event: Fields, type: string): Repeat | undefined {
+    const id = this.itemIdOf(event)
     const summary = numberOf(event['summary_index']) ?? 0
-    const said = this.#metadata({ itemId: id })
-    this.#said.add(`${id} ${type}`)
+    const said = this.openai({ itemId: id })
+    this.said.add(`${id} ${type}`)
     // Open models send their thoughts, and maybe a summary as well.
-    if (type === 'response.reasoning_text.delta' && this.#said.has(`${id} response.reasoning_summary_text.delta`))
+    if (type === 'response.reasoning_text.delta' && this.said.has(`${id} response.reasoning_summary_text.delta`))
       return undefined
     return this.repeated('delta', event['delta'], (delta) =>
       this.emit({ type: 'reasoning-delta', id: `${id}:${summary}`, delta, ...said }),
     )
   }
 
-  #startThought(itemId: string, summary: number, encrypted: unknown): void {
-    const said = this.#metadata({ itemId, reasoningEncryptedContent: encrypted })
-    this.emit({ type: 'reasoning-start', id: `${itemId}:${summary}`, ...said })
+  private thought(end: 'start' | 'end', itemId: string, summary: number, more: Fields = {}): void {
+    this.emit({ type: `reasoning-${end}`, id: `${itemId}:${summary}`, ...this.openai({ itemId, ...more }) })
   }
 
-  #startSummary(itemId: string, summary: number): void {
-    const open = this.#reasonings.get(itemId)
+  private startSummary(itemId: string, summary: number): void {
+    const open = this.reasonings.get(itemId)
     // The first starts with its item.
     if (open === undefined || summary === 0) return
-    for (const [other, state] of open.summaries) if (state === 'can-conclude') this.#conclude(open, itemId, other)
-    open.summaries.set(summary, 'active')
-    this.#startThought(itemId, summary, open.encrypted)
+    for (const [other, canEnd] of open.summaries) if (canEnd) this.conclude(open.summaries, itemId, other)
+    open.summaries.set(summary, false)
+    this.thought('start', itemId, summary, { reasoningEncryptedContent: open.encrypted })
   }
 
-  #endSummary(itemId: string, summary: number): void {
-    const open = this.#reasonings.get(itemId)
+  private endSummary(itemId: string, summary: number): void {
+    const open = this.reasonings.get(itemId)
     if (open === undefined) return
-    if (this.#isStored) this.#conclude(open, itemId, summary)
-    else open.summaries.set(summary, 'can-conclude')
+    if (this.isStored) this.conclude(open.summaries, itemId, summary)
+    else open.summaries.set(summary, true)
   }
 
-  #conclude({ summaries }: Reasoning, itemId: string, summary: number): void {
+  private conclude(summaries: Map<number, boolean>, itemId: string, summary: number): void {
     summaries.delete(summary)
-    this.emit({ type: 'reasoning-end', id: `${itemId}:${summary}`, ...this.#metadata({ itemId }) })
+    this.thought('end', itemId, summary)
   }
 
-  #endReasoning(index: number, item: Fields): void {
-    const itemId = this.#itemIdOf({ item_id: item['id'], output_index: index })
-    if (!this.#reasonings.has(itemId)) this.#startItem(index, { ...item, id: itemId })
+  private endReasoning(index: number, item: Fields): void {
+    const itemId = this.itemIdOf({ item_id: item['id'], output_index: index })
+    if (!this.reasonings.has(itemId)) this.startItem(index, { ...item, id: itemId })
     const parts = [...listOf(item['summary']), ...listOf(item['content'])]
     const whole = parts.map((part) => textOf(part['text']) ?? '').join('\n')
-    const hasCome = [...this.#said].some((key) => key.startsWith(`${itemId} response.reasoning`))
+    const hasCome = [...this.said].some((key) => key.startsWith(`${itemId} response.reasoning`))
     if (whole !== '' && !hasCome) {
-      this.emit({ type: 'reasoning-delta', id: `${itemId}:0`, delta: whole, ...this.#metadata({ itemId }) })
+      this.emit({ type: 'reasoning-delta', id: `${itemId}:0`, delta: whole, ...this.openai({ itemId }) })
     }
-    const encrypted = item['encrypted_content'] ?? null
-    for (const summary of this.#reasonings.get(itemId)?.summaries.keys() ?? []) {
-      const said = this.#metadata({ itemId, reasoningEncryptedContent: encrypted })
-      this.emit({ type: 'reasoning-end', id: `${itemId}:${summary}`, ...said })
-    }
-    this.#reasonings.delete(itemId)
-    this.#itemIds.delete(index)
+    const more = { reasoningEncryptedContent: item['encrypted_content'] ?? null }
+    for (const summary of this.reasonings.get(itemId)?.summaries.keys() ?? [])
+      this.thought('end', itemId, summary, more)
+    this.reasonings.delete(itemId)
+    this.itemIds.delete(index)
   }
 
-  #addInput(open: OpenCall, delta: string): void {
+  private addInput(open: OpenCall, delta: string): void {
     open.input = (open.input ?? '') + delta
-    this.emit({ type: 'tool-input-delta', id: open.toolCallId, delta })
+    if (open.isWithheld !== true) this.emit({ type: 'tool-input-delta', id: open.toolCallId, delta })
   }
 
-  #endCall(index: number, item: Fields): void {
-    if (!this.calls.has(index)) this.#startItem(index, item)
-    const { toolCallId: id, toolName, isAsync: was, input: told = '' } = this.calls.get(index)!
+  private tellWithheld({ isWithheld, toolCallId: id, toolName, input = '' }: OpenCall): void {
+    if (isWithheld !== true) return
+    this.emit({ type: 'tool-input-start', id, toolName })
+    this.emit({ type: 'tool-input-delta', id, delta: input })
+  }
+
+  /** Whether a call stands for several. If one of them is not of a declared tool, it is a call as it is. */
+  private expand({ toolCallId, toolName }: OpenCall, itemId: unknown, input: string): boolean {
+    const calls = listOf(fieldsOf(parsed(input))?.['tool_uses']).map(({ recipient_name: recipient, parameters }) => ({
+      name: /^functions\.(.+)$/.exec(String(recipient))?.[1] ?? '',
+      args: fieldsOf(parameters),
+    }))
+    const { length: count } = calls
+    if (count === 0 || !calls.every(({ name, args }) => this.tools.has(name) && args)) return false
+    for (const [index, { name, args }] of calls.entries()) {
+      const id = `${toolCallId}_${index}`
+      const of = { itemId, toolCallId, toolName, ...(index === 0 && { input }), index, count }
+      this.emit({ type: 'tool-input-start', id, toolName: name })
+      this.emit({ type: 'tool-input-delta', id, delta: argumentsOf(args) })
+      this.call(id, name, argumentsOf(args), this.openai({ parallelToolCall: of }))
+    }
+    return true
+  }
+
+  private endCall(index: number, item: Fields): void {
+    if (!this.calls.has(index)) this.startItem(index, item)
+    const open = this.calls.get(index)!
+    const { toolCallId: id, toolName, item: begun, input: told = '' } = open
     this.calls.delete(index)
-    this.#hasCalls = true
+    this.hasCalls = true
     const isText = item['type'] === 'custom_tool_call'
     const given = isText ? JSON.stringify(item['input'] ?? told) : argumentsOf(item['arguments'])
+    open.input ??= given
+    if (open.isWithheld && this.expand(open, item['id'], given || told)) return
+    this.tellWithheld(open)
     const { namespace, caller } = item
-    const isAsync = item['async'] ?? was ?? undefined
+    const isAsync = item['async'] ?? begun?.['async'] ?? undefined
     const named = typeof namespace === 'string' ? { namespace } : undefined
-    this.emit({ type: 'tool-input-end', id, ...(named && this.#metadata(named)) })
     const program = { type: 'program', callerId: fieldsOf(caller)?.['caller_id'] }
-    const metadata = this.#metadata({
+    const metadata = this.openai({
       itemId: item['id'],
       ...(isAsync !== undefined && { async: isAsync }),
       ...named,
       ...(isFields(caller) && { caller: caller['type'] === 'program' ? program : caller }),
     })
-    this.emit({
-      type: 'tool-call',
-      toolCallId: id,
-      toolName: textOf(item['name']) ?? toolName,
-      input: given || told,
-      ...metadata,
-    })
+    this.call(id, textOf(item['name']) ?? toolName, given || told, metadata, named && this.openai(named))
   }
 
-  #endResponse(response: Fields, type: string): void {
+  private endResponse(response: Fields, type: string): void {
     // A server that sends nothing but the whole.
-    if (!this.hasContent) for (const [at, item] of listOf(response['output']).entries()) this.#endItem(at, item)
+    if (!this.hasContent) for (const [at, item] of listOf(response['output']).entries()) this.endItem(at, item)
     const { usage, service_tier: tier, reasoning, prompt_cache_diagnostics: diagnostics, error } = response
-    if (isFields(usage)) this.usage = responsesUsage(usage)
-    if (typeof tier === 'string') this.#about['serviceTier'] = tier
-    const context = fieldsOf(reasoning)?.['context']
-    if (typeof context === 'string') this.#about['reasoningContext'] = context
-    if (diagnostics) this.#about['promptCacheDiagnostics'] = diagnostics
+    if (isFields(usage)) this.usage = openAIUsage(usage)
+    const { context } = fieldsOf(reasoning) ?? {}
+    if (typeof tier === 'string') this.about['serviceTier'] = tier
+    if (typeof context === 'string') this.about['reasoningContext'] = context
+    if (diagnostics) this.about['promptCacheDiagnostics'] = diagnostics
     const reason = textOf(fieldsOf(response['incomplete_details'])?.['reason'])
     const isFailed = /failed$|cancelled$/.test(type) || /^(failed|cancelled)$/.test(String(response['status']))
     if (error) return this.fail({ type, error })
     if (isFailed) return this.ends('error', reason ?? type.replace('response.', ''))
-    this.ends(this.#unified(reason), reason)
+    // Calls that nobody has ended.
+    for (const [index, { item, toolCallId }] of reason === undefined ? [...this.calls] : []) {
+      const whole = listOf(response['output']).find((each) => each['call_id'] === toolCallId)
+      if (item !== undefined) this.endCall(index, whole ?? { ...item, arguments: '', input: undefined })
+    }
+    const unified = reason === undefined ? this.impliedReason() : reasonOf(reason)
+    this.ends(unified === 'other' && this.hasCalls ? 'tool-calls' : unified, reason)
     this.finish()
   }
 
-  #unified(reason: string | undefined): Reason {
-    switch (reason) {
-      case undefined:
-        // The tools run even if the model refuses: the refusal stays in the text.
-        if (this.#hasCalls) return 'tool-calls'
-        return this.#hasRefusal ? 'content-filter' : 'stop'
-      case 'max_output_tokens':
-        return 'length'
-      case 'content_filter':
-        return 'content-filter'
-      default:
-        return this.#hasCalls ? 'tool-calls' : 'other'
-    }
-  }
-
-  protected override impliedReason(): Reason {
-    return this.#unified(undefined)
-  }
-
   protected override close(): void {
+    for (const open of this.calls.values()) this.tellWithheld(open)
     // Sources only where the search itself named none.
-    for (const annotation of this.#cited) {
+    for (const annotation of this.cited) {
       const isKnown = annotation['type'] === 'url_citation' ? this.hasPages : this.hasFiles
       if (!isKnown) this.emit(openAISource(annotation, this.generateId()))
     }
-    this.metadata = { openai: { responseId: this.#responseId, ...this.#about } as JSONObject }
+    const logprobs = this.logprobs?.length ? { logprobs: this.logprobs } : {}
+    this.metadata = { openai: { responseId: this.responseId, ...logprobs, ...this.about } as JSONObject }
   }
 }
 
 /** Events that only say how far a part has come, or repeat what its deltas have said. */
 const silent =
-  /^response\.(in_progress|queued|content_part\.|output_text\.done|refusal\.done|function_call_arguments\.done|reasoning_|custom_tool_call_input\.done|[a-z_]+_call\.)/
+  /^response\.(in_progress|queued|content_part\.|output_text\.done|refusal\.done|reasoning_|[a-z_]+_call\.)/

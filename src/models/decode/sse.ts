@@ -20,13 +20,6 @@ export interface EventSink {
   onDocument(text: string): void
 }
 
-export interface EventStreamOptions {
-  sink: EventSink
-  /** Subject of error messages. */
-  who: string
-  limits?: ReadLimits | undefined
-}
-
 const space = 32
 const quote = 34
 const backslash = 92
@@ -43,6 +36,8 @@ export class EventStream {
   private decoder: TextDecoder | undefined = undefined
   /** The decoder holds the beginning of a character. */
   private holds = false
+  /** Of the last piece: a line feed that follows belongs to the same line end. */
+  private endsInReturn = false
   /** Until the first character that is not white space. */
   private isStart = true
   private document: string[] | undefined = undefined
@@ -61,7 +56,8 @@ export class EventStream {
   private tail = ''
   private misses = 0
 
-  constructor({ sink, who, limits = defaultReadLimits }: EventStreamOptions) {
+  /** `who`: subject of error messages. */
+  constructor(sink: EventSink, { who, limits = defaultReadLimits }: { who: string; limits?: ReadLimits | undefined }) {
     this.sink = sink
     this.who = who
     this.limits = limits
@@ -70,6 +66,9 @@ export class EventStream {
   /** Throws `line-too-long` when the unfinished event has more characters than the limit has bytes. */
   push(bytes: Uint8Array): void {
     let text = this.textOf(bytes)
+    if (this.endsInReturn && text[0] === '\n') text = text.slice(1)
+    if (bytes.length > 0) this.endsInReturn = text.endsWith('\r')
+    if (text.includes('\r')) text = text.replaceAll(/\r\n?/g, '\n')
     if (this.isStart) {
       if (text.startsWith('\u00ef\u00bb\u00bf')) text = text.slice(3)
       const first = text.trimStart()[0]
@@ -95,10 +94,11 @@ export class EventStream {
     if (document !== undefined) return this.sink.onDocument(document.join(''))
     const line = this.pieces.join('')
     this.pieces = []
-    this.readLine(line, 0, line.endsWith('\r') ? line.length - 1 : line.length)
+    this.readLine(line, 0, line.length)
     const data = this.data
     this.data = undefined
-    if (data?.trim() === '[DONE]' || parsed(data ?? '') !== undefined) this.sink.onEvent(data ?? '', this.name)
+    if (data?.includes('\n') || data?.trim() === '[DONE]' || parsed(data ?? '') !== undefined)
+      this.sink.onEvent(data ?? '', this.name)
   }
 
   /** Most pieces end with a whole character, and take one native call. */
@@ -123,7 +123,7 @@ export class EventStream {
     const end = blank === -1 ? text.length : blank + 2
     this.pieces.push(end === text.length ? text : text.slice(0, end))
     this.waiting += end
-    if (blank === -1 && !text.includes('\n') && !text.includes('\r')) return
+    if (blank === -1 && !text.includes('\n')) return
     const source = this.pieces.join('')
     this.pieces = []
     this.read(source, 0)
@@ -133,38 +133,28 @@ export class EventStream {
   private read(source: string, start: number): void {
     let from = this.isFirst ? start : -1
     let at = start
-    // Each is searched once, not once a line.
-    let feed = -2
-    let back = -2
     for (;;) {
       if (this.isFirst && this.repeat !== undefined) from = at = this.readRepeated(source, at, this.repeat)
-      if (feed !== -1 && feed < at) feed = source.indexOf('\n', at)
-      if (back !== -1 && back < at) back = source.indexOf('\r', at)
-      let end = feed
-      let next = feed + 1
-      if (back !== -1 && (feed === -1 || back < feed)) {
-        // It may be half of a line end.
-        if (back === source.length - 1) break
-        end = back
-        next = feed === back + 1 ? back + 2 : back + 1
-      }
+      const end = source.indexOf('\n', at)
       if (end === -1) break
       if (end === at) {
-        this.endEvent(source, from, next)
-        from = next
+        this.endEvent(source, from, end + 1)
+        from = end + 1
       } else {
         this.readLine(source, at, end)
         this.isFirst = false
       }
-      at = next
+      at = end + 1
     }
     this.waiting = source.length - at
     if (this.waiting > 0) this.pieces.push(at === 0 ? source : source.slice(at))
   }
 
   private readLine(source: string, at: number, end: number): void {
-    const isData = source.startsWith('data', at)
-    if (!isData && !source.startsWith('event', at)) return
+    // llama.cpp had a field of its own for errors.
+    const isError = source.startsWith('error', at)
+    const isData = !isError && source.startsWith('data', at)
+    if (!isData && !isError && !source.startsWith('event', at)) return
     let start = at + (isData ? 4 : 5)
     if (start < end) {
       if (source[start] !== ':') return
@@ -172,8 +162,8 @@ export class EventStream {
     }
     // A space that is the first character of the next line cannot be: `end` is a line end.
     const value = source.slice(start, end)
-    if (!isData) this.name = value
-    else this.data = this.data === undefined ? value : `${this.data}\n${value}`
+    if (!isData) this.name = isError ? 'error' : value
+    if (isData || isError) this.data = this.data === undefined ? value : `${this.data}\n${value}`
   }
 
   private endEvent(source: string, from: number, to: number): void {
@@ -215,12 +205,12 @@ export class EventStream {
     return next
   }
 
-  /** Whether the event has one text by that name. A CR at its end may be half of a line end. */
+  /** Whether the event has one text by that name. */
   private learn(event: string, key: string): boolean {
     this.last = undefined
     const name = `"${key}":"`
     const start = event.indexOf(name) + name.length
-    if (start < name.length || event.includes(name, start) || !event.endsWith('\n')) return false
+    if (start < name.length || event.includes(name, start)) return false
     const end = Math.abs(endOfString(event, start))
     this.head = event.slice(0, start)
     this.tail = event.slice(end)

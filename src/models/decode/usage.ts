@@ -25,23 +25,18 @@ function usageWith(raw: Fields | undefined, counts: Counts): LanguageModelV4Usag
   }
 }
 
-export function chatUsage(raw: Fields): LanguageModelV4Usage {
+/** Of both protocols. */
+export function openAIUsage(raw: Fields): LanguageModelV4Usage {
+  const isChat = 'prompt_tokens' in raw || 'completion_tokens' in raw
+  const [input, output] = isChat ? ['prompt_tokens', 'completion_tokens'] : ['input_tokens', 'output_tokens']
+  const details = raw[`${input}_details`]
   return usageWith(raw, {
-    input: countIn(raw, 'prompt_tokens') ?? 0,
-    cacheRead: countIn(raw['prompt_tokens_details'], 'cached_tokens') ?? 0,
-    output: countIn(raw, 'completion_tokens') ?? 0,
-    reasoning: countIn(raw['completion_tokens_details'], 'reasoning_tokens') ?? 0,
-  })
-}
-
-export function responsesUsage(raw: Fields): LanguageModelV4Usage {
-  const details = raw['input_tokens_details']
-  return usageWith(raw, {
-    input: countIn(raw, 'input_tokens') ?? 0,
+    input: countIn(raw, input!) ?? 0,
     cacheRead: countIn(details, 'cached_tokens') ?? 0,
-    cacheWrite: countIn(details, 'cache_write_tokens'),
-    output: countIn(raw, 'output_tokens') ?? 0,
-    reasoning: countIn(raw['output_tokens_details'], 'reasoning_tokens') ?? 0,
+    // Chat servers count them among the others.
+    cacheWrite: isChat ? undefined : countIn(details, 'cache_write_tokens'),
+    output: countIn(raw, output!) ?? 0,
+    reasoning: countIn(raw[`${output}_details`], 'reasoning_tokens') ?? 0,
   })
 }
 
@@ -73,12 +68,19 @@ export function googleUsage(raw: Fields): LanguageModelV4Usage {
   })
 }
 
-/** Of an answer that took several requests: counts add up. What is no count is taken from the later one. */
+/** Of an answer that took several requests: counts add up, in lists by their modality. What is no count is taken from the later one. */
 export function addedUsage(a: Fields | undefined, b: Fields | undefined): Fields | undefined {
   if (a === undefined || b === undefined) return b ?? a
-  const sums = Object.entries(b).map(([key, value]) => {
-    const before = countIn(a, key)
-    return [key, before !== undefined && typeof value === 'number' ? before + value : value]
-  })
+  const sums = Object.entries(b).map(([key, value]) => [key, sumOf(ownValue(a, key), value)])
   return { ...a, ...Object.fromEntries(sums) }
+}
+
+function sumOf(a: unknown, b: unknown): unknown {
+  if (typeof a === 'number' && typeof b === 'number') return a + b
+  if (!Array.isArray(a) || !Array.isArray(b)) return b ?? a
+  const counts = new Map<unknown, number>()
+  for (const { modality, tokenCount } of listOf([...a, ...b])) {
+    counts.set(modality, (counts.get(modality) ?? 0) + (numberOf(tokenCount) ?? 0))
+  }
+  return [...counts].map(([modality, tokenCount]) => ({ modality, tokenCount }))
 }

@@ -127,6 +127,7 @@ export const serverStreams: Record<string, unknown[]> = {
       is_error: false,
       content: ['plain', { type: 'text', text: 'said', citations: [{ any: [1] }] }],
     }),
+    start(10, { type: 'fallback', from: { model: 'a' }, to: { model: 'b' } }),
     start(11, { type: 'compaction', content: 'short', signature: 'sig' }),
     stop(11),
     start(12, { type: 'compaction', content: null }),
@@ -137,6 +138,7 @@ export const serverStreams: Record<string, unknown[]> = {
       'compaction',
       {
         stop_details: { type: 'refusal', category: 'c', explanation: null, recommended_model: 'm2' },
+        safeguard_results: [{ type: 's', status: { type: 'done', tool_uses: { a: { type: 't', outcome: null } } } }],
       },
       {
         service_tier: 'priority',
@@ -149,6 +151,7 @@ export const serverStreams: Record<string, unknown[]> = {
         ],
       },
       {
+        input_transformations: [{ type: 't', path: 'p', reason: 'r' }],
         context_management: {
           applied_edits: [
             { type: 'clear_tool_uses_20250919', cleared_tool_uses: 1, cleared_input_tokens: 2 },

@@ -125,8 +125,11 @@ const streams: Record<string, unknown[]> = {
     over,
   ],
   'metadata that begins with the message': [
-    started(),
-    ended('refusal', { stop_details: { type: 'refusal', category: 'cyber' } }),
+    started({ input_transformations: [{ type: 'a', path: 'b', reason: 'c' }] }),
+    ended('refusal', {
+      stop_details: { type: 'refusal', category: 'cyber' },
+      safeguard_results: [{ type: 'd', status: { type: 'e' } }],
+    }),
     over,
   ],
   'an error first': [ping, { type: 'error', error: { type: 'overloaded_error', message: 'Busy', extra: 1 } }],

@@ -1,6 +1,4 @@
 /** Events as servers frame them, and pieces as networks cut them. */
-import { someOf } from '../../../../test/support/thorough.ts'
-
 import { below, seeded } from './random.ts'
 
 export type Cut = (bytes: Uint8Array) => Uint8Array[]
@@ -37,13 +35,15 @@ const mostBytes = 1e6
 export function cutsOf({ length }: Uint8Array): Cut[] {
   const step = Math.ceil(length ** 2 / mostBytes)
   const places = Array.from({ length: Math.floor(length / step) }, (_, i) => i * step + 1)
-  return [
-    whole,
-    ...[1, 2, 3, 7, 64, 1000].map(inPiecesOf),
-    atRandom(1),
-    atRandom(2),
-    ...someOf(places, length).map(inTwoAt),
-  ]
+  return [whole, ...[1, 2, 3, 7, 64, 1000].map(inPiecesOf), atRandom(1), atRandom(2), ...places.map(inTwoAt)]
+}
+
+/** All of a small body, of another a seeded choice. */
+export function someCutsOf(body: Uint8Array): Cut[] {
+  if (body.length < 300) return cutsOf(body)
+  const random = seeded(body.length)
+  const places = Array.from({ length: body.length < 3000 ? 16 : 3 }, () => 1 + below(body.length - 1, random))
+  return [inPiecesOf(1), inPiecesOf(64), ...places.map(inTwoAt)]
 }
 
 export interface Framing {

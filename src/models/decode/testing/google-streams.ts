@@ -58,6 +58,28 @@ const streams: Record<string, object[]> = {
     }),
     { usageMetadata: counts },
   ],
+  'code that Google runs': [
+    chunk([text('So')]),
+    chunk([{ codeExecutionResult: { outcome: 'OUTCOME_OK', output: 'without its code' } }]),
+    chunk([{ executableCode: { language: 'PYTHON', code: 'print(1)' }, ...signed }]),
+    chunk([{ codeExecutionResult: { outcome: 'OUTCOME_OK', output: '1' } }]),
+    chunk([
+      { executableCode: { language: 'PYTHON', code: 'x' } },
+      { codeExecutionResult: { outcome: 'OUTCOME_FAILED' } },
+    ]),
+    chunk([text('it is')]),
+    stop,
+  ],
+  'tools that Google runs': [
+    chunk([{ toolCall: { toolType: 'GOOGLE_SEARCH_WEB', args: { q: 'ü' }, id: 'st1' }, ...signed }]),
+    chunk([{ toolResponse: { toolType: 'GOOGLE_SEARCH_WEB', response: { found: [1] }, id: 'st1' }, ...signed }]),
+    chunk([
+      { toolCall: { toolType: 'URL_CONTEXT', id: '' } },
+      { toolResponse: { toolType: 'URL_CONTEXT', id: 'other' } },
+      { toolResponse: { toolType: 'URL_CONTEXT', response: {}, id: 'alone' } },
+    ]),
+    stop,
+  ],
   'a blocked prompt': [{ promptFeedback: { blockReason: 'SAFETY' }, usageMetadata: counts }],
   'a blocked answer': [chunk([text('so')]), chunk([], { finishReason: 'RECITATION' })],
 }

@@ -27,14 +27,43 @@ export function callOf(tools: readonly string[], options: Partial<Call> = {}): C
   }
 }
 
-export function readerOf(protocol: Protocol, call: Call, options: ReaderOptions): Reader {
+const tier = { 'x-gemini-service-tier': 'standard' }
+const file = (mediaType: string, filename?: string) => ({
+  type: 'file' as const,
+  mediaType,
+  data: { type: 'data' as const, data: 'dGV4dA==' },
+  ...(filename !== undefined && { filename }),
+  providerOptions: { anthropic: { citations: { enabled: true } } },
+})
+const documents = [file('application/pdf', 'a.pdf'), file('text/plain'), file('image/png')]
+
+const approved = {
+  type: 'tool-call' as const,
+  toolCallId: 'approved',
+  toolName: 'mcp.x',
+  input: {},
+  providerOptions: { openai: { approvalRequestId: 'a' } },
+}
+
+/** Requests that change how an answer is read. */
+export const otherCalls: Record<Protocol, Partial<Call>> = {
+  'openai-chat': { providerOptions: { myServer: {} } },
+  anthropic: { prompt: [{ role: 'user', content: documents }] },
+  'openai-responses': {
+    providerOptions: { openai: { store: true, logprobs: 2 } },
+    prompt: [{ role: 'assistant', content: [approved] }],
+  },
+  google: {},
+}
+
+export function readerOf(protocol: Protocol, options: ReaderOptions): Reader {
   switch (protocol) {
     case 'openai-chat':
-      return new ChatReader({ ...options, metadataKey: 'my-server' })
+      return new ChatReader(options)
     case 'anthropic':
-      return new AnthropicReader({ ...options, prompt: call.prompt })
+      return new AnthropicReader(options)
     case 'openai-responses':
-      return new ResponsesReader({ ...options, call })
+      return new ResponsesReader(options)
     case 'google':
       return new GoogleReader(options)
   }
@@ -51,8 +80,9 @@ export interface Playing {
 export function playing(protocol: Protocol, call = callOf([]), limits?: ReaderOptions['limits']): Playing {
   const parts: Part[] = []
   let ids = 0
-  const options = { warnings: [], who: 'it:m', limits, generateId: () => `new-${ids++}` }
-  const reader = readerOf(protocol, call, { ...options, emit: (part) => parts.push(part) })
+  const about = { warnings: [], who: 'it:m', provider: 'my-server.chat', headers: new Headers(tier), call, limits }
+  const emit = (part: Part) => parts.push(part)
+  const reader = readerOf(protocol, { ...about, emit, generateId: () => `new-${ids++}` })
   return {
     reader,
     parts,
@@ -95,12 +125,14 @@ function packageOf(protocol: Protocol, fetch: typeof globalThis.fetch): Language
 /** Undefined if the package takes the stream for none of a complete answer: then it says nothing about how to read it. */
 export async function hearPackage(
   protocol: Protocol,
-  body: Uint8Array,
+  bodies: readonly Uint8Array[],
   call = callOf([]),
 ): Promise<Part[] | undefined> {
   const parts: Part[] = []
+  const rest = [...bodies]
   try {
-    const { stream } = await packageOf(protocol, async () => new Response(body as never)).doStream(call)
+    const fetch = async () => new Response(rest.shift() as never, { headers: tier })
+    const { stream } = await packageOf(protocol, fetch).doStream(call)
     for await (const part of stream) parts.push(part)
   } catch {
     return undefined
@@ -114,13 +146,23 @@ export async function hearPackage(
 
 /** As plain values, without what a reader adds, and with random ids numbered in the order in which they come. */
 export function comparable(parts: readonly Part[], sent: string): unknown[] {
-  const told = parts.filter((part) => part.type !== 'ping' && part.type !== 'raw' && !isEmpty(part))
+  const told: Part[] = []
+  for (const part of parts) {
+    const last = told.at(-1)
+    if (part.type === 'ping' || part.type === 'raw' || isEmpty(part)) continue
+    // How an input is cut does not matter.
+    if (part.type !== 'tool-input-delta' || last?.type !== part.type || last.id !== part.id) told.push(part)
+    else told[told.length - 1] = { ...last, delta: last.delta + part.delta }
+  }
   const ids: string[] = []
-  const text = JSON.stringify(told).replaceAll(/"(new-\d+|[0-9A-Za-z]{16})(?=["\\-])/g, (quoted, id: string) => {
-    if (sent.includes(id)) return quoted
-    if (!ids.includes(id)) ids.push(id)
-    return `"id ${ids.indexOf(id)}`
-  })
+  const text = JSON.stringify(told).replaceAll(
+    /"(new-\d+|[0-9A-Za-z]{16})(?=["\\-])(?!\\?":)/g,
+    (quoted, id: string) => {
+      if (sent.includes(id)) return quoted
+      if (!ids.includes(id)) ids.push(id)
+      return `"id ${ids.indexOf(id)}`
+    },
+  )
   return JSON.parse(text) as unknown[]
 }
 

@@ -26,6 +26,22 @@ const whole = (index: number, made: object, rest: object = {}) => [
   done(index, { ...made, ...rest }),
 ]
 
+const patch = (id: string, operation: object, status = 'completed') =>
+  item('apply_patch_call', id, { call_id: `call_${id}`, status, operation })
+const use = (recipient_name: string, parameters: object) => ({ recipient_name, parameters })
+/** Models sometimes call an internal tool that stands for several calls. */
+const parallel = (index: number, uses: unknown) => {
+  const call = { call_id: `call_${index}`, name: 'parallel' }
+  const text = JSON.stringify(uses)
+  return [
+    added(index, item('function_call', `fp${index}`, { ...call, arguments: '' })),
+    ...[text.slice(0, 9), text.slice(9)].map((delta) =>
+      on('function_call_arguments.delta', index, `fp${index}`, { delta }),
+    ),
+    done(index, item('function_call', `fp${index}`, { ...call, arguments: text, status: 'completed' })),
+  ]
+}
+
 const streams: Record<string, object[]> = {
   'reasoning in parts, then a call': [
     created,
@@ -117,6 +133,185 @@ const streams: Record<string, object[]> = {
       item('custom_tool_call', 'ct', { call_id: 'call_t', name: 'sql', input: 'select 1', status: 'completed' }),
     ),
     ...whole(3, item('compaction', 'cp', { encrypted_content: 'enc' })),
+    completed(),
+  ],
+  'shells and programs': [
+    created,
+    ...whole(
+      0,
+      item('local_shell_call', 'ls', {
+        call_id: 'call_l',
+        action: {
+          type: 'exec',
+          command: ['ls'],
+          timeout_ms: 9,
+          user: 'u',
+          working_directory: '/',
+          env: { my_var: '1', B: '2' },
+        },
+      }),
+    ),
+    ...whole(
+      1,
+      item('shell_call', 'sh', {
+        call_id: 'call_s',
+        status: 'completed',
+        action: { commands: ['ls', 'pwd'], timeout_ms: null, max_output_length: 100 },
+      }),
+    ),
+    ...whole(
+      2,
+      item('shell_call_output', 'so', {
+        call_id: 'call_s',
+        status: 'completed',
+        max_output_length: 100,
+        output: [
+          { stdout: 'a', stderr: '', outcome: { type: 'exit', exit_code: 0 } },
+          { stdout: '', stderr: 'slow', outcome: { type: 'timeout' } },
+        ],
+      }),
+    ),
+    ...whole(
+      3,
+      item('shell_call_output', 'sp', { call_id: 'call_t', status: 'completed', max_output_length: null, output: [] }),
+    ),
+    ...whole(4, item('program', 'pr', { call_id: 'call_p', code: 'run()', fingerprint: 'fp' })),
+    ...whole(5, item('program_output', 'po', { call_id: 'call_p', result: 'ran', status: 'completed' })),
+    completed(),
+  ],
+  patches: [
+    created,
+    added(0, patch('ap1', { type: 'create_file', path: 'a "quoted" path', diff: '' }, 'in_progress')),
+    ...['+one\n', '+"two"', ' ü'].map((delta) =>
+      on('apply_patch_call_operation_diff.delta', 0, 'ap1', { delta, obfuscation: 'x' }),
+    ),
+    on('apply_patch_call_operation_diff.done', 0, 'ap1', { diff: '+one\n+"two" ü' }),
+    done(0, patch('ap1', { type: 'create_file', path: 'a "quoted" path', diff: '+one\n+"two" ü' })),
+    added(1, patch('ap2', { type: 'update_file', path: 'b', diff: '' }, 'in_progress')),
+    done(1, patch('ap2', { type: 'update_file', path: 'b', diff: '-one\n+two' })),
+    ...whole(2, patch('ap3', { type: 'delete_file', path: 'c' })),
+    added(3, patch('ap4', { type: 'update_file', path: 'd', diff: '' }, 'in_progress')),
+    done(3, patch('ap4', { type: 'update_file', path: 'd', diff: 'x' }, 'in_progress')),
+    completed(),
+  ],
+  'a call of an MCP server that a person approved in an earlier turn': [
+    created,
+    ...whole(
+      0,
+      item('mcp_call', 'mc', {
+        status: 'completed',
+        arguments: '{}',
+        name: 'x',
+        server_label: 's',
+        output: null,
+        error: { code: 1 },
+        approval_request_id: 'a',
+      }),
+    ),
+    completed(),
+  ],
+  computers: [
+    created,
+    ...whole(
+      0,
+      item('computer_call', 'cc1', {
+        call_id: 'call_c',
+        status: 'completed',
+        actions: [
+          { type: 'click', button: 'left', x: 1, y: 2, keys: ['SHIFT'] },
+          { type: 'double_click', x: 1, y: 2, keys: null },
+          { type: 'drag', path: [{ x: 1, y: 2 }] },
+          { type: 'keypress', keys: ['a'] },
+          { type: 'move', x: 3, y: 4 },
+          { type: 'scroll', x: 1, y: 2, scroll_x: 3, scroll_y: 4, keys: [] },
+          { type: 'type', text: 'snake_case' },
+          { type: 'screenshot' },
+          { type: 'wait' },
+        ],
+        pending_safety_checks: [
+          { id: 's', code: 'c', message: null },
+          { id: 't', message: 'm' },
+        ],
+      }),
+    ),
+    ...whole(
+      1,
+      item('computer_call', 'cc2', { call_id: 'call_d', status: 'completed', action: { type: 'screenshot' } }),
+    ),
+    ...whole(2, item('computer_call', 'cc3', { status: 'completed' })),
+    completed(),
+  ],
+  'searches of tools': [
+    created,
+    ...whole(
+      0,
+      item('tool_search_call', 'ts1', {
+        execution: 'server',
+        call_id: null,
+        status: 'completed',
+        arguments: { paths: ['a'] },
+      }),
+    ),
+    ...whole(
+      1,
+      item('tool_search_output', 'to1', {
+        execution: 'server',
+        call_id: null,
+        status: 'completed',
+        tools: [{ type: 'function', name: 'get', defer_loading: true }],
+      }),
+    ),
+    ...whole(
+      2,
+      item('tool_search_call', 'ts2', {
+        execution: 'client',
+        call_id: 'call_q',
+        status: 'completed',
+        arguments: { query: 'q' },
+      }),
+    ),
+    ...whole(
+      3,
+      item('tool_search_output', 'to2', { execution: 'client', call_id: 'call_q', status: 'completed', tools: [] }),
+    ),
+    ...whole(
+      4,
+      item('tool_search_output', 'to3', { execution: 'server', call_id: null, status: 'completed', tools: [] }),
+    ),
+    completed(),
+  ],
+  'one call that stands for several': [
+    created,
+    ...parallel(0, { tool_uses: [use('functions.lookup', { q: 1 }), use('functions.add', {})] }),
+    ...parallel(1, { tool_uses: [use('functions.lookup', { q: 2 }), use('functions.nope', {})] }),
+    ...parallel(2, { tool_uses: [] }),
+    ...parallel(3, { tool_uses: [1] }),
+    ...parallel(4, 'not an object'),
+    ...whole(
+      5,
+      item('function_call', 'fp5', { call_id: 'call_5', name: 'parallel', arguments: '{"a":1}', status: 'completed' }),
+    ),
+    completed(),
+  ],
+  'log probabilities': [
+    created,
+    added(0, item('message', 'msg')),
+    ...['so', 'what'].map((delta) =>
+      on('output_text.delta', 0, 'msg', { delta, logprobs: [{ token: delta, logprob: -1, top_logprobs: [] }] }),
+    ),
+    done(0, item('message', 'msg')),
+    completed(),
+  ],
+  'files whose attributes have names of their own': [
+    created,
+    added(0, item('file_search_call', 'fs')),
+    done(
+      0,
+      item('file_search_call', 'fs', {
+        queries: ['q'],
+        results: [{ attributes: { my_key: 'v' }, file_id: 'f', filename: 'f.txt', score: 0.5, text: 't' }],
+      }),
+    ),
     completed(),
   ],
   'cut by length': [

@@ -24,6 +24,6 @@ const written: Record<Protocol, Record<string, string[]>> = {
 export function streamsOf(protocol: Protocol): Stream[] {
   return [
     ...fixtures.filter((fixture) => protocolOf(fixture) === protocol),
-    ...Object.entries(written[protocol]).map(([name, lines]) => ({ name, lines, tools: [] })),
+    ...Object.entries(written[protocol]).map(([name, lines]) => ({ name, lines, tools: ['lookup', 'add'] })),
   ]
 }
