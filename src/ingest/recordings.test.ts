@@ -57,7 +57,7 @@ describe.skipIf(recorded.length === 0)('recordings of CLI agents', () => {
   })
 
   test.each(recorded.filter(({ cli }) => cli === 'claude'))(
-    '$name: its usage is that of its results',
+    '$name: its usage is that of its result',
     ({ name, bytes }) => {
       const ends = new TextDecoder()
         .decode(bytes)

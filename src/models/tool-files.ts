@@ -94,7 +94,7 @@ function takes(protocol: EndpointProtocol, { mediaType, isUrl }: File): boolean 
 export function protocolOf(provider: string): EndpointProtocol {
   if (/^anthropic\b|\.anthropic\b/u.test(provider)) return 'anthropic'
   if (/^(?:google|vertex)\b/u.test(provider)) return 'google'
-  return /\.responses$/u.test(provider) ? 'openai-responses' : 'openai-chat'
+  return provider.endsWith('.responses') ? 'openai-responses' : 'openai-chat'
 }
 
 /** Undefined for a result without files and resources: it stays as it is. */

@@ -69,7 +69,7 @@ test('a prompt may be a file', () => {
 
 describe('faults', () => {
   test.each<[string[], string]>([
-    [['cli: claud'], '5:12 "cli" must be one of claude, codex, gemini (did you mean "claude"?)'],
+    [['cli: claud'], '5:12 "cli" must be one of claude, codex, gemini, qwen (did you mean "claude"?)'],
     [['cli: claude', 'promt: x'], '6:7 unknown key "promt"'],
     [['cli: claude', 'permissionMode: acceptEdit'], '6:23 "permissionMode" must be one of default, acceptEdits'],
     [['cli: codex', 'permissionMode: plan'], '6:23 "permissionMode" must be one of read-only, workspace-write'],

@@ -54,7 +54,7 @@ export const stepTypes: ReadonlyMap<string, StepType> = new Map(
     'mcp-tool': { about: 'Calls one tool of an MCP server.', config: mcpToolConfig, read: readMcpTool },
     'cli-agent': {
       about:
-        'Runs Claude Code, Codex or Gemini CLI as a child process. What it writes streams as the answer, with its tools as tools that ' +
+        'Runs Claude Code, Codex, Gemini CLI or Qwen Code as a child process. What it writes streams as the answer, with its tools as tools that ' +
         'the server runs. Its value: `text` (its last message), `reasoning`, `sessionId`, `model`, `usage`, `cost`, `exitCode` (null ' +
         'if it was stopped after its result), `toolCalls`, `toolResults`, `steps`, `finishReason`. See docs/cli-agents.md.',
       config: cliAgentConfig,

@@ -126,7 +126,7 @@ test('a run that resumes a session of Codex counts what the runs before it have 
   const cwd = folder()
   for (const input of [codex(320, 'One'), codex(480, 'Two')]) await ran(['import', '-'], { cwd, input })
   const rows = JSON.parse((await ran(['ps', '--json'], { cwd })).out) as { usage: { inputTokens: number } }[]
-  expect(rows.map(({ usage }) => usage.inputTokens).toSorted()).toEqual([160, 320])
+  expect(new Set(rows.map(({ usage }) => usage.inputTokens))).toEqual(new Set([160, 320]))
 })
 
 test('the prompt that Gemini CLI repeats, and that of no other, is the run’s; a broken-off output is interrupted', async () => {

@@ -1,4 +1,4 @@
-/** `cli-agent`: Claude Code, Codex or Gemini CLI as a child process. Its parts stream into the run (`engine/cli/`). */
+/** `cli-agent`: Claude Code, Codex, Gemini CLI or Qwen Code as a child process. Its parts stream into the run (`engine/cli/`). */
 import { compact } from '../../part/compact.ts'
 import type { EntryOf } from '../../part/entry.ts'
 import { isUnder } from '../../part/path.ts'
