@@ -28,6 +28,7 @@ test.each([
   ['claude', 'Read', { file_path: 'src/main.ts' }, 380],
   ['codex', 'command_execution', { command: 'cat a' }, 250],
   ['gemini', 'read_file', { path: 'a' }, 250],
+  ['qwen', 'read_file', { path: 'a' }, 250],
 ] as const)(
   '%s: its model calls are steps, its tools are tools that the server runs',
   async (cli, tool, args, tokens) => {

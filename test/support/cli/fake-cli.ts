@@ -1,5 +1,5 @@
 /**
- * Plays a CLI agent: prints the lines of a session, or misbehaves as `--mode=…` says. Run by Node as `claude`, `codex` or `gemini`;
+ * Plays a CLI agent: prints the lines of a session, or misbehaves as `--mode=…` says. Run by Node as `claude`, `codex`, `gemini` or `qwen`;
  * `installFakes` puts these names on a PATH.
  */
 import { spawn } from 'node:child_process'

@@ -1,4 +1,4 @@
-/** Fake `claude`, `codex` and `gemini` on a PATH, latches for them, and the process table. */
+/** Fake `claude`, `codex`, `gemini` and `qwen` on a PATH, latches for them, and the process table. */
 import { chmodSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -72,9 +72,9 @@ ${after}
   }
 }
 
-/** The three programs, in a folder. */
+/** The programs, in a folder. */
 export function writeFakes(dir: string): void {
-  for (const name of ['claude', 'codex', 'gemini']) {
+  for (const name of ['claude', 'codex', 'gemini', 'qwen']) {
     const file = join(dir, name)
     const script = join(import.meta.dirname, 'fake-cli.ts')
     writeFileSync(file, `#!${process.execPath}\nprocess.env.FAKE_NAME = '${name}'\nimport(${JSON.stringify(script)})\n`)

@@ -173,4 +173,25 @@ const gemini: Line[] = [
   },
 ]
 
-export const sessions = { claude, claudeWithSubAgent, claudeFails, codex, gemini }
+/** As Claude Code's, but with an id for each block, and cached tokens among those of the input. */
+const qwenBlock = (id: string, content: Line, tokens: Line) => {
+  const body = { id, role: 'assistant', model: 'qwen3', content: [content], usage: tokens }
+  return { type: 'assistant', message: body, session_id: session, parent_tool_use_id: null }
+}
+const qwen: Line[] = [
+  { type: 'system', subtype: 'init', session_id: session, model: 'qwen3', tools: [], qwen_code_version: '0.24.4' },
+  qwenBlock('q1', { type: 'text', text: 'I will read it.' }, usage(0, 0)),
+  qwenBlock('q2', { type: 'tool_use', id: 'read-1', name: 'read_file', input: { path: 'a' } }, usage(100, 10, 30)),
+  toolResult('read-1', 'x'),
+  qwenBlock('q3', { type: 'text', text: 'It is fine: ü🌊.' }, usage(150, 20, 100)),
+  {
+    type: 'result',
+    subtype: 'success',
+    is_error: false,
+    result: 'It is fine: ü🌊.',
+    usage: usage(250, 30, 130),
+    session_id: session,
+  },
+]
+
+export const sessions = { claude, claudeWithSubAgent, claudeFails, codex, gemini, qwen }
