@@ -92,11 +92,17 @@ function shielded(response: Response, state: Body): Response {
 
 type Events = ReturnType<HttpAgent['run']>
 
+interface Told {
+  next(event: unknown): void
+  error(error: unknown): void
+  complete(): void
+}
+
 /** AG-UI's client takes a stream without its last event for an answer. */
 function untilItsEnd(events: Events, body: Body, mayBeEmpty: boolean): Events {
   // RxJS is the client's own, and a page should have it once.
-  const Observable = events.constructor as new (subscribe: Parameters<Events['subscribe']>[0] | unknown) => Events
-  return new Observable((told: { next(event: unknown): void; error(error: unknown): void; complete(): void }) => {
+  const Observable = events.constructor as new (subscribe: (told: Told) => unknown) => Events
+  return new Observable((told) => {
     let isWhole = mayBeEmpty
     return events.subscribe({
       next(event) {

@@ -3,7 +3,7 @@ import { answerResponse, withRunId } from '../../answer/answer-response.ts'
 import { answerRun, type AnsweredRun } from '../../answer/answer-run.ts'
 import { collectAnswer } from '../../answer/open-answer.ts'
 import { fromErrorValue, type ErrorValue } from '../../part/error.ts'
-import type { EntryOf } from '../../part/entry.ts'
+import type { Entry } from '../../part/entry.ts'
 import type { Log } from '../../part/log.ts'
 import { kindOf } from '../../part/step-kind.ts'
 import { openaiJsonWire } from '../../wire/openai/openai-completion.ts'
@@ -59,8 +59,8 @@ async function failed({ runtime }: HandlerContext, error: ErrorValue, runId: str
 /** Whether the run has done what a second one would do again. Its log may be gone with its store. */
 async function hasActed(log: Log, runId: string): Promise<boolean> {
   try {
-    for await (const batch of log.read(runId, { types: ['step-start'] })) {
-      if (batch.some((entry) => entry.type === 'step-start' && isAct(entry))) return true
+    for await (const batch of log.read(runId, { types: ['step-start', 'session-info'] })) {
+      if (batch.some(isAct)) return true
     }
   } catch {
     // The failure is told all the same.
@@ -68,6 +68,8 @@ async function hasActed(log: Log, runId: string): Promise<boolean> {
   return false
 }
 
-function isAct(entry: EntryOf<'step-start'>): boolean {
-  return kindOf(entry) === 'tool-call' || entry.stepType === 'mcp-tool' || entry.stepType === 'cli-agent'
+/** A CLI agent that has begun a session may have done anything. */
+function isAct(entry: Entry): boolean {
+  if (entry.type !== 'step-start') return entry.type === 'session-info'
+  return kindOf(entry) === 'tool-call' || entry.stepType === 'mcp-tool'
 }
