@@ -178,6 +178,6 @@ describe('mistakes say what to do', () => {
   test('a built-in under another name, and what is no function', () => {
     const make = (steps: object) => () => createEngine({ agents: {}, steps: steps as Config['steps'] })
     expect(make({ mine: builtins['llm'] })).toThrow(/"mine" is the built-in "llm" under another name. Use type: llm/u)
-    expect(make({ llm: 7 })).toThrow(/"llm" is not a function. Register a function/u)
+    expect(make({ llm: 7 })).toThrow(/steps\.llm must be a function \(config, context\) => …, not 7/u)
   })
 })
