@@ -46,7 +46,7 @@ const end = JSON.stringify({
 })
 
 test('millrace check passes', async () => {
-  const { code, err } = await ran(['check', agents])
+  const { code, err } = await ran(['check', agents], { env: { GEMINI_API_KEY: 'a-key' } })
   expect([code, err]).toEqual([0, '1 file checked, no errors\n'])
 })
 

@@ -2,6 +2,7 @@
 import { compact } from '../../part/compact.ts'
 import type { ErrorValue } from '../../part/error.ts'
 import type { FinishReason, ProviderMetadata } from '../../part/model-part.ts'
+import { ownValue } from '../../part/own-value.ts'
 import type { CliResult } from '../outcome.ts'
 import type { Tokens } from '../usage-meter.ts'
 import { isObject, numberOf, objectOf, textOf } from '../values.ts'
@@ -102,16 +103,16 @@ function sumOf(models: Record<string, unknown>): number {
 const isCount = /^(?!max).*(?:Tokens|Requests|USD)$/u
 
 function merged(models: Record<string, Record<string, unknown>>, more: Record<string, unknown>) {
-  const sum = { ...models }
+  const sum = new Map(Object.entries(models))
   for (const [name, value] of Object.entries(more)) {
-    const known = sum[name] ?? {}
+    const known = sum.get(name) ?? {}
     const added = Object.entries(objectOf(value)).map(([key, each]) => {
       const isAdded = isCount.test(key) && typeof each === 'number'
-      return [key, isAdded ? each + (numberOf(known[key]) ?? 0) : each]
+      return [key, isAdded ? each + (numberOf(ownValue(known, key)) ?? 0) : each]
     })
-    sum[name] = { ...known, ...(Object.fromEntries(added) as object) }
+    sum.set(name, { ...known, ...(Object.fromEntries(added) as object) })
   }
-  return sum
+  return Object.fromEntries(sum)
 }
 
 /** What it reports, if it does: stopped in the middle of a message, it counts that message nowhere but in its price. */

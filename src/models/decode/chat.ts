@@ -205,8 +205,9 @@ export class ChatReader extends AnswerReader {
       if (last === undefined || !isSame || last['type'] === 'reasoning.encrypted') this.details.push({ ...detail })
       else {
         for (const [key, value] of Object.entries(detail)) {
+          if (value === null || key === '__proto__') continue
           const isPiece = (key === 'text' || key === 'summary') && typeof value === 'string'
-          if (value !== null) last[key] = isPiece ? (textOf(last[key]) ?? '') + value : value
+          last[key] = isPiece ? (textOf(last[key]) ?? '') + value : value
         }
       }
     }
