@@ -28,6 +28,8 @@ export interface Turn {
   /** The protocol's policies, unless the agent sets others. */
   onBusy: BusyPolicy
   keepsSuspended?: boolean
+  /** Its thread groups runs and nothing else: without one it joins that of a run whose calls its messages have, and none waits for another. */
+  groups?: boolean
   history: HistoryPolicy
   /** Not the thread's last run, but this one is continued: see `StartOptions`. Such a turn starts a run, and answers none that waits. */
   previousRunId?: string | null
@@ -55,7 +57,6 @@ export async function continueOrStart(runtime: Runtime, turn: Turn): Promise<Tur
 async function started(runtime: Runtime, turn: Turn): Promise<Turned> {
   const {
     agentId,
-    threadId,
     protocol,
     labels,
     input,
@@ -67,16 +68,22 @@ async function started(runtime: Runtime, turn: Turn): Promise<Turned> {
     keepsSuspended,
     mcpHeaders,
     previousRunId,
+    groups = false,
   } = turn
   const { store, agents } = runtime
   const fromServer = (agents.get(agentId)?.pipeline.history ?? history) === 'server'
-  const messages = fromServer ? turn.messages : await withServerMessages(store, threadId, turn.messages, agentId)
+  // Of a thread that begins the server has nothing yet.
+  const goesOn = turn.threadId !== undefined || previousRunId != null
+  const known = fromServer && goesOn ? turn : await withServerMessages(store, turn.threadId, turn.messages, agentId)
+  const { messages } = known
+  const threadId = turn.threadId ?? (groups ? known.threadId : undefined)
   const run = await runtime.start(agentId, messages.length === 0 ? input : { ...input, messages }, {
     protocol,
     onBusy: turn.onBusy,
     history,
     traceparent: turn.traceparent,
     ...compact({ threadId, labels, handOver, turnKey, settings, ignored, keepsSuspended, previousRunId }),
+    ...(groups && { isBeside: true }),
     ...(mcpHeaders != null && { mcpHeaders: mcpHeaders as McpHeaders }),
   })
   return { run, how: run.joined ? 'joined' : 'started', from: 0 }

@@ -13,16 +13,16 @@ import type { Message, ToolOutput, ToolResultContent } from '../part/message.ts'
 /**
  * For `history: client`: the client's messages in its order. The first assistant message whose id is a run of this thread is
  * replaced by what that run recorded, because the client's copy lacks signatures and tool results. Messages without ids are found by their
- * calls, within the thread or not.
+ * calls, within the thread or not: `threadId` is the thread of the last one.
  */
 export async function withServerMessages(
   store: Store,
   threadId: string | undefined,
   given: Message[],
   agentId: string,
-): Promise<Message[]> {
-  const { messages, runs } = await nameByCalls(store, { agentId, threadId, messages: given })
-  if (threadId === undefined && runs.size === 0) return given
+): Promise<{ messages: Message[]; threadId?: string | undefined }> {
+  const { messages, runs, threadId: found } = await nameByCalls(store, { agentId, threadId, messages: given })
+  if (threadId === undefined && runs.size === 0) return { messages: given }
   const known: Message[] = []
   const taken = new Set<string>()
   for (let i = 0; i < messages.length;) {
@@ -40,7 +40,7 @@ export async function withServerMessages(
       known.push(...recorded.slice(continues ? 0 : recorded.findIndex((message) => message.id === id)))
     }
   }
-  return known
+  return { messages: known, threadId: found }
 }
 
 /**

@@ -15,6 +15,7 @@ import { notify } from './run-event.ts'
 import { lostError } from './runtime-errors.ts'
 import type { TimedOptions } from './runtime-options.ts'
 import type { Slots, Supervised } from './slots.ts'
+import { noteCalls } from './turns-by-calls.ts'
 
 export interface WorkContext {
   options: TimedOptions
@@ -104,6 +105,7 @@ export function createWork({ options, activeRuns, send, rejoin, want }: WorkCont
         if (run.loss.code !== 'store-failed') notify(onRun, state, toErrorValue(how.error))
         return send(run, { type: 'store-failed' })
       case 'ended':
+        noteCalls(store.runs, state)
         notify(onRun, state)
         return send(run, { type: 'ended' })
       default:

@@ -59,6 +59,8 @@ export interface StartOptions {
   onBusy?: BusyPolicy
   /** The thread only groups its runs: a suspended one is left waiting. Default: it is stopped, because the conversation has gone on. */
   keepsSuspended?: boolean
+  /** It neither waits for runs of its thread nor stops any, whatever `onBusy` says. */
+  isBeside?: boolean
   /** `server`: the input has only the new messages, and the thread's runs have the earlier ones. Default `client`. */
   history?: HistoryPolicy
   /**

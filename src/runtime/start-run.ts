@@ -44,7 +44,7 @@ export async function startRun(
 ): Promise<Started> {
   const { log, runs } = store
   const { protocol = 'library', labels, parentRunId, handOver, turnKey, settings } = options
-  const { runId = newRunId(), keepsSuspended } = options
+  const { runId = newRunId(), keepsSuspended, isBeside } = options
   if (options.runId !== undefined && (await runs.get(runId)) !== undefined) throw runExists(runId)
   const input = checkRunInput(pipeline, given)
   await checkFiles(models, pipeline, input)
@@ -58,7 +58,7 @@ export async function startRun(
   const announcement = supervisor.announce(runId)
   if (announcement === undefined) throw runExists(runId)
   const threadId = inThread ?? threadOf(runId)
-  const policy = pipeline.onBusy ?? options.onBusy ?? 'interrupt'
+  const policy = isBeside === true ? 'queue' : (pipeline.onBusy ?? options.onBusy ?? 'interrupt')
   let mayBeAwaited = false
   try {
     let tried: TriedPlace | undefined
@@ -85,7 +85,8 @@ export async function startRun(
     }
     // Before the thread's active run is interrupted for it.
     await activeRuns.enter(runId, agent, pipeline)
-    const ticket = inThread === undefined ? {} : await queue.join(threadId, runId, policy, { tried, keepsSuspended })
+    const ticket =
+      inThread === undefined ? {} : await queue.join(threadId, runId, policy, { tried, keepsSuspended, isBeside })
     mayBeAwaited ||= inThread !== undefined
     const start: Part = {
       type: 'run-start',

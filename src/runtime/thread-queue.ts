@@ -28,6 +28,8 @@ export interface JoinOptions {
   tried?: TriedPlace | undefined
   /** Suspended runs go on waiting, and the run does not wait for them. */
   keepsSuspended?: boolean | undefined
+  /** It has a position, and does not wait for its turn. */
+  isBeside?: boolean | undefined
 }
 
 /** The claim to a position in a thread. */
@@ -124,7 +126,7 @@ export function createThreadQueue({ store, announcements, shutdown, stop }: Thre
 
   return {
     lastPlace,
-    async join(threadId, run, policy, { tried, keepsSuspended } = {}) {
+    async join(threadId, run, policy, { tried, keepsSuspended, isBeside } = {}) {
       let { previous } = tried?.place ?? (await lastPlace(threadId, run))
       const seen = new Set<string>()
       for (let posted = tried?.posted; ; posted = undefined) {
@@ -142,7 +144,10 @@ export function createThreadQueue({ store, announcements, shutdown, stop }: Thre
         if (next === run) break
         previous = next
       }
-      return previous === '' ? {} : { previous, turn: queue(threadId, run, previous, policy, keepsSuspended) }
+      if (previous === '') return {}
+      return isBeside === true
+        ? { previous }
+        : { previous, turn: queue(threadId, run, previous, policy, keepsSuspended) }
     },
     async rejoin({ threadId, id }) {
       const previous = await predecessor(log, threadId, id)

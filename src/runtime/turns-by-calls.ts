@@ -1,6 +1,6 @@
 /**
  * Finds the runs that made an assistant's messages without ids, as OpenAI's are: by the ids of the tool calls that the client was asked to run.
- * Models need back what such a client does not send: signatures, signed thinking, encrypted reasoning.
+ * Models need back what such a client does not send: signatures, signed thinking, encrypted reasoning, and the calls of the server's tools.
  *
  * Ids come from the client, and some servers count them from 0. So the run must be of the same agent, must have been asked the same, and
  * must have made the same calls with the same arguments: then it tells the client's model nothing that the client did not have.
@@ -8,6 +8,7 @@
 import { keptOf } from '../fold/read-view.ts'
 import { textOf } from '../fold/run-view.ts'
 import type { KeptRun } from '../fold/kept-run.ts'
+import type { FoldedRun } from '../fold/run-fold.ts'
 import type { Store } from '../part/log.ts'
 import type { Message, ToolCallContent } from '../part/message.ts'
 
@@ -25,47 +26,65 @@ const mostKnown = 10_000
 /** Agent and call id → run. */
 const known = new WeakMap<Store['runs'], Map<string, string>>()
 
-/** The messages, each of those with the id of its run; and these runs. */
-export async function nameByCalls(store: Store, asked: Asked): Promise<{ messages: Message[]; runs: Set<string> }> {
+interface Named {
+  /** Each of those with the id of its run. */
+  messages: Message[]
+  runs: Set<string>
+  /** Of the last one. */
+  threadId: string | undefined
+}
+
+/** Keeps in mind what a run asked of its client: by the time of its answer, others may have started more runs than are looked at. */
+export function noteCalls(runs: Store['runs'], { start, unanswered }: Pick<FoldedRun, 'start' | 'unanswered'>): void {
+  if (start?.handOver === true) note(runs, start.agent, start.runId, unanswered.keys())
+}
+
+function note(runs: Store['runs'], agentId: string, runId: string, calls: Iterable<string>): Map<string, string> {
+  const runsOf = known.get(runs) ?? new Map<string, string>()
+  known.set(runs, runsOf)
+  for (const id of calls) runsOf.set(`${agentId}\n${id}`, runId)
+  for (const key of runsOf.keys()) {
+    if (runsOf.size <= mostKnown) break
+    runsOf.delete(key)
+  }
+  return runsOf
+}
+
+export async function nameByCalls(store: Store, asked: Asked): Promise<Named> {
   const { messages } = asked
   const runs = new Set<string>()
+  let threadId: string | undefined
   const bare = messages.filter((message) => message.id === undefined && callsOf(message).length > 0)
-  if (bare.length === 0) return { messages, runs }
+  if (bare.length === 0) return { messages, runs, threadId }
   const find = createSearch(store, asked)
   const named: Message[] = []
   let user = ''
   for (const message of messages) {
     if (message.role === 'user') user = textOf(message)
-    const id = bare.includes(message) ? await find(callsOf(message), user) : undefined
-    if (id !== undefined) runs.add(id)
-    named.push(id === undefined ? message : ({ ...message, id } as Message))
+    const run = bare.includes(message) ? await find(callsOf(message), user) : undefined
+    if (run !== undefined) {
+      runs.add(run.runId)
+      threadId = run.threadId
+    }
+    named.push(run === undefined ? message : ({ ...message, id: run.runId } as Message))
   }
-  return { messages: named, runs }
+  return { messages: named, runs, threadId }
 }
 
 function createSearch(store: Store, { agentId, threadId }: Asked) {
-  const runsOf = known.get(store.runs) ?? new Map<string, string>()
-  known.set(store.runs, runsOf)
+  const runsOf = note(store.runs, agentId, '', [])
   const rows = listed(store, agentId, threadId)
 
-  function note(runId: string, { unanswered }: KeptRun): void {
-    for (const id of unanswered) runsOf.set(`${agentId}\n${id}`, runId)
-    for (const key of runsOf.keys()) {
-      if (runsOf.size <= mostKnown) break
-      runsOf.delete(key)
-    }
-  }
-
-  return async (calls: ToolCallContent[], user: string): Promise<string | undefined> => {
+  return async (calls: ToolCallContent[], user: string): Promise<KeptRun | undefined> => {
     const first = runsOf.get(`${agentId}\n${calls[0]!.toolCallId}`)
     const row = first === undefined ? undefined : await store.runs.get(first)
     const kept = row && (await keptOf(store, row))
-    if (kept !== undefined && isOf(kept, agentId, calls, user)) return kept.runId
+    if (kept !== undefined && isOf(kept, agentId, calls, user)) return kept
     for (;;) {
       const { value, done } = await rows.next()
       if (done) return undefined
-      note(value.runId, value)
-      if (isOf(value, agentId, calls, user)) return value.runId
+      note(store.runs, agentId, value.runId, value.unanswered)
+      if (isOf(value, agentId, calls, user)) return value
     }
   }
 }

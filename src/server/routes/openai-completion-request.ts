@@ -36,6 +36,9 @@ export async function readCompletion(
   const asked = read(body, { declared, strict: openai.strict === true })
   const { model, messages, settings, input, includeUsage, ignored } = asked
   const extensions = readExtensions(context, request, asked, base)
+  const named = readThread(request)
+  const keepsHistory = pipeline.history === 'server'
+  const threadId = named ?? (keepsHistory ? undefined : sessionOf(request, body))
   const turn: Turn = {
     agentId,
     messages,
@@ -49,13 +52,27 @@ export async function readCompletion(
     handOver: true,
     // The header only groups runs: concurrent requests of one thread (an answer and its title) must both run.
     onBusy: 'queue',
-    keepsSuspended: pipeline.history !== 'server',
+    keepsSuspended: !keepsHistory,
+    groups: named === undefined && !keepsHistory,
     history: 'client',
-    ...compact({ threadId: readThread(request) }),
+    ...compact({ threadId }),
   }
   const { traceKey, streamToolOutputMaxChars: toolOutputMaxChars } = openai
   const options = { object, model, includeUsage, extensions, ...compact({ traceKey, toolOutputMaxChars }) }
   return { turn, stream: asked.stream, options, policy: startersPolicy(pipeline, openaiWire.name, true) }
+}
+
+/** What coding CLIs call their session. */
+function sessionOf({ headers }: Request, body: Record<string, unknown>): string | undefined {
+  const names = [headers.get('x-session-id'), body['prompt_cache_key']]
+  return names.find((name) => typeof name === 'string' && isMadeUp(name)) as string | undefined
+}
+
+/** An app may give all its users the same key, for the provider's cache: theirs is not one conversation. */
+function isMadeUp(name: string): boolean {
+  if (name.length > 256) return false
+  if (/[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}/iu.test(name)) return true
+  return name.split(/[^\da-z]/iu).some((word) => word.length >= 16 && word.replaceAll(/\D/gu, '').length >= 3)
 }
 
 function readThread({ headers }: Request): string | undefined {

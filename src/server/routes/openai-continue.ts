@@ -4,14 +4,20 @@
  * - It is the last message: the client asks for the rest of that answer.
  * - Messages follow: a new turn, in the thread of that run. What the run recorded takes the place of the message, so that the model sees the
  *   tool's outcome. If the run still waits, it is stopped: nothing may run behind a conversation that has gone on without it.
+ * - Another system prompt, or other tools: the client asks something about the conversation, as coding CLIs do for a title or a memory. A run
+ *   that waits goes on waiting, and its words are text.
+ *
+ * Calls of the client's tools name runs as well: `turns-by-calls.ts` finds those.
  */
 import { pendingAnswers } from '../../runtime/pending-answers.ts'
 import { awaitEntry } from '../../runtime/await-entry.ts'
 import { continueOrStart, type Turn, type Turned } from '../../runtime/continue.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
+import { readInput } from '../../fold/read-view.ts'
+import { compact } from '../../part/compact.ts'
 import { textOf } from '../../fold/run-view.ts'
 import type { EntryOf } from '../../part/entry.ts'
-import type { Message } from '../../part/message.ts'
+import { messagesOf, type Message } from '../../part/message.ts'
 import { hasEnded } from '../../part/log.ts'
 import { openaiWire } from '../../wire/openai/openai.ts'
 import { readWaiting, type Waiting } from '../../wire/openai/openai-waiting.ts'
@@ -30,22 +36,42 @@ export async function continueCompletion(runtime: Runtime, turn: Turn): Promise<
   if (last === undefined || waiting === undefined) return continueOrStart(runtime, turn)
   if (last === turn.messages.length - 1) return restOf(runtime, waiting)
   const row = (await runtime.store.runs.get(waiting.runId))!
-  if (!hasEnded(row.status)) await runtime.stop(row.id, unanswered)
+  const waits = !hasEnded(row.status)
+  const isBeside = waits && (await isAside(runtime, turn, row.id))
+  if (isBeside) named.delete(last)
+  else if (waits) await runtime.stop(row.id, unanswered)
   const messages = turn.messages.map((message, i): Message => {
     const run = named.get(i)?.runId
     return run === undefined ? message : { ...message, id: run }
   })
-  // An agent that keeps the history itself has the rest.
   const fromServer = runtime.agents.get(turn.agentId)?.pipeline.history === 'server'
+  if (isBeside) {
+    // What keeps its own history would take it for the next turn.
+    const threadId = fromServer ? turn.threadId : row.threadId
+    return continueOrStart(runtime, { ...turn, ...compact({ threadId }), messages, keepsSuspended: true })
+  }
+  // An agent that keeps the history itself has the rest.
   const sent = fromServer && turn.threadId === undefined ? messages.slice(last + 1) : messages
   return continueOrStart(runtime, { ...turn, threadId: row.threadId, messages: sent })
 }
 
+async function isAside({ store, redact }: Runtime, { messages, input }: Turn, run: string): Promise<boolean> {
+  const before = await readInput(store.log, run)
+  const asked = redact([systemOf(messages), input['tools'] ?? []])
+  return JSON.stringify(asked) !== JSON.stringify([systemOf(messagesOf(before)), before['tools'] ?? []])
+}
+
+/** Before the conversation. */
+function systemOf(messages: readonly Message[]): string[] {
+  const end = messages.findIndex(({ role }) => role !== 'system')
+  return messages.slice(0, end < 0 ? messages.length : end).map(textOf)
+}
+
 /** The text is the client's, so that the run must be one that this protocol started for this agent and thread. */
-async function isOurs({ store }: Runtime, { agentId, threadId }: Turn, { runId }: Waiting): Promise<boolean> {
+async function isOurs({ store }: Runtime, { agentId, threadId, groups }: Turn, { runId }: Waiting): Promise<boolean> {
   const row = await store.runs.get(runId)
   if (row === undefined || row.agent !== agentId || row.protocol !== openaiWire.name) return false
-  return threadId === undefined || threadId === row.threadId
+  return groups === true || threadId === undefined || threadId === row.threadId
 }
 
 async function restOf(runtime: Runtime, { runId, requests }: Waiting): Promise<Turned> {
