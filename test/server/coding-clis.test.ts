@@ -1,6 +1,14 @@
 /** What coding CLIs ask beside their answer, a title or a memory, in the same session: see docs/coding-clis.md. */
 import { expect, onTestFinished, test } from 'vitest'
-import { createScriptedModel, finish, latch, text, toolCall } from '../../src/models/testing/scripted-model.ts'
+import * as z from 'zod'
+import {
+  createScriptedModel,
+  errorPart,
+  finish,
+  latch,
+  text,
+  toolCall,
+} from '../../src/models/testing/scripted-model.ts'
 import { agent, type EngineOptions } from '../support/engine.ts'
 import { createTold, resultsIn } from '../support/going-on.ts'
 import { startServer } from '../support/server.ts'
@@ -117,5 +125,43 @@ test.each(['interrupt', 'reject', 'queue'])(
     expect(title.message.content).toBe('A title')
     gate.open()
     expect((await answer).message.content).toBe('Hello')
+  },
+)
+
+test.each([true, false])(
+  'a request that is repeated after its run failed, streamed: %j, runs no tool again for a minute',
+  async (stream) => {
+    let charged = 0
+    let later = 0
+    const charge = { description: 'Charges.', parameters: z.object({}), execute: () => ++charged }
+    const model = createTold((prompt) =>
+      resultsIn(prompt).size > 0
+        ? [text('Charged. '), errorPart('out of luck')]
+        : [text('So. '), toolCall('c1', 'charge'), finish('tool-calls')],
+    )
+    const server = await startServer({
+      agents: { a: agent('tools: [charge]\nretries: 0') },
+      tools: { charge },
+      scripts: { m: model },
+      wrapStore: (store) => ({ ...store, now: () => Date.now() + later }),
+    })
+    onTestFinished(() => server.close())
+    const ask = async (said: string, headers: Record<string, string> = {}) => {
+      const body = { model: 'a', stream, messages: [{ role: 'user', content: said }] }
+      const response = await server.post('/v1/chat/completions', body, { headers })
+      return [response.status, (await response.text()).replaceAll(/chatcmpl-\w+|"created":\d+/gu, '')]
+    }
+    const first = await ask('Charge.')
+    expect(first).toEqual([stream ? 200 : 400, expect.stringContaining('out of luck')])
+    later = 50_000
+    expect(await ask('Charge.')).toEqual(first)
+    expect(charged).toBe(1)
+    await ask('Charge!')
+    await ask('Charge.', { authorization: 'Bearer another' })
+    await ask('Charge.', { 'x-thread-id': 'another' })
+    expect(charged).toBe(4)
+    later = 70_000
+    await ask('Charge.')
+    expect(charged).toBe(5)
   },
 )

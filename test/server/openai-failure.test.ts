@@ -42,11 +42,11 @@ async function errorOf(response: Response) {
   return { status: response.status, ...error }
 }
 
-test.each(paths)('%s %j: a provider’s 401 is ours: a 500 that names the variable', async (path, asked) => {
-  const refusal = { error: { message: 'Incorrect API key provided', code: 'invalid_api_key' } }
+test.each(paths)('%s %j: a provider’s 401 is ours: a 400, which no client repeats, that names the variable and not the key', async (path, asked) => {
+  const refusal = { error: { message: 'Incorrect API key provided: sk-wrong-key', code: 'invalid_api_key' } }
   await startLocal((reply) => reply.refuse(401, refusal), { environment: { LOCAL_API_KEY: 'sk-wrong-key' } })
   const told = await errorOf(await server.post(path, asked))
-  expect(told).toMatchObject({ status: 500, code: 'model-refused', type: 'server_error', param: null })
+  expect(told).toMatchObject({ status: 400, code: 'model-refused', type: 'server_error', param: null })
   expect(JSON.stringify(told)).toContain('LOCAL_API_KEY')
   expect(JSON.stringify(told)).not.toContain('sk-wrong-key')
 })
@@ -58,10 +58,10 @@ test.each(paths)('%s %j: a rate limit is 429 with Retry-After, and may be tried 
   expect(await errorOf(response)).toMatchObject({ status: 429, code: 'rate_limit_exceeded', param: null })
 })
 
-test('a missing key is a 500 that names the variable; an unknown model a 404', async () => {
+test('a missing key is a 400 that names the variable; an unknown model a 404', async () => {
   server = await startServer({ agents: { a: agent().replace('script:m', 'openai:gpt-5') } })
   expect(await errorOf(await server.post(chat, body))).toMatchObject({
-    status: 500,
+    status: 400,
     code: 'missing-key',
     message: expect.stringContaining('OPENAI_API_KEY'),
   })

@@ -1,4 +1,4 @@
-/** The SHA-256 of a text in hex: tells whether two sides hold the same agent file without sending the file. */
+/** The SHA-256 of a text in hex: tells whether two texts are the same without sending or keeping them. */
 export async function hashText(text: string): Promise<string> {
   const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)))
   return Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('')

@@ -5,6 +5,7 @@
  */
 import { MillraceError } from '../../part/error.ts'
 import type { Log } from '../../part/log.ts'
+import { hashText } from '../http/hash-text.ts'
 import { bad } from '../http/query.ts'
 import { ownValue } from '../../part/own-value.ts'
 
@@ -20,7 +21,7 @@ export function idempotencyKey({ headers }: Request): string | undefined {
  * can fix a refused request and send it with the same key.
  */
 export async function bindKey(log: Log, key: string, body: unknown): Promise<void> {
-  const digest = await digestOf(canonical(body))
+  const digest = await hashText(canonical(body))
   const { message } = await log.post(`key:${key}`, 'body', { digest })
   if ((message as { digest: string }).digest === digest) return
   const cure = 'Use a new key for each new request.'
@@ -36,9 +37,4 @@ function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
   const keys = Object.keys(value).toSorted()
   return `{${keys.map((key) => `${JSON.stringify(key)}:${canonical(ownValue(value as Record<string, unknown>, key))}`).join(',')}}`
-}
-
-async function digestOf(text: string): Promise<string> {
-  const bytes = new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)))
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
 }

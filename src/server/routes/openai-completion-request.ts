@@ -11,6 +11,7 @@ import type { HandlerContext } from '../handler.ts'
 import { optionalText, readJson } from '../http/body.ts'
 import { readExtensions, type Base } from './openai-extensions.ts'
 import { findAgent } from './openai-models.ts'
+import { createRepeat, type Repeat } from './openai-repeats.ts'
 import { readChatRequest, readModel, readTextRequest } from './openai-request.ts'
 
 export type Kind = NonNullable<OpenAiOptions['object']>
@@ -20,6 +21,7 @@ export interface Completion {
   stream: boolean
   options: OpenAiOptions & { extensions: readonly OpenAiExtension[] }
   policy: DisconnectPolicy
+  repeat: Repeat
 }
 
 export async function readCompletion(
@@ -59,7 +61,8 @@ export async function readCompletion(
   }
   const { traceKey, streamToolOutputMaxChars: toolOutputMaxChars } = openai
   const options = { object, model, includeUsage, extensions, ...compact({ traceKey, toolOutputMaxChars }) }
-  return { turn, stream: asked.stream, options, policy: startersPolicy(pipeline, openaiWire.name, true) }
+  const policy = startersPolicy(pipeline, openaiWire.name, true)
+  return { turn, stream: asked.stream, options, policy, repeat: createRepeat(runtime, request, body) }
 }
 
 /** What coding CLIs call their session. */

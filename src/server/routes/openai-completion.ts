@@ -3,12 +3,10 @@ import { answerResponse, withRunId } from '../../answer/answer-response.ts'
 import { answerRun, type AnsweredRun } from '../../answer/answer-run.ts'
 import { collectAnswer } from '../../answer/open-answer.ts'
 import { fromErrorValue, type ErrorValue } from '../../part/error.ts'
-import type { Entry } from '../../part/entry.ts'
-import type { Log } from '../../part/log.ts'
-import { kindOf } from '../../part/step-kind.ts'
 import { openaiJsonWire } from '../../wire/openai/openai-completion.ts'
 import { openaiWire } from '../../wire/openai/openai.ts'
 import type { HandlerContext } from '../handler.ts'
+import { hasActed } from './openai-acted.ts'
 import { continueCompletion } from './openai-continue.ts'
 import { readCompletion, type Kind } from './openai-completion-request.ts'
 import { openAiRunError, withoutRetry } from './openai-error.ts'
@@ -21,8 +19,10 @@ export async function postCompletion(
   base: Base,
 ): Promise<Response> {
   const { signal } = request
-  const { turn, stream, policy, ...read } = await readCompletion(context, request, kind, base)
-  const { run, how, from } = await continueCompletion(context.runtime, turn)
+  const { turn, stream, policy, repeat, ...read } = await readCompletion(context, request, kind, base)
+  const again = await repeat.failed()
+  const { run, how, from } = again ?? (await continueCompletion(context.runtime, turn))
+  if (again === undefined) await repeat.started(run.id)
   const options = { ...read.options, from }
   const { id: runId } = run
   if (context.waitUntil !== undefined) context.waitUntil(run.result)
@@ -54,22 +54,4 @@ async function refuse(
 
 async function failed({ runtime }: HandlerContext, error: ErrorValue, runId: string): Promise<Response> {
   return withRunId(openAiRunError(fromErrorValue(error), await hasActed(runtime.store.log, runId)), runId)
-}
-
-/** Whether the run has done what a second one would do again. Its log may be gone with its store. */
-async function hasActed(log: Log, runId: string): Promise<boolean> {
-  try {
-    for await (const batch of log.read(runId, { types: ['step-start', 'session-info'] })) {
-      if (batch.some(isAct)) return true
-    }
-  } catch {
-    // The failure is told all the same.
-  }
-  return false
-}
-
-/** A CLI agent that has begun a session may have done anything. */
-function isAct(entry: Entry): boolean {
-  if (entry.type !== 'step-start') return entry.type === 'session-info'
-  return kindOf(entry) === 'tool-call' || entry.stepType === 'mcp-tool'
 }

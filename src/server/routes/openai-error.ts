@@ -18,17 +18,24 @@ const passing: ReadonlySet<number> = new Set([429, 503])
 /**
  * The failure of a run. OpenAI's client asks again after a 409 or 5xx, unless `x-should-retry: false` says no; other clients do not know that
  * header. LangChain repeats all but 400 to 407, 409 and 413; the AI SDK 408, 409, 429 and 5xx. Where a second run would do again what the first
- * has done (`hasActed`), the status is one that none of them repeats.
+ * has done (`hasActed`), or the same would come of it because of the server's own key, the status is one that none of them repeats.
  */
 export function openAiRunError(error: Error, hasActed: boolean): Response {
   const response = openAiError(error)
   const { status, headers } = response
-  if (hasActed) {
+  if (hasActed || isAboutKey(error)) {
     headers.delete('retry-after')
     headers.set('x-should-retry', 'false')
     if (!isFinal(status)) return new Response(response.body, { status: 400, headers })
   } else if (!passing.has(status)) headers.set('x-should-retry', 'false')
   return response
+}
+
+/** The provider's key is missing or wrong. Not a 401: that would be the client's own. */
+function isAboutKey(error: Error): boolean {
+  if (!(error instanceof MillraceError)) return false
+  const { code, status } = error
+  return code === 'missing-key' || (code === 'model-refused' && (status === 401 || status === 403))
 }
 
 function isFinal(status: number): boolean {
