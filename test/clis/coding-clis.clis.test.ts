@@ -1,0 +1,95 @@
+/** Coding CLIs from npm, set up as docs/coding-clis.md says: the agent's tool runs on the server, the CLI runs a command, and the model is told of both. */
+import { execFile } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { homedir, tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, onTestFinished, test } from 'vitest'
+import { finish, text, toolCall } from '../../src/models/testing/scripted-model.ts'
+import { readDocument } from '../docs/documents.ts'
+import { agent } from '../support/engine.ts'
+import { createTold, resultsIn } from '../support/going-on.ts'
+import { startServer } from '../support/server.ts'
+
+const run = promisify(execFile)
+const page = readDocument('docs/coding-clis.md')
+
+const clis: [heading: string, name: string, tool: string][] = [
+  ['OpenCode', 'opencode-ai', 'bash'],
+  ['Qwen Code', '@qwen-code/qwen-code', 'run_shell_command'],
+  ['Pi', '@earendil-works/pi-coding-agent', 'bash'],
+  ['Cline', 'cline', 'run_commands'],
+  ['Continue', '@continuedev/cli', 'Bash'],
+  ['Kimi', '@moonshot-ai/kimi-code', 'Bash'],
+  ['Grok CLI', '@vibe-kit/grok-cli', 'bash'],
+]
+
+/** What the page says of a CLI: a file and a command, or commands. */
+function setUp(
+  heading: string,
+  url: string,
+): { version: string; file?: [path: string, content: string]; command: string } {
+  const version = new RegExp(String.raw`\[${heading}\]\(#[\w-]+\)[^|]* ([\d.]+) \|`, 'u').exec(page)![1]!
+  const section = page
+    .split(`\n## ${heading}\n`)[1]!
+    .split('\n## ', 1)[0]!
+    .replaceAll('http://localhost:3000/v1', `${url}/v1`)
+  const block = /```\w+\n(.*?)```/su.exec(section)![1]!
+  const named = /^`([^`]+)`(?: in the project)?; then `([^`]+)`/mu.exec(section)
+  return named === null ? { version, command: block } : { version, file: [named[1]!, block], command: named[2]! }
+}
+
+test.each(clis)('%s', { timeout: 400_000 }, async (heading, name, shell) => {
+  const root = mkdtempSync(join(tmpdir(), 'millrace-clis-'))
+  onTestFinished(() => rmSync(root, { recursive: true, force: true }))
+  const model = createTold((prompt) => {
+    const { tools = [] } = model.calls.at(-1)!
+    const results = resultsIn(prompt)
+    if (tools.length <= 1) return [text('A title'), finish()]
+    if (!results.has('c1')) return [toolCall('c1', 'calculator', { expression: '12*7' }), finish('tool-calls')]
+    const input = {
+      command: 'echo hi',
+      description: 'Says hi.',
+      summary: 'Says hi.',
+      riskLevel: 'low',
+      riskLevelReason: 'none',
+    }
+    const asked =
+      shell === 'run_commands' ? { commands: ['echo hi'] } : shell === 'Bash' ? { command: 'echo hi' } : input
+    if (!results.has('c2')) return [toolCall('c2', shell, asked), finish('tool-calls')]
+    if (!tools.some(({ name: each }) => each === 'submit_and_exit')) return [text('It is 84.'), finish()]
+    return [
+      text('It is 84.'),
+      toolCall('c3', 'submit_and_exit', { summary: 'It is 84.', verified: true }),
+      finish('tool-calls'),
+    ]
+  })
+  const calling = agent('tools: [calculator]')
+  const server = await startServer({ agents: { assistant: calling, title: agent() }, scripts: { m: model } })
+  onTestFinished(() => server.close())
+  const { version, file, command } = setUp(heading, server.url)
+
+  const [home, work] = ['home', 'work'].map((folder) => join(root, folder)) as [string, string]
+  for (const folder of [home, work]) mkdirSync(folder)
+  writeFileSync(join(root, 'package.json'), '{}')
+  const install = ['install', '--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts', `${name}@${version}`]
+  await run('npm', install, { cwd: root })
+  // It links the program for this machine, which is installed already.
+  if (name === 'opencode-ai')
+    await run(process.execPath, ['postinstall.mjs'], { cwd: join(root, 'node_modules', name) })
+  if (file !== undefined) {
+    const path = file[0].startsWith('~') ? file[0].replace('~', home) : join(work, file[0])
+    mkdirSync(dirname(path), { recursive: true })
+    writeFileSync(path, file[1])
+  }
+  const env = { PATH: `${join(root, 'node_modules/.bin')}:${process.env['PATH']}`, HOME: home, COPILOT_OFFLINE: 'true' }
+  expect(home).not.toBe(homedir())
+  const asked = run('sh', ['-c', command], { cwd: work, env, timeout: 90_000 })
+  asked.child.stdin!.end()
+  expect((await asked).stdout).toContain('84')
+  const told = model.prompts.map((prompt) => resultsIn(prompt)).find((results) => results.has('c2'))!
+  expect([JSON.stringify(told.get('c1')), JSON.stringify(told.get('c2'))]).toEqual([
+    expect.stringContaining('84'),
+    expect.stringContaining('hi'),
+  ])
+})
