@@ -42,14 +42,17 @@ async function errorOf(response: Response) {
   return { status: response.status, ...error }
 }
 
-test.each(paths)('%s %j: a provider’s 401 is ours: a 400, which no client repeats, that names the variable and not the key', async (path, asked) => {
-  const refusal = { error: { message: 'Incorrect API key provided: sk-wrong-key', code: 'invalid_api_key' } }
-  await startLocal((reply) => reply.refuse(401, refusal), { environment: { LOCAL_API_KEY: 'sk-wrong-key' } })
-  const told = await errorOf(await server.post(path, asked))
-  expect(told).toMatchObject({ status: 400, code: 'model-refused', type: 'server_error', param: null })
-  expect(JSON.stringify(told)).toContain('LOCAL_API_KEY')
-  expect(JSON.stringify(told)).not.toContain('sk-wrong-key')
-})
+test.each(paths)(
+  '%s %j: a provider’s 401 is ours: a 400, which no client repeats, that names the variable and not the key',
+  async (path, asked) => {
+    const refusal = { error: { message: 'Incorrect API key provided: sk-wrong-key', code: 'invalid_api_key' } }
+    await startLocal((reply) => reply.refuse(401, refusal), { environment: { LOCAL_API_KEY: 'sk-wrong-key' } })
+    const told = await errorOf(await server.post(path, asked))
+    expect(told).toMatchObject({ status: 400, code: 'model-refused', type: 'server_error', param: null })
+    expect(JSON.stringify(told)).toContain('LOCAL_API_KEY')
+    expect(JSON.stringify(told)).not.toContain('sk-wrong-key')
+  },
+)
 
 test.each(paths)('%s %j: a rate limit is 429 with Retry-After, and may be tried again', async (path, asked) => {
   await startLocal((reply) => reply.refuse(429, { error: { message: 'slow down' } }, { 'retry-after': '17' }))
