@@ -46,6 +46,8 @@ export async function startRecordedProvider(replies: readonly Reply[]): Promise<
     // Errors have the headers of their response, and tests compare those of two.
     response.sendDate = false
     void readBody(request).then((body) => {
+      // The client has left before it had sent its request.
+      if (body === '') return void response.destroy()
       const reply = replies[Math.min(requests.length, replies.length - 1)]!
       requests.push({ path: request.url ?? '', headers: request.headers, body: JSON.parse(body) })
       if ('status' in reply) {
@@ -96,8 +98,13 @@ function frame(protocol: Protocol, line: string): string {
   return `${event}data: ${line}\n\n`
 }
 
+/** Empty if the connection broke before it had come whole. */
 async function readBody(request: IncomingMessage): Promise<string> {
   const pieces: Buffer[] = []
-  for await (const piece of request) pieces.push(piece as Buffer)
-  return Buffer.concat(pieces).toString()
+  try {
+    for await (const piece of request) pieces.push(piece as Buffer)
+  } catch {
+    return ''
+  }
+  return request.complete ? Buffer.concat(pieces).toString() : ''
 }
