@@ -68,19 +68,18 @@ const answered = (message: Asked) => [
   { role: 'tool', tool_call_id: message.tool_calls[0]!.id, content: 'T' },
 ]
 
+/** The message in which the agent's model calls the client's tool; asked again, it says `ok`. */
+async function callOf(protocol: Protocol): Promise<Asked> {
+  const replies = [calls[protocol], says[protocol]].map((lines) => ({ protocol, lines }))
+  await start(replies, agentOf('box:m'), [['box', protocol]])
+  return complete(hi)
+}
+
 describe.each(protocols)('%s', (protocol) => {
   // OpenAI keeps it, and is told which it was.
   const mark = protocol === 'openai-responses' ? '"rs"' : 'SIG'
   test('state comes back with the next request, though the client keeps only what OpenAI has', async () => {
-    await start(
-      [
-        { protocol, lines: calls[protocol] },
-        { protocol, lines: says[protocol] },
-      ],
-      agentOf('box:m'),
-      [['box', protocol]],
-    )
-    const message = await complete(hi)
+    const message = await callOf(protocol)
     expect(sent(0)).not.toContain(mark)
     expect((await complete(answered(message))).content).toBe('ok')
     expect(sent(1)).toContain(mark)
@@ -89,15 +88,7 @@ describe.each(protocols)('%s', (protocol) => {
   })
 
   test('of a turn that was asked something else, or made other calls, nothing is taken', async () => {
-    await start(
-      [
-        { protocol, lines: calls[protocol] },
-        { protocol, lines: says[protocol] },
-      ],
-      agentOf('box:m'),
-      [['box', protocol]],
-    )
-    const message = await complete(hi)
+    const message = await callOf(protocol)
     const [, said, result] = answered(message)
     await complete([{ role: 'user', content: 'something else' }, said, result])
     expect(sent(1)).not.toContain(mark)

@@ -1,6 +1,6 @@
 /** Runs a CLI agent from its start to its end: its output becomes parts of the run, and the run's limits stop it. */
 import { compact } from '../../part/compact.ts'
-import { MillraceError } from '../../part/error.ts'
+import { fromErrorValue, MillraceError, type ErrorValue } from '../../part/error.ts'
 import type { SourcePart, UsagePart } from '../../part/part.ts'
 import { settledBy } from '../../async/with-grace.ts'
 import { createCliReader } from '../../ingest/cli-parser.ts'
@@ -12,7 +12,6 @@ import { createStallWatch } from '../stall-watch.ts'
 import { stricter } from '../time-limits.ts'
 import { traceparentOf } from '../trace.ts'
 import { clis } from './arguments.ts'
-import { withReason } from './last-words.ts'
 import { createStderrLines } from './stderr-lines.ts'
 import { usedBefore } from './used-before.ts'
 import { createCliFeed } from './cli-feed.ts'
@@ -145,4 +144,18 @@ async function start(
     const cure = `Install it with "${install}", or set "command" to its path.`
     throw new MillraceError('not-installed', `${name} is not installed: ${message} ${cure}`, compact({ detail }))
   }
+}
+
+/** Where things are on this machine is nothing for clients: of a path they see its last name. */
+function withoutPaths(text: string): string {
+  return text.replaceAll(/(?:[A-Za-z]:)?(?:[\\/][\w.@~+-]+)+[\\/]([\w.@~+-]+)/gu, '…/$1')
+}
+
+/** The error with the reason that stderr gives, where the program has given none. */
+function withReason(error: ErrorValue, words: string | undefined): MillraceError {
+  const hasNone = error.code === 'cli-exit' || error.code === 'interrupted'
+  if (words === undefined || !hasNone) return fromErrorValue(error)
+  const shown = withoutPaths(words)
+  const detail = error.detail ?? (shown === words ? undefined : `its stderr: ${words}`)
+  return fromErrorValue(compact({ ...error, message: `${error.message} It said: ${shown}`, detail }) as ErrorValue)
 }

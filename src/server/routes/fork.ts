@@ -3,11 +3,12 @@ import { runIdHeader } from '../../answer/run-id-header.ts'
 import { compact } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
+import { readPrograms } from '../../runtime/foreign-programs.ts'
 import { fromClientMessages } from '../../wire/ui/ui-message.ts'
 import type { HandlerContext } from '../handler.ts'
 import { readJson } from '../http/body.ts'
 import { hashText } from '../http/hash-text.ts'
-import { bad } from '../http/query.ts'
+import { bad, readQuery } from '../http/query.ts'
 import { checkText, textIn, told } from './agents.ts'
 import { consentIn } from './consent.ts'
 import { existingRun } from './existing-run.ts'
@@ -60,4 +61,18 @@ export async function forkRun(context: HandlerContext, request: Request, source:
 function withMessages(input: object): Record<string, unknown> {
   const { messages } = input as { messages?: unknown }
   return messages === undefined ? { ...input } : { ...input, messages: fromClientMessages(messages) }
+}
+
+/**
+ * `GET /api/runs/:id/programs`: what a run that was recorded elsewhere would set to work if it went on. `at`: behind which entry; default its last.
+ * `own=0`: not with its own text.
+ */
+export async function getPrograms(context: HandlerContext, id: string, url: URL): Promise<Response> {
+  const { at, own = '1' } = readQuery(url, { at: 20, own: 1 })
+  const row = await existingRun(context, id)
+  const seq = at === undefined ? row.lastSeq : Number(at)
+  if (!Number.isSafeInteger(seq) || seq < 1) throw bad('at', 'the seq of an entry')
+  if (own !== '0' && own !== '1') throw bad('own', '0 or 1')
+  const programs = await readPrograms(context.runtime.store.log, id, { before: seq + 1, ownText: own === '1' })
+  return Response.json({ foreign: row.foreign !== undefined, programs })
 }

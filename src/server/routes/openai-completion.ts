@@ -22,7 +22,7 @@ export async function postCompletion(
   const { turn, stream, policy, repeat, ...read } = await readCompletion(context, request, kind, base)
   const again = await repeat.failed()
   const { run, how, from } = again ?? (await continueCompletion(context.runtime, turn))
-  if (again === undefined) await repeat.started(run.id)
+  if (again === undefined) repeat.started(run)
   const options = { ...read.options, from }
   const { id: runId } = run
   if (context.waitUntil !== undefined) context.waitUntil(run.result)

@@ -5,7 +5,7 @@
  * Known to this process only: clients repeat over the connection that they have.
  */
 import type { Turned } from '../../runtime/continue.ts'
-import type { Runtime } from '../../runtime/runtime.ts'
+import type { Run, Runtime } from '../../runtime/runtime.ts'
 import { hashText } from '../http/hash-text.ts'
 import { hasActed } from './openai-acted.ts'
 
@@ -14,13 +14,19 @@ const standsFor = 60_000
 /** Requests that are kept in mind. */
 const mostKept = 10_000
 
-/** Digest → run. */
-const started = new WeakMap<Runtime, Map<string, string>>()
+interface Asked {
+  run: string
+  /** Of the request. It is made when a request comes that may be the same, or when the run fails: the rest need none. */
+  digest: () => Promise<string>
+}
+
+/** How a request looks at a glance → the last one that looks so, while its run goes on or after it has failed. */
+const askedOf = new WeakMap<Runtime, Map<string, Asked>>()
 
 export interface Repeat {
   /** The run that has failed for the same request. */
   failed(): Promise<Turned | undefined>
-  started(runId: string): Promise<void>
+  started(run: Run): void
 }
 
 export function createRepeat(runtime: Runtime, request: Request, body: Record<string, unknown>): Repeat {
@@ -28,27 +34,53 @@ export function createRepeat(runtime: Runtime, request: Request, body: Record<st
   const caller = ['authorization', 'x-thread-id', 'x-session-id', 'x-millrace-extensions'].map((name) =>
     headers.get(name),
   )
-  const digest = hashText(JSON.stringify([url, ...caller, body]))
-  const runs = started.get(runtime) ?? new Map<string, string>()
-  started.set(runtime, runs)
+  const { messages, tools, prompt } = body
+  const list: unknown[] = Array.isArray(messages) ? messages : [prompt]
+  const last = JSON.stringify(list.at(-1)) ?? ''
+  // A title call has the same messages, but other tools or another system prompt.
+  const system = (list[0] as { content?: unknown } | null | undefined)?.content
+  const sizes = [list.length, last.length, sizeOf(system), sizeOf(tools), Object.keys(body).length]
+  const glance = JSON.stringify([url, ...caller, body['model'], ...sizes, last.slice(0, 500)])
+  const digest = once(() => hashText(JSON.stringify([url, ...caller, body])))
+  const asked = askedOf.get(runtime) ?? new Map<string, Asked>()
+  askedOf.set(runtime, asked)
 
   return {
     async failed() {
-      if (runs.size === 0) return undefined
-      const id = runs.get(await digest)
-      const row = id === undefined ? undefined : await runtime.store.runs.get(id)
+      const before = asked.get(glance)
+      if (before === undefined || (await before.digest()) !== (await digest())) return undefined
+      const row = await runtime.store.runs.get(before.run)
       if (row === undefined || (row.status !== 'failed' && row.status !== 'timed-out')) return undefined
       const isOld = runtime.threadRule().now >= (row.endedAt ?? 0) + standsFor
       if (isOld || !(await hasActed(runtime.store.log, row.id))) return undefined
       const run = await runtime.open(row.id)
       return run && { run, how: 'joined', from: 0 }
     },
-    async started(runId) {
-      const key = await digest
-      runs.delete(key)
-      runs.set(key, runId)
-      const [oldest] = runs.keys()
-      if (runs.size > mostKept && oldest !== undefined) runs.delete(oldest)
+    started({ id, result }) {
+      const own: Asked = { run: id, digest }
+      asked.delete(glance)
+      asked.set(glance, own)
+      const [oldest] = asked.keys()
+      if (asked.size > mostKept && oldest !== undefined) asked.delete(oldest)
+      void result.then(({ outcome }) => {
+        if (asked.get(glance) !== own) return
+        if (outcome !== 'failed' && outcome !== 'timed-out') return void asked.delete(glance)
+        own.digest = always(digest())
+      })
     },
   }
+}
+
+function sizeOf(value: unknown): number {
+  return typeof value === 'string' || Array.isArray(value) ? value.length : 0
+}
+
+/** Apart from what made it: the request is let go. */
+function always<T>(value: T): () => T {
+  return () => value
+}
+
+function once<T>(make: () => T): () => T {
+  let made: [T] | undefined
+  return () => (made ??= [make()])[0]
 }

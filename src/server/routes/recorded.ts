@@ -2,9 +2,8 @@
 import type { Hono } from 'hono'
 import type { HandlerContext } from '../handler.ts'
 import { diffOf } from './diff.ts'
-import { forkRun } from './fork.ts'
+import { forkRun, getPrograms } from './fork.ts'
 import { exportRun, importRun } from './transfer.ts'
-import { getPrograms } from './programs.ts'
 import { replayRun } from './replay.ts'
 
 export function mountRecorded(app: Hono, context: HandlerContext): void {
