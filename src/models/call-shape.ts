@@ -117,13 +117,17 @@ function withLegalThinking(call: Call): Call {
   return { ...rest, ...(providerOptions && { providerOptions: { ...providerOptions, anthropic } }) }
 }
 
-/** Anthropic accepts letters, digits, `_` and `-` in the ids of calls; others send more. */
+/** Anthropic accepts letters, digits, `_` and `-` in the ids of calls, and each once; others send more. */
 function withLegalIds(prompt: Prompt): Prompt {
+  const parts = prompt.flatMap(({ content }): object[] => (typeof content === 'string' ? [] : content))
+  const all = new Set(parts.flatMap((part) => ('toolCallId' in part ? [part.toolCallId as string] : [])))
   const ids = new Map<string, string>()
-  for (const { content } of prompt) {
-    for (const part of typeof content === 'string' ? [] : content) {
-      if ('toolCallId' in part && !/^[\w-]+$/u.test(part.toolCallId)) ids.set(part.toolCallId, `call_${ids.size}`)
-    }
+  for (const id of all) {
+    if (/^[\w-]+$/u.test(id)) continue
+    let n = ids.size
+    while (all.has(`call_${n}`)) n++
+    all.add(`call_${n}`)
+    ids.set(id, `call_${n}`)
   }
   if (ids.size === 0) return prompt
   const legal = <T extends object>(part: T): T =>

@@ -195,6 +195,19 @@ describe.each(['text', 'thinking'] as const)('a turn of %s that another model go
   )
 })
 
+test('ids of calls that Anthropic refuses, such as Kimi’s, are sent as others, each call with its result', async () => {
+  await start([{ protocol: 'anthropic', lines: says.anthropic }], agentOf('box:m'), [['box', 'anthropic']])
+  const ids = ['functions.pageTitle:0', 'call_0', 'functions.pageTitle:1']
+  const made = ids.map((id) => ({ id, type: 'function', function: { name: 'pageTitle', arguments: '{}' } }))
+  const results = ids.map((id, i) => ({ role: 'tool', tool_call_id: id, content: `T${i}` }))
+  await complete([...hi, { role: 'assistant', content: null, tool_calls: made }, ...results])
+  const used = Array.from(sent(0).matchAll(/"type":"tool_use","id":"([^"]+)"/gu), ([, id]) => id)
+  const told = Array.from(sent(0).matchAll(/"type":"tool_result","tool_use_id":"([^"]+)","content":[^}]*T(\d)/gu))
+  expect(new Set(used).size).toBe(3)
+  for (const id of used) expect(id).toMatch(/^[\w-]+$/u)
+  expect(told.map(([, id, n]) => [id, n])).toEqual(used.map((id, i) => [id, String(i)]))
+})
+
 test("Gemini's signature is in the form of its own endpoint for OpenAI clients, both ways", async () => {
   await start(
     [
