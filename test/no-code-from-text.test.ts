@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { evaluate } from '../src/tools/evaluate.ts'
+import { evaluate } from '../src/tools/calculator.ts'
 
 test('the source holds no eval and no Function constructor', () => {
   const root = new URL('../src', import.meta.url).pathname

@@ -14,9 +14,9 @@ import type { Usage } from '../part/usage.ts'
 import type { CliName } from './cli-names.ts'
 import { notOf } from './detect.ts'
 import { toEvent } from './event.ts'
-import { createKnownCalls } from './known-calls.ts'
 import { createLineReader } from './line-reader.ts'
 import { judge, toFinish, toOutcome, type CliExit, type CliOutcome, type CliRest, type CliResult } from './outcome.ts'
+import type { CallIds } from '../fold/call-ids.ts'
 
 /** What a dialect may have to know. */
 export interface DialectOptions {
@@ -228,5 +228,28 @@ export function createTranscript(
     get refusal() {
       return refusal
     },
+  }
+}
+
+/**
+ * The ids of a transcript's calls, as the normaliser asks for them. They are unique already, so none is renamed. Only the last ones are
+ * remembered, to drop a result that comes twice: a transcript may be of any length.
+ */
+const most = 1000
+
+function createKnownCalls(): CallIds {
+  const called = new Set<string>()
+  return {
+    apply(entry: Entry) {
+      if (entry.type !== 'tool-call') return
+      called.add(entry.toolCallId)
+      if (called.size <= most) return
+      for (const first of called) {
+        called.delete(first)
+        break
+      }
+    },
+    toLog: (_, part) => part,
+    hasCall: (_, id) => called.has(id),
   }
 }

@@ -9,7 +9,6 @@ import { isDeepText } from '../part/json.ts'
 import type { Message, ToolSpec } from '../part/message.ts'
 import type { ModelPart } from '../part/model-part.ts'
 import type { LlmConfig } from '../pipeline/llm-config.ts'
-import { refuseDownloads } from './download.ts'
 import { hasFiles, withTakenFiles } from './files.ts'
 import { abortedError, toModelError, type NamedModel } from './model-error.ts'
 import type { LazyModel } from './lazy-model.ts'
@@ -188,4 +187,20 @@ async function loadSdk() {
 let loading: ReturnType<typeof loadSdk> | undefined
 function sdk(): ReturnType<typeof loadSdk> {
   return (loading ??= loadSdk())
+}
+
+/** Handles files that a message references by URL. */
+interface Wanted {
+  url: URL
+  isUrlSupportedByModel: boolean
+}
+
+/**
+ * URLs that the model supports are fetched by its provider. All others are refused: the URLs come from clients, and fetching
+ * them here would let clients reach anything this machine can reach. `data:` URLs are handled before this.
+ */
+async function refuseDownloads(wanted: readonly Wanted[]): Promise<null[]> {
+  if (wanted.every(({ isUrlSupportedByModel }) => isUrlSupportedByModel)) return wanted.map(() => null)
+  const message = 'The model does not accept files by URL. Send the file as a data: URL.'
+  throw new MillraceError('bad-input', message, { status: 400 })
 }

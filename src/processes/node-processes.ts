@@ -2,12 +2,11 @@
 import { compact } from '../part/compact.ts'
 import type { ChildProcess } from 'node:child_process'
 import { MillraceError, messageOf } from '../part/error.ts'
-import { watchChild, type Child } from './child.ts'
-import { childEnv, type Environment } from './child-env.ts'
-import { markName, signalGroup, startOf } from './process-table.ts'
+import { markName, signalGroup, startOf, killMarked } from './process-table.ts'
 import { keepRecord } from './process-records.ts'
-import type { ProcessExit, ProcessOptions, Processes } from './processes.ts'
-import { openRawLog, type RawLog } from './raw-log.ts'
+import type { ProcessExit, ProcessOptions, Processes, OutputStream } from './processes.ts'
+import { fileNameOf } from '../part/file-name.ts'
+import { ownValue } from '../part/own-value.ts'
 
 export interface NodeProcessesOptions {
   /** From which the variables of a child are taken. */
@@ -170,4 +169,203 @@ async function rawLogOf({ run, step, onRawLogLost: onLost }: ProcessOptions, dat
 function noFolder(): MillraceError {
   const cure = 'Remove "rawLog", or serve with a data folder.'
   return new MillraceError('bad-config', `"rawLog" writes to the data folder, and this program has none. ${cure}`)
+}
+
+/** The stdout of a process as a file, byte for byte: `<data>/runs/<run>.<step>.raw`. A second attempt of a step is appended. */
+interface RawLog {
+  /** The promise settles when more may be written. */
+  write(bytes: Uint8Array): Promise<void> | undefined
+  close(): Promise<void>
+}
+
+/** `onLost` is called once, when it cannot be written any more. */
+export async function openRawLog(
+  data: string,
+  { run, step, onLost }: { run: string; step: string; onLost(why: string): void },
+): Promise<RawLog> {
+  const { mkdir, open } = process.getBuiltinModule('node:fs/promises')
+  const { join } = process.getBuiltinModule('node:path')
+  const folder = join(data, 'runs')
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  // Ids may come from a program or another machine.
+  const file = await open(join(folder, `${fileNameOf(run)}.${fileNameOf(step)}.raw`), 'a', 0o600)
+  let last = Promise.resolve()
+  let waiting = 0
+  let isLost = false
+
+  async function append(bytes: Uint8Array): Promise<void> {
+    try {
+      if (!isLost) await file.appendFile(bytes)
+    } catch (error) {
+      isLost = true
+      onLost(messageOf(error))
+    }
+    waiting -= bytes.length
+  }
+
+  return {
+    write(bytes) {
+      waiting += bytes.length
+      last = last.then(() => append(bytes))
+      return waiting > mostWaiting ? last : undefined
+    },
+    async close() {
+      await last
+      await file.close()
+    },
+  }
+}
+
+/** Bytes that may wait to be written before the process is no longer read. */
+const mostWaiting = 1_000_000
+
+/* One child process: its pipes, its process group, and its end. */
+
+/** ms from SIGTERM to SIGKILL. */
+const termGrace = 2000
+/** ms without output after which the pipes of an exited process are given up: another process holds them. */
+const pipeGrace = 200
+
+interface Child {
+  readonly exit: Promise<ProcessExit>
+  stop(): void
+  kill(): void
+}
+
+interface ChildOptions {
+  child: ChildProcess
+  mark: string
+  onOutput(stream: OutputStream, bytes: Uint8Array): Promise<void> | undefined
+  /** Called before `exit` resolves. Must not reject. */
+  onGone(): Promise<void>
+}
+
+/** Takes over a process that runs. */
+function watchChild({ child, mark, onOutput, onGone }: ChildOptions): Child {
+  const pid = child.pid!
+  const streams = [child.stdout!, child.stderr!]
+  const { promise: exit, resolve } = Promise.withResolvers<ProcessExit>()
+  let how: ProcessExit | undefined
+  let stopping = false
+  let held = false
+  let lastOutput = 0
+  let killTimer: ReturnType<typeof setTimeout> | undefined
+  let pipeTimer: ReturnType<typeof setTimeout> | undefined
+
+  function take(stream: OutputStream, bytes: Uint8Array): void {
+    lastOutput = performance.now()
+    if (stopping) return
+    const behind = onOutput(stream, bytes)
+    if (behind === undefined || held) return
+    held = true
+    for (const each of streams) each.pause()
+    void behind.then(go, go)
+  }
+
+  function go(): void {
+    held = false
+    lastOutput = performance.now()
+    for (const each of streams) each.resume()
+  }
+
+  // Killing comes first: whoever holds the pipes would keep them from ending.
+  async function end(): Promise<void> {
+    clearTimeout(killTimer)
+    clearInterval(pipeTimer)
+    signalGroup(pid, 'SIGKILL')
+    await killMarked(mark)
+    for (const each of child.stdio) each?.destroy()
+    await onGone()
+    resolve(how!)
+  }
+
+  child.stdout!.on('data', (bytes: Buffer) => take('stdout', bytes))
+  child.stderr!.on('data', (bytes: Buffer) => take('stderr', bytes))
+  // A broken pipe means that the process ends, or that it does not read its input. Its exit says more.
+  for (const each of child.stdio) each?.on('error', () => undefined)
+  let ended = false
+  const endOnce = () => {
+    if (ended) return
+    ended = true
+    void end()
+  }
+  child.once('exit', (code, signal) => {
+    how = { code, signal }
+    lastOutput = performance.now()
+    pipeTimer = setInterval(() => {
+      if (!held && performance.now() - lastOutput >= pipeGrace) endOnce()
+    }, pipeGrace / 4)
+  })
+  child.once('close', endOnce)
+
+  return {
+    exit,
+    stop() {
+      if (stopping) return
+      stopping = true
+      if (held) go()
+      if (how !== undefined) return
+      signalGroup(pid, 'SIGTERM')
+      killTimer = setTimeout(() => signalGroup(pid, 'SIGKILL'), termGrace)
+    },
+    kill() {
+      stopping = true
+      if (held) go()
+      if (how === undefined) signalGroup(pid, 'SIGKILL')
+    },
+  }
+}
+
+/* The environment of a child process: what every program needs to run, and the variables that the agent names. */
+
+/** Variables that every child process inherits: places, language and time zone, no secrets. docs/cli-agents.md lists them. */
+export const inherited = [
+  'PATH',
+  'HOME',
+  'LOGNAME',
+  'USER',
+  'SHELL',
+  'TERM',
+  'LANG',
+  'LC_ALL',
+  'LC_CTYPE',
+  'TZ',
+  'TMPDIR',
+  'APPDATA',
+  'COMSPEC',
+  'HOMEDRIVE',
+  'HOMEPATH',
+  'LOCALAPPDATA',
+  'PATHEXT',
+  'PROCESSOR_ARCHITECTURE',
+  'PROGRAMFILES',
+  'SYSTEMDRIVE',
+  'SYSTEMROOT',
+  'TEMP',
+  'TMP',
+  'USERNAME',
+  'USERPROFILE',
+] as const
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/** `names`: those that the agent allows; one that ends in `?` may be unset. Throws `missing-env`. */
+function childEnv(names: readonly string[], environment: Environment): Record<string, string> {
+  const env = new Map<string, string>()
+  const missing: string[] = []
+  for (const name of inherited) {
+    const value = ownValue(environment, name)
+    // Such a value is an exported shell function.
+    if (value !== undefined && !value.startsWith('()')) env.set(name, value)
+  }
+  for (const written of names) {
+    const name = written.replace(/\?$/u, '')
+    const value = ownValue(environment, name)
+    if (value !== undefined) env.set(name, value)
+    else if (name === written) missing.push(name)
+  }
+  if (missing.length === 0) return Object.fromEntries(env)
+  const list = missing.join(', ')
+  const cure = `Set it for the server, or write "${missing[0]}?" in "env" if it may be unset.`
+  throw new MillraceError('missing-env', `The environment variable ${list} is not set. ${cure}`)
 }

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync }
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { openRawLog } from './raw-log.ts'
+import { openRawLog } from './node-processes.ts'
 
 function dataFolder(): string {
   const dir = mkdtempSync(join(tmpdir(), 'millrace-raw-'))

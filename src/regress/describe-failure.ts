@@ -1,6 +1,5 @@
 /** A failure as lines of text: its message, and what was expected beside what came. */
 import type { Failure } from './failure.ts'
-import { diffLines, type DiffLine } from './text-diff.ts'
 
 const longest = 2000
 
@@ -39,4 +38,37 @@ function shown(value: unknown): string[] {
 export function describeFailure(failure: Failure): string {
   const lines = compareLines(failure).map(({ sign, text }) => `  ${sign} ${text}`.trimEnd())
   return [`${failure.what}: ${failure.message}`, ...lines].join('\n')
+}
+
+/** Two texts line by line: what only the first has (`-`), what only the second has (`+`), and what both have. */
+interface DiffLine {
+  sign: '-' | '+' | ' '
+  text: string
+}
+
+/** More lines than this are not compared: the work is the product of both counts. */
+const most = 500
+
+/** Undefined for texts that are too long to compare. */
+function diffLines(before: string, after: string): DiffLine[] | undefined {
+  const [a, b] = [before.split('\n'), after.split('\n')]
+  if (a.length > most || b.length > most) return undefined
+  // The length of the longest common sequence of the lines from (i, j) on.
+  const common = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1))
+  for (let i = a.length - 1; i >= 0; i--) {
+    for (let j = b.length - 1; j >= 0; j--) {
+      common[i]![j] = a[i] === b[j] ? common[i + 1]![j + 1]! + 1 : Math.max(common[i + 1]![j]!, common[i]![j + 1]!)
+    }
+  }
+  const lines: DiffLine[] = []
+  for (let i = 0, j = 0; i < a.length || j < b.length;) {
+    if (i < a.length && j < b.length && a[i] === b[j]) {
+      lines.push({ sign: ' ', text: a[i]! })
+      i++
+      j++
+    } else if (j >= b.length || (i < a.length && common[i + 1]![j]! >= common[i]![j + 1]!)) {
+      lines.push({ sign: '-', text: a[i++]! })
+    } else lines.push({ sign: '+', text: b[j++]! })
+  }
+  return lines
 }

@@ -6,7 +6,7 @@ import type { Store } from '../part/log.ts'
 import type { Attribute } from '../engine/attribute.ts'
 import type { Registry } from '../engine/registry.ts'
 import type { Endpoint } from '../models/resolver.ts'
-import type { Known } from '../pipeline/pipeline.ts'
+import type { Known, Pipeline } from '../pipeline/pipeline.ts'
 import { openAgentFolder, type AgentFolder } from '../project/agents-folder.ts'
 import type { Config } from '../project/config.ts'
 import { loadConfig } from '../project/load-config.ts'
@@ -14,10 +14,14 @@ import { unpack } from '../project/packs.ts'
 import { withEndpoints } from '../project/project.ts'
 import { allowedEnv, createRegistry, knownNames, type Env } from '../project/registry.ts'
 import { findSecrets, secretValues } from '../project/secrets.ts'
-import { createRuntime, type Runtime } from '../runtime/runtime.ts'
+import { createRuntime, type Runtime, type Agent, type AgentSource } from '../runtime/runtime.ts'
 import { memoryStore } from '../store/memory-store.ts'
 import { recordedRegistry, type Player } from './recorded-registry.ts'
-import { agentsWithModel } from './with-model.ts'
+import { child } from '../pipeline/check.ts'
+import { createFaultCollector } from '../pipeline/fault.ts'
+import { parsePipeline } from '../pipeline/parse.ts'
+import { walkSteps } from '../pipeline/step-types.ts'
+import { parseTree, type Node } from '../pipeline/tree.ts'
 
 export interface LabOptions {
   /** Folder of agents. */
@@ -120,4 +124,55 @@ export function checkAgentOf({ agents, options: { dir } }: Lab, id: string, path
       .map((agent) => agent.id)
       .join(', ') || 'none'
   throw new MillraceError('unknown-agent', `${path}: there is no agent "${id}" in ${dir}. Known: ${known}.`)
+}
+
+/* An agent with another model: the same text, with this name as the model of each step that calls one. */
+
+/** Steps without a model use the default model, which the caller replaces. */
+function withModel(pipeline: Pipeline, model: string, known: Known): Pipeline {
+  const { text } = pipeline
+  const root = parseTree(text, createFaultCollector(text))
+  const lists = ['workflow', 'after'].flatMap((key) => child(root, key) ?? [])
+  const places: { at: number; end: number }[] = []
+  for (const list of lists) {
+    for (const { step } of walkSteps([{ list, owner: '' }])) {
+      const type = child(step, 'type')
+      const name = child(child(step, 'config'), 'model')
+      if (type?.kind === 'scalar' && hasModel.has(type.text) && name?.kind === 'scalar') places.push(placeOf(name))
+    }
+  }
+  let changed = text
+  // From the end, so that the offsets before stay right. A step behind an alias is at the place of its anchor.
+  const distinct = [...new Map(places.map((place) => [place.at, place])).values()]
+  for (const { at, end } of distinct.toSorted((a, b) => b.at - a.at)) {
+    changed = changed.slice(0, at) + JSON.stringify(model) + changed.slice(end)
+  }
+  return changed === text ? pipeline : parsePipeline(changed, known)
+}
+
+const hasModel: ReadonlySet<string> = new Set(['llm', 'router'])
+
+function placeOf({ at, end }: Extract<Node, { kind: 'scalar' }>): { at: number; end: number } {
+  return { at, end }
+}
+
+/** All agents with this model, except the one that judges. */
+function agentsWithModel(agents: AgentSource, model: string, known: Known, judge: ReadonlySet<string>): AgentSource {
+  const changed = new Map<Agent, Agent>()
+  const change = (agent: Agent): Agent => {
+    if (judge.has(agent.id)) return agent
+    let found = changed.get(agent)
+    if (found === undefined) {
+      found = { ...agent, pipeline: withModel(agent.pipeline, model, known) }
+      changed.set(agent, found)
+    }
+    return found
+  }
+  return {
+    get(id) {
+      const agent = agents.get(id)
+      return agent && change(agent)
+    },
+    list: () => agents.list().map(change),
+  }
 }

@@ -2,22 +2,26 @@
 import { randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'
 import { compact } from '../part/compact.ts'
-import type { Entry } from '../part/entry.ts'
+import type { Entry, EntryOf } from '../part/entry.ts'
 import { messageOf } from '../part/error.ts'
 import type { Outcome } from '../part/part.ts'
 import { recordedEntries } from '../part/recording.ts'
 import { addUsage, noUsage, type Usage } from '../part/usage.ts'
 import { createRecordingModel } from '../models/recording.ts'
-import { askJudge } from './ask-judge.ts'
 import { checkFacts } from './check-facts.ts'
-import { comparePrompts } from './compare-prompts.ts'
-import { factsOf, type Facts } from './facts.ts'
+import { factsOf, type Facts, jsonIn } from './facts.ts'
 import type { Failure } from './failure.ts'
-import { followTurn, type TurnRun } from './follow-turn.ts'
 import { openBench, type Bench, type Lab } from './lab.ts'
 import { loadRecording, recordingFile, saveRecording, type RunOfCase } from './recording-files.ts'
 import type { Tape } from './recorded-registry.ts'
-import type { CaseFile, TestCase, Turn } from './test-case.ts'
+import type { CaseFile, TestCase, Turn, Expectation, GivenAnswer } from './test-case.ts'
+import { messagesOf } from '../part/message.ts'
+import { textOf } from '../fold/run-view.ts'
+import { isMap } from '../pipeline/scalars.ts'
+import { parentPath } from '../part/path.ts'
+import { equal } from '../pipeline/equal.ts'
+import type { Answer } from '../part/request-part.ts'
+import type { Run, Runtime, StartOptions } from '../runtime/runtime.ts'
 
 /** A case and the model that it is run with, if not those of its agent. */
 export interface CaseRun {
@@ -203,4 +207,187 @@ async function judge(
   if (failures.length > 0 || entries.length === 0 || signal.aborted) return { failures, warnings, facts: [] }
   const said = factsOf(entries)
   return { failures: verdict(said), warnings, facts: [said] }
+}
+
+/** A judging agent: what it is asked, and the score in what it answers. */
+type Judge = NonNullable<Expectation['judge']>
+
+interface Question {
+  run: { agent: string; input: Record<string, unknown> }
+  verdict(facts: Facts): Failure[]
+}
+
+/** The judge’s `$input` has the question, the user’s message, the answer and the output, and all of them as one message. */
+function askJudge(
+  { agent, threshold, question = defaultQuestion }: Judge,
+  input: Record<string, unknown>,
+  facts: Facts,
+): Question {
+  const asked = messagesOf(input).map(textOf).join('\n')
+  const { text: answer, output } = facts
+  const said = answer === '' ? JSON.stringify(output ?? null) : answer
+  const content = `${question}\n\n<message>\n${asked}\n</message>\n\n<answer>\n${said}\n</answer>`
+  return {
+    run: {
+      agent,
+      input: { question, message: asked, answer: said, output: output ?? null, messages: [{ role: 'user', content }] },
+    },
+    verdict({ outcome, error, text, output: judged }) {
+      const why = error === undefined ? '' : `: ${error.message}`
+      if (outcome !== 'completed') return [{ what: 'judge', message: `the judge ${agent} ended as ${outcome}${why}` }]
+      const score = scoreOf(judged) ?? scoreOf(jsonIn(text))
+      if (score === undefined) {
+        return [
+          {
+            what: 'judge',
+            message: `the judge ${agent} gave no score: its output must be a number or have a number "score"`,
+            got: judged ?? text,
+          },
+        ]
+      }
+      if (score >= threshold) return []
+      const reason = isMap(judged) && typeof judged['reason'] === 'string' ? `: ${judged['reason']}` : ''
+      return [
+        {
+          what: 'judge',
+          message: `the judge ${agent} gave ${score}, less than ${threshold}${reason}`,
+          expected: threshold,
+          got: score,
+        },
+      ]
+    },
+  }
+}
+
+const defaultQuestion = 'How good is this answer? Give a score from 0 to 1.'
+
+function scoreOf(value: unknown): number | undefined {
+  const found = isMap(value) ? value['score'] : value
+  return typeof found === 'number' && Number.isFinite(found) ? found : undefined
+}
+
+/* Whether the prompts of a run are those of its recording: if not, the model might say something else today. */
+
+/** One line for each step whose prompt differs: that of its first call which does. */
+function comparePrompts(recorded: readonly Entry[], now: readonly Entry[]): string[] {
+  const before = promptsOf(recorded)
+  const lines: string[] = []
+  for (const [step, prompts] of promptsOf(now)) {
+    // A step with another id plays the calls of the only one that was recorded.
+    const old = before.get(step) ?? (before.size === 1 ? [...before.values()][0]! : [])
+    const found = prompts.flatMap((prompt, i) => (old[i] === undefined ? [] : (difference(old[i], prompt) ?? [])))[0]
+    if (found !== undefined)
+      lines.push(`the prompt of ${step.replace(/^main\//u, '')} is not the recorded one: ${found}`)
+  }
+  return lines
+}
+
+function promptsOf(entries: readonly Entry[]): Map<string, EntryOf<'prompt'>[]> {
+  const steps = new Map<string, EntryOf<'prompt'>[]>()
+  for (const entry of entries) {
+    if (entry.type !== 'prompt') continue
+    const step = parentPath(entry.step)
+    const list = steps.get(step)
+    if (list === undefined) steps.set(step, [entry])
+    else list.push(entry)
+  }
+  return steps
+}
+
+function difference(old: EntryOf<'prompt'>, now: EntryOf<'prompt'>): string | undefined {
+  if (old.model !== now.model) return `the model was ${old.model} and is ${now.model}`
+  if ((old.system ?? '') !== (now.system ?? ''))
+    return `its system prompt has changed${from(old.system ?? '', now.system ?? '')}`
+  if (!equal(anonymous(old.messages), anonymous(now.messages))) return 'its messages have changed'
+  return equal(old.tools ?? [], now.tools ?? []) ? undefined : 'its tools have changed'
+}
+
+/** Where two texts begin to differ. */
+function from(old: string, now: string): string {
+  let at = 0
+  while (at < old.length && old[at] === now[at]) at++
+  const around = (text: string) => JSON.stringify(text.slice(Math.max(0, at - 20), at + 40))
+  return `, from ${around(old)} to ${around(now)}`
+}
+
+/** Without ids, which are those of runs. */
+function anonymous(messages: readonly object[]): unknown {
+  return messages.map((message) => ({ ...message, id: undefined }))
+}
+
+/** One run of a case: starts it, answers what it asks, and reads its log to the end. */
+interface TurnRun {
+  agent: string
+  input: Record<string, unknown>
+  answers: readonly GivenAnswer[]
+  options: StartOptions
+  /** Ends the run. */
+  signal: AbortSignal
+}
+
+interface TurnLog {
+  entries: Entry[]
+  failures: Failure[]
+}
+
+/** Never rejects: a run that cannot be started is a failure without entries. */
+async function followTurn(runtime: Runtime, { agent, input, answers, options, signal }: TurnRun): Promise<TurnLog> {
+  const log: TurnLog = { entries: [], failures: [] }
+  let run: Run
+  try {
+    run = await runtime.start(agent, input, options)
+  } catch (error) {
+    return { entries: [], failures: [{ what: 'run', message: `the run cannot be started: ${messageOf(error)}` }] }
+  }
+  const stop = () => void run.stop('The test was stopped.').catch(() => undefined)
+  signal.addEventListener('abort', stop, { once: true })
+  if (signal.aborted) stop()
+  const choose = createAnswers(answers)
+  for await (const entry of run.parts) {
+    log.entries.push(entry)
+    if (entry.type !== 'request') continue
+    const answer = choose(entry)
+    const fault = answer === undefined ? missing(entry) : await give(run, entry, answer)
+    if (fault === undefined) continue
+    log.failures.push(fault)
+    stop()
+  }
+  signal.removeEventListener('abort', stop)
+  return log
+}
+
+/** In order; the last one that fits answers further requests as well. */
+function createAnswers(answers: readonly GivenAnswer[]): (request: EntryOf<'request'>) => GivenAnswer | undefined {
+  const used = new Set<GivenAnswer>()
+  return ({ kind, toolName }) => {
+    const fitting = answers.filter((each) => each.kind === kind && (each.tool === undefined || each.tool === toolName))
+    const found = fitting.find((each) => !used.has(each)) ?? fitting.at(-1)
+    if (found !== undefined) used.add(found)
+    return found
+  }
+}
+
+async function give(run: Run, { requestId }: EntryOf<'request'>, given: GivenAnswer): Promise<Failure | undefined> {
+  try {
+    const { tool: _, ...answer } = given
+    await run.answer(requestId, answer as Answer)
+    return undefined
+  } catch (error) {
+    return { what: 'answer', message: `an answer was refused: ${messageOf(error)}` }
+  }
+}
+
+function missing(request: EntryOf<'request'>): Failure {
+  const { kind, toolName } = request
+  const message = request.kind === 'input' ? request.message : undefined
+  const cures = {
+    approval: ['approval of', `- { tool: ${toolName}, approve: true }`],
+    tool: ['the result of', `- { tool: ${toolName}, output: … }`],
+    input: ['a value for', '- { value: … }'],
+  } as const
+  const [what, cure] = cures[kind]
+  return {
+    what: 'answer',
+    message: `the run asks for ${what} ${toolName ?? message ?? 'a step'}; add to answers: ${cure}`,
+  }
 }

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { ToolContext } from './tool.ts'
 import { builtinTools } from './builtin-tools.ts'
-import { evaluate } from './evaluate.ts'
+import { evaluate } from './calculator.ts'
 
 const context = {} as ToolContext
 
@@ -112,7 +112,7 @@ test('any text gives a number or a bad-expression', () => {
 })
 
 test('nothing is compiled', () => {
-  const source = readFileSync(new URL('./evaluate.ts', import.meta.url), 'utf8')
+  const source = readFileSync(new URL('./calculator.ts', import.meta.url), 'utf8')
   expect(source).toContain('export function evaluate')
   expect(source).not.toMatch(/\beval\(|\bFunction\(/)
 })

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import type { ToolContext } from './tool.ts'
-import { builtinTools } from './builtin-tools.ts'
-import { createCurrentTime } from './current-time.ts'
+import { builtinTools, createCurrentTime } from './builtin-tools.ts'
 
 const at = new Date('2026-01-01T23:30:05.007Z')
 const now = (input: { timeZone?: string }) => createCurrentTime(() => at).execute!(input, {} as ToolContext)

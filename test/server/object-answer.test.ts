@@ -13,7 +13,7 @@ import {
   toolCall,
   type ScriptStep,
 } from '../../src/models/testing/scripted-model.ts'
-import { toUiMessages } from '../../src/wire/ui/to-ui-messages.ts'
+import { toUiMessages } from '../../src/wire/ui/ui-message.ts'
 import { createChat, lines } from '../support/chat.ts'
 import { agent, until, type EngineOptions } from '../support/engine.ts'
 import { eventually } from '../support/going-on.ts'

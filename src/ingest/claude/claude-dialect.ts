@@ -21,10 +21,9 @@ import type { SourcePart } from '../../part/part.ts'
 import type { Dialect, DialectOptions, Said } from '../transcript.ts'
 import type { CliResult } from '../outcome.ts'
 import { createUsageMeter } from '../usage-meter.ts'
-import { createTasks } from './background-tasks.ts'
 import { createMessages } from './messages.ts'
 import { createPaid, tokensOf, toResult } from './result.ts'
-import { isSessionFile, sessionFileError } from './session-file.ts'
+import type { ErrorValue } from '../../part/error.ts'
 
 /** Who speaks so: Claude Code, or a CLI that has its format. */
 export interface Flavour {
@@ -184,4 +183,70 @@ export function createClaudeDialect(
       return prompt
     },
   }
+}
+
+/**
+ * What Claude Code does in the background: commands and agents that outlive the turn that has started them. When one ends, another turn
+ * may begin, behind a result.
+ */
+interface Tasks {
+  /** A `system` line. */
+  note(line: Record<string, unknown>): void
+  readonly areOpen: boolean
+}
+
+/** Tasks that are remembered. */
+const mostTasks = 1000
+
+function createTasks(): Tasks {
+  let open = new Set<string>()
+  return {
+    note(line) {
+      const id = textOf(line['task_id']) ?? ''
+      switch (line['subtype']) {
+        case 'task_started':
+          if (open.size < mostTasks) open.add(id)
+          return
+        case 'task_notification':
+          open.delete(id)
+          return
+        case 'task_updated':
+          if (ended.has(objectOf(line['patch'])['status'])) open.delete(id)
+          return
+        case 'background_tasks_changed': {
+          const tasks = objectsOf(line['tasks']).filter(({ status }) => !ended.has(status))
+          open = new Set(
+            tasks.slice(0, mostTasks).map((task, i) => textOf(task['task_id']) ?? textOf(task['id']) ?? `${i}`),
+          )
+          return
+        }
+        default:
+      }
+    },
+    get areOpen() {
+      return open.size > 0
+    },
+  }
+}
+
+const ended: ReadonlySet<unknown> = new Set(['completed', 'failed', 'killed', 'stopped', 'cancelled'])
+
+/* The files in which Claude Code keeps its sessions look like its output, but are another format. */
+
+/** Whether a line without `session_id` is one of such a file. */
+function isSessionFile(line: Record<string, unknown>): boolean {
+  return (
+    'parentUuid' in line ||
+    'isSidechain' in line ||
+    typeof line['sessionId'] === 'string' ||
+    'leafUuid' in line ||
+    line['type'] === 'file-history-snapshot'
+  )
+}
+
+const sessionFileError: ErrorValue = {
+  code: 'session-file',
+  message:
+    'This is a session file of Claude Code (~/.claude/projects/…), not its output: it looks alike, but is another format. ' +
+    'Record the output instead: claude -p "…" --output-format stream-json --verbose --include-partial-messages > out.jsonl',
 }

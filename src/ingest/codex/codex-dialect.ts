@@ -17,7 +17,8 @@ import { toUsage, type Usage } from '../../part/usage.ts'
 import type { Dialect, DialectOptions, Said } from '../transcript.ts'
 import { createUsageMeter, toFinishUsage, type Tokens } from '../usage-meter.ts'
 import { isObject, numberOf, objectOf, textOf } from '../values.ts'
-import { createItems } from './items.ts'
+import { toResultValue } from '../tool-values.ts'
+import { compact } from '../../part/compact.ts'
 
 export function createCodexDialect(said: Said, { usedBefore }: DialectOptions): Dialect {
   const meter = createUsageMeter(said.part)
@@ -141,4 +142,168 @@ const rolloutError: ErrorValue = {
   message:
     'This is a session file of Codex (~/.codex/sessions/…), not its output: it looks alike, but is another format. ' +
     'Record the output instead: codex exec --json "…" > out.jsonl',
+}
+
+/** The items of Codex's turns. A text may come as a whole or grow; a tool is called when its item is first seen. */
+interface Text {
+  /** What was said of it. */
+  text: string
+  isReasoning: boolean
+}
+
+function createItems(said: Said) {
+  /** Texts and tools that have not completed. */
+  const texts = new Map<string, Text>()
+  const tools = new Set<string>()
+  const all = { event, lastText: '' }
+
+  function event(given: Record<string, unknown>): boolean {
+    if (given['type'] === 'item.plan.delta') {
+      const id = textOf(given['item_id'])
+      const delta = textOf(given['delta'])
+      if (id === undefined || delta === undefined) return false
+      const block = blockOf(id, false)
+      grow(id, block, block.text + delta)
+      return true
+    }
+    const stage = stages.get(given['type'])
+    const item = given['item']
+    if (stage === undefined || !isObject(item)) return false
+    const id = textOf(item['id'])
+    if (id === undefined) return false
+    // Old versions have other words.
+    const type = item['type'] ?? item['item_type']
+    switch (type) {
+      case 'agent_message':
+      case 'assistant_message':
+      case 'plan':
+      case 'reasoning':
+        return text(id, item, stage, type === 'reasoning')
+      case 'todo_list':
+        said.part({ type: 'data', name: 'todo-list', id, data: { items: item['items'] ?? [] } })
+        return true
+      case 'error':
+        said.part({
+          type: 'warning',
+          code: 'codex-error',
+          message: textOf(item['message']) ?? 'Codex reported an error.',
+        })
+        return true
+      default: {
+        const tool = toTool({ ...item, type })
+        return tool !== undefined && call(id, tool, stage)
+      }
+    }
+  }
+
+  function blockOf(id: string, isReasoning: boolean): Text {
+    let block = texts.get(id)
+    if (block === undefined) {
+      block = { text: '', isReasoning }
+      texts.set(id, block)
+      if (!isReasoning) all.lastText = ''
+      said.part({ type: isReasoning ? 'reasoning-start' : 'text-start', id })
+    }
+    return block
+  }
+
+  function grow(id: string, block: Text, now: string): void {
+    // Text that was rewritten cannot be taken back: only what comes after it is new.
+    const delta = now.slice(block.text.length)
+    block.text = now.length > block.text.length ? now : block.text
+    if (!block.isReasoning) all.lastText = block.text
+    if (delta !== '') said.part({ type: block.isReasoning ? 'reasoning-delta' : 'text-delta', id, delta })
+  }
+
+  function text(id: string, item: Record<string, unknown>, stage: Stage, isReasoning: boolean): boolean {
+    const now = textOf(item['text'])
+    if (now === undefined && stage !== 'started') return false
+    const block = blockOf(id, isReasoning)
+    grow(id, block, now ?? '')
+    if (stage !== 'completed') return true
+    texts.delete(id)
+    said.part({ type: block.isReasoning ? 'reasoning-end' : 'text-end', id })
+    return true
+  }
+
+  function call(id: string, { toolName, input, result, isError, isDenied }: ToolItem, stage: Stage): boolean {
+    if (!tools.has(id)) {
+      const json = JSON.stringify(input)
+      said.part({ type: 'tool-input-start', id, toolName, providerExecuted: true })
+      said.part({ type: 'tool-input-delta', id, delta: json })
+      said.part({ type: 'tool-input-end', id })
+      said.part({ type: 'tool-call', toolCallId: id, toolName, input: json, providerExecuted: true })
+      tools.add(id)
+    }
+    if (stage === 'started') return true
+    const isDone = stage === 'completed'
+    if (isDone) tools.delete(id)
+    said.part({
+      type: 'tool-result',
+      toolCallId: id,
+      toolName,
+      result: toResultValue(result),
+      isError,
+      ...(!isDone && { preliminary: true }),
+      ...(isDone && isDenied && { outcome: 'denied' as const }),
+    })
+    return true
+  }
+
+  return all
+}
+
+type Stage = 'started' | 'updated' | 'completed'
+const stages: ReadonlyMap<unknown, Stage> = new Map([
+  ['item.started', 'started'],
+  ['item.updated', 'updated'],
+  ['item.completed', 'completed'],
+])
+
+/** The items of Codex that are calls of tools: what they are called with, and what comes of them. */
+interface ToolItem {
+  toolName: string
+  input: object
+  result: unknown
+  isError: boolean
+  isDenied: boolean
+}
+
+/** Undefined for an item that is no call. */
+function toTool(item: Record<string, unknown>): ToolItem | undefined {
+  const { type, status } = item
+  const isDenied = status === 'declined'
+  const isError = isDenied || status === 'failed'
+  const rest = { isError, isDenied }
+  switch (type) {
+    case 'command_execution': {
+      const exitCode = numberOf(item['exit_code'])
+      const result = compact({ output: textOf(item['aggregated_output']) ?? '', exitCode, status })
+      const hasFailed = isError || (exitCode !== undefined && exitCode !== 0)
+      return { ...rest, toolName: type, input: { command: item['command'] }, result, isError: hasFailed }
+    }
+    case 'file_change':
+      return { ...rest, toolName: type, input: { changes: item['changes'] ?? [] }, result: { status } }
+    case 'mcp_tool_call': {
+      const { error } = item
+      // As Claude Code names them: no provider refuses such a name.
+      const toolName = `mcp__${textOf(item['server']) ?? ''}__${textOf(item['tool']) ?? ''}`
+      const failure = textOf(objectOf(error)['message']) ?? error
+      const result = item['result'] ?? failure ?? { status }
+      const input = isObject(item['arguments'])
+        ? item['arguments']
+        : compact({ arguments: item['arguments'] ?? undefined })
+      return { ...rest, toolName, input, result, isError: isError || (error !== undefined && error !== null) }
+    }
+    case 'web_search': {
+      const { query, action } = item
+      return { ...rest, toolName: type, input: compact({ query }), result: compact({ query, action }) }
+    }
+    case 'collab_tool_call': {
+      const { id: _, type: __, item_type: ___, status: ____, agents_states: states, ...input } = item
+      return { ...rest, toolName: type, input, result: compact({ status, states }) }
+    }
+    default:
+      return undefined
+  }
 }

@@ -7,8 +7,7 @@ import { parseJson } from '../../part/json.ts'
 import { respondSpec } from '../../part/respond-spec.ts'
 import { argumentsFrom, expressionsIn, timeZoneIn, wordAt, type Schema } from './arguments.ts'
 import { ownValue } from '../../part/own-value.ts'
-import { jsonFor } from './json.ts'
-import { playRole } from './role.ts'
+import { playRole, adviceOn } from './role.ts'
 
 export interface DemoPlan {
   reasoning?: string
@@ -244,4 +243,20 @@ function userSaid(message: LanguageModelV4Prompt[number] | undefined): { words: 
 
 function listOf(items: string[]): string {
   return items.length < 2 ? items.join('') : `${items.slice(0, -1).join(', ')} and ${items.at(-1)}`
+}
+
+/* The demo model's answer when JSON output is requested. */
+
+/** Names of fields for a critic's advice. */
+const adviceFields = /^(?:advice|feedback|critique|criticism|improvements?|suggestions?)$/i
+
+/** JSON that fits the schema, filled from the words. Advice fields get the critic's text unless the words set them. */
+function jsonFor(schema: unknown, words: string): string {
+  if (schema === undefined) return JSON.stringify({ answer: `The Millrace demo model was told: ${words}` })
+  const value = argumentsFrom(schema as Schema, words)
+  return JSON.stringify(value, (key, item: unknown) =>
+    typeof item === 'string' && adviceFields.test(key) && !new RegExp(`\\b${key}\\s*[=:]`, 'iu').test(words)
+      ? adviceOn(words)
+      : item,
+  )
 }

@@ -4,12 +4,14 @@ import type {
   LanguageModelV4CallOptions,
   LanguageModelV4StreamPart,
   SharedV4Warning,
+  LanguageModelV4FinishReason,
+  LanguageModelV4Usage,
 } from '@ai-sdk/provider'
 import { compact } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
 import { toGenerated } from '../generated.ts'
 import { metadataKey, toLangChainMessages } from './messages.ts'
-import { createLangChainParts, type LangChainChunk } from './parts.ts'
+import { recordable } from '../../part/json.ts'
 
 /** A LangChain chat model such as `ChatOpenAI` or `ChatAnthropic`, or any object with these methods. */
 export interface LangChainChatModel {
@@ -132,4 +134,228 @@ function toStream(
     },
     { highWaterMark: 0 },
   )
+}
+
+/**
+ * Converts the message chunks of a LangChain chat model to AI SDK parts. A synchronous state machine: it passes on text and
+ * reasoning, assembles tool calls by `index`, adds up usage, and reports the finish reason at the end.
+ */
+type Part = LanguageModelV4StreamPart
+
+/** The keys of a chunk that are read. */
+interface LangChainChunk {
+  id?: string
+  content?: string | Block[]
+  tool_call_chunks?: { id?: string; name?: string; args?: string; index?: number }[]
+  tool_calls?: { id?: string; name?: string; args?: unknown }[]
+  invalid_tool_calls?: { id?: string; name?: string; args?: string }[]
+  usage_metadata?: {
+    input_tokens?: number
+    output_tokens?: number
+    input_token_details?: { cache_read?: number; cache_creation?: number }
+    output_token_details?: { reasoning?: number }
+  }
+  additional_kwargs?: Record<string, unknown>
+  response_metadata?: Record<string, unknown>
+}
+interface Block {
+  type?: string
+  text?: string
+  thinking?: string
+  reasoning?: string
+  signature?: string
+  data?: string
+  [key: string]: unknown
+}
+
+interface Call {
+  id: string
+  name: string
+  input: string
+  begun: boolean
+}
+
+/** Keys under which integrations report the finish reason. */
+const reasonKeys = ['finish_reason', 'stop_reason', 'finishReason', 'stopReason', 'done_reason']
+const reasons = new Map<string, LanguageModelV4FinishReason['unified']>([
+  ['stop', 'stop'],
+  ['end_turn', 'stop'],
+  ['stop_sequence', 'stop'],
+  ['eos', 'stop'],
+  ['completed', 'stop'],
+  ['length', 'length'],
+  ['max_tokens', 'length'],
+  ['max_output_tokens', 'length'],
+  ['model_length', 'length'],
+  ['tool_calls', 'tool-calls'],
+  ['tool_use', 'tool-calls'],
+  ['function_call', 'tool-calls'],
+  ['content_filter', 'content-filter'],
+  ['content_filtered', 'content-filter'],
+  ['guardrail_intervened', 'content-filter'],
+  ['safety', 'content-filter'],
+  ['recitation', 'content-filter'],
+  ['prohibited_content', 'content-filter'],
+  ['refusal', 'content-filter'],
+])
+
+function createLangChainParts() {
+  let block: { type: 'text' | 'reasoning'; id: string; signature?: string } | undefined
+  let blocks = 0
+  const calls: Call[] = []
+  const byIndex = new Map<number, Call>()
+  const spent = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0 }
+  const told = { usage: false, id: false, model: undefined as string | undefined }
+  let reason: string | undefined
+  let provider: string | undefined
+
+  function closeBlock(): Part[] {
+    if (block === undefined) return []
+    const { type, id, signature } = block
+    block = undefined
+    if (type === 'text' || signature === undefined) return [{ type: `${type}-end`, id }]
+    return [{ type: 'reasoning-end', id, providerMetadata: { [metadataKey]: { signature } } }]
+  }
+
+  function emit(type: 'text' | 'reasoning', delta: string): Part[] {
+    const parts: Part[] = []
+    if (block?.type !== type) {
+      parts.push(...closeBlock())
+      block = { type, id: `${type}-${++blocks}` }
+      parts.push({ type: `${type}-start`, id: block.id })
+    }
+    parts.push({ type: `${type}-delta`, id: block.id, delta })
+    return parts
+  }
+
+  function content(value: LangChainChunk['content']): Part[] {
+    if (typeof value === 'string') return value === '' ? [] : emit('text', value)
+    return (value ?? []).flatMap((each) => {
+      const thought = each.thinking ?? each.reasoning
+      const parts: Part[] = []
+      if (typeof each.text === 'string' && each.text !== '') parts.push(...emit('text', each.text))
+      else if (typeof thought === 'string' && thought !== '') parts.push(...emit('reasoning', thought))
+      // A signature follows the reasoning that it signs.
+      if (typeof each.signature === 'string' && block?.type === 'reasoning') block.signature = each.signature
+      return parts
+    })
+  }
+
+  /** Appends a piece to the call with its index, or starts a new call. */
+  function piece({ id, name, args, index }: NonNullable<LangChainChunk['tool_call_chunks']>[number]): Part[] {
+    const known = index === undefined ? (id === undefined ? calls.at(-1) : undefined) : byIndex.get(index)
+    const parts: Part[] = []
+    let call = known
+    // Some servers send index 0 for every call: a different id starts a new one.
+    if (call === undefined || (id !== undefined && id !== '' && call.id !== id)) {
+      parts.push(...closeBlock())
+      call = { id: id || `call_${crypto.randomUUID()}`, name: '', input: '', begun: false }
+      calls.push(call)
+      if (index !== undefined) byIndex.set(index, call)
+    }
+    if (!call.begun) call.name += name ?? ''
+    if (!call.begun && call.name !== '') {
+      call.begun = true
+      parts.push({ type: 'tool-input-start', id: call.id, toolName: call.name })
+    }
+    if (args) {
+      call.input += args
+      if (call.begun) parts.push({ type: 'tool-input-delta', id: call.id, delta: args })
+    }
+    return parts
+  }
+
+  function note({
+    usage_metadata: usage,
+    additional_kwargs: extra = {},
+    response_metadata: about = {},
+  }: LangChainChunk) {
+    if (usage !== undefined) {
+      told.usage = true
+      spent.input += usage.input_tokens ?? 0
+      spent.output += usage.output_tokens ?? 0
+      spent.cacheRead += usage.input_token_details?.cache_read ?? 0
+      spent.cacheWrite += usage.input_token_details?.cache_creation ?? 0
+      spent.reasoning += usage.output_token_details?.reasoning ?? 0
+    }
+    provider ??= textOf(about['model_provider'])
+    for (const record of [about, extra, recordOf(about['messageStop'])]) {
+      for (const key of reasonKeys) reason = textOf(record[key]) ?? reason
+    }
+    // OpenAI's Responses API reports a status, and details if the answer is incomplete.
+    const status = textOf(about['status'])
+    if (status === 'completed') reason ??= status
+    else if (status === 'incomplete') reason ??= textOf(recordOf(about['incomplete_details'])['reason']) ?? status
+  }
+
+  return {
+    push(chunk: LangChainChunk): Part[] {
+      const parts: Part[] = []
+      const { id, response_metadata: about = {}, additional_kwargs: extra = {} } = chunk
+      if (!told.id && typeof id === 'string') {
+        told.id = true
+        parts.push({ type: 'response-metadata', id })
+      }
+      told.model ??= textOf(about['model_name']) ?? textOf(about['model'])
+      note(chunk)
+      // Some servers send reasoning outside of content blocks.
+      const thought = textOf(extra['reasoning_content'])
+      if (thought !== undefined && thought !== '') parts.push(...emit('reasoning', thought))
+      parts.push(...content(chunk.content))
+      const pieces = chunk.tool_call_chunks ?? []
+      for (const each of pieces) parts.push(...piece(each))
+      // Models that do not stream send whole calls. With streaming, `tool_calls` only repeats the pieces.
+      if (pieces.length === 0) {
+        for (const { id: callId, name, args } of chunk.tool_calls ?? []) {
+          parts.push(
+            ...piece({ id: callId || crypto.randomUUID(), name, args: JSON.stringify(recordable(args) ?? {}) }),
+          )
+        }
+        for (const { id: callId, name, args } of chunk.invalid_tool_calls ?? []) {
+          parts.push(...piece({ id: callId || crypto.randomUUID(), name, args: args ?? '' }))
+        }
+      }
+      return parts
+    },
+
+    /** The last parts. Without `finish` if tool calls were lost, or if OpenAI reported no finish reason: the answer was cut off. */
+    end(): Part[] {
+      const parts = closeBlock()
+      let unified = reasons.get(reason?.toLowerCase() ?? '') ?? 'other'
+      // Integrations may drop calls, for example if the server's first chunk has no role.
+      const lost = unified === 'tool-calls' && calls.length === 0
+      if (lost || (reason === undefined && provider === 'openai')) return parts
+      for (const { id, name, input, begun } of calls) {
+        if (!begun) parts.push({ type: 'tool-input-start', id, toolName: name })
+        parts.push({ type: 'tool-input-end', id }, { type: 'tool-call', toolCallId: id, toolName: name, input })
+      }
+      if (told.model !== undefined) parts.push({ type: 'response-metadata', modelId: told.model })
+      // Google and others report the same finish reason with and without tool calls.
+      if (calls.length > 0 && (unified === 'stop' || unified === 'other')) unified = 'tool-calls'
+      parts.push({ type: 'finish', finishReason: { unified, raw: reason }, usage: usageOf() })
+      return parts
+    },
+  }
+
+  function usageOf(): LanguageModelV4Usage {
+    const { input, output, cacheRead, cacheWrite, reasoning } = spent
+    const known = (tokens: number) => (told.usage ? tokens : undefined)
+    return {
+      inputTokens: {
+        total: known(input),
+        noCache: known(input - cacheRead - cacheWrite),
+        cacheRead: known(cacheRead),
+        cacheWrite: known(cacheWrite),
+      },
+      outputTokens: { total: known(output), text: known(output - reasoning), reasoning: known(reasoning) },
+    }
+  }
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}
+
+function recordOf(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
 }

@@ -10,7 +10,6 @@ import { equal } from '../equal.ts'
 import { isOfType } from '../is-of-type.ts'
 import { compilePattern, PatternError, PatternTooCostly } from '../pattern/pattern.ts'
 import { isObject, typeName, type Keywords } from './keywords.ts'
-import { resolveReference } from './reference.ts'
 import { createWork, TooMuchWork, type Work } from './work.ts'
 
 /** Returns up to 20 faults, each with its path (`a.0.b: …`); empty if the value is valid. Never throws. */
@@ -239,4 +238,44 @@ function asNames(list: unknown): string[] {
 
 function join(path: string, key: string | number): string {
   return path === '' ? String(key) : `${path}.${key}`
+}
+
+/** Resolves a `$ref` within a document. Returns `true`, which accepts any value, if the target is not in the document. */
+function resolveReference(root: unknown, reference: string, work: Work): unknown {
+  const hash = reference.indexOf('#')
+  const address = hash < 0 ? reference : reference.slice(0, hash)
+  if (!isObject(root) || (address !== '' && address !== root['$id'] && address !== root['id'])) return true
+  const fragment = decode(hash < 0 ? '' : reference.slice(hash + 1))
+  if (fragment === '') return root
+  return fragment.startsWith('/') ? follow(root, fragment) : findAnchor(root, fragment, work)
+}
+
+function decode(fragment: string): string {
+  try {
+    return decodeURIComponent(fragment)
+  } catch {
+    return fragment
+  }
+}
+
+function follow(root: unknown, pointer: string): unknown {
+  let at = root
+  for (const part of pointer.slice(1).split('/')) {
+    const key = part.replaceAll('~1', '/').replaceAll('~0', '~')
+    if (typeof at !== 'object' || at === null || !Object.hasOwn(at, key)) return true
+    at = (at as Record<string, unknown>)[key]
+  }
+  return at
+}
+
+function findAnchor(root: unknown, name: string, work: Work): unknown {
+  const open = [root]
+  for (let at = open.pop(); at !== undefined; at = open.pop()) {
+    work.spend(1)
+    if (typeof at !== 'object' || at === null) continue
+    const { $anchor, $id } = at as Record<string, unknown>
+    if ($anchor === name || $id === `#${name}`) return at
+    open.push(...Object.values(at))
+  }
+  return true
 }

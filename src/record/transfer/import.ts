@@ -2,17 +2,20 @@
  * A log of Millrace as a run of a store: its entries as they are, byte for byte, without secrets; its start says that the run is foreign. One whose
  * process crashed gets its end. The text is checked as it comes and kept as bytes, in a file if it is long; entries are made of it in pieces.
  */
-import type { Entry } from '../../part/entry.ts'
+import type { Entry, EntryOf, RecordedPart } from '../../part/entry.ts'
 import { MillraceError } from '../../part/error.ts'
-import type { KeptView, RunRow, Store } from '../../part/log.ts'
+import type { KeptView, RunRow, Store, RunIndex } from '../../part/log.ts'
 import { asRecorded } from '../../part/recording.ts'
 import type { Redactor } from '../../fold/redact.ts'
 import { createNdjsonReader } from '../../store/ndjson.ts'
-import { checkPlace } from './check-place.ts'
-import { createEntryCleaner, type EntryCleaner } from './clean-entries.ts'
-import { checkRecording, type CheckedRecording } from './check-recording.ts'
-import { createImportFold, type ImportFold } from './import-fold.ts'
+import { checkRecording, type CheckedRecording, invalidRecording } from './check-recording.ts'
 import { createSpool } from './spool.ts'
+import { mostNested } from '../../part/check-entry.ts'
+import type { Part } from '../../part/part.ts'
+import { addUsage, noUsage, type Usage } from '../../part/usage.ts'
+import { createOpenItems, callKey } from '../../fold/open-items.ts'
+import { viewOf } from '../../fold/read-view.ts'
+import { foldRun, type FoldedRun } from '../../fold/run-fold.ts'
 
 /** What an import came to. */
 export interface Imported {
@@ -178,4 +181,168 @@ function textOf(entry: Entry | undefined): string | undefined {
 function exists(id: string): MillraceError {
   const cure = 'Import it into another data folder.'
   return new MillraceError('run-exists', `There is another run ${id}. ${cure}`, { status: 409 })
+}
+
+/* Where a run stands among those that are there already: it must not come before itself, nor be called by itself. */
+
+/** Runs of a conversation that are looked at. Whoever reads a longer one keeps from going round in a circle by itself. */
+const mostTurns = 10_000
+/** So many are looked at in one go. */
+const slice = 100
+
+/** Throws `invalid-recording`. */
+async function checkPlace(runs: Pick<RunIndex, 'get'>, name: string, { id, named }: CheckedRecording): Promise<void> {
+  await follow('parentRunId', mostNested)
+  await follow('previousRunId', mostTurns)
+
+  async function follow(field: 'parentRunId' | 'previousRunId', most: number): Promise<void> {
+    const seen = new Set([id])
+    for (let at = named[field]; at !== undefined;) {
+      if (seen.has(at)) {
+        const what = field === 'parentRunId' ? 'is called by' : 'continues'
+        throw invalidRecording(name, `line 1: ${field}: run ${named[field]} ${what} run ${at} itself`)
+      }
+      if (seen.size > most) {
+        if (field === 'previousRunId') return
+        throw invalidRecording(name, `line 1: parentRunId: calls of runs are nested deeper than ${most}`)
+      }
+      seen.add(at)
+      const row: RunRow | undefined = await runs.get(at)
+      at = row?.[field]
+      if (seen.size % slice === 0) await new Promise((resolve) => setTimeout(resolve))
+    }
+  }
+}
+
+/* What an import must know of the entries that it has read: the end that a crash has cut off, and the view that is kept. */
+
+/** Bytes of a recording whose view is made as it is read. That of a longer one takes memory: who needs it folds the log. */
+const mostFolded = 32 * 1024 * 1024
+
+interface ImportFold {
+  readonly lastSeq: number
+  /** `bytes`: of the text of the entries. */
+  apply(entries: readonly Entry[], bytes: number): void
+  /** The entries that end the run, if it neither has ended nor waits for an answer. */
+  missingEnd(): Entry[]
+  view(this: void): KeptView | undefined
+}
+
+function createImportFold(): ImportFold {
+  const open = createOpenItems()
+  let whole: FoldedRun | undefined = foldRun()
+  let usage: Usage | undefined
+  let bytes = 0
+  let last: Entry | undefined
+
+  return {
+    get lastSeq() {
+      return last?.seq ?? 0
+    },
+    apply(entries, more) {
+      bytes += more
+      if (bytes > mostFolded) whole = undefined
+      for (const entry of entries) {
+        open.apply(entry)
+        whole?.apply(entry)
+        if (entry.type === 'usage') usage = addUsage(usage, entry.usage)
+        last = entry
+      }
+    },
+    missingEnd() {
+      if (last === undefined || open.ended || open.suspended) return []
+      const { timestamp } = last
+      const error = { code: 'interrupted', message: 'The recording ended before the run.' }
+      let { seq } = last
+      const toEntry = (step: string, part: Part) => ({ seq: ++seq, timestamp, step, ...part }) as Entry
+      const closing = open.closing({ now: timestamp, outcome: 'unavailable', error })
+      return [
+        ...closing.map(({ step, part }) => toEntry(step, part)),
+        toEntry('', { type: 'run-end', outcome: 'interrupted', usage: usage ?? noUsage, error }),
+      ]
+    },
+    view: () => whole && viewOf(whole),
+  }
+}
+
+/**
+ * Removes secrets from recorded entries. Each entry stays, with its `seq`: text that was held back, because it might begin a secret,
+ * goes into the entry that it comes from, not into another one. So what follows such an entry waits until it is known.
+ */
+type Delta = EntryOf<'text-delta' | 'reasoning-delta' | 'tool-input-delta'>
+
+interface EntryCleaner {
+  clean(entries: readonly Entry[]): Entry[]
+  /** What waits still. */
+  end(): Entry[]
+}
+
+export function createEntryCleaner(redactor: Redactor | undefined): EntryCleaner {
+  if (redactor === undefined) return { clean: (entries) => [...entries], end: () => [] }
+  let waiting: Entry[] = []
+  /** Block → its last delta, if text of it may be held back. */
+  const held = new Map<string, Delta>()
+
+  function cleanOne(entry: Entry): Entry {
+    const { seq, timestamp, step, ...rest } = entry
+    const part = rest as RecordedPart
+    const found = redactor!.redact(step, part)
+    const key = keyOf(entry)
+    const cleaned = found.at(-1)
+    if (cleaned === part && found.length === 1) {
+      held.delete(key)
+      return entry
+    }
+    const at = { seq, timestamp, step }
+    if (!isDelta(entry)) {
+      release(key, found)
+      return { ...at, ...cleaned } as Entry
+    }
+    const delta = { ...at, ...(cleaned ?? { ...part, delta: '' }) } as Delta
+    held.set(key, delta)
+    return delta
+  }
+
+  /** At the end of a block. */
+  function release(key: string, found: readonly RecordedPart[]): void {
+    const [rest] = found
+    const last = held.get(key)
+    held.delete(key)
+    if (found.length > 1 && last !== undefined) last.delta += (rest as Delta).delta
+  }
+
+  function take(): Entry[] {
+    const ready = waiting
+    waiting = []
+    return ready
+  }
+
+  return {
+    clean(entries) {
+      for (const entry of entries) waiting.push(cleanOne(entry))
+      return held.size === 0 ? take() : []
+    },
+    end() {
+      for (const [key, { step, id, type }] of held) {
+        release(
+          key,
+          redactor!.redact(step, {
+            type: type.replace('delta', 'end'),
+            id,
+          } as RecordedPart),
+        )
+      }
+      return take()
+    },
+  }
+}
+
+function isDelta(entry: Entry): entry is Delta {
+  return entry.type === 'text-delta' || entry.type === 'reasoning-delta' || entry.type === 'tool-input-delta'
+}
+
+/** The block of its delta or end. */
+function keyOf(entry: Entry): string {
+  const [kind] = /^(?:text|reasoning|tool-input)-(?=delta$|end$)/u.exec(entry.type) ?? []
+  return kind === undefined ? '' : `${kind}\n${callKey(entry.step, (entry as Delta).id)}`
 }

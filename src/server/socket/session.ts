@@ -11,9 +11,14 @@ import type { Admission } from '../http/admission.ts'
 import { createDrain } from './drain.ts'
 import { emitEvents } from './emit-events.ts'
 import { followRun, type FollowedRun } from './followed-run.ts'
-import { createPassedRequests, type PassedRequests } from './passed-requests.ts'
 import type { Position } from './numbered-wire.ts'
 import type { SessionContext } from './session-context.ts'
+import { fromPromises, nextPiece, sourceOf, type BodySource } from '../../answer/streamed-body.ts'
+import { ownValue } from '../../part/own-value.ts'
+import { didYouMean } from '../../pipeline/nearest.ts'
+import { editTokenHeader } from '../http/editing.ts'
+import { noteAddress } from '../http/incoming-request.ts'
+import { bad, requiredText, type Data, type Reply } from './message.ts'
 
 /** The most runs that a client may start or watch at the same time. */
 export const mostRuns = 64
@@ -147,4 +152,159 @@ export function toldError(
   if (!(error instanceof MillraceError)) onError(error)
   const { code, message, retryAfter } = toMillraceError(error, 'internal')
   return { message, code, ...(retryAfter !== undefined && { retryAfter }) }
+}
+
+/**
+ * `request`: a request to the HTTP routes under `/api`, over this connection. A client then needs one connection for everything, however
+ * many runs it follows. Who may ask, and what is answered, is decided by the routes.
+ */
+interface PassedRequests {
+  /** Responses that still stream. */
+  readonly size: number
+  pass(data: Data): Promise<Reply>
+  /** Ends a response that streams. Does nothing if there is none of this id. */
+  cancel(data: Data): Promise<Reply>
+  leave(): void
+}
+
+/** The most responses that may stream to one client at the same time. */
+const mostStreams = 256
+/** Chunks that a client has not taken yet. More are not read for it. */
+const mostUntaken = 8
+
+const methods = ['GET', 'POST', 'DELETE'] as const
+/** What a header can have. */
+const isHeaderValue = /^[\t -~\u0080-\u00ff]*$/u
+const passedHeaders = [
+  'accept',
+  'idempotency-key',
+  'last-event-id',
+  'traceparent',
+  'x-millrace-ui',
+  editTokenHeader,
+] as const
+
+function createPassedRequests({ handler, onError }: SessionContext, socket: Socket): PassedRequests {
+  const { headers, auth, address } = socket.handshake
+  const { host = 'localhost', origin } = headers
+  const { token } = auth as { token?: unknown }
+  // A server without a key takes any token: what no header can have is none.
+  const key = typeof token === 'string' && isHeaderValue.test(token) ? `Bearer ${token}` : undefined
+  const streams = new Map<string, AbortController>()
+
+  function toRequest(data: Data, signal: AbortSignal): Request {
+    const method = methods.find((each) => each === (ownValue(data, 'method') ?? 'GET'))
+    if (method === undefined) throw bad('method', `one of ${methods.join(', ')}`)
+    const path = ownValue(data, 'path')
+    const url = typeof path === 'string' && path.startsWith('/api/') ? URL.parse(path, `http://${host}`) : null
+    // What resolves to another place, such as `/api/../health`, is none of these routes.
+    if (url === null || !url.pathname.startsWith('/api/')) throw bad('path', 'a path that begins with /api/')
+    const body = ownValue(data, 'body')
+    if (body !== undefined && method !== 'POST') throw bad('body', `absent: a ${method} request has none`)
+    const sent = new Headers({ host })
+    if (origin !== undefined) sent.set('origin', origin)
+    if (key !== undefined) sent.set('authorization', key)
+    const given = ownValue(data, 'headers') ?? {}
+    if (typeof given !== 'object' || Array.isArray(given)) throw bad('headers', 'an object')
+    for (const [name, value] of Object.entries(given)) {
+      const known = passedHeaders.find((each) => each === name)
+      if (known === undefined || typeof value !== 'string') {
+        const shown = name.slice(0, 60)
+        throw bad(`headers.${shown}`, `text, of ${passedHeaders.join(', ')}${didYouMean(shown, passedHeaders)}`)
+      }
+      if (!isHeaderValue.test(value)) throw bad(`headers.${name}`, 'one line of Latin characters')
+      sent.set(known, value)
+    }
+    if (body !== undefined) sent.set('content-type', 'application/json')
+    const request = new Request(url, {
+      method,
+      headers: sent,
+      signal,
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    })
+    noteAddress(request, address)
+    return request
+  }
+
+  async function pass(data: Data): Promise<Reply> {
+    const id = requiredText(data, 'id')
+    if (streams.has(id)) throw bad('id', 'new for each request')
+    if (streams.size >= mostStreams) {
+      throw new MillraceError('too-many-streams', `This socket reads ${mostStreams} streams. Cancel some first.`)
+    }
+    const gone = new AbortController()
+    streams.set(id, gone)
+    let source: BodySource<string | Uint8Array> | undefined
+    try {
+      const response = await handler(toRequest(data, gone.signal))
+      const { status, body } = response
+      const said = { id, status, headers: toldHeaders(response.headers) }
+      if (body === null || said.headers['content-type']?.startsWith('application/json')) {
+        return { said: { ...said, body: await response.text() } }
+      }
+      source = sourceOf(body) ?? toSource(body)
+      return { said: { ...said, streams: true }, begin: () => void send(id, source!, gone.signal) }
+    } finally {
+      if (source === undefined) streams.delete(id)
+    }
+  }
+
+  /** A client acknowledges each chunk once it has read it. */
+  async function send(id: string, source: BodySource<string | Uint8Array>, signal: AbortSignal): Promise<void> {
+    const decoder = new TextDecoder()
+    let untaken = 0
+    let wake = () => undefined as void
+    signal.addEventListener('abort', () => (source.cancel(), wake()))
+    try {
+      while (!signal.aborted) {
+        const piece = await nextPiece(source)
+        if (piece === undefined || signal.aborted) break
+        const text = typeof piece === 'string' ? piece : decoder.decode(piece, { stream: true })
+        untaken++
+        socket.emit('chunk', { id, text }, () => (untaken--, wake()))
+        while (untaken >= mostUntaken && !signal.aborted) {
+          await new Promise<void>((resolve) => void (wake = resolve))
+        }
+      }
+      if (!signal.aborted) socket.emit('chunk', { id, end: true })
+    } catch (error) {
+      if (!signal.aborted) onError(error)
+      socket.emit('chunk', { id, broken: true })
+    } finally {
+      streams.delete(id)
+    }
+  }
+
+  return {
+    get size() {
+      return streams.size
+    },
+    pass,
+    async cancel(data) {
+      const id = requiredText(data, 'id')
+      streams.get(id)?.abort()
+      streams.delete(id)
+      return { said: { id } }
+    },
+    leave() {
+      for (const gone of streams.values()) gone.abort()
+      streams.clear()
+    },
+  }
+}
+
+function toldHeaders(headers: Headers): Record<string, string> {
+  const told = ['content-type', 'retry-after', 'x-millrace-run-id'].flatMap((name) => {
+    const value = headers.get(name)
+    return value === null ? [] : [[name, value] as const]
+  })
+  return Object.fromEntries(told)
+}
+
+function toSource(body: ReadableStream<Uint8Array>): BodySource<Uint8Array> {
+  const reader = body.getReader()
+  return {
+    next: fromPromises(async () => (await reader.read()).value),
+    cancel: () => void reader.cancel().catch(() => undefined),
+  }
 }

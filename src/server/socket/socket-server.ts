@@ -4,16 +4,36 @@ import type { Duplex } from 'node:stream'
 import { Server, type Socket } from 'socket.io'
 import { MillraceError } from '../../part/error.ts'
 import { createKeyCheck } from '../http/key.ts'
-import { closingError } from '../../runtime/runtime-errors.ts'
-import { abortRun, watchRun } from './known-run.ts'
-import { messageTypes, readMessage, type ClientMessage, type Reply } from './message.ts'
-import { runAgent } from './run-agent.ts'
+import { closingError, unknownRun, unknownAgent } from '../../runtime/runtime-errors.ts'
+import {
+  messageTypes,
+  readMessage,
+  type ClientMessage,
+  type Reply,
+  bad,
+  readPosition,
+  requiredText,
+  type Data,
+} from './message.ts'
 import { sliceInput } from './sliced-input.ts'
-import { createSession, toldError, type Session } from './session.ts'
+import { createSession, toldError, type Session, openPlace, mostRuns } from './session.ts'
 import type { SessionContext } from './session-context.ts'
 import type { SocketOptions } from './socket-context.ts'
-import { answerCall } from './tool-result.ts'
-import { agentsMessage } from './agents-message.ts'
+import type { AgentSource, Agent } from '../../runtime/runtime.ts'
+import { listedAgents } from '../../runtime/listed.ts'
+import { checkCursor, readKept } from '../../fold/read-view.ts'
+import { ownValue } from '../../part/own-value.ts'
+import { chatPolicy } from '../routes/chat-request.ts'
+import { optionalText } from '../http/body.ts'
+import { toCallId } from '../../wire/ag-ui/ag-ui-call-names.ts'
+import { toToolAnswer } from '../../wire/ag-ui/ag-ui-answers.ts'
+import { notAsked } from './client-calls.ts'
+import type { FollowedRun } from './followed-run.ts'
+import { compact } from '../../part/compact.ts'
+import { continueOrStart } from '../../runtime/continue.ts'
+import { listNames } from '../../pipeline/nearest.ts'
+import { toAgUiTurn } from '../ag-ui/ag-ui-turn.ts'
+import { readRunInput, type AgUiRequest } from '../ag-ui/run-input.ts'
 
 /** What is open, so that a test sees what is left behind. */
 export interface SocketCounts {
@@ -185,4 +205,171 @@ function notMessage(event: string): MillraceError {
 function tooMany(): MillraceError {
   const cure = 'Wait for answers, then send it again.'
   return new MillraceError('too-many', `This socket has ${mostUnanswered} messages that are not answered yet. ${cure}`)
+}
+
+/** `agents`: what a client may run, and which agent runs if it names none. */
+function agentsMessage(source: AgentSource): object {
+  const agents = listedAgents(source).map(({ id, pipeline }) => {
+    const { name = id, description } = pipeline.metadata
+    return { id, name, ...(description !== undefined && { description }) }
+  })
+  return { agents, ...(agents.length === 1 && { defaultAgent: agents[0]!.id }) }
+}
+
+/*
+ * `abort_run` and `watch_run`. A run is named by our id, whichever client started it: who is connected may read and stop all runs, as
+ * over HTTP. Ids that clients make need not be unique, so they name only runs of the same socket.
+ */
+
+/** Protocols whose runs are for a client that reads them. */
+const readProtocols: ReadonlySet<string> = new Set(['ag-ui', 'ui', 'text'])
+
+async function abortRun({ runtime }: SessionContext, session: Session, data: Data): Promise<Reply> {
+  const name = requiredText(data, 'runId')
+  const runId = await idOf(session, name)
+  await runtime.stop(runId, 'Stopped by the user.')
+  return { said: { runId: name } }
+}
+
+async function watchRun({ runtime, admission }: SessionContext, session: Session, data: Data): Promise<Reply> {
+  const name = requiredText(data, 'runId')
+  const after = readPosition(data)
+  const runId = await idOf(session, name)
+  const row = await runtime.store.runs.get(runId)
+  if (row === undefined) throw unknownRun(name)
+  if (after.seq > row.lastSeq) throw bad('after', `at most ${row.lastSeq}, the last entry of run ${name}`)
+  await checkCursor(runtime.store.log, row.id, after.seq)
+  const { threadId, agent, protocol } = row
+  // The latest, as the events after it name it.
+  const label = (await readKept(runtime.store, runId))?.labels?.['runId'] ?? runId
+  const { begin } = await session.follow({
+    runId,
+    label,
+    threadId,
+    after,
+    isNew: false,
+    options: { old: ownValue(data, 'protocolVersion') === undefined },
+    policy: readProtocols.has(protocol) ? chatPolicy(runtime, agent) : 'detach',
+    place: await openPlace(admission, session.address),
+  })
+  return { said: { runId: label, threadId, millraceRunId: runId }, begin }
+}
+
+/** Our id of the run that a client names. The latest one counts, if it has given several the same id. */
+async function idOf(session: Session, name: string): Promise<string> {
+  const starting = await session.starting.get(name)?.catch(() => undefined)
+  const own = [...session.followed.values()].findLast(({ label }) => label === name)
+  return starting ?? own?.runId ?? name
+}
+
+/** `tool_result`: what a client's tool returned. It answers a call of a run that this socket follows, never one of others. */
+async function answerCall(context: SessionContext, session: Session, data: Data): Promise<Reply> {
+  const { runtime } = context
+  const name = requiredText(data, 'toolCallId')
+  const toolCallId = toCallId(name)
+  const given = toToolAnswer(data, 'data')
+  const run = await runOf(session, toolCallId, optionalText(data, 'runId'))
+  const requestId = await run.calls.requestOf(toolCallId)
+  // Redacted like the stored answer, so that the same answer compares as equal.
+  const answer = runtime.redact(given)
+  const { duplicate, answer: winner } = await runtime.answer(run.runId, requestId, answer, { protocol: 'socket.io' })
+  if ('closed' in winner) throw conflict(toolCallId, `was closed: ${winner.closed}`)
+  if (duplicate && JSON.stringify(winner.answer) !== JSON.stringify(answer))
+    throw conflict(toolCallId, 'already has a different result')
+  return { said: { toolCallId: name, duplicate } }
+}
+
+/** The run whose call this is. Providers repeat ids, so calls of several runs may have the same one. */
+async function runOf(session: Session, toolCallId: string, label: string | undefined): Promise<FollowedRun> {
+  await session.caughtUp()
+  const runs = [...session.followed.values()]
+  const named = label === undefined ? runs : runs.filter((run) => run.label === label || run.runId === label)
+  const having = named.filter(({ calls }) => calls.has(toolCallId))
+  const open = having.filter(({ calls }) => calls.isOpen(toolCallId))
+  const living = having.filter(({ isOver }) => !isOver)
+  const found = [open, living, having].find(({ length }) => length > 0) ?? []
+  if (found.length > 1) {
+    const cure = 'Say with runId which of them this is.'
+    throw new MillraceError('ambiguous-call', `${found.length} runs have a call "${toolCallId}". ${cure}`)
+  }
+  const [run] = found
+  if (run === undefined) throw notAsked(toolCallId)
+  return run
+}
+
+function conflict(toolCallId: string, why: string): MillraceError {
+  return new MillraceError('answer-conflict', `The call "${toolCallId}" ${why}.`, { status: 409 })
+}
+
+/** `run_agent`: starts a run, or goes on with the one that waits for what the request brings, and follows it. */
+async function runAgent(context: SessionContext, session: Session, data: Data): Promise<Reply> {
+  const { runtime } = context
+  const agent = agentOf(runtime.agents, data)
+  const asked = readRunInput(data)
+  const { runId: label, old } = asked
+  if (session.active >= mostRuns) {
+    const cure = 'Wait until one ends, or use another connection.'
+    throw new MillraceError('too-many-runs', `This socket follows ${mostRuns} runs. ${cure}`)
+  }
+  const begun = begin(context, session, agent, asked)
+  const id = begun.then(({ run }) => run.id)
+  id.catch(() => undefined)
+  session.starting.set(label, id)
+  try {
+    const { run, how, from, warnings, messages, place } = await begun
+    const { id: runId, threadId } = run
+    const said = { runId: label, threadId, millraceRunId: runId }
+    // Sent twice, it has its stream already.
+    if (how === 'joined' && session.followed.get(runId)?.isOver === false) {
+      place?.leave()
+      return { said }
+    }
+    const policy = chatPolicy(runtime, agent.id)
+    const after = { seq: how === 'joined' ? 0 : Math.max(0, from - 1) }
+    const answered = new Set(asked.results.map(({ toolCallId }) => toolCallId))
+    const options = { old, warnings, ...(how === 'started' && compact({ messages })) }
+    const { begin: send } = await session.follow({
+      runId,
+      label,
+      threadId,
+      after,
+      isNew: how !== 'joined',
+      answered,
+      options,
+      policy,
+      place,
+    })
+    return { said, begin: send }
+  } finally {
+    if (session.starting.get(label) === id) session.starting.delete(label)
+  }
+}
+
+async function begin({ runtime, admission }: SessionContext, session: Session, agent: Agent, asked: AgUiRequest) {
+  const limited = await admission?.start(session.address)
+  if (limited !== undefined) throw limited
+  const place = await openPlace(admission, session.address)
+  try {
+    const { turn, ...shown } = await toAgUiTurn(runtime, agent, asked, { history: 'server' })
+    return { ...(await continueOrStart(runtime, turn)), ...shown, place }
+  } catch (error) {
+    place?.leave()
+    throw error
+  }
+}
+
+/** The agent that `forwardedProps.agent` names, or the only one. */
+function agentOf(agents: AgentSource, data: Data): Agent {
+  const props = ownValue(data, 'forwardedProps')
+  const named = typeof props === 'object' && props !== null ? ownValue(props as Data, 'agent') : undefined
+  if (named === undefined || named === null) {
+    const listed = listedAgents(agents)
+    if (listed.length === 1) return listed[0]!
+    const known = listNames(listed.map(({ id }) => id))
+    throw new MillraceError('bad-input', `forwardedProps.agent is missing. Known agents: ${known}.`)
+  }
+  if (typeof named !== 'string') throw new MillraceError('bad-input', 'forwardedProps.agent must be a string.')
+  const agent = agents.get(named)
+  if (agent === undefined) throw unknownAgent(named, agents)
+  return agent
 }

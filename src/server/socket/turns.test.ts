@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createTurns } from './turns.ts'
+import { createTurns } from './sliced-input.ts'
 
 /** Turns of the event loop that the test takes. */
 function create(room: number) {

@@ -9,7 +9,6 @@ import { MillraceError } from '../../part/error.ts'
 import { decodeEntries, encodeEntries } from '../encode.ts'
 import { storeFailed } from '../store-error.ts'
 import type { Archive } from './archive.ts'
-import type { Client, Pg, Pool } from './pg.ts'
 import { shownPostgresUrl, withoutPassword } from './postgres-url.ts'
 
 /** All runs are at one place. */
@@ -178,4 +177,30 @@ function textOf(error: unknown): string {
   const { message = '', code, errors } = error as { message?: string; code?: string; errors?: unknown[] }
   if (message !== '') return message
   return errors?.[0] === undefined ? (code ?? 'no answer') : textOf(errors[0])
+}
+
+/** What the archive uses of `pg`. Its own types are another package. */
+interface Client {
+  query<T>(text: string, values?: readonly unknown[]): Promise<{ rows: T[]; rowCount: number | null }>
+  /** With an error the connection is closed. */
+  release(error?: Error): void
+}
+
+interface Pool {
+  connect(): Promise<Client>
+  on(event: 'error', listener: (error: Error) => void): this
+  end(): Promise<void>
+}
+
+interface Pg {
+  Pool: new (options: {
+    connectionString: string
+    max: number
+    connectionTimeoutMillis: number
+    idleTimeoutMillis: number
+    query_timeout: number
+    keepAlive: boolean
+    allowExitOnIdle: boolean
+    application_name: string
+  }) => Pool
 }

@@ -1,19 +1,19 @@
 /** The connection to Redis or Valkey: opened, checked, and sent to again while it is away. */
-import { MillraceError } from '../../part/error.ts'
+import { MillraceError, messageOf } from '../../part/error.ts'
 import type { Archive } from '../archive/archive.ts'
 import { storeClosed } from '../store-error.ts'
 import { naming, redisFailed } from './redis-failed.ts'
 import type { BeatOptions } from './beats.ts'
 import { isAway } from './away.ts'
 import { connect, type Client, type Stirred } from './client.ts'
-import { explainFailure, lackingRights, noDatabase } from './connect-error.ts'
 import { evenFull } from './even-full.ts'
 import { createKeys, format, type Keys, type Partition } from './keys.ts'
 import { partitions } from './index-script.ts'
 import type { Clocks } from './store-clock.ts'
-import { missingRights } from './rights.ts'
+import { missingRights, channelsOf, keysOf } from './rights.ts'
 import { parseRedisUrl, redactUrl, type RedisAddress } from './url.ts'
 import { createWatch, type Area, type Watch } from './watch.ts'
+import { isTlsFault } from './tls.ts'
 
 /** Options of {@link redisStore}. */
 export interface RedisOptions extends BeatOptions {
@@ -235,4 +235,65 @@ function checkVersion(shown: string, version: string): void {
   if (Number.parseInt(version) >= 7) return
   const what = version === '' ? 'does not say its version' : `is version ${version}`
   throw new MillraceError('store-version', `${shown} ${what}; Redis or Valkey 7 or later is needed`)
+}
+
+/** Why a store cannot be opened, with the cure. Nothing of what Redis says is passed on that may name its user. */
+const listed = 'docs/scale.md lists all that its user needs (ACL SETUSER)'
+
+/** `shown`: the address without user and password. */
+function explainFailure(error: unknown, address: RedisAddress, shown: string, keys: Keys): MillraceError {
+  if (error instanceof MillraceError) return error
+  const message = messageOf(error)
+  const refused = (why: string) =>
+    new MillraceError('store-failed', `${shown} refuses the connection: ${why}`, {
+      detail: /^[A-Z]+/u.exec(message)?.[0] ?? '',
+    })
+  if (message.startsWith('NOPERM')) return lackingRights(shown, [rightIn(message, keys)])
+  if (
+    /^NOAUTH|^ERR.*(?:without any password|already authenticated)/iu.test(message) &&
+    address.password === undefined
+  ) {
+    return refused('it asks for a password; write redis://user:password@host')
+  }
+  if (/WRONGPASS|NOAUTH|invalid password/iu.test(message)) return refused('check user and password of the URL')
+  if (message.startsWith('READONLY')) return refused('it is a replica; write the address of its primary')
+  if (message.includes('SELECT is not allowed in cluster mode')) return noDatabase(shown, address)
+  if (isTlsFault(error)) {
+    return new MillraceError('store-failed', `cannot trust ${shown}: ${cureOf(error, address)}`, { detail: message })
+  }
+  return redisFailed('cannot reach Redis', shown, error)
+}
+
+function noDatabase(shown: string, { database }: RedisAddress): MillraceError {
+  return new MillraceError('bad-config', `${shown}: a cluster has no database ${database}; use ?prefix=`)
+}
+
+/** `rights`: as `ACL SETUSER` takes them. */
+function lackingRights(shown: string, rights: readonly string[]): MillraceError {
+  return new MillraceError('store-failed', `the user of ${shown} lacks rights: ${rights.join(' ')}. ${listed}`)
+}
+
+function rightIn(message: string, keys: Keys): string {
+  const command = /'([\w|]+)' (?:sub)?command/u.exec(message)?.[1]
+  if (command !== undefined) return `+${command.toLowerCase()}`
+  return message.includes('channel') ? channelsOf(keys) : keysOf(keys)
+}
+
+function cureOf(error: Error & { code: string }, { hosts, files }: RedisAddress): string {
+  const { code } = error
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {
+    const names = hosts.map(({ host }) => host).join(', ')
+    return `its certificate is for another host than ${names}. Use a name that stands in the certificate; the nodes of a cluster must announce theirs (cluster-announce-hostname)`
+  }
+  if (/CERTIFICATE_REQUIRED|BAD_CERTIFICATE|UNKNOWN_CA|HANDSHAKE_FAILURE/u.test(code)) {
+    return 'it asks for a certificate of this side, or does not trust it: ?cert=/path/client.pem&key=/path/client-key.pem'
+  }
+  if (code === 'CERT_HAS_EXPIRED') return 'its certificate has expired'
+  if (code === 'CERT_NOT_YET_VALID') return 'its certificate is not valid yet; look at the clock of this machine'
+  if (/CERT|ISSUER|SIGNATURE/u.test(code)) {
+    return files?.ca === undefined
+      ? 'its certificate is of an authority that is not known here: set NODE_EXTRA_CA_CERTS=/path/ca.pem, or add ?ca=/path/ca.pem to the URL'
+      : 'its certificate is not of the authority in ?ca='
+  }
+  return 'TLS fails'
 }

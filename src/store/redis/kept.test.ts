@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createKept, keptFor } from './kept.ts'
+import { createKept, keptFor } from './heal.ts'
 import type { Written } from './writes.ts'
 
 const post = (inbox: string): Written => ({ type: 'post', inbox, args: [] })

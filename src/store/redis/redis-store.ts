@@ -2,7 +2,15 @@
 import { randomUUID } from 'node:crypto'
 import type { Entry } from '../../part/entry.ts'
 import { MillraceError } from '../../part/error.ts'
-import { hasEnded, type InboxMessage, type Log, type OnStored, type RunIndex, type Store } from '../../part/log.ts'
+import {
+  hasEnded,
+  type InboxMessage,
+  type Log,
+  type OnStored,
+  type RunIndex,
+  type Store,
+  type Positions,
+} from '../../part/log.ts'
 import { createArchiveReader } from '../archive/archive-reader.ts'
 import { createBell, type Bell } from '../bell.ts'
 import { follow, type Puller } from '../follow.ts'
@@ -10,27 +18,27 @@ import { createHeads } from '../heads.ts'
 import { selectEntries } from '../select-entries.ts'
 import type { Appending } from './append-job.ts'
 import { createChangeFeed } from './change-feed.ts'
-import { createChannels } from './channels.ts'
-import { openConnection, type RedisOptions } from './connection.ts'
+import { createChannels, type Channels } from './channels.ts'
+import { openConnection, type RedisOptions, type Connection, inTime } from './connection.ts'
 import { createRedisFleet } from './fleet.ts'
 import { createHealing, lookEvery } from './heal.ts'
 import { createForking } from './fork.ts'
 import { createInboxes } from './inboxes.ts'
 import { createRedisLimits } from './limits.ts'
 import { watchMemory } from './memory.ts'
-import { followClaims } from './claims.ts'
-import { partitionOf } from './keys.ts'
+import { partitionOf, type Keys } from './keys.ts'
 import { createPages } from './pages.ts'
-import { createPositions } from './positions.ts'
 import { createReader } from './reader.ts'
-import { redisFailed } from './redis-failed.ts'
+import { redisFailed, damagedIs } from './redis-failed.ts'
 import { createRedisUpkeep } from './redis-upkeep.ts'
 import { createRows } from './rows.ts'
 import { createRunIndex } from './run-index.ts'
-import { createStatus } from './status.ts'
-import { createStoreClock } from './store-clock.ts'
+import { createStoreClock, type StoreClock } from './store-clock.ts'
 import { createTails } from './tails.ts'
 import { createWrites } from './writes.ts'
+import { evenFull } from './even-full.ts'
+import { partitions } from './index-script.ts'
+import type { StoreStatus } from '../../part/store-status.ts'
 
 export type { RedisOptions } from './connection.ts'
 
@@ -220,5 +228,95 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
     durable: true,
     now: clock.now,
     close: () => (closing ??= close()),
+  }
+}
+
+/** Positions in the changes of all runs, which processes hand on to each other. */
+function createPositions({ ask, keys }: Connection): Positions {
+  return {
+    async get(name) {
+      const key = keys.position(name)
+      const found = await ask('read a position', key, ['GET', key]).catch(damagedIs(undefined))
+      // Whoever finds no position, or none that can be one, begins anew.
+      const [, position, by = ''] = /^(\d{1,16})(?: (.*))?$/u.exec(String(found)) ?? []
+      return position === undefined ? undefined : { position: Number(position), by }
+    },
+    async keep(name, position, by) {
+      const key = keys.position(name)
+      await ask('keep a position', key, evenFull('SET', key, `${position} ${by}`))
+    },
+  }
+}
+
+/** Tells of claims by any process: who was the owner may not know yet. A hint, which may be lost. */
+function followClaims(channels: Channels, keys: Keys, claimed: (run: string, epoch: number) => void): void {
+  /** `claim <epoch> <run>`. */
+  function hear(note: string): void {
+    const [, epoch, run] = /^claim (\d+) ([^]*)$/u.exec(note) ?? []
+    if (run !== undefined) claimed(run, Number(epoch))
+  }
+  for (let partition = 0; partition < partitions; partition++) {
+    channels.open(keys.note(partition), hear).catch(() => undefined)
+  }
+}
+
+/* What monitors are told of the store. */
+
+/** Commits whose times are kept. */
+const recent = 500
+/** Whoever asks waits no longer for an answer of Redis, in ms. */
+const patience = 250
+
+function createStatus(connection: Connection, pending: () => number, clock: StoreClock) {
+  const times: number[] = []
+  const commits = { count: 0, seconds: 0 }
+  const claims = { won: 0, refused: 0 }
+  let takeovers = 0
+  let awaySince: number | undefined
+  let reconnects = 0
+  connection.onDown(() => void (awaySince ??= performance.now()))
+  connection.onUp(() => {
+    if (awaySince === undefined || !connection.isWhole()) return
+    reconnects++
+    awaySince = undefined
+  })
+
+  async function memory(): Promise<StoreStatus['memory']> {
+    const key = connection.keys.format
+    const info = String(await inTime(connection.send(key, ['INFO', 'memory']), patience))
+    const bytes = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, 'mu').exec(info)?.[1] ?? 0)
+    return { usedBytes: bytes('used_memory'), maxBytes: bytes('maxmemory') }
+  }
+
+  return {
+    /** A script took so many ms. */
+    committed(ms: number): void {
+      times[commits.count++ % recent] = ms / 1000
+      commits.seconds += ms / 1000
+    },
+    tookOver: () => void takeovers++,
+    async claimed(claim: Promise<boolean>): Promise<boolean> {
+      const isWon = await claim
+      if (isWon) claims.won++
+      else claims.refused++
+      return isWon
+    },
+    async read(): Promise<StoreStatus> {
+      const sorted = times.toSorted((a, b) => a - b)
+      const at = (share: number) => sorted[Math.floor(sorted.length * share)] ?? 0
+      const used = await memory().catch(() => undefined)
+      return {
+        connected: connection.isWhole(),
+        awayMs: awaySince === undefined ? 0 : Math.round(performance.now() - awaySince),
+        patienceMs: connection.timeoutMs,
+        reconnects,
+        clockAheadMs: Math.round(clock.ahead()),
+        claims: { ...claims },
+        takeovers,
+        pending: pending(),
+        commits: { ...commits, p50Seconds: at(0.5), p99Seconds: at(0.99) },
+        ...(used && { memory: used }),
+      }
+    },
   }
 }

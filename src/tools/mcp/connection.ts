@@ -1,6 +1,14 @@
 /** A live connection to an MCP server, with its error handling. Loads the MCP SDK, so it is imported on first use. */
-import { Client, ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client'
-import type { jsonSchemaValidator as ValidatorProvider, StandardSchemaV1 } from '@modelcontextprotocol/client'
+import {
+  Client,
+  ProtocolError,
+  SdkError,
+  SdkErrorCode,
+  SdkHttpError,
+  type jsonSchemaValidator as ValidatorProvider,
+  type StandardSchemaV1,
+  type CallToolResult,
+} from '@modelcontextprotocol/client'
 import { compact } from '../../part/compact.ts'
 import { messageOf, MillraceError } from '../../part/error.ts'
 import { wordsOf } from '../../part/error-words.ts'
@@ -8,10 +16,10 @@ import { sessionEnded, stoppedError } from './fault.ts'
 import { validate } from '../../pipeline/json-schema/validate.ts'
 import type { ReadLimits } from '../../models/outside/read-limits.ts'
 import { HttpTransport, streamEnded } from './http-transport.ts'
-import { listTools, type Listing } from './list-tools.ts'
-import type { CallOptions, McpTools } from './pool.ts'
-import { toValue } from './result.ts'
+import type { CallOptions, McpTools, LeftOut, McpTool } from './pool.ts'
 import { callTimeout, connectTimeout, longest, type McpServer } from './server.ts'
+import { isObject } from '../../pipeline/json-schema/keywords.ts'
+import { unsupportedPatterns } from '../../pipeline/json-schema/unsupported-patterns.ts'
 
 export interface McpConnection {
   tools(): Promise<McpTools>
@@ -201,4 +209,113 @@ function reasonOf(error: unknown): string {
   if (status === 401 || status === 403) return `it answered HTTP ${status}; check its headers in the config`
   if (status === 404 || status === 405) return `it answered HTTP ${status}; check its url in the config`
   return `it answered HTTP ${status}`
+}
+
+/**
+ * Converts a tool result to a value: the structured content if present, the text if all blocks are text (joined by
+ * newlines), else the list of content blocks. Throws `tool-failed` with the tool's text for `isError`. `forModel`: pictures and
+ * the like that stand beside the structured content are kept, in a list with it.
+ */
+function toValue({ content, structuredContent, isError }: CallToolResult, failed: string, forModel = false): unknown {
+  if (isError === true) throw new MillraceError('tool-failed', textOf(content) || failed)
+  if (structuredContent !== undefined) {
+    const others = forModel ? content.filter(({ type }) => type !== 'text') : []
+    if (others.length === 0) return structuredContent
+    return [{ type: 'text', text: JSON.stringify(structuredContent) }, ...others]
+  }
+  return content.every((block) => block.type === 'text') ? textOf(content) : content
+}
+
+function textOf(content: CallToolResult['content']): string {
+  return content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n')
+}
+
+/*
+ * Reads the tools of an MCP server, page by page. The SDK's own `listTools` refuses the whole list because of one tool, and with it all tools
+ * of the server.
+ */
+
+/** Each page may be as large as one message. */
+const mostPages = 200
+
+interface Listing {
+  tools: McpTools
+  /** The tools that have an output schema, as the SDK wants them for a call. */
+  definitions: ReadonlyMap<string, Definition>
+}
+
+type Definition = { name: string; inputSchema: { type: 'object' }; outputSchema: Record<string, unknown> }
+
+/** `page`: asks for one. */
+export async function listTools(page: (cursor: string | undefined) => Promise<unknown>): Promise<Listing> {
+  const tools: McpTool[] = []
+  const leftOut: LeftOut[] = []
+  const definitions = new Map<string, Definition>()
+  const seen = new Set<string>()
+  let cursor: string | undefined
+  let pages = 0
+  do {
+    const answer = await page(cursor)
+    const { tools: listed, nextCursor } = isObject(answer) ? answer : {}
+    for (const tool of Array.isArray(listed) ? (listed as unknown[]) : []) {
+      const name = isObject(tool) && typeof tool['name'] === 'string' && tool['name'] !== '' ? tool['name'] : undefined
+      const why = faultOf(tool, name)
+      if (why !== undefined) leftOut.push({ name: name ?? `number ${tools.length + leftOut.length + 1}`, why })
+      else add(tool as unknown as Valid)
+    }
+    cursor = typeof nextCursor === 'string' && nextCursor !== '' ? nextCursor : undefined
+    pages += 1
+    if (cursor === undefined || pages < mostPages) {
+      // A server that names the same page again would do so for ever.
+      if (cursor !== undefined && seen.has(cursor)) cursor = undefined
+      if (cursor !== undefined) seen.add(cursor)
+      continue
+    }
+    leftOut.push({ why: `its list has more than ${mostPages} pages: those behind them are not read` })
+    break
+  } while (cursor !== undefined)
+
+  function add({ name, description, inputSchema, outputSchema }: Valid): void {
+    const unchecked = [...unsupportedPatterns(inputSchema), ...unsupportedPatterns(outputSchema)]
+    tools.push({ name, description, inputSchema, ...(unchecked.length === 0 ? undefined : { unchecked }) })
+    if (outputSchema !== undefined) definitions.set(name, { name, inputSchema: { type: 'object' }, outputSchema })
+  }
+
+  return { tools: leftOut.length === 0 ? tools : Object.assign(tools, { leftOut }), definitions }
+}
+
+interface Valid {
+  name: string
+  description?: string
+  inputSchema: Record<string, unknown>
+  outputSchema?: Record<string, unknown>
+}
+
+/** Why a tool cannot be used. */
+function faultOf(tool: unknown, name: string | undefined): string | undefined {
+  if (!isObject(tool) || name === undefined) return 'it has no name'
+  const { description, inputSchema, outputSchema } = tool
+  if (description !== undefined && typeof description !== 'string') {
+    return `its description is ${kindOf(description)}, not text`
+  }
+  if (inputSchema === undefined) return 'it has no inputSchema'
+  return (
+    schemaFault('inputSchema', inputSchema) ??
+    (outputSchema === undefined ? undefined : schemaFault('outputSchema', outputSchema))
+  )
+}
+
+function schemaFault(key: string, schema: unknown): string | undefined {
+  if (!isObject(schema)) return `its ${key} is ${kindOf(schema)}, not a schema`
+  const { type, properties, required } = schema
+  if (type === undefined) return `its ${key} has no type; it must be "object"`
+  if (type !== 'object') return `its ${key} is of the type ${JSON.stringify(type).slice(0, 40)}; it must be "object"`
+  if (properties !== undefined && !isObject(properties)) return `the properties of its ${key} are ${kindOf(properties)}`
+  const isList = Array.isArray(required) && required.every((each) => typeof each === 'string')
+  return required === undefined || isList ? undefined : `"required" of its ${key} is no list of names`
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return 'null'
+  return Array.isArray(value) ? 'a list' : `a ${typeof value}`
 }

@@ -1,7 +1,7 @@
 /** What servers list as their tools, and what of it can be used. */
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
-import { listTools } from './list-tools.ts'
+import { listTools } from './connection.ts'
 import { readMcpTools } from './mcp-tool.ts'
 import { createMcpPool } from './pool.ts'
 

@@ -4,13 +4,12 @@
  * dropped here: approval requests and answers (see `tool-answers.ts`), `reasoning-file`, empty assistant text, and
  * approved calls that have not run, which would be calls without a result.
  */
-import type { AssistantContent, Message, ToolResultContent } from '../../part/message.ts'
-import { fromModelMessage, toCustom, toUserContent } from '../model-message.ts'
-import { toCallAndResult, toToolPart } from './ui-tool-part.ts'
+import type { AssistantContent, Message, ToolResultContent, FileContent, ToolOutput } from '../../part/message.ts'
+import { fromModelMessage, toCustom, toUserContent, approvalsOf, toResult } from '../model-message.ts'
+import { toCallAndResult, toToolPart, toAnswer } from './ui-tool-part.ts'
 import { bad, toArray, toContent, toFields, toOptions, toString, type Fields } from './ui-parts.ts'
-
-export { toolAnswers } from './tool-answers.ts'
-export { toUiMessages } from './to-ui-messages.ts'
+import type { Answer } from '../../part/request-part.ts'
+import { compact } from '../../part/compact.ts'
 
 const roles: readonly unknown[] = ['system', 'user', 'assistant', 'tool']
 export const maxMessages = 10_000
@@ -93,4 +92,169 @@ function fromAssistantParts(parts: Fields[], place: string): Message[] {
   }
   endStep()
   return messages
+}
+
+/**
+ * Reads a chat client's answers to tool calls and approval requests. They are in the last assistant message (`useChat` sends
+ * it again with the outputs filled in) or in `tool` messages at the end. A user message after them starts a new turn, so
+ * there are no answers then. The server matches them with open requests.
+ */
+interface ToolAnswer {
+  toolCallId: string
+  answer: Answer
+}
+
+/** Throws `bad-input` (400) naming the index and the field. */
+export function toolAnswers(messages: unknown): ToolAnswer[] {
+  const list = toArray(messages, 'messages').map((message, i) => toFields(message, `messages[${i}]`))
+  let first = list.length
+  while (first > 0 && list[first - 1]!['role'] === 'tool') first--
+  const assistant = list[first - 1]
+  // Keyed by call id: providers reuse ids in later steps, and only the last call can be open.
+  const answers = new Map<string, Answer | undefined>()
+  if (assistant?.['role'] === 'assistant' && Array.isArray(assistant['parts'])) {
+    for (const [i, value] of assistant['parts'].entries()) {
+      const place = `messages[${first - 1}].parts[${i}]`
+      const tool = toToolPart(toFields(value, place), place)
+      if (tool) answers.set(tool.toolCallId, toAnswer(tool))
+    }
+  }
+  const approvals = assistant ? approvalsOf(assistant) : new Map<string, string>()
+  for (let m = first; m < list.length; m++) {
+    const content = toArray(list[m]!['content'], `messages[${m}].content`)
+    for (const [i, value] of content.entries()) {
+      const place = `messages[${m}].content[${i}]`
+      const [toolCallId, answer] = toPartAnswer(toFields(value, place), place, approvals) ?? []
+      if (toolCallId !== undefined) answers.set(toolCallId, answer)
+    }
+  }
+  return [...answers].flatMap(([toolCallId, answer]) => (answer ? [{ toolCallId, answer }] : []))
+}
+
+function toPartAnswer(part: Fields, place: string, approvals: Map<string, string>): [string, Answer] | undefined {
+  if (part['type'] === 'tool-approval-response') {
+    const toolCallId = approvals.get(String(part['approvalId']))
+    if (toolCallId === undefined) return undefined
+    const answer: Answer = { kind: 'approval', approved: part['approved'] === true }
+    if (typeof part['reason'] === 'string') answer.reason = part['reason']
+    return [toolCallId, answer]
+  }
+  if (part['type'] !== 'tool-result') return undefined
+  const { toolCallId, output } = toResult(part, place)
+  switch (output.type) {
+    case 'text':
+    case 'json':
+      return [toolCallId, { kind: 'tool', output: output.value }]
+    case 'error-text':
+    case 'error-json':
+      return [toolCallId, { kind: 'tool', output: output.value, isError: true }]
+    case 'execution-denied': {
+      const answer: Answer = { kind: 'approval', approved: false }
+      if (output.reason !== undefined) answer.reason = output.reason
+      return [toolCallId, answer]
+    }
+  }
+}
+
+/* Converts a conversation to AI SDK `UIMessage`s, for pages and `initialMessages`. The reverse of `fromClientMessages`. */
+
+/** The subset of the AI SDK's `UIMessage` that we produce; assignable to it. */
+interface UiMessage {
+  id: string
+  role: 'system' | 'user' | 'assistant'
+  parts: UiPart[]
+}
+type UiPart = { type: string; [field: string]: unknown }
+
+/**
+ * Adjacent assistant and tool messages become one UI message; an assistant message with another id starts a new one. A message
+ * without an id gets `message-<index>`.
+ */
+export function toUiMessages(messages: readonly Message[]): UiMessage[] {
+  const list: UiMessage[] = []
+  for (const [i, message] of messages.entries()) {
+    const last = list.at(-1)
+    const id = message.id ?? `message-${i}`
+    switch (message.role) {
+      case 'system':
+      case 'user':
+        list.push({ id, role: message.role, parts: toParts(message.content) })
+        break
+      case 'assistant': {
+        const joins = last?.role === 'assistant' && (message.id === undefined || message.id === last.id)
+        const own = joins ? last : { id, role: message.role, parts: [] }
+        if (!joins) list.push(own)
+        const results: ToolResultContent[] = []
+        own.parts.push({ type: 'step-start' })
+        for (const part of toParts(message.content)) {
+          if (part.type === 'tool-result') results.push(part['content'] as ToolResultContent)
+          else own.parts.push(part)
+        }
+        settleAll(own, results)
+        break
+      }
+      case 'tool':
+        if (last) settleAll(last, message.content)
+    }
+  }
+  return list
+}
+
+function toParts(content: string | readonly AssistantContent[]): UiPart[] {
+  if (typeof content === 'string') return [{ type: 'text', text: content, state: 'done' }]
+  return content.map((part): UiPart => {
+    switch (part.type) {
+      case 'text':
+      case 'reasoning':
+        return compact({ type: part.type, text: part.text, state: 'done', providerMetadata: part.providerOptions })
+      case 'file': {
+        const { type, mediaType, filename, providerOptions: providerMetadata } = part
+        return compact({ type, mediaType, filename, url: toUrl(part), providerMetadata })
+      }
+      case 'custom':
+        return compact({ type: 'custom', kind: part.kind, providerMetadata: part.providerOptions })
+      case 'tool-call': {
+        const { toolCallId, toolName, input, providerExecuted, providerOptions: callProviderMetadata } = part
+        const call = { toolCallId, state: 'input-available', input, providerExecuted, callProviderMetadata }
+        return compact({ type: `tool-${toolName}`, ...call })
+      }
+      case 'tool-result':
+        return { type: 'tool-result', content: part }
+    }
+  })
+}
+
+/** Calls are looked up: a message may hold thousands. Of calls with the same id the last counts. */
+function settleAll(message: UiMessage, results: readonly ToolResultContent[]): void {
+  if (results.length === 0) return
+  const parts = new Map(message.parts.map((part) => [part['toolCallId'], part]))
+  for (const { toolCallId, output, providerOptions } of results) {
+    const part = parts.get(toolCallId)
+    if (!part) continue
+    Object.assign(part, toOutcome(output))
+    if (providerOptions && part['providerExecuted'] === true) part['resultProviderMetadata'] = providerOptions
+  }
+}
+
+function toOutcome(output: ToolOutput): Record<string, unknown> {
+  switch (output.type) {
+    case 'text':
+    case 'json':
+      return { state: 'output-available', output: output.value }
+    case 'error-text':
+      return { state: 'output-error', errorText: output.value }
+    case 'error-json':
+      return {
+        state: 'output-error',
+        errorText: typeof output.value === 'string' ? output.value : JSON.stringify(output.value),
+      }
+    case 'execution-denied': {
+      const approval = compact({ id: 'denied', approved: false, reason: output.reason })
+      return { state: 'output-denied', approval }
+    }
+  }
+}
+
+function toUrl({ data, mediaType }: FileContent): string {
+  return /^(data:|https?:\/\/)/i.test(data) ? data : `data:${mediaType};base64,${data}`
 }
