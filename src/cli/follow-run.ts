@@ -1,15 +1,15 @@
 /** Follows a run: streams its answer to stdout, shows progress on stderr, and asks its requests on the terminal. */
-import type { CommandContext } from './context.ts'
+import type { CommandContext, Output } from './context.ts'
 import type { ClientAnswer, MillraceClient } from '../client/client.ts'
 import type { Entry, EntryOf } from '../part/entry.ts'
 import { MillraceError } from '../part/error.ts'
 import type { Wire } from '../wire/wire.ts'
 import type { Ask } from './ask.ts'
 import { onConsoleLine } from './console-lines.ts'
-import { forStream } from './printable.ts'
-import { createProgress } from './progress.ts'
-import { createToolLines } from './tool-lines.ts'
+import { forStream, printable } from './printable.ts'
 import { writeOut } from './write-out.ts'
+import { paint } from './style.ts'
+import { cut } from './width.ts'
 
 export interface FollowOptions {
   wire: Wire
@@ -155,4 +155,70 @@ export async function followRun(
   if (followed.end !== undefined) followed.waiting = []
   await asked
   return followed
+}
+
+/** One line for each tool call and each result, shown in a chat. */
+function createToolLines(context: CommandContext, stream: Output = context.stderr) {
+  const line = (text: string) => {
+    const flat = printable(text.replaceAll(/[\n\r\t]+/gu, ' '))
+    return paint(context, 'dim', cut(flat, (stream.isTTY && stream.columns) || 160), stream)
+  }
+  return {
+    apply(entry: Entry): string | undefined {
+      if (entry.type === 'tool-call') return line(`→ ${entry.toolName} ${entry.input}`)
+      if (entry.type !== 'tool-result' || entry.preliminary === true) return undefined
+      const { toolName, result, isError } = entry
+      const text = typeof result === 'string' ? result : JSON.stringify(result)
+      return line(`← ${toolName}${isError === true ? ' failed:' : ''} ${text}`)
+    },
+  }
+}
+
+/** Shows the current step of a run in one terminal line, which is erased before anything else is printed. */
+interface Progress {
+  /** Records started and finished steps, and shows the most recent one that is still running. */
+  apply(entry: Entry): void
+  /** Call before printing anything. */
+  clear(): void
+}
+
+const silent: Progress = { apply: () => undefined, clear: () => undefined }
+
+/** `atLineStart`: whether the cursor is at the start of a line. */
+function createProgress(context: CommandContext, stream: Output, atLineStart: () => boolean): Progress {
+  if (!stream.isTTY) return silent
+  const running = new Map<string, { what: string; since: number }>()
+  let isShown = false
+  let tick: ReturnType<typeof setInterval> | undefined
+
+  function clear(): void {
+    clearInterval(tick)
+    if (!isShown) return
+    stream.write('\r\u001b[K')
+    isShown = false
+  }
+
+  function show(): void {
+    clear()
+    const last = [...running].at(-1)
+    if (last === undefined || !atLineStart()) return
+    const [path, { what, since }] = last
+    const seconds = Math.floor((performance.now() - since) / 1000)
+    const text = printable(`… ${path.replace(/^main\//u, '')}  ${what}${seconds === 0 ? '' : `  ${seconds}s`}`)
+    // A longer line would wrap, and only its last row could be erased.
+    stream.write(paint(context, 'dim', cut(text, (stream.columns || 80) - 1), stream))
+    isShown = true
+    tick = setInterval(show, 1000).unref()
+  }
+
+  return {
+    clear,
+    apply(entry) {
+      const { type, step } = entry
+      if (type === 'step-start') running.set(step, { what: entry.toolName ?? entry.stepType, since: performance.now() })
+      else if (type === 'step-finish') running.delete(step)
+      else return
+      show()
+    },
+  }
 }

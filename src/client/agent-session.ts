@@ -6,7 +6,6 @@ import { messagesOf, type UserMessage } from '../part/message.ts'
 import { again } from './again.ts'
 import type { AgentMessage } from './agent-message.ts'
 import { toNamedTools } from './client-tool.ts'
-import { oncePerFrame } from './frame.ts'
 import { createMessageFold, type MessageFold } from './message-fold.ts'
 import { questionOf, serveTools, type ServedTools } from './serve-tools.ts'
 import { stateOf, type AgentSession, type SessionOptions, type SessionSettings } from './session-state.ts'
@@ -210,4 +209,32 @@ export function createAgentSession({ client, agent, threadId, ...given }: Sessio
     edit: (runId, said) => attempt(() => replace(runId, [{ role: 'user', content: said }])),
     reload: () => attempt(async () => (thread === undefined ? undefined : (loading ??= load()))),
   }
+}
+
+/** Calls a function once for all that happens within one frame of the page, or at once. */
+interface OncePerFrame {
+  (): void
+  now(): void
+}
+
+function oncePerFrame(call: () => void): OncePerFrame {
+  let isAsked = false
+  function run(): void {
+    if (!isAsked) return
+    isAsked = false
+    call()
+  }
+  function ask(): void {
+    if (isAsked) return
+    isAsked = true
+    // A page in the background has no frames, and a server none at all.
+    const page = globalThis.document
+    if (page !== undefined && !page.hidden && typeof requestAnimationFrame === 'function') requestAnimationFrame(run)
+    else setTimeout(run, 16)
+  }
+  function now(): void {
+    isAsked = false
+    call()
+  }
+  return Object.assign(ask, { now })
 }

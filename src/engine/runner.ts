@@ -15,25 +15,30 @@ import { runLeftover, type Leftover } from './after.ts'
 import type { Attribute } from './attribute.ts'
 import { pipelineValue } from './container.ts'
 import { endOutcomes, endRun } from './emit-end.ts'
-import { createGate } from './gate.ts'
-import { createHiddenInputs } from './hidden-inputs.ts'
+import { createGate, type Gate } from './gate.ts'
 import { readInbox, receive } from './inbox.ts'
 import type { Registry } from './registry.ts'
 import type { McpPool } from '../tools/mcp/pool.ts'
-import { limitOfRun } from './limits.ts'
+import { limitOfRun, type Limit } from './limits.ts'
 import { isMoved } from './moved.ts'
-import { createPendingRequests } from './pending-requests.ts'
+import { createPendingRequests, type PendingRequests } from './pending-requests.ts'
 import { handedOn, historyCut, recovered } from './recovery.ts'
 import { createRunClock, type Clock } from './run-clock.ts'
-import { createRunScope } from './run-scope.ts'
 import { Suspended, toError, within, type Scope } from './scope.ts'
 import { afterFirstDelta } from '../async/after-first-delta.ts'
 import { afterGrace } from '../async/with-grace.ts'
 import type { RunState } from './state.ts'
-import { createStrands } from './strands.ts'
+import { createStrands, type Strands } from './strands.ts'
 import { limitUnsetRun, type DefaultTimeouts } from './time-limits.ts'
 import { runSteps } from './walk.ts'
-import { createWriter } from './writer.ts'
+import { createWriter, type Writer } from './writer.ts'
+import type { EntryOf } from '../part/entry.ts'
+import { parentPath } from '../part/path.ts'
+import type { Call } from '../fold/reply.ts'
+import { compact } from '../part/compact.ts'
+import { LateSet } from '../fold/late-map.ts'
+import { defaultAnswerChars, defaultToolCalls } from '../models/outside/read-limits.ts'
+import { createInvoke, notifyAbort } from './callbacks.ts'
 
 export interface RunnerOptions {
   log: Log
@@ -245,4 +250,108 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   endRun(scope, error, how.type === 'done' ? how.value : undefined)
   requests.rejectAll(() => new Suspended())
   return finish('ended')
+}
+
+/**
+ * The inputs of tool calls of which the log hides something, for the tools that run in this process. They are in memory only:
+ * after a suspension or a crash, tools get what the log has.
+ */
+function createHiddenInputs(state: RunState) {
+  const inputs = new WeakMap<Call, string>()
+  let given: string | undefined
+  return {
+    /** The input of the call that is recorded next. */
+    next: (input: string) => void (given = input),
+    /** Must be called when the state has the call. */
+    keep({ step, toolCallId }: EntryOf<'tool-call'>): void {
+      if (given === undefined) return
+      const reply = state.loopAt(parentPath(step)).list.findLast(({ path }) => path === step)
+      const call = reply?.calls.findLast((each) => each.toolCallId === toolCallId)
+      if (call !== undefined) inputs.set(call, given)
+      given = undefined
+    },
+    inputOf: (call: Call) => inputs.get(call) ?? call.input,
+  }
+}
+
+/** The scope of a run's outermost steps. */
+interface ScopeParts {
+  writer: Writer
+  strands: Strands
+  requests: PendingRequests
+  gate: Gate
+  limit: Limit | undefined
+  speaking: Scope['speaking']
+  leftover: Leftover
+  inputOf: Scope['inputOf']
+  now(): number
+}
+
+interface RunScope {
+  scope: Scope
+  /** Sets the conversation before this run, which is read when the run's turn has come. */
+  setHistory(messages: Message[]): void
+  /** Calls the callbacks for the end of open model steps. Each is called once. */
+  callAbort(options: { error: unknown; aborted?: boolean; root?: string }): Promise<void>
+}
+
+function createRunScope(options: RunnerOptions, parts: ScopeParts): RunScope {
+  const { log, registry, pipeline, state, controller, graceMs } = options
+  const { writer, strands, requests, gate, limit, leftover } = parts
+  const called = new LateSet<string>()
+  let ids = 0
+  let history: Message[] = []
+  const callAbort: RunScope['callAbort'] = (how) => notifyAbort(scope, pipeline, { ...how, graceMs, notified: called })
+
+  const scope: Scope = {
+    runId: options.runId,
+    threadId: options.threadId,
+    state,
+    registry,
+    mcp: options.mcp,
+    store: { log, runs: options.runs, ...compact({ records: options.records }) },
+    input: state.input,
+    inputAt(seq) {
+      const input = state.inputAt(seq)
+      return history.length === 0 ? input : { ...input, messages: [...history, ...((input['messages'] as []) ?? [])] }
+    },
+    variables: new Map(),
+    env: options.env,
+    signal: controller.signal,
+    handOver: options.handOver,
+    canWait: options.canWait,
+    requestDeadline: options.requestDeadlineMs,
+    now: parts.now,
+    emit: writer.emit,
+    ready: writer.ready,
+    stored: writer.stored,
+    newId: () => `${options.epoch}.${++ids}`,
+    fork: strands.fork,
+    pass: gate.pass,
+    request: requests.request,
+    limits: limit === undefined ? [] : [limit],
+    timeouts: pipeline.timeouts ?? {},
+    callerTimeouts: {},
+    answerChars: pipeline.limits?.answerChars ?? registry.answerChars ?? defaultAnswerChars,
+    toolCalls: pipeline.limits?.toolCalls ?? registry.toolCalls ?? defaultToolCalls,
+    defaultTimeouts: options.defaultTimeouts,
+    attribute: options.attribute,
+    depth: 0,
+    agent: options.agent,
+    afterwards(inner, agent, path) {
+      // By then the branch or step that made the call has ended, so its signal and limits do not apply.
+      const { input, inputAt, variables, depth, answerChars, toolCalls, timeouts, callerTimeouts } = inner
+      leftover.afters.push({
+        scope: within(scope, { input, inputAt, variables, depth, answerChars, toolCalls, timeouts, callerTimeouts }),
+        pipeline: agent,
+        path,
+      })
+    },
+    speaking: parts.speaking,
+    inputOf: parts.inputOf,
+    notifyAbort: (root, error) => callAbort({ error, root }),
+    invoke: createInvoke(registry, writer.emit),
+    defer: (task) => void leftover.deferred.push(task),
+  }
+  return { scope, callAbort, setHistory: (messages) => void (history = messages) }
 }

@@ -6,14 +6,13 @@ import type { ToolSpec } from '../part/message.ts'
 import type { ToolLoopConfig } from '../pipeline/llm-config.ts'
 import type { BuiltinStep, Step } from '../pipeline/pipeline.ts'
 import { resolve } from '../pipeline/resolve.ts'
-import { toToolSpecs } from './input.ts'
+import { toToolSpecs, toMessages, toolItems } from './input.ts'
 import type { Place, RunSteps, StepOutcome } from './container.ts'
 import { withLimit } from './limits.ts'
 import { mcpOf } from './mcp-of.ts'
 import { inStep, Suspended, toFailure, asRecorded, unheld, within, type Scope } from './scope.ts'
 import { builtinValue, isWrapped } from './step-value.ts'
 import { formatStepName, toStepName } from './step-name.ts'
-import { offersTools, resolveToolLoop } from './tool-loop-config.ts'
 import { answersBy, runCliAgent } from './steps/cli-agent.ts'
 import { runCallAgent } from './steps/call-agent.ts'
 import { runCondition } from './steps/condition.ts'
@@ -220,4 +219,31 @@ async function reportError(scope: Scope, path: string, { onError }: ToolLoopConf
   const error = toFailure(scope, path, thrown)
   await scope.invoke(onError, { error })
   throw error
+}
+
+/** The config of an `llm` or `router` step with its references resolved. */
+function offersTools({ tools, toolSources = [], clientTools = [] }: ToolLoopConfig, fromClient: unknown): boolean {
+  return tools.length + toolSources.length + clientTools.length + (toolItems(fromClient) ?? []).length > 0
+}
+
+/** A model name from a request must not open the log of another client's run. */
+function ownModel(written: string, model: string): string {
+  if (model === written || !/^\s*recording\s*:/u.test(model)) return model
+  throw new MillraceError('bad-input', 'Only the agent file can name a recording. A reference cannot.', {
+    status: 400,
+  })
+}
+
+function resolveToolLoop<C extends ToolLoopConfig>(config: C, at: <T>(value: T) => T) {
+  const { system, messages, model, providerOptions, headers } = config
+  return {
+    ...config,
+    messages: toMessages(at(messages), 'messages'),
+    ...compact({
+      system: system === undefined ? undefined : String(at(system)),
+      model: model === undefined ? undefined : ownModel(model, String(at(model))),
+      providerOptions: at(providerOptions),
+      headers: at(headers),
+    }),
+  }
 }

@@ -14,10 +14,12 @@ import { kindOf, type StepKind } from '../part/step-kind.ts'
 import type { Call, Reply } from '../fold/reply.ts'
 import type { ToolUse } from '../pipeline/llm-config.ts'
 import { parseToolInput, type ParsedInput } from '../tools/tool-input.ts'
-import type { ToolImplementation } from '../tools/tool.ts'
+import type { ToolImplementation, SaidEarlier } from '../tools/tool.ts'
 import { inStep, type Scope } from './scope.ts'
-import { searchEarlier } from './search-earlier.ts'
 import { traceparentOf } from './trace.ts'
+import { keptOf } from '../fold/read-view.ts'
+import { textOf } from '../fold/run-view.ts'
+import type { EntryOf } from '../part/entry.ts'
 
 const defaultTimeout = 60_000
 
@@ -235,4 +237,76 @@ function readArguments(text: string): ParsedInput {
   } catch (error) {
     return { ok: false, error: `The arguments are not valid JSON: ${messageOf(error)}` }
   }
+}
+
+/**
+ * What was said in earlier conversations, for tools. A run may see those of its own thread, and other threads of its agent with the same
+ * user: the same text in `$input.user`. It never sees what was said to another user.
+ */
+type Context = Pick<Scope, 'runId' | 'threadId' | 'store'> & { state: { start: EntryOf<'run-start'> | undefined } }
+
+/** Places that are looked at, newest first, most of which may belong to other users. */
+const mostHits = 300
+
+/** The newest places that have all the words, at most `limit`. */
+async function searchEarlier(context: Context, words: string, limit: number): Promise<SaidEarlier[]> {
+  const { runId, threadId, store, state } = context
+  const user = userOf(state.start)
+  const users = new Map<string, string | undefined>()
+  const found = new Map<string, SaidEarlier>()
+
+  async function mayBeSeen(run: string): Promise<boolean> {
+    if (run === runId) return false
+    if (!users.has(run)) users.set(run, userOf(await firstOf(store, run)))
+    return users.get(run) === user
+  }
+
+  // Without a user there is nothing to tell people apart by but their thread.
+  const within = user === undefined ? threadId : undefined
+  for await (const { run, thread, ...said } of places(context, words, within)) {
+    if (!(await mayBeSeen(run))) continue
+    // A client that keeps the history sends the same message with each run.
+    const key = `${thread}\n${said.text}`
+    if (!found.has(key)) found.set(key, { threadId: thread, ...said })
+    if (found.size === limit) break
+  }
+  return [...found.values()]
+}
+
+interface Place extends Omit<SaidEarlier, 'threadId'> {
+  run: string
+  thread: string
+}
+
+async function* places({ store, state }: Context, q: string, threadId?: string): AsyncGenerator<Place> {
+  const where = threadId === undefined ? { agent: state.start?.agent ?? '' } : { threadId }
+  const { records, runs } = store
+  if (records !== undefined) {
+    for (const hit of await records.search({ q, ...where, kinds: ['user', 'text'], limit: mostHits })) {
+      const { run, threadId: thread, timestamp: at, kind, excerpt: text } = hit
+      yield { run, thread, at, by: kind === 'user' ? 'user' : 'assistant', text }
+    }
+    return
+  }
+  // A store without tables keeps few runs.
+  const words = q.toLowerCase().split(/\s+/u).filter(Boolean)
+  for (const row of await runs.list({ ...where, limit: 100 })) {
+    const { asked = [], messages = [] } = (await keptOf(store, row)) ?? {}
+    for (const message of [...asked, ...messages].toReversed()) {
+      const text = textOf(message)
+      if (!words.every((word) => text.toLowerCase().includes(word))) continue
+      const by = message.role === 'user' ? 'user' : 'assistant'
+      yield { run: row.id, thread: row.threadId, at: row.startedAt, by, text: text.slice(0, 200) }
+    }
+  }
+}
+
+async function firstOf({ log }: Scope['store'], run: string): Promise<EntryOf<'run-start'> | undefined> {
+  for await (const [first] of log.read(run, { limit: 1 })) return first?.type === 'run-start' ? first : undefined
+  return undefined
+}
+
+function userOf(start: EntryOf<'run-start'> | undefined): string | undefined {
+  const user = start?.input['user']
+  return typeof user === 'string' && user !== '' ? user : undefined
 }

@@ -11,10 +11,8 @@
  *    that close the run. There is at most one `answer-end`, after a step with `answer: true` has started.
  * 5. `step-reset` closes everything that an attempt of its path left open; the next attempt starts the same path again.
  */
-import type { Entry } from '../part/entry.ts'
-import { createOpenCounts } from './open-counts.ts'
-import { createSeqOrder } from './seq-order.ts'
-import { callKey, createOpenItems } from './open-items.ts'
+import { type Entry, isDelta } from '../part/entry.ts'
+import { callKey, createOpenItems, type OpenItems } from './open-items.ts'
 import { isUnder, parentPath } from '../part/path.ts'
 
 /** A state machine over the entries of one run. */
@@ -145,3 +143,127 @@ const whileSuspended: ReadonlySet<string> = new Set([
   'warning',
   'run-end',
 ])
+
+/** Whether the `seq`s of a run's entries are complete: dense, or covered by the `firstSeq`s of merged deltas. */
+function createSeqOrder() {
+  let last = 0
+  /** Of the merged deltas that stand here: the first `seq` that they must cover, and the first that they do. */
+  let series: { from: number; covers: number } | undefined
+
+  /** Returns what is wrong with the `seq` of this entry, or undefined. */
+  function check(entry: Entry): string | undefined {
+    const { seq, firstSeq } = entry
+    const before = last
+    last = seq
+    // Behind merged deltas that are complete others may stand, of later deltas. As long as they are not, what is missing may be in one
+    // that lies across all of them and ends last.
+    if (series !== undefined && (firstSeq === undefined || (firstSeq > before && series.covers === series.from))) {
+      const { from, covers } = series
+      series = undefined
+      if (covers > from) return `the entries ${from} to ${covers - 1} are missing`
+    }
+    if (firstSeq === undefined) return seq === before + 1 ? undefined : `seq is ${seq}, expected ${before + 1}`
+    if (!isDelta(entry)) return 'only a delta has firstSeq'
+    if (seq <= before) return `seq is ${seq}, expected more than ${before}`
+    series ??= { from: before + 1, covers: firstSeq }
+    if (firstSeq < series.from || firstSeq > seq) return `firstSeq is ${firstSeq}, expected ${series.from} to ${seq}`
+    series.covers = Math.min(series.covers, firstSeq)
+    return undefined
+  }
+
+  return { check }
+}
+
+/**
+ * How many items are open at or below each path, kept entry by entry. Whether anything is left below a step is then one
+ * look: a message with thousands of tool calls would otherwise cost thousands of looks at thousands of items.
+ */
+interface OpenCounts {
+  /** Items open at or below a path, the step at that path included. */
+  at(path: string): number
+  /** Applies the entry to the open items and counts what that changed. */
+  apply(entry: Entry): void
+}
+
+interface Place {
+  count: number
+  above: Place | undefined
+}
+
+export function createOpenCounts(open: OpenItems): OpenCounts {
+  const places = new Map<string, Place>()
+
+  /** The place of a path. It knows the one above, so that the names in between are not put together anew for each entry. */
+  function placeAt(path: string): Place {
+    const known = places.get(path)
+    if (known !== undefined) return known
+    const made: Place = { count: 0, above: undefined }
+    places.set(path, made)
+    for (let [below, at] = [made, path]; at !== '';) {
+      at = parentPath(at)
+      const above = places.get(at)
+      below.above = above ?? { count: 0, above: undefined }
+      if (above !== undefined) break
+      places.set(at, below.above)
+      below = below.above
+    }
+    return made
+  }
+
+  function add(path: string, change: number): void {
+    for (let at: Place | undefined = placeAt(path); at !== undefined; at = at.above) at.count += change
+  }
+
+  function recount(): void {
+    places.clear()
+    for (const path of [...open.steps.keys(), ...open.texts.values(), ...open.reasonings.values()]) add(path, 1)
+    for (const items of [open.inputs, open.calls, open.requests]) for (const { step } of items.values()) add(step, 1)
+  }
+
+  return {
+    at: (path) => places.get(path)?.count ?? 0,
+    apply(entry) {
+      const closes = closedBy(open, entry)
+      const before = sizeOf(open)
+      open.apply(entry)
+      const change = sizeOf(open) - before
+      // An entry that opens what is open already is a fault, and may have moved it.
+      if (entry.type === 'step-reset' || (change === 0 && opening.has(entry.type))) recount()
+      else if (change > 0) add(entry.step, 1)
+      else if (change < 0 && closes !== undefined) add(closes, -1)
+    },
+  }
+}
+
+const opening: ReadonlySet<string> = new Set([
+  'step-start',
+  'text-start',
+  'reasoning-start',
+  'tool-input-start',
+  'tool-call',
+  'request',
+])
+
+function sizeOf({ steps, texts, reasonings, inputs, calls, requests }: OpenItems): number {
+  return steps.size + texts.size + reasonings.size + inputs.size + calls.size + requests.size
+}
+
+/** The path of the item that an entry closes: not always its own, because a call is closed by a step beside it. */
+function closedBy(open: OpenItems, entry: Entry): string | undefined {
+  switch (entry.type) {
+    case 'step-finish':
+      return entry.step
+    case 'text-end':
+      return open.texts.get(entry.id)
+    case 'reasoning-end':
+      return open.reasonings.get(entry.id)
+    case 'tool-input-end':
+      return open.inputs.get(callKey(entry.step, entry.id))?.step
+    case 'tool-result':
+      return open.calls.get(callKey(entry.step, entry.toolCallId))?.step
+    case 'response':
+      return open.requests.get(entry.requestId)?.step
+    default:
+      return undefined
+  }
+}

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { growing } from './growing.ts'
+import { growing } from './tool-loop.ts'
 
 test('the text is what it was and all that was added, at any time', () => {
   fc.assert(

@@ -9,8 +9,7 @@ import { kindOf } from '../part/step-kind.ts'
 import { addUsage } from '../part/usage.ts'
 import { copyItem, keyOf, mergeOutline, placeOf } from './merge-outline.ts'
 import type { OutlineBlock, OutlineItem, OutlineMark, OutlineStep } from './outline-item.ts'
-import { briefError, hasFailed, noteOf } from './outline-note.ts'
-import { addChars } from './outline-rate.ts'
+import type { ErrorValue } from '../part/error.ts'
 
 export interface Outline {
   /** Entries that are in it already change nothing. */
@@ -243,4 +242,111 @@ function tellsUsage(entry: Entry): entry is EntryOf<'usage'> {
 function idOf(entry: Entry): string | undefined {
   if (entry.type === 'request' || entry.type === 'response') return entry.requestId
   return entry.type === 'tool-call' || entry.type === 'tool-result' ? entry.toolCallId : undefined
+}
+
+/** What to show beside an entry in an outline: a few words, not its content. */
+const longest = 200
+
+function cut(text: string): string {
+  return text.length > longest ? `${text.slice(0, longest - 1)}…` : text
+}
+
+/** Without what only the entry needs to have. */
+function briefError({ code, message, status, step }: ErrorValue): ErrorValue {
+  return {
+    code,
+    message: cut(String(message)),
+    ...(status !== undefined && { status }),
+    ...(step !== undefined && { step }),
+  }
+}
+
+function noteOf(entry: Entry): string | undefined {
+  try {
+    const words: unknown = wordsOf(entry)
+    return typeof words === 'string' && words !== '' ? cut(words) : undefined
+  } catch {
+    // Programs may append entries whose fields are not what they should be.
+    return undefined
+  }
+}
+
+function wordsOf(entry: Entry): string | undefined {
+  switch (entry.type) {
+    case 'run-start':
+    case 'resume':
+      return entry.agent
+    case 'run-end':
+      return entry.error?.message ?? entry.outcome
+    case 'answer-end':
+      return entry.finishReason
+    case 'finish':
+      return entry.finishReason.unified
+    case 'prompt':
+    case 'usage':
+    case 'session-info':
+      return entry.model
+    case 'response-metadata':
+      return entry.modelId
+    case 'tool-call':
+    case 'tool-result':
+      return entry.toolName
+    case 'request':
+      return entry.toolName ?? entry.message
+    case 'response':
+      return entry.outcome === 'closed' ? entry.reason : entry.outcome
+    case 'error':
+    case 'retry':
+      return entry.error.message
+    case 'warning':
+      return entry.message
+    case 'cli-output':
+      return entry.raw
+    case 'data':
+      return entry.name
+    case 'source':
+      return entry.title ?? (entry.sourceType === 'url' ? entry.url : undefined)
+    case 'file':
+    case 'reasoning-file':
+      return entry.mediaType
+    case 'custom':
+      return entry.kind
+    default:
+      return undefined
+  }
+}
+
+/** Whether an entry says that something failed. */
+function hasFailed(entry: Entry): boolean {
+  if (entry.type === 'tool-result') return entry.isError === true
+  return entry.type === 'error' || (entry.type === 'run-end' && entry.error !== undefined)
+}
+
+/** How fast a text came: its characters in equal slices of time, which grow with it. */
+const most = 64
+/** The first length of a slice, in ms. */
+const shortest = 16
+
+/** Counts characters that came at a time. It is not known when each of merged deltas came: they are spread evenly. */
+function addChars(block: OutlineBlock, time: number, chars: number, isMerged: boolean): void {
+  const rate = (block.rate ??= [])
+  block.per ??= shortest
+  // Clocks may be set back.
+  const past = Math.max(0, time - block.first!)
+  for (; past >= most * block.per; block.per *= 2) halve(rate)
+  const to = Math.max(rate.length - 1, Math.floor(past / block.per))
+  const from = Math.min(rate.length, to)
+  while (rate.length <= to) rate.push(0)
+  if (!isMerged) rate[to]! += chars
+  else for (let i = from, left = chars; i <= to; i++) left -= put(rate, i, Math.round(left / (to - i + 1)))
+}
+
+function put(rate: number[], slice: number, chars: number): number {
+  rate[slice]! += chars
+  return chars
+}
+
+function halve(rate: number[]): void {
+  for (let i = 0; i * 2 < rate.length; i++) rate[i] = rate[i * 2]! + (rate[i * 2 + 1] ?? 0)
+  rate.length = Math.ceil(rate.length / 2)
 }

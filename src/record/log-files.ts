@@ -15,7 +15,7 @@ import { readView } from '../fold/read-view.ts'
 import { appendLines } from './append-lines.ts'
 import { readTail } from './log-tail.ts'
 import { logNamesOf } from './run-files.ts'
-import { summaryOf } from './summary.ts'
+import type { RunView } from '../fold/run-view.ts'
 
 export interface LogFiles {
   /** The store. Closing it waits up to 5 s for pending copies. */
@@ -224,4 +224,27 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
 async function makePrivate(file: string): Promise<void> {
   const { mode } = await stat(file)
   if ((mode & 0o077) !== 0) await chmod(file, 0o600)
+}
+
+/** What a run came to, as `<run>.summary.json` has it: counts named as in the Smithers document, and tokens, cost, duration, status. */
+export function summaryOf(view: RunView) {
+  const { runId: id, agent, threadId, status, startedAt, endedAt = startedAt, summary, usage, cost, error } = view
+  // It can be negative in logs of earlier versions, if the clock was set back.
+  const duration = Math.max(0, endedAt - startedAt)
+  const { totalTokens: tokens } = usage
+  return {
+    id,
+    agent,
+    threadId,
+    status,
+    startedAt,
+    endedAt,
+    duration,
+    ...summary,
+    stream_summary: summary,
+    tokens,
+    usage,
+    cost,
+    error,
+  }
 }

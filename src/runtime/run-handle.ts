@@ -4,9 +4,9 @@ import type { Entry } from '../part/entry.ts'
 import type { Store } from '../part/log.ts'
 import { awaitEntry } from './await-entry.ts'
 import { readResult, type RunResult } from './run-result.ts'
-import { flatten } from './run-rows.ts'
 import type { Run, Runtime } from './runtime.ts'
 import type { Supervisor } from './supervisor.ts'
+import { leavable } from '../async/leavable.ts'
 
 export interface HandleContext {
   store: Store
@@ -117,4 +117,13 @@ class Parts implements AsyncIterable<Entry> {
   [Symbol.asyncIterator](): AsyncIterator<Entry> {
     return flatten(this.#live)
   }
+}
+
+/** Yields the entries of the batches one by one. A reader that leaves while it waits closes the log's cursor at once. */
+function flatten(batches: AsyncIterable<Entry[]>): AsyncGenerator<Entry, void, void> {
+  return leavable(async function* (left) {
+    const cursor = batches[Symbol.asyncIterator]()
+    left.addEventListener('abort', () => void cursor.return?.().catch(() => undefined))
+    for await (const batch of { [Symbol.asyncIterator]: () => cursor }) for (const entry of batch) yield entry
+  })
 }

@@ -6,9 +6,7 @@ import { threadOf } from '../part/thread-of.ts'
 import { toTraceparent } from '../part/traceparent.ts'
 import { createRunState } from '../engine/state.ts'
 import { giveUp } from './announced-run.ts'
-import { threadOfBranch } from './branch.ts'
 import type { ModelResolver } from '../models/language-model.ts'
-import { checkFiles } from './check-files.ts'
 import { checkRunInput } from './check-run-input.ts'
 import type { ActiveRuns } from './active-runs.ts'
 import type { Work } from './claim-run.ts'
@@ -17,6 +15,10 @@ import { closingError, runExists } from './runtime-errors.ts'
 import type { Agent, StartOptions } from './runtime.ts'
 import type { Supervisor } from './supervisor.ts'
 import type { ThreadQueue, TriedPlace } from './thread-queue.ts'
+import { MillraceError } from '../part/error.ts'
+import { messagesOf } from '../part/message.ts'
+import { sayableFiles } from '../models/model.ts'
+import type { Pipeline } from '../pipeline/pipeline.ts'
 
 export interface StartContext {
   store: Store
@@ -122,4 +124,63 @@ export async function startRun(
     if (mayBeAwaited) await giveUp(log, runId, 'The start was refused.').catch(() => undefined)
     throw error
   }
+}
+
+/** A run that continues another run of its thread than the last one: the user has edited a message, or wants another answer. */
+interface Branch {
+  agent: string
+  /** The server has the conversation. */
+  fromServer: boolean
+  previousRunId?: string | null | undefined
+  threadId?: string | undefined
+}
+
+/** The thread that the run belongs to, if it is not one of its own. Throws `bad-input` for a run that is not of this thread. */
+async function threadOfBranch({ runs }: Pick<Store, 'runs'>, branch: Branch): Promise<string | undefined> {
+  const { agent, fromServer, previousRunId: previous, threadId } = branch
+  if (previous === undefined) return threadId
+  if (!fromServer) {
+    const cure = 'Leave previousRunId out, and send the messages that the model is to be told.'
+    throw bad(`The clients of agent "${agent}" keep its conversations (history: client). ${cure}`)
+  }
+  if (previous === null) return threadId
+  const row = await runs.get(previous)
+  if (row === undefined)
+    throw bad(`previousRunId names no run: ${previous}. List those of a thread with GET /api/threads/<id>.`)
+  if (threadId === undefined || row.threadId === threadId) return row.threadId
+  throw bad(`previousRunId must be a run of thread ${threadId}; ${previous} is one of thread ${row.threadId}.`)
+}
+
+function bad(message: string): MillraceError {
+  return new MillraceError('bad-input', message, { status: 400 })
+}
+
+/* Refuses a file that no model of the first step can take, before the run starts: nothing has been said then, and the thread is as before. */
+
+/** Throws `bad-input`. What depends on references or earlier steps is not known here: then the model call refuses. */
+async function checkFiles(
+  models: ModelResolver,
+  { workflow }: Pipeline,
+  input: Record<string, unknown>,
+): Promise<void> {
+  const first = workflow.find(({ type }) => type !== 'memory')
+  if (first?.type !== 'llm' && first?.type !== 'router') return
+  const { model = models.defaultModel, fallbacks = [], providerOptions } = first.config
+  const names = [model, ...fallbacks]
+  if (first.config.messages !== '$input.messages') return
+  let refusal: MillraceError | undefined
+  for (const name of names) {
+    if (name === undefined || name.includes('$')) return
+    try {
+      await sayableFiles(models.resolve(name), {
+        messages: messagesOf(input),
+        ...(providerOptions && { providerOptions }),
+      })
+      return
+    } catch (error) {
+      if (!(error instanceof MillraceError) || error.code !== 'bad-input') return
+      refusal ??= error
+    }
+  }
+  if (refusal !== undefined) throw refusal
 }

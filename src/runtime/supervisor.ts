@@ -2,22 +2,30 @@
  * Supervises the runs of this process. `lifecycle.ts` decides what happens to a run; this performs the effects. Only who has
  * claimed a run in the store writes its log.
  */
-import { MillraceError, type ErrorValue } from '../part/error.ts'
+import { MillraceError, type ErrorValue, toErrorValue } from '../part/error.ts'
 import { timeOf } from '../part/store-time.ts'
 import type { DisconnectPolicy } from '../pipeline/pipeline.ts'
 import { pause } from '../async/pause.ts'
 import type { McpHeaders } from '../tools/mcp/own-headers.ts'
 import type { ActiveRuns } from './active-runs.ts'
 import { createAnnouncements, type Announcements } from './announcements.ts'
-import type { Looked, Rejoin } from './claim-run.ts'
+import { type Looked, type Rejoin, claimRun, type Owned } from './claim-run.ts'
 import type { ForkPlan } from './fork-run.ts'
-import { attachReader } from './disconnect-policy.ts'
-import { closeDue } from './due-requests.ts'
-import { isBusy, leaseOf, type Effect } from './lifecycle.ts'
+import { attachReader, closeReaders } from './disconnect-policy.ts'
+import { closeDue, dueOf, firstDue } from './due-requests.ts'
+import { isBusy, leaseOf, type Effect, type ClaimReason } from './lifecycle.ts'
 import { createPresence } from './presence.ts'
-import { createWork } from './run-work.ts'
 import type { TimedOptions } from './runtime-options.ts'
-import { createSlots, type Supervised } from './slots.ts'
+import { createSlots, type Supervised, type Slots } from './slots.ts'
+import { compact } from '../part/compact.ts'
+import type { RunnerEnd } from '../engine/runner.ts'
+import type { RunState } from '../engine/state.ts'
+import { writeEnd, type RunEnding } from '../engine/write-end.ts'
+import { createCanRun } from './can-run.ts'
+import { startExecution } from './execution.ts'
+import { notify } from './run-event.ts'
+import { lostError } from './runtime-errors.ts'
+import { noteCalls } from './turns-by-calls.ts'
 
 export interface SupervisorContext {
   options: TimedOptions
@@ -236,4 +244,104 @@ export function createSupervisor(context: SupervisorContext): Supervisor {
 /** A run with `recover` continues after the restart, so its log gets no end. */
 function shutDown(recover: boolean): MillraceError {
   return new MillraceError(recover ? 'abandoned' : 'interrupted', 'The server is shutting down.')
+}
+
+/** The work behind the effects of a run's lifecycle. Each reports to the slot how it went. */
+interface WorkContext {
+  options: TimedOptions
+  activeRuns: ActiveRuns
+  send: Slots['send']
+  rejoin: Rejoin
+  /** Tells the fleet when the run's first request is due, in ms of the steady clock. */
+  want(id: string, at: number): void
+}
+
+function createWork({ options, activeRuns, send, rejoin, want }: WorkContext) {
+  const { agents, warn = () => undefined } = options
+  const { registry, store, secrets = [], secretKeys = [], clock, graceMs = 300, onRun } = options
+
+  const canRun = store.fleet.shared ? createCanRun({ agents, registry, log: store.log, warn }) : undefined
+
+  /** Claims the run if it wants an owner. Settles when what follows from that is stored. */
+  async function claim(run: Supervised, reason: ClaimReason, epoch?: number): Promise<Looked> {
+    const looked = await claimRun(
+      { store, clock, rejoin, canRun },
+      { run: run.id, reason, epoch, due: run.due, plan: run.plan },
+    )
+    if (looked.type === 'claim-failed') {
+      send(run, { type: 'claim-failed', ...compact({ epoch: looked.epoch }) })
+      throw looked.error
+    }
+    if (looked.type === 'unclaimed') {
+      run.due = looked.due
+      run.seen = looked.seen
+      run.loss = undefined
+      if (looked.lacks) void store.fleet.pass?.(run.id).catch(() => undefined)
+      send(run, { type: 'unclaimed', ...(looked.due && { dueAt: firstDue(looked.due) }) })
+      return looked
+    }
+    run.plan = undefined
+    const { epoch: claimed, work } = (run.owned = looked.owned)
+    send(run, { type: 'claimed', epoch: claimed, next: work.type, queued: work.type === 'execute' && !!work.turn })
+    if (work.type === 'end') await run.ending
+    else if (run.execution !== undefined) {
+      // Requests that stay open are due while the run goes on as well.
+      run.due = dueOf(work.unanswered ?? [], run.due, clock.wall(), clock)
+      want(run.id, firstDue(run.due))
+      await run.execution.begun
+    }
+    return looked
+  }
+
+  /** Ends a run that was claimed for that. */
+  async function end(run: Supervised, { epoch, state }: Owned, ending: RunEnding): Promise<void> {
+    try {
+      const context = { log: store.log, registry, clock, graceMs, secrets, secretKeys }
+      const how = await writeEnd(context, { run: run.id, epoch }, state, ending)
+      if (how === 'ended') notify(onRun, state)
+      send(run, { type: how })
+    } catch (error) {
+      run.loss = lostError(error)
+      send(run, { type: 'store-failed' })
+      throw error
+    }
+  }
+
+  function execute(run: Supervised, owned: Owned): void {
+    if (owned.work.type !== 'execute') return
+    const { pipeline } = owned.work
+    // A new run has its place already.
+    activeRuns.goOn(run.id, owned.state.start?.agent ?? '', pipeline)
+    const execution = startExecution(options, owned, owned.work, () => send(run, { type: 'turn' }), run.mcpHeaders)
+    run.execution = execution
+    void execution.end.then((how) => settle(run, execution.state, how))
+  }
+
+  function settle(run: Supervised, state: RunState, how: RunnerEnd): void {
+    run.execution = undefined
+    activeRuns.leave(run.id)
+    // Readers of a run that moves are readers of its next owner.
+    if (how.type !== 'moved' && !(how.type === 'handed-on' && store.fleet.shared)) closeReaders(run)
+    switch (how.type) {
+      case 'suspended':
+        run.due = dueOf(state.open.requests.values(), run.due, state.lastTimestamp, clock)
+        // Nobody has looked for answers since.
+        run.seen = 0
+        notify(onRun, state)
+        return send(run, { type: 'suspended', dueAt: firstDue(run.due) })
+      case 'store-failed':
+        run.loss = lostError(how.error)
+        // A failing store is reported elsewhere, and the end of the run is recorded later.
+        if (run.loss.code !== 'store-failed') notify(onRun, state, toErrorValue(how.error))
+        return send(run, { type: 'store-failed' })
+      case 'ended':
+        noteCalls(store.runs, state)
+        notify(onRun, state)
+        return send(run, { type: 'ended' })
+      default:
+        return send(run, { type: how.type })
+    }
+  }
+
+  return { claim, end, execute }
 }

@@ -1,6 +1,6 @@
 /** Reports and health of `serve`. */
 import { pause } from '../async/pause.ts'
-import type { MillraceError } from '../part/error.ts'
+import { type MillraceError, messageOf } from '../part/error.ts'
 import type { AgentFolder } from '../project/agents-folder.ts'
 import type { Agent } from '../runtime/runtime.ts'
 import type { ErrorGuard } from './error-guard.ts'
@@ -8,7 +8,6 @@ import type { Project } from '../project/project.ts'
 import type { Health } from './handler.ts'
 import type { Level, Report, Reporter } from './report.ts'
 import type { ServeOptions } from './serve.ts'
-import { storeReason } from './store-reason.ts'
 
 /** Redacts secrets in every report. */
 export function createReporter(
@@ -89,4 +88,23 @@ function fateOf(id: string, before: Agent | undefined, now: Agent | undefined, i
   if (isBroken && now === before) return `${id}: not reloaded, the previous version stays`
   if (now === undefined) return `removed: ${id}`
   return `${before === undefined ? 'added' : 'reloaded'}: ${id}`
+}
+
+/** SQLite's primary result codes. */
+const reasons = new Map([
+  [5, 'the database is locked by another process'],
+  [8, 'the database is read-only'],
+  [10, 'the disk reports an error'],
+  [11, 'the database is damaged'],
+  [13, 'the disk is full'],
+  [14, 'the database file cannot be opened'],
+])
+
+/** Why a store fails, without paths: `/health` is public. */
+function storeReason({ cause }: MillraceError): string {
+  // Redis says so, also of one command of a script.
+  if (/\bOOM command not allowed\b/u.test(messageOf(cause)))
+    return 'Runs cannot be stored: the memory of the store is full.'
+  const code = Number((cause as { errcode?: unknown } | undefined)?.errcode) & 0xff
+  return `Runs cannot be stored: ${reasons.get(code) ?? 'the store failed'}.`
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import { afterEach, expect, test, vi } from 'vitest'
-import { createCommitTurn } from './commit-turn.ts'
+import { createCommitTurn } from './commit-queue.ts'
 import { entry, startEntry } from './example-run.contract.ts'
 import { sqliteStore } from './sqlite-store.ts'
 

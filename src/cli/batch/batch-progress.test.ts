@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createContext } from '../../../test/support/command-context.ts'
 import type { Output } from '../context.ts'
-import { createBatchProgress } from './batch-progress.ts'
+import { createBatchProgress } from './batch-command.ts'
 import type { BatchResult } from './batch-results.ts'
 
 const result = (line: number, more: Partial<BatchResult> = {}): BatchResult => ({

@@ -12,7 +12,6 @@ import { createStallWatch } from '../stall-watch.ts'
 import { stricter } from '../time-limits.ts'
 import { traceparentOf } from '../trace.ts'
 import { clis } from './arguments.ts'
-import { createStderrLines } from './stderr-lines.ts'
 import { usedBefore } from './used-before.ts'
 import type { WorkingFolder } from './working-folder.ts'
 import { parseInput } from '../../fold/tool-loop.ts'
@@ -20,6 +19,7 @@ import { answerTooLong } from '../../models/outside/read-limits.ts'
 import { lengthOf } from '../model-feed.ts'
 import { createSpending, type SpendingOptions } from './spending.ts'
 import { createTranscript } from './transcript.ts'
+import { toLastWords } from '../../tools/mcp/last-words.ts'
 
 /** ms that a process has to exit by itself once it has said its result. */
 const exitGrace = 5000
@@ -228,3 +228,47 @@ function createCliFeed(scope: Scope, path: string, options: Options): CliFeed {
     },
   }
 }
+
+/** Splits stderr into lines, however long: a line of more than 64 Ki characters comes in pieces. */
+const longest = 65_536
+
+/** The last lines that are kept, and their length. */
+const keptLines = 20
+const keptLength = 500
+
+interface StderrLines {
+  push(bytes: Uint8Array): void
+  end(): void
+  /** The last lines with words as one line: they often say why a program has ended. */
+  lastWords(): string | undefined
+}
+
+function createStderrLines(onLine: (line: string) => void): StderrLines {
+  const decoder = new TextDecoder()
+  let rest = ''
+  let last: string[] = []
+
+  function add(text: string, isLast: boolean): void {
+    const lines = (rest + text).split('\n')
+    rest = isLast ? '' : lines.pop()!
+    for (const line of lines) say(line.endsWith('\r') ? line.slice(0, -1) : line)
+    if (rest.length <= longest) return
+    say(rest)
+    rest = ''
+  }
+
+  function say(line: string): void {
+    if (line === '') return
+    last = [...last.slice(1 - keptLines), line.slice(0, keptLength)]
+    onLine(line)
+  }
+
+  return {
+    push: (bytes) => add(decoder.decode(bytes, { stream: true }), false),
+    end: () => add(decoder.decode(), true),
+    lastWords: () => toLastWords(last.filter((line) => !noReason.test(line)).join('\n')),
+  }
+}
+
+/** Lines that are no reason: of a stack, without a word, and what programs say while they start. */
+const noReason = /^\s*at\s|^\W*$|^Node\.js v|^WARNING: proceeding|^Reading (?:prompt|additional input) from stdin/u

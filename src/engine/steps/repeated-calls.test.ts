@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Call, Reply } from '../../fold/reply.ts'
-import { sameCall } from './repeated-calls.ts'
+import { sameCall } from './router.ts'
 
 function call(toolName: string, input: string, result: Partial<NonNullable<Call['result']>> | null = {}): Call {
   const entry = { seq: 1, timestamp: 0, step: 's', type: 'tool-result', toolCallId: 'c', toolName, result: 1 } as const

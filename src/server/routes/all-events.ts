@@ -3,14 +3,13 @@
  * all runs, with which a client goes on. The reader is a cursor into the store's changes, so a slow monitor costs one batch.
  */
 import { isDelta, mergeDeltas, type Entry } from '../../part/entry.ts'
-import type { Change, Log } from '../../part/log.ts'
+import type { Change, Log, Store } from '../../part/log.ts'
 import { partTypes } from '../../part/part-types.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import { fromPromises, type BodySource } from '../../answer/streamed-body.ts'
 import type { HandlerContext } from '../handler.ts'
 import { bad, readQuery, wholeNumber } from '../http/query.ts'
 import { sseResponse, watchSilence } from '../http/sse-response.ts'
-import { createRunFilter } from './run-filter.ts'
 
 /** After this change and, of the next one, after the entry with this `seq`. */
 interface Position {
@@ -133,4 +132,38 @@ function createEventSource(
     cancel: stop,
   }
   return source
+}
+
+/** Chooses runs by id, agent and thread, as their changes come. Runs need not exist yet. */
+interface RunChoice {
+  runs: readonly string[] | undefined
+  agents: readonly string[] | undefined
+  threads: readonly string[] | undefined
+}
+
+/** Most answers that are kept. Others are looked up again. */
+const most = 10_000
+
+function createRunFilter({ runs }: Pick<Store, 'runs'>, choice: RunChoice) {
+  const [wanted, agents, threads] = [choice.runs, choice.agents, choice.threads].map((list) => list && new Set(list))
+  const known = new Map<string, boolean>()
+
+  function fits({ agent, threadId }: { agent: string; threadId: string }): boolean {
+    return agents?.has(agent) !== false && threads?.has(threadId) !== false
+  }
+
+  /** `entries`: those that came together, of which the first may be the run's first. */
+  return async (run: string, entries: readonly Entry[]): Promise<boolean> => {
+    if (wanted?.has(run) === false) return false
+    if (agents === undefined && threads === undefined) return true
+    let answer = known.get(run)
+    if (answer === undefined) {
+      const [first] = entries
+      const row = first?.type === 'run-start' ? first : await runs.get(run)
+      answer = row !== undefined && fits(row)
+      if (known.size >= most) known.delete(known.keys().next().value!)
+      known.set(run, answer)
+    }
+    return answer
+  }
 }
