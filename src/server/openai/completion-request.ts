@@ -9,12 +9,12 @@ import type { OpenAiExtension, OpenAiOptions } from '../../wire/openai/openai-ou
 import { openaiWire } from '../../wire/openai/openai.ts'
 import type { HandlerContext } from '../handler.ts'
 import { optionalText, readJson } from '../http/body.ts'
-import { readExtensions, type Base } from './openai-extensions.ts'
-import { findAgent } from './openai-models.ts'
-import { readChatRequest, readModel, readTextRequest } from './openai-request.ts'
+import { readExtensions, type Base } from './extensions.ts'
+import { findAgent } from './models.ts'
+import { readChatRequest, readModel, readTextRequest } from './request.ts'
 import type { Run, Runtime } from '../../runtime/runtime.ts'
 import { hashText } from '../http/hash-text.ts'
-import { hasActed } from './openai-acted.ts'
+import { hasActed } from './acted.ts'
 
 export type Kind = NonNullable<OpenAiOptions['object']>
 

@@ -11,7 +11,7 @@ import type { CallSettings } from '../../part/settings.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import type { requestKeys } from '../../pipeline/request-keys.ts'
 import { BadParameter, fromOpenAiMessages } from '../../wire/openai/from-openai-messages.ts'
-import { choiceForm, isChoice, readChoice, readFormat, readTools } from './openai-tools.ts'
+import { choiceForm, isChoice, readChoice, readFormat, readTools } from './tools.ts'
 import { ownValue } from '../../part/own-value.ts'
 
 export interface OpenAiRequest {
