@@ -1,13 +1,14 @@
-/** The package as others get it: packed, unpacked into an empty project, every door opened in plain Node and in a bundle. */
-import { execFile } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+/** The package as others get it: as a release packs it, unpacked into an empty project, every door opened in plain Node, by the compiler and in a bundle. */
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { rolldown, type OutputChunk } from 'rolldown'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { installPacked, linkFrom, manifest, packInto } from './support/packed.ts'
+import { installPacked, linkFrom, manifest, packReleaseInto } from './support/packed.ts'
 
 const exec = promisify(execFile)
 const doors = Object.keys(manifest.exports).filter((door) => !door.endsWith('.json'))
@@ -19,7 +20,7 @@ let files: string[]
 afterAll(() => rmSync(project, { recursive: true, force: true }))
 
 beforeAll(async () => {
-  const packed = await packInto(project)
+  const packed = await packReleaseInto(project)
   files = packed.files
   await installPacked(project, join(project, packed.filename))
   // Who opens the doors of other libraries has them.
@@ -40,6 +41,17 @@ test('it holds what it needs and nothing of the tests', () => {
   expect(files).toEqual(expect.arrayContaining(['dist/web/index.html', 'dist/web/icon.svg', 'dist/web/licenses.txt']))
   expect(files.filter((path) => /\.stamp$|\.map$/u.test(path))).toEqual([])
   expect(files.filter((path) => /\.(test|contract)\.|\/testing\/|buildinfo|fixture/u.test(path))).toEqual([])
+  // The links of its page name the repository, since the documentation is not in it.
+  expect(files).toContain('CHANGELOG.md')
+  const manifestThere = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')) as object
+  expect(manifestThere).toMatchObject({
+    version: manifest.version,
+    repository: { type: 'git' },
+    homepage: expect.any(String),
+    bugs: { url: expect.any(String) },
+  })
+  expect(manifestThere).not.toHaveProperty('scripts')
+  expect(readFileSync(join(installed, 'README.md'), 'utf8')).toContain(`/blob/v${manifest.version}/docs/install.md)`)
   for (const target of Object.values(manifest.exports)) {
     for (const path of typeof target === 'string' ? [target] : Object.values(target)) {
       expect(existsSync(join(installed, path)), path).toBe(true)
@@ -58,7 +70,7 @@ test('every door opens in plain Node', async () => {
   expect(counts.filter(([, count]) => count === 0)).toEqual([])
 })
 
-test('an agent runs in a program of two imports, and its command knows its version', async () => {
+test('an agent runs in a program of two imports', async () => {
   const said = await node(`
     import { createRuntime } from 'millrace'
     import { createHandler } from 'millrace/server'
@@ -72,9 +84,64 @@ test('an agent runs in a program of two imports, and its command knows its versi
     await runtime.close()
   `)
   expect(said).toBe('200 true\n')
-  const { stdout } = await exec(process.execPath, [join(installed, 'bin/millrace.js'), '--version'], { cwd: project })
-  expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/u)
 })
+
+/** As npx finds it, with this Node. */
+const env = {
+  PATH: `${join(process.execPath, '..')}:${process.env['PATH']}`,
+  HOME: project,
+  MILLRACE_DEMO_DELAY_MS: '0',
+}
+
+test('npx finds the command, which knows its version; a server from it answers a request and serves its page', async () => {
+  const { stdout } = await exec('npx', ['--offline', '--no-install', 'millrace', '--version'], { cwd: project, env })
+  expect(stdout).toBe(`${manifest.version}\n`)
+  const answer =
+    'workflow: [{ id: a, type: llm, config: { model: "demo:assistant", stream: true, messages: "$input.messages", tools: [calculator] } }]'
+  mkdirSync(join(project, 'agents'))
+  writeFileSync(join(project, 'agents/assistant.yaml'), answer)
+  const server = spawn(join(project, 'node_modules/.bin/millrace'), ['serve', '--port', '0'], { cwd: project, env })
+  try {
+    let said = ''
+    for await (const text of server.stdout.setEncoding('utf8').iterator({ destroyOnReturn: false }))
+      if (/ready at \S+\n/u.test((said += String(text)))) break
+    const url = /ready at (\S+)/u.exec(said)![1]!
+    const body = JSON.stringify({ agentId: 'assistant', messages: [{ role: 'user', content: 'What is 12*7?' }] })
+    const headers = { 'content-type': 'application/json' }
+    const response = await fetch(`${url}/api/beddel/chat`, { method: 'POST', headers, body })
+    expect(await response.text()).toContain('84')
+    expect(await (await fetch(url, { headers: { accept: 'text/html' } })).text()).toContain('<div id="root">')
+  } finally {
+    server.kill()
+    if (server.exitCode === null) await once(server, 'exit')
+  }
+})
+
+test.each([
+  ['node16', 'node16'],
+  ['bundler', 'esnext'],
+])(
+  'the types of every door are found by a strict compiler, with moduleResolution %s',
+  async (moduleResolution, module) => {
+    for (const name of ['@types/node', '@types/react'])
+      if (!existsSync(join(project, 'node_modules', name))) linkFrom(project, name)
+    // A door whose types were missing would be `any`, and everything is in that.
+    const lines = doors.map(
+      (door, index) =>
+        `import * as door${index} from '${nameOf(door)}'\nexport const is${index}: 'typed' = '' as 'nowhere' extends keyof typeof door${index} ? 'any' : 'typed'`,
+    )
+    writeFileSync(join(project, 'doors.ts'), lines.join('\n'))
+    const compilerOptions = { module, moduleResolution, target: 'es2024', strict: true, noEmit: true, types: ['node'] }
+    writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['doors.ts'] }))
+    const tsc = resolve('node_modules/typescript/bin/tsc')
+    const { stdout } = await exec(process.execPath, [tsc, '-p', project], { cwd: project }).catch(
+      (error: { stdout: string }) => error,
+    )
+    // Types of other packages have faults of their own: those of @ai-sdk/provider import a package without types.
+    expect(stdout.split('\n').filter((line) => /^(?:doors|node_modules\/millrace\/)/u.test(line))).toEqual([])
+    expect(stdout).not.toMatch(/^error /mu)
+  },
+)
 
 test('a program of the library: registries, a file, an executor; and a client of a server', async () => {
   writeFileSync(

@@ -18,6 +18,8 @@ interface Chunk {
 
 /** A request that has no answer yet, or whose answer streams. */
 interface Pending {
+  /** Of what was sent and is not acknowledged yet, in characters. */
+  size: number
   take(chunk: Chunk, taken?: () => void): void
   fail(error: Error): void
 }
@@ -55,9 +57,11 @@ export function linkOf(open: () => ClientSocket): SocketLink {
       for (const { fail } of waiting) fail(isRefused ? new MillraceError(data!.code as string, error.message) : error)
       waiting.clear()
     })
-    opened.on('disconnect', (reason: string) => {
+    opened.on('disconnect', (reason: string, details?: unknown) => {
       const lost = new Error(`The connection was lost: ${reason}.`)
-      for (const { fail } of pending.values()) fail(lost)
+      // The server does not say which message it was. Sent again, it would end the next connection as well.
+      const size = isTooLarge(details) ? Math.max(...[...pending.values()].map((each) => each.size)) : Infinity
+      for (const each of pending.values()) each.fail(each.size >= size && size > 0 ? tooLarge(size) : lost)
       pending.clear()
     })
     opened.on('chunk', (chunk: Chunk, taken?: () => void) => pending.get(chunk.id)?.take(chunk, taken))
@@ -92,17 +96,20 @@ export function linkOf(open: () => ClientSocket): SocketLink {
         signal?.removeEventListener('abort', leave)
       }
       const stream = streamOf(over, leave)
-      pending.set(id, {
+      const one: Pending = {
+        size: JSON.stringify(data).length,
         take: stream.take,
         fail(error) {
           over()
           stream.fail(error)
           reject(error)
         },
-      })
+      }
+      pending.set(id, one)
       signal?.addEventListener('abort', leave, { once: true })
       at.emit('message', { type: 'request', data }, (ack: Ack) => {
         if (!pending.has(id)) return
+        one.size = 0
         if (!ack.ok) {
           over()
           const { code, retryAfter } = ack.error
@@ -125,14 +132,26 @@ export function linkOf(open: () => ClientSocket): SocketLink {
       try {
         return await ask(input as string, init)
       } catch (error) {
-        // The server has refused the connection.
+        // The server has refused the connection, or what was sent over it.
         if (!(error instanceof MillraceError)) throw error
         const { code, message } = error
-        return Response.json({ error: { code, message } }, { status: code === 'unauthorized' ? 401 : 403 })
+        const status = code === 'unauthorized' ? 401 : code === 'too-large' ? 413 : 403
+        return Response.json({ error: { code, message } }, { status })
       }
     }) as typeof fetch,
     close: () => void socket?.disconnect(),
   }
+}
+
+/** How Socket.IO ends a connection over a message beyond its `maxHttpBufferSize`: WebSocket's code for it, or the status of the request of a client that polls. */
+function isTooLarge(details: unknown): boolean {
+  const { context, description } = (details ?? {}) as { context?: { code?: unknown }; description?: unknown }
+  return context?.code === 1009 || description === 413
+}
+
+function tooLarge(size: number): MillraceError {
+  const cure = 'Send less. The operator can raise server.maxBodyBytes in the config.'
+  return new MillraceError('too-large', `A message of ${size} characters is larger than the server takes. ${cure}`)
 }
 
 function left(signal: AbortSignal | null | undefined): Error {

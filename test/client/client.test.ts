@@ -5,7 +5,7 @@ import { createScriptedModel, finish, latch, text, throws, toolCall } from '../.
 import { agent, entriesOf, grammarFaults, only, until, type EngineOptions } from '../support/engine.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { cuttingProxy } from './cutting-proxy.ts'
-import { overHttp, transports, type Connect } from './transports.ts'
+import { overHttp, overSocket, transports, type Connect } from './transports.ts'
 
 let server: TestServer | undefined
 afterEach(() => server?.close())
@@ -286,6 +286,32 @@ test('a key that no header can hold is refused when the client is made, and not 
   expect(make).toThrow(expect.objectContaining({ code: 'bad-key' }))
   expect(make).not.toThrow('sk-1')
 })
+
+test.each(['websocket', 'polling'] as const)(
+  'over Socket.IO, %s: a message beyond maxBodyBytes says so and is sent once; what is read beside it goes on',
+  async (transport) => {
+    const gate = latch()
+    const model = createScriptedModel([[text('one '), gate, text('two'), finish()]])
+    const small = await startServer({ agents: { a: agent() }, scripts: { m: model } }, { maxBodyBytes: 20_000 })
+    onTestFinished(() => small.close())
+    const client = overSocket(small.url, undefined, transport)
+    const reading = client.run({ agent: 'a', messages: 'Hi' })
+    const said = (async () => {
+      let all = ''
+      for await (const entry of reading) if (entry.type === 'text-delta') all += entry.delta
+      return all
+    })()
+    await expect.poll(() => model.calls.length).toBe(1)
+    const large = client.run({ agent: 'a', messages: '👋'.repeat(9000) })
+    await expect(large.id).rejects.toMatchObject({
+      code: 'too-large',
+      message: expect.stringMatching(/18\d{3} characters.*server\.maxBodyBytes/u),
+    })
+    gate.open()
+    expect(await said).toBe('one two')
+    expect(await small.store.runs.list({ limit: 10 })).toHaveLength(1)
+  },
+)
 
 test('a tool here whose answer does not arrive leaves its request open, which is told', async () => {
   const m = createScriptedModel([[toolCall('c1', 'title'), finish('tool-calls')]])

@@ -19,6 +19,7 @@ export const documents = [
   'README.md',
   'CONTRIBUTING.md',
   'AGENTS.md',
+  'CHANGELOG.md',
   ...['docs', 'decisions', 'examples'].flatMap(inFolder),
 ]
 

@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process'
 import { mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
+import { stagePackage } from '../../scripts/release/stage.ts'
 
 const exec = promisify(execFile)
 const root = resolve(import.meta.dirname, '../..')
@@ -17,13 +18,20 @@ export const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf
 }
 
 /** What `npm pack` does but for the build; its file, and the files in it. */
-export async function packInto(folder: string): Promise<{ filename: string; files: string[] }> {
+export async function packInto(folder: string, from = root): Promise<{ filename: string; files: string[] }> {
   const { stdout } = await exec('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', folder], {
-    cwd: root,
+    cwd: from,
   })
   const packed = JSON.parse(stdout) as { filename: string; files: { path: string }[] }[] | Record<string, never>
   const [{ filename, files }] = Object.values(packed) as [{ filename: string; files: { path: string }[] }]
   return { filename, files: files.map(({ path }) => path) }
+}
+
+/** The same from what a release publishes. */
+export async function packReleaseInto(folder: string): Promise<{ filename: string; files: string[] }> {
+  const staged = join(folder, 'package')
+  await stagePackage(root, staged)
+  return packInto(folder, staged)
 }
 
 /** What `npm install <tarball>` does, without a registry: dependencies are those of this checkout, and no others. */
