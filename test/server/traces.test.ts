@@ -213,13 +213,19 @@ test('a project exports by the variables of OpenTelemetry; the key in its header
   }
   const data = join(dir, 'data')
   const project = await openProject({ dir: join(dir, 'agents'), data, env })
-  const run = await project.runtime.start('a', { messages: [{ role: 'user', content: `My key is ${canary}` }] })
+  const asked = {
+    messages: [{ role: 'user', content: `My key is ${canary}` }],
+    user: canary,
+    metadata: { user_id: 'ada' },
+  }
+  const run = await project.runtime.start('a', asked)
   await run.result
   expect(JSON.stringify(await entriesOf(project.runtime.store, run.id))).not.toContain(canary)
   await project.runtime.close(0)
   expect(collector.requests[0]!.headers['x-api-key']).toBe(canary)
   expect(collector.requests.map(({ body }) => body).join('')).not.toContain(canary)
   expect(collector.spans[0]!.service).toBe('shop')
+  expect(new Set(collector.spans.map((span) => span.attributes['user.id']))).toEqual(new Set(['ada']))
 })
 
 test('what the settings come to', () => {

@@ -1,7 +1,21 @@
-/** An OpenTelemetry collector for tests: OTLP/HTTP with JSON, as its protocol buffers define it. Anything else is a fault. */
+/** An OpenTelemetry collector for tests: OTLP/HTTP with JSON, read by OpenTelemetry's own protocol buffers. Anything else is a fault. */
+import assert from 'node:assert/strict'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import proto from 'opentelemetry-proto/build/src/generated/root.js'
 import { onTestFinished } from 'vitest'
+
+/** What the package's own types leave out of its generated code. */
+interface Messages {
+  fromObject(json: object): object
+  toObject(message: object, options: object): object
+  encode(message: object): { finish(): Uint8Array }
+  decode(bytes: Uint8Array): object
+}
+interface Generated {
+  opentelemetry: { proto: { collector: { trace: { v1: { ExportTraceServiceRequest: Messages } } } } }
+}
+const { ExportTraceServiceRequest } = (proto as unknown as Generated).opentelemetry.proto.collector.trace.v1
 
 export interface ReceivedSpan {
   traceId: string
@@ -75,73 +89,41 @@ export async function startCollector(...replies: Reply[]): Promise<Collector> {
   }
 }
 
-type Check = (value: unknown, at: string) => unknown
-
-/** The messages of opentelemetry/proto/trace/v1/trace.proto and common.proto, in protobuf's JSON. */
-const text: Check = (value, at) => must(typeof value === 'string', value, at)
-const flag: Check = (value, at) => must(typeof value === 'boolean', value, at)
-const double: Check = (value, at) => must(typeof value === 'number', value, at)
-const int32: Check = (value, at) => must(Number.isInteger(value), value, at)
-const int64: Check = (value, at) => must(typeof value === 'string' && /^-?\d{1,19}$/u.test(value), value, at)
-const hex = (bytes: number): Check => {
-  const form = new RegExp(`^(?!0+$)[\\da-f]{${bytes * 2}}$`, 'u')
-  return (value, at) => must(typeof value === 'string' && form.test(value), value, at)
+/**
+ * Through OpenTelemetry's own protocol buffers: to bytes and back to protobuf's JSON, which must be what was sent. So every field is one
+ * that they have, every value is whole, and 64-bit numbers are texts.
+ */
+function checkTraces(body: unknown): void {
+  const bytes = ExportTraceServiceRequest.encode(ExportTraceServiceRequest.fromObject(withIds(body, fromHex))).finish()
+  const read = ExportTraceServiceRequest.toObject(ExportTraceServiceRequest.decode(bytes), {
+    longs: String,
+    bytes: String,
+    json: true,
+  })
+  assert.deepStrictEqual(withIds(read, toHex), withoutEmpty(body))
 }
-const list =
-  (item: Check): Check =>
-  (value, at) => {
-    must(Array.isArray(value), value, at)
-    return (value as unknown[]).map((each, i) => item(each, `${at}[${i}]`))
-  }
-const message =
-  (fields: () => Record<string, Check>): Check =>
-  (value, at) => {
-    must(typeof value === 'object' && value !== null && !Array.isArray(value), value, at)
-    const known = fields()
-    for (const [name, each] of Object.entries(value as object)) {
-      const check = known[name]
-      if (check === undefined) throw new Error(`${at}.${name} is no field`)
-      check(each, `${at}.${name}`)
-    }
-    return value
-  }
-const anyValue: Check = message(() => ({
-  stringValue: text,
-  boolValue: flag,
-  intValue: int64,
-  doubleValue: double,
-  arrayValue: message(() => ({ values: list(anyValue) })),
-}))
-const attributes = list(message(() => ({ key: text, value: anyValue })))
-const event = message(() => ({ timeUnixNano: int64, name: text, attributes, droppedAttributesCount: int32 }))
-const span = message(() => ({
-  traceId: hex(16),
-  spanId: hex(8),
-  parentSpanId: hex(8),
-  traceState: text,
-  flags: int32,
-  name: text,
-  kind: int32,
-  startTimeUnixNano: int64,
-  endTimeUnixNano: int64,
-  attributes,
-  events: list(event),
-  status: message(() => ({ code: int32, message: text })),
-}))
-const scope = message(() => ({ name: text, version: text, attributes }))
-const traces = message(() => ({
-  resourceSpans: list(
-    message(() => ({
-      resource: message(() => ({ attributes })),
-      scopeSpans: list(message(() => ({ scope, spans: list(span), schemaUrl: text }))),
-      schemaUrl: text,
-    })),
-  ),
-}))
 
-function must(holds: boolean, value: unknown, at: string): unknown {
-  if (!holds) throw new Error(`${at} must not be ${JSON.stringify(value)}`)
-  return value
+/** OTLP has ids as hex, where protobuf's JSON has all bytes as base64. */
+function withIds(value: unknown, convert: (id: unknown) => string): object {
+  return JSON.parse(JSON.stringify(value), (key, each: unknown) =>
+    /^(?:trace|span|parentSpan)Id$/u.test(key) ? convert(each) : each,
+  ) as object
+}
+
+function fromHex(id: unknown): string {
+  assert.match(String(id), /^(?!0+$)(?:[\da-f]{16}|[\da-f]{32})$/u)
+  return Buffer.from(String(id), 'hex').toString('base64')
+}
+
+function toHex(id: unknown): string {
+  return Buffer.from(String(id), 'base64').toString('hex')
+}
+
+/** An empty list is the same as none. */
+function withoutEmpty(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value), (_, each: unknown) =>
+    Array.isArray(each) && each.length === 0 ? undefined : each,
+  )
 }
 
 interface Attribute {
@@ -151,7 +133,7 @@ interface Attribute {
 
 /** Throws at what is no `ExportTraceServiceRequest`. */
 export function decodeTraces(body: unknown): ReceivedSpan[] {
-  traces(body, 'body')
+  checkTraces(body)
   const { resourceSpans } = body as {
     resourceSpans: { resource: { attributes: Attribute[] }; scopeSpans: { spans: Raw[] }[] }[]
   }

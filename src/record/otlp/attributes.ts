@@ -2,10 +2,35 @@
 import type { EntryOf } from '../../part/entry.ts'
 import { kindOf } from '../../part/step-kind.ts'
 import type { Usage } from '../../part/usage.ts'
+import { redacted } from '../../fold/secret-forms.ts'
 import type { Used } from '../../fold/usage-fold.ts'
 import type { Attributes, Span } from './span.ts'
 
 type Start = Pick<Span, 'name' | 'kind' | 'attributes'>
+
+/**
+ * By what Langfuse and others put traces together. Every span has them: some backends look at spans one by one, and the run may be part of
+ * its caller's trace.
+ */
+export function groupAttributes({ threadId, input }: EntryOf<'run-start'>): Attributes {
+  return { 'session.id': threadId, 'user.id': userIn(input) }
+}
+
+const longestUser = 200
+
+/**
+ * Who asked, if the request says so: `user` of OpenAI's API, its successor `safety_identifier`, or `user_id` in `metadata`, as Anthropic's
+ * has it. What was redacted names nobody.
+ */
+function userIn(input: unknown): string | undefined {
+  const { user, safety_identifier, metadata } = (input ?? {}) as Record<string, unknown>
+  const { user_id, userId } = (metadata ?? {}) as Record<string, unknown>
+  const named = [user, (user as { id?: unknown } | null | undefined)?.id, safety_identifier, user_id, userId]
+  return named.find(
+    (each): each is string =>
+      typeof each === 'string' && each !== '' && each.length <= longestUser && !each.includes(redacted),
+  )
+}
 
 export function stepStart(entry: EntryOf<'step-start'>, conversation: string): Start {
   const { step, stepType, attempt, toolName, toolCallId, agent } = entry

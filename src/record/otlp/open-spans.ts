@@ -2,6 +2,7 @@
 import type { EntryOf } from '../../part/entry.ts'
 import { isUnder, parentPath } from '../../part/path.ts'
 import { resetsAt, spanIdOf, traceRootOf } from '../../fold/trace-place.ts'
+import { groupAttributes } from './attributes.ts'
 import type { Attributes, Span } from './span.ts'
 
 export interface OpenSpans {
@@ -23,6 +24,7 @@ export type Named = Pick<Span, 'name' | 'kind' | 'attributes'>
 
 /** `onEnd`: called with the key of each span that ends. */
 export function createOpenSpans(run: EntryOf<'run-start'>, onEnd: (key: string) => void): OpenSpans {
+  const groups = groupAttributes(run)
   const { traceId, parentSpanId, sampled } = traceRootOf(run)
   const done: Span[] = []
   const open = new Map<string, Span>()
@@ -64,6 +66,7 @@ export function createOpenSpans(run: EntryOf<'run-start'>, onEnd: (key: string) 
         spanId: spanIdOf(run.runId, key, resetsAt(resets, path)),
         ...(parentId === undefined ? undefined : { parentSpanId: parentId }),
         ...given,
+        attributes: { ...given.attributes, ...groups },
         startedAt: at,
         endedAt: at,
         flags: (sampled ? 0x1 : 0) | 0x100 | (parent === undefined && parentSpanId !== undefined ? 0x200 : 0),

@@ -3,7 +3,9 @@ import { ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, trace } from '@open
 import { JsonTraceSerializer } from '@opentelemetry/otlp-transformer'
 import { resourceFromAttributes } from '@opentelemetry/resources'
 import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { decodeTraces } from '../../../test/support/collector.ts'
 import type { Entry } from '../../part/entry.ts'
 import { toOtlp } from './otlp-json.ts'
 import type { Span } from './span.ts'
@@ -100,4 +102,23 @@ test.each([
   expect(spans.flatMap(({ events }) => events).length).toBeGreaterThanOrEqual(3)
   const own = JSON.parse(JSON.stringify(toOtlp(spans, resource))) as unknown
   expect(canonical(own)).toEqual(canonical(await official(spans, caller)))
+})
+
+test('OpenTelemetry’s own protocol buffers read every value and every time as it was', () => {
+  const texts = fc.string({ unit: 'binary' })
+  const integers = fc.maxSafeInteger().filter((value) => !Object.is(value, -0))
+  const doubles = fc.double({ noNaN: true, noDefaultInfinity: true }).filter((value) => !Object.is(value, -0))
+  const values = fc.oneof(texts, fc.boolean(), integers, doubles, fc.array(texts, { minLength: 1 }))
+  const times = fc.nat({ max: 2 ** 42 })
+  fc.assert(
+    fc.property(fc.dictionary(texts, values), values, times, times, (attributes, cost, startedAt, endedAt) => {
+      const price = typeof cost === 'number' ? { 'gen_ai.usage.cost': cost } : {}
+      const [whole] = spansOf(run())
+      const span: Span = { ...whole!, startedAt, endedAt, attributes: { ...attributes, ...price } }
+      const [read] = decodeTraces(JSON.parse(JSON.stringify(toOtlp([span], resource))))
+      expect(read).toMatchObject({ start: BigInt(startedAt) * 1_000_000n, end: BigInt(endedAt) * 1_000_000n })
+      expect(read!.attributes).toEqual(span.attributes)
+    }),
+    { numRuns: 30 },
+  )
 })

@@ -160,6 +160,26 @@ test('a run is in the trace of its caller, under the ids that it handed on; not 
   expect(new Set(ids).size).toBe(8)
 })
 
+test.each([
+  [{ user: 'ada' }, 'ada'],
+  [{ user: { id: 'u1', name: 'Ada' } }, 'u1'],
+  [{ safety_identifier: 's1' }, 's1'],
+  [{ metadata: { user_id: 'm1' } }, 'm1'],
+  [{ metadata: { userId: 'm2' } }, 'm2'],
+  [{ user: 'ada', metadata: { user_id: 'm1' } }, 'ada'],
+  [{ user: { name: 'Ada' } }, undefined],
+  [{ user: '' }, undefined],
+  [{ user: 7, metadata: 'x' }, undefined],
+  [{ user: null, metadata: null }, undefined],
+  [{ user: 'u'.repeat(201) }, undefined],
+  [{ user: 'key [redacted]' }, undefined],
+  [{}, undefined],
+])('every span has the thread as session.id, and the user that %j names', (input, user) => {
+  const spans = decoded([{ ...whole[0]!, input } as unknown as Entry, ...whole.slice(1)])
+  expect(spans).toHaveLength(4)
+  for (const { attributes: a } of spans) expect([a['session.id'], a['user.id']]).toEqual(['t1', user])
+})
+
 test('what a crash has superseded is marked and closed; the new attempt and the steps in it have ids of their own', () => {
   const list = entries(
     start,

@@ -15,7 +15,7 @@
  * | `request` input | an interrupt at `suspend`, with its own reason, message and schema |
  * | `response` | dropped: what follows from it is in the log |
  * | `data` of any step before `after` | CUSTOM with its own name |
- * | `source`, `file`, `reasoning-file`, `custom` of the answer | CUSTOM with the name of the part |
+ * | `source`, `file`, `reasoning-file`, `custom` of the answer | CUSTOM with the name of the part: AG-UI 1.0 has no event for them, and messages of an agent are text |
  * | `cli-output` of the answer | RAW |
  * | `prompt` | CUSTOM `prompt` with the whole prompt if `traces` are asked for; else dropped |
  * | `usage` | RUN_FINISHED and RUN_ERROR have the sum for each model in `usage` |
