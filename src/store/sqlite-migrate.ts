@@ -196,23 +196,3 @@ function codeOf(error: unknown): number {
 function versionOf(db: DatabaseSync): number {
   return Number(db.prepare('PRAGMA user_version').get()?.['user_version'])
 }
-
-/** A migration in lines, for a log. */
-export function newsLine(path: string, news: MigrationNews): string | undefined {
-  switch (news.type) {
-    case 'begins': {
-      const { from, to, size, needs, free } = news
-      const space = free === undefined ? '' : ` of ${megabytes(free)} that are free`
-      const what = from === to ? 'building its tables again' : `migrating it from schema ${from} to ${to}`
-      return `${path} (${megabytes(size)}) was written by an older Millrace: ${what}; needs up to ${megabytes(needs)}${space}`
-    }
-    case 'warning':
-      return news.message
-    case 'ended': {
-      const kept = news.backup === undefined ? '' : `; the old one is ${news.backup}`
-      return `${path} is migrated, in ${(news.ms / 1000).toFixed(1)} s${kept}`
-    }
-    case 'progress':
-      return undefined
-  }
-}
