@@ -35,7 +35,7 @@ export async function openSettled(context: CommandContext, place: Exclude<Place,
 /** Undefined if the file can only be read. */
 function writable(file: string): Store | undefined {
   try {
-    return sqliteStore(file)
+    return sqliteStore(file, { migration: false })
   } catch (error) {
     if (error instanceof MillraceError && error.code === 'store-failed') return undefined
     throw error

@@ -14,7 +14,7 @@ export async function openForUpkeep(
 ): Promise<Store & { upkeep: Upkeep }> {
   if (place.type === 'folder') {
     const { sqliteStore } = await import('../store/sqlite-store.ts')
-    const store = sqliteStore(databaseIn(context, place.data))
+    const store = sqliteStore(databaseIn(context, place.data), { migration: false })
     return { ...store, upkeep: withRunFiles(store.upkeep!, context.path(join(place.data, 'runs'))) }
   }
   const store = await openShared(context, place.url)

@@ -6,6 +6,7 @@ import { MillraceError } from '../part/error.ts'
 import type { Store } from '../part/log.ts'
 import { didYouMean } from '../pipeline/nearest.ts'
 import { memoryStore } from '../store/memory-store.ts'
+import { createTeller } from '../store/migration-lines.ts'
 import { sqliteStore } from '../store/sqlite-store.ts'
 import type { RecordConfig } from './config.ts'
 import type { Env } from './registry.ts'
@@ -25,11 +26,14 @@ export interface StorePlace {
   archive?: string | undefined
   /** False: a shared store is only read here. */
   joins?: boolean
+  /** A database of an older version is refused, not migrated. */
+  keepsVersion?: boolean
   /** Called with what the operator should know. */
   warn?: (line: string) => void
 }
 
-export async function openStore({ store, data, busyTimeoutMs, archive, warn, joins }: StorePlace): Promise<Store> {
+export async function openStore(place: StorePlace): Promise<Store> {
+  const { store, data, busyTimeoutMs, archive, warn, joins, keepsVersion = false } = place
   if (store !== undefined) {
     checkStoreUrl(store)
     const { redisStore } = await import('../store/redis/redis-store.ts')
@@ -42,7 +46,9 @@ export async function openStore({ store, data, busyTimeoutMs, archive, warn, joi
   if (data === 'none') return memoryStore()
   // It contains conversations: other accounts of the machine get no access.
   mkdirSync(resolve(data), { recursive: true, mode: 0o700 })
-  return sqliteStore(join(resolve(data), 'millrace.db'), { busyTimeout: busyTimeoutMs })
+  const file = join(resolve(data), 'millrace.db')
+  const migration = keepsVersion ? false : { tell: createTeller(file, (line) => warn?.(line)) }
+  return sqliteStore(file, { busyTimeout: busyTimeoutMs, migration })
 }
 
 /** The environment, then the config. An empty text is none. */

@@ -28,7 +28,7 @@ let files = 0
 /** A database with rounds every 50 pages, where commits wait behind 200. */
 function open(limits: Partial<CheckpointLimits> = {}) {
   const path = join(folder, `${++files}.db`)
-  const db = openDatabase(path, 5000)
+  const db = openDatabase(path, { busyTimeout: 5000 })
   const checkpoints = createCheckpoints(db, { due: 50, most: 200, ...limits })!
   onTestFinished(async () => {
     await checkpoints.close()
@@ -68,7 +68,7 @@ test('while commits go on without a pause the WAL begins anew again and again, a
 
 test('somebody who reads what was long ago makes commits wait only each time the WAL has doubled', async () => {
   const { path, db, checkpoints } = open()
-  const reader = openDatabase(path, 5000, true)
+  const reader = openDatabase(path, { busyTimeout: 5000, readOnly: true })
   reader.exec('BEGIN')
   reader.prepare('SELECT count(*) FROM ticks').get()
   let commits = 0
@@ -88,7 +88,7 @@ test('once a burst of writes is over the WAL file is emptied, and all of it is i
   let commits = 0
   await write(db, checkpoints, () => ++commits < 200)
   await expect.poll(() => walOf(path)).toBe(0)
-  const other = openDatabase(path, 5000, true)
+  const other = openDatabase(path, { busyTimeout: 5000, readOnly: true })
   expect(rowsOf(other)).toBe(200)
   other.close()
   expect(rowsOf(db)).toBe(200)
@@ -114,7 +114,7 @@ test('what is written slowly never overwrites an old WAL: each round empties the
 
 test('a WAL that somebody reads is emptied once they have left', async () => {
   const { path, db, checkpoints } = open({ quietMs: 20 })
-  const reader = openDatabase(path, 5000, true)
+  const reader = openDatabase(path, { busyTimeout: 5000, readOnly: true })
   let commits = 0
   await write(db, checkpoints, () => ++commits < 10)
   reader.exec('BEGIN')
@@ -157,7 +157,7 @@ async function inProcess(program: string, flags: string[] = []): Promise<string>
   const modules = ['sqlite-checkpoint', 'sqlite-schema'].map((name) => new URL(`./${name}.ts`, import.meta.url).href)
   const prepared = `
     const [{ createCheckpoints }, { openDatabase }] = await Promise.all(${JSON.stringify(modules)}.map((at) => import(at)))
-    const db = openDatabase(${path}, 5000)
+    const db = openDatabase(${path}, { busyTimeout: 5000 })
     const checkpoints = createCheckpoints(db, { due: 1, most: 1 })
     ${program}`
   return (await promisify(execFile)(process.execPath, [...flags, '--input-type=module', '-e', prepared])).stdout
@@ -176,9 +176,9 @@ test.skipIf(!existsSync('/proc/self/fd'))(
   'of a link to a database the WAL beside the file itself is flushed',
   async () => {
     const [file, link] = [join(folder, `${++files}.db`), join(folder, `${++files}.db`)]
-    openDatabase(file, 5000).close()
+    openDatabase(file, { busyTimeout: 5000 }).close()
     symlinkSync(file, link)
-    const db = openDatabase(link, 5000)
+    const db = openDatabase(link, { busyTimeout: 5000 })
     const checkpoints = createCheckpoints(db)!
     onTestFinished(async () => {
       await checkpoints.close()
@@ -241,7 +241,7 @@ test('a commit waits until it is let, and the event loop does not', async () => 
 
 test('what was written is flushed to the disk, once for all of a while, and again for what comes later', async () => {
   const path = join(folder, 'flushed')
-  openDatabase(path, 5000).close()
+  openDatabase(path, { busyTimeout: 5000 }).close()
   let flushed = Promise.withResolvers<void>()
   let count = 0
   const flusher = createFlusher(path, 1, (file, done) =>
@@ -262,7 +262,7 @@ test('what was written is flushed to the disk, once for all of a while, and agai
 
 test('what a disk has failed to take is flushed again', async () => {
   const path = join(folder, 'failing')
-  openDatabase(path, 5000).close()
+  openDatabase(path, { busyTimeout: 5000 }).close()
   const failures = [new Error('EIO'), null]
   const taken = Promise.withResolvers<void>()
   const flusher = createFlusher(path, 1, (_, done) => {
@@ -277,7 +277,7 @@ test('what a disk has failed to take is flushed again', async () => {
 
 test('what is written while it is flushed is flushed behind it', async () => {
   const path = join(folder, 'flushed-again')
-  openDatabase(path, 5000).close()
+  openDatabase(path, { busyTimeout: 5000 }).close()
   const flushes: (() => void)[] = []
   let begun = Promise.withResolvers<void>()
   const flusher = createFlusher(path, 1, (_, done) => {

@@ -13,7 +13,7 @@ test('a process that has nothing else to do stays until the file is erased, also
   const script = `
     import { createCheckpoints } from ${module('sqlite-checkpoint.ts')}
     import { openDatabase } from ${module('sqlite-schema.ts')}
-    const db = openDatabase(${JSON.stringify(join(folder, 'a.db'))}, 1000)
+    const db = openDatabase(${JSON.stringify(join(folder, 'a.db'))}, { busyTimeout: 1000 })
     const checkpoints = createCheckpoints(db, { due: 1, most: 1e9 })
     for (const rewrites of [false, true]) {
       checkpoints.wrote(1)

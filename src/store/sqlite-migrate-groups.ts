@@ -1,10 +1,10 @@
 /** Migration to schema 7: puts the rows of all runs into groups, and `ticks` into a table without an index by run. */
 import type { DatabaseSync } from 'node:sqlite'
 
-export function addGroups(db: DatabaseSync): void {
-  // They read `ticks`; `tables/layout.ts` creates them again.
-  const views = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'view'").all()
-  for (const { name } of views) db.exec(`DROP VIEW ${String(name)}`)
+/** Rows that are copied between two reports of progress. */
+const mostRows = 10_000
+
+export function addGroups(db: DatabaseSync, progress: (share: number) => void): void {
   db.exec(
     `CREATE TABLE tick_groups (
        run TEXT NOT NULL,
@@ -25,8 +25,19 @@ export function addGroups(db: DatabaseSync): void {
        last_seq INTEGER NOT NULL,
        entries TEXT NOT NULL
      );
-     INSERT INTO chained_ticks SELECT id, run, NULL, first_seq, last_seq, entries FROM ticks ORDER BY id;
-     DROP TABLE ticks;
+`,
+  )
+  const last = Number(db.prepare('SELECT max(id) AS id FROM ticks').get()?.['id'] ?? 0)
+  const copy = db.prepare(
+    `INSERT INTO chained_ticks SELECT id, run, NULL, first_seq, last_seq, entries FROM ticks
+     WHERE id > ? AND id <= ? ORDER BY id`,
+  )
+  for (let id = 0; id < last; id += mostRows) {
+    copy.run(id, id + mostRows)
+    progress(Math.min(0.9, id / last))
+  }
+  db.exec(
+    `DROP TABLE ticks;
      ALTER TABLE chained_ticks RENAME TO ticks;
      ALTER TABLE runs ADD COLUMN last_tick INTEGER;`,
   )

@@ -3,14 +3,11 @@
  * at the end of their table, beside those of others that begin at the same time, not on a page of their own.
  */
 import type { DatabaseSync } from 'node:sqlite'
-import { recreateViews } from './tables/layout.ts'
 
 /** Runs that are being deleted have lost their numbers. */
 const dropped = `SELECT run, row_number() OVER (ORDER BY run) + (SELECT coalesce(max(number), 0) FROM runs) AS number FROM dropped`
 
 export function numberRuns(db: DatabaseSync): void {
-  // Otherwise a table cannot be renamed while a view, perhaps the user's own, reads what is not there at the moment.
-  db.exec('PRAGMA legacy_alter_table = ON')
   db.exec(
     `CREATE TABLE numbered_views (
        run INTEGER PRIMARY KEY,
@@ -39,6 +36,4 @@ export function numberRuns(db: DatabaseSync): void {
      DROP TABLE dropped;
      ALTER TABLE numbered_dropped RENAME TO dropped;`,
   )
-  db.exec('PRAGMA legacy_alter_table = OFF')
-  recreateViews(db)
 }

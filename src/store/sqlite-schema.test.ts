@@ -9,53 +9,11 @@ import { encodeEntries } from './encode.ts'
 import { readAll } from './contract/tools.contract.ts'
 import { entry, exampleRun, noon, startEntry } from './example-run.contract.ts'
 import { schemaVersion } from './sqlite-schema.ts'
+import { makeOlder, schema1, schema2 } from './testing/older.ts'
 import { sqliteStore } from './sqlite-store.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'millrace-schema-'))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
-
-/** As the first released version created it. */
-const schema1 = `
-  PRAGMA auto_vacuum = INCREMENTAL;
-  PRAGMA journal_mode = WAL;
-  CREATE TABLE runs (
-    id TEXT PRIMARY KEY, agent TEXT NOT NULL, thread_id TEXT NOT NULL, parent_run_id TEXT, protocol TEXT NOT NULL,
-    status TEXT NOT NULL, started_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, ended_at INTEGER,
-    last_seq INTEGER NOT NULL, epoch INTEGER NOT NULL, usage TEXT, cost REAL, error TEXT, title TEXT, title_folded TEXT
-  );
-  CREATE INDEX runs_by_start ON runs (started_at, id);
-  CREATE INDEX runs_by_agent ON runs (agent, started_at, id);
-  CREATE INDEX runs_by_thread ON runs (thread_id, started_at, id);
-  CREATE INDEX runs_by_status ON runs (status, started_at, id);
-  CREATE TABLE ticks (
-    id INTEGER PRIMARY KEY, run TEXT NOT NULL, first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL,
-    entries TEXT NOT NULL, UNIQUE (run, first_seq)
-  );
-  CREATE TABLE inbox (
-    run TEXT NOT NULL, n INTEGER NOT NULL, key TEXT NOT NULL, message TEXT NOT NULL,
-    PRIMARY KEY (run, n), UNIQUE (run, key)
-  ) WITHOUT ROWID;
-  PRAGMA application_id = ${0x4d494c4c};
-  PRAGMA user_version = 1;`
-
-/** As the second released version left it: the same runs, numbered. */
-const schema2 = `
-  CREATE TABLE numbered_runs (
-    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, agent TEXT NOT NULL, thread_id TEXT NOT NULL, parent_run_id TEXT,
-    protocol TEXT NOT NULL, status TEXT NOT NULL, started_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,
-    ended_at INTEGER, last_seq INTEGER NOT NULL, epoch INTEGER NOT NULL, usage TEXT, cost REAL, error TEXT, title TEXT,
-    title_folded TEXT
-  );
-  INSERT INTO numbered_runs
-    SELECT rowid, id, agent, thread_id, parent_run_id, protocol, status, started_at, updated_at, ended_at, last_seq, epoch,
-      usage, cost, error, title, title_folded
-    FROM runs ORDER BY rowid;
-  DROP TABLE runs;
-  ALTER TABLE numbered_runs RENAME TO runs;
-  CREATE INDEX runs_by_agent ON runs (agent);
-  CREATE INDEX runs_by_thread ON runs (thread_id);
-  CREATE INDEX runs_by_status ON runs (status);
-  PRAGMA user_version = 2;`
 
 let path: string
 let count = 0
@@ -159,7 +117,7 @@ describe.each([1, 2])('a database of schema %d', (version) => {
   test('is left as it is by who only reads it, and the error says what to do', () => {
     createOldDatabase(version)
     expect(() => sqliteStore(path, { readOnly: true })).toThrow(
-      new RegExp(`schema ${version}, this version needs ${schemaVersion}.*run "millrace serve" with it once`, 'u'),
+      new RegExp(`schema ${version}, this version needs ${schemaVersion}.*run "millrace migrate --data `, 'u'),
     )
     const db = new DatabaseSync(path)
     expect(db.prepare('PRAGMA user_version').get()).toEqual({ user_version: version })
@@ -168,57 +126,16 @@ describe.each([1, 2])('a database of schema %d', (version) => {
 
   test('that cannot be brought up to date stays as it was', () => {
     createOldDatabase(version)
-    const db = new DatabaseSync(path)
-    db.exec('CREATE TABLE views (x)')
+    const before = new DatabaseSync(path)
+    before.exec('CREATE TABLE views (x)')
+    before.close()
     expect(() => sqliteStore(path)).toThrow(/cannot open the database/u)
+    const db = new DatabaseSync(path)
     expect(db.prepare('SELECT count(*) AS n FROM runs').get()).toEqual({ n: 3 })
     expect(db.prepare('PRAGMA user_version').get()).toEqual({ user_version: version })
     db.close()
   })
 })
-
-/** Three tables had the ids of runs. */
-function backToSchema7(db: DatabaseSync): void {
-  db.exec(`
-    PRAGMA legacy_alter_table = ON;
-    CREATE TABLE old_views (run TEXT PRIMARY KEY, seq INTEGER NOT NULL, view TEXT NOT NULL);
-    INSERT INTO old_views SELECT id, seq, view FROM views JOIN runs ON number = run;
-    DROP TABLE views;
-    ALTER TABLE old_views RENAME TO views;
-    CREATE TABLE old_groups (
-      run TEXT NOT NULL, first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL, ticks TEXT NOT NULL,
-      PRIMARY KEY (run, first_seq)
-    ) WITHOUT ROWID;
-    INSERT INTO old_groups SELECT id, first_seq, tick_groups.last_seq, ticks FROM tick_groups JOIN runs ON number = run;
-    DROP TABLE tick_groups;
-    ALTER TABLE old_groups RENAME TO tick_groups;
-    ALTER TABLE runs DROP COLUMN foreign_seq;
-    DROP TABLE dropped;
-    CREATE TABLE dropped (run TEXT PRIMARY KEY) WITHOUT ROWID;
-    PRAGMA legacy_alter_table = OFF;
-    DROP INDEX runs_by_thread_end;
-    ALTER TABLE index_state DROP COLUMN erased;
-    PRAGMA user_version = 7`)
-}
-
-/** Its rows of `ticks` were found by an index, and its tables had another layout. */
-function backToSchema6(db: DatabaseSync): void {
-  backToSchema7(db)
-  for (const { name } of db.prepare("SELECT name FROM sqlite_schema WHERE type = 'view'").all())
-    db.exec(`DROP VIEW ${String(name)}`)
-  db.exec(`
-    CREATE TABLE indexed_ticks (
-      id INTEGER PRIMARY KEY, run TEXT NOT NULL, first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL,
-      entries TEXT NOT NULL, UNIQUE (run, first_seq)
-    );
-    INSERT INTO indexed_ticks SELECT id, run, first_seq, last_seq, entries FROM ticks;
-    DROP TABLE ticks;
-    ALTER TABLE indexed_ticks RENAME TO ticks;
-    DROP TABLE tick_groups;
-    ALTER TABLE runs DROP COLUMN last_tick;
-    UPDATE index_state SET layout = 3;
-    PRAGMA user_version = 6`)
-}
 
 test('of schema 7, runs are read, asked, continued and deleted, and what was being deleted is', async () => {
   const logs = new Map(['done', 'open', 'gone'].map((id) => [id, exampleRun(id, 200)]))
@@ -229,7 +146,7 @@ test('of schema 7, runs are read, asked, continued and deleted, and what was bei
   await store.records!.settle()
   await store.close()
   const db = new DatabaseSync(path)
-  backToSchema7(db)
+  makeOlder(db, 7)
   // The process ended after the first transaction of a deletion. The user has a view of their own.
   db.exec(`
     DELETE FROM runs WHERE id = 'gone';
@@ -270,7 +187,7 @@ test('of schema 6, runs are read, asked and continued, however many rows they ha
   for (const [id, entries] of logs) for (const each of entries) await store.log.append(id, 1, [each])
   await store.close()
   const db = new DatabaseSync(path)
-  backToSchema6(db)
+  makeOlder(db, 6)
   db.close()
   const opened = sqliteStore(path)
   const rest = exampleRun('open', 200).slice(150)
@@ -291,7 +208,7 @@ test('of schema 5, rows get what their views know', async () => {
   await store.runs.keepView('seen', 10, { previousRunId: 'p', firstTokenAt: noon + 40, summary: { errors: 2 } })
   await store.close()
   const db = new DatabaseSync(path)
-  backToSchema6(db)
+  makeOlder(db, 6)
   for (const column of ['previous_run_id', 'first_token_ms', 'errors'])
     db.exec(`ALTER TABLE runs DROP COLUMN ${column}`)
   db.exec(`INSERT OR REPLACE INTO views VALUES ('odd', 10, 'no JSON'); PRAGMA user_version = 5`)

@@ -28,15 +28,26 @@
 import { DatabaseSync } from 'node:sqlite'
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { openToRead } from './sqlite-read-only.ts'
 import { createPrivate, makePrivate } from './private-database.ts'
 import { MillraceError, messageOf } from '../part/error.ts'
 import { addGroups } from './sqlite-migrate-groups.ts'
 import { numberRuns } from './sqlite-migrate-numbers.ts'
 import { addRequests } from './sqlite-migrate-requests.ts'
-import { createIndexState, ensureTables, recreateViews } from './tables/layout.ts'
+import {
+  applicationId,
+  apply,
+  isCurrent,
+  migrateFile,
+  planOf,
+  type MigrationOptions,
+  type MigrationPlan,
+  type Step,
+} from './sqlite-migrate.ts'
+import { createIndexState } from './tables/layout.ts'
 
 /** Migrations, oldest first: `user_version` n means that the first n are applied. Never change a released one. */
-const migrations: (string | ((db: DatabaseSync) => void))[] = [
+const migrations: Step[] = [
   `CREATE TABLE runs (
      id TEXT PRIMARY KEY,
      agent TEXT NOT NULL,
@@ -143,7 +154,7 @@ const migrations: (string | ((db: DatabaseSync) => void))[] = [
   addGroups,
   numberRuns,
   // Rows may have several deltas in a line. Older versions must not read them.
-  recreateViews,
+  '-- Only the version.',
   'ALTER TABLE runs ADD COLUMN foreign_seq INTEGER',
   // Whether a thread is in use is asked for each of its runs.
   'CREATE INDEX runs_by_thread_end ON runs (thread_id, ended_at)',
@@ -154,20 +165,25 @@ const migrations: (string | ((db: DatabaseSync) => void))[] = [
 /** The `user_version` of the files that this version reads and writes. */
 export const schemaVersion = migrations.length
 
-/** Marks the file as a Millrace database ("MILL"), so that another program's database is never written to. */
-const applicationId = 0x4d494c4c
+export interface OpenOptions {
+  /** How long to wait for another process that has locked the file, in ms; blocks the thread. */
+  busyTimeout: number
+  /** The file must exist and be migrated, and is not changed. */
+  readOnly?: boolean | undefined
+  /** `false`: a file of an older version is refused. */
+  migration?: MigrationOptions | false | undefined
+}
 
 /**
  * Opens or creates the database and migrates it. Throws `store-version` for a file of a newer Millrace or of another
- * program, `store-failed` for one that is damaged or cannot be opened; both messages name the file and the cure.
- * `busyTimeout`: how long to wait for another process that has locked the file, in ms; blocks the thread. `readOnly`: the
- * file must exist and be migrated, and is not changed.
+ * program, `store-failed` for one that is damaged or cannot be opened, and what {@link migrateFile} throws; the messages name the file
+ * and the cure.
  */
-export function openDatabase(path: string, busyTimeout: number, readOnly = false): DatabaseSync {
+export function openDatabase(path: string, { busyTimeout, readOnly = false, migration }: OpenOptions): DatabaseSync {
   let db: DatabaseSync | undefined
   try {
     if (readOnly) {
-      db = new DatabaseSync(path, { timeout: busyTimeout, readOnly })
+      db = openToRead(path, busyTimeout)
       checkOrigin(db, path)
       checkCurrent(db, path)
       return db
@@ -180,14 +196,16 @@ export function openDatabase(path: string, busyTimeout: number, readOnly = false
     const isNew = pragma(db, 'user_version') === 0
     // A new file has no data to lose: flush it once it is complete instead of ten times before.
     if (isNew) db.exec('PRAGMA synchronous = OFF; PRAGMA wal_autocheckpoint = 0')
+    else if (migration === false) checkCurrent(db, path)
+    else if (!isCurrent(db, migrations)) migrateFile(db, path, migrations, migration)
     // Must come before the first table: changing it later would rewrite the file.
     db.exec('PRAGMA auto_vacuum = INCREMENTAL')
     // What is deleted is overwritten, also on pages that are used no more.
     db.exec('PRAGMA secure_delete = ON')
     // WAL with NORMAL: commits survive a killed process; fsync happens only at checkpoints.
     db.exec('PRAGMA journal_mode = WAL')
-    migrate(db)
-    ensureTables(db)
+    // Another process may have created it meanwhile.
+    if (isNew) apply(db, migrations, () => undefined)
     db.exec('PRAGMA synchronous = NORMAL')
     if (isNew) db.exec('PRAGMA wal_autocheckpoint = 1000; PRAGMA wal_checkpoint')
     return db
@@ -202,44 +220,44 @@ export function openDatabase(path: string, busyTimeout: number, readOnly = false
   }
 }
 
+/** What opening the file would do; undefined if it is up to date. Changes nothing. Throws as {@link openDatabase} does. */
+export function migrationOf(path: string, options?: MigrationOptions): MigrationPlan | undefined {
+  const db = openToRead(path, 5000)
+  try {
+    checkOrigin(db, path)
+    return isCurrent(db, migrations) ? undefined : planOf(db, path, migrations, options)
+  } finally {
+    db.close()
+  }
+}
+
 function checkOrigin(db: DatabaseSync, path: string): void {
   const version = pragma(db, 'user_version')
   const tables = db.prepare('SELECT count(*) AS n FROM sqlite_schema').get()?.n
   if (tables !== 0 && pragma(db, 'application_id') !== applicationId) {
-    throw new MillraceError('store-version', `${path} is a database of another program; use another file`)
+    throw new MillraceError('store-version', `${path} is a database of another program; use another file`, {
+      status: 503,
+    })
   }
   if (version > migrations.length) {
     throw new MillraceError(
       'store-version',
       `${path} was written by a newer Millrace (schema ${version}, this version supports ${migrations.length}); ` +
         'upgrade Millrace or use another file',
+      { status: 503 },
     )
   }
 }
 
 function checkCurrent(db: DatabaseSync, path: string): void {
+  if (isCurrent(db, migrations)) return
   const version = pragma(db, 'user_version')
-  if (version === migrations.length) return
   const older = `${path} was written by an older Millrace (schema ${version}, this version needs ${migrations.length})`
-  throw new MillraceError('store-version', `${older}; run "millrace serve" with it once to migrate it`)
+  throw new MillraceError('store-version', `${older}; run "millrace migrate --data ${dirname(path)}" to migrate it`, {
+    status: 503,
+  })
 }
 
-function migrate(db: DatabaseSync): void {
-  if (pragma(db, 'user_version') === migrations.length) return
-  db.exec('BEGIN IMMEDIATE')
-  try {
-    // Read the version again: another process may have migrated while this one waited.
-    for (const step of migrations.slice(pragma(db, 'user_version'))) {
-      if (typeof step === 'string') db.exec(step)
-      else step(db)
-    }
-    db.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${migrations.length}; COMMIT`)
-  } catch (error) {
-    if (db.isTransaction) db.exec('ROLLBACK')
-    throw error
-  }
-}
-
-function pragma(db: DatabaseSync, name: 'user_version' | 'application_id' | 'data_version'): number {
+function pragma(db: DatabaseSync, name: 'user_version' | 'application_id'): number {
   return Number(db.prepare(`PRAGMA ${name}`).get()?.[name])
 }

@@ -22,6 +22,7 @@ import { selectEntries } from './select-entries.ts'
 import { createInboxTable } from './sqlite-inbox.ts'
 import { createCheckpoints } from './sqlite-checkpoint.ts'
 import { createRunTable } from './sqlite-runs.ts'
+import type { MigrationOptions } from './sqlite-migrate.ts'
 import { openDatabase } from './sqlite-schema.ts'
 import { createChangeFeed } from './sqlite-changes.ts'
 import { refuseMerged } from './merged.ts'
@@ -49,14 +50,17 @@ export interface SqliteOptions {
   busyTimeout?: number
   /** Open the file for reading only. It must exist and is not changed; writes reject with `store-failed`. */
   readOnly?: boolean
+  /** What becomes of a file of an older version: `false` refuses it with `store-version`. Default: it is migrated. */
+  migration?: MigrationOptions | false
 }
 
 /**
  * Opens or creates the database file and its folder. Throws `store-failed` or `store-version` with the file's name.
  * Once `append` resolves, its entries survive a killed process; a power cut may lose the last second or two.
  */
-export function sqliteStore(path: string, { busyTimeout = 5000, readOnly = false }: SqliteOptions = {}): Store {
-  const db = openDatabase(path, busyTimeout, readOnly)
+export function sqliteStore(path: string, options: SqliteOptions = {}): Store {
+  const { busyTimeout = 5000, readOnly = false, migration } = options
+  const db = openDatabase(path, { busyTimeout, readOnly, migration })
   // Short, because SQLite waits on this thread. The commit queue retries without blocking the event loop.
   db.exec('PRAGMA busy_timeout = 5')
   const runs = createRunTable(db)

@@ -95,7 +95,7 @@ export function newFolder(): string {
 function emptyDatabase(): Uint8Array {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-'))
   const path = join(folder, 'millrace.db')
-  openDatabase(path, 5000).close()
+  openDatabase(path, { busyTimeout: 5000 }).close()
   const bytes = readFileSync(path)
   rmSync(folder, { recursive: true })
   return bytes

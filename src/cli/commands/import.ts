@@ -105,7 +105,9 @@ async function lookUp(context: CommandContext, place: Place, id: string, cli: Cl
   // A server has it by now, and the import asks that server.
   if (data !== undefined && release === undefined) return {}
   const store =
-    place.type === 'store' ? await openShared(context, place.url) : await openStore({ data: context.path(place.data) })
+    place.type === 'store'
+      ? await openShared(context, place.url)
+      : await openStore({ data: context.path(place.data), keepsVersion: true })
   try {
     const row = await store.runs.get(id)
     return { row, ...(cli === 'codex' && row === undefined && { used: await readUsed(store, {}) }) }
@@ -138,7 +140,7 @@ async function keep(
       throw new MillraceError('data-in-use', `A server uses the data folder ${data} but does not answer. ${cure}`)
     }
     try {
-      return await finish(importing, await openStore({ data: context.path(data) }))
+      return await finish(importing, await openStore({ data: context.path(data), keepsVersion: true }))
     } finally {
       release()
     }

@@ -8,7 +8,7 @@ export async function reindexCommand(
   { data, isNamed }: { data: string; isNamed: boolean },
 ): Promise<void> {
   if (!isNamed) await refuseStore(context, 'which has no tables', 'There is nothing to build again.')
-  const store = sqliteStore(databaseIn(context, data))
+  const store = sqliteStore(databaseIn(context, data), { migration: false })
   const { stderr } = context
   let shown = ''
   const tell = (done: number, of: number) => {

@@ -56,4 +56,24 @@ ${examples(
     .action(async (flags, command: Command) =>
       (await import('../commands/reindex.ts')).reindexCommand(context, { ...flags, isNamed: isNamed(command) }),
     )
+
+  program
+    .command('migrate')
+    .summary('Bring the data folder of an older version up to date')
+    .description(
+      'Bring the database of an older version up to date. "millrace serve" and "millrace run" do it by themselves; all other commands refuse such a folder and leave it as it is.',
+    )
+    .option('--backup [file]', 'Keep a copy of the database as it was (default: millrace.db.schema-<n> beside it)')
+    .option('--dry-run', 'Change nothing, only say what it needs')
+    .addOption(dataOption())
+    .addHelpText(
+      'after',
+      `
+It is done whole or not at all. Views, triggers and indexes that you have added
+are kept. No other process may have the database open.
+${examples('millrace migrate --dry-run', 'millrace migrate --backup', 'millrace migrate --data /srv/millrace --backup /mnt/old.db')}`,
+    )
+    .action(async (flags, command: Command) =>
+      (await import('../commands/migrate.ts')).migrateCommand(context, { ...flags, isNamed: isNamed(command) }),
+    )
 }

@@ -146,7 +146,7 @@ test('a slice whose time is over ends at the next entry, however long the tick i
   await store.records!.settle()
   const whole = tablesOf(path)
   await store.close()
-  const db = openDatabase(path, 1000)
+  const db = openDatabase(path, { busyTimeout: 1000 })
   let time = 0
   let slices = 0
   const indexer = createIndexer(db, undefined, undefined, { ...byHand, now: () => (time += 1), worked: () => slices++ })
@@ -171,7 +171,7 @@ test('the texts of a slice are written into the full-text index together, not ea
   )
   for (const [i, entries] of runs.entries()) await store.log.append(`run-${i}`, 1, rename(entries, `run-${i}`))
   await store.close()
-  const db = openDatabase(path, 1000)
+  const db = openDatabase(path, { busyTimeout: 1000 })
   const indexer = createIndexer(db, undefined, undefined, { ...byHand, now: () => 0 })
   await indexer.rebuild()
   indexer.close()

@@ -160,7 +160,7 @@ async function fill(make: Make, n: number, size: number): Promise<{ total: numbe
   for (let i = 0; i < entries.length; i += size) await store.log.append('run', 1, entries.slice(i, i + size))
   await store.log.fork('run', entries.length, 'fork')
   await store.close()
-  const db = openDatabase(path, 1000)
+  const db = openDatabase(path, { busyTimeout: 1000 })
   let longest = 0
   let slices = 0
   const worked = (units: number) => {

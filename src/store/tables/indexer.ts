@@ -6,6 +6,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Checkpoints } from '../sqlite-checkpoint.ts'
 import { isBusy } from '../is-busy.ts'
+import { setAside } from '../sqlite-foreign.ts'
 import type { VersionGuard } from '../sqlite-version.ts'
 import { storeClosed } from '../store-error.ts'
 import { DeltaRows, type DeltaRow } from './delta-rows.ts'
@@ -180,7 +181,10 @@ export function createIndexer(
       }
       try {
         guard?.look()
+        // What users have added to the tables would go with them.
+        const putBack = setAside(db)
         recreateTables(db)
+        putBack(() => undefined)
         commit.run()
       } catch (error) {
         if (db.isTransaction) db.exec('ROLLBACK')

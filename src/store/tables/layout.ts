@@ -47,23 +47,14 @@ export function createIndexState(db: DatabaseSync): void {
   )
 }
 
-/** Creates the tables if they are not there or have another layout, so that they are filled anew. */
-export function ensureTables(db: DatabaseSync): void {
-  if (layoutOf(db) === layoutVersion) return
-  db.exec('BEGIN IMMEDIATE')
-  try {
-    // Another process may have done it while this one waited.
-    if (layoutOf(db) !== layoutVersion) recreateTables(db)
-    db.exec('COMMIT')
-  } catch (error) {
-    if (db.isTransaction) db.exec('ROLLBACK')
-    throw error
-  }
+/** Creates the tables if they are not there or have another layout, so that they are filled anew; else the views only. For a migration. */
+export function layTables(db: DatabaseSync): void {
+  if (hasLayout(db)) createViews(db)
+  else recreateTables(db)
 }
 
 /** Empties all tables and begins again. Call it inside a transaction. */
 export function recreateTables(db: DatabaseSync): void {
-  dropViews(db)
   for (const name of baseNames) db.exec(`DROP TABLE IF EXISTS ${name}`)
   db.exec(baseTables)
   createViews(db)
@@ -74,20 +65,15 @@ export function recreateTables(db: DatabaseSync): void {
   )
 }
 
-/** For a migration of what the views read. If the tables have another layout, {@link ensureTables} does it with them. */
-export function recreateViews(db: DatabaseSync): void {
-  dropViews(db)
-  if (layoutOf(db) === layoutVersion) createViews(db)
-}
-
-function dropViews(db: DatabaseSync): void {
+export function dropViews(db: DatabaseSync): void {
   for (const [name] of views) db.exec(`DROP VIEW IF EXISTS ${name}`)
 }
 
 function createViews(db: DatabaseSync): void {
+  dropViews(db)
   for (const [name, sql] of views) db.exec(`CREATE VIEW ${name} AS ${sql}`)
 }
 
-function layoutOf(db: DatabaseSync): number {
-  return Number(db.prepare('SELECT layout FROM index_state').get()?.layout)
+export function hasLayout(db: DatabaseSync): boolean {
+  return Number(db.prepare('SELECT layout FROM index_state').get()?.['layout']) === layoutVersion
 }

@@ -1,5 +1,4 @@
 /** Runs SQL that only reads, in a worker thread with its own connection: however long it takes, nothing else waits. */
-import { pathToFileURL } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { MillraceError } from '../../part/error.ts'
 import type { QueryOptions, QueryResult } from '../../part/records.ts'
@@ -14,7 +13,8 @@ export interface Queries {
 
 type Reply = { id: number; result: QueryResult } | { id: number; fault: string }
 
-export function createQueries(path: string): Queries {
+/** `url`: of the file, to read it. */
+export function createQueries(url: () => string): Queries {
   const pending = new Map<number, PromiseWithResolvers<QueryResult>>()
   let worker: Worker | undefined
   let ids = 0
@@ -23,7 +23,7 @@ export function createQueries(path: string): Queries {
   let closed = false
 
   function start(): Worker {
-    const started = new Worker(queryThread, { workerData: `${pathToFileURL(path).href}?mode=ro`, execArgv: [] })
+    const started = new Worker(queryThread, { workerData: url(), execArgv: [] })
     started.on('message', ended).on('error', failed)
     return started
   }

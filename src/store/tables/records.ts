@@ -3,6 +3,7 @@ import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 import type { Log } from '../../part/log.ts'
 import type { Records, StreamEvent } from '../../part/records.ts'
 import { eventsOfLog } from '../stream-events.ts'
+import { readingUrl } from '../sqlite-read-only.ts'
 import { behind, type Indexer } from './indexer.ts'
 import { createQueries } from './query.ts'
 import { createSearch } from './search.ts'
@@ -25,7 +26,7 @@ export function createRecords({
   indexer,
   reading,
 }: RecordsContext): Records & { close(): Promise<void> } {
-  const queries = createQueries(path)
+  const queries = createQueries(() => readingUrl(path))
   let search: ReturnType<typeof createSearch> | undefined
   const isBehind = db.prepare(behind.replace('?', '(SELECT coalesce(max(id), 0) FROM ticks)'))
   const filled = db.prepare(

@@ -114,7 +114,7 @@ test('the newest is first, however long the texts are and in whatever pieces the
   expect(await find('whale')).toEqual(all)
   await store.close()
   const path = join(root, `${count - 1}.db`)
-  const db = openDatabase(path, 1000)
+  const db = openDatabase(path, { busyTimeout: 1000 })
   let time = 0
   // Each slice ends after a step.
   const times = { slice: 1, share: 1, pause: 1e9, calm: 0, look: 1e9, first: 1e9, now: () => time++ }
