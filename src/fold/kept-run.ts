@@ -7,6 +7,7 @@ import type { EntryOf } from '../part/entry.ts'
 import { MillraceError } from '../part/error.ts'
 import { messagesOf, type Message } from '../part/message.ts'
 import { noUsage } from '../part/usage.ts'
+import { startOf } from './run-times.ts'
 import { answerMessages } from './answer-messages.ts'
 import type { FoldedRun } from './run-fold.ts'
 import { sumUsed } from './usage-fold.ts'
@@ -32,7 +33,6 @@ export interface KeptRun extends Omit<RunView, 'input' | 'traceparent' | 'text' 
   /** Messages of the input: all if they are new in this thread, else those from the last user message on. */
   asked: Message[]
   steps?: StepView[]
-  firstTokenAt?: number
   /** Its last entry has an output. */
   hasOutput?: true
   /** The `seq` of the last `resume`, 0 if there is none. */
@@ -48,11 +48,11 @@ export interface KeptRun extends Omit<RunView, 'input' | 'traceparent' | 'text' 
 
 /** What a fold comes to so far. Throws `store-damaged` before the `run-start`: whoever keeps the log has lost or damaged its first entry. */
 export function toKept(fold: FoldedRun): KeptRun {
-  const { start, end, open, steps, usage, cost, firstTokenAt, resumedAt, resumedInput, ended, facts, summary } = fold
+  const { start, end, open, steps, usage, cost, resumedAt, resumedInput, ended, facts, summary } = fold
   if (start === undefined) {
     throw new MillraceError('store-damaged', 'The first entry of the run, its run-start, is missing or cannot be read.')
   }
-  const { runId, agent, threadId, protocol, parentRunId, previousRunId, labels, input, timestamp } = start
+  const { runId, agent, threadId, protocol, parentRunId, previousRunId, labels, input } = start
   // A fork may bring other ones.
   const asked = messagesOf({ ...input, ...resumedInput })
   const messages = answerMessages(fold)
@@ -65,7 +65,7 @@ export function toKept(fold: FoldedRun): KeptRun {
     threadId,
     protocol,
     status: end?.outcome ?? (open.suspended ? 'suspended' : 'running'),
-    startedAt: timestamp,
+    startedAt: startOf(start),
     lastSeq: fold.lastSeq,
     asked: previousRunId === undefined ? fromLastUser(asked) : asked,
     messages: messages.map((message, i) => (i === 0 ? { ...message, id: runId } : message)),
@@ -83,7 +83,6 @@ export function toKept(fold: FoldedRun): KeptRun {
       parentRunId,
       previousRunId,
       labels,
-      firstTokenAt,
       resumedInput: resumedInput && { ...resumedInput },
       endedAt: end?.timestamp,
       cost: end === undefined ? usage && cost : end.cost,

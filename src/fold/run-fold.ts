@@ -33,8 +33,6 @@ export interface FoldedRun extends RunFold {
   readonly used: UsageFold
   /** USD; undefined once any call's price is unknown, 0 before the first. */
   readonly cost: number | undefined
-  /** Epoch ms of the first delta of a text or of reasoning. */
-  readonly firstTokenAt: number | undefined
   /** The `seq` of the last `resume`, 0 before the first. */
   readonly resumedAt: number
   /** What all `resume`s brought, merged. */
@@ -81,7 +79,6 @@ export class FoldingRun implements FoldedRun {
   usage: Usage | undefined = undefined
   readonly used = createUsageFold()
   cost: number | undefined = 0
-  firstTokenAt: number | undefined = undefined
   resumedAt = 0
   resumedInput: Record<string, unknown> | undefined = undefined
   readonly steps = new Map<string, StepView>()
@@ -134,10 +131,7 @@ export class FoldingRun implements FoldedRun {
       this.loopOf.set(step, loop)
     }
     loop?.apply(entry)
-    if (entry.type === 'text-delta' || entry.type === 'reasoning-delta') {
-      this.firstTokenAt ??= entry.timestamp
-      return
-    }
+    if (entry.type === 'text-delta' || entry.type === 'reasoning-delta') return
     this.open.apply(entry)
     this.used.apply(entry)
     switch (entry.type) {

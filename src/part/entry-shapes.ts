@@ -117,6 +117,7 @@ const head = objectOf<ResponseHead>({
 const forkedFrom = objectOf<NonNullable<RunStart['forkedFrom']>>({
   runId: id,
   seq: wholeFrom(1, Number.MAX_SAFE_INTEGER),
+  at: optional(time),
 })
 
 const answer = variantOf<Answer, 'kind'>('kind', {

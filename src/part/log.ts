@@ -121,9 +121,9 @@ export interface Log {
    * `run-start` has its id, a thread of its own and, in `forkedFrom`, its origin. Only its further entries are changes. It has
    * the epoch of its source, so that block ids of its owners are new: claim it to go on with it. The same again changes nothing.
    * Rejects with `run-exists`, `unknown-run`, `bad-entry` if the source has no such entry, or `compacted` if it was merged with later
-   * ones.
+   * ones. `at`: now, epoch ms. The times of the fork count from there; without it, from the start of its source.
    */
-  fork(source: string, seq: number, run: string): Promise<void>
+  fork(source: string, seq: number, run: string, at?: number): Promise<void>
 }
 
 /** A message to post. */

@@ -31,8 +31,11 @@ export interface RunStart {
   pipeline: string
   threadId: string
   parentRunId?: string
-  /** The run is a fork: its entries up to this one are those of the other run, and it goes on by itself from there. */
-  forkedFrom?: { runId: string; seq: number }
+  /**
+   * The run is a fork: its entries up to this one are those of the other run, and it goes on by itself from there. `at`: when it was forked, epoch
+   * ms. Its times count from then.
+   */
+  forkedFrom?: { runId: string; seq: number; at?: number }
   /**
    * Entries up to this `seq` were recorded elsewhere: the run is foreign, and what they name runs here only if somebody here says so. An import
    * sets it, whatever the recording says.

@@ -24,7 +24,7 @@ export interface RunRow {
   status: RunStatus
   /** Its entries up to this `seq` were recorded elsewhere: it was imported, or forked from such a run. */
   foreign?: number
-  /** Epoch ms. */
+  /** Epoch ms. Of a fork: when it was forked. */
   startedAt: number
   updatedAt: number
   endedAt?: number
@@ -35,7 +35,7 @@ export interface RunRow {
   /** In USD; absent when no model was called or a price is unknown. */
   cost?: number
   error?: ErrorValue
-  /** From its start to the first delta of its answer, in ms. */
+  /** From its start to the first delta of its answer, in ms, without the time for which it was suspended. Absent until then, and if it is not known. */
   firstTokenMs?: number
   /** How many errors it has recorded, and how many tool calls that failed; at least 1 if it failed. Absent if there are none. */
   errors?: number

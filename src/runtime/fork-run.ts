@@ -62,7 +62,7 @@ export interface Forked {
 
 /** Resolves when what the fork does first is stored. */
 export async function forkRun(context: ForkContext, source: string, options: ForkOptions): Promise<Forked> {
-  const { store, agents, supervisor, activeRuns, shutdown, newRunId } = context
+  const { store, agents, supervisor, activeRuns, clock, shutdown, newRunId } = context
   if (shutdown.aborted) throw closingError()
   const row = await store.runs.get(source)
   if (row === undefined) throw unknownRun(source)
@@ -94,7 +94,8 @@ export async function forkRun(context: ForkContext, source: string, options: For
   const agent = agents.get(options.agent ?? '')?.id ?? state.start!.agent
   if (plan !== undefined) await activeRuns.enter(runId, agent, plan.pipeline)
   try {
-    await store.log.fork(source, at, runId)
+    // Its own entries come behind those that it shares, also if the clock was set back.
+    await store.log.fork(source, at, runId, Math.max(clock.wall(), state.lastTimestamp))
     await supervisor.goOn(runId, plan)
   } finally {
     // It failed, or another process was faster.

@@ -19,7 +19,7 @@ import { createCursors } from './follow.ts'
 import { changesAfter, type ChangedRun } from './memory-changes.ts'
 import { createKeptInbox } from './memory-inbox.ts'
 import { dueRows, selectRows } from './run-query.ts'
-import { claimRow, foldRow, isWanted, ofFork, publicRow, updateRow, type StoredRow } from './run-row.ts'
+import { claimRow, foldRow, isWanted, ofFork, publicRow, updateRow, type Origin, type StoredRow } from './run-row.ts'
 import { indexAfter, refuseMerged } from './merged.ts'
 import { encodeMessages, postInOrder } from './post-all.ts'
 import { readChanges, readEntries, readMessages } from './readers.ts'
@@ -28,7 +28,7 @@ import { LeanMap } from '../async/lean-map.ts'
 
 interface Kept extends ChangedRun {
   row: StoredRow
-  fork?: { source: string; seq: number }
+  fork?: Origin
   /** As JSON text, so that no object is shared with its reader. */
   view?: { seq: number; text: string }
   /** The run is dropped when this many runs have ended. */
@@ -116,7 +116,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
     return kept
   }
 
-  function fork(source: string, seq: number, run: string): void {
+  function fork(source: string, seq: number, run: string, at?: number): void {
     checkOpen(`fork run ${source}`)
     const from = runs.get(source)
     const known = runs.get(run)
@@ -125,7 +125,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
     if (known && (known.fork?.source !== source || known.fork.seq !== seq)) throw runExists(run)
     if (known) return
     const entries = from!.entries.slice(0, indexAfter(from!.entries, seq))
-    entries[0] = ofFork(entries[0]!, run, { source, seq })
+    entries[0] = ofFork(entries[0]!, run, { source, seq, at })
     const kept = keepRun(foldRow(undefined, run, from!.row.epoch, entries), entries)
     kept.fork = { source, seq }
     bell.ring(run)
@@ -204,7 +204,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
       checkOpen('read the position')
       return position
     },
-    fork: async (source, seq, run) => fork(source, seq, run),
+    fork: async (source, seq, run, at) => fork(source, seq, run, at),
   }
 
   const index: RunIndex = {

@@ -2,6 +2,7 @@
 import type { Entry, EntryOf } from '../part/entry.ts'
 import { hasEnded, type RunRow } from '../part/log.ts'
 import { isUnder, parentPath } from '../part/path.ts'
+import { sharedTo, startOf } from '../fold/run-times.ts'
 import { threadOf } from '../part/thread-of.ts'
 import { addUsage } from '../part/usage.ts'
 import { titleOf } from './run-title.ts'
@@ -11,6 +12,11 @@ export interface StoredRow extends RunRow {
   open: readonly OpenRequest[]
   /** The steps that answer, until the first delta of one. A process that has not seen them start takes the first delta of any step. */
   answers?: readonly string[] | undefined
+  /** Of a fork, as long as it matters: the last entry that it shares. What its source said is no word of its own. */
+  sharedTo?: number | undefined
+  /** For how long it was suspended, in ms, and since when it is, epoch ms. */
+  suspendedMs?: number | undefined
+  suspendedAt?: number | undefined
   /** In SQLite: the last row of `ticks` that is in no group yet. */
   lastTick?: number | undefined
   /** In SQLite: its number in `runs`, by which a row is found sooner than by the id. */
@@ -31,6 +37,9 @@ export function publicRow(stored: StoredRow): RunRow {
   const row: RunRow & Partial<StoredRow> = { ...stored }
   delete row.open
   delete row.answers
+  delete row.sharedTo
+  delete row.suspendedMs
+  delete row.suspendedAt
   return row
 }
 
@@ -65,13 +74,19 @@ export function claimRow(row: StoredRow | undefined, epoch: number): StoredRow |
 export interface Origin {
   source: string
   seq: number
+  /** When, epoch ms. */
+  at?: number | undefined
 }
 
 /** An entry of a fork's source as an entry of the fork. It has a thread of its own: two runs at one place would each be the last. */
-export function ofFork(entry: Entry, run: string, { source, seq }: Origin): Entry {
+export function ofFork(entry: Entry, run: string, { source, seq, at }: Origin): Entry {
   if (entry.type !== 'run-start') return entry
   const { foreign } = entry
-  const own = { runId: run, threadId: threadOf(run), forkedFrom: { runId: source, seq } }
+  const own = {
+    runId: run,
+    threadId: threadOf(run),
+    forkedFrom: { runId: source, seq, ...(at !== undefined && { at }) },
+  }
   // What the fork adds is written here.
   return { ...entry, ...own, ...(foreign !== undefined && { foreign: Math.min(foreign, seq) }) }
 }
@@ -86,6 +101,8 @@ export function foldRow(row: StoredRow | undefined, run: string, epoch: number, 
 /** Whether only its position has changed. */
 export function hasOnlyGrown(before: StoredRow, row: StoredRow): boolean {
   const isSame = row.status === before.status && row.usage === before.usage && row.open === before.open
+  // Who claims a suspended run has made it `running` before it is resumed.
+  if (row.suspendedAt !== before.suspendedAt) return false
   return isSame && row.firstTokenMs === before.firstTokenMs && row.errors === before.errors
 }
 
@@ -97,8 +114,8 @@ export function updateRow(next: StoredRow, entries: readonly Entry[]): void {
     switch (entry.type) {
       case 'text-delta':
       case 'reasoning-delta':
-        if (next.firstTokenMs === undefined && isAnswer(next, entry.step)) {
-          next.firstTokenMs = Math.max(0, entry.timestamp - next.startedAt)
+        if (next.firstTokenMs === undefined && isOwn(next, entry) && isAnswer(next, entry.step)) {
+          next.firstTokenMs = Math.max(0, entry.timestamp - next.startedAt - (next.suspendedMs ?? 0))
           next.answers = undefined
         }
         break
@@ -113,9 +130,11 @@ export function updateRow(next: StoredRow, entries: readonly Entry[]): void {
         break
       case 'suspend':
         next.status = 'suspended'
+        next.suspendedAt = entry.timestamp
         break
       case 'resume':
         next.status = 'running'
+        resumeAt(next, entry.timestamp)
         if (entry.agent !== undefined) next.agent = entry.agent
         break
       case 'usage':
@@ -133,6 +152,7 @@ export function updateRow(next: StoredRow, entries: readonly Entry[]): void {
         break
       case 'run-end':
         next.open = none
+        if (next.suspendedAt !== undefined) resumeAt(next, entry.timestamp)
         next.status = entry.outcome
         next.endedAt = entry.timestamp
         next.usage = entry.usage
@@ -151,6 +171,17 @@ export function updateRow(next: StoredRow, entries: readonly Entry[]): void {
   }
 }
 
+function isOwn({ sharedTo: end }: StoredRow, { seq }: Entry): boolean {
+  return end === undefined || seq > end
+}
+
+/** Waiting for an answer is no time in which the run has worked on its own. Of a fork, only its own waiting counts. */
+function resumeAt(row: StoredRow, time: number): void {
+  const since = Math.max(row.suspendedAt ?? row.updatedAt, row.startedAt)
+  row.suspendedMs = (row.suspendedMs ?? 0) + Math.max(0, time - since)
+  row.suspendedAt = undefined
+}
+
 function isAnswer({ answers }: StoredRow, step: string): boolean {
   return answers === undefined || answers.includes(step) || answers.includes(parentPath(step))
 }
@@ -167,19 +198,21 @@ function setCost(row: RunRow, cost: number | undefined): void {
 
 function startRow(run: string, epoch: number, start: EntryOf<'run-start'>): StoredRow {
   const { agent, threadId, parentRunId, previousRunId, foreign, protocol, timestamp, seq } = start
+  const shared = sharedTo(start)
   const row: StoredRow = {
     id: run,
     agent,
     threadId,
     protocol,
     status: 'running',
-    startedAt: timestamp,
+    startedAt: startOf(start),
     updatedAt: timestamp,
     lastSeq: seq,
     epoch,
     open: none,
     answers: [],
   }
+  if (shared > 0) row.sharedTo = shared
   if (parentRunId !== undefined) row.parentRunId = parentRunId
   if (previousRunId !== undefined) row.previousRunId = previousRunId
   if (foreign !== undefined) row.foreign = foreign

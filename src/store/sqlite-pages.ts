@@ -31,14 +31,14 @@ export function createPages(db: DatabaseSync, groups: TickGroups): Pages {
     `SELECT id, run, entries FROM ticks WHERE id > ? AND entries <> '' ORDER BY id LIMIT ${pageRows}`,
   )
   const last = db.prepare('SELECT coalesce(max(id), 0) AS n FROM ticks')
-  const fork = db.prepare('SELECT source, seq FROM forks WHERE run = ?')
-  const insertFork = db.prepare('INSERT INTO forks (run, source, seq) VALUES (?, ?, ?)')
+  const fork = db.prepare('SELECT source, seq, at FROM forks WHERE run = ?')
+  const insertFork = db.prepare('INSERT INTO forks (run, source, seq, at) VALUES (?, ?, ?, ?)')
   // What a fork shares is no change: the tables would not hear of it.
   const queueFork = db.prepare('INSERT OR IGNORE INTO index_queue (run) VALUES (?)')
 
   function origin(run: string): Origin | undefined {
     const row = fork.get(run)
-    return row && { source: String(row.source), seq: Number(row.seq) }
+    return row && { source: String(row.source), seq: Number(row.seq), at: row.at === null ? undefined : Number(row.at) }
   }
 
   function rowsOf(run: string, after: number, rows: number, types?: readonly Entry['type'][]): Entry[] {
@@ -88,8 +88,8 @@ export function createPages(db: DatabaseSync, groups: TickGroups): Pages {
     },
     position: () => Number(last.get()!.n),
     origin,
-    addFork(run, { source, seq }) {
-      insertFork.run(run, source, seq)
+    addFork(run, { source, seq, at }) {
+      insertFork.run(run, source, seq, at ?? null)
       queueFork.run(run)
     },
   }

@@ -31,15 +31,15 @@ export function createRunTable(db: DatabaseSync): RunTable {
   const insert = db.prepare(
     `INSERT INTO runs (number, id, agent, thread_id, parent_run_id, protocol, status, started_at, updated_at, ended_at, last_seq,
        epoch, usage, cost, error, title, title_folded, requests, due_at, previous_run_id, first_token_ms, errors, last_tick,
-       foreign_seq)
+       foreign_seq, suspended_ms, suspended_at)
      VALUES (iif(?, NULL, (SELECT max(run) + 1 FROM dropped WHERE run > (SELECT coalesce(max(number), 0) FROM runs))),
-       ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+       ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   )
   const advance = db.prepare('UPDATE runs SET last_seq = ?, updated_at = ?, epoch = ?, last_tick = ? WHERE number = ?')
   const rename = db.prepare('UPDATE runs SET agent = ? WHERE id = ?')
   const update = db.prepare(
     `UPDATE runs SET last_seq = ?, updated_at = ?, epoch = ?, status = ?, ended_at = ?, usage = ?, cost = ?, error = ?,
-       requests = ?, due_at = ?, first_token_ms = ?, errors = ?, last_tick = ?
+       requests = ?, due_at = ?, first_token_ms = ?, errors = ?, suspended_ms = ?, suspended_at = ?, last_tick = ?
      WHERE number = ?`,
   )
   const lists = new Map<string, StatementSync>()
@@ -76,7 +76,10 @@ export function createRunTable(db: DatabaseSync): RunTable {
       if (!row) return undefined
       const open = row.requests === null ? [] : (JSON.parse(String(row.requests)) as OpenRequest[])
       const lastTick = row.last_tick === null ? undefined : Number(row.last_tick)
-      return { ...toRow(row), open, lastTick, number: Number(row.number) }
+      const [suspendedMs, suspendedAt] = [row.suspended_ms, row.suspended_at].map((ms) =>
+        ms === null ? undefined : Number(ms),
+      )
+      return { ...toRow(row), open, lastTick, number: Number(row.number), suspendedMs, suspendedAt }
     },
     due: (before, limit) =>
       // An infinite limit is none.
@@ -126,6 +129,8 @@ export function createRunTable(db: DatabaseSync): RunTable {
         row.errors ?? null,
         row.lastTick ?? null,
         row.foreign ?? null,
+        row.suspendedMs ?? null,
+        row.suspendedAt ?? null,
       )
       row.number = Number(lastInsertRowid)
     },
@@ -139,7 +144,8 @@ export function createRunTable(db: DatabaseSync): RunTable {
       const { number, lastSeq, updatedAt, epoch, status, endedAt, usage, cost, error } = row
       const ended = [endedAt ?? null, toJson(usage), cost ?? null, toJson(error)]
       const told = [toRequests(row), dueAt(row) ?? null, row.firstTokenMs ?? null, row.errors ?? null]
-      update.run(lastSeq, updatedAt, epoch, status, ...ended, ...told, row.lastTick ?? null, number!)
+      const waited = [row.suspendedMs ?? null, row.suspendedAt ?? null]
+      update.run(lastSeq, updatedAt, epoch, status, ...ended, ...told, ...waited, row.lastTick ?? null, number!)
     },
   }
 }

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
+import { keptVersion } from '../fold/kept-run.ts'
 import type { Entry } from '../part/entry.ts'
 import { response, suspendedRun } from './contract/views.contract.ts'
 import { encodeEntries } from './encode.ts'
@@ -100,6 +101,8 @@ describe.each([1, 2])('a database of schema %d', (version) => {
       cost: 0.5,
       error: { code: 'x' },
       title: 'Ünd',
+      // Read off its log.
+      firstTokenMs: expect.any(Number),
     })
     expect(await ids({ q: 'ÜND', limit: 1 })).toEqual(['mole'])
     expect(await readAll(store, 'zebra')).toEqual(exampleRun('zebra'))
@@ -202,24 +205,94 @@ test('of schema 6, runs are read, asked and continued, however many rows they ha
   await opened.close()
 })
 
-test('of schema 5, rows get what their views know', async () => {
+test('of schema 5, rows and views get what the logs know, whatever older views say; what cannot be read is absent', async () => {
   const store = sqliteStore(path)
-  for (const id of ['seen', 'unseen', 'odd']) await store.log.append(id, 1, exampleRun(id))
-  await store.runs.keepView('seen', 10, { previousRunId: 'p', firstTokenAt: noon + 40, summary: { errors: 2 } })
+  const failed = entry(11, {
+    type: 'run-end',
+    outcome: 'failed',
+    usage: {},
+    error: { code: 'boom', message: 'It broke.' },
+  } as never)
+  for (const id of ['seen', 'unseen', 'odd', 'damaged']) {
+    const [start, ...rest] = exampleRun(id).slice(0, -1)
+    const error = entry(10, { type: 'error', error: { code: 'boom', message: 'It broke.' } })
+    await store.log.append(id, 1, [{ ...start!, previousRunId: 'p' } as Entry, ...rest, error, failed])
+  }
+  await store.runs.keepView('seen', 11, { version: 1, firstTokenAt: noon + 40, summary: { errors: 7 }, messages: [] })
   await store.close()
   const db = new DatabaseSync(path)
   makeOlder(db, 6)
   for (const column of ['previous_run_id', 'first_token_ms', 'errors'])
     db.exec(`ALTER TABLE runs DROP COLUMN ${column}`)
-  db.exec(`INSERT OR REPLACE INTO views VALUES ('odd', 10, 'no JSON'); PRAGMA user_version = 5`)
+  db.exec(`
+    INSERT OR REPLACE INTO views VALUES ('odd', 11, 'no JSON');
+    INSERT OR REPLACE INTO views VALUES ('damaged', 11, '{"firstTokenAt":${noon + 40}}');
+    UPDATE ticks SET entries = 'no JSON' WHERE run = 'damaged';
+    UPDATE runs SET error = NULL;
+    PRAGMA user_version = 5`)
   db.close()
   const opened = sqliteStore(path)
-  const told = { previousRunId: 'p', firstTokenMs: 40, errors: 2 }
-  expect(await opened.runs.get('seen')).toMatchObject(told)
-  for (const id of ['unseen', 'odd']) {
-    const row = (await opened.runs.get(id))!
-    for (const key of Object.keys(told)) expect(row).not.toHaveProperty(key)
+  for (const id of ['seen', 'unseen', 'odd']) {
+    const told = { previousRunId: 'p', firstTokenMs: 4, errors: 1, error: { code: 'boom' } }
+    expect(await opened.runs.get(id), id).toMatchObject(told)
+    const { view } = (await opened.runs.view(id))!
+    expect(view).toMatchObject({ version: keptVersion, asked: [], messages: [{ role: 'assistant' }] })
   }
+  const row = (await opened.runs.get('damaged'))!
+  for (const key of ['firstTokenMs', 'previousRunId']) expect(row).not.toHaveProperty(key)
+  await opened.close()
+})
+
+test('of schema 12, forks count from when they were forked, and no first token from before a person answered', async () => {
+  const store = sqliteStore(path)
+  const says = (seq: number, ms: number) => [
+    entry(seq, { type: 'text-start', id: `${seq}` }, 'main/a/1', noon + ms),
+    entry(seq + 1, { type: 'text-delta', id: `${seq}`, delta: 'a' }, 'main/a/1', noon + ms),
+  ]
+  const answers = { type: 'step-start', stepType: 'llm', attempt: 1, answer: true } as const
+  const begin = (id: string) => [startEntry(id), entry(2, answers, 'main/a')]
+  const suspend = (seq: number) => entry(seq, { type: 'suspend', requests: [] })
+  const resume = (seq: number, ms: number) => entry(seq, { type: 'resume', protocol: 'api' }, '', noon + ms)
+  await store.log.append('plain', 1, [...begin('plain'), ...says(3, 9)])
+  await store.log.append('asked', 1, [...begin('asked'), suspend(3), resume(4, 144_003), ...says(5, 144_007)])
+  await store.log.append('waits', 1, [...begin('waits'), suspend(3)])
+  for (const [id, at] of [
+    ['fork', 4],
+    ['idle', 2],
+  ] as const)
+    await store.log.fork('plain', at, id)
+  await store.log.append('fork', 1, [entry(5, { type: 'warning', code: 'forked', message: '' }, '', noon + 20_000)])
+  await store.log.append('fork', 1, says(6, 20_093))
+  await store.runs.keepView('fork', 7, { version: 2, startedAt: noon })
+  await store.records!.settle()
+  await store.close()
+  const db = new DatabaseSync(path)
+  makeOlder(db, 12)
+  // As the version before counted; and one of these is not in the tables yet.
+  db.exec(`UPDATE runs SET first_token_ms = 144007 WHERE id = 'asked'; UPDATE runs SET first_token_ms = 20000 WHERE id = 'fork';
+    UPDATE runs SET first_token_ms = 7 WHERE id = 'plain'; UPDATE runs SET started_at = ${noon} WHERE id = 'fork';
+    UPDATE index_state SET tick = (SELECT max(id) FROM ticks WHERE run = 'plain')`)
+  db.close()
+  const opened = sqliteStore(path)
+  const times = async (id: string) => {
+    const { startedAt, firstTokenMs } = (await opened.runs.get(id))!
+    return [startedAt - noon, firstTokenMs]
+  }
+  expect(await times('asked')).toEqual([0, 7])
+  expect(await times('fork')).toEqual([20_000, 93])
+  // It has nothing of its own yet.
+  expect(await times('idle')).toEqual([2, undefined])
+  // Of others nothing is read.
+  expect(await times('plain')).toEqual([0, 7])
+  expect(await opened.runs.view('fork')).toBeUndefined()
+  expect((await readAll(opened, 'fork'))[0]).toMatchObject({
+    forkedFrom: { runId: 'plain', seq: 4, at: noon + 20_000 },
+  })
+  const { rows } = await opened.records!.query("SELECT started_at FROM agents WHERE id = 'fork'")
+  expect(rows).toEqual([[noon + 20_000]])
+  // One that waits knows since when.
+  await opened.log.append('waits', 1, [resume(4, 50_003), ...says(5, 50_004)])
+  expect(await times('waits')).toEqual([0, 4])
   await opened.close()
 })
 

@@ -15,7 +15,7 @@
  * - `inbox`: messages to a run's owner; the first message of a key wins.
  * - `views`: what a run's entries up to `seq` amount to, as JSON: messages, usage, status. Kept when a run is suspended and ends,
  *   unless its text is very long. `run` is the run's number.
- * - `forks`: the first `seq` entries of a fork are those of its source; `ticks` has only the others.
+ * - `forks`: the first `seq` entries of a fork are those of its source; `ticks` has only the others. `at` is when it was forked.
  * - `dropped`: the numbers and ids of runs that are being deleted: `ticks` and `tick_groups` may still have rows of them. Until they are gone, no
  *   new run gets the number.
  *
@@ -33,6 +33,7 @@ import { createPrivate, makePrivate } from './private-database.ts'
 import { MillraceError, messageOf } from '../part/error.ts'
 import { addGroups } from './sqlite-migrate-groups.ts'
 import { numberRuns } from './sqlite-migrate-numbers.ts'
+import { correctTimes } from './sqlite-migrate-times.ts'
 import { addRequests } from './sqlite-migrate-requests.ts'
 import {
   applicationId,
@@ -160,6 +161,7 @@ const migrations: Step[] = [
   'CREATE INDEX runs_by_thread_end ON runs (thread_id, ended_at)',
   // The generation up to which nothing is left of deleted runs: see `sqlite-erase.ts`.
   'ALTER TABLE index_state ADD COLUMN erased INTEGER NOT NULL DEFAULT 0',
+  correctTimes,
 ]
 
 /** The `user_version` of the files that this version reads and writes. */

@@ -197,12 +197,12 @@ export function sqliteStore(path: string, options: SqliteOptions = {}): Store {
         pause: setImmediate,
       }),
     position: async () => reading('read the position', pages.position),
-    fork: async (source, seq, run) => {
+    fork: async (source, seq, run, at) => {
       const from = await index.get(source)
       checkFork(source, seq, from?.lastSeq)
       refuseMerged(source, seq, pages.read(source, seq, 1))
       let row: StoredRow | undefined
-      const origin = { source, seq }
+      const origin = { source, seq, at }
       for await (const batch of log.read(source, { before: seq + 1 })) {
         const entries = batch.map((entry) => ofFork(entry, run, origin))
         row = foldRow(row, run, from!.epoch, entries)

@@ -121,7 +121,7 @@ function toyStore(): Store {
     changes: ({ after, signal } = {}) =>
       open(bell, 'changes', signal, () => readChanges((n) => structuredClone(changes.slice(n, n + 1000)), after)),
     position: () => act(undefined, () => changes.length),
-    fork: (source, seq, run) =>
+    fork: (source, seq, run, time) =>
       act(`run ${run}`, () => {
         const [from, known] = [runs.get(source), runs.get(run)]
         checkFork(source, seq, from?.row.lastSeq)
@@ -129,7 +129,7 @@ function toyStore(): Store {
         if (known) return
         const at = indexAfter(from!.entries, seq)
         refuseMerged(source, seq, from!.entries.slice(at))
-        const entries = from!.entries.slice(0, at).map((each) => ofFork(each, run, { source, seq }))
+        const entries = from!.entries.slice(0, at).map((each) => ofFork(each, run, { source, seq, at: time }))
         runs.set(run, { row: foldRow(undefined, run, from!.row.epoch, entries), entries, origin: { source, seq } })
       }),
   }

@@ -5,7 +5,9 @@ import { createScriptedModel, finish, text } from '../../src/models/testing/scri
 import { createRunMetrics } from '../../src/record/metrics/run-metrics.ts'
 import { memoryStore } from '../../src/store/memory-store.ts'
 import { namedQueries } from '../../src/store/tables/named-queries.ts'
-import { createEngine, entriesOf, type EngineOptions } from '../support/engine.ts'
+import { readView as viewOf } from '../../src/fold/read-view.ts'
+import { summaryOf } from '../../src/record/summary.ts'
+import { createEngine, entriesOf, openEngine, type EngineOptions } from '../support/engine.ts'
 
 const yaml = `workflow:
   - { id: one, type: llm, config: { model: "script:one" } }
@@ -81,6 +83,62 @@ describe.each(Object.keys(stores))('%s', (name) => {
     })
     expect(found[second.threadId]).toMatchObject({ totalTokens: 0 })
     expect(await metrics.read()).toContain('millrace_tokens_total{model="script:one",kind="input"} 10\n')
+  })
+})
+
+/** Between the run and its fork: what counts from the start of its source has this in it. */
+const later = 20_000_000
+
+describe.each(Object.keys(stores))('%s', (name) => {
+  test('the times of a fork count from when it was forked: in lists, comparisons, statistics and metrics', async () => {
+    const { wrapStore = (store) => store } = stores[name]!
+    let passed = 0
+    const script = () =>
+      createScriptedModel([
+        [text('Hi'), finish()],
+        [text('Ho'), finish()],
+      ])
+    const engine = openEngine({
+      agents: { a: yaml },
+      scripts: { one: script(), two: script() },
+      wrapStore: (store) => ({ ...wrapStore(store), now: () => Date.now() + passed }),
+    })
+    const { runtime, store } = engine
+    const metrics = createRunMetrics(store)
+    await metrics.read()
+    const run = await runtime.start('a', { messages: [{ role: 'user', content: 'Hi' }] })
+    await run.result
+    const at = (await entriesOf(store, run.id)).find(({ type, step }) => type === 'step-finish' && step === 'main/one')!
+    passed = later
+    const fork = await runtime.fork(run.id, { at: at.seq })
+    await fork.result
+
+    const row = (await store.runs.get(fork.id))!
+    expect(row.startedAt - (await store.runs.get(run.id))!.startedAt).toBeGreaterThanOrEqual(later)
+    const handler = createHandler({ runtime, authorize: () => true })
+    const get = async (path: string) => (await (await handler(new Request(`http://x${path}`))).json()) as never
+    const { startedAt, endedAt } = (await get(`/api/runs/${fork.id}`)) as Record<string, number>
+    expect([startedAt, endedAt]).toEqual([row.startedAt, row.endedAt])
+    const until = Date.now() + 2 * later
+    const stats = (await get(`/api/stats?since=0&until=${until}`)) as { duration: object }
+    const diff = (await get(`/api/diff?a=${run.id}&b=${fork.id}`)) as { b: { duration: number } }
+    const { threads } = (await get('/api/threads')) as { threads: { id: string; firstTokenMs: { last: number } }[] }
+    const all = [row.firstTokenMs!, row.endedAt! - row.startedAt, diff.b.duration, ...Object.values(stats.duration)]
+    all.push(
+      threads.find(({ id }) => id === fork.threadId)!.firstTokenMs.last,
+      summaryOf((await viewOf(store, fork.id))!).duration,
+    )
+    expect(all.filter((ms) => !(ms < later))).toEqual(['all'])
+    const told = await metrics.read()
+    expect(told).toContain('millrace_run_duration_seconds_count{agent="a"} 2\n')
+    expect(Number(/^millrace_run_duration_seconds_sum\{agent="a"\} (.+)$/mu.exec(told)![1])).toBeLessThan(later / 1000)
+    expect(told).toContain('millrace_runs_ended_total{agent="a",outcome="completed"} 2\n')
+    expect(told).not.toContain('agent="other"')
+    if (store.records === undefined) return
+    const { sql } = namedQueries['executions']!
+    const executions = await store.records.query(sql, { parameters: { days: 1 } })
+    const ms = executions.rows.map((each) => each[executions.columns.indexOf('ms')])
+    expect(ms.filter((each) => !(Number(each) < later))).toEqual([])
   })
 })
 

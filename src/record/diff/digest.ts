@@ -3,6 +3,7 @@ import type { Entry } from '../../part/entry.ts'
 import type { Usage } from '../../part/usage.ts'
 import { compact } from '../../part/compact.ts'
 import { kindOf } from '../../part/step-kind.ts'
+import { startOf } from '../../fold/run-times.ts'
 import { callKey } from '../../fold/open-items.ts'
 
 /** A tool call and its result, as JSON. */
@@ -27,7 +28,7 @@ export interface RunDigest {
   modelCalls: number
   usage?: Usage
   cost?: number
-  /** ms */
+  /** ms. Of a fork: from when it was forked. */
   duration: number
   error?: string
 }
@@ -56,7 +57,7 @@ export function createDigest(id: string): Digest {
 
   function apply(entry: Entry): void {
     found.entries++
-    first ||= entry.timestamp
+    first ||= entry.type === 'run-start' ? startOf(entry) : entry.timestamp
     last = entry.timestamp
     switch (entry.type) {
       case 'run-start':

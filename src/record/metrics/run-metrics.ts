@@ -22,8 +22,8 @@ export interface RunMetrics {
   read(): Promise<string>
 }
 
-export function createRunMetrics(store: Pick<Store, 'log' | 'onStored'>): RunMetrics {
-  const { log } = store
+export function createRunMetrics(store: Pick<Store, 'log' | 'runs' | 'onStored'>): RunMetrics {
+  const { log, runs } = store
   const isShared = store.onStored !== undefined
   const started = createCounter('millrace_runs_started_total', 'Runs that have started.')
   const ended = createCounter('millrace_runs_ended_total', 'Runs that have ended, by outcome.')
@@ -157,6 +157,11 @@ export function createRunMetrics(store: Pick<Store, 'log' | 'onStored'>): RunMet
     if (isShared) return
     for await (const changes of log.changes({ after: await position })) {
       for (const { n, run, entries } of changes) {
+        // A fork: what it shares with its source, its start too, is not stored again. Or it began before this process.
+        if (!open.has(run) && open.size < mostRuns && entries[0]?.type !== 'run-start') {
+          const row = await runs.get(run)
+          if (row !== undefined) adopt(row)
+        }
         for (const entry of entries) apply(run, entry)
         position = Promise.resolve(n)
       }
@@ -170,7 +175,7 @@ export function createRunMetrics(store: Pick<Store, 'log' | 'onStored'>): RunMet
       await turn
       const now = createCounter(
         'millrace_runs',
-        'Runs that have not ended, of those that started in this process. With a shared store: that run in it.',
+        'Runs that have not ended, of those that started or went on in this process. With a shared store: that run in it.',
         'gauge',
       )
       for (const status of ['running', 'suspended']) now.add({ status }, 0)

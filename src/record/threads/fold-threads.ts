@@ -83,9 +83,7 @@ function toRow(id: string, runs: readonly KeptRow[], { closeAfterMs, now }: Thre
   const rows = runs.map(({ row }) => row)
   const kept = runs.flatMap((run) => run.kept ?? [])
   const updatedAt = Math.max(...rows.map((row) => (row.error?.code === threadClosed ? row.startedAt : row.updatedAt)))
-  const firsts = runs.flatMap(({ row, kept: view }) =>
-    view?.firstTokenAt === undefined ? [] : [view.firstTokenAt - row.startedAt],
-  )
+  const firsts = rows.flatMap(({ firstTokenMs }) => firstTokenMs ?? [])
   const called = rows.filter(({ usage }) => (usage?.totalTokens ?? 0) > 0)
   const isPriced = called.length > 0 && called.every(({ cost }) => cost !== undefined)
   const { inputTokens, outputTokens, totalTokens } = rows.reduce((sum, { usage }) => addUsage(sum, usage ?? noUsage), {

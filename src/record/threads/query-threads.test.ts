@@ -87,6 +87,7 @@ test('the counts are those of the rows', async () => {
 test.each([
   ['was not kept', 9998, 'DELETE FROM views WHERE run = 29999'],
   ['was kept before its end', 9997, 'UPDATE views SET seq = 39 WHERE run = 29998'],
+  ['was kept by an older version', 9995, `UPDATE views SET view = json_set(view, '$.version', 1) WHERE run = 29996`],
 ])('messages of a thread are not counted if the view of a run %s', async (_, thread, change) => {
   db.exec(change)
   const rows = await queryThreads(store.records!, { limit: 5 }, rule)

@@ -5,6 +5,7 @@
 import { compact } from '../../part/compact.ts'
 import { parseJson } from '../../part/json.ts'
 import type { Records, SearchHit } from '../../part/records.ts'
+import { keptVersion } from '../../fold/kept-run.ts'
 import { queryRows } from '../own-query.ts'
 import {
   threadClosed,
@@ -67,6 +68,10 @@ const ofStatus: Record<ThreadStatus, string> = {
 const own = (column: string, shared: string) =>
   `${column} - coalesce((SELECT sum(u.${shared}) FROM forks f JOIN indexed_usage u ON u.run = runs.number AND u.seq <= f.seq WHERE f.run = runs.id), 0)`
 
+/** Another version has kept something else. Without parsing it: it may be long. */
+const isCurrent = (view: string) => `coalesce(substr(${view}, 1, ${currentView.length}) = '${currentView}', 1)`
+const currentView = `{"version":${keptVersion},`
+
 /** Exported for the test that explains it. */
 export function threadsQuery(
   { id, status, agent, before, limit = 50 }: ThreadQuery & { id?: string },
@@ -99,7 +104,8 @@ WITH page AS MATERIALIZED (
     sum(x.status IN ('failed', 'budget-exceeded', 'timed-out', 'interrupted')) AS error_count,
     sum(x.input) AS input_tokens, sum(x.output) AS output_tokens, sum(x.total) AS total_tokens,
     CASE WHEN max(x.cost IS NULL AND x.total > 0) THEN NULL ELSE sum(x.cost) END AS cost,
-    sum(octet_length(v.view)) AS kept_bytes, max(x.ended_at IS NOT NULL AND v.seq IS NOT x.last_seq) AS is_partly_kept,
+    sum(octet_length(v.view)) AS kept_bytes,
+    max(x.ended_at IS NOT NULL AND v.seq IS NOT x.last_seq OR NOT ${isCurrent('v.view')}) AS is_partly_kept,
     CAST(round(avg(x.first_token_ms)) AS INTEGER) AS average_first_token
   FROM page p
   JOIN (

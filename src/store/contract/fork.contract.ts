@@ -2,7 +2,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { Store } from '../../part/log.ts'
-import { cutAt, endEntry, exampleRun, startEntry } from '../example-run.contract.ts'
+import { cutAt, endEntry, entry, exampleRun, noon, startEntry } from '../example-run.contract.ts'
 import { collect, delta, live, other, readAll } from './tools.contract.ts'
 import { suspendedRun } from './views.contract.ts'
 
@@ -66,6 +66,43 @@ export function forkContract(current: () => Store): void {
       expect(await store.runs.due(500)).toEqual([{ id: 'f', dueAt: 500 }])
       expect((await store.runs.list()).map(({ id }) => id)).toEqual(['f', 'r'])
       expect(await store.log.append('f', 2, suspendedRun('f', 500).slice(1))).toBe('duplicate')
+    })
+
+    test('counts from when it was forked: its start, and what it says first itself', async () => {
+      const at = (seq: number, ms: number, part: Parameters<typeof entry>[1], step = '') => ({
+        ...entry(seq, part, step),
+        timestamp: noon + ms,
+      })
+      const says = (seq: number, ms: number, id: string) => [
+        at(seq, ms, { type: 'text-start', id }, 'main/a/1'),
+        at(seq + 1, ms, { type: 'text-delta', id, delta: 'a' }, 'main/a/1'),
+      ]
+      await store.log.append('r', 1, [
+        startEntry('r', {}, noon),
+        at(2, 1, { type: 'step-start', stepType: 'llm', attempt: 1, answer: true }, 'main/a'),
+        ...says(3, 7, 'one'),
+        at(5, 8, { type: 'suspend', requests: [] }),
+      ])
+      for (const [run, seq] of [
+        ['going', 4],
+        ['waiting', 5],
+      ] as const) {
+        await store.log.fork('r', seq, run, noon + 20_000)
+        // Again, later: it is that fork.
+        await store.log.fork('r', seq, run, noon + 30_000)
+        const [start] = await readAll(store, run)
+        expect(start).toMatchObject({ timestamp: noon, forkedFrom: { runId: 'r', seq, at: noon + 20_000 } })
+        const row = (await store.runs.get(run))!
+        expect([row.startedAt, row.firstTokenMs], run).toEqual([noon + 20_000, undefined])
+      }
+      await store.log.append('going', 1, says(5, 20_093, 'two'))
+      expect(await store.runs.get('going')).toMatchObject({ startedAt: noon + 20_000, firstTokenMs: 93 })
+      const resume = at(6, 21_000, { type: 'resume', protocol: 'api' })
+      await store.log.append('waiting', 1, [resume, ...says(7, 21_005, 'two')])
+      expect(await store.runs.get('waiting')).toMatchObject({ startedAt: noon + 20_000, firstTokenMs: 5 })
+      expect(await store.runs.get('r')).toMatchObject({ startedAt: noon, firstTokenMs: 7 })
+      const since = await store.runs.list({ since: noon + 20_000 })
+      expect(since.map(({ id }) => id).toSorted()).toEqual(['going', 'waiting'])
     })
 
     test('is followed, also by who came before it; only its own entries are changes', async () => {

@@ -103,7 +103,30 @@ export function runsContract(current: () => Store): void {
       await append('s', [entry(3, { type: 'resume', protocol: 'api' })], 2)
       await append('s', [entry(4, { type: 'step-start', ...start, answer: true }, 'main/answer')], 2)
       await append('s', says(5, 'main/answer/1'), 2)
-      expect(await store.runs.get('s')).toMatchObject({ firstTokenMs: 6 })
+      // Without the millisecond in which it was suspended.
+      expect(await store.runs.get('s')).toMatchObject({ firstTokenMs: 5 })
+    })
+
+    test('no time to the first token has the time in which a person was asked', async () => {
+      const at = (seq: number, ms: number, part: Parameters<typeof entry>[1], step = '') => ({
+        ...entry(seq, part, step),
+        timestamp: noon + ms,
+      })
+      const answers = { type: 'step-start', stepType: 'llm', attempt: 1, answer: true } as const
+      const asks = (seq: number, ms: number) => at(seq, ms, { type: 'suspend', requests: [] })
+      const goesOn = (seq: number, ms: number) => at(seq, ms, { type: 'resume', protocol: 'api' })
+      await append('r', [startEntry('r', {}, noon), at(2, 1, answers, 'main/a'), asks(3, 3)])
+      expect((await store.runs.get('r'))!.firstTokenMs).toBeUndefined()
+      await store.log.claim('r', 1)
+      // A response may come before the run goes on: it ends no waiting.
+      const response = { type: 'response', requestId: 'x', outcome: 'closed', reason: 'gone' } as const
+      await append('r', [at(4, 100_000, response)], 2)
+      await append('r', [goesOn(5, 144_003), asks(6, 144_004)], 2)
+      await store.log.claim('r', 2)
+      await append('r', [goesOn(7, 200_004)], 3)
+      await append('r', [at(8, 200_006, { type: 'text-start', id: 't' }, 'main/a/1')], 3)
+      await append('r', [at(9, 200_008, { type: 'text-delta', id: 't', delta: 'a' }, 'main/a/1')], 3)
+      expect(await store.runs.get('r')).toMatchObject({ startedAt: noon, firstTokenMs: 8 })
     })
 
     test('a run that begins and ends in one tick is listed as ended', async () => {

@@ -20,13 +20,13 @@ export function createForking(
   index: Pick<RunIndex, 'get'>,
   writes: Writes,
 ): Log['fork'] {
-  return async (source, seq, run) => {
+  return async (source, seq, run, time) => {
     const what = `fork run ${source}`
     const from = await index.get(source)
     checkFork(source, seq, from?.lastSeq)
     // Refused if the entry was merged with later ones.
     for await (const _ of log.read(source, { after: seq, limit: 1 })) break
-    const origin = { source, seq }
+    const origin = { source, seq, at: time }
     const token = randomUUID()
     const operations: string[][] = []
 

@@ -53,6 +53,9 @@ const optional = Object.entries({
   usage: isUsage,
   error: has({ code: isText, message: isText }),
   answers: listOf(isText),
+  sharedTo: isCount,
+  suspendedMs: isNumber,
+  suspendedAt: isTime,
 } satisfies { [Name in keyof StoredRow]?: Check })
 
 export interface ReadRow {

@@ -152,7 +152,7 @@ function beginRun(statements: Statements, state: RunState, entry: EntryOf<'run-s
   const { seq, timestamp, agent, parentRunId } = entry
   const execution = parentRunId === undefined ? state.id : executionOf(statements, parentRunId)
   const names = ['', 'run', agent, execution, parentRunId ?? null] as const
-  state.agent = beginAgent(statements, state.id, [state.number, state.id, seq, ...names, timestamp])
+  state.agent = beginAgent(statements, state.id, [state.number, state.id, seq, ...names, state.startedAt])
   statements.setThread.run(state.thread, state.number, timestamp)
 }
 

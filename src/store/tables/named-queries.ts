@@ -12,6 +12,9 @@ const time = (column: string, name = column) => `datetime(${column} / 1000, 'uni
 const now = `CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)`
 const since = `(unixepoch() - :days * 86400) * 1000`
 
+/** A fork has agents that its source has called before. */
+const began = `coalesce(min(started_at) FILTER (WHERE id = execution_id), min(started_at))`
+
 const costs = (by: string, name: string) => `
 SELECT ${by} AS ${name}, count(DISTINCT run) AS runs, sum(input_tokens) AS input_tokens,
   sum(output_tokens) AS output_tokens, round(sum(cost), 6) AS cost, sum(cost IS NULL) AS without_price
@@ -126,8 +129,8 @@ ORDER BY e.timestamp`,
     about: 'Executions of :days days: how many agents each has, how long it took',
     defaults: { days: 30 },
     sql: `
-SELECT execution_id AS execution, count(*) AS agents, min(started_at) AS first,
-  max(coalesce(ended_at, ${now})) - min(started_at) AS ms, ${time('min(started_at)', 'started_at')}
+SELECT execution_id AS execution, count(*) AS agents, ${began} AS first,
+  max(coalesce(ended_at, ${now})) - ${began} AS ms, ${time(began, 'started_at')}
 FROM agents
 WHERE started_at >= ${since}
 GROUP BY execution_id

@@ -19,6 +19,8 @@ export interface RunState {
   number: number
   id: string
   thread: string
+  /** Of a fork: when it was forked. The entry that begins its log is that of its source. */
+  startedAt: number
   /** The number of the run's own agent, 0 if it is not known. */
   agent: number
   /** The last entry that is in the tables. */
@@ -46,7 +48,8 @@ export function readState(statements: Statements, id: string): RunState | undefi
   const number = Number(row.number)
   const seq = filledTo(statements, number)
   const waiting = seq === 0 ? 0 : Number(statements.waiting.get(number)?.calls)
-  return { number, id, thread: String(row.thread_id), agent: 0, seq, noted: seq, steps: new Map(), waiting }
+  const [thread, startedAt] = [String(row.thread_id), Number(row.started_at)]
+  return { number, id, thread, startedAt, agent: 0, seq, noted: seq, steps: new Map(), waiting }
 }
 
 /** The latest step at a path. */

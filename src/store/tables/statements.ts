@@ -11,7 +11,7 @@ export type Statements = ReturnType<typeof prepareStatements>
 
 export function prepareStatements(db: DatabaseSync) {
   return {
-    runNumber: db.prepare('SELECT number, thread_id FROM runs WHERE id = ?'),
+    runNumber: db.prepare('SELECT number, thread_id, started_at FROM runs WHERE id = ?'),
     filled: db.prepare('SELECT seq FROM indexed_runs WHERE run = ?', { returnArrays: true }),
     setFilled: db.prepare(
       'INSERT INTO indexed_runs (run, seq) VALUES (?, ?) ON CONFLICT (run) DO UPDATE SET seq = excluded.seq',

@@ -25,7 +25,7 @@ export const tableDocs: Readonly<Record<string, TableDoc>> = {
       protocol: 'How it was started: `ui`, `openai`, `ag-ui`, `socket.io`, `api`, `cli`, `library` …',
       status:
         '`running`, `suspended`, `completed`, `failed`, `aborted`, `budget-exceeded`, `timed-out` or `interrupted`',
-      started_at: 'Time of its first entry',
+      started_at: 'When it was started; of a fork, when it was forked',
       updated_at: 'Time of its last entry',
       ended_at: 'NULL until it ends',
       last_seq: 'Number of its last entry',
@@ -39,8 +39,11 @@ export const tableDocs: Readonly<Record<string, TableDoc>> = {
       due_at: 'The earliest deadline of a suspended run',
       compacted_at: 'When its deltas were merged; 0 if there was nothing to merge',
       previous_run_id: 'The run of its thread whose conversation it continues',
-      first_token_ms: 'From its start to the first delta of its answer',
+      first_token_ms:
+        'From its start to the first delta of its answer, without `suspended_ms`; NULL until then, and if it is not known',
       errors: 'Number of errors and of tool calls that failed; NULL if there are none',
+      suspended_ms: 'For how long it was suspended; NULL if it never was, or still is for the first time',
+      suspended_at: 'Since when it is suspended',
       last_tick: 'Where its log goes on in the file; NULL unless it is running',
       foreign_seq: 'Its entries up to this number were recorded elsewhere; NULL for a run that was recorded here',
     },

@@ -2,13 +2,14 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { quote } from '../sqlite-foreign.ts'
 
-export type OldVersion = 1 | 6 | 7
+export type OldVersion = 1 | 6 | 7 | 12
 
 /** Takes a database of today back to an older schema, with its runs. */
 export function makeOlder(db: DatabaseSync, version: OldVersion): void {
-  if (version === 7) toSchema7(db)
-  else toSchema6(db)
-  if (version === 1) toSchema1(db)
+  toSchema12(db)
+  if (version < 12) toSchema7(db)
+  if (version < 7) toSchema6(db)
+  if (version < 6) toSchema1(db)
 }
 
 /** As the first released version created it. */
@@ -54,6 +55,15 @@ export const schema2 = `
   CREATE INDEX runs_by_status ON runs (status);
   PRAGMA user_version = 2;`
 
+/** Times of forks and of waiting were not kept. */
+function toSchema12(db: DatabaseSync): void {
+  db.exec(`
+    ALTER TABLE forks DROP COLUMN at;
+    ALTER TABLE runs DROP COLUMN suspended_ms;
+    ALTER TABLE runs DROP COLUMN suspended_at;
+    PRAGMA user_version = 12`)
+}
+
 /** Three tables had the ids of runs. */
 function toSchema7(db: DatabaseSync): void {
   db.exec(`
@@ -80,7 +90,6 @@ function toSchema7(db: DatabaseSync): void {
 
 /** Its rows of `ticks` were found by an index, and its tables had another layout. */
 function toSchema6(db: DatabaseSync): void {
-  toSchema7(db)
   for (const { name } of db.prepare("SELECT name FROM sqlite_schema WHERE type = 'view'").all())
     db.exec(`DROP VIEW ${quote(String(name))}`)
   db.exec(`
