@@ -6,7 +6,7 @@ import { createRunMetrics } from '../../src/record/metrics/run-metrics.ts'
 import { memoryStore } from '../../src/store/memory-store.ts'
 import { namedQueries } from '../../src/store/tables/named-queries.ts'
 import { readView as viewOf } from '../../src/fold/read-view.ts'
-import { summaryOf } from '../../src/record/summary.ts'
+import { summaryOf } from '../../src/record/log-files.ts'
 import { createEngine, entriesOf, openEngine, type EngineOptions } from '../support/engine.ts'
 
 const yaml = `workflow:
