@@ -10,8 +10,10 @@ export let journal: Journal
 
 const pools: McpPool[] = []
 
+/** On a busy machine a server takes long to start: it has a minute, unless the test is about that. */
 export function poolOf(servers: Record<string, McpServer>, limits?: ReadLimits): McpPool {
-  const pool = createMcpPool(servers, limits === undefined ? {} : { limits })
+  const patient = Object.entries(servers).map(([name, server]) => [name, { connectTimeout: 60_000, ...server }])
+  const pool = createMcpPool(Object.fromEntries(patient), limits === undefined ? {} : { limits })
   pools.push(pool)
   return pool
 }
