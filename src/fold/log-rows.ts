@@ -2,6 +2,7 @@
 import type { OutlineBlock, OutlineItem, OutlineStep } from './outline-item.ts'
 import type { Entry } from '../part/entry.ts'
 
+/** A line of a log without its content. */
 export interface LogRow {
   /** Of its first entry; merged deltas reach to `to`, those of a block that grows beyond every entry. */
   seq: number

@@ -2,6 +2,7 @@
 import type { OutlineBlock, OutlineItem, OutlineMark, OutlineStep } from './outline-item.ts'
 import { parentPath } from '../part/path.ts'
 
+/** One attempt of a step, with what is below it. */
 export interface StepNode {
   step: OutlineStep
   parent: StepNode | undefined
