@@ -12,6 +12,10 @@ export type { ClientTool, ClientToolContext, ClientTools, ToolOptions, ToolSchem
 export type { Confirmation, Confirmed } from './client/serve-tools.ts'
 export { createChatTransport, type ChatTransportOptions } from './client/chat-transport.ts'
 export { createAgentSession } from './client/agent-session.ts'
+export { createLiveRun, type LiveRun, type LiveRunState, type LogLine } from './client/live-run.ts'
+export type { LogRow } from './fold/log-rows.ts'
+export type { StepNode } from './fold/step-tree.ts'
+export type { OutlineBlock, OutlineMark, OutlineStep } from './fold/outline-item.ts'
 export type * from './client/agent-message.ts'
 export type {
   AgentSession,

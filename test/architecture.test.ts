@@ -243,7 +243,7 @@ describe('the page', () => {
 
   test('imports the pure rooms of src and nothing else of it', () => {
     expect(files.length).toBeGreaterThan(50)
-    const pure = ['part', 'fold', 'wire', 'client', 'async']
+    const pure = ['part', 'fold', 'wire', 'client', 'async', 'react']
     const wrong = files.flatMap(({ file, text }) =>
       importsOf(file, text).flatMap(({ specifier }) => {
         if (specifier.startsWith('node:')) return [`${file} → ${specifier}`]

@@ -1,6 +1,7 @@
 /** A chat: messages as they come, a tool that runs in this page once you allow it, stop, and another answer. */
 import { defineTool } from 'millrace/client'
 import { useAgent } from 'millrace/react'
+import { LastRun } from './last-run.jsx'
 import { z } from 'zod'
 
 const tools = {
@@ -60,6 +61,7 @@ export function Chat({ threadId }) {
         </button>
         <output>{status}</output>
       </form>
+      <LastRun runId={messages.at(-1)?.runId} />
     </main>
   )
 }

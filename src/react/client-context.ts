@@ -6,7 +6,7 @@ const ClientContext = createContext<MillraceClient | undefined>(undefined)
 
 /** Gives a client to every `useAgent` below. Without it they use the server that the page comes from. */
 export function MillraceProvider({ client, children }: { client: MillraceClient; children?: ReactNode }): ReactNode {
-  return createElement(ClientContext, { value: client }, children)
+  return createElement(ClientContext.Provider, { value: client }, children)
 }
 
 let ofPage: MillraceClient | undefined

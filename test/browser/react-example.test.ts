@@ -7,7 +7,7 @@ import { inExample, say } from './example.ts'
 
 const { browser, fault } = await launchBrowser()
 
-const linesOf = (page: Page) => page.locator('ol li').allTextContents()
+const linesOf = (page: Page) => page.locator('ol[aria-label=Conversation] li').allTextContents()
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
 
 describe.skipIf(browser === undefined)(`the page of examples/react${fault}`, () => {
@@ -69,5 +69,37 @@ describe.skipIf(browser === undefined)(`the page of examples/react${fault}`, () 
       3,
     ])
     expect(await button(page, 'Approve').isVisible()).toBe(false)
+  })
+
+  test('the steps, the answer and the log of the last run grow while the model speaks, over one connection', async () => {
+    const [gate, rest] = [latch(), latch()]
+    const model = createScriptedModel([
+      [toolCall('c1', 'pageTitle', {}), finish('tool-calls')],
+      [text('Its title'), gate, text(' is long.'), rest, finish()],
+    ])
+    const page = await open(model)
+    await say(page, 'What is the title?')
+    await expect.poll(async () => (await linesOf(page))[1]).toContain('Its title')
+    const asked: string[] = []
+    page.on('request', (request) => void asked.push(new URL(request.url()).pathname))
+    await page.getByText('The last run').click()
+    const answer = page.getByRole('region', { name: 'Answer' })
+    const steps = page.getByRole('list', { name: 'Steps' }).getByRole('listitem')
+    const log = page.getByRole('list', { name: 'Log' })
+    await expect.poll(() => answer.textContent()).toContain('Its title')
+    expect(await answer.getAttribute('data-status')).toBe('running')
+    expect(await answer.textContent()).toContain('pageTitle')
+    await expect.poll(() => steps.last().getAttribute('data-state')).toBe('running')
+    gate.open()
+    await expect.poll(() => answer.locator('.millrace-text').allTextContents()).toEqual(['Its title', ' is long.'])
+    await expect.poll(() => log.textContent()).toContain(' is long.')
+    expect(await log.textContent()).not.toContain('run-end')
+    rest.open()
+    await expect.poll(() => answer.getAttribute('data-status')).toBe('ended')
+    await expect.poll(() => log.textContent()).toContain('run-end')
+    expect(await steps.evaluateAll((all) => all.map((each) => (each as HTMLElement).dataset['state']))).toEqual(
+      Array.from({ length: 4 }, () => 'done'),
+    )
+    expect(asked.filter((path) => path.endsWith('/events'))).toHaveLength(1)
   })
 })

@@ -6,7 +6,7 @@ import { hostile } from '../../test/support/hostile.ts'
 import { Markdown } from './Markdown.tsx'
 import { createBlocks } from './markdown/blocks.ts'
 import { decodeEntities } from './markdown/entities.ts'
-import { safeUrl } from './markdown/safe-url.ts'
+import { safeUrl } from '../../src/react/safe-url.ts'
 
 const html = (text: string, isOpen = false) => renderToStaticMarkup(<Markdown text={text} isOpen={isOpen} />)
 

@@ -1,14 +1,7 @@
 /** How the page writes numbers, times and money. */
 import type { Usage } from '../../src/part/usage.ts'
 
-/** 340 ms → `340 ms`, 1,234 → `1.2 s`, 75,000 → `1m 15s`, 2 h → `2h 00m`. */
-export function duration(ms: number): string {
-  if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`
-  if (ms < 59_950) return `${(ms / 1000).toFixed(1)} s`
-  const seconds = Math.round(ms / 1000)
-  if (seconds < 3600) return `${Math.floor(seconds / 60)}m ${pad(seconds % 60)}s`
-  return `${Math.floor(seconds / 3600)}h ${pad(Math.floor((seconds % 3600) / 60))}m`
-}
+export { duration } from '../../src/react/duration.ts'
 
 /** 950 → `950`, 12,345 → `12.3k`, 4,200,000 → `4.2M`. */
 export function count(n: number): string {
@@ -55,8 +48,4 @@ export function bytes(n: number): string {
 /** The end of an id, enough to tell it from others. */
 export function shortId(id: string): string {
   return id.length <= 10 ? id : id.slice(-6)
-}
-
-function pad(n: number): string {
-  return String(n).padStart(2, '0')
 }

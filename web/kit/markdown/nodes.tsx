@@ -3,7 +3,7 @@ import { Fragment, type ReactNode } from 'react'
 import type { MarkedToken, Token, Tokens } from 'marked'
 import { Code } from './Code.tsx'
 import { decodeEntities } from './entities.ts'
-import { isOwnImage, safeUrl } from './safe-url.ts'
+import { isOwnImage, safeUrl } from '../../../src/react/safe-url.ts'
 import css from './Markdown.module.css'
 
 /** Deeper ones are shown as they are written. */

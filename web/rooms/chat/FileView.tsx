@@ -1,7 +1,7 @@
 /** A file of a message. Pictures are shown from a blob, which runs nothing, SVG too; others are offered to save. */
 import { useEffect, useState } from 'react'
 import { Icon } from '../../kit/Icon.tsx'
-import { safeUrl } from '../../kit/markdown/safe-url.ts'
+import { safeUrl } from '../../../src/react/safe-url.ts'
 import css from './chat.module.css'
 
 /** `data`: base64, a `data:` URL or an http(s) URL. */

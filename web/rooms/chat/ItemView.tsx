@@ -4,7 +4,7 @@ import { Link } from 'wouter'
 import { Icon } from '../../kit/Icon.tsx'
 import { duration } from '../../kit/format.ts'
 import { Markdown } from '../../kit/Markdown.tsx'
-import { safeUrl } from '../../kit/markdown/safe-url.ts'
+import { SourceLink } from '../../../src/react/run-answer.tsx'
 import { AskForm } from './AskForm.tsx'
 import { FileView } from './FileView.tsx'
 import { ToolCard } from './ToolCard.tsx'
@@ -37,7 +37,11 @@ export const ItemView = memo(function ItemView({
     case 'file':
       return <FileView data={item.data} mediaType={item.mediaType} />
     case 'source':
-      return <Source title={item.title} url={item.url} />
+      return (
+        <p className={css.note}>
+          Source: <SourceLink title={item.title} url={item.url} />
+        </p>
+      )
   }
 })
 
@@ -97,17 +101,4 @@ function answered(response: QuestionItem['ask']['response']): string {
     : typeof answer.value === 'string'
       ? answer.value
       : JSON.stringify(answer.value)
-}
-
-function Source({ title, url }: { title: string; url: string | undefined }) {
-  const safe = url === undefined ? undefined : safeUrl(url)
-  if (safe === undefined) return <p className={css.note}>Source: {title}</p>
-  return (
-    <p className={css.note}>
-      Source:{' '}
-      <a href={safe} target="_blank" rel="noopener noreferrer nofollow">
-        {title}
-      </a>
-    </p>
-  )
 }

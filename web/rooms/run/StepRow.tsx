@@ -5,7 +5,8 @@ import { Icon, type IconName } from '../../kit/Icon.tsx'
 import { placeSegments, segmentsOf, ticksOf, type Phase } from './layout/bars.ts'
 import type { Scale, View } from './layout/scale.ts'
 import type { Span } from './layout/spans.ts'
-import { labelOf, stateOf, type StepNode, type StepState } from './layout/tree.ts'
+import { labelOf, stateOf, type StepNode } from '../../../src/fold/step-tree.ts'
+import { StepName } from '../../../src/react/run-outline.tsx'
 import { nameOf } from './selection.ts'
 import css from './StepRow.module.css'
 
@@ -31,7 +32,7 @@ interface Props {
 export const StepRow = memo(function StepRow(props: Props) {
   const { node, index, top, height, isSelected, isFolded, onSelect, onFold, now } = props
   const { step, depth, children } = node
-  const { name, detail } = labelOf(node)
+  const { name } = labelOf(node)
   const state = stateOf(node)
   const hasChildren = children.length > 0
   return (
@@ -70,9 +71,7 @@ export const StepRow = memo(function StepRow(props: Props) {
         <span className={css.kind} data-kind={step.kind}>
           <Icon name={iconOf(node)} size={14} />
         </span>
-        <span className={css.label}>{name}</span>
-        <span className={css.detail}>{step.attempt > 1 ? `${detail} · attempt ${step.attempt}` : detail}</span>
-        <State state={state} />
+        <StepName node={node} classes={nameClasses} />
       </div>
       <div role="gridcell" className={css.lane}>
         <Bar {...props} />
@@ -104,23 +103,7 @@ function iconOf({ step }: StepNode): IconName {
   }
 }
 
-const states: Record<StepState, [glyph: string, word: string]> = {
-  running: ['◐', 'running'],
-  waiting: ['‖', 'waits for an answer'],
-  done: ['', 'done'],
-  failed: ['✕', 'failed'],
-  superseded: ['↯', 'discarded by a crash'],
-}
-
-function State({ state }: { state: StepState }) {
-  const [glyph, word] = states[state]
-  return (
-    <span className={css.state} data-state={state} title={word}>
-      <span aria-hidden="true">{glyph}</span>
-      <span className="visually-hidden">{word}</span>
-    </span>
-  )
-}
+const nameClasses = { name: css.label!, detail: css.detail!, state: css.state!, hidden: 'visually-hidden' }
 
 const phases: Record<Phase, string> = {
   wait: 'waited for the model',

@@ -1,5 +1,5 @@
 /** What is selected: `run`, the path of a step, or the `seq` of an entry. */
-import type { StepNode, StepTree } from './layout/tree.ts'
+import type { StepNode, StepTree } from '../../../src/fold/step-tree.ts'
 
 export type Selection =
   | { kind: 'none' | 'run' }

@@ -11,10 +11,10 @@ import { useModel, type RunModel } from './data/use-model.ts'
 import { usePlay, type Play } from './data/use-play.ts'
 import { createWindows, type Windows } from './data/windows.ts'
 import { textToView, viewToText, type View } from './layout/scale.ts'
-import { rowAt } from './layout/log-rows.ts'
+import { rowAt } from '../../../src/fold/log-rows.ts'
 import { keyOf } from '../../../src/fold/merge-outline.ts'
 import type { EntryOf } from '../../../src/part/entry.ts'
-import { flattenTree, type StepNode } from './layout/tree.ts'
+import { flattenTree, type StepNode } from '../../../src/fold/step-tree.ts'
 import { readSelection, type Selection } from './selection.ts'
 
 export interface Room {

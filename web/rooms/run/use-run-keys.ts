@@ -4,7 +4,7 @@ import { markForCompare } from '../../data/compare-mark.ts'
 import { useKeys } from '../../shell/keys.ts'
 import { speeds } from './data/use-play.ts'
 import { panView, zoomView } from './layout/scale.ts'
-import { stateOf } from './layout/tree.ts'
+import { stateOf } from '../../../src/fold/step-tree.ts'
 import { nameOf } from './selection.ts'
 import type { Room } from './use-room.ts'
 

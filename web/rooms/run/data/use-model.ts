@@ -5,7 +5,7 @@ import type { OutlineItem } from '../../../../src/fold/outline-item.ts'
 import { readFacts, timeOf, type RunFacts } from '../layout/facts.ts'
 import { createScale, type Scale } from '../layout/scale.ts'
 import { busySpans, idleGaps, suspendedSpans, type Span } from '../layout/spans.ts'
-import { buildTree, type StepTree } from '../layout/tree.ts'
+import { buildTree, type StepTree } from '../../../../src/fold/step-tree.ts'
 import type { RunSnapshot } from './run-store.ts'
 
 export interface RunModel {

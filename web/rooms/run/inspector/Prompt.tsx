@@ -8,7 +8,7 @@ import { Copy } from '../../../kit/Copy.tsx'
 import { ErrorNote } from '../../../kit/ErrorNote.tsx'
 import { JsonTree } from '../../../kit/JsonTree.tsx'
 import { Skeleton } from '../../../kit/Skeleton.tsx'
-import type { StepNode } from '../layout/tree.ts'
+import type { StepNode } from '../../../../src/fold/step-tree.ts'
 import { LongText } from './LongText.tsx'
 import css from './Inspector.module.css'
 

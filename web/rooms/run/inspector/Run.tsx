@@ -2,7 +2,7 @@
 import type { EntryOf } from '../../../../src/part/entry.ts'
 import { JsonTree } from '../../../kit/JsonTree.tsx'
 import { useEntry } from '../data/use-entries.ts'
-import type { StepNode } from '../layout/tree.ts'
+import type { StepNode } from '../../../../src/fold/step-tree.ts'
 import { nameOf } from '../selection.ts'
 import type { Room } from '../use-room.ts'
 import { StepPieces } from './Pieces.tsx'

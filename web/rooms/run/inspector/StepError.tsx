@@ -3,7 +3,7 @@ import type { EntryOf } from '../../../../src/part/entry.ts'
 import { Copy } from '../../../kit/Copy.tsx'
 import { ErrorNote } from '../../../kit/ErrorNote.tsx'
 import { useEntry } from '../data/use-entries.ts'
-import type { StepNode } from '../layout/tree.ts'
+import type { StepNode } from '../../../../src/fold/step-tree.ts'
 import type { Room } from '../use-room.ts'
 import css from './Inspector.module.css'
 

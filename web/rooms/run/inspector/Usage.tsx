@@ -1,6 +1,6 @@
 /** What a step took: tokens, cost, and time. */
 import { cost, count, duration, moment } from '../../../kit/format.ts'
-import type { StepNode } from '../layout/tree.ts'
+import type { StepNode } from '../../../../src/fold/step-tree.ts'
 import type { RunFacts } from '../layout/facts.ts'
 import type { Usage as Tokens } from '../../../../src/part/usage.ts'
 import css from './Inspector.module.css'

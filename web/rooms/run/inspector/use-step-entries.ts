@@ -3,8 +3,8 @@ import { useMemo } from 'react'
 import type { Entry } from '../../../../src/part/entry.ts'
 import { useWindow } from '../data/use-entries.ts'
 import type { Window } from '../data/windows.ts'
-import { rowAt } from '../layout/log-rows.ts'
-import type { StepNode } from '../layout/tree.ts'
+import { rowAt } from '../../../../src/fold/log-rows.ts'
+import type { StepNode } from '../../../../src/fold/step-tree.ts'
 import type { Room } from '../use-room.ts'
 
 export interface StepEntries {

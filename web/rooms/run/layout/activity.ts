@@ -2,7 +2,7 @@
 import type { OutlineBlock } from '../../../../src/fold/outline-item.ts'
 import type { Scale } from './scale.ts'
 import type { Segment } from './bars.ts'
-import type { StepTree } from './tree.ts'
+import type { StepTree } from '../../../../src/fold/step-tree.ts'
 
 export interface Activity {
   /** For each slice, from 0 to 1: how much text came. */

@@ -2,7 +2,7 @@
 import type { OutlineMark } from '../../../../src/fold/outline-item.ts'
 import type { Scale, View } from './scale.ts'
 import { withoutSpans, type Span } from './spans.ts'
-import { asks, isGroup, type StepNode } from './tree.ts'
+import { asks, isGroup, type StepNode } from '../../../../src/fold/step-tree.ts'
 
 /**
  * `wait`: until the model begins to answer; `first`: until its first token; then the parts that it streams, and `gap` between them.

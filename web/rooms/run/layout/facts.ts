@@ -2,7 +2,7 @@
 import type { OutlineItem, OutlineMark } from '../../../../src/fold/outline-item.ts'
 import { addUsage, type Usage } from '../../../../src/part/usage.ts'
 import { lengthOf, suspendedSpans } from './spans.ts'
-import type { StepNode, StepTree } from './tree.ts'
+import type { StepNode, StepTree } from '../../../../src/fold/step-tree.ts'
 
 export interface RunFacts {
   /** Its last word on it is in its `run-end`: here only that it has one. */

@@ -11,10 +11,10 @@ import { measureActivity } from './activity.ts'
 import { axisMarks } from './axis.ts'
 import { placeSegments, segmentsOf, ticksOf } from './bars.ts'
 import { readFacts, timeOf } from './facts.ts'
-import { logRows, rowAt, rowsUntil } from './log-rows.ts'
+import { logRows, rowAt, rowsUntil } from '../../../../src/fold/log-rows.ts'
 import { createScale, panView, textToView, viewToText, wholeView, zoomView } from './scale.ts'
 import { busySpans, idleGaps, mergeSpans, suspendedSpans, withoutSpans } from './spans.ts'
-import { buildTree, flattenTree, labelOf, stateOf } from './tree.ts'
+import { buildTree, flattenTree, labelOf, stateOf } from '../../../../src/fold/step-tree.ts'
 
 const folder = new URL('../../../../src/wire/golden/', import.meta.url)
 const recorded = readdirSync(folder)

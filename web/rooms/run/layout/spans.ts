@@ -1,6 +1,6 @@
 /** Spans of time: which part of a run something happened in. Times are epoch ms. */
 import type { OutlineMark } from '../../../../src/fold/outline-item.ts'
-import { asks, isGroup, type StepTree } from './tree.ts'
+import { asks, isGroup, type StepTree } from '../../../../src/fold/step-tree.ts'
 
 export interface Span {
   from: number

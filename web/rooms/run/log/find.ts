@@ -1,6 +1,6 @@
 /** Which entries of a log hold all of some words, and what a row shows of each. */
 import type { Entry } from '../../../../src/part/entry.ts'
-import { summaryOf } from '../layout/log-rows.ts'
+import { summaryOf } from '../../../../src/fold/log-rows.ts'
 
 /** Of an entry, which may be megabytes, only what a row shows. */
 export interface FoundEntry extends Pick<Entry, 'seq' | 'type' | 'step' | 'timestamp'> {

@@ -1,7 +1,7 @@
 /** What the rows of a log that are seen say: read by windows of some rows, or from what has come live. */
 import { useEffect, useState } from 'react'
 import { isDelta, type Entry } from '../../../../src/part/entry.ts'
-import { rowAt, summaryOf, type LogRow } from '../layout/log-rows.ts'
+import { rowAt, summaryOf, type LogRow } from '../../../../src/fold/log-rows.ts'
 import type { Window } from '../data/windows.ts'
 import type { Room } from '../use-room.ts'
 

@@ -1,7 +1,8 @@
 /** The rows of a log, with its deltas merged: all that an outline knows of them, without their content. */
-import type { OutlineBlock, OutlineItem, OutlineStep } from '../../../../src/fold/outline-item.ts'
-import type { Entry } from '../../../../src/part/entry.ts'
+import type { OutlineBlock, OutlineItem, OutlineStep } from './outline-item.ts'
+import type { Entry } from '../part/entry.ts'
 
+/** A line of a log without its content. */
 export interface LogRow {
   /** Of its first entry; merged deltas reach to `to`, those of a block that grows beyond every entry. */
   seq: number

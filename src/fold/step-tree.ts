@@ -1,7 +1,8 @@
 /** The steps of a run as a tree: what called what, with the blocks and marks of each. */
-import type { OutlineBlock, OutlineItem, OutlineMark, OutlineStep } from '../../../../src/fold/outline-item.ts'
-import { parentPath } from '../../../../src/part/path.ts'
+import type { OutlineBlock, OutlineItem, OutlineMark, OutlineStep } from './outline-item.ts'
+import { parentPath } from '../part/path.ts'
 
+/** One attempt of a step, with what is below it. */
 export interface StepNode {
   step: OutlineStep
   parent: StepNode | undefined
