@@ -14,6 +14,7 @@ const ignored: ReadonlySet<string> = new Set([
   'forkedFrom',
   'foreign',
   'labels',
+  'wireOptions',
   'traceparent',
   'protocol',
   'duration',
