@@ -7,7 +7,13 @@ import type { ThreadRow } from '../part/thread.ts'
 import { createNdjsonReader } from '../store/ndjson.ts'
 import type { ShownThread } from '../server/show-thread.ts'
 import type { Access } from './access.ts'
-import { createRequest, type RemoteOptions } from './remote-request.ts'
+import { createRequest, otherVersion, type RemoteOptions } from './remote-request.ts'
+
+/** What the commands read of a run. */
+const shownOfRun = [
+  ...(['id', 'agent', 'threadId', 'protocol', 'status', 'startedAt', 'lastSeq', 'input', 'messages'] as const),
+  ...(['steps', 'usage', 'usageByModel', 'requests', 'summary'] as const),
+]
 
 export function remoteAccess(url: string, options: RemoteOptions): Access {
   const request = createRequest(url, options)
@@ -16,10 +22,17 @@ export function remoteAccess(url: string, options: RemoteOptions): Access {
     throw new MillraceError('server', `Lost the connection to the server at ${url}.`, { cause })
   }
 
+  /** Of another version, the server may have no such route, refuse a parameter, or answer something else. */
+  async function get<T extends object>(path: string, needed: readonly (keyof T & string)[]): Promise<T> {
+    const response = await request(path)
+    const found = (await response.json().catch(() => undefined)) as Partial<T> | null | undefined
+    const missing = needed.filter((name) => found?.[name] === undefined)
+    if (missing.length === 0) return found as T
+    throw otherVersion(url, `its answer to GET ${path.replace(/\?.*$/u, '')} has no ${missing.join(', ')}`)
+  }
+
   async function view(run: string): Promise<RunView> {
-    const { id, ...rest } = (await (await request(`/api/runs/${encodeURIComponent(run)}`)).json()) as RunView & {
-      id: string
-    }
+    const { id, ...rest } = await get<RunView & { id: string }>(`/api/runs/${encodeURIComponent(run)}`, shownOfRun)
     return { ...rest, runId: id }
   }
 
@@ -31,16 +44,16 @@ export function remoteAccess(url: string, options: RemoteOptions): Access {
       for (const [name, value] of Object.entries({ ...query, thread: threadId, q: search })) {
         if (value !== undefined) params.set(name, String(value))
       }
-      return ((await (await request(`/api/runs?${params}`)).json()) as { runs: RunRow[] }).runs
+      return (await get<{ runs: RunRow[] }>(`/api/runs?${params}`, ['runs'])).runs
     },
     async threads(query) {
       const given = Object.entries(query).map(([name, value]) => [name, String(value)])
       const params = new URLSearchParams(Object.fromEntries(given) as Record<string, string>)
-      return ((await (await request(`/api/threads?${params}`)).json()) as { threads: ThreadRow[] }).threads
+      return (await get<{ threads: ThreadRow[] }>(`/api/threads?${params}`, ['threads'])).threads
     },
     async thread(id, messages) {
       const search = messages === undefined ? '' : `?messages=${messages}`
-      return (await (await request(`/api/threads/${encodeURIComponent(id)}${search}`)).json()) as ShownThread
+      return get<ShownThread>(`/api/threads/${encodeURIComponent(id)}${search}`, ['runs'])
     },
     status: async (run) => (await view(run)).status,
     async *read(run, after, follow): AsyncGenerator<Entry> {

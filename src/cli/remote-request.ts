@@ -42,8 +42,17 @@ export function createRequest(url: string, { key, isKeyKept = false }: RemoteOpt
     })
     if (response.ok) return response
     if (response.status === 401) throw unauthorized(url, { key, isKeyKept })
-    throw await errorOf(response, url + path)
+    const error = await errorOf(response, url + path)
+    // A route, a method or a parameter that this server does not know: commands ask for none that their own version lacks.
+    const isUnknown =
+      error.code === 'method-not-allowed' || /^(?:There is nothing at|Unknown parameter) /u.test(error.message)
+    throw isUnknown ? otherVersion(url, `it refuses ${method} ${path.replace(/\?.*$/u, '')}: ${error.message}`) : error
   }
+}
+
+export function otherVersion(url: string, what: string): MillraceError {
+  const cure = 'Restart that server with this version, or use the command of its version.'
+  return new MillraceError('server', `The server at ${url} is of another version: ${what.replace(/\.$/u, '')}. ${cure}`)
 }
 
 /** The error in a server's response. */

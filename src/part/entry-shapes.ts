@@ -250,6 +250,7 @@ const fields: { readonly [T in PartType]: Fields<Body<T>> | Shape<Body<T>> } = {
     forkedFrom: optional(forkedFrom),
     protocol: name,
     labels,
+    wireOptions: optional(recordOf(anything)),
     traceparent: optional(text),
     input,
     previousRunId: optional(id),

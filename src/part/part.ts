@@ -45,6 +45,8 @@ export interface RunStart {
   protocol: string
   /** Ids from the client (message id, chat id, its own run id). Millrace never uses them as keys. */
   labels?: Record<string, string>
+  /** What the client asked of its protocol (its usage, an older version), so that a replay sends the same. Absent: nothing in particular. */
+  wireOptions?: Record<string, unknown>
   /** The caller's place in its trace (W3C Trace Context), from the header `traceparent` of the request. */
   traceparent?: string
   /** The input of the request. With `previousRunId`, `messages` has only the new ones. */

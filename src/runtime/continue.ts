@@ -23,6 +23,8 @@ export interface Turn {
   turnKey?: string
   protocol: string
   labels?: Record<string, string>
+  /** Options of its wire: see `RunStart`. */
+  wireOptions?: object
   /** The header of the request. */
   traceparent?: string | null
   /** The protocol's policies, unless the agent sets others. */
@@ -54,6 +56,14 @@ export async function continueOrStart(runtime: Runtime, turn: Turn): Promise<Tur
   return (await resumed(runtime, turn)) ?? (await joinAnswered(runtime, turn)) ?? started(runtime, turn)
 }
 
+/** Without what is so by default. */
+function askedOf(options: object = {}): Record<string, unknown> | undefined {
+  const isUsual = (value: unknown) =>
+    value === undefined || value === false || (Array.isArray(value) && value.length === 0)
+  const asked = Object.entries(options).filter(([, value]) => !isUsual(value))
+  return asked.length === 0 ? undefined : Object.fromEntries(asked)
+}
+
 async function started(runtime: Runtime, turn: Turn): Promise<Turned> {
   const {
     agentId,
@@ -83,6 +93,7 @@ async function started(runtime: Runtime, turn: Turn): Promise<Turned> {
     history,
     traceparent: turn.traceparent,
     ...compact({ threadId, labels, handOver, turnKey, settings, ignored, keepsSuspended, previousRunId }),
+    ...compact({ wireOptions: askedOf(turn.wireOptions) }),
     ...(groups && { isBeside: true }),
     ...(mcpHeaders != null && { mcpHeaders: mcpHeaders as McpHeaders }),
   })

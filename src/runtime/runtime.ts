@@ -54,6 +54,8 @@ export interface StartOptions {
   parentRunId?: string
   /** Ids from the client. */
   labels?: Record<string, string>
+  /** What the client asked of its protocol: see `RunStart`. */
+  wireOptions?: Record<string, unknown>
   /** The caller's `traceparent` (W3C Trace Context), which the run's start records. An invalid one is ignored. */
   traceparent?: string | null | undefined
   onBusy?: BusyPolicy

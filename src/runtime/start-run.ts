@@ -100,6 +100,7 @@ export async function startRun(
       input,
       ...compact({
         labels,
+        wireOptions: options.wireOptions,
         traceparent: toTraceparent(options.traceparent),
         parentRunId,
         previousRunId: !fromServer || previousRunId === null ? undefined : (previousRunId ?? ticket.previous),

@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { sqliteStore } from '../../src/store/sqlite-store.ts'
 import { folder, ran, serving } from '../support/cli.ts'
 
 const agent = `workflow:
@@ -82,6 +83,29 @@ test.each([
   const { code, out, err } = await ran(['query', '--data', data, ...args])
   expect([code, out]).toEqual([2, ''])
   expect(err).toContain(`millrace: ${message}`)
+})
+
+const known = mkdtempSync(join(tmpdir(), 'millrace-query-'))
+beforeAll(async () => {
+  await sqliteStore(join(known, 'millrace.db')).close()
+})
+afterAll(() => rmSync(known, { recursive: true }))
+
+test.each([
+  ['run_id FROM steps', 'column "run_id" (did you mean "run"?)'],
+  ['s.runs FROM steps s', 'column "runs" (did you mean "run"?)'],
+  ['runId FROM usage', 'column "runId" (did you mean "run"?)'],
+  ['run_id FROM runs', 'column "run_id" (did you mean "id"?)'],
+  ['id, thread FROM runs', 'column "thread" (did you mean "thread_id"?)'],
+  ['agents FROM steps', 'column "agents" (did you mean "agent"?)'],
+  ['tokens FROM runs', 'column "tokens".'],
+  ['* FROM run', 'table "run" (did you mean "runs"?)'],
+  ['* FROM toolCalls', 'table "toolCalls" (did you mean "tool_calls"?)'],
+  ['* FROM events', 'table "events" (did you mean "agent_stream_events"?)'],
+  ['* FROM whales', 'table "whales".'],
+])('SELECT %s: the word that was meant', async (sql, message) => {
+  const { code, err } = await ran(['query', '--data', known, `SELECT ${sql}`])
+  expect([code, err]).toEqual([2, expect.stringContaining(`There is no ${message}`)])
 })
 
 test('beside a live server the same file is read', async () => {

@@ -1,4 +1,6 @@
 /** `show`: what one run came to, from the live server and from the database alike. */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import type { RunRow } from '../../src/part/log.ts'
 import { folder, ran, serving } from '../support/cli.ts'
@@ -123,3 +125,49 @@ test('what steps came to that no client is shown: shortened, in full with --full
     { step: 'main/shape', result: { long } },
   ])
 })
+
+const row = {
+  id: 'run_1a',
+  agent: 'a',
+  threadId: 't',
+  protocol: 'api',
+  status: 'completed',
+  startedAt: 1,
+  updatedAt: 2,
+  lastSeq: 3,
+}
+const list = { runs: [row] }
+const usage = { source: 'reported' }
+const view = { ...row, input: {}, messages: [], steps: [], usage, requests: [], summary: { toolCalls: 0, errors: 0 } }
+const refusal = (code: string, message: string) => ({ error: { code, message } })
+
+test.each([
+  ['lacks a field', [200, list], [200, view], 'its answer to GET /api/runs/run_1a has no usageByModel. Restart that'],
+  ['answers a list otherwise', [200, [row]], [200, view], 'its answer to GET /api/runs has no runs. Restart that'],
+  [
+    'lacks the route',
+    [200, list],
+    [404, refusal('not-found', 'There is nothing at /api/runs/x.')],
+    'it refuses GET /api/runs/run_1a: There is nothing at /api/runs/x. Restart that',
+  ],
+  [
+    'lacks a parameter',
+    [400, refusal('bad-input', 'Unknown parameter "idPrefix".')],
+    [200, view],
+    'it refuses GET /api/runs: Unknown parameter "idPrefix". Restart that',
+  ],
+] as [string, [number, object], [number, object], string][])(
+  'beside an older server that %s, it says that the server is older',
+  async (_, listed, shown, message) => {
+    const server = createServer(({ url }, response) => {
+      const [status, body] = url!.startsWith('/api/runs?') ? listed : shown
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void server.close())
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const { code, out, err } = await ran(['show', 'run_1a', '--url', url], { cwd: folder({}) })
+    expect([code, out]).not.toContain(0)
+    expect(err).toContain(`The server at ${url} is of another version: ${message}`)
+  },
+)

@@ -3,7 +3,7 @@ import type { CommandContext } from '../context.ts'
 import { MillraceError } from '../../part/error.ts'
 import { ownValue } from '../../part/own-value.ts'
 import type { QueryResult } from '../../part/records.ts'
-import { didYouMean } from '../../pipeline/nearest.ts'
+import { didYouMean, nearest } from '../../pipeline/nearest.ts'
 import { namedQueries } from '../../store/tables/named-queries.ts'
 import { tableDocs } from '../../store/tables/table-docs.ts'
 import { forStream, printable } from '../printable.ts'
@@ -80,22 +80,48 @@ async function run(
   try {
     return await store.records!.query(sql, options)
   } catch (error) {
-    throw explained(error)
+    throw explained(error, sql)
   } finally {
     await store.close()
   }
 }
 
 /** Says which table or column was meant. */
-function explained(error: unknown): unknown {
+function explained(error: unknown, sql: string): unknown {
   if (!(error instanceof MillraceError) || error.code !== 'bad-query') return error
   const [, what, name] = /^no such (table|column): (?:\w+\.)?(\w+)/u.exec(error.message) ?? []
   if (what === undefined) return error
   const tables = Object.keys(tableDocs)
-  const columns = Object.values(tableDocs).flatMap(({ columns: own }) => Object.keys(own))
-  const hint = didYouMean(name!, what === 'table' ? tables : new Set(columns))
+  const asked = tables.filter((table) => new RegExp(`\\b${table}\\b`, 'iu').test(sql))
+  const meant = what === 'table' ? meantTable(name!, tables) : meantColumn(name!, asked.length > 0 ? asked : tables)
+  const hint = meant === undefined ? '' : ` (did you mean "${meant}"?)`
   const known = what === 'table' ? `Known: ${tables.join(', ')}.` : 'millrace query --schema lists the columns.'
   return new MillraceError('bad-query', `There is no ${what} "${name}"${hint}. ${known}`)
+}
+
+/** `runs` has its own id as `id`, other tables have that of their run as `run`: not everybody knows which. */
+function meantColumn(name: string, tables: readonly string[]): string | undefined {
+  const columns = [...new Set(tables.flatMap((table) => Object.keys(tableDocs[table]!.columns)))]
+  const stem = stemOf(name)
+  if (/id$/iu.test(name) && columns.includes('id') && tables.some((table) => stemOf(table) === stem)) return 'id'
+  return columns.find((each) => stemOf(each) === stem) ?? nearest(name, columns)
+}
+
+/** The only one that has the word, before one that is only spelled like it. */
+function meantTable(name: string, tables: readonly string[]): string | undefined {
+  const stem = stemOf(name)
+  const [only, ...others] = tables.filter((each) => each.split('_').map(stemOf).includes(stem))
+  const word = others.length === 0 ? only : undefined
+  return tables.find((each) => stemOf(each) === stem) ?? word ?? nearest(name, tables)
+}
+
+/** The same for `runs`, `runId`, `run_id` and `run`. */
+function stemOf(name: string): string {
+  return name
+    .replaceAll(/(?<=[a-z])(?=[A-Z])/gu, '_')
+    .toLowerCase()
+    .replace(/_id$/u, '')
+    .replace(/s$/u, '')
 }
 
 function listing(): string {

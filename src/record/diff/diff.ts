@@ -127,6 +127,7 @@ const ignored: ReadonlySet<string> = new Set([
   'forkedFrom',
   'foreign',
   'labels',
+  'wireOptions',
   'traceparent',
   'protocol',
   'duration',

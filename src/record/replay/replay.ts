@@ -2,7 +2,7 @@
  * A recorded run through a wire: the bytes that a client which reads the run from its start gets, in the recorded rhythm. What a crash
  * retracted is left out, as for any such client; only a wire that shows the log shows it. Nothing is kept but one batch of entries.
  */
-import type { Entry } from '../../part/entry.ts'
+import type { Entry, EntryOf } from '../../part/entry.ts'
 import { MillraceError, type ErrorValue } from '../../part/error.ts'
 import type { Store } from '../../part/log.ts'
 import { recordedRun, type Recording } from '../../part/recording.ts'
@@ -82,10 +82,12 @@ export async function* replayRecording<Out extends Piece = string, Options exten
   const { speed = 1, from = 1, to = Infinity, signal, step, unfinished, clock = steadyClock } = options
   const wire = wireOf(options)
   await checkPlaces(recording, options)
-  const { superseded, resumedAt } = await lookAhead(recording, to)
+  const { superseded, resumedAt, start } = await lookAhead(recording, to)
+  // As its client asked for it, unless somebody asks for something else.
+  const asked = start?.protocol === wire.name ? (start.wireOptions as Partial<Options> | undefined) : undefined
   const encoder: Encoder<Out> = wire.createEncoder(
     { resumedAt, ...(options.history && { history: options.history }) },
-    options.options,
+    options.options ?? asked,
   )
   const pace = createPace(step === undefined ? speed : Infinity, clock)
   const isShown = (entry: Entry) => wire.showsLog === true || !superseded.has(entry)
@@ -128,15 +130,26 @@ function wireOf<Out extends Piece, Options extends object>({
   throw bad('format', `one of ${[...builtinWires.keys()].join(', ')}`)
 }
 
+interface Ahead {
+  superseded: Superseded
+  resumedAt: number
+  start: EntryOf<'run-start'> | undefined
+}
+
 /** What must be known of the entries before the first is sent. Reads none of their texts. */
-async function lookAhead(recording: Recording, to: number): Promise<{ superseded: Superseded; resumedAt: number }> {
+async function lookAhead(recording: Recording, to: number): Promise<Ahead> {
   const superseded = createSuperseded()
   let resumedAt = 0
-  for await (const batch of recording.read({ before: to + 1, types: ['step-start', 'step-reset', 'resume'] })) {
+  let start: EntryOf<'run-start'> | undefined
+  for await (const batch of recording.read({
+    before: to + 1,
+    types: ['run-start', 'step-start', 'step-reset', 'resume'],
+  })) {
     for (const entry of batch) {
       superseded.note(entry)
-      if (entry.type === 'resume') resumedAt = entry.seq
+      if (entry.type === 'run-start') start = entry
+      else if (entry.type === 'resume') resumedAt = entry.seq
     }
   }
-  return { superseded, resumedAt }
+  return { superseded, resumedAt, start }
 }

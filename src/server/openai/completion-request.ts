@@ -43,6 +43,8 @@ export async function readCompletion(
   const named = readThread(request)
   const keepsHistory = pipeline.history === 'server'
   const threadId = named ?? (keepsHistory ? undefined : sessionOf(request, body))
+  const { traceKey, streamToolOutputMaxChars: toolOutputMaxChars } = openai
+  const shown = { includeUsage, extensions, ...compact({ traceKey, toolOutputMaxChars }) }
   const turn: Turn = {
     agentId,
     messages,
@@ -52,6 +54,10 @@ export async function readCompletion(
     ignored,
     protocol: openaiWire.name,
     labels: { model },
+    wireOptions: {
+      object: object === 'chat.completion' ? undefined : object,
+      ...(extensions.length === 0 ? { includeUsage } : shown),
+    },
     traceparent: request.headers.get('traceparent'),
     handOver: true,
     // The header only groups runs: concurrent requests of one thread (an answer and its title) must both run.
@@ -61,8 +67,7 @@ export async function readCompletion(
     history: 'client',
     ...compact({ threadId }),
   }
-  const { traceKey, streamToolOutputMaxChars: toolOutputMaxChars } = openai
-  const options = { object, model, includeUsage, extensions, ...compact({ traceKey, toolOutputMaxChars }) }
+  const options = { object, model, ...shown }
   const policy = startersPolicy(pipeline, openaiWire.name, true)
   return { turn, stream: asked.stream, options, policy, repeat: createRepeat(runtime, request, body) }
 }

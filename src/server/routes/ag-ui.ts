@@ -44,7 +44,7 @@ async function postRun(context: HandlerContext, request: Request, agent: Agent):
   const { wire } = await transportOf(request)
   const traceparent = request.headers.get('traceparent')
   const { turn, messages, warnings } = await toAgUiTurn(runtime, agent, asked, { traceparent, history: 'client' })
-  const { run, how, from } = await continueOrStart(runtime, turn)
+  const { run, how, from } = await continueOrStart(runtime, { ...turn, wireOptions: { old: asked.old, warnings } })
   const { id: runId } = run
   if (waitUntil !== undefined) waitUntil(run.result)
   // A repeated request has not read what its run said before it was continued.

@@ -18,7 +18,7 @@ export async function postChat(context: HandlerContext, request: Request, defaul
   const { runtime, waitUntil } = context
   const { wire, options } = readWire(context, request, defaultWire)
   const turn = await readChat(context, request, wire)
-  const { run, how, from } = await continueOrStart(runtime, turn)
+  const { run, how, from } = await continueOrStart(runtime, { ...turn, wireOptions: options })
   const { id: runId } = run
   // Read `run.result` only if needed: it reads the log.
   if (waitUntil !== undefined) waitUntil(run.result)

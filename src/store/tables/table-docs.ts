@@ -42,10 +42,10 @@ export const tableDocs: Readonly<Record<string, TableDoc>> = {
       first_token_ms:
         'From its start to the first delta of its answer, without `suspended_ms`; NULL until then, and if it is not known',
       errors: 'Number of errors and of tool calls that failed; NULL if there are none',
-      suspended_ms: 'For how long it was suspended; NULL if it never was, or still is for the first time',
-      suspended_at: 'Since when it is suspended',
       last_tick: 'Where its log goes on in the file; NULL unless it is running',
       foreign_seq: 'Its entries up to this number were recorded elsewhere; NULL for a run that was recorded here',
+      suspended_ms: 'For how long it was suspended; NULL if it never was, or still is for the first time',
+      suspended_at: 'Since when it is suspended',
     },
   },
   threads: {
