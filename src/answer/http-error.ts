@@ -64,6 +64,7 @@ const statuses: ReadonlyMap<string, number> = new Map(
     interrupted: 503,
     'store-failed': 503,
     'store-closed': 503,
+    'store-version': 503,
   }),
 )
 

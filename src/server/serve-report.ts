@@ -1,6 +1,7 @@
 /** Reports and health of `serve`. */
 import { pause } from '../async/pause.ts'
-import { type MillraceError, messageOf } from '../part/error.ts'
+import { MillraceError, messageOf } from '../part/error.ts'
+import type { Store } from '../part/log.ts'
 import type { AgentFolder } from '../project/agents-folder.ts'
 import type { Agent } from '../runtime/runtime.ts'
 import type { ErrorGuard } from './error-guard.ts'
@@ -30,6 +31,10 @@ const patience = 300
 export async function healthOf({ runtime, storeFailure }: Project, guard: ErrorGuard | undefined): Promise<Health> {
   const { fleet, status } = runtime.store
   const reasons = storeFailure === undefined ? [] : [storeReason(storeFailure)]
+  if (await isOutdated(runtime.store)) {
+    const cure = 'Restart this server with that version.'
+    reasons.splice(0, Infinity, `Runs cannot be read or stored: a newer Millrace has migrated the database. ${cure}`)
+  }
   const uncaughtErrors = guard?.unattributed ?? 0
   const [processes, shared] = await Promise.all([inTime(fleet.processes?.()), inTime(status?.())])
   const isAway = shared?.connected === false && reasons.length === 0
@@ -43,6 +48,18 @@ export async function healthOf({ runtime, storeFailure }: Project, guard: ErrorG
   const told = { alive: count('alive'), draining: count('draining'), runs: self?.runs ?? 0 }
   const fleetOf = { ...told, beatAgeMs: Math.round(self?.beatAgeMs ?? 0), clockAheadMs: shared?.clockAheadMs ?? 0 }
   return { reasons, waits, uncaughtErrors, fleet: fleetOf }
+}
+
+/** A server that rests learns of it in no other way. Another failure shows when something is written. */
+async function isOutdated({ runs, fleet }: Store): Promise<boolean> {
+  // The processes of a shared store agree when they connect.
+  if (fleet.shared) return false
+  try {
+    await runs.list({ limit: 1 })
+    return false
+  } catch (error) {
+    return error instanceof MillraceError && error.code === 'store-version'
+  }
 }
 
 /** Undefined if it comes too late, or fails. */

@@ -222,7 +222,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
 
     // Nobody waits for it, so it is loaded once the server answers.
     const housekeeping = import('../record/housekeeping.ts').then(({ keepHouse }) =>
-      keepHouse(runtime.store, config.record, note),
+      keepHouse(runtime.store, config.record, note, isShared || data === 'none' ? undefined : data),
     )
 
     let closing: Promise<void> | undefined

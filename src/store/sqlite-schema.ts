@@ -48,7 +48,7 @@ import {
 import { createIndexState } from './tables/layout.ts'
 
 /** Migrations, oldest first: `user_version` n means that the first n are applied. Never change a released one. */
-const migrations: Step[] = [
+export const steps: Step[] = [
   `CREATE TABLE runs (
      id TEXT PRIMARY KEY,
      agent TEXT NOT NULL,
@@ -165,7 +165,7 @@ const migrations: Step[] = [
 ]
 
 /** The `user_version` of the files that this version reads and writes. */
-export const schemaVersion = migrations.length
+export const schemaVersion = steps.length
 
 export interface OpenOptions {
   /** How long to wait for another process that has locked the file, in ms; blocks the thread. */
@@ -199,7 +199,7 @@ export function openDatabase(path: string, { busyTimeout, readOnly = false, migr
     // A new file has no data to lose: flush it once it is complete instead of ten times before.
     if (isNew) db.exec('PRAGMA synchronous = OFF; PRAGMA wal_autocheckpoint = 0')
     else if (migration === false) checkCurrent(db, path)
-    else if (!isCurrent(db, migrations)) migrateFile(db, path, migrations, migration)
+    else if (!isCurrent(db, steps)) migrateFile(db, path, steps, migration)
     // Must come before the first table: changing it later would rewrite the file.
     db.exec('PRAGMA auto_vacuum = INCREMENTAL')
     // What is deleted is overwritten, also on pages that are used no more.
@@ -207,7 +207,7 @@ export function openDatabase(path: string, { busyTimeout, readOnly = false, migr
     // WAL with NORMAL: commits survive a killed process; fsync happens only at checkpoints.
     db.exec('PRAGMA journal_mode = WAL')
     // Another process may have created it meanwhile.
-    if (isNew) apply(db, migrations, () => undefined)
+    if (isNew) apply(db, steps, () => undefined)
     db.exec('PRAGMA synchronous = NORMAL')
     if (isNew) db.exec('PRAGMA wal_autocheckpoint = 1000; PRAGMA wal_checkpoint')
     return db
@@ -227,7 +227,7 @@ export function migrationOf(path: string, options?: MigrationOptions): Migration
   const db = openToRead(path, 5000)
   try {
     checkOrigin(db, path)
-    return isCurrent(db, migrations) ? undefined : planOf(db, path, migrations, options)
+    return isCurrent(db, steps) ? undefined : planOf(db, path, steps, options)
   } finally {
     db.close()
   }
@@ -241,10 +241,10 @@ function checkOrigin(db: DatabaseSync, path: string): void {
       status: 503,
     })
   }
-  if (version > migrations.length) {
+  if (version > steps.length) {
     throw new MillraceError(
       'store-version',
-      `${path} was written by a newer Millrace (schema ${version}, this version supports ${migrations.length}); ` +
+      `${path} was written by a newer Millrace (schema ${version}, this version supports ${steps.length}); ` +
         'upgrade Millrace or use another file',
       { status: 503 },
     )
@@ -252,9 +252,9 @@ function checkOrigin(db: DatabaseSync, path: string): void {
 }
 
 function checkCurrent(db: DatabaseSync, path: string): void {
-  if (isCurrent(db, migrations)) return
+  if (isCurrent(db, steps)) return
   const version = pragma(db, 'user_version')
-  const older = `${path} was written by an older Millrace (schema ${version}, this version needs ${migrations.length})`
+  const older = `${path} was written by an older Millrace (schema ${version}, this version needs ${steps.length})`
   throw new MillraceError('store-version', `${older}; run "millrace migrate --data ${dirname(path)}" to migrate it`, {
     status: 503,
   })
