@@ -22,6 +22,8 @@ const clis: [heading: string, name: string, tool: string][] = [
   ['Continue', '@continuedev/cli', 'Bash'],
   ['Kimi', '@moonshot-ai/kimi-code', 'Bash'],
   ['Grok CLI', '@vibe-kit/grok-cli', 'bash'],
+  ['Droid', 'droid', 'Execute'],
+  ['GitHub Copilot CLI', '@github/copilot', 'bash'],
 ]
 
 /** What the page says of a CLI: a file and a command, or commands. */
@@ -42,6 +44,8 @@ function setUp(
 test.each(clis)('%s', { timeout: 400_000 }, async (heading, name, shell) => {
   const root = mkdtempSync(join(tmpdir(), 'millrace-clis-'))
   onTestFinished(() => rmSync(root, { recursive: true, force: true }))
+  // Droid renames calls whose ids are not like OpenAI's.
+  const own = heading === 'Droid' ? 'call_2' : 'c2'
   const model = createTold((prompt) => {
     const { tools = [] } = model.calls.at(-1)!
     const results = resultsIn(prompt)
@@ -56,7 +60,7 @@ test.each(clis)('%s', { timeout: 400_000 }, async (heading, name, shell) => {
     }
     const asked =
       shell === 'run_commands' ? { commands: ['echo hi'] } : shell === 'Bash' ? { command: 'echo hi' } : input
-    if (!results.has('c2')) return [toolCall('c2', shell, asked), finish('tool-calls')]
+    if (!results.has(own)) return [toolCall(own, shell, asked), finish('tool-calls')]
     if (!tools.some(({ name: each }) => each === 'submit_and_exit')) return [text('It is 84.'), finish()]
     return [
       text('It is 84.'),
@@ -87,8 +91,8 @@ test.each(clis)('%s', { timeout: 400_000 }, async (heading, name, shell) => {
   const asked = run('sh', ['-c', command], { cwd: work, env, timeout: 90_000 })
   asked.child.stdin!.end()
   expect((await asked).stdout).toContain('84')
-  const told = model.prompts.map((prompt) => resultsIn(prompt)).find((results) => results.has('c2'))!
-  expect([JSON.stringify(told.get('c1')), JSON.stringify(told.get('c2'))]).toEqual([
+  const told = model.prompts.map((prompt) => resultsIn(prompt)).find((results) => results.has(own))!
+  expect([JSON.stringify(told.get('c1')), JSON.stringify(told.get(own))]).toEqual([
     expect.stringContaining('84'),
     expect.stringContaining('hi'),
   ])

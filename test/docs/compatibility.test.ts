@@ -16,3 +16,21 @@ test('each row names a recording or a test that is there', () => {
     expect([row, targets.length > 0, missing]).toEqual([row, true, []])
   }
 })
+
+const read = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8')
+const clients = read('docs/compatibility.md').split('\n## Clients\n')[1]!.split('\n## ', 1)[0]!
+const rowOf = (name: string) => clients.split('\n').find((line) => line.split('|')[1]?.includes(name))
+
+test('each CLI that docs/coding-clis.md sets up has a row with the version that its test installs', () => {
+  const told = [...read('docs/coding-clis.md').matchAll(/^\| \[([^\]]+)\]\(#[\w-]+\)[^|]* ([\d.]+) \|/gmu)]
+  expect(told.length).toBeGreaterThan(8)
+  for (const [, name, version] of told) expect([name, rowOf(name!)?.split('|')[2]?.trim()]).toEqual([name, version])
+})
+
+test('each client package has a row with the version that its tests have', () => {
+  const { devDependencies } = JSON.parse(read('package.json')) as { devDependencies: Record<string, string> }
+  for (const name of ['openai', '@langchain/openai', '@ag-ui/client', '@copilotkit/core', 'socket.io-client']) {
+    const [major] = /\d+/u.exec(devDependencies[name]!)!
+    expect([name, rowOf(`\`${name}\``)?.split('|')[2]?.match(/\d+/u)?.[0]]).toEqual([name, major])
+  }
+})
