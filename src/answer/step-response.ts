@@ -1,4 +1,5 @@
 /** Answers a request with the `Response` that a step returned: its head from the log, its body streamed. */
+import { anySignal } from '../async/any-signal.ts'
 import { runIdHeader } from './run-id-header.ts'
 import { fromErrorValue } from '../part/error.ts'
 import type { ResponseHead } from '../part/response-head.ts'
@@ -53,7 +54,7 @@ async function readFile(
   signal: AbortSignal,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const leave = new AbortController()
-  for await (const batch of runtime.store.log.read(runId, { signal: AbortSignal.any([leave.signal, signal]) })) {
+  for await (const batch of runtime.store.log.read(runId, { signal: anySignal([leave.signal, signal]) })) {
     for (const entry of batch) {
       if (entry.type === 'file' && typeof entry.data === 'string') return fromBase64(entry.data)
       if (entry.type === 'run-end' && entry.error !== undefined) throw fromErrorValue(entry.error)

@@ -25,7 +25,8 @@ export async function postCompletion(
   if (again === undefined) repeat.started(run)
   const options = { ...read.options, from }
   const { id: runId } = run
-  if (context.waitUntil !== undefined) context.waitUntil(run.result)
+  const waitUntil = context.waitUntil(request)
+  if (waitUntil !== undefined) waitUntil(run.result)
   const common = { runId, how, from, options, policy, signal, framesValue: true }
   if (stream) {
     const showsSteps = options.extensions.length > 0
