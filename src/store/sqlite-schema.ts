@@ -157,6 +157,15 @@ export const schemaVersion = migrations.length
 /** Marks the file as a Millrace database ("MILL"), so that another program's database is never written to. */
 const applicationId = 0x4d494c4c
 
+/** Throws `old-node`: the SQLite of Node 22 opens the file, and then returns rows that we cannot read. */
+export function checkNode(version: string): void {
+  if (Number.parseInt(version, 10) >= 24) return
+  throw new MillraceError(
+    'old-node',
+    `SQLite needs Node 24 or newer; this is ${version}. Leave out store, or use Node 24.`,
+  )
+}
+
 /**
  * Opens or creates the database and migrates it. Throws `store-version` for a file of a newer Millrace or of another
  * program, `store-failed` for one that is damaged or cannot be opened; both messages name the file and the cure.
@@ -164,6 +173,7 @@ const applicationId = 0x4d494c4c
  * file must exist and be migrated, and is not changed.
  */
 export function openDatabase(path: string, busyTimeout: number, readOnly = false): DatabaseSync {
+  checkNode(process.versions.node)
   let db: DatabaseSync | undefined
   try {
     if (readOnly) {
