@@ -1,10 +1,12 @@
 /** The built package in Bun, Deno and workerd: the same cases in each, side by side. */
+import { execFile } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readDocument } from '../docs/documents.ts'
-import { installPacked, packInto } from '../support/packed.ts'
+import { installPacked, manifest, packInto } from '../support/packed.ts'
 import { startUpstream, type Upstream, type UpstreamReply } from '../support/upstream.ts'
 import { cases, casesWithoutWaitUntil, type Place } from './cases.ts'
 import { launch, type Launched } from './launch.ts'
@@ -15,6 +17,14 @@ const names = Object.keys(versions) as Program[]
 const title = programs instanceof Error ? '%s (needs Bun, Deno and workerd from npm)' : '%s'
 const root = mkdtempSync(join(tmpdir(), 'millrace-runtimes-'))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
+const exec = promisify(execFile)
+const bare = `
+import { createRuntime } from 'millrace'
+import { createHandler } from 'millrace/server'
+const agents = { a: 'workflow: [{ id: a, type: llm, config: { model: "demo:assistant", stream: true } }]' }
+const response = await createHandler({ runtime: createRuntime({ agents }) })(new Request('http://x/health'))
+console.log(response.status)
+`
 const passed = new Set<string>()
 let packed: string
 beforeAll(async () => {
@@ -59,6 +69,19 @@ describe.skipIf(programs instanceof Error).each(names)(title, (program) => {
     passed.add(`${program}: ${name}`)
   })
 })
+
+test.skipIf(programs instanceof Error)(
+  'Deno starts the command, and makes a runtime without any permission (needs Bun, Deno and workerd from npm)',
+  async () => {
+    const { deno } = programs as Exclude<typeof programs, Error>
+    const project = join(root, 'deno')
+    const run = async (args: string[]) => (await exec(deno, args, { cwd: project })).stdout
+    const command = join(project, 'node_modules/millrace/bin/millrace.js')
+    expect(await run(['run', '-A', command, '--version'])).toBe(`${manifest.version}\n`)
+    writeFileSync(join(project, 'bare.ts'), bare)
+    expect(await run(['run', '--no-prompt', 'bare.ts'])).toBe('200\n')
+  },
+)
 
 test.skipIf(programs instanceof Error)(
   'docs/runtimes.md has the table of what has passed (needs Bun, Deno and workerd from npm)',
