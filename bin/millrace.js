@@ -11,7 +11,9 @@ if (Number(process.versions.node.split('.')[0]) < 24) {
   // Node keeps the compiled code for the next start. The folder is this user's own: who can write there decides what runs.
   const { XDG_CACHE_HOME, LOCALAPPDATA, HOME } = process.env
   const caches = XDG_CACHE_HOME || LOCALAPPDATA || (HOME && HOME + '/.cache')
-  if (caches) process.getBuiltinModule('node:module').enableCompileCache(caches + '/millrace')
+  // Deno has none.
+  const { enableCompileCache } = process.getBuiltinModule('node:module')
+  if (caches && enableCompileCache) enableCompileCache(caches + '/millrace')
   import('../dist/cli/main.js')
     .then((cli) => cli.main(process.argv))
     .catch((error) => {

@@ -1,4 +1,7 @@
-/** A module with a `fetch` export, for Deno (`deno serve main.ts`), Bun (`bun main.ts`) and Cloudflare Workers. */
+/**
+ * A module with a `fetch` export, for Deno (`deno serve --allow-net --allow-env --allow-sys=hostname main.ts`), Bun (`bun main.ts`) and
+ * Cloudflare Workers, which call it with their `waitUntil`. docs/runtimes.md says more.
+ */
 import { createRuntime } from 'millrace'
 import { createHandler } from 'millrace/server'
 
@@ -6,4 +9,8 @@ const runtime = createRuntime({
   agents: { assistant: 'workflow: [{ id: answer, type: llm, config: { model: "demo:assistant", stream: true } }]' },
 })
 
-export default { fetch: createHandler({ runtime }) }
+export default {
+  fetch: createHandler({ runtime }),
+  /** For Bun, which otherwise ends a plain text answer after 10 seconds of silence. */
+  idleTimeout: 0,
+}

@@ -2,6 +2,7 @@
  * One run to one client, over any transport: presence, the cursor and what it replays, the encoder, and the decision what kind of
  * response it is. Routes read the request, continue or start a run, and answer with this.
  */
+import { anySignal } from '../async/any-signal.ts'
 import { type ErrorValue, toErrorValue, fromErrorValue } from '../part/error.ts'
 import type { ResponseHead } from '../part/response-head.ts'
 import type { DisconnectPolicy } from '../pipeline/pipeline.ts'
@@ -222,7 +223,7 @@ async function readFile(
   signal: AbortSignal,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const leave = new AbortController()
-  for await (const batch of runtime.store.log.read(runId, { signal: AbortSignal.any([leave.signal, signal]) })) {
+  for await (const batch of runtime.store.log.read(runId, { signal: anySignal([leave.signal, signal]) })) {
     for (const entry of batch) {
       if (entry.type === 'file' && typeof entry.data === 'string') return fromBase64(entry.data)
       if (entry.type === 'run-end' && entry.error !== undefined) throw fromErrorValue(entry.error)

@@ -13,7 +13,7 @@ function createBroken(next: () => ReturnType<SourceOptions<string>['reader']['ne
   const context = { runtime, keepAliveMs: 15_000, onError: () => undefined } as unknown as AnswerContext
   const { source } = createAnswerSource<string>(context, {
     runId: 'r',
-    keepAlive: ': ping\n\n',
+    keepAlive: { first: ': ping\n\n', later: ': ping\n\n' },
     from: 0,
     encoder: { state: 'open', encode: throws, write: throws, skip: throws, take: throws, fail: throws },
     reader: { peek: next, next, take: (...told) => void next().then(...told), close: () => void told.push('closed') },

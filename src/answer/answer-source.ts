@@ -7,6 +7,7 @@ import { MillraceError, toPublicError, type ErrorValue } from '../part/error.ts'
 import type { LastBatch } from '../wire/last-batch.ts'
 import type { Encoder, Piece } from '../wire/wire.ts'
 import type { AnswerContext } from './answer-context.ts'
+import type { KeepAlive } from './keep-alive.ts'
 import type { RunReader } from './run-reader.ts'
 import type { BodySource } from './streamed-body.ts'
 
@@ -18,8 +19,8 @@ const unreadable: ErrorValue = { code: 'store-failed', message: 'The run can no 
 export interface SourceOptions<Out extends Piece> {
   runId: string
   encoder: Encoder<Out>
-  /** Sent after a period of silence; empty for nothing. */
-  keepAlive: Out
+  /** Sent after a period of silence. */
+  keepAlive: KeepAlive<Out>
   reader: RunReader
   /** Send entries from this `seq` on. */
   from: number
@@ -63,6 +64,7 @@ class Answer<Out extends Piece> implements AnswerSource<Out>, BodySource<Out> {
   private timer: ReturnType<typeof setTimeout> | undefined = undefined
   private failure: ErrorValue = closing
   private isDropped = false
+  private hasWritten = false
   private ended: () => void = ignore
   private give: (piece: Out | undefined) => void = ignore
   private fail: (error: unknown) => void = ignore
@@ -75,7 +77,7 @@ class Answer<Out extends Piece> implements AnswerSource<Out>, BodySource<Out> {
       this.failure = error
       this.reader.close()
     })
-    if (options.keepAlive.length > 0) this.watch(context.keepAliveMs)
+    if (options.keepAlive.first.length > 0) this.watch(context.keepAliveMs)
   }
 
   next(give: (piece: Out | undefined) => void, fail: (error: unknown) => void): void {
@@ -175,8 +177,9 @@ class Answer<Out extends Piece> implements AnswerSource<Out>, BodySource<Out> {
     const piece = given ?? encoder.fail(this.failure)
     if (encoder.state !== 'open') this.drop(true)
     this.lastWrite = performance.now()
-    if (piece.length === 0) this.advance()
-    else this.give(piece)
+    if (piece.length === 0) return this.advance()
+    this.hasWritten = true
+    this.give(piece)
   }
 
   // Checks the time of the last write when it fires, instead of resetting the timer with every write.
@@ -186,7 +189,7 @@ class Answer<Out extends Piece> implements AnswerSource<Out>, BodySource<Out> {
       const rest = this.lastWrite + keepAliveMs - performance.now()
       if (rest > 0) return this.watch(rest)
       this.lastWrite = performance.now()
-      this.sendKeepAlive?.(this.options.keepAlive)
+      this.sendKeepAlive?.(this.hasWritten ? this.options.keepAlive.later : this.options.keepAlive.first)
       this.watch(keepAliveMs)
     }, ms)
     this.timer.unref?.()

@@ -1,4 +1,5 @@
 /** Attaches a client to a run and opens its cursor: presence, what it replays, and the encoder. */
+import { keepAliveOf } from './keep-alive.ts'
 import type { Log } from '../part/log.ts'
 import { messagesOf, type Message } from '../part/message.ts'
 import type { DisconnectPolicy } from '../pipeline/pipeline.ts'
@@ -44,7 +45,8 @@ export async function openAnswer<Options extends object, Out extends Piece>(
     if (wire.showsHistory === true) at.history = await readHistory(runtime, runId)
     const encoder = wire.createEncoder(at, options)
     const reader = createRunReader(log, runId, wire.isStateless === true ? Math.max(0, from - 1) : 0, from)
-    const { keepAlive, lastBatch } = wire
+    const { lastBatch } = wire
+    const keepAlive = keepAliveOf(wire)
     const filter = standing?.filter
     const shared = filter === undefined && lastBatch ? { lastBatch, options: JSON.stringify(options ?? {}) } : undefined
     return createAnswerSource(context, { runId, encoder, keepAlive, reader, from, filter, shared, release })

@@ -1,4 +1,5 @@
 /** Reads a run's log over HTTP. When the connection breaks, it reconnects and continues after the last entry received. */
+import { anySignal } from '../async/any-signal.ts'
 import type { Entry } from '../part/entry.ts'
 import { MillraceError, type ErrorValue } from '../part/error.ts'
 import { leavable } from '../async/leavable.ts'
@@ -28,7 +29,7 @@ export function follow(
   { signal, ...options }: FollowOptions = {},
 ): AsyncGenerator<Entry, void, void> {
   return leavable((left) => {
-    const either = signal === undefined ? left : AbortSignal.any([left, signal])
+    const either = signal === undefined ? left : anySignal([left, signal])
     return entries(connection, runId, after, { ...options, signal: either })
   })
 }

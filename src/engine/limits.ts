@@ -2,6 +2,7 @@
  * Budgets and timeouts of a run, or of one step with everything inside it. A limit stops its steps through their signal, as
  * a stop does. The error names the limit and becomes the run's outcome.
  */
+import { anySignal } from '../async/any-signal.ts'
 import { MillraceError } from '../part/error.ts'
 import { isUnder } from '../part/path.ts'
 import type { Budget, Pipeline } from '../pipeline/pipeline.ts'
@@ -145,7 +146,7 @@ export async function withLimit<T>(
   const { state, speaking, now } = scope
   const startedAt = state.open.steps.get(root)?.timestamp ?? now()
   const limit = createLimit({ name, root, state, speaking, budget, timeout, startedAt, now })
-  const signal = AbortSignal.any([scope.signal, limit.signal])
+  const signal = anySignal([scope.signal, limit.signal])
   try {
     return await settledBy(limit.signal, body(within(scope, { signal, limits: [...scope.limits, limit] })))
   } catch (error) {

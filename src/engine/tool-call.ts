@@ -2,6 +2,7 @@
  * Brings one tool call from its current state (new, waiting for a client, approved, or started before a crash) to its result. A
  * tool never fails a run: unknown names, bad input, thrown errors and timeouts become results for the model.
  */
+import { anySignal } from '../async/any-signal.ts'
 import { compact } from '../part/compact.ts'
 import { messageOf, MillraceError, wholeMessage } from '../part/error.ts'
 import { parseJson } from '../part/json.ts'
@@ -199,7 +200,7 @@ async function execute(
   const stop = new AbortController()
   const expired = new MillraceError('timed-out', `The tool ${call.toolName} did not answer within ${timeout} ms.`)
   const timer = setTimeout(() => stop.abort(expired), timeout)
-  const signal = AbortSignal.any([scope.signal, stop.signal])
+  const signal = anySignal([scope.signal, stop.signal])
   const { toolCallId } = call
   const { runId, threadId } = scope
   const earlier = (words: string, limit: number) => searchEarlier(scope, words, limit)

@@ -12,6 +12,7 @@ import { checkConfig } from './check-config.ts'
 import type { Config } from './config.ts'
 import { unpack } from './packs.ts'
 import { allowedEnv, createRegistry, knownNames, type Env } from './registry.ts'
+import { processEnvironment } from './process-environment.ts'
 import { findSecrets, secretValues } from './secrets.ts'
 
 /** A config without `server` and `record`, plus the agents and the store: your program does the listening itself. */
@@ -20,7 +21,7 @@ export interface CreateRuntimeOptions extends Omit<Config, 'server' | 'record' |
   agents: Record<string, string>
   /** Default: in memory, keeping the last 100 ended runs. A run then hands client tools over instead of waiting for their results. */
   store?: Store
-  /** Environment variables, from which API keys are read. Default: `process.env` if it exists. */
+  /** Environment variables, from which API keys are read. Default: those of the process, if it has any and may read them. */
   environment?: Env
   /** Folder in which CLI agents keep raw logs, and a server the records of its processes. Default: none. */
   data?: string
@@ -36,15 +37,7 @@ export interface CreateRuntimeOptions extends Omit<Config, 'server' | 'record' |
  * Call `close()` when the program ends.
  */
 export function createRuntime(options: CreateRuntimeOptions): Runtime {
-  const {
-    agents,
-    store = memoryStore(),
-    environment = globalThis.process?.env ?? {},
-    data,
-    traces,
-    warn,
-    ...config
-  } = options
+  const { agents, store = memoryStore(), environment = processEnvironment(), data, traces, warn, ...config } = options
   checkConfig(config)
   const unpacked = unpack(config)
   const registry = {

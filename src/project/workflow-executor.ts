@@ -4,6 +4,7 @@ import { checkCalls } from '../pipeline/calls.ts'
 import { formatFaults, parsePipeline, PipelineError } from '../pipeline/parse.ts'
 import type { DisconnectPolicy, Pipeline } from '../pipeline/pipeline.ts'
 import { agentSource } from './create-runtime.ts'
+import { processEnvironment } from './process-environment.ts'
 import { createRegistry, knownNames, type Env } from './registry.ts'
 import { findSecrets, secretValues } from './secrets.ts'
 import type { ParsedYaml } from './yaml.ts'
@@ -12,6 +13,7 @@ import { createRuntime, type Runtime } from '../runtime/runtime.ts'
 import { textWire } from '../wire/text/text.ts'
 import type { AnswerContext } from '../answer/answer-context.ts'
 import { answerResponse } from '../answer/answer-response.ts'
+import { defaultKeepAliveMs } from '../answer/keep-alive.ts'
 import { realResponse } from '../answer/light-response.ts'
 import { answerRun } from '../answer/answer-run.ts'
 import { errorResponse } from '../answer/http-error.ts'
@@ -19,7 +21,7 @@ import { mayStream } from '../answer/may-stream.ts'
 
 /** Options of an executor. */
 export interface ExecutorOptions {
-  /** API keys and other variables. Default: `process.env`, if it exists. */
+  /** API keys and other variables. Default: those of the process, if it has any and may read them. */
   environment?: Env
 }
 
@@ -44,7 +46,7 @@ export class WorkflowExecutor {
   readonly #streams: boolean
   readonly #policy: DisconnectPolicy
 
-  constructor(yaml: ParsedYaml, { environment = globalThis.process?.env ?? {} }: ExecutorOptions = {}) {
+  constructor(yaml: ParsedYaml, { environment = processEnvironment() }: ExecutorOptions = {}) {
     if (typeof yaml?.text !== 'string') {
       throw new MillraceError('bad-pipeline', 'WorkflowExecutor expects the result of loadYaml or parseYaml.')
     }
@@ -113,7 +115,7 @@ export class WorkflowExecutor {
 }
 
 function context(runtime: Runtime): AnswerContext {
-  return { runtime, keepAliveMs: 15_000, onError: () => undefined }
+  return { runtime, keepAliveMs: defaultKeepAliveMs(), onError: () => undefined }
 }
 
 /** The default result of the document's executor: every result under its name. */

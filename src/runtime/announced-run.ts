@@ -1,4 +1,5 @@
 /** A run that has an idempotency key or a position in its thread, but no entry yet. Perhaps its process has died. */
+import { anySignal } from '../async/any-signal.ts'
 import { pause } from '../async/pause.ts'
 import type { Log, RunRow, Store } from '../part/log.ts'
 import { awaitEntry } from './await-entry.ts'
@@ -30,7 +31,7 @@ export async function awaitStart(store: Store, run: string, signal: AbortSignal)
 
 async function awaitRow({ log, runs }: Store, run: string, shutdown: AbortSignal): Promise<RunRow | undefined> {
   const over = new AbortController()
-  const signal = AbortSignal.any([shutdown, over.signal])
+  const signal = anySignal([shutdown, over.signal])
   const entry = awaitEntry(log, run, () => true, { signal })
   const end = () => over.abort()
   entry.then(end, end)

@@ -1,4 +1,5 @@
 /** One execution of a run by this process: from its first entry to its end or suspension. */
+import { anySignal } from '../async/any-signal.ts'
 import { MillraceError, toErrorValue } from '../part/error.ts'
 import { messagesOf } from '../part/message.ts'
 import { unattributed } from '../engine/attribute.ts'
@@ -48,7 +49,7 @@ export function startExecution(
     runs: store.runs,
     records: store.records,
     agent: (id) => agents.get(id)?.pipeline,
-    turn: async (signal) => turn?.(AbortSignal.any([signal, waiting!.signal])),
+    turn: async (signal) => turn?.(anySignal([signal, waiting!.signal])),
     onTurn,
     history: async () => {
       const previous = state.start?.previousRunId

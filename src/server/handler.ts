@@ -13,6 +13,7 @@ import type { AgentEditor } from '../project/agent-editor.ts'
 import { wireRegistry } from '../project/registries.ts'
 import type { Wire } from '../wire/wire.ts'
 import type { Place } from '../part/limits.ts'
+import { defaultKeepAliveMs } from '../answer/keep-alive.ts'
 import { onAnswerEnd, withoutBody } from '../answer/light-response.ts'
 import type { Admission } from './http/admission.ts'
 import { createRequestCount } from './http/count-requests.ts'
@@ -26,6 +27,7 @@ import { isPagePath, mountPage, type WebFiles } from './routes/page.ts'
 import { talkRoutes, runRoutes } from './routes/mounts.ts'
 import { errorResponse } from '../answer/http-error.ts'
 import { addressOf, asGet, realRequest, responseTo } from './http/incoming-request.ts'
+import { noteExecution, waitUntilOf, type Execution, type WaitUntil } from './http/wait-until.ts'
 import { createApp } from './http/router.ts'
 import { isMonitorPath, isOpen, mayStream, startsRun } from './http/paths.ts'
 import { isOpenAiPath, openAiError } from './openai/error.ts'
@@ -59,7 +61,10 @@ export interface HandlerOptions {
   admission?: Admission
   /** Default 4 MiB. Larger bodies are answered with 413. */
   maxBodyBytes?: number
-  /** ms of silence after which an SSE stream sends a comment, so that proxies keep the connection. Default 15,000. */
+  /**
+   * ms of silence after which a stream sends a keep-alive, so that servers and proxies keep the connection. Default 8000, and 2000 at the
+   * edge, where only a write shows that a client has left.
+   */
   keepAliveMs?: number
   /** The state of the process for `/health`. Any reason makes it `degraded`, with status 503; unless it waits. */
   health?: () => Health | Promise<Health>
@@ -71,9 +76,10 @@ export interface HandlerOptions {
   onError?: (error: unknown) => void
   /**
    * The platform's `waitUntil` (Vercel, Cloudflare), for platforms that stop the process after the response. It gets a promise
-   * for the end of every run, so that callbacks and `after` steps can finish.
+   * for the end of every run, so that callbacks and `after` steps can finish. Not needed where the platform calls the handler with its
+   * `(request, env, ctx)`: it takes `ctx.waitUntil`.
    */
-  waitUntil?: (ended: Promise<unknown>) => void
+  waitUntil?: WaitUntil
   /** Extensions of the OpenAI routes. */
   openai?: OpenAiConfig
   /** Protocols that `POST /api/chat?format=` may name, except those that show the log. Default: {@link wireRegistry}. */
@@ -109,7 +115,8 @@ export interface HandlerContext extends AnswerContext {
   /** It is known who asks, or nobody else can: what is recorded may be shown. */
   isPrivate: boolean
   maxBodyBytes: number
-  waitUntil: HandlerOptions['waitUntil']
+  /** What keeps the work of a request alive, if the platform needs it. */
+  waitUntil: (request: Request) => WaitUntil | undefined
   openai: OpenAiConfig
   wires: ReadonlyMap<string, Wire>
   sockets: boolean
@@ -121,7 +128,12 @@ export interface HandlerContext extends AnswerContext {
 }
 
 /** For any server with a `fetch` interface. Never rejects: every failure is a Response. */
-export type Handler = (request: Request) => Promise<Response>
+export type Handler = (
+  request: Request,
+  // oxlint-disable-next-line typescript/no-explicit-any -- each platform passes something else, and checks its type
+  env?: any,
+  execution?: Execution,
+) => Promise<Response>
 
 /**
  * Serves all routes (`/api/chat`, `/v1/chat/completions`, `/api/runs` …, `/health`) over one runtime. Conversations and runs are shown only
@@ -139,10 +151,10 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: {
     authorize,
     localOnly = false,
     maxBodyBytes = 4 * 1024 * 1024,
-    keepAliveMs = 15_000,
+    keepAliveMs = defaultKeepAliveMs(),
   } = options
   const { admission, draining = () => undefined } = options
-  const { agentErrors = () => [], onError = () => undefined, waitUntil, openai = {}, protocol = 'api' } = options
+  const { agentErrors = () => [], onError = () => undefined, openai = {}, protocol = 'api' } = options
   const { wires = new Map(Object.entries(wireRegistry)), sockets = false, onAgents } = options
   const editing = createEditing({ ...options, ownPageOnly: localOnly })
   // With an empty key every request is refused.
@@ -158,6 +170,7 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: {
   const allowsKey = apiKey === undefined ? undefined : createKeyCheck(apiKey)
   const asksWho = allowsKey !== undefined || authorize !== undefined
   const isPrivate = asksWho || localOnly
+  const waitUntil = (request: Request) => waitUntilOf(request) ?? options.waitUntil
   const shared = { isPrivate, onError, waitUntil, openai, wires, sockets, protocol, editing, agentEditor, onAgents }
   const context: HandlerContext = { runtime, ...limits, ...shared, metrics }
 
@@ -245,7 +258,8 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: {
   app.notFound((c) => unknownRoute(app, c.req.path, c.req.method))
   app.onError(failed)
 
-  async function handler(request: Request): Promise<Response> {
+  const handler: Handler = async (request, _env, execution) => {
+    noteExecution(request, execution)
     const preflight = cors.preflight(request)
     if (preflight !== undefined) return preflight
     const began = performance.now()

@@ -24,6 +24,7 @@ import { indexAfter, refuseMerged } from './merged.ts'
 import { encodeMessages, postInOrder } from './post-all.ts'
 import { readChanges, readEntries, readMessages } from './readers.ts'
 import { checkFork, runExists, storeClosed } from './store-error.ts'
+import { isBoundToRequest } from '../async/bound-to-request.ts'
 import { LeanMap } from '../async/lean-map.ts'
 
 interface Kept extends ChangedRun {
@@ -42,9 +43,12 @@ const mostDropped = 1000
 
 /**
  * Readers wake at the end of the event-loop turn, as with the SQLite store, which commits then: deltas that arrive together are
- * one batch and one write to a client's socket, instead of one write each.
+ * one batch and one write to a client's socket, instead of one write each. A request that takes the turn's end with it would leave all
+ * readers asleep for good, so there they wake when the append is done.
  */
-const later: (go: () => void) => unknown = globalThis.setImmediate ?? queueMicrotask
+const later: (go: () => void) => unknown = isBoundToRequest()
+  ? queueMicrotask
+  : (globalThis.setImmediate ?? queueMicrotask)
 
 /**
  * Keeps runs in memory. Of the runs that have ended it keeps the last `keep` (default 100), with their messages. Concurrent runs

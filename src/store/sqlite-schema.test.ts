@@ -9,7 +9,7 @@ import { response, suspendedRun } from './contract/views.contract.ts'
 import { encodeEntries } from './encode.ts'
 import { readAll } from './contract/tools.contract.ts'
 import { entry, exampleRun, noon, startEntry } from './example-run.contract.ts'
-import { schemaVersion } from './sqlite-schema.ts'
+import { checkNode, schemaVersion } from './sqlite-schema.ts'
 import { makeOlder, schema1, schema2 } from './testing/older.ts'
 import { sqliteStore } from './sqlite-store.ts'
 
@@ -322,4 +322,10 @@ test.each([
   expect(plan.map(({ detail }) => detail).join()).not.toContain('TEMP B-TREE')
   if (where !== '') expect(plan.map(({ detail }) => detail).join()).toContain('SEARCH runs USING INDEX runs_by_')
   db.close()
+})
+
+test('SQLite needs Node 24, and says so', () => {
+  for (const version of ['20.20.2', '22.23.3'])
+    expect(() => checkNode(version)).toThrow(/needs Node 24.*Leave out store/u)
+  expect(() => checkNode(process.versions.node)).not.toThrow()
 })

@@ -176,12 +176,22 @@ export interface OpenOptions {
   migration?: MigrationOptions | false | undefined
 }
 
+/** Throws `old-node`: the SQLite of Node 22 opens the file, and then returns rows that we cannot read. */
+export function checkNode(version: string): void {
+  if (Number.parseInt(version, 10) >= 24) return
+  throw new MillraceError(
+    'old-node',
+    `SQLite needs Node 24 or newer; this is ${version}. Leave out store, or use Node 24.`,
+  )
+}
+
 /**
  * Opens or creates the database and migrates it. Throws `store-version` for a file of a newer Millrace or of another
  * program, `store-failed` for one that is damaged or cannot be opened, and what {@link migrateFile} throws; the messages name the file
  * and the cure.
  */
 export function openDatabase(path: string, { busyTimeout, readOnly = false, migration }: OpenOptions): DatabaseSync {
+  checkNode(process.versions.node)
   let db: DatabaseSync | undefined
   try {
     if (readOnly) {

@@ -76,7 +76,7 @@ export interface Frames<Event, Out extends Piece = string> extends Sink<Event> {
 export interface Framing<Event, Out extends Piece = string> {
   readonly contentType: string
   readonly headers?: Readonly<Record<string, string>>
-  /** Sent after a period of silence (15 s by default); empty if there is no suitable frame. */
+  /** Sent after a period of silence (8 s by default); empty if there is no suitable frame. */
   readonly keepAlive: Out
   open(): Frames<Event, Out>
 }

@@ -2,6 +2,7 @@
  * `parallel`: runs branches concurrently, each with its own copy of the variables. Their parts are interleaved in the log. If a
  * branch fails, the others are stopped at once (`onError: fail`), or its error becomes its value (`continue`).
  */
+import { anySignal } from '../../async/any-signal.ts'
 import { MillraceError, toPublicError, wholeMessage, type ErrorValue } from '../../part/error.ts'
 import { joinPath } from '../../part/path.ts'
 import type { ParallelConfig } from '../../pipeline/pipeline.ts'
@@ -28,7 +29,7 @@ export function runParallel(
         throw asRecorded(known.error)
       }
       const stop = new AbortController()
-      const signal = AbortSignal.any([scope.signal, stop.signal])
+      const signal = anySignal([scope.signal, stop.signal])
       const results = new Map<string, StepOutcome>()
       let failed: { name: string; error: unknown } | undefined
       let over = false

@@ -6,7 +6,9 @@ import { errorBodyBytes } from './read-limits.ts'
 export function boundResponse(response: Response, options: MeterOptions, onPassed?: (error: Error) => void): Response {
   const { body, status, statusText, headers } = response
   if (body === null) return response
-  const bounded = response.ok ? boundBody(body, createByteMeter(options), onPassed) : firstBytes(body, errorBodyBytes)
+  const bounded = response.ok
+    ? boundBody(body, createByteMeter(options), onPassed, response)
+    : firstBytes(body, errorBodyBytes)
   return new Response(bounded, { status, statusText, headers })
 }
 
@@ -14,24 +16,26 @@ export function boundBody(
   body: ReadableStream<Uint8Array>,
   meter: ByteMeter,
   onPassed?: (error: Error) => void,
+  response?: Response,
 ): ReadableStream<Uint8Array> {
-  const reader = body.getReader()
+  // Deno closes the connection on `cancel` only while the response has not been collected.
+  const from = { reader: body.getReader(), response }
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        const { done, value } = await reader.read()
+        const { done, value } = await from.reader.read()
         if (done) return controller.close()
         try {
           meter(value)
         } catch (error) {
           controller.error(error)
-          cancelQuietly(reader, error)
+          cancelQuietly(from.reader, error)
           onPassed?.(error as Error)
           return
         }
         controller.enqueue(value)
       },
-      cancel: (reason) => reader.cancel(reason),
+      cancel: (reason) => from.reader.cancel(reason),
     },
     { highWaterMark: 0 },
   )

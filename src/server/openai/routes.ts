@@ -56,7 +56,8 @@ async function postCompletion(context: HandlerContext, request: Request, kind: K
   if (again === undefined) repeat.started(run)
   const options = { ...read.options, from }
   const { id: runId } = run
-  if (context.waitUntil !== undefined) context.waitUntil(run.result)
+  const waitUntil = context.waitUntil(request)
+  if (waitUntil !== undefined) waitUntil(run.result)
   const common = { runId, how, from, options, policy, signal, framesValue: true }
   if (stream) {
     const showsSteps = options.extensions.length > 0

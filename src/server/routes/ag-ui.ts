@@ -39,13 +39,14 @@ function findAgent({ agents }: Runtime, id: string): Agent {
 }
 
 async function postRun(context: HandlerContext, request: Request, agent: Agent): Promise<Response> {
-  const { runtime, maxBodyBytes, waitUntil } = context
+  const { runtime, maxBodyBytes } = context
   const asked = readRunInput(await readJson(request, maxBodyBytes))
   const { wire } = await transportOf(request)
   const traceparent = request.headers.get('traceparent')
   const { turn, messages, warnings } = await toAgUiTurn(runtime, agent, asked, { traceparent, history: 'client' })
   const { run, how, from } = await continueOrStart(runtime, { ...turn, wireOptions: { old: asked.old, warnings } })
   const { id: runId } = run
+  const waitUntil = context.waitUntil(request)
   if (waitUntil !== undefined) waitUntil(run.result)
   // A repeated request has not read what its run said before it was continued.
   const joined = how === 'joined' ? await joinRun(runtime, runId) : undefined

@@ -15,12 +15,13 @@ import { chatPolicy, readChat, readWire } from './chat-request.ts'
 import { checkShown } from './shown.ts'
 
 export async function postChat(context: HandlerContext, request: Request, defaultWire: Wire): Promise<Response> {
-  const { runtime, waitUntil } = context
+  const { runtime } = context
   const { wire, options } = readWire(context, request, defaultWire)
   const turn = await readChat(context, request, wire)
   const { run, how, from } = await continueOrStart(runtime, { ...turn, wireOptions: options })
   const { id: runId } = run
   // Read `run.result` only if needed: it reads the log.
+  const waitUntil = context.waitUntil(request)
   if (waitUntil !== undefined) waitUntil(run.result)
   const pipeline = runtime.agents.get(turn.agentId)?.pipeline
   const streams = pipeline === undefined || mayStream(pipeline, (id) => runtime.agents.get(id)?.pipeline)

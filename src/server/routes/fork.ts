@@ -8,6 +8,7 @@ import { fromClientMessages } from '../../wire/ui/ui-message.ts'
 import type { HandlerContext } from '../handler.ts'
 import { readJson } from '../http/body.ts'
 import { hashText } from '../http/hash-text.ts'
+import { checkWaits } from '../http/wait-until.ts'
 import { bad, readQuery } from '../http/query.ts'
 import { checkText, textIn, told } from './agents.ts'
 import { consentIn } from './consent.ts'
@@ -19,6 +20,8 @@ const keys: ReadonlySet<string> = new Set(['at', 'input', 'agentId', 'pipeline',
 /** Body: `{at, input?, agentId?, pipeline?, trust?}`; `pipeline` is YAML, which 422 finds faults in. 201 with the id and the thread of the fork; 200 if the same request has made it before. */
 export async function forkRun(context: HandlerContext, request: Request, source: string): Promise<Response> {
   const { runtime, maxBodyBytes, protocol } = context
+  const waitUntil = context.waitUntil(request)
+  checkWaits(waitUntil, 'POST /api/runs/:id/fork')
   const body = await readJson(request, maxBodyBytes)
   for (const key of Object.keys(body)) {
     if (keys.has(key)) continue
@@ -50,7 +53,7 @@ export async function forkRun(context: HandlerContext, request: Request, source:
   const own = { pipeline, runId, input: input && withMessages(input) }
   const options = { at, protocol, ...consent, ...compact(own) }
   const run = await runtime.fork(source, options)
-  context.waitUntil?.(run.result)
+  waitUntil?.(run.result)
   return Response.json(
     { id: run.id, threadId: run.threadId },
     { status: run.joined ? 200 : 201, headers: { 'x-millrace-run-id': runIdHeader(run.id) } },

@@ -5,6 +5,7 @@ import { MillraceError } from '../../part/error.ts'
 import { runStatuses, type RunQuery, type RunStatus } from '../../part/log.ts'
 import type { Answer } from '../../part/request-part.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
+import { checkWaits } from '../http/wait-until.ts'
 import { checkRunInput } from '../../runtime/check-run-input.ts'
 import { continueOrStart } from '../../runtime/continue.ts'
 import { checkCursor, foldLog, readKept, readView } from '../../fold/read-view.ts'
@@ -74,6 +75,8 @@ const runKeys: ReadonlySet<string> = new Set(['agentId', 'input', 'threadId', 'p
 
 export async function startRun(context: HandlerContext, request: Request): Promise<Response> {
   const { runtime, maxBodyBytes } = context
+  const waitUntil = context.waitUntil(request)
+  checkWaits(waitUntil, 'POST /api/runs')
   const body = await readJson(request, maxBodyBytes)
   const agentId = optionalText(body, 'agentId')
   if (agentId === undefined) throw bad('agentId', 'the name of an agent')
@@ -107,7 +110,7 @@ export async function startRun(context: HandlerContext, request: Request): Promi
     ...compact({ threadId, previousRunId }),
     ...(key === undefined ? undefined : { turnKey: `key:${key}` }),
   })
-  if (context.waitUntil !== undefined) context.waitUntil(run.result)
+  if (waitUntil !== undefined) waitUntil(run.result)
   return Response.json(
     { id: run.id, threadId: run.threadId },
     { status: 202, headers: { 'x-millrace-run-id': runIdHeader(run.id) } },
@@ -144,11 +147,14 @@ export async function answerRequest(
   requestId: string,
 ): Promise<Response> {
   const { runtime, maxBodyBytes, protocol } = context
+  const waitUntil = context.waitUntil(request)
+  checkWaits(waitUntil, 'An answer to a run')
   const body = await readJson(request, maxBodyBytes)
   const consent = consentIn(context, request, body)
   // Redacted like the stored answer, so that the same answer compares as equal.
   const answer = runtime.redact(toAnswer(body))
   const { duplicate, answer: winner } = await runtime.answer(id, requestId, answer, { protocol }, consent)
+  waitUntil?.(runtime.open(id).then((run) => run?.result))
   if ('closed' in winner) {
     throw new MillraceError('answer-conflict', `Request ${requestId} was closed: ${winner.closed}.`)
   }

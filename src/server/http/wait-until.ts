@@ -1,0 +1,32 @@
+/** `waitUntil` of platforms that end with a request what it began: from the options, or the one that came with the request. */
+import { isBoundToRequest } from '../../async/bound-to-request.ts'
+import { MillraceError } from '../../part/error.ts'
+
+/** Keeps the request's work alive until the promise has settled. */
+export type WaitUntil = (ended: Promise<unknown>) => void
+
+/** Cloudflare hands a `fetch` function this as its third argument. */
+export interface Execution {
+  waitUntil?: WaitUntil
+}
+
+const executions = new WeakMap<Request, Execution>()
+
+export function noteExecution(request: Request, execution: Execution | undefined): void {
+  if (typeof execution?.waitUntil === 'function') executions.set(request, execution)
+}
+
+/** The request's own one. Called as a method: Cloudflare's refuses another `this`. */
+export function waitUntilOf(request: Request): WaitUntil | undefined {
+  const execution = executions.get(request)
+  return execution && ((ended) => execution.waitUntil!(ended))
+}
+
+/** For a run that nobody reads. Throws `no-wait-until` where it would end with the response. */
+export function checkWaits(given: WaitUntil | undefined, what: string): void {
+  if (given !== undefined || !isBoundToRequest()) return
+  throw new MillraceError(
+    'no-wait-until',
+    `${what}: this platform stops a run with its response. Pass waitUntil to createHandler, or call the handler with the platform's (request, env, ctx).`,
+  )
+}
