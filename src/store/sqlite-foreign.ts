@@ -110,7 +110,7 @@ function faultOfTrigger(db: DatabaseSync, table: string): string | undefined {
     `UPDATE ${quote(table)} SET ${sets.join()}`,
     `DELETE FROM ${quote(table)}`,
   ]
-  return what.map((sql) => faultOf(db, sql)).find((fault) => fault !== undefined && !/^cannot modify /u.test(fault))
+  return what.map((sql) => faultOf(db, sql)).find((fault) => fault !== undefined && !fault.startsWith('cannot modify '))
 }
 
 function faultOf(db: DatabaseSync, sql: string): string | undefined {
