@@ -110,9 +110,10 @@ function Branches({ shown, choose }: { shown: ShownTurn; choose(runId: string): 
 /** `0.3 s · 46 tok · 61 tok/s · run` */
 function Facts({ turn }: { turn: Turn }) {
   const { startedAt, firstTokenAt, usage } = turn
+  const first = turn.firstTokenMs ?? (firstTokenAt === undefined ? undefined : firstTokenAt - startedAt)
   const rate = tokensPerSecond(turn)
   const facts = [
-    ...(firstTokenAt === undefined ? [] : [[duration(firstTokenAt - startedAt), 'Time to the first token']]),
+    ...(first === undefined ? [] : [[duration(first), 'Time to the first token']]),
     ...(usage?.outputTokens === undefined ? [] : [[`${count(usage.outputTokens)} tok`, 'Output tokens']]),
     ...(rate === undefined ? [] : [[`${count(Math.round(rate))} tok/s`, 'Output tokens per second']]),
   ]

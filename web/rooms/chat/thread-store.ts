@@ -125,9 +125,8 @@ export function createThreadStore(threadId: string): ThreadStore {
       const turn = fold.read()
       if (run === undefined || turn === undefined) return
       const { startedAt, previousRunId = run.previousRunId } = turn
-      // The row knows it better: merged deltas have the time of the last of them.
-      const firstTokenAt = run.firstTokenMs === undefined ? turn.firstTokenAt : startedAt + run.firstTokenMs
-      const shown = firstTokenAt === undefined ? turn : { ...turn, firstTokenAt }
+      // Without the time in which somebody was asked, and of a fork from when it was forked: the row knows.
+      const shown = run.firstTokenMs === undefined ? turn : { ...turn, firstTokenMs: run.firstTokenMs }
       runs.set(runId, { ...run, startedAt, previousRunId, turn: shown })
       changed()
     }

@@ -101,6 +101,8 @@ export interface Turn {
   startedAt: number
   endedAt?: number
   firstTokenAt?: number
+  /** What the row of the run says. */
+  firstTokenMs?: number
   lastTokenAt?: number
   usage?: Usage
   output?: unknown
