@@ -1,4 +1,5 @@
 /** One conversation with an agent as a store, for any framework: subscribe to it, and draw what it holds. */
+import { oncePerFrame } from './frame.ts'
 import { compact } from '../part/compact.ts'
 import type { EntryOf } from '../part/entry.ts'
 import { toMillraceError, type ErrorValue, type MillraceError } from '../part/error.ts'
@@ -209,32 +210,4 @@ export function createAgentSession({ client, agent, threadId, ...given }: Sessio
     edit: (runId, said) => attempt(() => replace(runId, [{ role: 'user', content: said }])),
     reload: () => attempt(async () => (thread === undefined ? undefined : (loading ??= load()))),
   }
-}
-
-/** Calls a function once for all that happens within one frame of the page, or at once. */
-interface OncePerFrame {
-  (): void
-  now(): void
-}
-
-function oncePerFrame(call: () => void): OncePerFrame {
-  let isAsked = false
-  function run(): void {
-    if (!isAsked) return
-    isAsked = false
-    call()
-  }
-  function ask(): void {
-    if (isAsked) return
-    isAsked = true
-    // A page in the background has no frames, and a server none at all.
-    const page = globalThis.document
-    if (page !== undefined && !page.hidden && typeof requestAnimationFrame === 'function') requestAnimationFrame(run)
-    else setTimeout(run, 16)
-  }
-  function now(): void {
-    isAsked = false
-    call()
-  }
-  return Object.assign(ask, { now })
 }
