@@ -37,11 +37,15 @@ export interface MigrationOptions {
   freeSpace?: ((folder: string) => number | undefined) | undefined
 }
 
-/** From this schema on the log is not copied. */
-const logStays = 7
-/** Measured as 1.0 and 0.1 times the file. */
-const shareOfCopy = 1.1
-const shareOfRest = 0.2
+/**
+ * What a migration takes beside the file, as a share of it. Below schema 6 the views of all runs are made anew, below 7 the log is copied.
+ * Measured with 4,000 runs in 20 MB: 1.84, 0.87 and 0.01.
+ */
+const shares = [
+  { below: 6, share: 2 },
+  { below: 7, share: 1.1 },
+  { below: Infinity, share: 0.2 },
+]
 /** Pages that are moved in one transaction when the file shrinks. */
 const mostPages = 2000
 
@@ -54,7 +58,7 @@ export function planOf(
   const from = versionOf(db)
   const wal = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0
   const size = statSync(path).size + wal
-  const share = (from < logStays ? shareOfCopy : shareOfRest) + (backup === undefined ? 0 : 1)
+  const share = shares.find(({ below }) => from < below)!.share + (backup === undefined ? 0 : 1)
   const free = freeSpace(dirname(path))
   return { from, to: steps.length, size, needs: Math.ceil(size * share), ...(free !== undefined && { free }) }
 }

@@ -31,12 +31,14 @@ async function preparedBy(work: () => Promise<void>): Promise<Map<string, string
   return found
 }
 
-/** The lines of the source that prepare a statement. */
+/** The lines of the source that prepare a statement, but for those that only open or migrate a file. */
 function preparing(): string[] {
   const root = import.meta.dirname
   const files = ['', 'tables/'].flatMap((dir) => readdirSync(join(root, dir)).map((name) => `${dir}${name}`))
   return files
-    .filter((file) => file.endsWith('.ts') && !/\.test\.ts$|-thread\.ts$|sqlite-migrate-/u.test(file))
+    .filter(
+      (file) => file.endsWith('.ts') && !/\.test\.ts$|-thread\.ts$|\/?sqlite-(?:migrate|foreign|read-only)/u.test(file),
+    )
     .flatMap((file) => {
       const lines = readFileSync(join(root, file), 'utf8').split('\n')
       return lines.flatMap((line, i) => (/\.prepare\(/u.test(line) ? `${file}:${i + 1}` : []))
@@ -159,7 +161,8 @@ test('every statement finds its rows by a key or an index, however many there ar
   // What migrations do once, and what is no query.
   const statements = [...found].filter(
     ([place, sql]) =>
-      !place.startsWith('sqlite-migrate') && /^\s*(?:SELECT|WITH|INSERT|REPLACE|UPDATE|DELETE)/u.test(sql),
+      !/^sqlite-(?:migrate|foreign|read-only)/u.test(place) &&
+      /^\s*(?:SELECT|WITH|INSERT|REPLACE|UPDATE|DELETE)/u.test(sql),
   )
   for (const sql of new Set(statements.map(([, text]) => text.trim().replaceAll(/\s+/gu, ' ')))) {
     for (const { detail } of db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all()) {
