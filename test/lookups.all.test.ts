@@ -26,7 +26,7 @@ const harmless = new Map([
   ['models/decode/google.ts: this.last[key]', 'the names that are in `last` from the start'],
   ['models/decode/google.ts: candidate[key]', 'the names that are in `last` from the start'],
   ['ingest/claude/messages.ts: providerMetadata?.[key]', 'a name of ours'],
-  ['server/routes/openai-request.ts: settings.providerOptions?.[provider]', 'a name of ours'],
+  ['server/openai/request.ts: settings.providerOptions?.[provider]', 'a name of ours'],
   ['models/decode/google.ts: at[key]', '__proto__ is refused above'],
   ['models/decode/google.ts: at[last]', '__proto__ is refused above'],
   ['pipeline/equal.ts: (a as Record<string, unknown>)[key]', 'its own keys'],
@@ -35,12 +35,13 @@ const harmless = new Map([
   ['pipeline/agent-schema.ts: schema[key]', 'keywords that zod writes'],
   ['pipeline/describe-keys.ts: definitions[type]', 'the names of the built-in step types'],
   ['project/packs.ts: all[kind][name]', 'no prototype'],
-  ['models/langchain/parts.ts: record[key]', 'a list of fixed names'],
+  ['models/langchain/langchain.ts: record[key]', 'a list of fixed names'],
   ['pipeline/json-schema/validate.ts: properties[key]', 'behind Object.hasOwn'],
   ['pipeline/json-schema/validate.ts: value[key]', 'its own keys'],
-  ['pipeline/json-schema/reference.ts: (at as Record<string, unknown>)[key]', 'behind Object.hasOwn'],
+  ['pipeline/json-schema/validate.ts: (at as Record<string, unknown>)[key]', 'behind Object.hasOwn'],
+  ['cli/commands/query.ts: tableDocs[table]', 'the names of our tables'],
   ['part/stand-in.ts: made[key as keyof T]', 'the names that the prototype of the real object has'],
-  ['server/routes/openai-request.ts: input[name]', '__proto__ is refused on the same line'],
+  ['server/openai/request.ts: input[name]', '__proto__ is refused on the same line'],
 ])
 
 interface Lookup {

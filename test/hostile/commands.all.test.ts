@@ -74,7 +74,7 @@ const reads: Record<string, Reads> = {
   rm: { run: ({ run }) => [[run, '--yes']] },
 }
 /** They read agents, or nothing. */
-const others = ['init', 'serve', 'run', 'chat', 'check', 'schema', 'completion', 'help']
+const others = ['init', 'serve', 'migrate', 'run', 'chat', 'check', 'schema', 'completion', 'help']
 
 const root = mkdtempSync(join(tmpdir(), 'millrace-hostile-'))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
