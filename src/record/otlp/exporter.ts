@@ -6,6 +6,7 @@
  * Of the processes that share a store one sends at a time, all runs: who has the only place. The store keeps the position, from which
  * the next one goes on.
  */
+import { anySignal } from '../../async/any-signal.ts'
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { MillraceError, messageOf } from '../../part/error.ts'
 import { parseJson } from '../../part/json.ts'
@@ -108,7 +109,7 @@ export function exportSpans(inner: Store, options: ExporterOptions): Store {
       await keepPosition()
     }
     const mine = turn.signal
-    const until = signal && AbortSignal.any([signal, mine])
+    const until = signal && anySignal([signal, mine])
     for await (const changes of inner.log.changes({ after: seen, ...(until && { signal: until }) })) {
       if (mine.aborted) return
       for (const { n, run, entries } of changes) {
@@ -186,7 +187,7 @@ export function exportSpans(inner: Store, options: ExporterOptions): Store {
       if (waiting.length === 0) await Promise.race([wake.promise, aborted(leave.signal)])
       wake = Promise.withResolvers()
       await pause(delay, leave.signal, { background: true })
-      await flush(AbortSignal.any([leave.signal, giveUp.signal]))
+      await flush(anySignal([leave.signal, giveUp.signal]))
     }),
   ])
 

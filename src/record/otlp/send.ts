@@ -1,4 +1,5 @@
 /** Sends a batch of spans to a collector, as often as it takes. */
+import { anySignal } from '../../async/any-signal.ts'
 import { pause } from '../../async/pause.ts'
 import { wordsOf } from '../../part/error-words.ts'
 import { parseJson } from '../../part/json.ts'
@@ -34,7 +35,7 @@ export async function sendSpans({ url, headers }: OtlpSettings, body: string, op
         body,
         // The headers may hold a key.
         redirect: 'error',
-        signal: AbortSignal.any([signal, AbortSignal.timeout(timeout)]),
+        signal: anySignal([signal, AbortSignal.timeout(timeout)]),
       })
       const text = await response.text()
       if (response.ok) {

@@ -22,6 +22,11 @@ export function waitUntilOf(request: Request): WaitUntil | undefined {
   return execution && ((ended) => execution.waitUntil!(ended))
 }
 
+/** Keeps the run alive, where the platform needs that. Only there is `run.result` read: it reads the log. */
+export function keepRunning(waitUntil: WaitUntil | undefined, run: { readonly result: Promise<unknown> }): void {
+  if (waitUntil !== undefined) waitUntil(run.result)
+}
+
 /** For a run that nobody reads. Throws `no-wait-until` where it would end with the response. */
 export function checkWaits(given: WaitUntil | undefined, what: string): void {
   if (given !== undefined || !isBoundToRequest()) return

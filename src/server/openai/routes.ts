@@ -1,4 +1,5 @@
 /** `POST /v1/chat/completions`, `POST /v1/completions`, `GET /v1/models`, `GET /v1/models/:id`, also under `/api/v1`. */
+import { keepRunning } from '../http/wait-until.ts'
 import type { Hono } from 'hono'
 import type { HandlerContext } from '../handler.ts'
 import { type Kind, readCompletion } from './completion-request.ts'
@@ -56,8 +57,7 @@ async function postCompletion(context: HandlerContext, request: Request, kind: K
   if (again === undefined) repeat.started(run)
   const options = { ...read.options, from }
   const { id: runId } = run
-  const waitUntil = context.waitUntil(request)
-  if (waitUntil !== undefined) waitUntil(run.result)
+  keepRunning(context.waitUntil(request), run)
   const common = { runId, how, from, options, policy, signal, framesValue: true }
   if (stream) {
     const showsSteps = options.extensions.length > 0

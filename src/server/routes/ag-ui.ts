@@ -1,4 +1,5 @@
 /** `POST /ag-ui/:agentId`, `GET /ag-ui/:agentId/connect`, `GET /ag-ui/:agentId/capabilities`. */
+import { keepRunning } from '../http/wait-until.ts'
 import type { Hono } from 'hono'
 import { answerResponse, withRunId } from '../../answer/answer-response.ts'
 import { answerRun } from '../../answer/answer-run.ts'
@@ -46,8 +47,7 @@ async function postRun(context: HandlerContext, request: Request, agent: Agent):
   const { turn, messages, warnings } = await toAgUiTurn(runtime, agent, asked, { traceparent, history: 'client' })
   const { run, how, from } = await continueOrStart(runtime, { ...turn, wireOptions: { old: asked.old, warnings } })
   const { id: runId } = run
-  const waitUntil = context.waitUntil(request)
-  if (waitUntil !== undefined) waitUntil(run.result)
+  keepRunning(context.waitUntil(request), run)
   // A repeated request has not read what its run said before it was continued.
   const joined = how === 'joined' ? await joinRun(runtime, runId) : undefined
   const answered = await answerRun(context, {

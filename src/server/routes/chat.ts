@@ -1,4 +1,5 @@
 /** `POST /api/chat`, `POST /api/beddel/chat`, `GET /api/chat/:id/stream`. */
+import { keepRunning } from '../http/wait-until.ts'
 import { answerResponse, withRunId } from '../../answer/answer-response.ts'
 import { answerRun } from '../../answer/answer-run.ts'
 import { errorResponse } from '../../answer/http-error.ts'
@@ -20,9 +21,7 @@ export async function postChat(context: HandlerContext, request: Request, defaul
   const turn = await readChat(context, request, wire)
   const { run, how, from } = await continueOrStart(runtime, { ...turn, wireOptions: options })
   const { id: runId } = run
-  // Read `run.result` only if needed: it reads the log.
-  const waitUntil = context.waitUntil(request)
-  if (waitUntil !== undefined) waitUntil(run.result)
+  keepRunning(context.waitUntil(request), run)
   const pipeline = runtime.agents.get(turn.agentId)?.pipeline
   const streams = pipeline === undefined || mayStream(pipeline, (id) => runtime.agents.get(id)?.pipeline)
   const policy = chatPolicy(runtime, turn.agentId)

@@ -8,7 +8,7 @@ import { fromClientMessages } from '../../wire/ui/ui-message.ts'
 import type { HandlerContext } from '../handler.ts'
 import { readJson } from '../http/body.ts'
 import { hashText } from '../http/hash-text.ts'
-import { checkWaits } from '../http/wait-until.ts'
+import { checkWaits, keepRunning } from '../http/wait-until.ts'
 import { bad, readQuery } from '../http/query.ts'
 import { checkText, textIn, told } from './agents.ts'
 import { consentIn } from './consent.ts'
@@ -53,7 +53,7 @@ export async function forkRun(context: HandlerContext, request: Request, source:
   const own = { pipeline, runId, input: input && withMessages(input) }
   const options = { at, protocol, ...consent, ...compact(own) }
   const run = await runtime.fork(source, options)
-  waitUntil?.(run.result)
+  keepRunning(waitUntil, run)
   return Response.json(
     { id: run.id, threadId: run.threadId },
     { status: run.joined ? 200 : 201, headers: { 'x-millrace-run-id': runIdHeader(run.id) } },

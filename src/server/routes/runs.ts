@@ -5,7 +5,7 @@ import { MillraceError } from '../../part/error.ts'
 import { runStatuses, type RunQuery, type RunStatus } from '../../part/log.ts'
 import type { Answer } from '../../part/request-part.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
-import { checkWaits } from '../http/wait-until.ts'
+import { checkWaits, keepRunning } from '../http/wait-until.ts'
 import { checkRunInput } from '../../runtime/check-run-input.ts'
 import { continueOrStart } from '../../runtime/continue.ts'
 import { checkCursor, foldLog, readKept, readView } from '../../fold/read-view.ts'
@@ -110,7 +110,7 @@ export async function startRun(context: HandlerContext, request: Request): Promi
     ...compact({ threadId, previousRunId }),
     ...(key === undefined ? undefined : { turnKey: `key:${key}` }),
   })
-  if (waitUntil !== undefined) waitUntil(run.result)
+  keepRunning(waitUntil, run)
   return Response.json(
     { id: run.id, threadId: run.threadId },
     { status: 202, headers: { 'x-millrace-run-id': runIdHeader(run.id) } },

@@ -1,4 +1,5 @@
 /** `POST /api/compact` and `POST /api/prune`: what keeps the store small, at once. The answer is NDJSON: progress, then the result. */
+import { anySignal } from '../../async/any-signal.ts'
 import type { Hono } from 'hono'
 import { MillraceError, toErrorValue } from '../../part/error.ts'
 import type { Store } from '../../part/log.ts'
@@ -89,7 +90,7 @@ function work(
         if (!leave.signal.aborted) controller.enqueue(bytes.encode(`${JSON.stringify(line)}\n`))
       }
       try {
-        const rest = createRest(0.5, AbortSignal.any([leave.signal, request.signal]))
+        const rest = createRest(0.5, anySignal([leave.signal, request.signal]))
         await records?.settle()
         let told = performance.now()
         const tell = (runs: number) => {
