@@ -1,10 +1,10 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
+import { dirname, join } from 'node:path'
+import { afterAll, expect, onTestFinished, test, vi } from 'vitest'
 import { exampleRun, noon } from '../store/example-run.contract.ts'
 import { sqliteStore } from '../store/sqlite-store.ts'
-import { createHold } from './hold-retention.ts'
+import { createHold, keepHouse } from './hold-retention.ts'
 import { keepSmall } from './housekeeping.ts'
 import type { Policy } from './policy.ts'
 import { pruneRuns } from './upkeep.ts'
@@ -62,6 +62,31 @@ test('the first start over old runs deletes nothing for a day, and says so once'
   pass(2 * day)
   expect(await hour(policy)).toBe(8)
   expect(lines).toHaveLength(1)
+  await store.close()
+})
+
+test('more than a tenth waits', async () => {
+  const { store, hour } = await folder()
+  expect(await hour({ maxAge: 16.5 * day })).toBe(20)
+  await store.close()
+})
+
+test('a server asks before it deletes', async () => {
+  const { store, lines, file } = await folder()
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date', 'performance'], now: noon + 60_000 })
+  onTestFinished(() => void vi.useRealTimers())
+  const count = async () => (await store.runs.list({ limit: 100 })).length
+  const config = { retention: { maxAge: '252h' } }
+  const house = keepHouse(store, config, (line) => lines.push(line), dirname(file))
+  await vi.advanceTimersByTimeAsync(61_000)
+  await vi.waitFor(() => expect(lines).toEqual([expect.stringMatching(/^9 of 20 runs /u)]))
+  expect(await count()).toBe(20)
+  // What happens in an hour takes turns of the event loop, which are real.
+  await vi.waitFor(async () => {
+    await vi.advanceTimersByTimeAsync(3_600_000)
+    expect(await count()).toBeLessThan(12)
+  })
+  await house.close()
   await store.close()
 })
 

@@ -3,11 +3,13 @@
  * more than a tenth of the runs waits for a day, in which somebody can change the config, export the runs, or delete them by hand.
  */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Store } from '../part/log.ts'
 import { parseJson } from '../part/json.ts'
 import type { Paced } from '../part/upkeep.ts'
 import { timeOf } from '../part/store-time.ts'
-import { sayPolicy, type Policy } from './policy.ts'
+import { startHousekeeping, type Housekeeping } from './housekeeping.ts'
+import { policyOf, sayPolicy, type Policy, type UpkeepConfig } from './policy.ts'
 import { pruneRuns } from './upkeep.ts'
 
 const day = 86_400_000
@@ -100,4 +102,16 @@ async function countRuns({ runs }: Pick<Store, 'runs'>): Promise<number> {
     if (rows.length < 1000) return count
     before = rows.at(-1)!.id
   }
+}
+
+/** Does what a config asks for. Here, because what runs at the edge has housekeeping and no folder. `data`: the folder of the store, if it has one, where it is noted by what the runs are kept. */
+export function keepHouse(
+  store: Store,
+  config: UpkeepConfig | undefined,
+  log: (line: string) => void,
+  data?: string,
+): Housekeeping {
+  const policy = policyOf(config, store.fleet)
+  const hold = data === undefined ? undefined : createHold(store, policy, { file: join(data, 'retention.json'), log })
+  return startHousekeeping(store, policy, log, hold)
 }

@@ -2,15 +2,14 @@
  * Keeps a store small in the background: in slices of a few ms, for at most a tenth of the time. Every hour; a shared store, which is in
  * memory, merges and archives every minute.
  */
-import { join } from 'node:path'
 import { pause } from '../async/pause.ts'
 import { compact } from '../part/compact.ts'
 import { MillraceError, wholeMessage } from '../part/error.ts'
 import type { Store } from '../part/log.ts'
 import { timeOf } from '../part/store-time.ts'
 import type { Paced, Upkeep } from '../part/upkeep.ts'
-import { createHold, type Hold } from './hold-retention.ts'
-import { policyOf, type Policy, type UpkeepConfig } from './policy.ts'
+import type { Hold } from './hold-retention.ts'
+import type { Policy } from './policy.ts'
 import { createSetAside, type Failure, type SetAside } from './set-aside.ts'
 import { archiveRuns, compactRuns, pruneRuns, type CompactedRuns, type PrunedRuns } from './upkeep.ts'
 
@@ -151,16 +150,4 @@ export function startHousekeeping(
       await going
     },
   }
-}
-
-/** Does what a config asks for. `data`: the folder of the store, if it has one, where it is noted by what the runs are kept. */
-export function keepHouse(
-  store: Store,
-  config: UpkeepConfig | undefined,
-  log: (line: string) => void,
-  data?: string,
-): Housekeeping {
-  const policy = policyOf(config, store.fleet)
-  const hold = data === undefined ? undefined : createHold(store, policy, { file: join(data, 'retention.json'), log })
-  return startHousekeeping(store, policy, log, hold)
 }

@@ -221,7 +221,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
     })
 
     // Nobody waits for it, so it is loaded once the server answers.
-    const housekeeping = import('../record/housekeeping.ts').then(({ keepHouse }) =>
+    const housekeeping = import('../record/hold-retention.ts').then(({ keepHouse }) =>
       keepHouse(runtime.store, config.record, note, isShared || data === 'none' ? undefined : data),
     )
 
