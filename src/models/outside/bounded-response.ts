@@ -18,7 +18,7 @@ export function boundBody(
   onPassed?: (error: Error) => void,
   response?: Response,
 ): ReadableStream<Uint8Array> {
-  // Deno closes the connection on `cancel` only while the response has not been collected.
+  // In Deno the signal of a `fetch` reaches the body only while the response has not been collected: findings/deno-abort-needs-the-response.sh.
   const from = { reader: body.getReader(), response }
   return new ReadableStream<Uint8Array>(
     {
