@@ -529,7 +529,7 @@ describe.skipIf(browser === undefined)(`one run${fault}`, () => {
     const yaml = page.getByLabel('Pipeline, as YAML')
     await yaml.fill('workflow: 1')
     await page.getByRole('dialog').getByRole('button', { name: 'Fork' }).click()
-    await page.getByRole('dialog').getByRole('alert').filter({ hasText: '"workflow"' }).waitFor({ timeout: 5000 })
+    await page.getByRole('dialog').getByRole('alert').filter({ hasText: '"workflow"' }).waitFor()
     await yaml.fill('workflow: [{ id: other, type: output-generator, config: { template: "hello" } }]')
     await page.getByRole('dialog').getByRole('button', { name: 'Fork' }).click()
     await row(page, 'main/other').waitFor()

@@ -70,7 +70,7 @@ test('several requests: one is chosen by its tool or its id; deny takes a reason
   const response = await fetch(`${server.url}/api/runs`, { method: 'POST', headers, body })
   const { id } = (await response.json()) as { id: string }
   const answer = (...args: string[]) => ran(['answer', id, ...args], { cwd })
-  await expect.poll(async () => (await rowsOf(cwd))[0]?.status, { timeout: 10_000 }).toBe('suspended')
+  await expect.poll(async () => (await rowsOf(cwd))[0]?.status).toBe('suspended')
 
   expect(await answer('approve')).toMatchObject({
     code: 2,

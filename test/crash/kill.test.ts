@@ -353,7 +353,7 @@ async function expectAgreement(runs: string[]): Promise<void> {
   const late = sqliteStore(join(data, 'millrace.db'), { readOnly: true })
   for (const run of runs) {
     const log = await logText(late, run)
-    await expect.poll(() => fileText(data, run) === log, { timeout: 20_000 }).toBe(true)
+    await expect.poll(() => fileText(data, run) === log).toBe(true)
   }
   await late.close()
   await server.kill()

@@ -119,7 +119,7 @@ test('the first token is there while the model is held; `waitUntil` is given the
   expect(edge.ended).toEqual(['first second'])
 })
 
-test('who leaves has stopped the run: nobody could come back for it', { timeout: 5000 }, async () => {
+test('who leaves has stopped the run: nobody could come back for it', async () => {
   const response = await edge.ask('held', 'Hi')
   const reader = response.body!.getReader()
   expect(new TextDecoder().decode((await reader.read()).value)).toBe('left')

@@ -49,7 +49,6 @@ test('1 MB of stderr blocks nothing, and comes as output lines in order', async 
 
 test.skipIf(!hasProcessTable).each(['silent', 'ignore-term', 'grandchild', 'far-grandchild'])(
   'stopped: no process is left of %s',
-  { timeout: 20_000 },
   async (mode) => {
     const { agent, environment, dir } = installFakes()
     const latch = await startLatch()
@@ -65,7 +64,7 @@ test.skipIf(!hasProcessTable).each(['silent', 'ignore-term', 'grandchild', 'far-
   },
 )
 
-test.skipIf(!hasProcessTable)('a runtime that closes leaves no process', { timeout: 20_000 }, async () => {
+test.skipIf(!hasProcessTable)('a runtime that closes leaves no process', async () => {
   const { agent, environment, dir } = installFakes()
   const latch = await startLatch()
   const engine = createEngine({ agents: { a: agent({ mode: 'far-grandchild', latch: latch.url }) }, environment })

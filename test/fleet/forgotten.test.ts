@@ -66,7 +66,7 @@ describeRedis('an owner that Redis has forgotten', (redis) => {
     await lacking.kill()
     await forget()
     const deaf = await fleet.start({ agents: {}, tools: [] })
-    await expect.poll(() => deaf.stderr(), { timeout: 15_000 }).toContain('unknown tool "buy"')
+    await expect.poll(() => deaf.stderr()).toContain('unknown tool "buy"')
     expect(await running()).toEqual([run])
     answer = (reply) => {
       reply.say('done')

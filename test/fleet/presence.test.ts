@@ -189,7 +189,7 @@ describeRedis('presence over instances', (redis) => {
     await entryOf(fleet.store, run, ({ type }) => type === 'text-delta')
     await sleep(2300)
     await owner.kill()
-    await expect.poll(() => lacking.stderr(), { timeout: 15_000 }).toContain('unknown tool "buy"')
+    await expect.poll(() => lacking.stderr()).toContain('unknown tool "buy"')
     await sleep(2000)
     expect((await fleet.store.runs.get(run))!.epoch).toBe(1)
     expect(lacking.stderr().match(/unknown tool/gu)).toHaveLength(1)

@@ -48,18 +48,27 @@ export function fleetContract(current: () => Store): void {
     })
 
     test('a deadline comes when it has passed; a later one replaces it, a claim ends it', async () => {
-      await add('claimed', Date.now() + hour)
       const wanted = watch()
       await wanted.next()
-      const now = Date.now()
-      await store.fleet.want('claimed', now + 150)
-      expect(await store.log.claim('claimed', 1)).toBe(true)
-      await store.fleet.want('postponed', now + 150)
-      await store.fleet.want('postponed', now + hour)
-      await store.fleet.want('never', now + 3e12)
-      await store.fleet.want('soon', now + 200)
-      expect((await wanted.next()).value).toEqual(['soon'])
-      expect(Date.now()).toBeGreaterThanOrEqual(now + 199)
+      let at: number, replaced: string[]
+      // On a slow machine the near deadline passes before it is replaced: then once more, with more time.
+      for (let ms = 150; ; ms *= 4) {
+        replaced = [`claimed-${ms}`, `postponed-${ms}`]
+        await add(replaced[0]!, Date.now() + hour)
+        at = Date.now() + ms
+        await store.fleet.want(replaced[0]!, at)
+        expect(await store.log.claim(replaced[0]!, 1)).toBe(true)
+        await store.fleet.want(replaced[1]!, at)
+        await store.fleet.want(replaced[1]!, at + hour)
+        if (Date.now() < at || ms > 30_000) break
+      }
+      await store.fleet.want('never', at + 3e12)
+      at = Math.max(at, Date.now()) + 50
+      await store.fleet.want('soon', at)
+      const found: string[] = []
+      while (!found.includes('soon')) found.push(...(await wanted.next()).value!)
+      expect(Date.now()).toBeGreaterThanOrEqual(at - 1)
+      for (const run of [...replaced, 'never']) expect(found).not.toContain(run)
     })
 
     test.each([
@@ -77,8 +86,10 @@ export function fleetContract(current: () => Store): void {
       if (order === 'after') await store.fleet.want('r')
       else await wait()
       await store.fleet.want('soon', Date.now() + 200)
-      // Who has seen it needs no second look.
-      expect((await wanted.next()).value).toEqual([seen === 1 ? 'soon' : 'r'])
+      const found: string[] = []
+      // A run whose reply was seen needs no second look.
+      while (!found.includes(seen === 1 ? 'soon' : 'r')) found.push(...(await wanted.next()).value!)
+      expect(found.includes('r')).toBe(seen === 0)
     })
 
     test('a deadline that nobody announced, because it is of an earlier process, comes too', async () => {

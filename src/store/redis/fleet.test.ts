@@ -88,7 +88,7 @@ describeRedis('the fleet on Redis', (redis) => {
     const c = await open()
     await c.log.append('r', 1, suspendedRun('r', Date.now() + 50))
     await expect.poll(() => hints.length).toBe(1)
-    await expect.poll(() => hints.length, { timeout: 4000 }).toBe(2)
+    await expect.poll(() => hints.length).toBe(2)
     await Promise.all([a.close(), b.close(), ...all])
   })
 

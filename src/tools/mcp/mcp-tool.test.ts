@@ -6,7 +6,7 @@ import { createMcpPool, type McpPool } from './pool.ts'
 import { createJournal, everything } from './testing/everything.ts'
 
 const journal = createJournal()
-const real = createMcpPool({ all: { ...everything(journal), timeout: 5000 } })
+const real = createMcpPool({ all: { ...everything(journal), timeout: 60_000 } })
 afterEach(async () => {
   await real.close()
   journal.remove()
@@ -24,7 +24,7 @@ const context: ToolContext = {
 test('a tool of an MCP server is a tool like any other', async () => {
   const tools = await readMcpTools(real, 'all')
   const sum = tools.get('all_get-sum')!
-  expect(sum.timeout).toBe(5000)
+  expect(sum.timeout).toBe(60_000)
   expect(await toToolSpec('all_get-sum', sum)).toMatchObject({
     name: 'all_get-sum',
     description: 'Returns the sum of two numbers',
