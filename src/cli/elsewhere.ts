@@ -2,7 +2,7 @@
 import type { CommandContext } from './context.ts'
 import { MillraceClient } from '../client/client.ts'
 import type { Store } from '../part/log.ts'
-import { withoutCredentials, wordsOf } from '../part/error-words.ts'
+import { withoutCredentials, wordsOf } from '../part/error.ts'
 import { createRegistry } from '../project/registry.ts'
 import { secretValues } from '../project/secrets.ts'
 import { createRuntime, type Runtime } from '../runtime/runtime.ts'

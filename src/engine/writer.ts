@@ -6,7 +6,6 @@
  */
 import { isBareDelta, isDelta, toRecorded, type BareDelta, type Entry, type RecordedPart } from '../part/entry.ts'
 import { cutError, MillraceError } from '../part/error.ts'
-import { moved } from './moved.ts'
 import type { Appended, KeptView, Log } from '../part/log.ts'
 import type { Part } from '../part/part.ts'
 import type { Redactor } from '../fold/redact.ts'
@@ -206,4 +205,13 @@ class LogWriter implements Writer {
   seal(): void {
     this.sealed = true
   }
+}
+
+/** The error of a run that another process goes on with, or has ended. It is not a failure: nothing is reported or recorded. */
+function moved(): MillraceError {
+  return new MillraceError('moved', 'Another process has taken over the run.')
+}
+
+export function isMoved(error: unknown): boolean {
+  return error instanceof MillraceError && error.code === 'moved'
 }

@@ -10,8 +10,7 @@ import { createRunState, type RunState } from '../engine/state.ts'
 import { readStored } from '../engine/stored-pipeline.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import { listNames } from '../pipeline/nearest.ts'
-import { listedAgents } from './listed.ts'
-import { unknownAgent } from './runtime-errors.ts'
+import { listedAgents, unknownAgent } from './runtime-errors.ts'
 import type { AgentSource } from './runtime.ts'
 
 /** What the caller says about a run that was recorded elsewhere. */

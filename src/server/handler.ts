@@ -2,7 +2,7 @@
  * The HTTP server as one function, `(Request) => Promise<Response>`. It uses Web APIs only, so it runs in Node, Next.js, Hono,
  * Bun and Deno. Each group of routes has its own file.
  */
-import type { AnswerContext } from '../answer/answer-context.ts'
+import { type AnswerContext, defaultKeepAliveMs } from '../answer/open-answer.ts'
 import { getPath } from 'hono/utils/url'
 import type { OpenAiConfig } from '../project/config.ts'
 import { checkKey } from '../part/check-key.ts'
@@ -10,10 +10,9 @@ import { MillraceError } from '../part/error.ts'
 import { headerNames } from '../part/light-headers.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { AgentEditor } from '../project/agent-editor.ts'
-import { wireRegistry } from '../project/registries.ts'
+import { wireRegistry } from '../project/packs.ts'
 import type { Wire } from '../wire/wire.ts'
 import type { Place } from '../part/limits.ts'
-import { defaultKeepAliveMs } from '../answer/keep-alive.ts'
 import { onAnswerEnd, withoutBody } from '../answer/light-response.ts'
 import type { Admission } from './http/admission.ts'
 import { createRequestCount } from './http/count-requests.ts'
@@ -28,12 +27,11 @@ import { talkRoutes, runRoutes } from './routes/mounts.ts'
 import { errorResponse } from '../answer/http-error.ts'
 import { addressOf, asGet, realRequest, responseTo } from './http/incoming-request.ts'
 import { noteExecution, waitUntilOf, type Execution, type WaitUntil } from './http/wait-until.ts'
-import { createApp } from './http/router.ts'
-import { isMonitorPath, isOpen, mayStream, startsRun } from './http/paths.ts'
+import { createApp, isMonitorPath, isOpen, mayStream, startsRun } from './http/router.ts'
 import { isOpenAiPath, openAiError } from './openai/error.ts'
 import { unknownRoute } from './routes/unknown-route.ts'
 import { version } from './version.ts'
-import { listedAgents } from '../runtime/listed.ts'
+import { listedAgents } from '../runtime/runtime-errors.ts'
 
 /** What the routes serve, who may use them, and their limits. */
 export interface HandlerOptions {

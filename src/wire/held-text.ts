@@ -6,7 +6,7 @@
  */
 import type { Entry, EntryOf } from '../part/entry.ts'
 import { isUnder, parentPath } from '../part/path.ts'
-import { jsonOf } from '../part/read-json.ts'
+import { jsonOf } from '../part/json.ts'
 import { badOutput } from '../fold/reply-messages.ts'
 import { LateMap, LateSet } from '../fold/late-map.ts'
 

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createHandler, type HandlerOptions } from '../../src/server/handler.ts'
 import type { WebFiles } from '../../src/server/routes/page.ts'
-import { openWebFiles } from '../../src/server/web-files.ts'
+import { openWebFiles } from '../../src/server/serve.ts'
 import { folder } from '../support/cli.ts'
 import { agent, createEngine } from '../support/engine.ts'
 

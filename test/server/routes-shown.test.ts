@@ -3,8 +3,7 @@
  * whatever is asked of it. A new route belongs into the table.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createScriptedModel } from '../../src/models/scripted.ts'
-import { latch, text } from '../../src/models/script.ts'
+import { createScriptedModel, latch, text } from '../../src/models/scripted.ts'
 import { assemble, type Handler } from '../../src/server/handler.ts'
 import { agent, createEngine, until, type Engine } from '../support/engine.ts'
 

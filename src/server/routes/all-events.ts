@@ -4,7 +4,7 @@
  */
 import { isDelta, mergeDeltas, type Entry } from '../../part/entry.ts'
 import type { Change, Log, Store } from '../../part/log.ts'
-import { partTypes } from '../../part/part-types.ts'
+import { partTypes } from '../../part/part.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import { fromPromises, type BodySource } from '../../answer/streamed-body.ts'
 import type { HandlerContext } from '../handler.ts'

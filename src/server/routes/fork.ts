@@ -1,5 +1,5 @@
 /** `POST /api/runs/:id/fork`: a new run that shares the log of another up to an entry and runs on. */
-import { runIdHeader } from '../../answer/run-id-header.ts'
+import { runIdHeader } from '../../answer/answer-response.ts'
 import { compact } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'

@@ -1,5 +1,5 @@
 /** `/api/runs…`: runs and their logs as an API. */
-import { runIdHeader } from '../../answer/run-id-header.ts'
+import { runIdHeader } from '../../answer/answer-response.ts'
 import { compact } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
 import { runStatuses, type RunQuery, type RunStatus } from '../../part/log.ts'

@@ -1,5 +1,5 @@
 /** `GET /api/stats`: totals and percentiles over many runs. */
-import { timeOf } from '../../part/store-time.ts'
+import { timeOf } from '../../part/log.ts'
 import { readStats } from '../../record/stats.ts'
 import { readWindow } from '../../record/window-stats.ts'
 import type { Runtime } from '../../runtime/runtime.ts'

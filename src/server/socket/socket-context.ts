@@ -1,4 +1,4 @@
-import type { AnswerContext } from '../../answer/answer-context.ts'
+import type { AnswerContext } from '../../answer/open-answer.ts'
 import type { MillraceError } from '../../part/error.ts'
 import type { Handler } from '../handler.ts'
 import type { Admission } from '../http/admission.ts'

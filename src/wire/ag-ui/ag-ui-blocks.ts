@@ -5,8 +5,7 @@ import { isUnder, parentPath } from '../../part/path.ts'
 import type { ProviderMetadata } from '../../part/model-part.ts'
 import type { Sink } from '../wire.ts'
 import type { AgUiEvent, AgUiOut } from './ag-ui-event.ts'
-import { toEncryptedValue } from './encrypted-value.ts'
-import type { AgUiIds } from './ag-ui-ids.ts'
+import { toEncryptedValue, type AgUiIds } from './ag-ui-ids.ts'
 
 export interface AgUiBlocks {
   /** A step of the answer starts: texts of answers are in the order in which these started. */
