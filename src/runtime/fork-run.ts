@@ -2,6 +2,7 @@
  * Forks a run: a new run shares the log up to an entry and goes on by itself, as a run does that a crash has left there: what was
  * complete is kept, and what was in the middle begins again. decisions/0023 says what a fork may change, and why.
  */
+import type { ForkOptions } from './runtime.ts'
 import { compact } from '../part/compact.ts'
 import { MillraceError } from '../part/error.ts'
 import { type Store, threadOf } from '../part/log.ts'
@@ -20,23 +21,6 @@ import type { Supervisor } from './supervisor.ts'
 import { parentPath } from '../part/path.ts'
 import { containers } from '../engine/step.ts'
 import { checkRunInput } from './check-run-input.ts'
-
-/** How a fork differs from its source. */
-export interface ForkOptions {
-  /** The `seq` of the last entry that the fork shares. At the run's end: everything before it. */
-  at: number
-  /** Merged into `$input`, for the steps that start later. */
-  input?: Record<string, unknown>
-  /** Goes on as this agent, which must have the steps that have started. */
-  agent?: string
-  /** Goes on with this YAML text as the agent that it is, or that `agent` names. The names in it are not checked before they are used. */
-  pipeline?: string
-  /** Of a run that was recorded elsewhere: what its recording names may run. Pass it only for who may edit agents. */
-  trust?: boolean
-  /** Default: a new id. With an id that is this fork already, that fork is returned. */
-  runId?: string
-  protocol?: string
-}
 
 /** How a fork goes on. */
 export interface ForkPlan {

@@ -1,18 +1,10 @@
 /** What waits in the inbox of a run without owner: answers to its open requests, or a stop. */
+import type { Wake } from './runtime.ts'
 import { compact } from '../part/compact.ts'
 import type { Log } from '../part/log.ts'
 import type { Accepted } from './foreign-run.ts'
 import type { EntryOf } from '../part/entry.ts'
 import type { Clock } from '../engine/run-clock.ts'
-
-/** What else the request with an answer brought. It is posted with the answer, for the process that resumes the run. */
-export interface Wake {
-  protocol?: string
-  labels?: Record<string, string>
-  input?: Record<string, unknown>
-  /** MCP servers for which it brought headers. */
-  ownHeaders?: string[]
-}
 
 export interface Pending {
   /** The reason of a stop. */

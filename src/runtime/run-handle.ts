@@ -1,4 +1,5 @@
 /** A run as its caller has it, wherever it is executed. */
+import type { RunResult } from './runtime.ts'
 import { pause } from '../async/pause.ts'
 import type { Entry } from '../part/entry.ts'
 import type { Store } from '../part/log.ts'
@@ -6,9 +7,7 @@ import { awaitEntry } from './await-entry.ts'
 import type { Run, Runtime } from './runtime.ts'
 import type { Supervisor } from './supervisor.ts'
 import { leavable } from '../async/leavable.ts'
-import type { ErrorValue } from '../part/error.ts'
-import type { Outcome } from '../part/part.ts'
-import { noUsage, type Usage } from '../part/usage.ts'
+import { noUsage } from '../part/usage.ts'
 import { foldLog, readKept, readOutput } from '../fold/read-view.ts'
 import { textOf } from '../fold/run-view.ts'
 
@@ -130,19 +129,6 @@ function flatten(batches: AsyncIterable<Entry[]>): AsyncGenerator<Entry, void, v
     left.addEventListener('abort', () => void cursor.return?.().catch(() => undefined))
     for await (const batch of { [Symbol.asyncIterator]: () => cursor }) for (const entry of batch) yield entry
   })
-}
-
-/**
- * The outcome of a run that has ended or is suspended. `text` is the answer, `output` the pipeline’s value. `moved`: this runtime has
- * closed before that; the run goes on in another process, or when one is started. Its error has the code `run-moved`.
- */
-export interface RunResult {
-  id: string
-  outcome: Outcome | 'suspended' | 'moved'
-  text: string
-  output: unknown
-  usage: Usage
-  error?: ErrorValue
 }
 
 const failed = { code: 'store-failed', message: 'The run could not be recorded.' }

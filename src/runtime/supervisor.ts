@@ -2,6 +2,7 @@
  * Supervises the runs of this process. `lifecycle.ts` decides what happens to a run; this performs the effects. Only who has
  * claimed a run in the store writes its log.
  */
+import type { FailEffect } from './runtime.ts'
 import { MillraceError, type ErrorValue, toErrorValue } from '../part/error.ts'
 import { timeOf } from '../part/log.ts'
 import type { DisconnectPolicy } from '../pipeline/pipeline.ts'
@@ -36,12 +37,6 @@ export interface SupervisorContext {
   /** Called when a run here has a deadline, so that the fleet is listened to. */
   watch(): void
 }
-
-/**
- * `failed`: the run ends as failed. `completed`: its answer had ended, so it ends as completed; steps that still run are
- * stopped. `ending`: its outcome was decided before. `inactive`: it does not run in this process.
- */
-export type FailEffect = 'failed' | 'completed' | 'ending' | 'inactive'
 
 export interface Supervisor extends Announcements {
   /** The number of runs that are active here. */

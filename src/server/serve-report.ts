@@ -6,7 +6,7 @@ import type { AgentFolder } from '../project/agents-folder.ts'
 import type { Agent } from '../runtime/runtime.ts'
 import type { ErrorGuard, Level, Report, Reporter } from './error-guard.ts'
 import type { Project } from '../project/project.ts'
-import type { Health } from './handler.ts'
+import type { Health } from './handler-context.ts'
 import type { ServeOptions } from './serve.ts'
 
 /** Redacts secrets in every report. */

@@ -2,7 +2,7 @@
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import { expect, onTestFinished } from 'vitest'
 import { openWebFiles } from '../../src/server/serve.ts'
-import type { HandlerOptions } from '../../src/server/handler.ts'
+import type { HandlerOptions } from '../../src/server/handler-context.ts'
 import type { EngineOptions } from '../support/engine.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import type { TestBrowser } from './chromium.ts'

@@ -4,7 +4,8 @@
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createScriptedModel, latch, text } from '../../src/models/scripted.ts'
-import { assemble, type Handler } from '../../src/server/handler.ts'
+import { assemble } from '../../src/server/handler.ts'
+import type { Handler } from '../../src/server/handler-context.ts'
 import { agent, createEngine, until, type Engine } from '../support/engine.ts'
 
 const canary = 'canary-7f3a'

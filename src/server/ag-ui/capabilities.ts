@@ -6,7 +6,7 @@ import { callsOf, stepsInside } from '../../pipeline/calls.ts'
 import type { LlmConfig, RouterConfig, Pipeline, Step } from '../../pipeline/pipeline.ts'
 import type { Agent, Runtime } from '../../runtime/runtime.ts'
 import { toToolSpec } from '../../tools/tool-input.ts'
-import type { HandlerContext } from '../handler.ts'
+import type { HandlerContext } from '../handler-context.ts'
 import { version } from '../version.ts'
 
 export async function agentCapabilities(

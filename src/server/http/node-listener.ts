@@ -5,7 +5,7 @@
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { MillraceError } from '../../part/error.ts'
-import type { Handler } from '../handler.ts'
+import type { Handler } from '../handler-context.ts'
 import { errorResponse } from '../../answer/http-error.ts'
 import { lightAnswer, recordOf } from '../../answer/light-response.ts'
 import { discardUnread, toRequest } from './incoming-request.ts'

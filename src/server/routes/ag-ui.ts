@@ -12,7 +12,7 @@ import type { Agent, Runtime } from '../../runtime/runtime.ts'
 import { readRunInput, toAgUiTurn } from '../ag-ui/ag-ui-turn.ts'
 import { agentCapabilities } from '../ag-ui/capabilities.ts'
 import { connectThread, joinRun, transportOf } from '../ag-ui/connect.ts'
-import type { HandlerContext } from '../handler.ts'
+import type { HandlerContext } from '../handler-context.ts'
 import { readJson } from '../http/body.ts'
 import { chatPolicy, checkShown } from './chat-request.ts'
 

@@ -11,7 +11,7 @@ import { continueOrStart } from '../../runtime/continue.ts'
 import { textWire } from '../../wire/text/text.ts'
 import { uiWire } from '../../wire/ui/ui.ts'
 import type { Wire } from '../../wire/wire.ts'
-import type { HandlerContext } from '../handler.ts'
+import type { HandlerContext } from '../handler-context.ts'
 import { chatPolicy, readChat, readWire, checkShown } from './chat-request.ts'
 
 export async function postChat(context: HandlerContext, request: Request, defaultWire: Wire): Promise<Response> {

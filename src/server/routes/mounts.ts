@@ -2,7 +2,7 @@
 import type { Hono } from 'hono'
 import { textWire } from '../../wire/text/text.ts'
 import { uiWire } from '../../wire/ui/ui.ts'
-import type { HandlerContext } from '../handler.ts'
+import type { HandlerContext } from '../handler-context.ts'
 import { mountAgUi } from './ag-ui.ts'
 import { getChatStream, postChat } from './chat.ts'
 import { mountDelete } from './delete.ts'

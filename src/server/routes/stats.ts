@@ -3,7 +3,7 @@ import { timeOf } from '../../part/log.ts'
 import { readStats } from '../../record/stats.ts'
 import { readWindow } from '../../record/window-stats.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
-import type { HandlerContext } from '../handler.ts'
+import type { HandlerContext } from '../handler-context.ts'
 import { bad, readQuery, toTime } from '../http/query.ts'
 
 const hour = 60 * 60 * 1000

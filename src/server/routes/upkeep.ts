@@ -8,7 +8,7 @@ import { ageOf, ageWords, sizeOf, sizeWords } from '../../record/policy.ts'
 import { createRest } from '../../record/housekeeping.ts'
 import { compactRuns, eraseAll, pruneRuns } from '../../record/upkeep.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
-import type { HandlerContext } from '../handler.ts'
+import type { HandlerContext } from '../handler-context.ts'
 import { readJson } from '../http/body.ts'
 import { bad } from '../http/query.ts'
 

@@ -10,7 +10,7 @@ import type { AgUiEvent, AgUiOptions } from '../../wire/ag-ui/ag-ui-event.ts'
 import { agUiObjectsWire } from '../../wire/ag-ui/ag-ui.ts'
 import { createClientCalls, type ClientCalls } from './client-calls.ts'
 import { numberedWire, type NumberedEvent, type Position } from './message.ts'
-import type { Handler } from '../handler.ts'
+import type { Handler } from '../handler-context.ts'
 import type { Admission } from '../http/admission.ts'
 import type { Socket } from 'socket.io'
 
