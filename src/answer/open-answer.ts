@@ -131,10 +131,7 @@ export function createAnswerSource<Out extends Piece>(
 
 function ignore(): void {}
 
-/**
- * It is its own source. A class, because its functions would cost each open stream more than what it knows. `private` and not `#`: see
- * decisions/0028.
- */
+/** Its own source. A class with `private` fields, not closures: one for each open stream (decisions/0028). */
 class Answer<Out extends Piece> implements AnswerSource<Out>, BodySource<Out> {
   readonly reader: RunReader
   readonly source: BodySource<Out> = this

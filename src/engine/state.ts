@@ -70,7 +70,7 @@ export function createRunState(): RunState {
 
 const hasLoop = (start: EntryOf<'step-start'>) => loopKinds.has(kindOf(start))
 
-/** A class as `FoldingRun` is: one object for each open stream, without functions of its own. `private`: see decisions/0028. */
+/** A class, not closures, with `private` fields: one for each open stream (decisions/0028). */
 class State extends FoldingRun implements RunState {
   input: Record<string, unknown> = {}
   lastTimestamp = 0

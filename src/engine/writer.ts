@@ -63,10 +63,7 @@ export function createWriter(options: WriterOptions): Writer {
   return new LogWriter(options)
 }
 
-/**
- * A class, because there is one for each open stream: its functions would take more memory than what it knows. Those that are passed
- * on are fields, so that no append makes a function. `private` and not `#`: see decisions/0028.
- */
+/** A class with `private` fields, not closures: one for each open stream (decisions/0028). Callbacks are fields, made once. */
 class LogWriter implements Writer {
   private readonly options: WriterOptions
   private seq: number

@@ -66,10 +66,7 @@ export function foldRun(): FoldedRun {
   return new FoldingRun()
 }
 
-/**
- * A class, because there is one for each open stream: its functions would take more memory than what it knows. Exported for the
- * engine's state, which is the same object, so that nothing is held or copied twice. Plain fields: see `createOpenItems`.
- */
+/** A class with plain fields, not closures: one for each open stream (decisions/0028). The engine's state extends it. */
 export class FoldingRun implements FoldedRun {
   readonly open = createOpenItems()
   start: EntryOf<'run-start'> | undefined = undefined

@@ -30,7 +30,7 @@ export function createToolLoop(root: string): ToolLoop {
   return new Loop(root)
 }
 
-/** A class, because there is one for each open stream: its functions would take more memory than what it knows. */
+/** A class, not closures: one for each open stream (decisions/0028). */
 class Loop implements ToolLoop {
   readonly root: string
   readonly list: Reply[] = []

@@ -31,7 +31,7 @@ export function createReading(model: NamedModel, listener: Listener, stop: (reas
   return new ModelReading(model, listener, stop)
 }
 
-/** A class, because its functions would cost each open answer more than what it knows. */
+/** A class, not closures: one for each open stream (decisions/0028). */
 class ModelReading implements Reading {
   readonly done: Promise<void>
   readonly #resolve: () => void

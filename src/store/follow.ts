@@ -41,7 +41,7 @@ export function follow<T>(following: Following<T>): AsyncIterable<T> {
   return new Followed(following)
 }
 
-/** A class, because a literal with a computed key or a getter takes V8's slow path, and there are several for each run. */
+/** A class: literals with a computed key or a getter are slow in V8 (decisions/0028). */
 class Followed<T> implements AsyncIterable<T> {
   readonly #following: Following<T>
 
@@ -76,7 +76,7 @@ const done = { value: undefined, done: true } as const
 const soon = Promise.resolve()
 const ignore = (): void => undefined
 
-/** A class, because its functions would cost each reader more than what it knows. */
+/** A class, not closures: one for each open stream (decisions/0028). */
 class Cursor<T> implements LogCursor<T> {
   readonly #following: Following<T>
   readonly #reader: Puller<T>

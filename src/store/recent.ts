@@ -44,7 +44,7 @@ export function createRecent(): Recent {
   return new Cache()
 }
 
-/** A class, because each open run has one: its functions would cost more than what it knows. */
+/** A class, not closures: one for each open stream (decisions/0028). */
 class Cache implements Recent {
   readonly readers = new Set<Position>()
   waits = true

@@ -246,7 +246,7 @@ function entryAt(entries: readonly Entry[], seq: number): Entry | undefined {
   return entry?.seq === seq ? entry : undefined
 }
 
-/* An append, as a write of the commit queue. A class, because it is made for each delta: closures would be most of its garbage. */
+/* An append, as a write of the commit queue. A class, not closures: one for each delta. */
 
 /** What `Log.append` is given. */
 interface Given {

@@ -29,7 +29,7 @@ export function createHeldText(): HeldText {
   return new HeldCalls()
 }
 
-/** A class, because each answer has one, and most hold nothing. */
+/** A class, not closures: one for each open stream (decisions/0028). */
 class HeldCalls implements HeldText {
   readonly #roots = new LateSet<string>()
   /** By the path of the model call. */

@@ -36,7 +36,7 @@ export function createAgUiBlocks(sink: Sink<AgUiEvent>, out: AgUiOut, ids: AgUiI
   return new Blocks(sink, out, ids)
 }
 
-/** A class, because its functions would cost each answer more than what it knows. */
+/** A class, not closures: one for each open stream (decisions/0028). */
 class Blocks implements AgUiBlocks {
   readonly #sink: Sink<AgUiEvent>
   readonly #out: AgUiOut

@@ -30,7 +30,7 @@ export function createAgUiIds(): AgUiIds {
   return new Ids()
 }
 
-/** A class, because its functions would cost each answer more than what it knows. */
+/** A class, not closures: one for each open stream (decisions/0028). */
 class Ids implements AgUiIds {
   #runId = ''
   #count = 0

@@ -27,7 +27,7 @@ export function createAgUiRun(sink: Sink<AgUiEvent>, warnings: readonly string[]
   return new Run(sink, warnings)
 }
 
-/** A class, because its functions would cost each answer more than what it knows. */
+/** A class, not closures: one for each open stream (decisions/0028). */
 class Run implements AgUiRun {
   timestamp = 0
   readonly #sink: Sink<AgUiEvent>

@@ -70,7 +70,7 @@ export function createAgUiTools(sink: Sink<AgUiEvent>, out: AgUiOut, options: Ag
   return new Tools(sink, out, options)
 }
 
-/** A class, because each answer has one, and most call no tool: its functions would cost more than what it knows. */
+/** A class, not closures: one for each open stream (decisions/0028). */
 class Tools implements AgUiTools {
   readonly #sink: Sink<AgUiEvent>
   readonly #out: AgUiOut

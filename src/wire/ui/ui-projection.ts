@@ -19,7 +19,7 @@ export function projectUi(
   return new UiProjection(sink, resumedAt, joinedAt, ui7)
 }
 
-/** A class, because its functions would cost each answer more than what it knows. */
+/** A class, not closures: one for each open stream (decisions/0028). */
 class UiProjection implements Projection {
   state: Projection['state'] = 'open'
   readonly #sink: Sink<UiChunk>
@@ -282,7 +282,7 @@ function createUiSteps(options: UiStepsOptions): UiSteps {
   return new Steps(options)
 }
 
-/** A class, because its functions would cost each answer more than what it knows. */
+/** A class, not closures: one for each open stream (decisions/0028). */
 class Steps implements UiSteps {
   readonly #sink: Sink<UiChunk>
   readonly #tools: UiTools
