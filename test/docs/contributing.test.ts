@@ -14,7 +14,7 @@ test.each([
     each.isDirectory() ? [`${each.name}/`] : [],
   )
   expect(rooms.length).toBeGreaterThan(4)
-  expect([...text.matchAll(row)].map(([, name]) => name).toSorted()).toEqual(rooms.toSorted())
+  expect([...text.matchAll(row)].map(([, name]) => name!).toSorted()).toEqual(rooms.toSorted())
 })
 
 test('every script that it tells to run exists', () => {
