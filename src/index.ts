@@ -10,7 +10,7 @@ export {
 } from './project/config.ts'
 export { createRuntime, type CreateRuntimeOptions } from './project/create-runtime.ts'
 export type { Pack } from './project/packs.ts'
-export { callbackRegistry, handlerRegistry, toolRegistry, wireRegistry } from './project/registries.ts'
+export { callbackRegistry, handlerRegistry, toolRegistry, wireRegistry } from './project/packs.ts'
 export { loadYaml, parseYaml, type ParsedYaml, type ParseOptions } from './project/yaml.ts'
 export { MillraceError, type ErrorValue } from './part/error.ts'
 export { formatFaults, parsePipeline, PipelineError } from './pipeline/parse.ts'

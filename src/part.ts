@@ -10,7 +10,7 @@ export { textOf, type RunView, type StepView, type Summary } from './fold/run-vi
 export type { Used, UsedByAgent, UsedByAll, UsedByModel, UsedByStep } from './fold/usage-fold.ts'
 export { createGrammar, type Grammar } from './fold/grammar.ts'
 export type * from './part/message.ts'
-export type { ResponseHead } from './part/response-head.ts'
+export type { ResponseHead } from './part/part.ts'
 export type {
   Appended,
   Batch,

@@ -1,2 +1,3 @@
 /** `millrace/server`: the HTTP server as `(Request) => Promise<Response>`. */
-export { createHandler, type Handler, type HandlerOptions } from './server/handler.ts'
+export { createHandler } from './server/handler.ts'
+export type { Handler, HandlerOptions } from './server/handler-context.ts'

@@ -15,7 +15,7 @@ export {
   type FinishReason,
   type Latch,
   type ScriptStep,
-} from './models/script.ts'
+} from './models/scripted.ts'
 export {
   createScriptedModel,
   type PlayedCall,

@@ -10,10 +10,10 @@ export type { OpenAiOptions } from './wire/openai/openai-output.ts'
 export type { UiChunk, UiOptions } from './wire/ui/ui-chunk.ts'
 export { fromClientMessages, toolAnswers, toUiMessages } from './wire/ui/ui-message.ts'
 export { createWire } from './wire/wire.ts'
-export { ndjson } from './wire/framing/ndjson.ts'
+export { ndjson } from './wire/framing/text-frames.ts'
 export { objects } from './wire/framing/objects.ts'
-export { plain } from './wire/framing/plain.ts'
-export { sse, type SseOptions } from './wire/framing/sse.ts'
+export { plain } from './wire/framing/text-frames.ts'
+export { sse, type SseOptions } from './wire/framing/text-frames.ts'
 export type {
   CreateProjection,
   Encoder,

@@ -16,7 +16,7 @@ const allowed: Record<string, string> = {
   'store/sqlite-groups.ts': 'lists of ids that the store wrote',
   'store/sqlite-runs.ts': 'columns that the store wrote: counts, an error, open requests',
   'record/log-tail.ts': 'a line of our own of which one number is read',
-  'server/report-requests.ts': 'an answer of our own',
+  'server/serve.ts': 'an answer of our own',
   'server/server-file.ts': 'a file of our own, read field by field',
   'cli/commands/init.ts': "the user's package.json, of which one field is read",
   'client/chat-transport.ts': 'frames of a Millrace server, for useChat, which reads them as they are',

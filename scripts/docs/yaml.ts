@@ -1,8 +1,7 @@
 /** docs/yaml.md: every key out of the schemas that the parser checks with, and `$` and conditions as they really come out. */
-import { describeKeys, type KeyRow } from '../../src/pipeline/describe-keys.ts'
-import { evaluate } from '../../src/pipeline/evaluate.ts'
+import { describeKeys, type KeyRow } from '../../src/pipeline/agent-schema.ts'
+import { evaluate, resolve, type Scope } from '../../src/pipeline/evaluate.ts'
 import { parseExpression } from '../../src/pipeline/expression.ts'
-import { resolve, type Scope } from '../../src/pipeline/resolve.ts'
 import { stepTypes } from '../../src/pipeline/step-types.ts'
 import { code, markdownTable } from './table.ts'
 

@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseSync } from 'rolldown/utils'
-import { partTypes } from '../../src/part/part-types.ts'
-import { runStatuses } from '../../src/part/run-row.ts'
+import { partTypes } from '../../src/part/part.ts'
+import { runStatuses } from '../../src/part/log.ts'
 import type { Change } from './mutant.ts'
 
 export const rooms = ['fold', 'wire', 'store', 'engine', 'runtime', 'server'] as const

@@ -1,5 +1,4 @@
 /** An open answer as an HTTP response. */
-import { runIdHeader } from './run-id-header.ts'
 import type { Wire } from '../wire/wire.ts'
 import { lightResponse } from './light-response.ts'
 import type { OpenAnswer } from './open-answer.ts'
@@ -26,4 +25,9 @@ export function answerResponse<Options extends object, Out extends Bytes>(
 export function withRunId(response: Response, runId: string): Response {
   response.headers.set('x-millrace-run-id', runIdHeader(runId))
   return response
+}
+
+/** The id of a run as the value of `x-millrace-run-id`. That of an imported run may be any text, and a header holds printable ASCII: what it cannot hold is percent-encoded. */
+export function runIdHeader(id: string): string {
+  return /^[!-$&-~]+$/u.test(id) ? id : encodeURIComponent(id.toWellFormed())
 }

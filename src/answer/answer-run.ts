@@ -4,11 +4,10 @@
  */
 import { anySignal } from '../async/any-signal.ts'
 import { type ErrorValue, toErrorValue, fromErrorValue } from '../part/error.ts'
-import type { ResponseHead } from '../part/response-head.ts'
+import type { ResponseHead } from '../part/part.ts'
 import type { DisconnectPolicy } from '../pipeline/pipeline.ts'
 import type { Piece, WireTraits } from '../wire/wire.ts'
-import type { AnswerContext } from './answer-context.ts'
-import { openAnswer, type OpenAnswer, type OpenOptions } from './open-answer.ts'
+import { type AnswerContext, openAnswer, type OpenAnswer, type OpenOptions } from './open-answer.ts'
 import type { EntryOf } from '../part/entry.ts'
 import { isUnder } from '../part/path.ts'
 import { kindOf } from '../part/step-kind.ts'
@@ -16,10 +15,9 @@ import type { Runtime } from '../runtime/runtime.ts'
 import { closingError } from '../runtime/runtime-errors.ts'
 import { createAnswering } from '../fold/answering.ts'
 import type { RunReader } from './run-reader.ts'
-import { runIdHeader } from './run-id-header.ts'
+import { runIdHeader, answerResponse } from './answer-response.ts'
 import { takeCookies } from '../engine/live-cookies.ts'
 import { textWire } from '../wire/text/text.ts'
-import { answerResponse } from './answer-response.ts'
 
 export interface AnswerOptions<Options extends object, Out extends Piece> extends OpenOptions<Options, Out> {
   policy: DisconnectPolicy

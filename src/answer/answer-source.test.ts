@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import type { AnswerContext } from './answer-context.ts'
-import { createAnswerSource, type SourceOptions } from './answer-source.ts'
+import { type AnswerContext, createAnswerSource, type SourceOptions } from './open-answer.ts'
 import { nextPiece } from './streamed-body.ts'
 
 /** An answer whose protocol throws: at each batch, or when the log cannot be read. */

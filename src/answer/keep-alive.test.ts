@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import { textWire } from '../wire/text/text.ts'
 import { uiWire } from '../wire/ui/ui.ts'
-import { defaultKeepAliveMs, keepAliveOf } from './keep-alive.ts'
+import { defaultKeepAliveMs, keepAliveOf } from './open-answer.ts'
 
 afterEach(() => vi.unstubAllGlobals())
 

@@ -4,10 +4,9 @@ import { buildRun, startPart } from '../../test/build-run.ts'
 import { noUsage } from '../part/usage.ts'
 import { memoryStore } from '../store/memory-store.ts'
 import { sqliteStore } from '../store/sqlite-store.ts'
-import { ndjson } from '../wire/framing/ndjson.ts'
+import { ndjson } from '../wire/framing/text-frames.ts'
 import { createWire } from '../wire/wire.ts'
-import type { AnswerContext } from './answer-context.ts'
-import { openAnswer } from './open-answer.ts'
+import { type AnswerContext, openAnswer } from './open-answer.ts'
 import { nextPiece } from './streamed-body.ts'
 
 const deltas = ['one ', 'two ', 'three ', 'four ']

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { Entry } from '../part/entry.ts'
 import { memoryStore } from '../store/memory-store.ts'
 import { textWire } from '../wire/text/text.ts'
-import { readStanding } from './standing.ts'
+import { readStanding } from './run-reader.ts'
 
 const golden = new URL('../wire/golden/reset.ndjson', import.meta.url)
 

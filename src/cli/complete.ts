@@ -6,7 +6,7 @@ import type { Argument, Command, Option } from 'commander'
 import type { CommandContext } from './context.ts'
 import { agentFiles } from './folders.ts'
 import type { RunQuery, RunRow, RunStatus } from '../part/log.ts'
-import { partTypes } from '../part/part-types.ts'
+import { partTypes } from '../part/part.ts'
 
 /** A word and its description. */
 export type Completion = { word: string; about: string }

@@ -1,7 +1,7 @@
 import { formatLimit } from '../part/format-limit.ts'
 import type { Store } from '../part/log.ts'
 import { policyOf, sayPolicy, type UpkeepConfig } from '../record/policy.ts'
-import { defaultTimeouts, msOf, type DefaultTimeouts } from '../engine/time-limits.ts'
+import { defaultTimeouts, msOf, type DefaultTimeouts } from '../engine/limits.ts'
 
 /** The default time limits, in one line. */
 export function limitsLine(set: DefaultTimeouts = {}): string {

@@ -2,7 +2,7 @@
 import type { CommandContext } from './context.ts'
 import { MillraceError } from '../part/error.ts'
 import { loadConfig } from '../project/load-config.ts'
-import { wiresOf } from '../project/wires.ts'
+import { wiresOf } from '../project/packs.ts'
 import { builtinWires } from '../wire/builtin-wires.ts'
 import type { Wire } from '../wire/wire.ts'
 import { unknownWord } from './options.ts'

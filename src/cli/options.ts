@@ -2,7 +2,7 @@
 import { InvalidArgumentError, Option } from 'commander'
 import { MillraceError } from '../part/error.ts'
 import { nearest } from '../pipeline/nearest.ts'
-import { partTypes } from '../part/part-types.ts'
+import { partTypes } from '../part/part.ts'
 
 /** Where a command about runs finds them. */
 export const whereOptions = () => [

@@ -1,6 +1,6 @@
 /** Requests to a server. A refusal becomes an error that says what to do. */
 import { MillraceError } from '../part/error.ts'
-import { isLoopback } from '../server/http/loopback.ts'
+import { isLoopback } from '../server/http/foreign.ts'
 
 export interface RemoteOptions {
   /** Sent with every request. */

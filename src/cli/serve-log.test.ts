@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
-import type { Report } from '../server/report.ts'
+import type { Report } from '../server/error-guard.ts'
 import { createContext } from '../../test/support/command-context.ts'
 import type { Output } from './context.ts'
 import { createServeLog, type ServeLogOptions } from './serve-log.ts'

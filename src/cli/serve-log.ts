@@ -1,7 +1,7 @@
 /** The log of `millrace serve`: one line per report, as text or as JSON. */
 import type { CommandContext, Output } from './context.ts'
 import { wholeMessage } from '../part/error.ts'
-import type { Report, Reporter } from '../server/report.ts'
+import type { Report, Reporter } from '../server/error-guard.ts'
 import { formatCost, formatDuration, formatTokens } from './amounts.ts'
 import { printable } from './printable.ts'
 import { paint, paintStatus } from './style.ts'

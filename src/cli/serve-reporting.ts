@@ -2,9 +2,8 @@
 import type { CommandContext } from './context.ts'
 import { secretValues } from '../project/secrets.ts'
 import { createCleaner } from '../fold/redact.ts'
-import { createErrorGuard, type ErrorGuard } from '../server/error-guard.ts'
+import { createErrorGuard, type ErrorGuard, type Level, type Reporter } from '../server/error-guard.ts'
 import type { Project } from '../project/project.ts'
-import type { Level, Reporter } from '../server/report.ts'
 import { createServeLog } from './serve-log.ts'
 
 export type Note = (message: string, level?: Level) => void

@@ -1,8 +1,7 @@
 /** What is read of runs in any store. */
 import { readView } from '../fold/read-view.ts'
 import { MillraceError } from '../part/error.ts'
-import type { RunRow, Store } from '../part/log.ts'
-import { timeOf } from '../part/store-time.ts'
+import { type RunRow, type Store, timeOf } from '../part/log.ts'
 import { defaultCloseAfterMs } from '../part/thread.ts'
 import type { Access, Fate } from './access.ts'
 

@@ -3,7 +3,7 @@ import { compact } from '../part/compact.ts'
 import { MillraceError } from '../part/error.ts'
 import { toNamedTools, toOffer, type ClientTools } from './client-tool.ts'
 import type { MillraceClient } from './client.ts'
-import { readSse } from './sse.ts'
+import { readSse } from './follow.ts'
 
 /** Options of `createChatTransport`. */
 export interface ChatTransportOptions {

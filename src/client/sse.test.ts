@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createSseReader } from './sse.ts'
+import { createSseReader } from './follow.ts'
 
 const body =
   ': hello\r\nid: 1\r\ndata: {"a":1}\r\n\r\n\ndata:b\ndata: c\n\ndata: d\r\rid: 4\nevent: x\ndata: \u{1F600}\n\n'

@@ -1,9 +1,8 @@
 /** How a run comes to be on the client: started here, or started before. */
-import { again } from './again.ts'
+import { again, request, type Connection } from './request.ts'
 import { runOf, type AttachOptions, type Begun, type ClientRun } from './client-run.ts'
 import { toNamedTools, toOffer } from './client-tool.ts'
 import type { MillraceClient } from './client.ts'
-import { request, type Connection } from './request.ts'
 
 /** Options of a new run. */
 export interface RunOptions extends AttachOptions {

@@ -1,7 +1,13 @@
 /** What all steps that contain lists of steps share. */
-import type { Pipeline, Step } from '../pipeline/pipeline.ts'
-import { resolve } from '../pipeline/resolve.ts'
+import type { Pipeline, Step, BuiltinStep } from '../pipeline/pipeline.ts'
+import { resolve } from '../pipeline/evaluate.ts'
 import { inStep, asRecorded, type NewStep, type Scope } from './scope.ts'
+import type { EntryOf } from '../part/entry.ts'
+import { joinPath } from '../part/path.ts'
+import { addUsage, noUsage } from '../part/usage.ts'
+import { answersBy, cliAgentOutcome } from './steps/cli-agent.ts'
+import { llmResult } from './steps/llm.ts'
+import { routerResult } from './steps/router.ts'
 
 export interface StepOutcome {
   value: unknown
@@ -45,4 +51,51 @@ export function pipelineValue(scope: Scope, { workflow, return: shape }: Pipelin
   if (shape !== undefined) return resolve(shape, { input, variables, env: { ...env } })
   if (last.answer !== undefined) return undefined
   return workflow.at(-1)?.result === undefined ? last.value : Object.fromEntries(variables)
+}
+
+/* The outcomes of steps that have finished in the log, for a run that continues. */
+
+/** Whether the program has replaced the built-in step of this type by its own handler. */
+export function isWrapped({ registry }: Scope, step: Step): step is BuiltinStep {
+  return step.type !== 'custom' && registry.steps.has(step.type)
+}
+
+/** The outcome of a step that has finished in the log. That of a model and its tools is derived from its replies. */
+export function stepValue(
+  scope: Scope,
+  step: Step,
+  path: string,
+  finish: EntryOf<'step-finish'>,
+  place: Place,
+): StepOutcome {
+  if (!isWrapped(scope, step)) return builtinValue(scope, step, path, finish, place)
+  const { result: value, finishReason } = finish
+  return { value, ...(finishReason !== undefined && place.answers ? { answer: { finishReason } } : undefined) }
+}
+
+export function builtinValue(
+  scope: Scope,
+  step: Step,
+  path: string,
+  finish: EntryOf<'step-finish'>,
+  place: Place,
+): StepOutcome {
+  const { answers } = place
+  if (step.type === 'cli-agent') return cliAgentOutcome(scope, path, finish, answersBy(step.config, place))
+  if (step.type !== 'llm' && step.type !== 'router') {
+    const streamed = answers && step.type === 'custom' && scope.state.finished.has(joinPath(path, 1))
+    return { value: finish.result, ...(streamed ? { answer: { finishReason: 'stop' } } : undefined) }
+  }
+  let usage = finish.usage
+  if (usage === undefined) {
+    for (const [at, { usage: spent }] of scope.state.finished) {
+      if (at.startsWith(`${path}/`) && spent) usage = addUsage(usage, spent)
+    }
+  }
+  if (step.type === 'router') {
+    return { value: routerResult(scope, path, usage ?? noUsage, finish.finishReason ?? 'other') }
+  }
+  const value = llmResult(scope.state.loopAt(path).list, usage ?? noUsage, step.config.output?.schema)
+  if (!step.config.stream || !answers) return { value }
+  return { value, answer: { finishReason: finish.finishReason ?? 'stop' } }
 }

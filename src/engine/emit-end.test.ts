@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Entry } from '../part/entry.ts'
 import type { Part } from '../part/part.ts'
-import { emitEnd } from './emit-end.ts'
+import { emitEnd } from './write-end.ts'
 import { createRunState } from './state.ts'
 
 const now = 5

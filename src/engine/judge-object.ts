@@ -1,12 +1,11 @@
 /** Checks a model's answer against the JSON that the agent file (`output`) or the request asks for. */
 import { messageOf, MillraceError } from '../part/error.ts'
 import { textOf } from '../fold/run-view.ts'
-import { readJson } from '../part/read-json.ts'
-import type { CallSettings } from '../part/settings.ts'
-import { badOutput } from '../fold/reply-messages.ts'
-import type { Reply } from '../fold/reply.ts'
+import { readJson } from '../part/json.ts'
+import type { CallSettings } from '../part/part.ts'
+import { badOutput, type Reply } from '../fold/reply-messages.ts'
 import { checkValue, firstFaults } from '../pipeline/check-input.ts'
-import type { LlmConfig } from '../pipeline/llm-config.ts'
+import type { LlmConfig } from '../pipeline/pipeline.ts'
 import type { ValueSchema } from '../pipeline/value-schema.ts'
 import { tooMuchWork, validate } from '../pipeline/json-schema/validate.ts'
 

@@ -5,23 +5,18 @@ import type { Message, ToolSpec } from '../part/message.ts'
 import { outcomeText } from '../fold/open-items.ts'
 import { pause } from '../async/pause.ts'
 import { joinPath, parentPath } from '../part/path.ts'
-import type { Reply } from '../fold/reply.ts'
+import { type Reply, hasState, withoutOthersState } from '../fold/reply-messages.ts'
 import type { Usage } from '../part/usage.ts'
 import { toProvider } from '../fold/call-ids.ts'
-import { hasState, withoutOthersState } from '../fold/reply-messages.ts'
-import { noteFailure } from './model-order.ts'
-import { costOf } from './pricing.ts'
-import { createFeed } from './model-feed.ts'
+import { createFeed, createStallWatch } from './model-feed.ts'
 import type { Verdict } from './judge-object.ts'
-import { createStallWatch } from './stall-watch.ts'
 import { hasFiles } from '../models/files.ts'
 import { isRetryable, streamModel, type ModelCall } from '../models/model.ts'
 import type { NamedModel } from '../models/model-error.ts'
-import type { LanguageModel } from '../models/language-model.ts'
-import { inStep, type Scope } from './scope.ts'
-import { stricter } from './time-limits.ts'
-import { traceparentOf } from './trace.ts'
-import { estimateReply, missingUsage } from './unfinished.ts'
+import type { LanguageModel, ModelResolver, Pricing } from '../models/language-model.ts'
+import { inStep, type Scope, traceparentOf } from './scope.ts'
+import { stricter } from './limits.ts'
+import { estimateReply, missingUsage } from './state.ts'
 
 export interface ModelStep {
   /** The step whose loop this call belongs to. */
@@ -281,4 +276,57 @@ export function endProviderCalls(scope: Scope, root: string): void {
       outcome,
     })
   }
+}
+
+/* In which order the models of a loop are asked: the one that answered first, and none that has just failed. */
+
+/** ms in which a model that has failed is not asked first. */
+const cooldown = 60_000
+/** Names come from agent files and requests. */
+const most = 1000
+
+/** When each model has failed last, in this process. */
+const failures = new WeakMap<ModelResolver, Map<string, number>>()
+
+function noteFailure(models: ModelResolver, name: string): void {
+  const known = failures.get(models) ?? new Map<string, number>()
+  failures.set(models, known)
+  known.delete(name)
+  known.set(name, performance.now())
+  if (known.size > most) known.delete(known.keys().next().value!)
+}
+
+/** `answered`: who made the loop's last answer. Those behind it come next, then those before it. */
+export function inOrder<T extends { name: string }>(
+  models: ModelResolver,
+  all: T[],
+  answered: string | undefined,
+): T[] {
+  if (all.length < 2) return all
+  const from = all.findIndex(({ name }) => name === answered)
+  if (from >= 0) return [...all.slice(from), ...all.slice(0, from)]
+  const known = failures.get(models)
+  const isTired = ({ name }: T) => performance.now() - (known?.get(name) ?? -Infinity) < cooldown
+  return [...all.filter((each) => !isTired(each)), ...all.filter(isTired)]
+}
+
+/**
+ * In USD. Undefined if the price is unknown, except that zero tokens (a recording) cost 0. Cached, cache-write and reasoning tokens
+ * have the price of input or output unless they have one of their own. Counts may be negative: a CLI agent corrects its sum.
+ */
+export function costOf(usage: Usage, pricing: Pricing | undefined): number | undefined {
+  if (usage.inputTokens === 0 && usage.outputTokens === 0) return 0
+  if (pricing === undefined) return undefined
+  const { inputTokens = 0, outputTokens = 0 } = usage
+  const { input, output, cachedInput = input, cacheWriteInput = input, reasoning = output } = pricing
+  // A provider that counts cached tokens apart from input must not make a call cheaper than free.
+  const cached = within(usage.cachedInputTokens, inputTokens)
+  const written = within(usage.cacheWriteInputTokens, inputTokens - cached)
+  const reasoned = within(usage.reasoningTokens, outputTokens)
+  const plain = (inputTokens - cached - written) * input + (outputTokens - reasoned) * output
+  return (plain + cached * cachedInput + written * cacheWriteInput + reasoned * reasoning) / 1e6
+}
+
+function within(part = 0, whole: number): number {
+  return whole < 0 ? Math.max(part, whole) : Math.min(Math.max(part, 0), whole)
 }

@@ -9,8 +9,18 @@ import { createNormaliser, isContent } from '../fold/normalise.ts'
 import { LateSet } from '../fold/late-map.ts'
 import { answerTooLong, tooManyToolCalls } from '../models/outside/read-limits.ts'
 import { says as isSaid } from '../models/model-read.ts'
-import type { Speaking } from './limits.ts'
+import {
+  type Speaking,
+  defaultTimeouts,
+  msOf,
+  reasoningSilence,
+  timedOut,
+  type DefaultTimeouts,
+  type SilenceLimits,
+} from './limits.ts'
 import type { Scope } from './scope.ts'
+import { formatLimit } from '../part/format-limit.ts'
+import { addCountdown, removeCountdown, type Countdown } from '../async/countdown.ts'
 
 export interface FeedOptions {
   /** The name from the YAML file, to look up the price. */
@@ -86,4 +96,89 @@ export function lengthOf(part: SourcePart, written: Pick<ReadonlySet<string>, 'h
   let length = 1 - part.type.length
   for (const value of Object.values(part as object) as unknown[]) if (typeof value === 'string') length += value.length
   return length
+}
+
+/** Stops a model call that sends nothing for too long, before its first content or between two parts of its answer. */
+export interface StallOptions {
+  /** The agent's limits. */
+  timeouts: SilenceLimits
+  defaults: DefaultTimeouts
+  /** Whether the step sets `reasoning`. */
+  reasons: boolean
+  /** A server of the user's own: it may load the model, and reads long prompts slowly. */
+  isLocal?: boolean | undefined
+  signal: AbortSignal
+  /** Who is silent, for the error. Default: `The model`. */
+  who?: string
+}
+
+/** Undefined if neither limit applies. */
+export function createStallWatch(options: StallOptions): StallWatch | undefined {
+  const { timeouts, defaults, reasons, isLocal, signal, who } = options
+  const limitOf = (key: keyof SilenceLimits) => {
+    const isSlow = reasons || (isLocal === true && key === 'firstToken')
+    return msOf(timeouts[key] ?? defaults[key] ?? (isSlow ? reasoningSilence : defaultTimeouts[key]))
+  }
+  const firstToken = limitOf('firstToken')
+  const idle = limitOf('idle')
+  if (firstToken === undefined && idle === undefined) return undefined
+  return new StallWatch(firstToken ?? Infinity, idle ?? Infinity, timeouts, signal, who)
+}
+
+/** One object for each open stream, without closures: there may be thousands. */
+class StallWatch implements Countdown {
+  ms: number
+  readonly every: number
+  since = performance.now()
+  /** Set it with every piece of content. */
+  restart = false
+  /** The error, if this watch stopped the call rather than the run's signal. */
+  expired: MillraceError | undefined = undefined
+  readonly #own: SilenceLimits
+  readonly #outer: AbortSignal
+  readonly #controller = new AbortController()
+  readonly #who: string
+  #spoke = false
+
+  constructor(firstToken: number, idle: number, own: SilenceLimits, outer: AbortSignal, who = 'The model') {
+    this.ms = firstToken
+    this.every = idle
+    this.#own = own
+    this.#who = who
+    this.#outer = outer
+    // Forwarded by hand: `AbortSignal.any` takes several times the memory.
+    if (outer.aborted) this.#forward()
+    else outer.addEventListener('abort', this.#forward)
+    addCountdown(this)
+  }
+
+  /** Aborts with `timed-out`, or with the reason of the run's signal. */
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  readonly #forward = (): void => this.#controller.abort(this.#outer.reason)
+
+  /** The model is at work: it reads the prompt. Before its first content that starts the time again. */
+  alive(): void {
+    if (!this.#spoke) this.since = performance.now()
+  }
+
+  restarted(): void {
+    this.#spoke = true
+    this.ms = this.every
+  }
+
+  expire(): void {
+    const key = this.#spoke ? 'idle' : 'firstToken'
+    const where = this.#spoke ? 'in the middle of its answer' : 'before its first token'
+    const message = `${this.#who} said nothing for ${formatLimit(this.ms)} ${where}.`
+    this.expired = timedOut(message, this.#own[key] === undefined ? key : undefined)
+    this.#controller.abort(this.expired)
+  }
+
+  release(): void {
+    removeCountdown(this)
+    this.#outer.removeEventListener('abort', this.#forward)
+  }
 }

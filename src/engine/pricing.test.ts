@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { costOf } from './pricing.ts'
+import { costOf } from './model-call.ts'
 
 const usage = { source: 'reported' } as const
 const whole = { ...usage, inputTokens: 1000, outputTokens: 100, cachedInputTokens: 600, cacheWriteInputTokens: 100 }

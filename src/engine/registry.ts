@@ -6,6 +6,8 @@ import type { InputRequest } from '../part/request-part.ts'
 import type { Processes } from '../processes/processes.ts'
 import type { McpPool } from '../tools/mcp/pool.ts'
 import type { ToolImplementation } from '../tools/tool.ts'
+import { builtinSteps } from '../pipeline/names.ts'
+import type { Known } from '../pipeline/pipeline.ts'
 
 /** A function that keys such as `onFinish` name (see docs/yaml.md). Its errors become `warning` parts of the run. */
 export type Callback = (event: any) => unknown
@@ -71,4 +73,17 @@ export interface Registry {
   pricing?: ReadonlyMap<string, Pricing>
   /** Spans of runs are exported, so a step hands on its own span to those it calls. */
   traces?: boolean
+}
+
+/** The names that a pipeline may use here. Agents are not included. */
+export function namesOf({ tools, callbacks, steps, models, mcp }: Registry): Known {
+  return {
+    stepTypes: [...new Set([...builtinSteps, ...steps.keys()])],
+    replaced: builtinSteps.filter((type) => steps.has(type)),
+    tools: [...tools.keys()],
+    callbacks: [...callbacks.keys()],
+    providers: models.providers,
+    mcpServers: mcp?.names ?? [],
+    hasDefaultModel: models.defaultModel !== undefined,
+  }
 }

@@ -1,5 +1,5 @@
 /** The context of the engine's steps: the run's state, writer and signal, and how to wait for a client. */
-import { fromErrorValue, toErrorValue, toMillraceError, type ErrorValue, type MillraceError } from '../part/error.ts'
+import { fromErrorValue, toErrorValue, toMillraceError, type ErrorValue, MillraceError } from '../part/error.ts'
 import type { EntryOf } from '../part/entry.ts'
 import type { Store } from '../part/log.ts'
 import type { Part, StepFinish, StepStart } from '../part/part.ts'
@@ -7,14 +7,12 @@ import type { RequestPart } from '../part/request-part.ts'
 import type { StepKind } from '../part/step-kind.ts'
 import type { Pipeline, StepTimeouts } from '../pipeline/pipeline.ts'
 import type { McpPool } from '../tools/mcp/pool.ts'
-import type { Attribute } from './attribute.ts'
-import type { Limit, Speaking } from './limits.ts'
+import { type Attribute, nameFailure, type StepName } from './step-name.ts'
+import type { Limit, Speaking, DefaultTimeouts, SilenceLimits } from './limits.ts'
 import type { Registry } from './registry.ts'
-import type { RunState } from './state.ts'
-import type { Call } from '../fold/reply.ts'
-import { nameFailure, type StepName } from './step-name.ts'
-import type { DefaultTimeouts, SilenceLimits } from './time-limits.ts'
-import { missingUsages } from './unfinished.ts'
+import { type RunState, missingUsages } from './state.ts'
+import type { Call } from '../fold/reply-messages.ts'
+import { traceparentAt } from '../fold/trace-place.ts'
 
 type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never
 
@@ -182,4 +180,23 @@ export function closeUnder(scope: Scope, path: string, error: Error): void {
   for (const { step, part } of missingUsages(state, path)) emit(step, part)
   const closing = { root: path, now: now(), outcome: 'aborted', error: toErrorValue(error, 'step-failed') } as const
   for (const { step, part } of state.open.closing(closing)) emit(step, part)
+}
+
+/** The MCP servers of the config; throws when there are none. */
+export function mcpOf({ mcp }: Scope): McpPool {
+  if (mcp !== undefined) return mcp
+  throw new MillraceError('unknown-mcp-server', 'The config has no MCP servers. Add `mcpServers` to it.')
+}
+
+/**
+ * What a step hands on to model servers, tools and programs, so that their spans are below its own. Without export of spans, the
+ * caller's place is handed on as it came: nobody would know a span of ours.
+ */
+export function traceparentOf(
+  { registry, state }: Pick<Scope, 'registry' | 'state'>,
+  path: string,
+): string | undefined {
+  const { start, resets } = state
+  if (start === undefined || registry.traces !== true) return start?.traceparent
+  return traceparentAt(start, path, resets)
 }

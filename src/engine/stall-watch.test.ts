@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { createStallWatch, type StallOptions } from './stall-watch.ts'
-import { limitUnsetRun } from './time-limits.ts'
+import { createStallWatch, type StallOptions } from './model-feed.ts'
+import { limitUnsetRun } from './limits.ts'
 
 const minute = 60_000
 const run = new AbortController()

@@ -9,8 +9,10 @@ import { kindOf, type StepKind } from '../part/step-kind.ts'
 import { FoldingRun, type FoldedRun } from '../fold/run-fold.ts'
 import type { ToolLoop } from '../fold/tool-loop.ts'
 import { createCallIds, type CallIds } from '../fold/call-ids.ts'
-import { forkedCode, handedOn, recovered } from './recovery.ts'
 import { LateMap, LateSet } from '../fold/late-map.ts'
+import type { Part } from '../part/part.ts'
+import { loopMessages, type Reply } from '../fold/reply-messages.ts'
+import { estimateUsage, type Usage } from '../part/usage.ts'
 
 /** The fold of the run, and what only the engine needs. */
 export interface RunState extends FoldedRun {
@@ -68,7 +70,7 @@ export function createRunState(): RunState {
 
 const hasLoop = (start: EntryOf<'step-start'>) => loopKinds.has(kindOf(start))
 
-/** A class as `FoldingRun` is: one object for each open stream, without functions of its own. `private`: see decisions/0028. */
+/** A class, not closures, with `private` fields: one for each open stream (decisions/0028). */
 class State extends FoldingRun implements RunState {
   input: Record<string, unknown> = {}
   lastTimestamp = 0
@@ -200,4 +202,66 @@ export async function foldState(log: Log, run: string): Promise<RunState> {
   const state = createRunState()
   for await (const batch of log.read(run)) for (const entry of batch) state.apply(entry)
   return state
+}
+
+/*
+ * Warnings that a run records about itself. The log counts those of a crash, so that a run which crashes its server
+ * does not crash it at every start.
+ */
+
+/** How often in a row a run is recovered without progress. After that it is ended. */
+export const mostRecoveries = 3
+
+export const recovered: Extract<Part, { type: 'warning' }> = {
+  type: 'warning',
+  code: 'recovered',
+  message: 'The server stopped while the run was active. The run continues from its log.',
+}
+
+/** An orderly shutdown is not a crash, so this one is not counted. */
+export const handedOn: Extract<Part, { type: 'warning' }> = {
+  type: 'warning',
+  code: 'server-stopped',
+  message: 'The server was shut down. The run continues elsewhere, or at the next start.',
+}
+
+/** The code of the warning with which a fork goes on. */
+export const forkedCode = 'forked'
+
+/** What `history: server` told the model is not the whole conversation. */
+export const historyCut: Extract<Part, { type: 'warning' }> = {
+  type: 'warning',
+  code: 'history-cut',
+  message: 'The conversation is too long to be sent to the model whole. Its oldest turns were left out.',
+}
+
+/** Estimates the usage of a model call that was cut off from its entries in the log, because the provider reports none. */
+export function estimateReply({ base, list }: ToolLoop, reply: Reply): Usage {
+  const sent = [...(base?.messages ?? []), ...loopMessages(list.slice(0, list.indexOf(reply)))]
+  const input = JSON.stringify(sent).length + (base?.system?.length ?? 0)
+  let output = 0
+  for (const part of reply.content) {
+    if (part.type === 'text' || part.type === 'reasoning') output += part.text.length
+    else if (part.type === 'tool-call') output += JSON.stringify(part.input)?.length ?? 0
+  }
+  return estimateUsage(input, output)
+}
+
+/** The missing `usage` of a call. Undefined if it was reported, or if the call was never sent. */
+export function missingUsage(loop: ToolLoop, reply: Reply): Extract<Part, { type: 'usage' }> | undefined {
+  if (reply.model === undefined || reply.usage !== undefined) return undefined
+  return { type: 'usage', model: reply.model, usage: reply.finish?.usage ?? estimateReply(loop, reply) }
+}
+
+/** The missing `usage` of every open call at or under a path, for when its step is closed from outside. */
+export function missingUsages(state: RunState, root = ''): { step: string; part: Part }[] {
+  const { open } = state
+  return state.toolLoops().flatMap((loop) => {
+    const reply = loop.list.at(-1)
+    const part =
+      reply !== undefined && open.steps.has(reply.path) && isUnder(reply.path, root)
+        ? missingUsage(loop, reply)
+        : undefined
+    return part === undefined ? [] : [{ step: reply!.path, part }]
+  })
 }

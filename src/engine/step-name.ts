@@ -28,3 +28,18 @@ export function nameFailure(step: StepName, error: MillraceError): MillraceError
   const options = { status, retryAfter, detail, step: step.path, cause: error.cause }
   return new MillraceError(code, formatStepName(step) + text, options)
 }
+
+/**
+ * Application code may throw where nobody awaits it: in a timer, an event handler or a floating promise. This tells the owner
+ * of the process which run such an error belongs to.
+ */
+export interface Origin {
+  run: string
+  /** The innermost step that was running. */
+  step?: StepName
+}
+
+/** Runs `body` so that errors from anything it starts can be traced back to the origin. */
+export type Attribute = <T>(origin: Origin, body: () => T) => T
+
+export const unattributed: Attribute = (_, body) => body()

@@ -1,3 +1,8 @@
+import type { EntryOf } from '../part/entry.ts'
+import type { Scope } from './scope.ts'
+import type { RunState } from './state.ts'
+import { LateMap } from '../fold/late-map.ts'
+
 /**
  * Counts the branches of a run that can make progress. When the last of them waits for a client, the run is suspended.
  *
@@ -45,6 +50,88 @@ export function createStrands(onAllParked: () => void): Strands {
       over = true
       if (left > 1) moving -= left - 1
       for (const result of settled ?? []) if (result.status === 'rejected') throw result.reason
+    },
+  }
+}
+
+/**
+ * Where a run is left for its next owner: before a step whose start is not recorded yet. What has begun goes on to its end, so that
+ * the next owner has nothing to reset.
+ */
+export interface Gate {
+  /** Undefined: go on. Otherwise a promise that rejects when the run was left. Call it before a new step, and do not wait without need. */
+  pass(): Promise<never> | undefined
+  /** Whether a branch waits here. */
+  holds(): boolean
+  /** Unwinds the branches that wait. */
+  rejectAll(reason: () => unknown): void
+}
+
+/** `isLeaving`: whether the run is to be left. */
+export function createGate(isLeaving: () => boolean, strands: () => Pick<Strands, 'park'>): Gate {
+  let held: PromiseWithResolvers<never> | undefined
+  return {
+    pass() {
+      if (!isLeaving()) return undefined
+      held ??= Promise.withResolvers()
+      strands().park()
+      return held.promise
+    },
+    holds: () => held !== undefined,
+    rejectAll(reason) {
+      held?.reject(reason())
+    },
+  }
+}
+
+/** The branches of an active run that wait for a client's answer. */
+export interface PendingRequests {
+  request: Scope['request']
+  /** Continues the branch whose request ends with this entry. */
+  resolve(response: EntryOf<'response'>): void
+  /** Unwinds all waiting branches. `reason` is called if there are any: an error with its stack costs more than a short step. */
+  rejectAll(reason: () => unknown): void
+}
+
+interface RequestOptions {
+  state: RunState
+  strands: Strands
+  /** The run's. */
+  signal: AbortSignal
+  emit: Scope['emit']
+}
+
+export function createPendingRequests({ state, strands, signal, emit }: RequestOptions): PendingRequests {
+  const waiting = new LateMap<string, PromiseWithResolvers<EntryOf<'response'>>>()
+  return {
+    async request(path, request, stop) {
+      stop.throwIfAborted()
+      const { requestId } = request
+      const answer = Promise.withResolvers<EntryOf<'response'>>()
+      waiting.set(requestId, answer)
+      if (!state.open.requests.has(requestId)) emit(path, { type: 'request', ...request })
+      const stopAlone = () => {
+        // Only for a branch or step that is stopped alone: the end of the run rejects all requests itself.
+        if (signal.aborted || !waiting.delete(requestId)) return
+        strands.unpark()
+        answer.reject(stop.reason)
+      }
+      if (stop !== signal) stop.addEventListener('abort', stopAlone, { once: true })
+      strands.park()
+      return answer.promise.finally(() => stop.removeEventListener('abort', stopAlone))
+    },
+    resolve(response) {
+      const waiter = waiting.get(response.requestId)
+      if (waiter === undefined) return
+      waiting.delete(response.requestId)
+      strands.unpark()
+      waiter.resolve(response)
+    },
+    rejectAll(reason) {
+      if (waiting.size === 0) return
+      const error = reason()
+      for (const { reject } of waiting.values()) reject(error)
+      waiting.clear()
     },
   }
 }

@@ -6,7 +6,6 @@
  */
 import { isBareDelta, isDelta, toRecorded, type BareDelta, type Entry, type RecordedPart } from '../part/entry.ts'
 import { cutError, MillraceError } from '../part/error.ts'
-import { moved } from './moved.ts'
 import type { Appended, KeptView, Log } from '../part/log.ts'
 import type { Part } from '../part/part.ts'
 import type { Redactor } from '../fold/redact.ts'
@@ -64,10 +63,7 @@ export function createWriter(options: WriterOptions): Writer {
   return new LogWriter(options)
 }
 
-/**
- * A class, because there is one for each open stream: its functions would take more memory than what it knows. Those that are passed
- * on are fields, so that no append makes a function. `private` and not `#`: see decisions/0028.
- */
+/** A class with `private` fields, not closures: one for each open stream (decisions/0028). Callbacks are fields, made once. */
 class LogWriter implements Writer {
   private readonly options: WriterOptions
   private seq: number
@@ -206,4 +202,13 @@ class LogWriter implements Writer {
   seal(): void {
     this.sealed = true
   }
+}
+
+/** The error of a run that another process goes on with, or has ended. It is not a failure: nothing is reported or recorded. */
+function moved(): MillraceError {
+  return new MillraceError('moved', 'Another process has taken over the run.')
+}
+
+export function isMoved(error: unknown): boolean {
+  return error instanceof MillraceError && error.code === 'moved'
 }

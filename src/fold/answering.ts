@@ -17,7 +17,7 @@ export function createAnswering(): Answering {
   return new Places()
 }
 
-/** A class, because an open stream has several: their functions would take more memory than what they know. */
+/** A class, not closures: one for each open stream (decisions/0028). */
 class Places implements Answering {
   started = false
   /** What was noted, as a boolean; what follows from it, as a number: twice the version, and 1 if it belongs to the answer. */

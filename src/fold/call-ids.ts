@@ -22,7 +22,7 @@ export function createCallIds(): CallIds {
   return new IdsOfRun()
 }
 
-/** A class, because there is one for each open stream: its functions would take more memory than what it knows. */
+/** A class, not closures: one for each open stream (decisions/0028). */
 class IdsOfRun implements CallIds {
   readonly #used = new LateSet<string>()
   /** Loop and provider's id → the log's id. */

@@ -47,7 +47,7 @@ export function createNormaliser(context: NormaliserContext): Normaliser {
   return new SourceNormaliser(context)
 }
 
-/** A class, because there is one for each open stream: its functions would take more memory than what it knows. */
+/** A class, not closures: one for each open stream (decisions/0028). */
 class SourceNormaliser implements Normaliser {
   hasContent = false
   readonly #context: NormaliserContext

@@ -10,8 +10,7 @@ import { recordable } from '../part/json.ts'
 import { LateMap } from './late-map.ts'
 import { callKey } from './open-items.ts'
 import { createAnswerCleaner, createKeyCheck, createKeyRedactor } from './redact-keys.ts'
-import { formsOf, redacted } from './secret-forms.ts'
-import { createScanner, type Scanner, type Scan } from './secret-scan.ts'
+import { formsOf, redacted, createScanner, type Scanner, type Scan } from './secret-forms.ts'
 
 export interface Redactor {
   /** Returns what to record instead of this part: 0 parts (all text is held back), 1, or 2 (the text held back, then the end). */

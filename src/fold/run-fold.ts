@@ -4,7 +4,7 @@
  */
 import type { Entry, EntryOf } from '../part/entry.ts'
 import { compact } from '../part/compact.ts'
-import { parentPath } from '../part/path.ts'
+import { parentPath, isUnder } from '../part/path.ts'
 import { respondTool } from '../part/respond.ts'
 import { kindOf } from '../part/step-kind.ts'
 import { addUsage, type Usage } from '../part/usage.ts'
@@ -12,7 +12,6 @@ import { createAnswering } from './answering.ts'
 import { toKept, toView, type EndedRequest, type KeptRun } from './kept-run.ts'
 import { createOpenItems, type OpenItems } from './open-items.ts'
 import type { RunView, StepView, Summary } from './run-view.ts'
-import { SummaryFold } from './summary-fold.ts'
 import { createToolLoop, type ToolLoop } from './tool-loop.ts'
 import { LateMap, LateSet } from './late-map.ts'
 import { createUsageFold, type UsageFold } from './usage-fold.ts'
@@ -67,10 +66,7 @@ export function foldRun(): FoldedRun {
   return new FoldingRun()
 }
 
-/**
- * A class, because there is one for each open stream: its functions would take more memory than what it knows. Exported for the
- * engine's state, which is the same object, so that nothing is held or copied twice. Plain fields: see `createOpenItems`.
- */
+/** A class with plain fields, not closures: one for each open stream (decisions/0028). The engine's state extends it. */
 export class FoldingRun implements FoldedRun {
   readonly open = createOpenItems()
   start: EntryOf<'run-start'> | undefined = undefined
@@ -248,3 +244,42 @@ const noFacts: readonly string[] = []
 
 /** Of one run. A `memory` step stores at most 50 of 1,000 characters. */
 const mostFacts = 1000
+
+/** Counts what a run has said and done, without what a `step-reset` has discarded. */
+const kinds = [
+  'textBlocks',
+  'reasoningBlocks',
+  'toolCalls',
+  'toolResults',
+  'errors',
+] as const satisfies (keyof Summary)[]
+
+export class SummaryFold {
+  readonly counts: Summary = { textBlocks: 0, reasoningBlocks: 0, toolCalls: 0, toolResults: 0, errors: 0 }
+  /** Of each that was counted, its step and its kind, in their order. Two lists take less than one of pairs. */
+  private readonly steps: string[] = []
+  private readonly kinds: number[] = []
+  /** Where in them the last attempt of a step began. */
+  private readonly begun = new LateMap<string, number>()
+
+  begin(step: string): void {
+    this.begun.set(step, this.steps.length)
+  }
+
+  add(step: string, kind: (typeof kinds)[number]): void {
+    this.counts[kind]++
+    this.steps.push(step)
+    this.kinds.push(kinds.indexOf(kind))
+  }
+
+  /** The last attempt of the step is discarded, with all that is below it. */
+  reset(step: string): void {
+    // What came before the attempt is not looked at: resets of one step take linear time.
+    for (let i = this.begun.get(step) ?? 0; i < this.steps.length; i++) {
+      const kind = this.kinds[i]!
+      if (kind < 0 || !isUnder(this.steps[i]!, step)) continue
+      this.counts[kinds[kind]!]--
+      this.kinds[i] = -1
+    }
+  }
+}

@@ -79,3 +79,108 @@ function toBase64(bytes: Uint8Array): string {
   for (const byte of bytes) text += String.fromCharCode(byte)
   return btoa(text)
 }
+
+/*
+ * Finds any number of secrets in chunks of text in one pass. Uses the Wu-Manber algorithm: the pair of characters at the end
+ * of a window determines how far the search can skip.
+ */
+
+/** Scans from left to right. Unless `final`, stops where more text could complete a (longer) secret, and returns it as `rest`. */
+export type Scan = (text: string, final: boolean) => { text: string; rest: string }
+
+export interface Scanner {
+  scan: Scan
+  /** Whether `scan` would return this text as it is, without a rest. May say no where it would: `scan` decides then. */
+  passes(text: string): boolean
+}
+
+/** Window size; no form is shorter. */
+const window = shortestSecret
+
+/** Creates a scanner that replaces every occurrence of a form with `replacement`. */
+export function createScanner(forms: readonly string[], replacement: string): Scanner {
+  /** Hash of the pair at the end of a window → shift; 0 if the window may be the start of a secret. */
+  const shifts = new Uint8Array(1 << 16).fill(window - 1)
+  /** First characters of all forms, for a text that ends with one. */
+  const firsts = new Set<number>()
+  /** First two characters → forms, longest first. */
+  const candidates = new Map<number, string[]>()
+  for (const form of forms.toSorted((a, b) => b.length - a.length)) {
+    const [first, second] = [form.charCodeAt(0), form.charCodeAt(1)]
+    firsts.add(first)
+    candidates.set(pairOf(first, second), [...(candidates.get(pairOf(first, second)) ?? []), form])
+    for (let end = 1; end < window; end++) {
+      const place = placeOf(form.charCodeAt(end - 1), form.charCodeAt(end))
+      shifts[place] = Math.min(shifts[place]!, window - 1 - end)
+    }
+  }
+
+  // Nearly all deltas pass. It makes no object, unlike `scan`.
+  function passes(text: string): boolean {
+    let i = 0
+    while (i + window <= text.length) {
+      const end = i + window - 1
+      const shift = shifts[placeOf(text.charCodeAt(end - 1), text.charCodeAt(end))]!
+      if (shift === 0) return false
+      i += shift
+    }
+    for (; i < text.length; i++) {
+      if (!firsts.has(text.charCodeAt(i))) continue
+      if (i === text.length - 1 || candidates.has(pairOf(text.charCodeAt(i), text.charCodeAt(i + 1)))) return false
+    }
+    return true
+  }
+
+  const scan: Scan = (text, final) => {
+    let out = ''
+    let from = 0
+    let i = 0
+    /** The length of the secret at this position, if there is one. */
+    const look = () => {
+      const found = candidates.get(pairOf(text.charCodeAt(i), text.charCodeAt(i + 1)))
+      return found && matchAt(text, i, found, final)
+    }
+    const stop = () => ({ text: out + text.slice(from, i), rest: text.slice(i) })
+
+    while (i + window <= text.length) {
+      const end = i + window - 1
+      const shift = shifts[placeOf(text.charCodeAt(end - 1), text.charCodeAt(end))]!
+      const match = shift === 0 ? look() : undefined
+      if (match === 'open') return stop()
+      if (match === undefined) i += shift || 1
+      else {
+        out += text.slice(from, i) + replacement
+        i += match
+        from = i
+      }
+    }
+    // The rest is shorter than any secret, but may be the start of one.
+    for (; !final && i < text.length; i++) {
+      if (!firsts.has(text.charCodeAt(i))) continue
+      if (i === text.length - 1 || look() === 'open') return stop()
+    }
+    return { text: from === 0 ? text : out + text.slice(from), rest: '' }
+  }
+  return { scan, passes }
+}
+
+function pairOf(first: number, second: number): number {
+  return first * 0x1_00_00 + second
+}
+
+function placeOf(first: number, second: number): number {
+  return ((first << 8) ^ second ^ (second >> 8)) & 0xff_ff
+}
+
+/** The length of the secret at this position; `open` if the text ends before that is decided. */
+function matchAt(text: string, at: number, candidates: readonly string[], final: boolean): number | 'open' | undefined {
+  for (const secret of candidates) {
+    const end = Math.min(secret.length, text.length - at)
+    let n = 2
+    while (n < end && text.charCodeAt(at + n) === secret.charCodeAt(n)) n++
+    if (n < end) continue
+    if (n === secret.length) return n
+    if (!final) return 'open'
+  }
+  return undefined
+}

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { SummaryFold } from './summary-fold.ts'
+import { SummaryFold } from './run-fold.ts'
 
 test('a reset takes back what the last attempt of its step and the steps below it counted, and nothing else', () => {
   const fold = new SummaryFold()

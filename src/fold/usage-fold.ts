@@ -46,7 +46,7 @@ export function createUsageFold(): UsageFold {
   return new Sums()
 }
 
-/** A class, because there is one for each open stream: its functions would take more memory than what it knows. */
+/** A class, not closures: one for each open stream (decisions/0028). */
 class Sums implements UsageFold {
   readonly #models = new LateMap<string, Used>()
   readonly #steps = new LateMap<string, Used>()

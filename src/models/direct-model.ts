@@ -72,7 +72,7 @@ interface Target extends DirectModelOptions {
   calls: Calls
 }
 
-/** A class, because its functions would cost each open answer more than what it knows. */
+/** A class, not closures: one for each open stream (decisions/0028). */
 class DirectCall implements BodySink {
   readonly #options: Target
   readonly #call: LanguageModelV4CallOptions

@@ -2,9 +2,8 @@
  * The files of a conversation, as its model takes them. What is text goes as text where the server takes no such file. A file that the model
  * cannot take is refused in the turn that brings it. In later turns words stand for it: it must not end the conversation.
  */
-import { readDataUrl } from '../part/data-url.ts'
+import { readDataUrl, placeOf } from '../part/data-url.ts'
 import { MillraceError } from '../part/error.ts'
-import { placeOf } from '../part/file-place.ts'
 import type { FileContent, Message, TextContent } from '../part/message.ts'
 import type { NamedModel } from './model-error.ts'
 import type { EndpointProtocol } from './providers.ts'

@@ -1,5 +1,6 @@
 /** The models that agents call: the AI SDK's interface, how names become models, and what they cost. */
 import type { LanguageModelV2, LanguageModelV3, LanguageModelV4 } from '@ai-sdk/provider'
+import type { NamedModel } from './model-error.ts'
 
 /** A model of the AI SDK, of any provider package: specification V2, V3 or V4. */
 export type LanguageModel = LanguageModelV2 | LanguageModelV3 | LanguageModelV4
@@ -23,4 +24,26 @@ export interface ModelResolver {
   readonly providers: readonly string[]
   /** Throws `unknown-model` or `missing-key` before anything is sent. */
   resolve(name: string): LanguageModel
+}
+
+export type LazyModel = LanguageModelV4 &
+  NamedModel & {
+    /** The model itself. */
+    load(): Promise<LanguageModelV4>
+  }
+
+/** A model whose package is loaded on first use. Errors and traces use `name`. */
+export function createLazyModel(name: NamedModel, load: () => Promise<LanguageModelV4>): LazyModel {
+  let loading: Promise<LanguageModelV4> | undefined
+  const model = () => (loading ??= load())
+  return {
+    ...name,
+    specificationVersion: 'v4',
+    load: model,
+    get supportedUrls() {
+      return model().then(({ supportedUrls }) => supportedUrls)
+    },
+    doGenerate: async (options) => (await model()).doGenerate(options),
+    doStream: async (options) => (await model()).doStream(options),
+  }
 }

@@ -18,9 +18,7 @@
  * address) are in `detail`. Neither contains a request or a header. `cause` is the raw error.
  */
 import { AISDKError, APICallError } from '@ai-sdk/provider'
-import { MillraceError } from '../part/error.ts'
-import { wordsOf, withoutCredentials } from '../part/error-words.ts'
-import { BrokenFrame, FailedEnd, HtmlAnswer } from './broken-answer.ts'
+import { MillraceError, wordsOf, withoutCredentials } from '../part/error.ts'
 import { parseJson } from '../part/json.ts'
 
 /** A model's name for messages. `keyVariables` are the environment variables of its key (set by our resolver). */
@@ -306,5 +304,27 @@ function jsonIn(text: string | undefined): unknown {
     return parseJson(text ?? '')
   } catch {
     return undefined
+  }
+}
+
+/* How an answer shows that it is broken, besides the errors that its provider sends. */
+
+/** An event that breaks off in the middle: what it said is lost. */
+export class BrokenFrame extends Error {}
+
+export class HtmlAnswer extends Error {
+  readonly html: string
+  constructor(html: string) {
+    super('HTML')
+    this.html = html
+  }
+}
+
+/** The provider says that there is no answer. */
+export class FailedEnd extends Error {
+  readonly raw: string | undefined
+  constructor(raw: string | undefined, why: string | undefined) {
+    super(why ?? '')
+    this.raw = raw
   }
 }

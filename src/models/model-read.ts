@@ -6,8 +6,7 @@ import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { MillraceError } from '../part/error.ts'
 import { recordable } from '../part/json.ts'
 import type { ModelPart } from '../part/model-part.ts'
-import { FailedEnd } from './broken-answer.ts'
-import { failedEndError, incompleteError, toModelError, type NamedModel } from './model-error.ts'
+import { FailedEnd, failedEndError, incompleteError, toModelError, type NamedModel } from './model-error.ts'
 import type { PartSink } from './part-sink.ts'
 
 /** ms that a stream may stay open after `finish` before we cancel it. */
@@ -32,7 +31,7 @@ export function createReading(model: NamedModel, listener: Listener, stop: (reas
   return new ModelReading(model, listener, stop)
 }
 
-/** A class, because its functions would cost each open answer more than what it knows. */
+/** A class, not closures: one for each open stream (decisions/0028). */
 class ModelReading implements Reading {
   readonly done: Promise<void>
   readonly #resolve: () => void

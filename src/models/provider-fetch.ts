@@ -106,7 +106,7 @@ function addressOf(url: string): Address {
   return (lastAddress = { url, origin, path: pathname + search, hasCredentials: username !== '' || password !== '' })
 }
 
-/** A class, because its functions would cost each open stream more than what it knows. */
+/** A class, not closures: one for each open stream (decisions/0028). */
 class OpenedByUs implements Opened {
   readonly status: number
   readonly headers: Headers

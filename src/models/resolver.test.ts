@@ -3,7 +3,7 @@ import { streamModel } from './model.ts'
 import { createScriptedModel } from './testing/scripted-model.ts'
 import { startRecordedProvider, type Protocol, type RecordedProvider } from './testing/recorded-provider.ts'
 import { createModelResolver, type Endpoint, type ModelResolverOptions } from './resolver.ts'
-import type { LazyModel } from './lazy-model.ts'
+import type { LazyModel } from './language-model.ts'
 import { isDirect } from './part-sink.ts'
 
 const keys = { GEMINI_API_KEY: 'g-key', OPENAI_API_KEY: 'o-key', ANTHROPIC_API_KEY: 'a-key' }

@@ -9,8 +9,7 @@ import type { Log } from '../part/log.ts'
 import { recordedRun, type Recording } from '../part/recording.ts'
 import type { ReadLimits } from './outside/read-limits.ts'
 import { takesOf } from './files.ts'
-import type { LanguageModel, ModelResolver } from './language-model.ts'
-import { createLazyModel } from './lazy-model.ts'
+import { type LanguageModel, type ModelResolver, createLazyModel } from './language-model.ts'
 import {
   builtIn,
   endpointVariable,

@@ -1,5 +1,6 @@
 /** `data:` URLs of clients, with base64 or percent-encoded. Messages hold the form with base64, which every model package reads. */
 import { toBase64 } from './entry.ts'
+import type { FileContent } from './message.ts'
 
 /** In the form with base64, or what is wrong with it. */
 export type ReadDataUrl = { url: string; mediaType: string; base64: string } | { fault: string }
@@ -43,4 +44,16 @@ function percentDecoded(text: string): Uint8Array {
     if (isPair) i += 2
   }
   return bytes.subarray(0, length)
+}
+
+/** Where a file stands in the request that brought it, for a refusal that comes later. Not stored. */
+const places = new WeakMap<FileContent, string>()
+
+export function withPlace(file: FileContent, place: string): FileContent {
+  places.set(file, place)
+  return file
+}
+
+export function placeOf(file: FileContent): string | undefined {
+  return places.get(file)
 }

@@ -4,10 +4,8 @@ import type { ErrorValue } from './error.ts'
 import { message, metadata, toolSpec } from './message-shapes.ts'
 import type { FileData, FinishReason, ToolOutcome } from './model-part.ts'
 import { ownValue } from './own-value.ts'
-import { outcomes, type PartType, type RunStart } from './part.ts'
+import { outcomes, type PartType, type RunStart, type ResponseHead, type CallSettings } from './part.ts'
 import type { Answer } from './request-part.ts'
-import type { ResponseHead } from './response-head.ts'
-import type { CallSettings } from './settings.ts'
 import {
   anything,
   flag,

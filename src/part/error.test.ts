@@ -1,7 +1,7 @@
 import { APICallError } from '@ai-sdk/provider'
 import { describe, expect, test } from 'vitest'
-import { wordsOf } from './error-words.ts'
 import {
+  wordsOf,
   cutError,
   fromErrorValue,
   messageOf,

@@ -4,15 +4,12 @@
  * Entries are persisted before they are delivered: `append` resolves, and readers see its entries, only once they are stored.
  */
 import type { Entry } from './entry.ts'
-import type { FleetProcess, Introduction } from './fleet-process.ts'
 import type { Limits } from './limits.ts'
 import type { Records } from './records.ts'
-import type { RunQuery, RunRow } from './run-row.ts'
-import type { StoreStatus } from './store-status.ts'
 import type { Upkeep } from './upkeep.ts'
-
-export type { FleetProcess, Introduction } from './fleet-process.ts'
-export { hasEnded, runStatuses, type RunQuery, type RunRow, type RunStatus } from './run-row.ts'
+import type { ErrorValue } from './error.ts'
+import { outcomes, type Outcome } from './part.ts'
+import type { Usage } from './usage.ts'
 
 /** Entries to append: a list, which the store copies, or a function that returns it. */
 export type Batch = readonly Entry[] | (() => readonly Entry[])
@@ -239,4 +236,128 @@ export interface Store {
   /** What a shared store does for this process. Absent where nothing is shared. */
   status?(): Promise<StoreStatus>
   close(): Promise<void>
+}
+
+/** What a fleet tells of one of its processes. */
+export interface FleetProcess {
+  id: string
+  /** The process that asks. */
+  self: boolean
+  host?: string
+  pid?: number
+  version?: string
+  /** Where it can be reached, if it serves. */
+  url?: string
+  /** ms since its last beat, by the clock of the store. Of the process that asks: since the store has answered one. */
+  beatAgeMs: number
+  /** Its beat is recent. The runs of a process that is not alive go on elsewhere. */
+  alive: boolean
+  /** It hands its runs over and takes no more. */
+  draining: boolean
+  /** The number of active runs that it owns. */
+  runs: number
+}
+
+/** What a process tells the others of itself. What is left out stays as it was. */
+export type Introduction = Partial<Pick<FleetProcess, 'version' | 'url' | 'draining'>>
+
+/* The time that all processes of a store go by. */
+
+/** Epoch ms, as {@link Store.now} says. */
+export function timeOf({ now }: Pick<Store, 'now'>): number {
+  return now?.() ?? Date.now()
+}
+
+/** The thread of a run that belongs to no conversation. */
+export function threadOf(runId: string): string {
+  return `thread_${runId.replace(/^run_/u, '')}`
+}
+
+/** What a shared store does for this process, for monitors: counts since it was opened. Nothing here decides anything. */
+export interface StoreStatus {
+  connected: boolean
+  /** For how long it has not been connected, in ms. */
+  awayMs: number
+  /** How long reads and writes wait while it is not, in ms; then they fail. */
+  patienceMs: number
+  reconnects: number
+  /** By how much the clock of this machine is ahead of that of the store, in ms; negative: behind. 0 if no difference can be told. */
+  clockAheadMs: number
+  /** Claims of this process: runs that it goes on with, and those that others were faster with. */
+  claims: { won: number; refused: number }
+  /** Of those that were won: of runs whose process had died, or had given them away. */
+  takeovers: number
+  /** Writes that wait for the store. */
+  pending: number
+  /** Writes that the store has confirmed. One has what all runs of this process wrote meanwhile. Times are of the last 500. */
+  commits: { count: number; seconds: number; p50Seconds: number; p99Seconds: number }
+  /** Of the store, if it answers. `maxBytes`: 0 if it has no limit. */
+  memory?: { usedBytes: number; maxBytes: number }
+}
+
+/* What a list says of a run, and which runs it has. */
+
+/** The status of a run: active, waiting for an answer, or its outcome. */
+export type RunStatus = 'running' | 'suspended' | Outcome
+
+export const runStatuses: readonly RunStatus[] = ['running', 'suspended', ...outcomes]
+
+export function hasEnded(status: RunStatus): boolean {
+  return status !== 'running' && status !== 'suspended'
+}
+
+/** A run in a list: a fold of its log, which the store updates in the same transaction as the append. */
+export interface RunRow {
+  id: string
+  agent: string
+  threadId: string
+  parentRunId?: string
+  /** The run of its thread whose conversation it continues. Two runs with the same one are branches. */
+  previousRunId?: string
+  protocol: string
+  status: RunStatus
+  /** Its entries up to this `seq` were recorded elsewhere: it was imported, or forked from such a run. */
+  foreign?: number
+  /** Epoch ms. Of a fork: when it was forked. */
+  startedAt: number
+  updatedAt: number
+  endedAt?: number
+  lastSeq: number
+  epoch: number
+  /** Usage of the model calls that have ended, so far while the run is active. */
+  usage?: Usage
+  /** In USD; absent when no model was called or a price is unknown. */
+  cost?: number
+  error?: ErrorValue
+  /** From its start to the first delta of its answer, in ms, without the time for which it was suspended. Absent until then, and if it is not known. */
+  firstTokenMs?: number
+  /** How many errors it has recorded, and how many tool calls that failed; at least 1 if it failed. Absent if there are none. */
+  errors?: number
+  /** The start of the last user message, at most 120 characters. */
+  title?: string
+  /** When its deltas were merged, epoch ms. */
+  compactedAt?: number
+}
+
+/** Which runs to list. Conditions are combined with AND. */
+export interface RunQuery {
+  agent?: string
+  threadId?: string
+  /** One, or any of several. */
+  status?: RunStatus | readonly RunStatus[]
+  /** Only runs that started at this time or later, epoch ms. */
+  since?: number
+  /** Prefix of the run's id. */
+  idPrefix?: string
+  /** Words that the title must contain, in any order, case-insensitive. */
+  q?: string
+  /**
+   * Words that the title must contain as with `q`, or else a text of the run: what the user, the model and the tools said. A store
+   * without a search index looks at titles only.
+   */
+  search?: string
+  /** Only runs listed after this run id: the next page. */
+  before?: string
+  /** 1–1000, default 50. */
+  limit?: number
 }

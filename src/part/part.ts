@@ -13,8 +13,6 @@ import type { ErrorValue } from './error.ts'
 import type { Message, ToolSpec } from './message.ts'
 import type { ModelPart, ProviderMetadata } from './model-part.ts'
 import type { RequestPart, ResponsePart } from './request-part.ts'
-import type { ResponseHead } from './response-head.ts'
-import type { CallSettings } from './settings.ts'
 import type { StepKind } from './step-kind.ts'
 import type { Usage } from './usage.ts'
 
@@ -241,3 +239,72 @@ export type Part = ModelPart | RunPart
 export type SourcePart = ModelPart | UsagePart | Warning | SessionInfo | CliOutput | Data
 /** The name of a part: the value of its `type`. */
 export type PartType = Part['type']
+
+/** The names of all part types. The compiler reports a missing one. */
+export const partTypes: readonly string[] = Object.keys({
+  'stream-start': true,
+  'response-metadata': true,
+  'text-start': true,
+  'text-delta': true,
+  'text-end': true,
+  'reasoning-start': true,
+  'reasoning-delta': true,
+  'reasoning-end': true,
+  'tool-input-start': true,
+  'tool-input-delta': true,
+  'tool-input-end': true,
+  'tool-call': true,
+  'tool-result': true,
+  'tool-approval-request': true,
+  source: true,
+  file: true,
+  'reasoning-file': true,
+  custom: true,
+  finish: true,
+  raw: true,
+  error: true,
+  'run-start': true,
+  'step-start': true,
+  'step-finish': true,
+  prompt: true,
+  'answer-end': true,
+  usage: true,
+  request: true,
+  response: true,
+  suspend: true,
+  resume: true,
+  retry: true,
+  warning: true,
+  'session-info': true,
+  'cli-output': true,
+  data: true,
+  'step-reset': true,
+  'run-end': true,
+} satisfies Record<Part['type'], true>)
+
+/** The status and headers of a `Response` that is passed through, without connection-specific headers and `set-cookie`. */
+export interface ResponseHead {
+  status: number
+  statusText?: string
+  headers: [name: string, value: string][]
+  /** The body is binary: it is in the `file` part that follows. */
+  binary?: true
+}
+
+/** Model settings of a request. Settings in the agent's file override them. */
+export interface CallSettings {
+  temperature?: number
+  topP?: number
+  maxOutputTokens?: number
+  stopSequences?: string[]
+  seed?: number
+  presencePenalty?: number
+  frequencyPenalty?: number
+  reasoning?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max'
+  /** Applies to the client's tools and to those of the file. */
+  toolChoice?: 'auto' | 'none' | 'required' | { tool: string }
+  /** The answer must be JSON, matching the schema if there is one. */
+  responseFormat?: { type: 'json'; schema?: Record<string, unknown>; name?: string; description?: string }
+  /** Provider-specific settings, by provider name. */
+  providerOptions?: Record<string, Record<string, unknown>>
+}

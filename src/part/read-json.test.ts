@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readJson } from './read-json.ts'
+import { readJson } from './json.ts'
 
 test.each([
   ['the whole text', ' {"a": 1}\n'],

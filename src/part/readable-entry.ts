@@ -2,10 +2,10 @@
  * Stored entries for readers. Another process, another version or another hand may have written them: what does not fit its type is
  * replaced, so that one entry harms neither the readers of its run nor those of all runs. Entries on their way into a log are not looked at.
  */
-import { entryFault } from './check-entry.ts'
-import { lastTime } from './entry-shapes.ts'
+import { lastTime, lookAt, time } from './entry-shapes.ts'
 import { isDelta, withSafeValues, type DeltaEntry, type Entry, type EntryOf } from './entry.ts'
 import { noUsage } from './usage.ts'
+import { didNotFit, wholeFrom } from './shape.ts'
 
 /** The code of the warning, and of the error, in the place of an entry that cannot be read. */
 export const unreadableEntry = 'unreadable-entry'
@@ -64,4 +64,47 @@ const unknownStart = { runId: '', agent: '', pipeline: '', threadId: '', protoco
 
 function isTime(value: unknown): value is number {
   return typeof value === 'number' && entryFault({ seq: 1, timestamp: value, step: '', type: '' }, false) === undefined
+}
+
+/* Checks entries that come from outside: from a file, a request, another process, an older version. */
+
+/** Steps may be nested so deep. Those of real runs do not come near it. */
+export const mostNested = 256
+/** Characters of a path. */
+const longestPath = 16_384
+/** Of the last entry: more than any run has, and few enough to count with. */
+const seqs = wholeFrom(1, 1_000_000_000)
+
+/**
+ * Returns what is wrong with an entry, or undefined: its envelope and every field that its type has. Other fields may be there. `isStrict`: it must
+ * be of a type of this version. Otherwise, because a newer process may have stored it, types and words that are unknown are fine.
+ */
+export function entryFault(value: unknown, isStrict = true): string | undefined {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'it is not an object'
+  const { seq, firstSeq, timestamp, step, type } = value as Record<string, unknown>
+  const envelope =
+    named('seq', seqs(seq, isStrict)) ??
+    (firstSeq === undefined ? undefined : named('firstSeq', seqs(firstSeq, isStrict))) ??
+    named('timestamp', time(timestamp, isStrict)) ??
+    named('step', pathFault(step)) ??
+    (typeof type === 'string' ? undefined : named('type', didNotFit('a string', type)))
+  if (envelope !== undefined) return envelope
+  if (step === '' && type === 'step-start') return named('step', ' must be the path of the step')
+  const look = lookAt(type as string)
+  if (look === undefined) return isStrict ? named('type', didNotFit('one that this version knows', type)) : undefined
+  return look(value, isStrict)?.replace(/^\./u, '')
+}
+
+function named(name: string, fault: string | undefined): string | undefined {
+  return fault && name + fault
+}
+
+function pathFault(path: unknown): string | undefined {
+  if (typeof path !== 'string') return didNotFit('a string', path)
+  if (path === '') return undefined
+  if (path.length > longestPath) return ` must have at most ${longestPath} characters`
+  if (/[\p{Cc}\p{Cs}]/u.test(path)) return ' must not contain control characters'
+  let depth = 1
+  for (let at = path.indexOf('/'); at >= 0; at = path.indexOf('/', at + 1)) depth++
+  return depth > mostNested ? ` must not be nested deeper than ${mostNested} steps` : undefined
 }

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { checkInput, checkValue } from './check-input.ts'
-import { equal } from './equal.ts'
+import { equal, type ValueSchema } from './value-schema.ts'
 import { parsePipeline, PipelineError } from './parse.ts'
-import type { ValueSchema } from './value-schema.ts'
 
 function shapeOf(...lines: string[]): ValueSchema | undefined {
   return parsePipeline(['workflow: [{id: a, type: llm}]', 'input:', ...lines.map((line) => `  ${line}`)].join('\n'))

@@ -3,11 +3,9 @@
  * with json-schema/validate.ts, but not the walk: that one never fills in, bounds its work, and writes its faults for models.
  */
 import { MillraceError } from '../part/error.ts'
-import { equal } from './equal.ts'
-import { isOfType } from './is-of-type.ts'
+import { equal, isOfType, type ValueSchema } from './value-schema.ts'
 import { didYouMean, listNames, type Hint } from './nearest.ts'
 import { compilePattern, fullBudget, PatternTooCostly, type PatternBudget } from './pattern/pattern.ts'
-import type { ValueSchema } from './value-schema.ts'
 
 /**
  * Checks `$input` against `pipeline.input` and returns a copy with defaults filled in. Throws `bad-input` (400) with the path

@@ -1,9 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { MillraceError } from '../part/error.ts'
-import { evaluate } from './evaluate.ts'
+import { evaluate, type Scope } from './evaluate.ts'
 import { parseExpression, type Expression } from './expression.ts'
-import type { Scope } from './resolve.ts'
 
 const scope: Scope = {
   input: {

@@ -1,6 +1,7 @@
 import { messageOf, MillraceError } from '../part/error.ts'
 import { didYouMean, type Hint } from './nearest.ts'
 import type { Fault } from './pipeline.ts'
+import type { AgentFault } from '../part/agent-tree.ts'
 
 /** An invalid agent: code `bad-pipeline`, with every fault of the text, in text order. */
 export class PipelineError extends MillraceError {
@@ -88,4 +89,15 @@ function lineAt(starts: readonly number[], offset: number): number {
 
 function formatFault({ line, column, message }: Fault): string {
   return `${line}:${column} ${message}`
+}
+
+/** What an editor can put in place of a word that a fault suggests another one for. */
+const suggestion = /"([^"]+)" \(did you mean "([^"]+)"\?\)/u
+
+export function withFix(text: string, fault: Fault): AgentFault {
+  const [, wrong, meant] = suggestion.exec(fault.message) ?? []
+  if (wrong === undefined || meant === undefined) return fault
+  const line = text.split(/\r\n|\n|\r/u, fault.line).at(-1)!
+  const at = line.indexOf(wrong, fault.column - 1)
+  return at < 0 ? fault : { ...fault, fix: { line: fault.line, column: at + 1, length: wrong.length, text: meant } }
 }

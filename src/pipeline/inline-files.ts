@@ -7,9 +7,9 @@ import { createFaultCollector, type FaultCollector } from './fault.ts'
 import type { Secret } from './pipeline.ts'
 import { itemsOf, textOf } from './reader.ts'
 import { references } from './reference.ts'
-import { refuseSecrets } from './refuse-secrets.ts'
 import { walkSteps } from './step-types.ts'
 import { parseTree, type Node } from './tree.ts'
+import { formsOf } from '../fold/secret-forms.ts'
 
 /**
  * Returns the text of a file by its path relative to the agent's file. Throws an error whose message continues "the file x …",
@@ -150,4 +150,20 @@ function quote(content: string): string {
     /[\u007F-\u009F\u2028\u2029\uFEFF\uFFFE\uFFFF]/g,
     (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
+}
+
+/* Rejects secrets in an agent's text, because the text is recorded, shown and passed on. */
+
+/** Adds a fault at every occurrence of a known secret, also encoded for JSON, URLs, base64 or hex. The message names the source, not the value. */
+export function refuseSecrets(text: string, secrets: readonly Secret[], faults: FaultCollector): void {
+  const forms = secrets.flatMap(({ value, ...secret }) => formsOf([value]).map((form) => ({ ...secret, form })))
+  const taken: [number, number][] = []
+  // If two overlap (a header and its token), report the longer one.
+  for (const { form, from, cure } of forms.toSorted((a, b) => b.form.length - a.form.length)) {
+    for (let at = text.indexOf(form); at >= 0; at = text.indexOf(form, at + form.length)) {
+      if (taken.some(([begin, end]) => at < end && at + form.length > begin)) continue
+      taken.push([at, at + form.length])
+      faults.add(at, `this is a secret, the value of ${from}, and an agent's text is recorded and shown; ${cure}`)
+    }
+  }
 }

@@ -4,10 +4,8 @@ import type { FaultCollector } from './fault.ts'
 import { listNames, type Hint } from './nearest.ts'
 import type { Known, Step } from './pipeline.ts'
 import { splitReferences, type Reference } from './reference.ts'
-import { type Shape, deadEnd, type DeadEnd } from './shape.ts'
+import { type Shape, deadEnd, type DeadEnd, shapeAt } from './shape.ts'
 import type { Node } from './tree.ts'
-import { requestKeys } from './request-keys.ts'
-import { rootOf } from './root-shape.ts'
 
 export interface Reader {
   text: string
@@ -163,8 +161,6 @@ function checkPath({ text, path, optional }: Reference, at: number, place: Place
   faults.add(at, (hint) => `${text} has no value: ${isInput ? undeclared(text, end, hint) : reason(owner, end, hint)}`)
 }
 
-const always: ReadonlySet<string> = new Set(requestKeys)
-
 function undeclared(text: string, { key, at }: DeadEnd, hint: Hint): string {
   const declared = fieldsOf(at).filter((name) => !always.has(name))
   const cure = `declare it, or write ${text}? if it may be missing`
@@ -182,4 +178,64 @@ const words = { text: 'a string', number: 'a number', flag: 'a boolean', null: '
 
 function fieldsOf(at: DeadEnd['at']): string[] {
   return [...new Set(at.flatMap((each) => (each.kind === 'map' ? [...each.fields.keys()] : [])))]
+}
+
+/**
+ * Keys of `$input` that every request may have, declared or not: the conversation, the client's tools, and the
+ * parameters of AG-UI and of the OpenAI protocol.
+ */
+export const requestKeys = [
+  'messages',
+  'tools',
+  'state',
+  'context',
+  'forwardedProps',
+  'temperature',
+  'top_p',
+  'max_tokens',
+  'max_completion_tokens',
+  'stop',
+  'seed',
+  'presence_penalty',
+  'frequency_penalty',
+  'user',
+  'n',
+  'logit_bias',
+  'metadata',
+  'reasoning_effort',
+  'response_format',
+  'tool_choice',
+  'parallel_tool_calls',
+  'logprobs',
+  'top_logprobs',
+  'store',
+  'service_tier',
+  'modalities',
+  'safety_identifier',
+  'prompt_cache_key',
+  'prompt_cache_retention',
+  'best_of',
+  'echo',
+  'suffix',
+] as const
+
+const always: ReadonlySet<string> = new Set(requestKeys)
+
+/** The known shape of the value of a reference, at its place in the file. */
+export function shapeOfPath(path: readonly string[], place: Place, reader: Reader): Shape | undefined {
+  const { shape, rest } = rootOf(path, place, reader)
+  return shapeAt(shape, rest)
+}
+
+/** The shape of the first variable of a reference, and the remaining path. */
+function rootOf(
+  path: readonly string[],
+  { results, loopNames }: Place,
+  { input }: Reader,
+): { shape: Shape | undefined; rest: readonly string[] } {
+  const [root, second, ...more] = path as [string, ...string[]]
+  const rest = path.slice(1)
+  if (root === 'input') return { shape: input, rest }
+  if (root === 'stepResult') return { shape: results.get(second ?? ''), rest: more }
+  return { shape: results.get(root) ?? loopNames.get(root), rest }
 }

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { MillraceError } from '../part/error.ts'
-import { references, resolve, type Scope } from './resolve.ts'
+import { references } from './reference.ts'
+import { resolve, type Scope } from './evaluate.ts'
 
 const usage = { totalTokens: 7 }
 const scope: Scope = {

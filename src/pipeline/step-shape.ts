@@ -1,9 +1,8 @@
 /** The known shape of a step's value. `test/engine/shapes.test.ts` compares it with the values of real runs. */
 import { child } from './check.ts'
 import type { Step } from './pipeline.ts'
-import { itemsOf, type Place, type Reader } from './reader.ts'
+import { itemsOf, type Place, type Reader, shapeOfPath } from './reader.ts'
 import { wholeReference } from './reference.ts'
-import { shapeOfPath } from './root-shape.ts'
 import { listOf, mapOf, scalar, shapeOfSchema, type Shape } from './shape.ts'
 import type { StepBody } from './step-types.ts'
 import { toTemplate } from './template.ts'

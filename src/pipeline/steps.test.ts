@@ -1,6 +1,6 @@
 /** Steps inside steps: their faults, and what a step may refer to from where it stands. */
 import { describe, expect, test } from 'vitest'
-import { agentIdFault } from './agent-id.ts'
+import { agentIdFault } from './names.ts'
 import { checkCalls } from './calls.ts'
 import { parsePipeline, PipelineError } from './parse.ts'
 import type { Known, Pipeline } from './pipeline.ts'

@@ -2,15 +2,14 @@
 import * as fs from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { MillraceError } from '../part/error.ts'
-import { agentIdFault } from '../pipeline/agent-id.ts'
+import { agentIdFault } from '../pipeline/names.ts'
 import { checkCalls, placeOfAlias } from '../pipeline/calls.ts'
 import { faultsOf } from '../pipeline/fault.ts'
 import { parsePipeline } from '../pipeline/parse.ts'
 import type { Fault, Known, Pipeline } from '../pipeline/pipeline.ts'
 import type { Agent } from '../runtime/runtime.ts'
 import { nameTaken } from './agent-set.ts'
-import { isInside } from './is-inside.ts'
-import { createPromptReader } from './prompt-reader.ts'
+import { isInside, createPromptReader } from './prompt-reader.ts'
 
 export interface AgentEditor {
   /** The text as it is on disk, also if it has mistakes. Undefined for an id without a file; a pack's agent has no `file`. */

@@ -4,7 +4,7 @@
  */
 import { readFileSync, readdirSync, realpathSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { isInside } from './is-inside.ts'
+import { isInside, createPromptReader } from './prompt-reader.ts'
 import { messageOf, MillraceError } from '../part/error.ts'
 import { faultsOf } from '../pipeline/fault.ts'
 import { parsePipeline } from '../pipeline/parse.ts'
@@ -15,7 +15,6 @@ import { faultyFile, settle, type AgentError, type AgentFile } from './agent-set
 import { configNames } from './load-config.ts'
 import { watchFolder } from './watch-folder.ts'
 import * as fs from 'node:fs'
-import { createPromptReader } from './prompt-reader.ts'
 
 export type { AgentError } from './agent-set.ts'
 

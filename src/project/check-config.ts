@@ -22,7 +22,7 @@ import type {
 } from './config.ts'
 import type { OtlpConfig } from '../record/otlp/settings.ts'
 import { ageOf, ageWords, sizeOf, sizeWords, type RetentionConfig } from '../record/policy.ts'
-import type { DefaultTimeouts } from '../engine/time-limits.ts'
+import type { DefaultTimeouts } from '../engine/limits.ts'
 
 export const endpointProtocols = [
   'openai-chat',

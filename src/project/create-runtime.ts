@@ -7,12 +7,12 @@ import { faultsOf } from '../pipeline/fault.ts'
 import { formatFaults, parsePipeline, PipelineError } from '../pipeline/parse.ts'
 import type { Fault, Known, Pipeline } from '../pipeline/pipeline.ts'
 import { memoryStore } from '../store/memory-store.ts'
-import { createRuntime as createEngine, type Agent, type AgentSource, type Runtime } from '../runtime/runtime.ts'
+import { createRuntime as createEngine } from '../runtime/create-runtime.ts'
+import type { Agent, AgentSource, Runtime } from '../runtime/runtime.ts'
 import { checkConfig } from './check-config.ts'
 import type { Config } from './config.ts'
 import { unpack } from './packs.ts'
 import { allowedEnv, createRegistry, knownNames, type Env } from './registry.ts'
-import { processEnvironment } from './process-environment.ts'
 import { findSecrets, secretValues } from './secrets.ts'
 
 /** A config without `server` and `record`, plus the agents and the store: your program does the listening itself. */
@@ -110,4 +110,18 @@ function agentsByName(agents: readonly Agent[]): Map<string, Pipeline> {
     for (const alias of pipeline.metadata.aliases ?? []) if (!names.has(alias)) names.set(alias, pipeline)
   }
   return names
+}
+
+interface DenoPermissions {
+  permissions: { querySync(what: { name: 'env' }): { state: string } }
+}
+
+/**
+ * The environment of the process, where there is one. Deno without `--allow-env` has none: each reading of a variable would throw, or
+ * stop to ask the terminal.
+ */
+export function processEnvironment(): Env {
+  const { process, Deno } = globalThis as { process?: { env?: Env }; Deno?: DenoPermissions }
+  if (Deno !== undefined && Deno.permissions.querySync({ name: 'env' }).state !== 'granted') return {}
+  return process?.env ?? {}
 }

@@ -4,7 +4,10 @@ import type { Callback, PrimitiveHandler } from '../engine/registry.ts'
 import type { ToolImplementation } from '../tools/tool.ts'
 import type { Wire } from '../wire/wire.ts'
 import type { Config } from './config.ts'
-import { callbackRegistry, handlerRegistry, toolRegistry, wireRegistry } from './registries.ts'
+import { builtinSteps } from '../pipeline/names.ts'
+import { createBuiltinHandler } from '../engine/steps/builtin-handlers.ts'
+import { builtinTools } from '../tools/builtin-tools.ts'
+import { builtinWires } from '../wire/builtin-wires.ts'
 
 /** The exports of a pack's module, named or as its default export. */
 export interface Pack {
@@ -95,4 +98,63 @@ function read(module: Pack | PromiseLike<Pack>, i: number): Pack {
 
 function empty(): Record<string, unknown> {
   return Object.create(null) as Record<string, unknown>
+}
+
+/**
+ * Registries to which a program assigns, as in the Beddel document: `toolRegistry.weather = …`. `WorkflowExecutor` reads
+ * them, and so does a runtime whose config has no `tools` (`callbacks`, `steps`); both read them once, when they are created.
+ * They are null-prototype records, so no name reaches `Object.prototype`.
+ *
+ * There is one set per process: bundlers such as Next.js copy this module into each bundle, and a callback that
+ * `instrumentation.ts` registers must be available to every route.
+ */
+interface Registries {
+  handlers: Record<string, PrimitiveHandler> & Record<(typeof builtinSteps)[number], PrimitiveHandler>
+  tools: Record<string, ToolImplementation>
+  callbacks: Record<string, Callback>
+  wires: Record<string, Wire>
+}
+
+/** Increment the number when the shape of {@link Registries} or of its values changes: copies of other versions keep theirs. */
+const key = Symbol.for('millrace.registries.3')
+const shared = globalThis as { [key]?: Registries }
+
+const builtinHandlers = Object.fromEntries(builtinSteps.map((type) => [type, createBuiltinHandler(type)]))
+
+const { handlers, tools, callbacks, wires } = (shared[key] ??= {
+  handlers: Object.assign(record(), builtinHandlers) as Registries['handlers'],
+  tools: Object.assign(record(), Object.fromEntries(builtinTools)),
+  callbacks: record(),
+  wires: Object.assign(record(), Object.fromEntries(builtinWires)),
+})
+
+/**
+ * Step types, by their name in `type:`. The built-in ones are already registered. Assign your own handler to replace one; to
+ * wrap it, call the original with the context that your handler receives.
+ */
+export const handlerRegistry: Registries['handlers'] = handlers
+
+/** Tools by name. `calculator` and `getCurrentTime` are already registered. */
+export const toolRegistry: Record<string, ToolImplementation> = tools
+
+/** Callbacks that `onFinish`, `onError` and similar keys may name. */
+export const callbackRegistry: Record<string, Callback> = callbacks
+
+/** Protocols by the names that `run --format` and `POST /api/chat?format=` take. The built-in ones are already registered. */
+export const wireRegistry: Record<string, Wire> = wires
+
+function record<T>(): Record<string, T> {
+  return Object.create(null) as Record<string, T>
+}
+
+/* The wires of a project, by the names that users write. */
+
+/** Those of the config, its packs and the registry, beside the built-in ones. Throws `bad-config` for what is no wire. */
+export function wiresOf(config: Config): ReadonlyMap<string, Wire> {
+  const wires = Object.entries(unpack(config).wires)
+  for (const [name, wire] of wires) {
+    if (typeof wire?.createEncoder === 'function' && wire.name === name) continue
+    throw new MillraceError('bad-config', `wires.${name} must be a wire of that name, made with createWire.`)
+  }
+  return new Map([...builtinWires, ...wires])
 }

@@ -1,5 +1,4 @@
 import type { ReadText } from '../pipeline/inline-files.ts'
-import { isInside } from './is-inside.ts'
 
 /** In bytes. An agent with all its prompts may have 1 MB. */
 const largest = 256 * 1024
@@ -36,4 +35,10 @@ function readPrompt(fs: typeof import('node:fs'), dir: string, path: string): st
     throw error
   }
   return text.replace(/\r?\n$/u, '')
+}
+
+/** Whether a path lies in a folder. Pass real paths for both: only they show where symlinks lead. */
+export function isInside(folder: string, path: string): boolean {
+  const rest = path.slice(folder.length)
+  return path.startsWith(folder) && (/[/\\]$/u.test(folder) || /^[/\\]/u.test(rest))
 }

@@ -4,8 +4,7 @@ import { callsOf, checkCalls } from '../pipeline/calls.ts'
 import { faultsOf } from '../pipeline/fault.ts'
 import { formatFaults, parsePipeline, PipelineError } from '../pipeline/parse.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
-import { isInside } from './is-inside.ts'
-import { createPromptReader } from './prompt-reader.ts'
+import { isInside, createPromptReader } from './prompt-reader.ts'
 
 /** A validated agent: `workflow` has its steps, `metadata` its description, `text` the YAML source. */
 export interface ParsedYaml extends Pipeline {

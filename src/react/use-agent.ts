@@ -1,10 +1,9 @@
 /** A conversation with an agent in a component. */
-import { useEffect, useState } from 'react'
+import { useEffect, useState, useSyncExternalStore } from 'react'
 import { createAgentSession } from '../client/agent-session.ts'
 import type { MillraceClient } from '../client/client.ts'
 import type { AgentSession, SessionOptions, SessionState } from '../client/session-state.ts'
 import { useClient } from './client-context.ts'
-import { useAgentSession } from './use-session.ts'
 
 /** Options of `useAgent`. Tools, `onConfirm` and `input` may change with each render; another agent or thread is another conversation. */
 export type UseAgentOptions = Omit<SessionOptions, 'client'> & {
@@ -40,4 +39,11 @@ export function useAgent({ client: given, agent, threadId, tools, onConfirm, inp
   const state = useAgentSession(session)
   const { send, stop, answer, regenerate, edit, reload } = session
   return { ...state, send, stop, answer, regenerate, edit, reload, session }
+}
+
+/* Draws a conversation that was created elsewhere, such as one that several components show. */
+
+/** What the conversation holds. The component is drawn again when that changes, at most once per frame. */
+export function useAgentSession(session: AgentSession): SessionState {
+  return useSyncExternalStore(session.subscribe, session.getState, session.getState)
 }

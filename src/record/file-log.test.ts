@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { createCliParser } from '../ingest/cli-parser.ts'
-import { appendLines } from './append-lines.ts'
+import { appendLines } from './log-tail.ts'
 import { openFileLog, writeFileLog, type LoggedPart } from './file-log.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-file-log-'))

@@ -8,8 +8,7 @@ import { toErrorValue, type ErrorValue } from '../part/error.ts'
 import type { Part, SourcePart } from '../part/part.ts'
 import { addUsage, toUsage, type Usage } from '../part/usage.ts'
 import type { Summary } from '../fold/run-view.ts'
-import { readTail } from './log-tail.ts'
-import { appendLines } from './append-lines.ts'
+import { readTail, appendLines } from './log-tail.ts'
 
 /** A part, or an entry of a run. What it has of `seq`, `timestamp` (epoch ms) and `step` is kept. */
 export type LoggedPart = Part | SourcePart | Entry

@@ -4,10 +4,9 @@
  */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Store } from '../part/log.ts'
+import { type Store, timeOf } from '../part/log.ts'
 import { parseJson } from '../part/json.ts'
 import type { Paced } from '../part/upkeep.ts'
-import { timeOf } from '../part/store-time.ts'
 import { startHousekeeping, type Housekeeping } from './housekeeping.ts'
 import { policyOf, sayPolicy, type Policy, type UpkeepConfig } from './policy.ts'
 import { pruneRuns } from './upkeep.ts'

@@ -3,8 +3,7 @@ import { readView } from '../fold/read-view.ts'
 import { unlessDamaged } from '../fold/unless-damaged.ts'
 import type { RunRow, RunStatus, Store } from '../part/log.ts'
 import type { StatsBucket, ToolStats, WindowStats } from '../part/window-stats.ts'
-import { queryRows } from './own-query.ts'
-import { percentiles, runsIn, within, type StatsQuery } from './stats.ts'
+import { queryRows, percentiles, runsIn, within, type StatsQuery } from './stats.ts'
 
 type Runs = Pick<Store, 'log' | 'runs' | 'records'>
 

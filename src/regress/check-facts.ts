@@ -2,13 +2,13 @@
 import { compact } from '../part/compact.ts'
 import { ownValue } from '../part/own-value.ts'
 import { isUnder } from '../part/path.ts'
-import { equal } from '../pipeline/equal.ts'
+import { equal } from '../pipeline/value-schema.ts'
 import { listNames } from '../pipeline/nearest.ts'
 import { compilePattern, fullBudget } from '../pipeline/pattern/pattern.ts'
 import { isMap } from '../pipeline/scalars.ts'
 import type { Facts, ToolFact } from './facts.ts'
-import type { Failure } from './failure.ts'
-import { valueAt } from './json-path.ts'
+import type { Failure } from './describe-failure.ts'
+import { valueAt } from './read-cases.ts'
 import type { Expectation, ExpectedCall, TextConditions } from './test-case.ts'
 
 /** All failures; empty if everything holds. The judge is asked elsewhere. */

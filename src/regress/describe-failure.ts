@@ -1,5 +1,4 @@
 /** A failure as lines of text: its message, and what was expected beside what came. */
-import type { Failure } from './failure.ts'
 
 const longest = 2000
 
@@ -71,4 +70,14 @@ function diffLines(before: string, after: string): DiffLine[] | undefined {
     } else lines.push({ sign: '+', text: b[j++]! })
   }
   return lines
+}
+
+/** Why a case has failed. */
+export interface Failure {
+  /** What was expected: a key of `expect`, or `recording`, `answer`, `prompt`, `run`. */
+  what: string
+  message: string
+  /** Both, when they can be compared. */
+  expected?: unknown
+  got?: unknown
 }

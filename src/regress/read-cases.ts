@@ -7,8 +7,8 @@ import { isMap } from '../pipeline/scalars.ts'
 import { toTemplate } from '../pipeline/template.ts'
 import { parseTree, type Node } from '../pipeline/tree.ts'
 import { caseFileSchema, type AnswerInput, type CaseInput, type ExpectInput, type TurnInput } from './case-schema.ts'
-import { isPath } from './json-path.ts'
 import type { CaseFile, Expectation, GivenAnswer, TestCase, TextConditions, Turn } from './test-case.ts'
+import { ownValue } from '../part/own-value.ts'
 
 const defaultTimeout = 5 * 60_000
 
@@ -172,4 +172,34 @@ function typed(node: Node | undefined): unknown {
 
 function asList(value: string | string[] | undefined): string[] {
   return value === undefined ? [] : Array.isArray(value) ? value : [value]
+}
+
+/** Paths into JSON values: `items[0].price`, `$`, `["a key"]`. */
+const step = /^(?:\.?([^.[\]"]+)|\[(\d+)\]|\["([^"]*)"\])/u
+
+function keysOf(path: string): (string | number)[] | undefined {
+  let rest = path === '$' ? '' : path.replace(/^\$(?=[.[])/u, '')
+  const keys: (string | number)[] = []
+  if (rest === '' && path !== '$') return undefined
+  while (rest !== '') {
+    const [whole, name, index, quoted] = step.exec(rest) ?? []
+    if (whole === undefined) return undefined
+    keys.push(index === undefined ? (name ?? quoted!) : Number(index))
+    rest = rest.slice(whole.length)
+  }
+  return keys
+}
+
+function isPath(path: string): boolean {
+  return keysOf(path) !== undefined
+}
+
+/** The value at a path; undefined if there is none. `items.0` is the same as `items[0]`. */
+export function valueAt(value: unknown, path: string): unknown {
+  let at = value
+  for (const key of keysOf(path) ?? []) {
+    if (Array.isArray(at)) at = (at as unknown[])[Number(key)]
+    else at = typeof at === 'object' && at !== null ? ownValue(at as Record<string, unknown>, String(key)) : undefined
+  }
+  return at
 }

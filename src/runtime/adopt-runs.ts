@@ -1,7 +1,6 @@
 /** Goes on with runs that want an owner, as the fleet names them: left by a crash, due, or answered elsewhere. */
 import { compact } from '../part/compact.ts'
-import type { Store } from '../part/log.ts'
-import { timeOf } from '../part/store-time.ts'
+import { type Store, timeOf } from '../part/log.ts'
 import type { Supervisor } from './supervisor.ts'
 
 export interface Recovered {

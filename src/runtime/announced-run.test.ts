@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { Store } from '../part/log.ts'
 import { startEntry } from '../store/example-run.contract.ts'
 import { memoryStore } from '../store/memory-store.ts'
-import { awaitStart } from './announced-run.ts'
+import { awaitStart } from './announcements.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())

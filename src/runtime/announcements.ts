@@ -4,6 +4,12 @@
  */
 import type { Owned } from './claim-run.ts'
 import type { Slots } from './slots.ts'
+import { anySignal } from '../async/any-signal.ts'
+import { pause } from '../async/pause.ts'
+import type { Log, RunRow, Store, NewMessage, Posted } from '../part/log.ts'
+import { awaitEntry } from './await-entry.ts'
+import { keptOf } from '../fold/read-view.ts'
+import { closingError } from './runtime-errors.ts'
 
 /** A start that was announced. Call one of its functions. */
 export interface Announcement {
@@ -69,4 +75,114 @@ export function createAnnouncements(slots: Slots): Announcements {
       run.ticket = kept
     },
   }
+}
+
+/* A run that has an idempotency key or a position in its thread, but no entry yet. Perhaps its process has died. */
+
+/** ms to wait for the first entry of a run that another process has announced. */
+const patience = 3000
+/** How often the store is asked meanwhile, in ms. */
+const askEvery = 300
+/** After an answer that is so late, in ms, it waits anew: the store or this process was away, and the other process may have waited for the same store. */
+const late = 1000
+
+const overtaken = 'The run did not start in time, and its conversation continued.'
+
+/**
+ * The row of an announced run, as soon as it has its first entry. Undefined if none has come in time: then it will not start any
+ * more, so that nothing is done twice and nothing overlaps. `signal`: this process shuts down, and waits no longer.
+ */
+export async function awaitStart(store: Store, run: string, signal: AbortSignal): Promise<RunRow | undefined> {
+  const { log, runs } = store
+  const row = await runs.get(run)
+  if (row !== undefined || (await isGivenUp(log, run))) return row
+  const begun = await awaitRow(store, run, signal)
+  // It may start elsewhere while this process shuts down.
+  if (begun !== undefined || signal.aborted) return begun
+  await giveUp(log, run, overtaken)
+  // It may have started at the last moment. Then it ends at once.
+  return runs.get(run)
+}
+
+async function awaitRow({ log, runs }: Store, run: string, shutdown: AbortSignal): Promise<RunRow | undefined> {
+  const over = new AbortController()
+  const signal = anySignal([shutdown, over.signal])
+  const entry = awaitEntry(log, run, () => true, { signal })
+  const end = () => over.abort()
+  entry.then(end, end)
+  try {
+    for (let since = performance.now(); !signal.aborted && performance.now() - since < patience;) {
+      const began = performance.now()
+      await pause(askEvery, signal)
+      const row = await runs.get(run)
+      if (row !== undefined) return row
+      if (performance.now() - began > askEvery + late) since = performance.now()
+    }
+  } finally {
+    end()
+  }
+  await entry
+  return runs.get(run)
+}
+
+/** Keeps an announced run from starting: whoever starts it all the same finds the stop in its inbox, before its first step. */
+export async function giveUp(log: Log, run: string, reason: string): Promise<void> {
+  await log.post(run, 'stop', { reason })
+}
+
+async function isGivenUp(log: Log, run: string): Promise<boolean> {
+  for await (const { key } of log.inbox(run)) if (key === 'stop') return true
+  return false
+}
+
+/** Finds the run that answers a request which may be a repetition: the run that has its key, or a new one. */
+interface TurnClaim {
+  store: Store
+  threadId: string | undefined
+  key: string
+  /** The id of the run that the caller would start. It must be announced. */
+  run: string
+  /** The claim to a position in the thread, which is made in the same write if the run gets the key. */
+  place?: NewMessage | undefined
+  announcements: Pick<Announcements, 'beginning'>
+  shutdown: AbortSignal
+}
+
+interface ClaimedTurn {
+  /** The run with the key. */
+  winner: string
+  /** What became of the claim to a position. */
+  placed?: Posted | undefined
+}
+
+/**
+ * The run with the key: the caller's own, which it must start, or one that exists. A repeated or concurrent request reads the run
+ * of the first one; if the first one was refused, it throws the same error.
+ */
+export async function claimTurn(claim: TurnClaim): Promise<ClaimedTurn> {
+  const { store, threadId, key, run, place, announcements, shutdown } = claim
+  const inbox = threadId === undefined ? `key:${key}` : `thread:${threadId}`
+  for (let after = ''; ;) {
+    const turn = { key: `turn:${key}${after}`, message: { run } }
+    const [claimed, placed] = await store.log.postAll(inbox, place === undefined ? [turn] : [turn, place])
+    const winner = (claimed!.message as { run: string }).run
+    if (winner === run) return { winner, placed }
+    await announcements.beginning(winner)
+    const row = await awaitStart(store, winner, shutdown)
+    if (row !== undefined && !(await hasNoContent(store, row))) return { winner }
+    if (shutdown.aborted) throw closingError()
+    // A run that did not start, or failed before its first content, may be retried. `Retry-After` tells clients when.
+    after = `:after:${winner}`
+  }
+}
+
+/** Gives a key to a run that exists: a request with the key joins it. */
+export async function claimFor(log: Log, threadId: string, key: string, run: string): Promise<void> {
+  await log.post(`thread:${threadId}`, `turn:${key}`, { run })
+}
+
+async function hasNoContent(store: Store, row: RunRow): Promise<boolean> {
+  const { status } = row
+  if (status !== 'failed' && status !== 'timed-out' && status !== 'interrupted') return false
+  return (await keptOf(store, row))?.messages.length === 0
 }

@@ -2,8 +2,14 @@
 import type { PostedAnswer } from '../engine/inbox.ts'
 import type { EndedRequest, KeptRun } from '../fold/kept-run.ts'
 import { entryAt } from '../fold/read-view.ts'
-import type { Store } from '../part/log.ts'
-import type { Answer } from '../part/request-part.ts'
+import type { Store, Log } from '../part/log.ts'
+import type { Answer, RequestPart } from '../part/request-part.ts'
+import { MillraceError } from '../part/error.ts'
+import { firstFaults } from '../pipeline/check-input.ts'
+import { tooMuchWork, validate } from '../pipeline/json-schema/validate.ts'
+import { wrongAnswer } from './runtime-errors.ts'
+import { parentPath } from '../part/path.ts'
+import type { EntryOf } from '../part/entry.ts'
 
 /** How a request of a run ended. Undefined while it is open, or if it does not exist. */
 export async function endOfRequest(
@@ -38,4 +44,68 @@ async function readEnd({ log }: Store, run: string, { seq, closed }: EndedReques
   const entry = await entryAt(log, run, seq)
   if (entry?.type !== 'response' || entry.answer === undefined) return undefined
   return { answer: entry.answer, protocol: entry.protocol ?? 'api' }
+}
+
+/** Refuses an answer that is not of the kind, or not the value, that a request asks for. */
+export function checkAnswer(request: RequestPart, answer: Answer): void {
+  if (request.kind !== answer.kind) throw wrongAnswer(request)
+  if (request.kind !== 'input' || request.schema === undefined || !('value' in answer)) return
+  // A value that takes too long to check is accepted.
+  const faults = validate(request.schema, answer.value).filter((fault) => fault !== tooMuchWork)
+  if (faults.length === 0) return
+  throw new MillraceError('bad-input', `The value does not fit: ${firstFaults(faults)}.`, { status: 400 })
+}
+
+/** Refuses an approval with other arguments that do not fit the tool. Its schema is in the prompt of the call. */
+export async function checkEdit(log: Log, run: string, request: EntryOf<'request'>, answer: Answer): Promise<void> {
+  if (answer.kind !== 'approval' || answer.input === undefined || request.kind !== 'approval') return
+  const loop = parentPath(request.step)
+  let schema: unknown
+  for await (const batch of log.read(run, { types: ['prompt'], before: request.seq })) {
+    for (const entry of batch) {
+      if (entry.type !== 'prompt' || parentPath(entry.step) !== loop) continue
+      schema = entry.tools?.find(({ name }) => name === request.toolName)?.inputSchema ?? schema
+    }
+  }
+  const faults = schema === undefined ? [] : validate(schema, answer.input).filter((fault) => fault !== tooMuchWork)
+  if (faults.length === 0) return
+  const what = `The arguments for ${request.toolName} do not fit`
+  throw new MillraceError('bad-input', `${what}: ${firstFaults(faults)}.`, { status: 400 })
+}
+
+/* The answers in a request, and what became of those before. */
+
+/**
+ * An answer in a request: to the call that a client was asked to run or to approve, or to the request with this id. Some protocols
+ * say the same for every kind of request, so the answer may be a function of the kind.
+ */
+export type TurnAnswer =
+  | { toolCallId: string; answer: Answer }
+  | { requestId: string; answer: Answer | ((kind: RequestPart['kind']) => Answer) }
+
+export function answerOf({ answer }: TurnAnswer, kind: RequestPart['kind']): Answer {
+  return typeof answer === 'function' ? answer(kind) : answer
+}
+
+export async function answerBefore(
+  store: Store,
+  kept: KeptRun,
+  each: TurnAnswer,
+  answer?: Answer,
+): Promise<Answer | undefined> {
+  if (!('requestId' in each)) return answerTo(store, kept, each.toolCallId, (answer ?? each.answer).kind)
+  const end = await endOfRequest(store, kept, each.requestId)
+  return end !== undefined && 'answer' in end ? end.answer : undefined
+}
+
+export function isSame(a: Answer, b: Answer): boolean {
+  return JSON.stringify(a) === JSON.stringify(b)
+}
+
+export function placeOf(each: TurnAnswer): string {
+  return 'requestId' in each ? `Request ${each.requestId}` : `Tool call ${each.toolCallId}`
+}
+
+export function conflict(what: string): MillraceError {
+  return new MillraceError('answer-conflict', `${what} already has a different answer.`, { status: 409 })
 }

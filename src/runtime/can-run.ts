@@ -3,9 +3,8 @@
  * The processes of a fleet may have different versions, configs and agents, so a run goes on where its pipeline is valid.
  */
 import type { Log, RunRow } from '../part/log.ts'
-import { handedOn } from '../engine/recovery.ts'
-import { namesOf } from '../engine/names-of.ts'
-import type { Registry } from '../engine/registry.ts'
+import { handedOn } from '../engine/state.ts'
+import { namesOf, type Registry } from '../engine/registry.ts'
 import { callsOf } from '../pipeline/calls.ts'
 import { parsePipeline, PipelineError } from '../pipeline/parse.ts'
 import type { Known, Pipeline } from '../pipeline/pipeline.ts'

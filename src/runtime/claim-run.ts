@@ -7,17 +7,23 @@ import { hasEnded, type RunRow, type Store } from '../part/log.ts'
 import type { Part } from '../part/part.ts'
 import { threadClosed } from '../part/thread.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
-import { mostRecoveries } from '../engine/recovery.ts'
+import { mostRecoveries, foldState, type RunState } from '../engine/state.ts'
 import type { Clock } from '../engine/run-clock.ts'
-import { foldState, type RunState } from '../engine/state.ts'
 import { readStored } from '../engine/stored-pipeline.ts'
 import type { RunEnding } from '../engine/write-end.ts'
-import { closeDue, dueOf, openRequests, type Due, type Request } from './due-requests.ts'
+import {
+  closeDue,
+  dueOf,
+  openRequests,
+  type Due,
+  type Request,
+  pendingAnswers,
+  type Pending,
+} from './pending-answers.ts'
 import type { CanRun } from './can-run.ts'
 import { fitsAccepted, notAccepted } from './foreign-run.ts'
 import type { ForkPlan } from './fork-run.ts'
 import type { ClaimReason } from './lifecycle.ts'
-import { pendingAnswers, type Pending } from './pending-answers.ts'
 
 /** Waits until the run may start in its thread. */
 export type Turn = (signal: AbortSignal) => Promise<void>

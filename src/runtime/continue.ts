@@ -1,14 +1,27 @@
 /** Decides, for every route that accepts a conversation, whether a request continues a run or starts one. */
 import { compact } from '../part/compact.ts'
 import type { Message } from '../part/message.ts'
-import type { CallSettings } from '../part/settings.ts'
+import type { CallSettings } from '../part/part.ts'
 import type { BusyPolicy, HistoryPolicy } from '../pipeline/pipeline.ts'
 import type { McpHeaders } from '../tools/mcp/own-headers.ts'
 import { withServerMessages } from './history.ts'
-import { joinAnswered } from './late-answer.ts'
-import { resumed } from './resume-turn.ts'
-import type { TurnAnswer } from './turn-answer.ts'
+import {
+  type TurnAnswer,
+  answerBefore,
+  answerOf,
+  conflict,
+  isSame,
+  placeOf,
+  checkAnswer,
+  checkEdit,
+} from './answer-to.ts'
 import type { Run, Runtime } from './runtime.ts'
+import type { KeptRun } from '../fold/kept-run.ts'
+import { keptOf, readInput } from '../fold/read-view.ts'
+import { type RunRow, type Store, hasEnded } from '../part/log.ts'
+import type { Answer } from '../part/request-part.ts'
+import { checkRunInput } from './check-run-input.ts'
+import { claimFor } from './announcements.ts'
 
 export interface Turn {
   agentId: string
@@ -98,4 +111,134 @@ async function started(runtime: Runtime, turn: Turn): Promise<Turned> {
     ...(mcpHeaders != null && { mcpHeaders: mcpHeaders as McpHeaders }),
   })
   return { run, how: run.joined ? 'joined' : 'started', from: 0 }
+}
+
+/*
+ * An answer to what a run had asked that has completed since: from a client that was slower than another, or that sends it again. It must
+ * not start a run, in which tools would run a second time.
+ */
+
+/** The newest run of a thread, with what is kept of it. */
+export async function newestRun(store: Store, threadId: string): Promise<{ row: RunRow; kept: KeptRun } | undefined> {
+  const row = (await store.runs.list({ threadId, limit: 1 }))[0]
+  const kept = row && (await keptOf(store, row))
+  return row && kept && { row, kept }
+}
+
+/** Joins the run that has the answer. Throws `answer-conflict` (409) if it has another one. */
+async function joinAnswered({ store, open, redact }: Runtime, turn: Turn): Promise<Turned | undefined> {
+  const { threadId, answers } = turn
+  if (threadId === undefined || turn.handOver === true || !isAnswer(turn)) return undefined
+  const { row, kept } = (await newestRun(store, threadId)) ?? {}
+  // One that failed may be tried again.
+  if (row?.status !== 'completed' || kept === undefined) return undefined
+  let isKnown = false
+  for (const each of answers) {
+    const before = await answerBefore(store, kept, each)
+    if (before === undefined) continue
+    const answer = redact(answerOf(each, before.kind))
+    // Of a tool that was approved the client may have the result.
+    if (answer.kind !== before.kind) continue
+    if (!isSame(before, answer)) throw conflict(placeOf(each))
+    isKnown = true
+  }
+  const run = isKnown ? await open(row.id) : undefined
+  return run && { run, how: 'joined', from: kept.resumedAt }
+}
+
+/** The request ends with an answer: a client that has read what followed asks for more. */
+function isAnswer({ answers, messages }: Turn): boolean {
+  if (answers.some((each) => 'requestId' in each || each.answer.kind === 'approval')) return true
+  return answers.length > 0 && messages.at(-1)?.role === 'tool'
+}
+
+/* A request that answers what the suspended run of its thread has asked: the answers are posted and the run continues. */
+
+/** The newest run of a thread, with what is kept of it, if it has not ended. */
+export async function activeRun(store: Store, threadId: string): Promise<{ row: RunRow; kept: KeptRun } | undefined> {
+  const newest = await newestRun(store, threadId)
+  return newest === undefined || hasEnded(newest.row.status) ? undefined : newest
+}
+
+/** Only requests of this thread can be answered. With the id alone, one client could answer for another. */
+async function resumed(runtime: Runtime, turn: Turn): Promise<Turned | undefined> {
+  const { agents, store, answerAll, open, redact } = runtime
+  const { threadId, protocol, labels, input, answers, turnKey } = turn
+  if (threadId === undefined || answers.length === 0 || turn.handOver === true) return undefined
+  const { row, kept } = (await activeRun(store, threadId)) ?? {}
+  if (row === undefined || kept === undefined) return undefined
+  const run = await open(row.id)
+  if (run === undefined) return undefined
+  const byId = new Map(kept.requests.map((request) => [request.requestId, request]))
+  const byCall = new Map(
+    kept.requests.flatMap((request) => (request.kind === 'input' ? [] : [[request.toolCallId, request] as const])),
+  )
+  const matched = new Map<string, Answer>()
+  let again = false
+  let contrary: string | undefined
+  for (const each of answers) {
+    const request = 'requestId' in each ? byId.get(each.requestId) : byCall.get(each.toolCallId)
+    // Redacted like the stored ones, so that a repeated answer compares equal.
+    const answer = request && redact(answerOf(each, request.kind))
+    // A client tool that needs approval is asked for twice: while its result is wanted, clients repeat the approval.
+    const isRepeated = request?.kind === 'tool' && answer?.kind === 'approval'
+    const before = request === undefined || isRepeated ? await answerBefore(store, kept, each, answer) : undefined
+    if (request !== undefined && answer !== undefined && before === undefined) {
+      if ('requestId' in each || request.kind === 'approval') checkAnswer(request, answer)
+      await checkEdit(store.log, row.id, request, answer)
+      matched.set(request.requestId, answer)
+      continue
+    }
+    if (before === undefined) continue
+    if (isSame(before, redact(answerOf(each, before.kind)))) again = true
+    else contrary = placeOf(each)
+  }
+  if (matched.size > 0) {
+    const pipeline = agents.get(row.agent)?.pipeline
+    // Input that comes with an answer is merged into the run's input, so the result is checked before the run continues.
+    if (pipeline !== undefined) {
+      const before = { ...(await readInput(store.log, row.id)), ...kept.resumedInput }
+      checkRunInput(pipeline, { ...before, ...input })
+    }
+    const counted = await answerAll(row.id, matched, { protocol, input, ...compact({ labels }) }, turn.mcpHeaders)
+    // If two clients answer at the same time, the first answer counts and the other client gets a 409.
+    for (const { requestId, toolCallId } of kept.requests) {
+      const given = matched.get(requestId)
+      const winner = counted.get(requestId)
+      if (given !== undefined && winner !== undefined && !isSame(given, winner)) {
+        throw conflict(toolCallId === undefined ? `Request ${requestId}` : `Tool call ${toolCallId}`)
+      }
+    }
+    // So that the same request joins the run even if it has ended.
+    if (turnKey !== undefined) await claimFor(store.log, threadId, `${row.agent}:${turnKey}`, row.id)
+    // A run that was not suspended yet continues in its own stream; this response starts at its current position.
+    return { run, how: kept.status === 'suspended' ? 'resumed' : 'joined', from: kept.lastSeq + 1 }
+  }
+  if (contrary !== undefined) throw conflict(contrary)
+  // A repeated answer, from a client that retries or from another tab, must not interrupt the run that it resumed.
+  return again ? { run, how: 'joined', from: kept.resumedAt } : undefined
+}
+
+/**
+ * Identifies a chat turn by the id and content of its last user message. A repeated request joins the run of the first one.
+ * Regenerating an answer, or editing a message (which keeps its id), is a new turn.
+ */
+export function turnKey(body: Record<string, unknown>): string | undefined {
+  const { messages, trigger, messageId } = body
+  if (trigger === 'regenerate-message' || typeof messageId === 'string' || !Array.isArray(messages)) return undefined
+  const last = messages.at(-1) as { id?: unknown; role?: unknown } | undefined
+  if (last?.role !== 'user' || typeof last.id !== 'string' || last.id === '') return undefined
+  return keyOf(last.id, last)
+}
+
+/** The key of a turn with this id and this last message. */
+export function keyOf(id: string, last: unknown): string {
+  return `${id}:${fnv1a(JSON.stringify(last) ?? '')}`
+}
+
+/** FNV-1a, 32 bit (http://www.isthe.com/chongo/tech/comp/fnv/): only distinguishes edited messages from repeated ones. */
+function fnv1a(text: string): string {
+  let hash = 0x811c9dc5
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
+  return (hash >>> 0).toString(36)
 }

@@ -1,7 +1,8 @@
 /** For `history: server`: the conversation before a run, as a chain of the kept views of earlier runs. */
-import type { Message } from '../part/message.ts'
-import { predecessor } from './predecessor.ts'
-import { createTurns, type Runs } from './turns.ts'
+import { type Message, messagesOf } from '../part/message.ts'
+import { type Log, hasEnded, type Store } from '../part/log.ts'
+import { readInput, readKept } from '../fold/read-view.ts'
+import { MillraceError } from '../part/error.ts'
 
 export interface Conversation {
   messages: Message[]
@@ -76,4 +77,204 @@ export function withoutResults(messages: Message[], next: readonly Message[]): M
     const content = message.content.filter(({ toolCallId }) => !given.has(toolCallId))
     return content.length === 0 ? [] : [{ ...message, content }]
   })
+}
+
+/** A run and those before it in its thread, each once, the newest first. */
+export async function* runsBack(log: Log, threadId: string, last: string): AsyncGenerator<string, void, void> {
+  const seen = new Set<string>()
+  for (let run: string | undefined = last; run !== undefined && !seen.has(run);) {
+    seen.add(run)
+    yield run
+    run = await predecessor(log, threadId, run)
+  }
+}
+
+/** The run before a run in its thread, even if that one has no entries. */
+export async function predecessor(log: Log, threadId: string, run: string): Promise<string | undefined> {
+  for await (const { key, message } of log.inbox(`thread:${threadId}`)) {
+    if (!key.startsWith('after:') || (message as { run: string }).run !== run) continue
+    return key.slice('after:'.length) || undefined
+  }
+  return undefined
+}
+
+/**
+ * What runs have added to their conversations. Turns of runs that have ended stay in memory, so that the next message of a long thread
+ * does not read them all.
+ */
+export type Runs = Pick<Store, 'log' | 'runs' | 'upkeep'>
+
+/** What a run adds to its conversation. */
+interface Turn {
+  asked: Message[]
+  messages: Message[]
+  characters: number
+  previous: string | undefined
+}
+
+/** Characters of turns that stay in memory for each store. */
+const mostCached = 16_000_000
+
+interface Cached {
+  turn: Turn
+  /** See `Upkeep.marks`. */
+  mark: string
+}
+
+interface Cache {
+  turns: Map<string, Cached>
+  characters: number
+}
+
+const caches = new WeakMap<Store['runs'], Cache>()
+
+interface Turns {
+  /** Undefined if the process died before the run's first entry, or the run was deleted. */
+  read(run: string): Promise<Turn | undefined>
+}
+
+/** For one pass over a conversation: a run that any process deletes before the pass is not in it. */
+export function createTurns(store: Runs): Turns {
+  const cache: Cache = caches.get(store.runs) ?? { turns: new Map(), characters: 0 }
+  caches.set(store.runs, cache)
+  const checked = new Set<string>()
+
+  async function marksOf(runs: string[]): Promise<(string | undefined)[]> {
+    // Without upkeep nothing is deleted.
+    return store.upkeep === undefined ? runs.map(() => '') : store.upkeep.marks(runs)
+  }
+
+  /** Forgets what was deleted of a run and of the turns before it, as far as they are in memory: the store is asked once for all of them. */
+  async function check(run: string): Promise<void> {
+    const known: [run: string, cached: Cached][] = []
+    for (let at: string | undefined = run; at !== undefined && !checked.has(at);) {
+      const cached = cache.turns.get(at)
+      if (cached === undefined) break
+      checked.add(at)
+      known.push([at, cached])
+      at = cached.turn.previous
+    }
+    if (known.length === 0) return
+    const marks = await marksOf(known.map(([each]) => each))
+    for (const [i, [each, cached]] of known.entries()) {
+      if (cached.mark !== marks[i] && cache.turns.get(each) === cached) forget(cache, each)
+    }
+  }
+
+  return {
+    async read(run) {
+      await check(run)
+      const known = cache.turns.get(run)
+      if (known !== undefined) {
+        cache.turns.delete(run)
+        cache.turns.set(run, known)
+        return known.turn
+      }
+      // Before it is read: what is deleted meanwhile has another mark.
+      const [mark] = await marksOf([run])
+      const kept = await readKept(store, run)
+      if (kept === undefined) return undefined
+      const { messages, previousRunId: previous } = kept
+      // Of a run that continues another all messages of the input are new, and kept.
+      const asked = previous === undefined ? messagesOf(await readInput(store.log, run)) : kept.asked
+      const characters = JSON.stringify(asked).length + JSON.stringify(messages).length
+      const turn = { asked, messages, characters, previous }
+      if (hasEnded(kept.status) && mark !== undefined) remember(cache, run, { turn, mark })
+      checked.add(run)
+      return turn
+    },
+  }
+}
+
+function remember(cache: Cache, run: string, cached: Cached): void {
+  forget(cache, run)
+  cache.turns.set(run, cached)
+  cache.characters += cached.turn.characters
+  for (const oldest of cache.turns.keys()) {
+    if (cache.characters <= mostCached) break
+    forget(cache, oldest)
+  }
+}
+
+function forget(cache: Cache, run: string): void {
+  cache.characters -= cache.turns.get(run)?.turn.characters ?? 0
+  cache.turns.delete(run)
+}
+
+/**
+ * A conversation page by page, newest first, so that a long one is not read whole. A page begins where a user (or the system) speaks:
+ * then no result of a call that was handed over belongs to a turn on another page.
+ */
+interface ConversationPage {
+  /** Oldest first. */
+  messages: Message[]
+  /** Pass it as `before` to read the messages before these. Absent if there are none. */
+  before?: string
+}
+
+interface Place {
+  run: string
+  /** Messages of the run's turn that are before the place. */
+  count: number
+}
+
+/**
+ * At least `limit` messages, if there are so many: a turn of a user is not cut. `newest`: the newest run of the thread. Throws `bad-input`
+ * for a `before` that is no place in this thread.
+ */
+export async function conversationPage(
+  store: Runs,
+  threadId: string,
+  newest: string,
+  { limit, before }: { limit: number; before?: string | undefined },
+): Promise<ConversationPage> {
+  let place: Place | undefined =
+    before === undefined ? { run: newest, count: Infinity } : await readPlace(store, threadId, before)
+  const turns = createTurns(store)
+  let messages: Message[] = []
+  // A recording may say that a run continues itself.
+  const seen = new Set<string>()
+  while (place !== undefined && !seen.has(place.run)) {
+    seen.add(place.run)
+    const turn = await turns.read(place.run)
+    if (turn === undefined) {
+      // The process died before the run's first entry, so only its place in the thread is stored.
+      place = toPlace(await predecessor(store.log, threadId, place.run))
+      continue
+    }
+    const all: Message[] = [...turn.asked, ...withoutResults(turn.messages, messages)]
+    const earlier = all.slice(0, place.count)
+    const start = startOf(earlier, limit - messages.length)
+    messages = [...earlier.slice(start), ...messages]
+    if (start > 0) return { messages, before: `${place.run}:${start}` }
+    place = toPlace(turn.previous)
+    if (place !== undefined && messages.length >= limit && speaks(messages[0])) {
+      return { messages, before: `${place.run}:` }
+    }
+  }
+  return { messages }
+}
+
+/** Where a page of so many messages begins. */
+function startOf(messages: readonly Message[], limit: number): number {
+  for (let i = Math.max(0, messages.length - limit); i > 0; i--) if (speaks(messages[i])) return i
+  return 0
+}
+
+function speaks(message: Message | undefined): boolean {
+  return message?.role === 'user' || message?.role === 'system'
+}
+
+function toPlace(run: string | undefined): Place | undefined {
+  return run === undefined ? undefined : { run, count: Infinity }
+}
+
+/** `<run>:<count>`; without a count all of the run's messages are before the place. */
+async function readPlace({ runs }: Pick<Store, 'runs'>, threadId: string, text: string): Promise<Place> {
+  const [, run = '', count = ''] = /^(.*):(\d*)$/su.exec(text) ?? []
+  if ((await runs.get(run))?.threadId !== threadId) {
+    const cure = 'Pass the messagesBefore of a page of this thread.'
+    throw new MillraceError('bad-input', `messagesBefore is no place in thread ${threadId}. ${cure}`, { status: 400 })
+  }
+  return { run, count: count === '' ? Infinity : Number(count) }
 }

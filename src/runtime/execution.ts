@@ -2,7 +2,7 @@
 import { anySignal } from '../async/any-signal.ts'
 import { MillraceError, toErrorValue } from '../part/error.ts'
 import { messagesOf } from '../part/message.ts'
-import { unattributed } from '../engine/attribute.ts'
+import { unattributed } from '../engine/step-name.ts'
 import { execute, type RunnerEnd, type RunnerOptions } from '../engine/runner.ts'
 import type { RunState } from '../engine/state.ts'
 import { ownPool, secretsIn, type McpHeaders } from '../tools/mcp/own-headers.ts'

@@ -3,7 +3,7 @@ import type { Entry } from '../part/entry.ts'
 import type { Log } from '../part/log.ts'
 import { visible } from '../part/visible.ts'
 import { readStored } from '../engine/stored-pipeline.ts'
-import { programsOf } from '../pipeline/programs.ts'
+import { programsOf } from '../pipeline/calls.ts'
 
 /** The entries that say so. */
 export const sayingTypes = ['run-start', 'resume', 'step-start', 'tool-call', 'tool-result'] as const

@@ -3,6 +3,7 @@
  * name it. Every place that goes on with a run from its log asks here: forks and answers (`acceptForeign`), and whoever claims a run
  * (`fitsAccepted`). What was decided is in the `resume` with which the run goes on here.
  */
+import type { Consent } from './runtime.ts'
 import { MillraceError } from '../part/error.ts'
 import type { Log } from '../part/log.ts'
 import { createForkPlaces } from '../fold/fork-places.ts'
@@ -10,17 +11,8 @@ import { createRunState, type RunState } from '../engine/state.ts'
 import { readStored } from '../engine/stored-pipeline.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import { listNames } from '../pipeline/nearest.ts'
-import { listedAgents } from './listed.ts'
-import { unknownAgent } from './runtime-errors.ts'
+import { listedAgents, unknownAgent } from './runtime-errors.ts'
 import type { AgentSource } from './runtime.ts'
-
-/** What the caller says about a run that was recorded elsewhere. */
-export interface Consent {
-  /** It goes on as this agent, with the agent's own text. */
-  agent?: string
-  /** What its recording names may run. Who passes it on has checked that the caller may edit agents. */
-  trust?: boolean
-}
 
 /** With what a foreign run goes on. Posted with the answer that lets it go on. */
 export interface Accepted {

@@ -1,10 +1,8 @@
 /** The messages that a run starts with: those of the client, corrected from the server's logs. */
-import type { Entry } from '../part/entry.ts'
-import { answerMessages } from '../fold/answer-messages.ts'
-import type { KeptRun } from '../fold/kept-run.ts'
+import type { Entry, EntryOf } from '../part/entry.ts'
+import { answerMessages, type KeptRun } from '../fold/kept-run.ts'
 import { foldLog, keptOf } from '../fold/read-view.ts'
 import { toResultContent } from '../fold/reply-messages.ts'
-import type { EntryOf } from '../part/entry.ts'
 import type { Store } from '../part/log.ts'
 import { conversation } from './conversation.ts'
 import { nameByCalls } from './turns-by-calls.ts'

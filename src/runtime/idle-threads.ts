@@ -6,8 +6,7 @@ import { compact } from '../part/compact.ts'
 import type { RunRow, Store } from '../part/log.ts'
 import { pause } from '../async/pause.ts'
 import type { Clock } from '../engine/run-clock.ts'
-import { openRequests } from './due-requests.ts'
-import { pendingAnswers } from './pending-answers.ts'
+import { openRequests, pendingAnswers } from './pending-answers.ts'
 
 export interface IdleThreadsOptions {
   store: Store

@@ -1,16 +1,10 @@
 /** What waits in the inbox of a run without owner: answers to its open requests, or a stop. */
+import type { Wake } from './runtime.ts'
 import { compact } from '../part/compact.ts'
 import type { Log } from '../part/log.ts'
 import type { Accepted } from './foreign-run.ts'
-
-/** What else the request with an answer brought. It is posted with the answer, for the process that resumes the run. */
-export interface Wake {
-  protocol?: string
-  labels?: Record<string, string>
-  input?: Record<string, unknown>
-  /** MCP servers for which it brought headers. */
-  ownHeaders?: string[]
-}
+import type { EntryOf } from '../part/entry.ts'
+import type { Clock } from '../engine/run-clock.ts'
 
 export interface Pending {
   /** The reason of a stop. */
@@ -50,4 +44,54 @@ export async function pendingAnswers(
     wake = { ...wake, ...compact({ protocol, labels, ownHeaders, input: input && { ...wake.input, ...input } }) }
   }
   return { answered, wake, seen, ...compact({ accepted }) }
+}
+
+/*
+ * When the open requests of suspended runs are due. A process that saw a run being suspended goes by its steady clock, so setting
+ * the wall clock neither shortens nor extends a client's time. Timers are the fleet's (`Fleet.want`).
+ */
+
+/** Request id → ms of the steady clock. */
+export type Due = ReadonlyMap<string, number>
+
+export type Request = Pick<EntryOf<'request'>, 'requestId' | 'deadline' | 'timestamp'>
+
+/**
+ * `known`: from an earlier suspension; a request keeps its moment when the run is resumed and suspended again. `now`: epoch ms by
+ * the clock of the run's log, or by the wall clock after a restart.
+ */
+export function dueOf(requests: Iterable<Request>, known: Due | undefined, now: number, { steady }: Clock): Due {
+  const due = new Map<string, number>()
+  for (const { requestId, deadline, timestamp } of requests) {
+    // If the clock was set back, the client must not get more time than the whole deadline.
+    const left = Math.min(deadline - now, deadline - timestamp)
+    due.set(requestId, known?.get(requestId) ?? steady() + left)
+  }
+  return due
+}
+
+/** The first moment; Infinity without requests. */
+export function firstDue(due: Due): number {
+  return Math.min(...due.values())
+}
+
+/** Closes the requests that are due, unless they were answered. Resolves with the moment of the next one, or Infinity. */
+export async function closeDue(log: Log, run: string, due: Due, { steady }: Clock): Promise<number> {
+  const now = steady()
+  for (const [requestId, moment] of due) {
+    if (moment <= now) await log.post(run, `answer:${requestId}`, { closed: 'deadline' })
+  }
+  return Math.min(...[...due.values()].filter((moment) => moment > now))
+}
+
+/** The open requests of a run, from its log. */
+export async function openRequests(log: Log, run: string): Promise<Request[]> {
+  const open = new Map<string, Request>()
+  for await (const batch of log.read(run, { types: ['request', 'response'] })) {
+    for (const entry of batch) {
+      if (entry.type === 'request') open.set(entry.requestId, entry)
+      else if (entry.type === 'response') open.delete(entry.requestId)
+    }
+  }
+  return [...open.values()]
 }

@@ -2,8 +2,7 @@
 import { MillraceError, toErrorValue, type ErrorValue } from '../part/error.ts'
 import type { RequestPart } from '../part/request-part.ts'
 import { didYouMean, listNames } from '../pipeline/nearest.ts'
-import type { AgentSource } from './runtime.ts'
-import { listedAgents } from './listed.ts'
+import type { AgentSource, Agent } from './runtime.ts'
 
 export function closingError(): MillraceError {
   return new MillraceError('closing', 'The server is shutting down. Try again in a moment.', {
@@ -49,4 +48,9 @@ export function lostError(error: unknown): ErrorValue {
   const { code } = toErrorValue(error, 'store-failed')
   // Details of a broken disk or database belong in the server's log, not in a client's response.
   return { code, message: 'The run could not be recorded.' }
+}
+
+/** The agents for lists: all without `metadata.hidden`. `AgentSource.get` also finds hidden ones. */
+export function listedAgents(agents: AgentSource): Agent[] {
+  return agents.list().filter(({ pipeline }) => pipeline.metadata.hidden !== true)
 }

@@ -2,8 +2,9 @@
  * Supervises the runs of this process. `lifecycle.ts` decides what happens to a run; this performs the effects. Only who has
  * claimed a run in the store writes its log.
  */
+import type { FailEffect } from './runtime.ts'
 import { MillraceError, type ErrorValue, toErrorValue } from '../part/error.ts'
-import { timeOf } from '../part/store-time.ts'
+import { timeOf } from '../part/log.ts'
 import type { DisconnectPolicy } from '../pipeline/pipeline.ts'
 import { pause } from '../async/pause.ts'
 import type { McpHeaders } from '../tools/mcp/own-headers.ts'
@@ -12,10 +13,10 @@ import { createAnnouncements, type Announcements } from './announcements.ts'
 import { type Looked, type Rejoin, claimRun, type Owned } from './claim-run.ts'
 import type { ForkPlan } from './fork-run.ts'
 import { attachReader, closeReaders } from './disconnect-policy.ts'
-import { closeDue, dueOf, firstDue } from './due-requests.ts'
+import { closeDue, dueOf, firstDue } from './pending-answers.ts'
 import { isBusy, leaseOf, type Effect, type ClaimReason } from './lifecycle.ts'
 import { createPresence } from './presence.ts'
-import type { TimedOptions } from './runtime-options.ts'
+import { type TimedOptions, notify } from './runtime-options.ts'
 import { createSlots, type Supervised, type Slots } from './slots.ts'
 import { compact } from '../part/compact.ts'
 import type { RunnerEnd } from '../engine/runner.ts'
@@ -23,7 +24,6 @@ import type { RunState } from '../engine/state.ts'
 import { writeEnd, type RunEnding } from '../engine/write-end.ts'
 import { createCanRun } from './can-run.ts'
 import { startExecution } from './execution.ts'
-import { notify } from './run-event.ts'
 import { lostError } from './runtime-errors.ts'
 import { noteCalls } from './turns-by-calls.ts'
 
@@ -37,12 +37,6 @@ export interface SupervisorContext {
   /** Called when a run here has a deadline, so that the fleet is listened to. */
   watch(): void
 }
-
-/**
- * `failed`: the run ends as failed. `completed`: its answer had ended, so it ends as completed; steps that still run are
- * stopped. `ending`: its outcome was decided before. `inactive`: it does not run in this process.
- */
-export type FailEffect = 'failed' | 'completed' | 'ending' | 'inactive'
 
 export interface Supervisor extends Announcements {
   /** The number of runs that are active here. */

@@ -5,11 +5,10 @@
 import { MillraceError } from '../part/error.ts'
 import { hasEnded, type NewMessage, type Posted, type RunRow, type Store } from '../part/log.ts'
 import type { BusyPolicy } from '../pipeline/pipeline.ts'
-import type { Announcements } from './announcements.ts'
-import { awaitStart } from './announced-run.ts'
+import { type Announcements, awaitStart } from './announcements.ts'
 import { awaitEntry } from './await-entry.ts'
 import type { Turn } from './claim-run.ts'
-import { predecessor, runsBack } from './predecessor.ts'
+import { predecessor, runsBack } from './conversation.ts'
 
 export interface ThreadQueue {
   /**

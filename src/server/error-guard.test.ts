@@ -1,7 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import type { FailEffect } from '../runtime/runtime.ts'
-import { createErrorGuard } from './error-guard.ts'
-import type { Report } from './report.ts'
+import { createErrorGuard, type Report } from './error-guard.ts'
 
 /** `raise`: what Node does with an error that nobody catches. The test runner would take a real one for its own. */
 function guarded(effect: FailEffect = 'failed') {

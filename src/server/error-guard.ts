@@ -6,11 +6,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { EventEmitter } from 'node:events'
 import { compact } from '../part/compact.ts'
-import { toMillraceError, type MillraceError } from '../part/error.ts'
-import type { Attribute, Origin } from '../engine/attribute.ts'
+import { toMillraceError, MillraceError, withoutCredentials, wordsOf } from '../part/error.ts'
+import { type Attribute, type Origin, formatStepName, nameFailure } from '../engine/step-name.ts'
 import type { FailEffect, Runtime } from '../runtime/runtime.ts'
-import { formatStepName, nameFailure } from '../engine/step-name.ts'
-import { stackOf, type Reporter } from './report.ts'
+import type { RunEvent } from '../runtime/runtime-options.ts'
 
 export interface GuardOptions {
   report: Reporter
@@ -136,4 +135,34 @@ function isUnsafeError(thrown: unknown): boolean {
   } catch {
     return false
   }
+}
+
+/** Reports of a server, for a terminal or a log collector. They may contain text from clients and models. */
+export type Level = 'info' | 'warn' | 'error'
+
+export type Report = { level: Level } & (
+  | ({ event: 'run' } & RunEvent)
+  /** A request that was answered with an error, without a run. */
+  | { event: 'request'; method: string; path: string; status: number; code?: string; message: string }
+  /** The store started to fail, or works again. `detail`: the system's own message. */
+  | { event: 'store'; message: string; detail?: string }
+  /** An uncaught error. `run`: the run that failed because of it. */
+  | { event: 'uncaught-error'; message: string; run?: string; step?: string }
+  | { event: 'ready'; message: string; url: string }
+  | { event: 'note'; message: string }
+)
+
+export type Reporter = (report: Report) => void
+
+/** Failed runs are errors. Runs that a client stopped are not. */
+export function reportOfRun(event: RunEvent): Report {
+  const isFault = event.outcome === 'failed' || event.outcome === 'timed-out' || event.outcome === 'interrupted'
+  return { level: isFault ? 'error' : event.outcome === 'budget-exceeded' ? 'warn' : 'info', event: 'run', ...event }
+}
+
+/** The error with its stack, without credentials. Secrets known by value must be redacted by the caller. */
+export function stackOf(error: unknown): string {
+  const stack = error instanceof Error ? (error.stack ?? error.message) : wordsOf(error)
+  const detail = error instanceof MillraceError && error.detail !== undefined ? `\n    ${error.detail}` : ''
+  return withoutCredentials(stack + detail)
 }

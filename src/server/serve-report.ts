@@ -4,10 +4,9 @@ import { MillraceError, messageOf } from '../part/error.ts'
 import type { Store } from '../part/log.ts'
 import type { AgentFolder } from '../project/agents-folder.ts'
 import type { Agent } from '../runtime/runtime.ts'
-import type { ErrorGuard } from './error-guard.ts'
+import type { ErrorGuard, Level, Report, Reporter } from './error-guard.ts'
 import type { Project } from '../project/project.ts'
-import type { Health } from './handler.ts'
-import type { Level, Report, Reporter } from './report.ts'
+import type { Health } from './handler-context.ts'
 import type { ServeOptions } from './serve.ts'
 
 /** Redacts secrets in every report. */

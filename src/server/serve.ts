@@ -1,37 +1,35 @@
 /** The server on Node: serves a project over HTTP, from start to graceful shutdown. */
 import { realpathSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { resolve, extname } from 'node:path'
 import { pause } from '../async/pause.ts'
 import { compact } from '../part/compact.ts'
 import { checkKey } from '../part/check-key.ts'
 import { MillraceError } from '../part/error.ts'
 import { isHeld } from './data-lock.ts'
-import type { ErrorGuard } from './error-guard.ts'
+import { type ErrorGuard, reportOfRun, stackOf, type Level, type Reporter } from './error-guard.ts'
 import { createHandler } from './handler.ts'
+import type { Handler } from './handler-context.ts'
 import { loadConfig } from '../project/load-config.ts'
-import { isLoopback } from './http/loopback.ts'
+import { isLoopback } from './http/foreign.ts'
 import { createNodeListener } from './http/node-listener.ts'
 import { createAdmission, createCallerOf } from './http/admission.ts'
 import { hashText } from './http/hash-text.ts'
 import { createPort, createStreams, openPort } from './http/port.ts'
-import { refuse } from './http/refuse.ts'
-import { credentialsIn } from '../project/secret-values.ts'
-import { wiresOf } from '../project/wires.ts'
+import { refuse } from './http/router.ts'
+import { credentialsIn } from '../project/secrets.ts'
+import { wiresOf } from '../project/packs.ts'
 import { openProject, type Project, type ProjectOptions } from '../project/project.ts'
 import { closingError } from '../runtime/runtime-errors.ts'
 import { createLimits } from '../store/limits.ts'
-import { reapProcesses } from '../processes/process-records.ts'
-import { fleetMetrics } from './fleet-metrics.ts'
-import { createListeners } from './listeners.ts'
-import { createProcessMetrics } from './process-metrics.ts'
-import { reportRequests } from './report-requests.ts'
-import { reportOfRun, stackOf, type Level, type Reporter } from './report.ts'
+import { reapProcesses } from '../processes/process-table.ts'
+import { fleetMetrics, createProcessMetrics } from './fleet-metrics.ts'
 import { createReporter, healthOf, reportOfStore, watchAgents } from './serve-report.ts'
 import { claimData, hashEndpoint, writeServerFile } from './server-file.ts'
 import { openAiSettingsOf, settingsOf, type Settings } from './settings.ts'
 import { createSocketListener } from './socket/socket-listener.ts'
 import { version } from './version.ts'
-import { openWebFiles } from './web-files.ts'
+import { readFile } from 'node:fs/promises'
+import type { WebFile, WebFiles } from './routes/page.ts'
 
 /** An `import` would call the getters that this module exports, which load Node's `fetch`: a tenth of a start. */
 const { createServer } = process.getBuiltinModule('node:http')
@@ -262,4 +260,92 @@ export async function serve(options: ServeOptions): Promise<Served> {
 /** 244 random bits. */
 function newToken(): string {
   return `${crypto.randomUUID()}${crypto.randomUUID()}`.replaceAll('-', '')
+}
+
+/** Functions that want to be called when something happens. */
+export function createListeners() {
+  const listeners = new Set<() => void>()
+  return {
+    listen(listener: () => void): () => void {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+    tell(): void {
+      for (const listener of listeners) listener()
+    },
+  }
+}
+
+/** Reports requests that were refused or failed before a run started. The outcome of a run is reported by the run. */
+function reportRequests(handler: Handler, report: Reporter): Handler {
+  return async (request) => {
+    const response = await handler(request)
+    if (response.status >= 400 && !response.headers.has('x-millrace-run-id')) {
+      // Without the query, which may contain private data.
+      const path = new URL(request.url).pathname
+      // Why the health is bad was reported when it became so.
+      if (path === '/health') return response
+      const { status, statusText } = response
+      const { method } = request
+      void errorIn(response).then((error) => {
+        const { code, message = statusText } = error
+        const level = status >= 500 ? ('error' as const) : ('warn' as const)
+        report(compact({ level, event: 'request' as const, method, path, status, code, message }))
+      })
+    }
+    return response
+  }
+}
+
+async function errorIn(response: Response): Promise<{ code?: string; message?: string }> {
+  try {
+    const { error } = (await response.clone().json()) as { error?: { code?: unknown; message?: unknown } }
+    const { code, message } = error ?? {}
+    return {
+      ...(typeof code === 'string' ? { code } : undefined),
+      ...(typeof message === 'string' ? { message } : undefined),
+    }
+  } catch {
+    return {}
+  }
+}
+
+/** The built page, as it stands in the package beside the server's code. Read on first use and kept: it does not change. */
+const types = new Map([
+  ['.html', 'text/html; charset=utf-8'],
+  ['.js', 'text/javascript; charset=utf-8'],
+  ['.css', 'text/css; charset=utf-8'],
+  ['.svg', 'image/svg+xml'],
+])
+
+/** Default folder: `dist/web` of this package, found from the sources and from the build. */
+export function openWebFiles(folder: URL = builtPage()): WebFiles {
+  const known = new Map<string, Promise<WebFile | undefined>>()
+
+  async function load(path: string): Promise<WebFile | undefined> {
+    const contentType = types.get(extname(path))
+    const file = URL.parse(path, folder)
+    // A path may lead anywhere: only what is in the folder is given.
+    if (contentType === undefined || file?.href.startsWith(folder.href) !== true) return undefined
+    try {
+      return { body: new Uint8Array(await readFile(file)), contentType }
+    } catch {
+      return undefined
+    }
+  }
+
+  return {
+    async read(path) {
+      const file = known.get(path) ?? load(path)
+      // What is not there is not kept: anyone may ask for any name.
+      if ((await file) !== undefined) known.set(path, file)
+      return file
+    },
+  }
+}
+
+function builtPage(): URL {
+  const { url } = import.meta
+  const at = url.lastIndexOf('/src/server/')
+  return at === -1 ? new URL(url.replace(/\/dist\/.*$/u, '/dist/web/')) : new URL('../../dist/web/', url)
 }

@@ -4,11 +4,9 @@ import { MillraceError } from '../part/error.ts'
 import type { RunQuery, RunRow } from '../part/log.ts'
 import type { Message } from '../part/message.ts'
 import type { ThreadRow, ThreadRule } from '../part/thread.ts'
-import { readThread, type ThreadSource } from '../record/threads/list-threads.ts'
-import { threadUsage } from '../record/threads/thread-usage.ts'
+import { readThread, type ThreadSource, threadUsage } from '../record/threads/list-threads.ts'
 import type { UsedByModel } from '../fold/usage-fold.ts'
-import { conversation } from '../runtime/conversation.ts'
-import { conversationPage } from '../runtime/conversation-page.ts'
+import { conversation, conversationPage } from '../runtime/conversation.ts'
 
 /** A conversation with its runs and its messages. */
 export interface ShownThread extends ThreadRow {

@@ -4,9 +4,8 @@
  */
 import type { DatabaseSync } from 'node:sqlite'
 import { MillraceError } from '../part/error.ts'
-import { isBusy } from './is-busy.ts'
+import { isBusy, isOfValue, storeFailed, valueRefused } from './store-error.ts'
 import type { Checkpoints } from './sqlite-checkpoint.ts'
-import { isOfValue, storeFailed, valueRefused } from './store-error.ts'
 
 export interface Write {
   /**

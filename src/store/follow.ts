@@ -5,8 +5,10 @@
  * Not an async generator, because a generator's `return()` waits for a pending `next()`: a waiting reader could not stop
  * before the next append.
  */
-import type { LogCursor } from '../part/log.ts'
+import type { LogCursor, ReadOptions, Change, InboxMessage } from '../part/log.ts'
 import type { Bell } from './bell.ts'
+import type { Entry } from '../part/entry.ts'
+import { isUnder } from '../part/path.ts'
 
 /**
  * `last`: nothing follows. `stored`: fetched in bulk, so the next pull yields to the event loop first: a consumer that never
@@ -39,7 +41,7 @@ export function follow<T>(following: Following<T>): AsyncIterable<T> {
   return new Followed(following)
 }
 
-/** A class, because a literal with a computed key or a getter takes V8's slow path, and there are several for each run. */
+/** A class: literals with a computed key or a getter are slow in V8 (decisions/0028). */
 class Followed<T> implements AsyncIterable<T> {
   readonly #following: Following<T>
 
@@ -74,7 +76,7 @@ const done = { value: undefined, done: true } as const
 const soon = Promise.resolve()
 const ignore = (): void => undefined
 
-/** A class, because its functions would cost each reader more than what it knows. */
+/** A class, not closures: one for each open stream (decisions/0028). */
 class Cursor<T> implements LogCursor<T> {
   readonly #following: Following<T>
   readonly #reader: Puller<T>
@@ -192,5 +194,96 @@ class Cursor<T> implements LogCursor<T> {
     this.#promise = undefined
     this.#onResult = this.#onError = ignore
     return true
+  }
+}
+
+/* Narrows a reader of a run's entries to the options of `read`. */
+
+/** Applies all options but `after` to a reader that starts after it. Without them it is the reader itself. */
+export function selectEntries(reader: Puller<Entry[]>, { before, limit, step, types }: ReadOptions): Puller<Entry[]> {
+  if (before === undefined && limit === undefined && step === undefined && types === undefined) return reader
+  const end = before ?? Infinity
+  let left = limit ?? Infinity
+  let done = left <= 0
+
+  type Narrowed = Exclude<Pulled<Entry[]>, 'wait'>
+  function narrow<P extends Pulled<Entry[]>>(pulled: P): Narrowed | Extract<P, 'wait'>
+  function narrow(pulled: Pulled<Entry[]>): Pulled<Entry[]> {
+    if (typeof pulled === 'string') return pulled
+    let { value } = pulled
+    const last = value.at(-1)!.seq
+    done = pulled.last === true || last >= end - 1
+    if (last >= end) value = value.filter(({ seq }) => seq < end)
+    if (types !== undefined) value = value.filter(({ type }) => types.includes(type))
+    if (step !== undefined) value = value.filter((entry) => isUnder(entry.step, step))
+    if (value.length > left) value = value.slice(0, left)
+    left -= value.length
+    done ||= left === 0
+    if (value.length === 0) return done ? 'end' : 'again'
+    return { ...pulled, value, last: done }
+  }
+
+  return {
+    ...reader,
+    pull() {
+      if (done) return 'end'
+      const pulled = reader.pull()
+      return pulled instanceof Promise ? pulled.then(narrow) : narrow(pulled)
+    },
+  }
+}
+
+/* Readers of runs, of inboxes and of changes, for `follow`. */
+
+/** Some entries of a run, and what is known of the run. */
+interface EntryPage {
+  entries: Entry[]
+  /** 0 for a run without entries. */
+  lastSeq: number
+  hasEnded: boolean
+}
+
+/** `next` returns the entries after this `seq`, as many as a page has, in an array of the reader's own. */
+export function readEntries(options: ReadOptions, next: (seq: number) => EntryPage): Puller<Entry[]> {
+  let seq = options.after ?? 0
+  let end: number | undefined
+  return selectEntries(
+    {
+      pull() {
+        const { entries: value, lastSeq, hasEnded } = next(seq)
+        seq = value.at(-1)?.seq ?? seq
+        // Without a signal it ends with what is stored when it first looks.
+        end ??= options.signal ? Infinity : lastSeq
+        const last = seq >= end || (hasEnded && seq >= lastSeq)
+        if (value.length === 0) return last ? 'end' : 'wait'
+        return { value, last, stored: seq < lastSeq }
+      },
+    },
+    options,
+  )
+}
+
+/** `next` returns the first message after this one. */
+export function readMessages(next: (n: number) => InboxMessage | undefined, after = 0): Puller<InboxMessage> {
+  let n = after
+  return {
+    pull() {
+      const value = next(n)
+      if (!value) return 'wait'
+      n = value.n
+      return { value }
+    },
+  }
+}
+
+/** `next` returns some of the changes after this one, or none. */
+export function readChanges(next: (n: number) => Change[], after = 0): Puller<Change[]> {
+  let n = after
+  return {
+    pull() {
+      const value = next(n)
+      n = value.at(-1)?.n ?? n
+      return value.length === 0 ? 'wait' : { value, stored: true }
+    },
   }
 }

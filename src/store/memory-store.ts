@@ -9,20 +9,18 @@ import {
   type Log,
   type RunIndex,
   type Store,
+  type Posted,
 } from '../part/log.ts'
-import { createBell } from './bell.ts'
+import { createBell, type Bell } from './bell.ts'
 import { admitEntries, isSameEntry } from './check-append.ts'
-import { decodeView, encodeMessage } from './encode.ts'
+import { decodeView, encodeMessage, decodeMessage } from './encode.ts'
 import { createFleet } from './fleet.ts'
 import { createLimits } from './limits.ts'
-import { createCursors } from './follow.ts'
-import { changesAfter, type ChangedRun } from './memory-changes.ts'
-import { createKeptInbox } from './memory-inbox.ts'
+import { createCursors, readChanges, readEntries, readMessages } from './follow.ts'
 import { dueRows, selectRows } from './run-query.ts'
 import { claimRow, foldRow, isWanted, ofFork, publicRow, updateRow, type Origin, type StoredRow } from './run-row.ts'
-import { indexAfter, refuseMerged } from './merged.ts'
-import { encodeMessages, postInOrder } from './post-all.ts'
-import { readChanges, readEntries, readMessages } from './readers.ts'
+import { indexAfter, refuseMerged } from './recent.ts'
+import { encodeMessages, postInOrder, type EncodedMessage } from './post-all.ts'
 import { checkFork, runExists, storeClosed } from './store-error.ts'
 import { isBoundToRequest } from '../async/bound-to-request.ts'
 import { LeanMap } from '../async/lean-map.ts'
@@ -251,4 +249,90 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
       for (const each of [bell, changeBell, inbox.bell]) each.ringAll()
     },
   }
+}
+
+/** Inboxes of runs, in memory. Messages are stored as JSON text, so that no object is shared with the poster. */
+interface KeptInbox {
+  readonly bell: Bell
+  post(run: string, message: EncodedMessage): Posted
+  next(run: string, after: number): InboxMessage | undefined
+  has(run: string, key: string): boolean
+  drop(run: string): void
+}
+
+/** Maximum number of idempotency keys to keep. They belong to no run, so they are not dropped with one. */
+const keptKeys = 10_000
+
+function createKeptInbox(): KeptInbox {
+  const keys = new Set<string>()
+  const runs = new Map<string, { byKey: Map<string, string>; keys: string[] }>()
+  const bell = createBell()
+  return {
+    bell,
+    post(run, { key, message, text }) {
+      const messages = runs.get(run) ?? { byKey: new Map<string, string>(), keys: [] }
+      runs.set(run, messages)
+      if (run.startsWith('key:')) keys.add(run)
+      if (keys.size > keptKeys) {
+        const [oldest] = keys
+        keys.delete(oldest!)
+        runs.delete(oldest!)
+      }
+      const winner = messages.byKey.get(key)
+      if (winner !== undefined) return { first: false, message: decodeMessage(winner) }
+      messages.byKey.set(key, text)
+      messages.keys.push(key)
+      bell.ring(run)
+      return { first: true, message }
+    },
+    next(run, after) {
+      const messages = runs.get(run)
+      const key = messages?.keys[after]
+      return key === undefined ? undefined : { n: after + 1, key, message: decodeMessage(messages!.byKey.get(key)!) }
+    },
+    has: (run, key) => runs.get(run)?.byKey.has(key) ?? false,
+    drop(run) {
+      runs.delete(run)
+    },
+  }
+}
+
+/** The changes of all kept runs, in memory. A run has only their positions; the entries are those of the run. */
+interface ChangedRun {
+  row: { id: string }
+  entries: Entry[]
+  /** Pairs of a position and the number of entries after it. The first pair is not a change, but what the run began with. */
+  marks: number[]
+}
+
+/** At most about `most` changes after this position, of all runs. `last`: the last position. */
+function changesAfter(runs: Iterable<ChangedRun>, after: number, most: number, last: number): Change[] {
+  const all = [...runs]
+  for (let from = after; from < last;) {
+    const found = all.flatMap((run) => changesBetween(run, from, from + most)).toSorted((a, b) => a.n - b.n)
+    if (found.length > 0) return found
+    // Those of dropped runs are gone: go on at the next one that is kept.
+    from = Math.min(...all.map(({ marks }) => (marks[2 * markAfter(marks, from)] ?? Infinity) - 1))
+  }
+  return []
+}
+
+function changesBetween({ row, entries, marks }: ChangedRun, after: number, end: number): Change[] {
+  const changes: Change[] = []
+  for (let i = markAfter(marks, after); 2 * i < marks.length && marks[2 * i]! <= end; i++) {
+    changes.push({ n: marks[2 * i]!, run: row.id, entries: entries.slice(marks[2 * i - 1], marks[2 * i + 1]) })
+  }
+  return changes
+}
+
+/** The index of the first pair after a position. */
+function markAfter(marks: number[], position: number): number {
+  let low = 1
+  let high = marks.length / 2
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (marks[2 * middle]! <= position) low = middle + 1
+    else high = middle
+  }
+  return low
 }

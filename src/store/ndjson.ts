@@ -2,11 +2,10 @@
  * A run as an NDJSON file: one entry per line. Reading never throws: a crash may leave an incomplete last line, and the other
  * lines are still readable.
  */
-import { entryFault } from '../part/check-entry.ts'
+import { entryFault, toReadable } from '../part/readable-entry.ts'
 import { withSafeValues, type Entry } from '../part/entry.ts'
 import { messageOf } from '../part/error.ts'
 import { parseFinite } from '../part/json.ts'
-import { toReadable } from '../part/readable-entry.ts'
 import { createGrammar } from '../fold/grammar.ts'
 
 /** A line that is not an entry. `line` counts from 1. `torn`: the incomplete last line that a crash leaves. */

@@ -1,11 +1,10 @@
 /** A run's row in a list, as a fold of its entries. A delta costs one comparison. */
 import type { Entry, EntryOf } from '../part/entry.ts'
-import { hasEnded, type RunRow } from '../part/log.ts'
+import { hasEnded, type RunRow, threadOf } from '../part/log.ts'
 import { isUnder, parentPath } from '../part/path.ts'
-import { sharedTo, startOf } from '../fold/run-times.ts'
-import { threadOf } from '../part/thread-of.ts'
+import { sharedTo, startOf, textOf } from '../fold/run-view.ts'
 import { addUsage } from '../part/usage.ts'
-import { titleOf } from './run-title.ts'
+import type { Message } from '../part/message.ts'
 
 /** A row with what only the store needs. */
 export interface StoredRow extends RunRow {
@@ -219,4 +218,35 @@ function startRow(run: string, epoch: number, start: EntryOf<'run-start'>): Stor
   const title = titleOf(start.input)
   if (title !== '') row.title = title
   return row
+}
+
+/** The title of a run in a list. */
+const titleLength = 120
+
+/**
+ * The start of the last user message in a run's input, or `''`. White space and control characters become single spaces,
+ * because titles are printed on terminals.
+ */
+export function titleOf(input: Record<string, unknown>): string {
+  const messages = Array.isArray(input?.messages) ? (input.messages as unknown[]) : []
+  const last = messages.findLast(isUserMessage)
+  if (last === undefined) return ''
+  // A prompt may have megabytes: only look at enough of it for the title.
+  const words = textOf(last)
+    .slice(0, 2000)
+    .trim()
+    .replace(/[\s\p{Cc}]+/gu, ' ')
+    .trim()
+  const cut = words.slice(0, titleLength)
+  // Do not split a surrogate pair.
+  return (cut.isWellFormed() ? cut : cut.slice(0, -1)).trim()
+}
+
+function isUserMessage(value: unknown): value is Message {
+  if (typeof value !== 'object' || value === null || (value as Message).role !== 'user') return false
+  const { content } = value as Message
+  return (
+    typeof content === 'string' ||
+    (Array.isArray(content) && content.every((part) => part !== null && typeof part === 'object'))
+  )
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { titleOf } from './run-title.ts'
+import { titleOf } from './run-row.ts'
 
 test('a title is one line of words: no white space, no terminal escapes', () => {
   const content = '  Hello\n\tthere\u001b[2J\u0007 Ada '

@@ -17,8 +17,7 @@ import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { afterAll, expect, onTestFinished, test, vi } from 'vitest'
 import { createCommitQueue } from './commit-queue.ts'
-import { createCheckpoints, type CheckpointLimits, type Checkpoints } from './sqlite-checkpoint.ts'
-import { createFlusher } from './sqlite-flush.ts'
+import { createCheckpoints, type CheckpointLimits, type Checkpoints, createFlusher } from './sqlite-checkpoint.ts'
 import { openDatabase } from './sqlite-schema.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-checkpoint-'))

@@ -20,7 +20,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { checkpointThread } from './checkpoint-thread.ts'
-import { createFlusher } from './sqlite-flush.ts'
+import { closeSync, fdatasync, openSync } from 'node:fs'
 
 export interface CheckpointLimits {
   /** Start a checkpoint after about this many pages (4 KB) were written. */
@@ -187,6 +187,58 @@ export function createCheckpoints(
       await worker?.terminate()
       round?.resolve(undefined)
       release()
+    },
+  }
+}
+
+/** Flushes the WAL in the background, so that what was committed survives a power cut as well. */
+const flushMs = 1000
+
+type FlushFile = (file: number, done: (error: Error | null) => void) => void
+
+/** Flushes a file to disk within `ms` after a write (default one second), in Node's thread pool. */
+export function createFlusher(path: string, ms = flushMs, flushFile: FlushFile = fdatasync) {
+  let file: number | undefined
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let flushing = false
+  /** Whether there was a write that no running flush is certain to include. */
+  let dirty = false
+  let closed = false
+
+  function flush(): void {
+    timer = undefined
+    flushing = true
+    dirty = false
+    try {
+      file ??= openSync(path, 'r+')
+      flushFile(file, over)
+    } catch {
+      over()
+    }
+  }
+
+  // A failed flush is retried; the next checkpoint reports the failure.
+  function over(error?: Error | null): void {
+    flushing = false
+    if (error) dirty = true
+    if (!closed) return dirty ? later() : undefined
+    if (file !== undefined) closeSync(file)
+  }
+
+  function later(): void {
+    timer = setTimeout(flush, ms)
+    timer.unref()
+  }
+
+  return {
+    wrote() {
+      dirty = true
+      if (!flushing && timer === undefined) later()
+    },
+    close() {
+      closed = true
+      clearTimeout(timer)
+      if (!flushing) over()
     },
   }
 }

@@ -5,6 +5,7 @@
  * last one, `prev` of each the one before.
  */
 import type { DatabaseSync } from 'node:sqlite'
+import { LeanMap } from '../async/lean-map.ts'
 
 /** Maximum number of rows in a group. */
 export const mostInGroup = 64
@@ -191,4 +192,118 @@ function toGroup(found: unknown): Group {
 /** A row as an array; an empty one if there is none. */
 function valuesOf(found: unknown): unknown[] {
   return (found ?? []) as unknown[]
+}
+
+/** Adds rows to `ticks`, and says when they become a group (`sqlite-groups.ts`). Call it inside a transaction. */
+interface Added {
+  /** The id of the row. */
+  id: number
+  /** The last row of the run's tail from now on; undefined if it has none. */
+  last: number | undefined
+  /** A group that is to be added to the run, once it has a number. */
+  group: Group | undefined
+}
+
+export interface Tails {
+  /** Adds a row to a run whose tail ends with `last`. `rests`: the run waits or has ended, so its tail becomes a group. */
+  add(run: string, last: number | undefined, row: Omit<TickRow, 'id'>, rests: boolean): Added
+  /** Another process goes on with the run. */
+  forget(run: string): void
+}
+
+export function createTails(db: DatabaseSync, groups: TickGroups): Tails {
+  const insert = db.prepare('INSERT INTO ticks (run, prev, first_seq, last_seq, entries) VALUES (?, ?, ?, ?, ?)')
+  /** The tails of runs that this process writes, and where each begins. Only true of a run whose `last_tick` is the last id. */
+  const known = new LeanMap<{ from: number; ids: number[] }>()
+
+  function tailOf(run: string, last: number): { from: number; ids: number[] } {
+    let tail = known.get(run)
+    if (tail?.ids.at(-1) === last) return tail
+    const ids = groups.tail(last)
+    tail = { from: groups.firstSeqOf(ids[0]!), ids }
+    known.set(run, tail)
+    return tail
+  }
+
+  return {
+    add(run, last, { firstSeq, lastSeq, entries }, rests) {
+      const id = Number(insert.run(run, last ?? null, firstSeq, lastSeq, entries).lastInsertRowid)
+      const tail = last === undefined ? undefined : tailOf(run, last)
+      if (rests || (tail !== undefined && tail.ids.length >= mostInGroup - 1)) {
+        known.delete(run)
+        const ids = tail === undefined ? [id] : [...tail.ids, id]
+        return { id, last: undefined, group: { firstSeq: tail?.from ?? firstSeq, lastSeq, ids } }
+      }
+      if (tail === undefined) known.set(run, { from: firstSeq, ids: [id] })
+      else tail.ids.push(id)
+      return { id, last: id, group: undefined }
+    },
+    forget: (run) => void known.delete(run),
+  }
+}
+
+/* The `dropped` table: runs whose deletion has begun; and the ids of runs that were deleted lately. */
+
+/** Maximum number of ids to remember: whoever reads a deleted run late must not wait for it to begin. */
+const mostRecent = 1000
+
+export interface Dropped {
+  /** Whether the run was deleted lately. */
+  has(run: string): boolean
+  /** The numbers of runs that still have rows. */
+  unfinished(): number[]
+  /** Call these inside a transaction. Returns the run's number. */
+  begin(run: string): number
+  /** Removes some of its rows. Returns false if there are none: from then on the number may be that of a new run. */
+  removeSome(number: number, most: number): boolean
+  /** Whether no run is being deleted. What is known is forgotten by `refresh`: another process may begin to delete one. */
+  isEmpty(): boolean
+  refresh(): void
+  /** A run begins with the id of a deleted one, of which nothing may be left. */
+  revive(run: string): void
+}
+
+export function createDropped(db: DatabaseSync, groups: Pick<TickGroups, 'removeSome'>): Dropped {
+  const insert = db.prepare('INSERT INTO dropped (run, id) SELECT number, id FROM runs WHERE id = ?')
+  const remove = db.prepare('DELETE FROM dropped WHERE run = ?')
+  const find = db.prepare('SELECT 1 FROM dropped WHERE run = ?')
+  const numberOf = db.prepare('SELECT run FROM dropped WHERE id = ?')
+  const all = db.prepare('SELECT run FROM dropped')
+  const any = db.prepare('SELECT 1 FROM dropped LIMIT 1')
+  const recent = new Set<string>()
+  let isKnownEmpty = false
+
+  function isEmpty(): boolean {
+    return (isKnownEmpty ||= any.get() === undefined)
+  }
+
+  function removeSome(number: number, most: number): boolean {
+    // Whoever else deletes it may have completed it since the last time.
+    if (find.get(number) === undefined) return false
+    if (groups.removeSome(number, most)) return true
+    remove.run(number)
+    return false
+  }
+
+  return {
+    has: (run) => recent.has(run),
+    unfinished: () => all.all().map(({ run }) => Number(run)),
+    isEmpty,
+    refresh() {
+      isKnownEmpty = false
+    },
+    begin(run) {
+      isKnownEmpty = false
+      const number = Number(insert.run(run).lastInsertRowid)
+      recent.add(run)
+      if (recent.size > mostRecent) recent.delete(recent.values().next().value!)
+      return number
+    },
+    removeSome,
+    revive(run) {
+      recent.delete(run)
+      const row = isEmpty() ? undefined : numberOf.get(run)
+      if (row) while (removeSome(Number(row.run), Infinity));
+    },
+  }
 }

@@ -3,7 +3,7 @@ import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 
 import type { DueRun, RunQuery, RunRow, RunStatus } from '../part/log.ts'
 import { fold, limitOf, queryWords, statusesOf } from './run-query.ts'
 import { dueAt, type OpenRequest, type StoredRow } from './run-row.ts'
-import { parseSearch } from './tables/search-words.ts'
+import { parseSearch } from './tables/search.ts'
 import { unknownCursor, unreadableRow } from './store-error.ts'
 
 export interface RunTable {

@@ -8,35 +8,30 @@
 import type { Entry } from '../part/entry.ts'
 import { MillraceError } from '../part/error.ts'
 import type { Change, InboxMessage, Log, Posted, RunIndex, Store } from '../part/log.ts'
-import { AppendWrite } from './append-write.ts'
+import { AppendWrite, createTicks } from './sqlite-ticks.ts'
 import { createBell } from './bell.ts'
 import { createCommitQueue, type Write } from './commit-queue.ts'
-import { encodeMessage } from './encode.ts'
-import { follow, type Puller } from './follow.ts'
+import { encodeMessage, decodeMessage } from './encode.ts'
+import { follow, type Puller, selectEntries, readMessages } from './follow.ts'
 import { createFleet } from './fleet.ts'
 import { createLimits } from './limits.ts'
 import { foldRow, ofFork, type StoredRow } from './run-row.ts'
-import { encodeMessages, postInOrder } from './post-all.ts'
-import { readMessages } from './readers.ts'
-import { selectEntries } from './select-entries.ts'
-import { createInboxTable } from './sqlite-inbox.ts'
+import { encodeMessages, postInOrder, type EncodedMessage } from './post-all.ts'
 import { createCheckpoints } from './sqlite-checkpoint.ts'
 import { createRunTable } from './sqlite-runs.ts'
 import type { MigrationOptions } from './sqlite-migrate.ts'
 import { openDatabase } from './sqlite-schema.ts'
 import { createChangeFeed } from './sqlite-changes.ts'
-import { refuseMerged } from './merged.ts'
-import { createDropped } from './sqlite-dropped.ts'
-import { createTickGroups } from './sqlite-groups.ts'
+import { refuseMerged } from './recent.ts'
+import { createDropped, createTickGroups, createTails } from './sqlite-groups.ts'
 import { createPages } from './sqlite-pages.ts'
-import { createTails } from './sqlite-tails.ts'
-import { createTicks } from './sqlite-ticks.ts'
 import { createUpkeep } from './sqlite-upkeep.ts'
 import { createVersionGuard } from './sqlite-version.ts'
 import { createViewTable } from './sqlite-views.ts'
 import { createIndexer, type Indexer } from './tables/indexer.ts'
 import { createRecords } from './tables/records.ts'
 import { checkFork, runExists, storeClosed, storeFailed } from './store-error.ts'
+import type { DatabaseSync } from 'node:sqlite'
 
 /** How often to look for what another process has stored, in ms. */
 const watchEvery = 200
@@ -252,4 +247,30 @@ export function sqliteStore(path: string, options: SqliteOptions = {}): Store {
   const limits = createLimits()
   const store: Store = { log, runs: index, fleet, limits, upkeep, durable: true, close: () => (closing ??= close()) }
   return records === undefined ? store : { ...store, records }
+}
+
+/** The `inbox` table: the unique constraint on (run, key) makes the first post win. */
+interface InboxTable {
+  /** Call this inside a transaction. */
+  post(run: string, message: EncodedMessage): Posted
+  next(run: string, after: number): InboxMessage | undefined
+}
+
+function createInboxTable(db: DatabaseSync): InboxTable {
+  const insert = db.prepare(
+    `INSERT INTO inbox (run, n, key, message) SELECT ?1, coalesce(max(n), 0) + 1, ?2, ?3 FROM inbox WHERE run = ?1
+     ON CONFLICT (run, key) DO NOTHING`,
+  )
+  const winner = db.prepare('SELECT message FROM inbox WHERE run = ? AND key = ?')
+  const next = db.prepare('SELECT n, key, message FROM inbox WHERE run = ? AND n > ? ORDER BY n LIMIT 1')
+  return {
+    post(run, { key, message, text }) {
+      if (insert.run(run, key, text).changes === 1) return { first: true, message }
+      return { first: false, message: decodeMessage(String(winner.get(run, key)?.message)) }
+    },
+    next(run, after) {
+      const row = next.get(run, after)
+      return row && { n: Number(row.n), key: String(row.key), message: decodeMessage(String(row.message)) }
+    },
+  }
 }

@@ -1,25 +1,24 @@
 /** Collects what a transaction adds to the `ticks` table, and serves the readers of runs. */
 import type { DatabaseSync } from 'node:sqlite'
 import { isDelta, type Entry } from '../part/entry.ts'
-import type { Appended } from '../part/log.ts'
+import type { Appended, KeptView } from '../part/log.ts'
 import { admitEntries, isSameEntry } from './check-append.ts'
-import type { Gathering } from './commit-queue.ts'
+import type { Gathering, Write } from './commit-queue.ts'
 import { sizeOf } from './delta-block.ts'
-import { encodeTick } from './encode.ts'
+import { encodeTick, encodeMessage } from './encode.ts'
 import type { Puller } from './follow.ts'
 import { createHeads } from './heads.ts'
-import { indexAfter } from './merged.ts'
+import { indexAfter } from './recent.ts'
 import { claimRow, foldRow, hasOnlyGrown, type Origin, type StoredRow } from './run-row.ts'
 import type { ChangeFeed } from './sqlite-changes.ts'
-import type { Dropped } from './sqlite-dropped.ts'
-import type { Group, TickGroups } from './sqlite-groups.ts'
+import type { Dropped, Group, TickGroups, Tails } from './sqlite-groups.ts'
 import type { Pages } from './sqlite-pages.ts'
 import type { RunTable } from './sqlite-runs.ts'
 import { createTickReader, type Wanted } from './sqlite-reader.ts'
-import type { Tails } from './sqlite-tails.ts'
 import type { VersionGuard } from './sqlite-version.ts'
 import type { ViewTable } from './sqlite-views.ts'
 import type { DeltaRow } from './tables/delta-rows.ts'
+import type { MillraceError } from '../part/error.ts'
 
 /** What a transaction adds to a run. `before` is absent for a new run. */
 interface Gathered {
@@ -245,4 +244,59 @@ export function createTicks(
 function entryAt(entries: readonly Entry[], seq: number): Entry | undefined {
   const entry = entries[indexAfter(entries, seq - 1)]
   return entry?.seq === seq ? entry : undefined
+}
+
+/* An append, as a write of the commit queue. A class, not closures: one for each delta. */
+
+/** What `Log.append` is given. */
+interface Given {
+  run: string
+  epoch: number
+  entries: readonly Entry[] | (() => readonly Entry[])
+  view: (() => KeptView | undefined) | undefined
+}
+
+export class AppendWrite implements Write {
+  readonly yields: boolean
+  readonly fail: (error: MillraceError) => void
+  readonly #ticks: Ticks
+  readonly #given: Given
+  readonly #resolve: (appended: Appended) => void
+  #entries: readonly Entry[] | undefined
+  #lines: string | undefined
+  #kept: { seq: number; text: string } | undefined
+  #appended: Appended = 'stored'
+
+  constructor(ticks: Ticks, given: Given, resolve: (appended: Appended) => void, fail: (error: MillraceError) => void) {
+    this.yields = !ticks.knows(given.run)
+    this.fail = fail
+    this.#ticks = ticks
+    this.#given = given
+    this.#resolve = resolve
+    // The caller may change its array later.
+    this.#entries = typeof given.entries === 'function' ? undefined : [...given.entries]
+    this.#lines = undefined
+    this.#kept = undefined
+  }
+
+  apply(): void {
+    const { run, epoch, entries } = this.#given
+    // A write may be applied twice: call `entries` only once.
+    this.#entries ??= typeof entries === 'function' ? entries() : entries
+    this.#lines ??= this.#ticks.encode(run, this.#entries)
+    if (this.#entries.length === 0) return
+    this.#appended = this.#ticks.apply(run, epoch, this.#entries, this.#lines)
+    if (this.#appended !== 'fenced') this.#keepView()
+  }
+
+  #keepView(): void {
+    const { run, view } = this.#given
+    const kept = this.#kept === undefined ? view?.() : undefined
+    if (kept !== undefined) this.#kept = { seq: kept.seq, text: encodeMessage(run, 'view', kept.view) }
+    if (this.#kept !== undefined) this.#ticks.keepView(run, this.#kept.seq, this.#kept.text)
+  }
+
+  done(): void {
+    this.#resolve(this.#appended)
+  }
 }

@@ -1,13 +1,14 @@
 /** Compacts and deletes runs in slices: each is one transaction of a few ms, after which the database is whole. */
 import type { DatabaseSync } from 'node:sqlite'
 import { hasEnded } from '../part/log.ts'
-import type { Upkeep, UpkeepPage } from '../part/upkeep.ts'
-import type { Dropped } from './sqlite-dropped.ts'
-import { createErase } from './sqlite-erase.ts'
-import type { TickGroups } from './sqlite-groups.ts'
-import { compactPieces, createPieces, sliceLength } from './sqlite-pieces.ts'
+import type { Upkeep, UpkeepPage, Erased } from '../part/upkeep.ts'
+import type { Dropped, TickGroups, TickRow } from './sqlite-groups.ts'
 import type { RunTable } from './sqlite-runs.ts'
 import { createTrim, refillRun, refillWithheld, removeRunRows } from './tables/remove-run.ts'
+import { createCompaction } from '../fold/compaction.ts'
+import { sizeOfRow } from './delta-block.ts'
+import { createLineMerge, pieceLength } from './merge-lines.ts'
+import { createMove } from './tables/move-rows.ts'
 
 export interface UpkeepContext {
   runs: RunTable
@@ -213,5 +214,159 @@ export function createUpkeep(db: DatabaseSync, context: UpkeepContext): Upkeep {
         await rest()
       }
     },
+  }
+}
+
+/* Reads the rows of a run piece by piece, merged, and replaces each piece by one row. */
+
+/** In ms. */
+const sliceLength = 5
+
+interface Piece {
+  rows: TickRow[]
+  /** The merged entries as JSON lines. */
+  text: string
+  bytes: number
+  entries: { before: number; after: number }
+}
+
+interface Pieces {
+  /** Leave the loop before something is written. */
+  read(run: string, after: number): Iterable<TickRow>
+  /** The `seq`s at which forks branch off, forks of forks included. */
+  bounds(run: string): Set<number>
+  /** Call this inside a transaction. Changes nothing and returns false if the rows are not what they were. */
+  replace(run: string, rows: TickRow[], text: string): boolean
+}
+
+function createPieces(db: DatabaseSync, groups: TickGroups): Pieces {
+  const forks = db.prepare(
+    `WITH RECURSIVE branch (run, seq) AS (
+       SELECT run, seq FROM forks WHERE source = ?
+       UNION SELECT forks.run, min(forks.seq, branch.seq) FROM forks JOIN branch ON forks.source = branch.run
+     ) SELECT DISTINCT seq FROM branch`,
+  )
+  const move = createMove(db)
+
+  return {
+    read: (run, after) => groups.from(run, after + 1),
+    bounds: (run) => new Set(forks.all(run).map(({ seq }) => Number(seq))),
+    replace(run, rows, text) {
+      // The last position is kept: readers of changes that have come so far miss nothing.
+      if (!groups.replace(run, rows, text)) return false
+      const [from, to] = [rows[0]!, rows.at(-1)!]
+      move(run, { firstSeq: from.firstSeq, lastSeq: to.lastSeq, tick: to.id, text })
+      return true
+    },
+  }
+}
+
+/**
+ * Returns a function that reads on for one slice. It gives the next piece of a run, or `reading` if the piece is not complete yet, or
+ * undefined after the last.
+ */
+function compactPieces(run: string, pieces: Pieces, clock: () => number): () => Piece | 'reading' | undefined {
+  const lines = createLineMerge(run, createCompaction(pieces.bounds(run)))
+  let after = 0
+  let rows: TickRow[] = []
+  let length = 0
+
+  /** Returns whether the slice ended before the piece did. */
+  function readOn(): boolean {
+    const began = clock()
+    for (const row of pieces.read(run, after)) {
+      after = row.lastSeq
+      rows.push(row)
+      lines.add(row.entries)
+      length += sizeOfRow(row)
+      if (length >= pieceLength) return false
+      if (clock() - began >= sliceLength) return true
+    }
+    return false
+  }
+
+  function finish(): Piece {
+    const { text, before, after: left } = lines.finish()
+    const bytes = rows.reduce((sum, row) => sum + Buffer.byteLength(row.entries) + 1, -1)
+    const piece = { rows, text, bytes, entries: { before, after: left } }
+    rows = []
+    length = 0
+    return piece
+  }
+
+  return () => {
+    if (readOn()) return 'reading'
+    return rows.length === 0 ? undefined : finish()
+  }
+}
+
+/**
+ * Leaves no byte of what was deleted. SQLite overwrites deleted rows and freed pages (`secure_delete`). Three things are left:
+ *
+ * - The words of texts: the full-text index has no texts, so that it can only note which are gone. It forgets their words when it merges
+ *   its segments, all of them.
+ * - The WAL, in which pages stand as they were, until it is truncated. Who reads meanwhile keeps it.
+ * - Copies of rows that SQLite has moved from one page to another: it does not overwrite the place that they came from while that page is
+ *   in use. Only `VACUUM` does away with them: it writes the file anew, in which commits wait. For a small file that takes a moment.
+ */
+interface EraseContext {
+  /** Does something in a transaction. `pages`: about how many pages of the file it changes. */
+  write<T>(what: string, apply: () => T, pages: number): Promise<T>
+  /** Does something again and again until it returns false or the slice is over. Returns whether more is to do. */
+  slice(step: () => boolean): boolean
+  /** `Checkpoints.erase`. Undefined for a database in memory. */
+  eraseFile: ((rewrites: boolean) => Promise<boolean>) | undefined
+}
+
+/** Bytes of a file that is written anew without being asked for: about 0.2 s. */
+const smallFile = 16 * 1024 * 1024
+/** Pages of the full-text index that are merged in one go: about 2 ms. */
+const mostPagesAtOnce = 16
+/** Rows of the index that say which texts of a segment are gone have ids from here on. */
+const firstTombstone = 2 ** 53
+
+function createErase(db: DatabaseSync, { write, slice, eraseFile }: EraseContext) {
+  const state = db.prepare('SELECT generation, erased FROM index_state')
+  const mark = db.prepare('UPDATE index_state SET erased = max(erased, ?)')
+  const tombstone = db.prepare(`SELECT 1 FROM search_data WHERE id >= ${firstTombstone} LIMIT 1`)
+  const merge = db.prepare(`INSERT INTO search (search, rank) VALUES ('merge', ?)`)
+  const changes = db.prepare('SELECT total_changes() AS n')
+  const size = db.prepare('SELECT page_count * page_size AS bytes FROM pragma_page_count, pragma_page_size')
+  let last: Promise<unknown> = Promise.resolve()
+
+  /** Returns whether there was something to merge. A negative number of pages begins with all segments. */
+  function mergeSome(pages: number): boolean {
+    const before = Number(changes.get()!.n)
+    merge.run(pages)
+    // One change is the command itself.
+    return Number(changes.get()!.n) - before > 1
+  }
+
+  async function forgetWords(rest: () => Promise<void>): Promise<void> {
+    let isBegun = false
+    const some = () =>
+      slice(() => {
+        if (isBegun) return mergeSome(mostPagesAtOnce)
+        isBegun = true
+        return tombstone.get() !== undefined && mergeSome(-mostPagesAtOnce)
+      })
+    while (await write('erase the words of deleted runs', some, 256)) await rest()
+  }
+
+  async function erase(rest: () => Promise<void>, rewrites: boolean): Promise<Erased> {
+    const { generation, erased } = state.get()!
+    if (generation === erased && !rewrites) return 'nothing'
+    await forgetWords(rest)
+    const all = rewrites || Number(size.get()!.bytes) <= smallFile
+    if (eraseFile !== undefined && !(await eraseFile(all))) return 'read'
+    await write('note that deleted runs are erased', () => mark.run(generation!), 1)
+    return all ? 'nothing' : 'moved'
+  }
+
+  /** One at a time: what comes second often finds nothing to do. */
+  return (rest: () => Promise<void>, rewrites: boolean): Promise<Erased> => {
+    const done = last.then(() => erase(rest, rewrites))
+    last = done.catch(() => undefined)
+    return done
   }
 }

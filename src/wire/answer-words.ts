@@ -117,7 +117,7 @@ function createDeclaredOrder(): DeclaredOrder {
   return new Branches()
 }
 
-/** A class, because an answer has up to two, and most order nothing. */
+/** A class, not closures: one for each open stream (decisions/0028). */
 class Branches implements DeclaredOrder {
   readonly #parallels = new LateMap<string, Parallel>()
 

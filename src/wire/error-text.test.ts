@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest'
 import { buildRun, startPart } from '../../test/build-run.ts'
 import { noUsage } from '../part/usage.ts'
-import { errorText } from './error-text.ts'
+import { errorText, type Wire } from './wire.ts'
 import { openaiWire } from './openai/openai.ts'
 import { uiWire } from './ui/ui.ts'
-import type { Wire } from './wire.ts'
 
 test('the time to wait follows the message', () => {
   expect(errorText({ message: 'Not now.' })).toBe('Not now.')

@@ -6,7 +6,7 @@
  */
 import type { Entry, EntryOf } from '../part/entry.ts'
 import { isUnder, parentPath } from '../part/path.ts'
-import { jsonOf } from '../part/read-json.ts'
+import { jsonOf } from '../part/json.ts'
 import { badOutput } from '../fold/reply-messages.ts'
 import { LateMap, LateSet } from '../fold/late-map.ts'
 
@@ -29,7 +29,7 @@ export function createHeldText(): HeldText {
   return new HeldCalls()
 }
 
-/** A class, because each answer has one, and most hold nothing. */
+/** A class, not closures: one for each open stream (decisions/0028). */
 class HeldCalls implements HeldText {
   readonly #roots = new LateSet<string>()
   /** By the path of the model call. */

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { arbitraryRun } from '../../test/arbitrary-run.ts'
 import type { Entry } from '../part/entry.ts'
-import { createLastBatch } from './last-batch.ts'
+import { createLastBatch } from './wire.ts'
 import { partsSseWire } from './parts/parts.ts'
 
 const optionSets = [{}, { types: ['text-delta', 'run-start'] }, { types: ['step-start'] }]

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { RunView } from '../../src/fold/run-view.ts'
 import type { Entry } from '../../src/part/entry.ts'
-import { refuse } from '../../src/models/script.ts'
+import { refuse } from '../../src/models/scripted.ts'
 import {
   createScriptedModel,
   finish,

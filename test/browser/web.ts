@@ -1,8 +1,8 @@
 /** The page of the server in a real browser. Every fault that the browser tells of fails the test. */
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import { expect, onTestFinished } from 'vitest'
-import { openWebFiles } from '../../src/server/web-files.ts'
-import type { HandlerOptions } from '../../src/server/handler.ts'
+import { openWebFiles } from '../../src/server/serve.ts'
+import type { HandlerOptions } from '../../src/server/handler-context.ts'
 import type { EngineOptions } from '../support/engine.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import type { TestBrowser } from './chromium.ts'

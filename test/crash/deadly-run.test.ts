@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { sqliteStore } from '../../src/record.ts'
-import { mostRecoveries } from '../../src/engine/recovery.ts'
+import { mostRecoveries } from '../../src/engine/state.ts'
 import { entriesOf, only } from '../support/engine.ts'
 
 const root = resolve(import.meta.dirname, '../..')

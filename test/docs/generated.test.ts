@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { generatedDocs } from '../../scripts/docs/all.ts'
 import { partTypes } from '../../scripts/docs/parts.ts'
-import { describeKeys } from '../../src/pipeline/describe-keys.ts'
+import { describeKeys } from '../../src/pipeline/agent-schema.ts'
 import { ran } from '../support/cli.ts'
 import { readDocument } from './documents.ts'
 

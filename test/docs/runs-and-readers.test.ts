@@ -1,6 +1,6 @@
 /** docs/runs-and-readers.md says what leaving does by default: as the code does it. */
 import { expect, test } from 'vitest'
-import { describeKeys } from '../../src/pipeline/describe-keys.ts'
+import { describeKeys } from '../../src/pipeline/agent-schema.ts'
 import { startersPolicy } from '../../src/runtime/disconnect-policy.ts'
 import { readDocument } from './documents.ts'
 

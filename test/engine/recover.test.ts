@@ -6,7 +6,7 @@ import { z } from 'zod'
 import type { Entry } from '../../src/part/entry.ts'
 import { withoutSuperseded } from '../../src/fold/superseded.ts'
 import type { ToolImplementation } from '../../src/tools/tool.ts'
-import { mostRecoveries } from '../../src/engine/recovery.ts'
+import { mostRecoveries } from '../../src/engine/state.ts'
 import {
   drop,
   finish,

@@ -1,5 +1,5 @@
 /** Every route that reads runs, asked about one. */
-import type { Handler } from '../../src/server/handler.ts'
+import type { Handler } from '../../src/server/handler-context.ts'
 
 const origin = 'http://127.0.0.1'
 

@@ -1,6 +1,6 @@
 /** A built-in step type that a program wraps, as `handlerRegistry` of the Beddel document invites to. */
 import { afterEach, describe, expect, test } from 'vitest'
-import { handlerRegistry } from '../../src/project/registries.ts'
+import { handlerRegistry } from '../../src/project/packs.ts'
 import { parseYaml } from '../../src/project/yaml.ts'
 import type { Config } from '../../src/project/config.ts'
 import type { ExecutionContext, PrimitiveHandler } from '../../src/engine/registry.ts'

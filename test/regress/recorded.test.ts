@@ -2,8 +2,16 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { errorPart, finish, latch, text, toolCall, type ScriptStep } from '../../src/models/script.ts'
-import { createScriptedModel, type Script } from '../../src/models/scripted.ts'
+import {
+  errorPart,
+  finish,
+  latch,
+  text,
+  toolCall,
+  type ScriptStep,
+  createScriptedModel,
+  type Script,
+} from '../../src/models/scripted.ts'
 import type { Config } from '../../src/project/config.ts'
 import { labOf } from './lab.ts'
 

@@ -1,7 +1,7 @@
 /** `GET /metrics`: what Prometheus reads. */
 import { setTimeout as turns } from 'node:timers/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { createProcessMetrics } from '../../src/server/process-metrics.ts'
+import { createProcessMetrics } from '../../src/server/fleet-metrics.ts'
 import { parse } from './metrics-text.ts'
 
 test('a blocked event loop is seen', async () => {

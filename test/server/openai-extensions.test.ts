@@ -2,7 +2,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import { createScriptedModel, finish, text, toolCall } from '../../src/models/testing/scripted-model.ts'
-import type { HandlerOptions } from '../../src/server/handler.ts'
+import type { HandlerOptions } from '../../src/server/handler-context.ts'
 import { entriesOf, only } from '../support/engine.ts'
 import { messages } from '../support/openai.ts'
 import { framesOf, startServer } from '../support/server.ts'

@@ -3,9 +3,9 @@
  * whatever is asked of it. A new route belongs into the table.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createScriptedModel } from '../../src/models/scripted.ts'
-import { latch, text } from '../../src/models/script.ts'
-import { assemble, type Handler } from '../../src/server/handler.ts'
+import { createScriptedModel, latch, text } from '../../src/models/scripted.ts'
+import { assemble } from '../../src/server/handler.ts'
+import type { Handler } from '../../src/server/handler-context.ts'
 import { agent, createEngine, until, type Engine } from '../support/engine.ts'
 
 const canary = 'canary-7f3a'

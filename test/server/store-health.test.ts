@@ -4,7 +4,7 @@ import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, expect, onTestFinished, test } from 'vitest'
-import type { Report } from '../../src/server/report.ts'
+import type { Report } from '../../src/server/error-guard.ts'
 import { serve } from '../../src/server/serve.ts'
 import { folder } from '../support/cli.ts'
 

@@ -1,7 +1,7 @@
 /** `GET /api/threads/:id`: a conversation as a whole. */
 import { afterEach, expect, test, vi } from 'vitest'
 import { createScriptedModel, finish, latch, text } from '../../src/models/testing/scripted-model.ts'
-import { threadUsage } from '../../src/record/threads/thread-usage.ts'
+import { threadUsage } from '../../src/record/threads/list-threads.ts'
 import { agent, until } from '../support/engine.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 

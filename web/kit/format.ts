@@ -1,7 +1,7 @@
 /** How the page writes numbers, times and money. */
 import type { Usage } from '../../src/part/usage.ts'
 
-export { duration } from '../../src/react/duration.ts'
+export { duration } from '../../src/react/run-outline.tsx'
 
 /** 950 → `950`, 12,345 → `12.3k`, 4,200,000 → `4.2M`. */
 export function count(n: number): string {

@@ -8,7 +8,7 @@ import { printable } from '../printable.ts'
 import { startReporting, stoppingLine, type Note } from '../serve-reporting.ts'
 import { keepOptimizedCode } from '../memory-reducer.ts'
 import { boundYoungGeneration } from '../young-generation.ts'
-import { listedAgents } from '../../runtime/listed.ts'
+import { listedAgents } from '../../runtime/runtime-errors.ts'
 
 export interface ServeFlags {
   port?: string

@@ -17,7 +17,7 @@ import type { Processes } from '../../processes/processes.ts'
 import { agentSource } from '../../project/create-runtime.ts'
 import { createRegistry } from '../../project/registry.ts'
 import { secretValues } from '../../project/secrets.ts'
-import { createRuntime } from '../../runtime/runtime.ts'
+import { createRuntime } from '../../runtime/create-runtime.ts'
 import { memoryStore } from '../../store/memory-store.ts'
 
 export interface ImportedRun {

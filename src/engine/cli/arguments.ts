@@ -1,6 +1,6 @@
 /** How each CLI agent is called. The prompt is not among the arguments: all of them read it from stdin. */
 import { MillraceError } from '../../part/error.ts'
-import type { CliAgentConfig } from '../../pipeline/cli-agent-config.ts'
+import type { CliAgentConfig } from '../../pipeline/pipeline.ts'
 
 type Called = Pick<CliAgentConfig, 'cli' | 'command' | 'model' | 'permissionMode' | 'allowedTools' | 'args'>
 

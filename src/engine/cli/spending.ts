@@ -5,7 +5,7 @@
 import type { SourcePart, UsagePart } from '../../part/part.ts'
 import { estimateUsage } from '../../part/usage.ts'
 import type { Speaking } from '../limits.ts'
-import { costOf } from '../pricing.ts'
+import { costOf } from '../model-call.ts'
 import type { Scope } from '../scope.ts'
 
 export interface Spending {

@@ -6,7 +6,7 @@ import type { Entry } from '../../part/entry.ts'
 import type { Store } from '../../part/log.ts'
 import type { Usage } from '../../part/usage.ts'
 import { threadUsageOf } from '../../ingest/codex/codex-dialect.ts'
-import type { CliAgentConfig } from '../../pipeline/cli-agent-config.ts'
+import type { CliAgentConfig } from '../../pipeline/pipeline.ts'
 import type { Scope } from '../scope.ts'
 
 type Used = (sessionId: string) => Usage | undefined

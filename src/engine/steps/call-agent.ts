@@ -4,16 +4,15 @@
  * not with input that came later. The call streams the answer if its config says so, or if it is the last step.
  */
 import { MillraceError } from '../../part/error.ts'
-import { agentIdFault } from '../../pipeline/agent-id.ts'
+import { agentIdFault } from '../../pipeline/names.ts'
 import { checkInput } from '../../pipeline/check-input.ts'
 import { parsePipeline } from '../../pipeline/parse.ts'
 import type { CallAgentConfig, Pipeline } from '../../pipeline/pipeline.ts'
-import { resolve } from '../../pipeline/resolve.ts'
+import { resolve } from '../../pipeline/evaluate.ts'
 import { inContainer, pipelineValue, type Inside, type StepOutcome } from '../container.ts'
-import { withLimit } from '../limits.ts'
+import { withLimit, msOf, stricter } from '../limits.ts'
 import { within, type Scope } from '../scope.ts'
 import { formatStepName } from '../step-name.ts'
-import { msOf, stricter } from '../time-limits.ts'
 
 /** Maximum nesting of calls. Deeper nesting is taken for a cycle, which variable agent names can hide from the parser. */
 const maxDepth = 8

@@ -1,5 +1,5 @@
 /** `output-generator`: maps variables to a value, or extracts JSON from a model's text. Calls no model. */
-import { readJson } from '../../part/read-json.ts'
+import { readJson } from '../../part/json.ts'
 import type { OutputConfig } from '../../pipeline/pipeline.ts'
 
 /** `config`: with its references resolved. */

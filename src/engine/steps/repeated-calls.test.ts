@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Call, Reply } from '../../fold/reply.ts'
+import type { Call, Reply } from '../../fold/reply-messages.ts'
 import { sameCall } from './router.ts'
 
 function call(toolName: string, input: string, result: Partial<NonNullable<Call['result']>> | null = {}): Call {

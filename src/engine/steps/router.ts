@@ -3,13 +3,11 @@
  * tool `respond`, by a reply without tool calls, after rounds of only repeated calls, or at `maxSteps`.
  */
 import type { Message, ToolSpec } from '../../part/message.ts'
-import { respondTool } from '../../part/respond.ts'
-import { replyMessages } from '../../fold/reply-messages.ts'
-import type { Call, Reply } from '../../fold/reply.ts'
+import { respondTool, respondSpec } from '../../part/respond.ts'
+import { replyMessages, type Call, type Reply } from '../../fold/reply-messages.ts'
 import { parseInput } from '../../fold/tool-loop.ts'
 import type { Usage } from '../../part/usage.ts'
-import type { RouterConfig } from '../../pipeline/llm-config.ts'
-import { respondSpec } from '../../part/respond-spec.ts'
+import type { RouterConfig } from '../../pipeline/pipeline.ts'
 import type { Scope } from '../scope.ts'
 import type { OfferedTool } from '../tool-call.ts'
 import { runToolLoop, toolLoopResult, usageOf, type ToolLoopResult } from '../tool-loop.ts'

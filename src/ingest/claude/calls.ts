@@ -1,6 +1,5 @@
 /** Claude's tool calls: their arguments in pieces, and their names, which the results do not repeat. */
-import { isValidJson, toResultValue } from '../tool-values.ts'
-import { isObject, textOf } from '../values.ts'
+import { isValidJson, toResultValue, isObject, textOf } from '../values.ts'
 import type { Say } from './blocks.ts'
 
 interface Call {

@@ -16,8 +16,7 @@ import type { ProviderMetadata } from '../../part/model-part.ts'
 import { toUsage, type Usage } from '../../part/usage.ts'
 import type { Dialect, DialectOptions, Said } from '../transcript.ts'
 import { createUsageMeter, toFinishUsage, type Tokens } from '../usage-meter.ts'
-import { isObject, numberOf, objectOf, textOf } from '../values.ts'
-import { toResultValue } from '../tool-values.ts'
+import { isObject, numberOf, objectOf, textOf, toResultValue } from '../values.ts'
 import { compact } from '../../part/compact.ts'
 
 export function createCodexDialect(said: Said, { usedBefore }: DialectOptions): Dialect {

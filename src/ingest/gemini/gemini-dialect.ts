@@ -14,10 +14,9 @@ import { compact } from '../../part/compact.ts'
 import type { ErrorValue } from '../../part/error.ts'
 import type { ProviderMetadata } from '../../part/model-part.ts'
 import type { CliResult } from '../outcome.ts'
-import { toResultValue } from '../tool-values.ts'
+import { toResultValue, isObject, numberOf, objectOf, textOf } from '../values.ts'
 import type { Dialect, Said } from '../transcript.ts'
 import { createUsageMeter, toFinishUsage, type Tokens } from '../usage-meter.ts'
-import { isObject, numberOf, objectOf, textOf } from '../values.ts'
 
 /** Calls whose names are remembered: results do not repeat them. */
 const mostCalls = 1000

@@ -1,6 +1,6 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4Prompt, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { expect, test, vi } from 'vitest'
-import { respondSpec } from '../../part/respond-spec.ts'
+import { respondSpec } from '../../part/respond.ts'
 import { createDemoModel } from './demo.ts'
 
 const tool = (name: string, properties: Record<string, object> = {}, required = Object.keys(properties)) => ({

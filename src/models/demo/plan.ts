@@ -4,7 +4,7 @@
  */
 import type { LanguageModelV4CallOptions, LanguageModelV4FunctionTool, LanguageModelV4Prompt } from '@ai-sdk/provider'
 import { parseJson } from '../../part/json.ts'
-import { respondSpec } from '../../part/respond-spec.ts'
+import { respondSpec } from '../../part/respond.ts'
 import { argumentsFrom, expressionsIn, timeZoneIn, wordAt, type Schema } from './arguments.ts'
 import { ownValue } from '../../part/own-value.ts'
 import { playRole, adviceOn } from './role.ts'

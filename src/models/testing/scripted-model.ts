@@ -5,10 +5,14 @@
  *     const gate = latch()
  *     const model = createScriptedModel([[text('Hel', 'lo'), gate, finish()], [throws(new Error('busy'))]])
  */
-import { toolCall as callOf, type ScriptStep } from '../script.ts'
-import { createScriptedModel as createModel, type ScriptedModel } from '../scripted.ts'
+import {
+  toolCall as callOf,
+  type ScriptStep,
+  createScriptedModel as createModel,
+  type ScriptedModel,
+} from '../scripted.ts'
 
-export { drop, errorPart, finish, latch, reasoning, text, throws, type Latch, type ScriptStep } from '../script.ts'
+export { drop, errorPart, finish, latch, reasoning, text, throws, type Latch, type ScriptStep } from '../scripted.ts'
 export type { ScriptedModel } from '../scripted.ts'
 
 /** `deaf`: ignores its signal, like providers that wrap their own client. */

@@ -6,11 +6,9 @@
  * Drafts 4 to 2020-12. Not enforced: `format`, `unevaluatedProperties`, `unevaluatedItems`, `$dynamicRef`, a `$ref` out of the
  * document, and a `pattern` that cannot be matched in linear time (`unsupportedPatterns` names those).
  */
-import { equal } from '../equal.ts'
-import { isOfType } from '../is-of-type.ts'
-import { compilePattern, PatternError, PatternTooCostly } from '../pattern/pattern.ts'
+import { equal, isOfType } from '../value-schema.ts'
+import { compilePattern, PatternError, PatternTooCostly, fullBudget, type PatternBudget } from '../pattern/pattern.ts'
 import { isObject, typeName, type Keywords } from './keywords.ts'
-import { createWork, TooMuchWork, type Work } from './work.ts'
 
 /** Returns up to 20 faults, each with its path (`a.0.b: …`); empty if the value is valid. Never throws. */
 export function validate(schema: unknown, value: unknown): string[] {
@@ -278,4 +276,42 @@ function findAnchor(root: unknown, name: string, work: Work): unknown {
     open.push(...Object.values(at))
   }
   return true
+}
+
+/** Limits the work of validating a value. */
+class TooMuchWork extends Error {
+  override readonly name = 'TooMuchWork'
+}
+
+interface Work {
+  /** Call around the check of each schema. Throws {@link TooMuchWork}. */
+  enter(): void
+  leave(): void
+  spend(amount: number): void
+  readonly patterns: PatternBudget
+}
+
+const mostSteps = 500_000
+/** A value may be 256 levels deep, and each level may need a reference, an alternative and an object schema. */
+const deepest = 1000
+
+function createWork(): Work {
+  let left = mostSteps
+  let depth = 0
+  const spend = (amount: number) => {
+    left -= amount
+    if (left < 0) throw new TooMuchWork('The comparison takes too many steps.')
+  }
+  return {
+    enter() {
+      spend(1)
+      depth += 1
+      if (depth > deepest) throw new TooMuchWork('The schema or the value is nested too deeply.')
+    },
+    leave() {
+      depth -= 1
+    },
+    spend,
+    patterns: { left: fullBudget },
+  }
 }

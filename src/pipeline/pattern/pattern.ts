@@ -2,11 +2,9 @@
  * Matches untrusted regular expressions in linear time: those of agent files and of schemas sent by servers and clients.
  * The syntax is that of JavaScript with the flag `u`, without lookarounds, back-references and flags in groups.
  */
-import { createMatcher, PatternTooCostly, type PatternBudget } from './matcher.ts'
 import { parsePattern, PatternError } from './parse.ts'
-import { toProgram } from './program.ts'
+import { toProgram, type Instruction } from './program.ts'
 
-export { fullBudget, PatternTooCostly, type PatternBudget } from './matcher.ts'
 export { PatternError } from './parse.ts'
 
 export interface Pattern {
@@ -50,4 +48,128 @@ function read(source: string, isLenient: boolean): Pattern | PatternError {
     if (error instanceof PatternError) return error
     throw error
   }
+}
+
+/*
+ * Tests whether a program matches anywhere in a text. All paths through the program are followed in parallel, so the time
+ * grows with the text, not with the number of paths. Sets of positions that recur are cached as states of an automaton.
+ */
+
+/** What is next to a position in the text: nothing, a word character, or another character. */
+type Side = 'edge' | 'word' | 'other'
+
+interface State {
+  /** Instructions reached by the previous character. */
+  readonly reached: readonly number[]
+  readonly before: Side
+  readonly closures: Map<Side, Closure>
+  readonly next: Map<string, State>
+}
+
+/** What is reached without consuming a character. */
+interface Closure {
+  readonly matches: boolean
+  readonly chars: readonly number[]
+}
+
+/** The remaining work for all texts that are checked together. */
+export interface PatternBudget {
+  left: number
+}
+
+/** The text is too long for the pattern: whether it matches is unknown. */
+export class PatternTooCostly extends Error {
+  override readonly name = 'PatternTooCostly'
+}
+
+/** About half a second at worst. */
+export const fullBudget = 5_000_000
+const mostStates = 20_000
+
+function createMatcher(program: readonly Instruction[]): (text: string, budget: PatternBudget) => boolean {
+  let states = new Map<string, State>()
+  let kept = 0
+
+  function spend(budget: PatternBudget, work: number): void {
+    budget.left -= work
+    if (budget.left < 0) throw new PatternTooCostly('The text is too long for its pattern.')
+  }
+
+  function stateOf(reached: number[], before: Side): State {
+    const key = `${before}${reached.join(',')}`
+    let state = states.get(key)
+    if (state === undefined) {
+      kept += reached.length + 1
+      state = { reached, before, closures: new Map(), next: new Map() }
+      states.set(key, state)
+    }
+    return state
+  }
+
+  function closureOf(state: State, after: Side, budget: PatternBudget): Closure {
+    const known = state.closures.get(after)
+    if (known !== undefined) return known
+    const { before } = state
+    const isBoundary = (before === 'word') !== (after === 'word')
+    const holds = { start: before === 'edge', end: after === 'edge', boundary: isBoundary, inside: !isBoundary }
+    const seen = new Uint8Array(program.length)
+    const chars: number[] = []
+    let matches = false
+    // A match may start anywhere.
+    const open = [0, ...state.reached]
+    let work = 0
+    for (let at = open.pop(); at !== undefined; at = open.pop()) {
+      if (seen[at] === 1) continue
+      seen[at] = 1
+      work += 1
+      const instruction = program[at]!
+      if (instruction.type === 'match') matches = true
+      else if (instruction.type === 'char') chars.push(at)
+      else if (instruction.type === 'split') open.push(...instruction.to)
+      else if (holds[instruction.kind]) open.push(at + 1)
+    }
+    spend(budget, work)
+    const closure = { matches, chars: chars.toSorted((a, b) => a - b) }
+    kept += chars.length + 1
+    state.closures.set(after, closure)
+    return closure
+  }
+
+  return (text, budget) => {
+    if (kept > mostStates) {
+      states = new Map()
+      kept = 0
+    }
+    let state = stateOf([], 'edge')
+    for (const char of text) {
+      spend(budget, 1)
+      const known = state.next.get(char)
+      if (known !== undefined) {
+        state = known
+        continue
+      }
+      const after = isOfWord(char) ? 'word' : 'other'
+      const { matches, chars } = closureOf(state, after, budget)
+      if (matches) return true
+      spend(budget, chars.length)
+      const reached = chars.filter((at) => (program[at] as { accepts(char: string): boolean }).accepts(char))
+      const next = stateOf(
+        reached.map((at) => at + 1),
+        after,
+      )
+      if (kept > mostStates) {
+        states = new Map()
+        kept = 0
+      } else {
+        kept += 1
+        state.next.set(char, next)
+      }
+      state = next
+    }
+    return closureOf(state, 'edge', budget).matches
+  }
+}
+
+function isOfWord(char: string): boolean {
+  return char.length === 1 && /\w/u.test(char)
 }

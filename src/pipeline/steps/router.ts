@@ -2,7 +2,7 @@
 import { respondTool } from '../../part/respond.ts'
 import { check, child } from '../check.ts'
 import { lazily } from '../lazily.ts'
-import type { RouterConfig } from '../llm-config.ts'
+import type { RouterConfig } from '../pipeline.ts'
 import { itemsOf, textOf, type StepContext } from '../reader.ts'
 import { flag, integer, map, name, preset } from '../scalars.ts'
 import type { Node } from '../tree.ts'

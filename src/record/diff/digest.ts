@@ -3,7 +3,7 @@ import type { Entry } from '../../part/entry.ts'
 import type { Usage } from '../../part/usage.ts'
 import { compact } from '../../part/compact.ts'
 import { kindOf } from '../../part/step-kind.ts'
-import { startOf } from '../../fold/run-times.ts'
+import { startOf } from '../../fold/run-view.ts'
 import { callKey } from '../../fold/open-items.ts'
 
 /** A tool call and its result, as JSON. */

@@ -5,15 +5,21 @@
  */
 import { compact } from '../../part/compact.ts'
 import type { Entry, EntryOf } from '../../part/entry.ts'
-import { parentPath } from '../../part/path.ts'
+import { parentPath, isUnder } from '../../part/path.ts'
 import { addUsage } from '../../part/usage.ts'
 import { kindOf } from '../../part/step-kind.ts'
 import { callKey } from '../../fold/open-items.ts'
 import { createUsageFold, sumUsed } from '../../fold/usage-fold.ts'
-import { traceRootOf } from '../../fold/trace-place.ts'
-import { createContent, type Content } from './content.ts'
-import { chatStart, priceAttributes, stepStart, usageAttributes } from './attributes.ts'
-import { createOpenSpans, type OpenSpans } from './open-spans.ts'
+import { traceRootOf, resetsAt, spanIdOf } from '../../fold/trace-place.ts'
+import {
+  createContent,
+  type Content,
+  chatStart,
+  priceAttributes,
+  stepStart,
+  usageAttributes,
+  groupAttributes,
+} from './attributes.ts'
 import type { Attributes, Span } from './span.ts'
 
 /** What the spans of a run have. */
@@ -217,4 +223,98 @@ export function createSpanFold({ content = false, unsampled = false }: SpanOptio
 
 function plus(a: number | undefined, b: number | undefined): number | undefined {
   return a === undefined || b === undefined ? undefined : a + b
+}
+
+/** The spans of a run that are open and that have ended. A key is the path of a step, empty for the run, or that of a call. */
+interface OpenSpans {
+  get(key: string): Span | undefined
+  /** `path`: of the step that the span belongs to. Its parent is the innermost open step at or above `above`. */
+  begin(key: string, place: { path: string; above?: string; at: number }, given: Named): Span
+  end(key: string, at: number, attributes?: Attributes): Span | undefined
+  /** Ends everything at or under a path, except the run. */
+  endUnder(path: string, at: number, attributes?: Attributes): void
+  /** What the step had emitted is superseded. */
+  reset(entry: EntryOf<'step-reset'>): void
+  /** The innermost open span at or above a path. */
+  around(path: string): Span | undefined
+  /** Those that are open end at `lastAt`. */
+  all(lastAt: number): Span[]
+}
+
+type Named = Pick<Span, 'name' | 'kind' | 'attributes'>
+
+/** `onEnd`: called with the key of each span that ends. */
+function createOpenSpans(run: EntryOf<'run-start'>, onEnd: (key: string) => void): OpenSpans {
+  const groups = groupAttributes(run)
+  const { traceId, parentSpanId, sampled } = traceRootOf(run)
+  const done: Span[] = []
+  const open = new Map<string, Span>()
+  const resets = new Map<string, number>()
+
+  function around(path: string): Span | undefined {
+    for (let at = path; at !== ''; at = parentPath(at)) {
+      const span = open.get(at)
+      if (span !== undefined) return span
+    }
+    return open.get('')
+  }
+
+  function end(key: string, at: number, attributes: Attributes = {}): Span | undefined {
+    const span = open.get(key)
+    if (span === undefined) return undefined
+    open.delete(key)
+    onEnd(key)
+    span.endedAt = Math.max(at, span.startedAt)
+    Object.assign(span.attributes, attributes)
+    done.push(span)
+    return span
+  }
+
+  function endUnder(root: string, at: number, attributes?: Attributes): void {
+    // Inner spans have begun later.
+    for (const key of [...open.keys()].reverse()) {
+      if (key !== '' && isUnder(pathOf(key), root)) end(key, at, attributes)
+    }
+  }
+
+  return {
+    get: (key) => open.get(key),
+    begin(key, { path, above, at }, given) {
+      const parent = above === undefined ? undefined : around(above)
+      const parentId = parent?.spanId ?? parentSpanId
+      const span: Span = {
+        traceId,
+        spanId: spanIdOf(run.runId, key, resetsAt(resets, path)),
+        ...(parentId === undefined ? undefined : { parentSpanId: parentId }),
+        ...given,
+        attributes: { ...given.attributes, ...groups },
+        startedAt: at,
+        endedAt: at,
+        flags: (sampled ? 0x1 : 0) | 0x100 | (parent === undefined && parentSpanId !== undefined ? 0x200 : 0),
+        events: [],
+      }
+      open.set(key, span)
+      return span
+    },
+    end,
+    endUnder,
+    reset({ step, timestamp }) {
+      endUnder(step, timestamp, { 'millrace.superseded': true })
+      resets.set(step, (resets.get(step) ?? 0) + 1)
+    },
+    around,
+    all: (lastAt) => [
+      ...done,
+      ...[...open.values()].map((span) => ({
+        ...span,
+        endedAt: Math.max(lastAt, span.startedAt),
+        attributes: { ...span.attributes, 'millrace.incomplete': true },
+      })),
+    ],
+  }
+}
+
+/** Of a call: the step of its loop. */
+function pathOf(key: string): string {
+  return key.split('\n', 1)[0]!
 }

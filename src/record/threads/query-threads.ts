@@ -6,7 +6,7 @@ import { compact } from '../../part/compact.ts'
 import { parseJson } from '../../part/json.ts'
 import type { Records, SearchHit } from '../../part/records.ts'
 import { keptVersion } from '../../fold/kept-run.ts'
-import { queryRows } from '../own-query.ts'
+import { queryRows } from '../stats.ts'
 import {
   threadClosed,
   type ThreadQuery,

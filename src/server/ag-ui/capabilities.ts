@@ -3,11 +3,10 @@ import type { AgentCapabilities, Tool } from '@ag-ui/core'
 import { compact } from '../../part/compact.ts'
 import { ownValue } from '../../part/own-value.ts'
 import { callsOf, stepsInside } from '../../pipeline/calls.ts'
-import type { LlmConfig, RouterConfig } from '../../pipeline/llm-config.ts'
-import type { Pipeline, Step } from '../../pipeline/pipeline.ts'
+import type { LlmConfig, RouterConfig, Pipeline, Step } from '../../pipeline/pipeline.ts'
 import type { Agent, Runtime } from '../../runtime/runtime.ts'
 import { toToolSpec } from '../../tools/tool-input.ts'
-import type { HandlerContext } from '../handler.ts'
+import type { HandlerContext } from '../handler-context.ts'
 import { version } from '../version.ts'
 
 export async function agentCapabilities(

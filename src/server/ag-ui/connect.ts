@@ -1,22 +1,29 @@
 /** `GET /ag-ui/:agentId/connect?threadId=`: a client comes to a thread, or comes back to it. */
 import { answerResponse, withRunId } from '../../answer/answer-response.ts'
-import { openAnswer } from '../../answer/open-answer.ts'
+import { openAnswer, readHistory, type OpenOptions } from '../../answer/open-answer.ts'
 import { compact } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
-import { readInput, readKept } from '../../fold/read-view.ts'
-import { hasEnded, type RunRow } from '../../part/log.ts'
-import { timeOf } from '../../part/store-time.ts'
+import { readInput, readKept, entryAt } from '../../fold/read-view.ts'
+import { hasEnded, type RunRow, timeOf } from '../../part/log.ts'
 import { conversation } from '../../runtime/conversation.ts'
-import type { AgUiEvent } from '../../wire/ag-ui/ag-ui-event.ts'
-import { agUiWire } from '../../wire/ag-ui/ag-ui.ts'
+import type { AgUiEvent, AgUiMessage, AgUiOptions } from '../../wire/ag-ui/ag-ui-event.ts'
+import { agUiWire, agUiObjectsWire } from '../../wire/ag-ui/ag-ui.ts'
 import { textWire } from '../../wire/text/text.ts'
 import { toAgUiMessages } from '../../wire/ag-ui/to-ag-ui-messages.ts'
 import { uiWire } from '../../wire/ui/ui.ts'
-import type { HandlerContext } from '../handler.ts'
+import type { HandlerContext } from '../handler-context.ts'
 import { bad, readQuery } from '../http/query.ts'
 import { chatPolicy } from '../routes/chat-request.ts'
-import { joinRun } from './join-run.ts'
-import { transportOf, type AgUiTransport } from './transport.ts'
+import { readStanding, type Standing } from '../../answer/run-reader.ts'
+import type { EntryOf } from '../../part/entry.ts'
+import { messagesOf } from '../../part/message.ts'
+import type { Runtime } from '../../runtime/runtime.ts'
+import { createEventMessages } from '../../wire/ag-ui/event-messages.ts'
+import { objects } from '../../wire/framing/objects.ts'
+import { sse } from '../../wire/framing/text-frames.ts'
+import { projectAgUi } from '../../wire/ag-ui/ag-ui-projection.ts'
+import { createWire, type Framing, type Wire } from '../../wire/wire.ts'
+import { preferredType } from '../http/accept.ts'
 
 /** Protocols whose clients come back, so that a run stops when all of them have left. Others run on. */
 const interactive: ReadonlySet<string> = new Set([agUiWire.name, uiWire.name, textWire.name])
@@ -63,4 +70,116 @@ async function ended({ runtime: { store } }: HandlerContext, { id, threadId }: R
     'x-accel-buffering': 'no',
   })
   return withRunId(new Response(frame(events) as BodyInit, { headers }), id)
+}
+
+/** Lets a client that did not make the request read a run: its conversation as a snapshot, then its last part from the start. */
+type Joining = Required<Pick<OpenOptions<AgUiOptions, never>, 'how' | 'from' | 'standing'>> & {
+  options: Partial<AgUiOptions>
+}
+
+/**
+ * A run that was continued has an AG-UI run for each part: the client is sent the last one, and what came before it is in the
+ * snapshot, as the events before said it.
+ */
+export async function joinRun(runtime: Runtime, runId: string): Promise<Joining> {
+  const { log } = runtime.store
+  const standing = await readStanding(log, runId)
+  const { resumedAt: from } = standing
+  const how = 'joined' as const
+  if (from === 0) return { how, from, standing, options: { joins: true } }
+  return { how, from, standing, options: { joins: true, messages: await messagesBefore(runtime, runId, standing) } }
+}
+
+async function messagesBefore(
+  runtime: Runtime,
+  runId: string,
+  { resumedAt, filter }: Standing,
+): Promise<AgUiMessage[]> {
+  const { log } = runtime.store
+  const start = (await entryAt(log, runId, 1)) as EntryOf<'run-start'> | undefined
+  const history = await readHistory(runtime, runId)
+  const before = [...history, ...messagesOf(start?.input ?? {})]
+  const encoder = agUiObjectsWire.createEncoder({ resumedAt, history }, { joins: true, messages: [] })
+  const said = createEventMessages()
+  for await (const batch of log.read(runId, { before: resumedAt })) {
+    for (const entry of filter(batch)) for (const event of encoder.encode(entry)) said.apply(event)
+  }
+  return [...toAgUiMessages(before), ...said.list]
+}
+
+/** How AG-UI events are sent over HTTP: as SSE, or as protobuf if the client names it. */
+type Bytes = string | Uint8Array
+
+interface AgUiTransport {
+  wire: Wire<AgUiOptions, Bytes>
+  /** All of a body. */
+  frame(events: readonly AgUiEvent[]): Bytes
+}
+
+const protobufType = 'application/vnd.ag-ui.event+proto'
+
+/**
+ * A wildcard in `Accept` means SSE, which everybody can read. The official encoder would send protobuf to curl. A client that names both alike gets
+ * protobuf, in whichever order, as from the official servers.
+ */
+export async function transportOf(request: Request): Promise<AgUiTransport> {
+  const wanted = preferredType(request, ['text/event-stream', protobufType], protobufType)
+  if (wanted !== protobufType) return { wire: agUiWire, frame: frameWith(sse<AgUiEvent>()) }
+  protobuf ??= createProtobuf()
+  return protobuf
+}
+
+let protobuf: Promise<AgUiTransport> | undefined
+
+/** The package is loaded for the first client that asks for it. */
+async function createProtobuf(): Promise<AgUiTransport> {
+  const { EventEncoder } = await import('@ag-ui/encoder')
+  const encoder = new EventEncoder({ accept: protobufType })
+  const framing = bytes((event) => encoder.encodeBinary(event as Parameters<typeof encoder.encodeBinary>[0]))
+  const { name, showsAbort, showsHistory } = agUiWire
+  const wire = createWire<AgUiEvent, AgUiOptions, Uint8Array>({
+    name,
+    project: projectAgUi,
+    framing,
+    ...(showsAbort && { showsAbort }),
+    ...(showsHistory && { showsHistory }),
+  })
+  return { wire, frame: frameWith(framing) }
+}
+
+function frameWith<Out extends Bytes>(framing: Framing<AgUiEvent, Out>) {
+  return (events: readonly AgUiEvent[]): Out => {
+    const frames = framing.open()
+    for (const event of events) frames.send(event)
+    return frames.take()
+  }
+}
+
+/** Each event as bytes, one after the other. There is no frame for a keep-alive. */
+function bytes(encode: (event: AgUiEvent) => Uint8Array): Framing<AgUiEvent, Uint8Array> {
+  const collected = objects<AgUiEvent>()
+  return {
+    contentType: protobufType,
+    keepAlive: new Uint8Array(),
+    open() {
+      const events = collected.open()
+      return {
+        ...events,
+        get muted() {
+          return events.muted
+        },
+        take: () => join(events.take().map(encode)),
+      }
+    },
+  }
+}
+
+function join(pieces: readonly Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(pieces.reduce((length, piece) => length + piece.length, 0))
+  let at = 0
+  for (const piece of pieces) {
+    whole.set(piece, at)
+    at += piece.length
+  }
+  return whole
 }

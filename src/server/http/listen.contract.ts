@@ -2,7 +2,7 @@
 import { createServer, type ServerOptions } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
-import type { Handler } from '../handler.ts'
+import type { Handler } from '../handler-context.ts'
 import { createNodeListener } from './node-listener.ts'
 
 export async function listen(handler: Handler, options: ServerOptions = {}) {

@@ -5,7 +5,7 @@
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { MillraceError } from '../../part/error.ts'
-import type { Handler } from '../handler.ts'
+import type { Handler } from '../handler-context.ts'
 import { errorResponse } from '../../answer/http-error.ts'
 import { lightAnswer, recordOf } from '../../answer/light-response.ts'
 import { discardUnread, toRequest } from './incoming-request.ts'
@@ -90,7 +90,7 @@ function pump(source: BodySource<string | Uint8Array>, outgoing: ServerResponse)
   new Pump(source, outgoing).ask()
 }
 
-/** A class, because its functions would cost each open response more than what it knows. */
+/** A class, not closures: one for each open stream (decisions/0028). */
 class Pump {
   /** Until it has ended: Node may keep a response for long, and must not keep the run. */
   #source: BodySource<string | Uint8Array> | undefined

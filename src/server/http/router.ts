@@ -7,6 +7,8 @@ import { HonoBase } from 'hono/hono-base'
 import type { Result, Router } from 'hono/router'
 import { TrieRouter } from 'hono/router/trie-router'
 import type { BlankEnv, BlankSchema } from 'hono/types'
+import { isPagePath } from '../routes/page.ts'
+import type { Socket } from 'node:net'
 
 export function createApp(): Hono {
   return new HonoBase<BlankEnv, BlankSchema, '/'>({ router: new KeepingRouter() })
@@ -34,4 +36,51 @@ class KeepingRouter<T> implements Router<T> {
     if (found[0].length > 0 && this.#paths.has(path)) this.#found.set(asked, found)
     return found
   }
+}
+
+/** What a path says of a request, before its route is known. */
+const starts =
+  /^\/(?:api\/(?:beddel\/)?chat|api\/runs|api\/runs\/[^/]+\/fork|(?:api\/)?v1\/(?:chat\/)?completions|ag-ui\/[^/]+)$/u
+const streams =
+  /^\/(?:api\/chat\/[^/]+\/stream|api\/(?:events|live)|api\/runs\/[^/]+\/(?:events|replay)|ag-ui\/[^/]+\/connect)$/u
+
+/** Requests that may start a run. */
+export function startsRun(method: string, path: string): boolean {
+  return method === 'POST' && starts.test(path)
+}
+
+/** Requests that may be answered by a stream. */
+export function mayStream(method: string, path: string): boolean {
+  if (method === 'GET') return streams.test(path)
+  return startsRun(method, path) && path !== '/api/runs' && !path.endsWith('/fork')
+}
+
+function isHealthPath(path: string): boolean {
+  return path === '/health' || path === '/health/live'
+}
+
+/** Requests of monitors. They are answered until the server has closed. */
+export function isMonitorPath(path: string): boolean {
+  return isHealthPath(path) || path === '/metrics'
+}
+
+/** Paths that need no key. Without one, the page at `/` shows no agents. */
+export function isOpen(path: string, method: string, hasPage: boolean): boolean {
+  if (method !== 'GET' && method !== 'HEAD') return false
+  return isHealthPath(path) || path === '/' || (hasPage && isPagePath(path))
+}
+
+const statusLines = new Map([
+  ['HPE_HEADER_OVERFLOW', '431 Request Header Fields Too Large'],
+  ['ERR_HTTP_REQUEST_TIMEOUT', '408 Request Timeout'],
+])
+
+/** Answers malformed HTTP, oversized headers and timeouts. */
+export function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+  const status = statusLines.get(error.code ?? '') ?? '400 Bad Request'
+  const value = { message: `${status.slice(4)}.`, code: 'bad-request', type: 'invalid_request_error' }
+  const body = JSON.stringify({ error: value })
+  const head = `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: application/json`
+  socket.end(`${head}\r\ncontent-length: ${body.length}\r\n\r\n${body}`)
 }

@@ -1,5 +1,6 @@
 /** A stream of server-sent events that is no run's answer: for monitors. */
 import { toBody, type BodySource } from '../../answer/streamed-body.ts'
+import { runIdHeader } from '../../answer/answer-response.ts'
 
 export function sseResponse(source: BodySource): Response {
   const headers = {
@@ -28,4 +29,34 @@ export function watchSilence(ms: number, tell: () => void): { wrote(): void; sto
     wrote: () => void (lastWrite = performance.now()),
     stop: () => clearTimeout(timer),
   }
+}
+
+/** A body of JSON lines about a run that is made while it is read. */
+export function ndjsonResponse(run: string, batches: AsyncIterable<readonly unknown[]>): Response {
+  const each = batches[Symbol.asyncIterator]()
+  const bytes = new TextEncoder()
+  const body = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        for (;;) {
+          const { done, value } = await each.next()
+          if (done) return controller.close()
+          if (value.length === 0) continue
+          const lines = value.map((item) => `${JSON.stringify(item)}\n`)
+          return controller.enqueue(bytes.encode(lines.join('')))
+        }
+      },
+      async cancel() {
+        await each.return?.()
+      },
+    },
+    { highWaterMark: 0 },
+  )
+  const headers = {
+    'content-type': 'application/x-ndjson',
+    'cache-control': 'no-cache, no-transform',
+    'x-accel-buffering': 'no',
+    'x-millrace-run-id': runIdHeader(run),
+  }
+  return new Response(body, { headers })
 }

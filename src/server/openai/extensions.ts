@@ -2,7 +2,7 @@
 import { didYouMean } from '../../pipeline/nearest.ts'
 import { BadParameter } from '../../wire/openai/from-openai-messages.ts'
 import type { OpenAiExtension } from '../../wire/openai/openai-output.ts'
-import type { HandlerContext } from '../handler.ts'
+import type { HandlerContext } from '../handler-context.ts'
 import type { OpenAiRequest } from './request.ts'
 
 const known: readonly OpenAiExtension[] = ['tools', 'trace']

@@ -1,6 +1,5 @@
 /** `GET /v1/models`, `GET /v1/models/:id`: agents and their aliases as models. */
-import { listedAgents } from '../../runtime/listed.ts'
-import { unknownAgent } from '../../runtime/runtime-errors.ts'
+import { listedAgents, unknownAgent } from '../../runtime/runtime-errors.ts'
 import type { Agent, AgentSource } from '../../runtime/runtime.ts'
 
 /** Agents have no creation date. Clients only need a constant value. */

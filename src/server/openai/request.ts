@@ -7,9 +7,9 @@
  */
 import { compact } from '../../part/compact.ts'
 import type { Message } from '../../part/message.ts'
-import type { CallSettings } from '../../part/settings.ts'
+import type { CallSettings } from '../../part/part.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
-import type { requestKeys } from '../../pipeline/request-keys.ts'
+import type { requestKeys } from '../../pipeline/reader.ts'
 import { BadParameter, fromOpenAiMessages } from '../../wire/openai/from-openai-messages.ts'
 import { choiceForm, isChoice, readChoice, readFormat, readTools } from './tools.ts'
 import { ownValue } from '../../part/own-value.ts'

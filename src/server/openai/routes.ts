@@ -1,7 +1,7 @@
 /** `POST /v1/chat/completions`, `POST /v1/completions`, `GET /v1/models`, `GET /v1/models/:id`, also under `/api/v1`. */
 import { keepRunning } from '../http/wait-until.ts'
 import type { Hono } from 'hono'
-import type { HandlerContext } from '../handler.ts'
+import type { HandlerContext } from '../handler-context.ts'
 import { type Kind, readCompletion } from './completion-request.ts'
 import { openAiError, openAiRunError, withoutRetry } from './error.ts'
 import { bases, type Base } from './extensions.ts'

@@ -1,6 +1,6 @@
 /** Checks `tools`, `tool_choice` and `response_format` of an OpenAI request. */
 import { compact } from '../../part/compact.ts'
-import type { CallSettings } from '../../part/settings.ts'
+import type { CallSettings } from '../../part/part.ts'
 import { BadParameter } from '../../wire/openai/from-openai-messages.ts'
 
 type Fields = Record<string, unknown>

@@ -4,10 +4,10 @@
  */
 import { isDelta, mergeDeltas, type Entry } from '../../part/entry.ts'
 import type { Change, Log, Store } from '../../part/log.ts'
-import { partTypes } from '../../part/part-types.ts'
+import { partTypes } from '../../part/part.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import { fromPromises, type BodySource } from '../../answer/streamed-body.ts'
-import type { HandlerContext } from '../handler.ts'
+import type { HandlerContext } from '../handler-context.ts'
 import { bad, readQuery, wholeNumber } from '../http/query.ts'
 import { sseResponse, watchSilence } from '../http/sse-response.ts'
 

@@ -3,17 +3,16 @@ import { compact } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import type { DisconnectPolicy } from '../../pipeline/pipeline.ts'
-import type { Turn } from '../../runtime/continue.ts'
+import { type Turn, turnKey } from '../../runtime/continue.ts'
 import { startersPolicy } from '../../runtime/disconnect-policy.ts'
-import { listedAgents } from '../../runtime/listed.ts'
+import { listedAgents } from '../../runtime/runtime-errors.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
-import { turnKey } from '../../runtime/turn-key.ts'
 import { textWire } from '../../wire/text/text.ts'
 import type { UiOptions } from '../../wire/ui/ui-chunk.ts'
 import { fromClientMessages, toolAnswers } from '../../wire/ui/ui-message.ts'
 import { uiWire } from '../../wire/ui/ui.ts'
 import type { Wire } from '../../wire/wire.ts'
-import type { HandlerContext } from '../handler.ts'
+import type { HandlerContext } from '../handler-context.ts'
 import { preferredType } from '../http/accept.ts'
 import { optionalText, readJson } from '../http/body.ts'
 import { bad } from '../http/query.ts'
@@ -80,4 +79,11 @@ function inputOf(body: Record<string, unknown>): Record<string, unknown> {
   const { agentId, messages, id, trigger, messageId, ...input } = body
   void [agentId, messages, id, trigger, messageId]
   return input
+}
+
+/** For routes that show what was said, to whoever names it. Throws `forbidden` where anybody may ask. */
+export function checkShown({ isPrivate }: Pick<HandlerContext, 'isPrivate'>): void {
+  if (isPrivate) return
+  const why = 'Conversations are shown only where it is decided who may see them'
+  throw new MillraceError('forbidden', `${why}: give createHandler an "authorize" or an "apiKey".`)
 }

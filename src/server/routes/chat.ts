@@ -5,15 +5,14 @@ import { answerRun } from '../../answer/answer-run.ts'
 import { errorResponse } from '../../answer/http-error.ts'
 import { mayStream } from '../../answer/may-stream.ts'
 import { openAnswer } from '../../answer/open-answer.ts'
-import { readStanding } from '../../answer/standing.ts'
+import { readStanding } from '../../answer/run-reader.ts'
 import { fromErrorValue } from '../../part/error.ts'
 import { continueOrStart } from '../../runtime/continue.ts'
 import { textWire } from '../../wire/text/text.ts'
 import { uiWire } from '../../wire/ui/ui.ts'
 import type { Wire } from '../../wire/wire.ts'
-import type { HandlerContext } from '../handler.ts'
-import { chatPolicy, readChat, readWire } from './chat-request.ts'
-import { checkShown } from './shown.ts'
+import type { HandlerContext } from '../handler-context.ts'
+import { chatPolicy, readChat, readWire, checkShown } from './chat-request.ts'
 
 export async function postChat(context: HandlerContext, request: Request, defaultWire: Wire): Promise<Response> {
   const { runtime } = context

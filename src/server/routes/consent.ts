@@ -1,7 +1,7 @@
 /** What a request says about a run that was recorded elsewhere: `agentId`, or `trust` from whoever may edit agents. */
 import { compact } from '../../part/compact.ts'
 import type { Consent } from '../../runtime/runtime.ts'
-import type { HandlerContext } from '../handler.ts'
+import type { HandlerContext } from '../handler-context.ts'
 import { optionalText } from '../http/body.ts'
 import { bad } from '../http/query.ts'
 

@@ -2,7 +2,7 @@
 import type { Hono } from 'hono'
 import { deleteRun, deleteThread } from '../../record/delete.ts'
 import { createRest } from '../../record/housekeeping.ts'
-import type { HandlerContext } from '../handler.ts'
+import type { HandlerContext } from '../handler-context.ts'
 
 export function mountDelete(app: Hono, { runtime }: HandlerContext): void {
   const paced = () => ({ rest: createRest(0.5) })

@@ -1,7 +1,7 @@
 /** `GET /api/diff?a=&b=`: where two runs part, and what each came to. */
 import { recordedRun } from '../../part/recording.ts'
 import { diffRuns } from '../../record/diff/diff.ts'
-import type { HandlerContext } from '../handler.ts'
+import type { HandlerContext } from '../handler-context.ts'
 import { bad, readQuery } from '../http/query.ts'
 import { existingRun } from './existing-run.ts'
 

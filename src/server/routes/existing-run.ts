@@ -1,6 +1,6 @@
 import { MillraceError } from '../../part/error.ts'
 import type { RunRow } from '../../part/log.ts'
-import type { HandlerContext } from '../handler.ts'
+import type { HandlerContext } from '../handler-context.ts'
 
 /** The row of a run. Throws `unknown-run`. */
 export async function existingRun({ runtime }: Pick<HandlerContext, 'runtime'>, id: string): Promise<RunRow> {

@@ -1,11 +1,11 @@
 /** `POST /api/runs/:id/fork`: a new run that shares the log of another up to an entry and runs on. */
-import { runIdHeader } from '../../answer/run-id-header.ts'
+import { runIdHeader } from '../../answer/answer-response.ts'
 import { compact } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import { readPrograms } from '../../runtime/foreign-programs.ts'
 import { fromClientMessages } from '../../wire/ui/ui-message.ts'
-import type { HandlerContext } from '../handler.ts'
+import type { HandlerContext } from '../handler-context.ts'
 import { readJson } from '../http/body.ts'
 import { hashText } from '../http/hash-text.ts'
 import { checkWaits, keepRunning } from '../http/wait-until.ts'

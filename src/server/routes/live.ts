@@ -5,7 +5,7 @@
 import type { Hono } from 'hono'
 import { hasEnded, type RunRow } from '../../part/log.ts'
 import type { DisconnectPolicy } from '../../pipeline/pipeline.ts'
-import type { HandlerContext } from '../handler.ts'
+import type { HandlerContext } from '../handler-context.ts'
 import { bad, readQuery, wholeNumber } from '../http/query.ts'
 import { sseResponse } from '../http/sse-response.ts'
 import { createChangesTap } from '../live/changes-tap.ts'

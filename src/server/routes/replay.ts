@@ -8,7 +8,7 @@ import { fromPromises, type BodySource } from '../../answer/streamed-body.ts'
 import { checkPlaces, checkReplay, replay } from '../../record/replay/replay.ts'
 import { builtinWires } from '../../wire/builtin-wires.ts'
 import type { Wire } from '../../wire/wire.ts'
-import type { HandlerContext } from '../handler.ts'
+import type { HandlerContext } from '../handler-context.ts'
 import { bad, readQuery, wholeNumber } from '../http/query.ts'
 import { existingRun } from './existing-run.ts'
 

@@ -3,7 +3,7 @@ import type { Hono } from 'hono'
 import { compact } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
 import { bad, readQuery, wholeNumber } from '../http/query.ts'
-import type { HandlerContext } from '../handler.ts'
+import type { HandlerContext } from '../handler-context.ts'
 
 const parameters = { q: 200, agent: 256, thread: 256, limit: 20 }
 

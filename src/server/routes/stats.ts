@@ -1,9 +1,9 @@
 /** `GET /api/stats`: totals and percentiles over many runs. */
-import { timeOf } from '../../part/store-time.ts'
+import { timeOf } from '../../part/log.ts'
 import { readStats } from '../../record/stats.ts'
 import { readWindow } from '../../record/window-stats.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
-import type { HandlerContext } from '../handler.ts'
+import type { HandlerContext } from '../handler-context.ts'
 import { bad, readQuery, toTime } from '../http/query.ts'
 
 const hour = 60 * 60 * 1000

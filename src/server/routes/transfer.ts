@@ -5,7 +5,7 @@ import { fromPromises, type BodySource } from '../../answer/streamed-body.ts'
 import { createImport } from '../../record/transfer/import.ts'
 import { exportRun as exportLines } from '../../record/transfer/export.ts'
 import { partsWire } from '../../wire/parts/parts.ts'
-import type { HandlerContext } from '../handler.ts'
+import type { HandlerContext } from '../handler-context.ts'
 import { readPieces } from '../http/body.ts'
 import { existingRun } from './existing-run.ts'
 

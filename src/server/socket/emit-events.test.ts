@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { Server, type Socket } from 'socket.io'
 import { io } from 'socket.io-client'
 import { expect, onTestFinished, test } from 'vitest'
-import { emitEvents, type SentEvent } from './emit-events.ts'
+import { emitEvents, type SentEvent } from './followed-run.ts'
 
 type Pair = [object, object]
 

@@ -1,6 +1,6 @@
-import type { AnswerContext } from '../../answer/answer-context.ts'
+import type { AnswerContext } from '../../answer/open-answer.ts'
 import type { MillraceError } from '../../part/error.ts'
-import type { Handler } from '../handler.ts'
+import type { Handler } from '../handler-context.ts'
 import type { Admission } from '../http/admission.ts'
 
 /** What the Socket.IO binding serves, who may use it, and its limits. As for {@link HandlerOptions}. */

@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream'
 import { Server, type Socket } from 'socket.io'
 import { MillraceError } from '../../part/error.ts'
 import { createKeyCheck } from '../http/key.ts'
-import { closingError, unknownRun, unknownAgent } from '../../runtime/runtime-errors.ts'
+import { closingError, unknownRun, unknownAgent, listedAgents } from '../../runtime/runtime-errors.ts'
 import {
   messageTypes,
   readMessage,
@@ -17,23 +17,20 @@ import {
 } from './message.ts'
 import { sliceInput } from './sliced-input.ts'
 import { createSession, toldError, type Session, openPlace, mostRuns } from './session.ts'
-import type { SessionContext } from './session-context.ts'
+import type { SessionContext, FollowedRun } from './followed-run.ts'
 import type { SocketOptions } from './socket-context.ts'
 import type { AgentSource, Agent } from '../../runtime/runtime.ts'
-import { listedAgents } from '../../runtime/listed.ts'
 import { checkCursor, readKept } from '../../fold/read-view.ts'
 import { ownValue } from '../../part/own-value.ts'
 import { chatPolicy } from '../routes/chat-request.ts'
 import { optionalText } from '../http/body.ts'
-import { toCallId } from '../../wire/ag-ui/ag-ui-call-names.ts'
+import { toCallId } from '../../wire/ag-ui/ag-ui-ids.ts'
 import { toToolAnswer } from '../../wire/ag-ui/ag-ui-answers.ts'
 import { notAsked } from './client-calls.ts'
-import type { FollowedRun } from './followed-run.ts'
 import { compact } from '../../part/compact.ts'
 import { continueOrStart } from '../../runtime/continue.ts'
 import { listNames } from '../../pipeline/nearest.ts'
-import { toAgUiTurn } from '../ag-ui/ag-ui-turn.ts'
-import { readRunInput, type AgUiRequest } from '../ag-ui/run-input.ts'
+import { toAgUiTurn, readRunInput, type AgUiRequest } from '../ag-ui/ag-ui-turn.ts'
 
 /** What is open, so that a test sees what is left behind. */
 export interface SocketCounts {

@@ -3,7 +3,7 @@
  * one from the same pass over the run, if it comes soon.
  */
 import type { Entry } from '../../part/entry.ts'
-import { indexAfter } from '../merged.ts'
+import { indexAfter } from '../recent.ts'
 import type { Archive } from './archive.ts'
 
 /** Maximum number of passes that wait for their readers, and for how long, in ms. */

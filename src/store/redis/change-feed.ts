@@ -12,8 +12,7 @@ import { partitions } from './index-script.ts'
 import type { Partition } from './keys.ts'
 import { readLines } from './pages.ts'
 import { readScript } from './read-script.ts'
-import { damagedIs } from './redis-failed.ts'
-import { clockScript } from './damage-script.ts'
+import { damagedIs, clockScript } from './damage-script.ts'
 
 /*
  * Reads changes of one partition. Before, it moves the partition's clock, so that nothing that is stored later comes at or before the

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Connection } from './connection.ts'
 import { partitions } from './index-script.ts'
 import { partitionOf, type Partition } from './keys.ts'
-import { operate, readSet } from './read-set.ts'
+import { operate, readSet } from './read-script.ts'
 
 /** How long a worker that says nothing has a run, in ms. */
 const leaseFor = 60_000

@@ -10,7 +10,7 @@ import type { Partition } from './keys.ts'
 import { readRow } from './stored-row.ts'
 import { listed, operation } from './script.ts'
 import { isFailed, runScript } from './write-queue.ts'
-import { redisFailed } from './redis-failed.ts'
+import { redisFailed } from './damage-script.ts'
 
 type Operate = (partition: Partition, name: string, ...args: (string | number)[]) => Promise<unknown>
 

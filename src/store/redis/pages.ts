@@ -4,7 +4,7 @@ import { hasEnded, type RunStatus } from '../../part/log.ts'
 import { MillraceError } from '../../part/error.ts'
 import type { ArchiveReader } from '../archive/archive-reader.ts'
 import { decodeEntries } from '../encode.ts'
-import { indexAfter } from '../merged.ts'
+import { indexAfter } from '../recent.ts'
 import { storeDamaged } from '../store-error.ts'
 import type { Connection } from './connection.ts'
 

@@ -3,6 +3,8 @@ import { createHash } from 'node:crypto'
 import { MillraceError, messageOf } from '../../part/error.ts'
 import type { Connection } from './connection.ts'
 import type { Partition } from './keys.ts'
+import { damagedIs } from './damage-script.ts'
+import { upkeepScript } from './upkeep-script.ts'
 
 /** `text` is Lua; its only key is `T:clock`. */
 export function readScript(text: string) {
@@ -18,4 +20,25 @@ export function readScript(text: string) {
       return (await ask(what, key, ['EVAL', text, '1', key, ...args])) as string[]
     }
   }
+}
+
+/* Reads the sets of a partition that only say again what stands elsewhere. One that somebody else has damaged is made anew. */
+
+/** Does an operation of the script that keeps Redis small. */
+export const operate = readScript(upkeepScript)
+
+/** `what` completes “cannot …”; `args`: what follows the key. */
+export async function readSet<T>(
+  connection: Connection,
+  what: string,
+  partition: Partition,
+  set: 'due' | 'ended' | 'compacted',
+  [command, ...args]: [string, ...string[]],
+): Promise<T[]> {
+  const key = `${connection.keys.tag(partition)}:${set}`
+  const read = () => connection.ask(what, key, [command, key, ...args])
+  const found = await read().catch(damagedIs(undefined))
+  if (found !== undefined) return found as T[]
+  await operate(connection, what, partition, ['check', set])
+  return (await read()) as T[]
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { redisFailed } from './redis-failed.ts'
+import { redisFailed } from './damage-script.ts'
 
 test('a right that is missing at run time is told without the name of the user', () => {
   const said = "NOPERM User ada has no permissions to run the 'xadd' command"

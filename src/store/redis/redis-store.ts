@@ -10,16 +10,16 @@ import {
   type RunIndex,
   type Store,
   type Positions,
+  type StoreStatus,
 } from '../../part/log.ts'
 import { createArchiveReader } from '../archive/archive-reader.ts'
 import { createBell, type Bell } from '../bell.ts'
-import { follow, type Puller } from '../follow.ts'
+import { follow, type Puller, selectEntries } from '../follow.ts'
 import { createHeads } from '../heads.ts'
-import { selectEntries } from '../select-entries.ts'
 import type { Appending } from './append-job.ts'
 import { createChangeFeed } from './change-feed.ts'
 import { createChannels, type Channels } from './channels.ts'
-import { openConnection, type RedisOptions, type Connection, inTime } from './connection.ts'
+import { openConnection, type RedisOptions, type Connection, inTime, evenFull } from './connection.ts'
 import { createRedisFleet } from './fleet.ts'
 import { createHealing, lookEvery } from './heal.ts'
 import { createForking } from './fork.ts'
@@ -29,16 +29,14 @@ import { watchMemory } from './memory.ts'
 import { partitionOf, type Keys } from './keys.ts'
 import { createPages } from './pages.ts'
 import { createReader } from './reader.ts'
-import { redisFailed, damagedIs } from './redis-failed.ts'
+import { redisFailed, damagedIs } from './damage-script.ts'
 import { createRedisUpkeep } from './redis-upkeep.ts'
 import { createRows } from './rows.ts'
 import { createRunIndex } from './run-index.ts'
 import { createStoreClock, type StoreClock } from './store-clock.ts'
 import { createTails } from './tails.ts'
 import { createWrites } from './writes.ts'
-import { evenFull } from './even-full.ts'
 import { partitions } from './index-script.ts'
-import type { StoreStatus } from '../../part/store-status.ts'
 
 export type { RedisOptions } from './connection.ts'
 

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { describeRedis, freshPrefix, startRedis } from '../../../test/support/redis.ts'
 import { openArchive } from '../archive/archive.ts'
 import { redisStore } from './redis-store.ts'
-import { commandOf, forms } from './rights.ts'
+import { commandOf, forms } from './connection.ts'
 
 test('the commands that are looked at are those that are sent', () => {
   const sent = new Set<string>()

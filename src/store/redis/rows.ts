@@ -1,7 +1,7 @@
 /** Reads the row of a run. */
 import type { StoredRow } from '../run-row.ts'
 import type { Connection } from './connection.ts'
-import { damagedIs } from './redis-failed.ts'
+import { damagedIs } from './damage-script.ts'
 import { otherFields, readRow, rowFields } from './stored-row.ts'
 
 /** What is stored of a run. */

@@ -3,7 +3,7 @@
  * are simple, and under load a write costs a part of a script.
  */
 import { MillraceError, messageOf } from '../../part/error.ts'
-import { redisFailed } from './redis-failed.ts'
+import { redisFailed } from './damage-script.ts'
 import { isAway, isPassingReply, PassingError } from './away.ts'
 import { inTime, type Connection } from './connection.ts'
 import type { Partition } from './keys.ts'

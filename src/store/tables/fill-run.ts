@@ -1,19 +1,15 @@
 /** Puts entries of a run into the tables. Everything it must remember is in the tables: any process can go on at any entry. */
-import type { Entry, EntryOf } from '../../part/entry.ts'
-import { isDelta } from '../../part/entry.ts'
+import { type Entry, type EntryOf, isDelta } from '../../part/entry.ts'
 import { calledAgent, eventNames } from '../../fold/stream-events.ts'
 import { parentPath } from '../../part/path.ts'
 import { respondTool } from '../../part/respond.ts'
 import { kindOf } from '../../part/step-kind.ts'
 import { decodeLine } from '../encode.ts'
 import type { TickRow } from '../sqlite-groups.ts'
-import { withoutResult } from './big-lines.ts'
-import { isOfEntry } from './is-of-entry.ts'
+import { isOfEntry, type TextIndex } from './text-index.ts'
 import { agentAt, keepStep, stepAt, stopWaiting, type RunState } from './run-state.ts'
 import type { Statements } from './statements.ts'
-import type { TextIndex } from './text-index.ts'
-import { takeBack } from './take-back.ts'
-import { tickLines, type TickLine } from './tick-lines.ts'
+import { tickLines, type TickLine } from './tick-reader.ts'
 
 /** A row of `ticks`. `log` is the number of the run that it belongs to: a fork shares those of its source. */
 export interface Tick extends TickRow {
@@ -237,4 +233,68 @@ function isCounted(statements: Statements, state: RunState, entry: Entry): boole
   if (entry.type !== 'tool-call' && entry.type !== 'tool-result') return true
   if (entry.type === 'tool-result' && entry.preliminary === true) return false
   return entry.toolName !== respondTool || stepAt(statements, state, parentPath(entry.step))?.kind !== 'router'
+}
+
+/* Entries that are too long to be parsed in a slice of the indexer: a tool's result of several MB. */
+
+/** Characters that are parsed in about a ms. */
+const bigLine = 256 * 1024
+
+const head =
+  /^\{"seq":\d+,"timestamp":[\d.]+,"step":"(?:[^"\\]|\\.)*","type":"tool-result",(?:"(?!result")\w+":(?:"(?:[^"\\]|\\.)*"|\w+),)*/u
+const tail = /(?:,"(?:isError|preliminary|dynamic|providerExecuted)":(?:true|false)|,"outcome":"[\w-]+")*\}$/u
+
+/** The JSON of an entry without the text that makes it long, if it is one of those that may be very long. */
+function withoutResult(line: string): string {
+  if (line.length < bigLine) return line
+  const start = head.exec(line.slice(0, 4096))?.[0]
+  if (start === undefined || !line.startsWith('"result":', start.length)) return line
+  return `${start}"result":null${tail.exec(line.slice(-400))?.[0] ?? '}'}`
+}
+
+/* A reset takes back what an attempt has emitted: row by row, so that any number of them is done in slices. */
+
+/**
+ * Marks what the attempt has emitted under its path. Usage stays: it was paid. Returns false if the time was over before all was marked:
+ * the tables then say what is left.
+ */
+function takeBack(
+  statements: Statements,
+  state: RunState,
+  { seq, step: path }: EntryOf<'step-reset'>,
+  isOver: () => boolean,
+): boolean {
+  const { number: run } = state
+  const attempt = stepAt(statements, state, path)?.seq
+  if (attempt === undefined) return true
+  for (let from = `${path}/`; ;) {
+    // The range is that of all paths that begin with `path/`.
+    const below = statements.stepBelow.get(run, from, `${path}0`, attempt)
+    const step = below === undefined ? attempt : Number(below.seq)
+    from = String(below?.path ?? path)
+    while (takeBackOne(statements, run, step, seq)) if (isOver()) return false
+    statements.takeBackStep.run(run, step)
+    stopWaiting(statements, state, step)
+    if (below === undefined) return true
+    if (isOver()) return false
+  }
+}
+
+/** One of the rows that a step has emitted. Returns false if none is left. */
+function takeBackOne(statements: Statements, run: number, step: number, seq: number): boolean {
+  const event = statements.eventOf.get(run, step)
+  if (event !== undefined) {
+    if (event.type === 'tool-call') statements.takeBackCall.run(run, event.seq!)
+    statements.takeBackEvent.run(run, event.seq!)
+    return true
+  }
+  const block = statements.openBlockOf.get(run, step)?.seq
+  if (block != null) {
+    statements.endBlock.run(seq, run, block)
+    return true
+  }
+  const request = statements.requestOf.get(run, step)?.seq
+  if (request == null) return false
+  statements.takeBackRequest.run(run, request)
+  return true
 }

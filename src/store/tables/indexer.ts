@@ -5,10 +5,9 @@
  */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Checkpoints } from '../sqlite-checkpoint.ts'
-import { isBusy } from '../is-busy.ts'
+import { isBusy, storeClosed } from '../store-error.ts'
 import { setAside } from '../sqlite-foreign.ts'
 import type { VersionGuard } from '../sqlite-version.ts'
-import { storeClosed } from '../store-error.ts'
 import { DeltaRows, type DeltaRow } from './delta-rows.ts'
 import { createFill, type Fill } from './fill.ts'
 import { recreateTables } from './layout.ts'

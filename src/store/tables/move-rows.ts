@@ -1,7 +1,7 @@
 /** Corrects where entries stand after rows of `ticks` became one. Call it inside the transaction that changes them. */
 import type { DatabaseSync } from 'node:sqlite'
 import { decodeLine } from '../encode.ts'
-import { tickLines } from './tick-lines.ts'
+import { tickLines } from './tick-reader.ts'
 
 /** Rows of `ticks` that became one. */
 export interface Moved {

@@ -1,7 +1,7 @@
 /** What filling the tables must know of a run: where it stands, and which step and agent an entry belongs to. */
 import { parentPath } from '../../part/path.ts'
 import type { Statements } from './statements.ts'
-import type { TickLine } from './tick-lines.ts'
+import type { TickLine } from './tick-reader.ts'
 
 /** A step: the `seq` it began with, the number of its agent, its kind. */
 export interface StepRow {

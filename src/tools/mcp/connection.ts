@@ -10,9 +10,7 @@ import {
   type CallToolResult,
 } from '@modelcontextprotocol/client'
 import { compact } from '../../part/compact.ts'
-import { messageOf, MillraceError } from '../../part/error.ts'
-import { wordsOf } from '../../part/error-words.ts'
-import { sessionEnded, stoppedError } from './fault.ts'
+import { messageOf, MillraceError, wordsOf } from '../../part/error.ts'
 import { validate } from '../../pipeline/json-schema/validate.ts'
 import type { ReadLimits } from '../../models/outside/read-limits.ts'
 import { HttpTransport, streamEnded } from './http-transport.ts'
@@ -318,4 +316,28 @@ function schemaFault(key: string, schema: unknown): string | undefined {
 function kindOf(value: unknown): string {
   if (value === null) return 'null'
   return Array.isArray(value) ? 'a list' : `a ${typeof value}`
+}
+
+/** The call was not executed and the connection is closed: the call may be repeated on a new connection. */
+export const sessionEnded = 'mcp-session-ended'
+
+function stoppedError(signal: AbortSignal): MillraceError {
+  if (signal.reason instanceof MillraceError) return signal.reason
+  return new MillraceError('aborted', 'The call was stopped.', { cause: signal.reason })
+}
+
+/** Waits for a shared promise until `signal` aborts, without affecting its other waiters. */
+export async function unlessStopped<T>(shared: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return shared
+  let stop = () => {}
+  const stopped = new Promise<never>((_, reject) => {
+    stop = () => reject(stoppedError(signal))
+    if (signal.aborted) stop()
+    signal.addEventListener('abort', stop)
+  })
+  try {
+    return await Promise.race([shared, stopped])
+  } finally {
+    signal.removeEventListener('abort', stop)
+  }
 }

@@ -1,7 +1,7 @@
 /** Reads an AG-UI client's answers: the results of its tools in `messages`, and `resume[]`. */
 import type { Answer, RequestPart } from '../../part/request-part.ts'
 import { bad, toArray, toFields, toString, type Fields } from '../ui/ui-parts.ts'
-import { toCallId } from './ag-ui-call-names.ts'
+import { toCallId } from './ag-ui-ids.ts'
 import { toMessages, toOutput } from './from-ag-ui-messages.ts'
 
 /** The results of calls in `tool` messages behind the last user message. The server matches them with open requests. */

@@ -5,8 +5,7 @@ import { isUnder, parentPath } from '../../part/path.ts'
 import type { ProviderMetadata } from '../../part/model-part.ts'
 import type { Sink } from '../wire.ts'
 import type { AgUiEvent, AgUiOut } from './ag-ui-event.ts'
-import { toEncryptedValue } from './encrypted-value.ts'
-import type { AgUiIds } from './ag-ui-ids.ts'
+import { toEncryptedValue, type AgUiIds } from './ag-ui-ids.ts'
 
 export interface AgUiBlocks {
   /** A step of the answer starts: texts of answers are in the order in which these started. */
@@ -37,7 +36,7 @@ export function createAgUiBlocks(sink: Sink<AgUiEvent>, out: AgUiOut, ids: AgUiI
   return new Blocks(sink, out, ids)
 }
 
-/** A class, because its functions would cost each answer more than what it knows. */
+/** A class, not closures: one for each open stream (decisions/0028). */
 class Blocks implements AgUiBlocks {
   readonly #sink: Sink<AgUiEvent>
   readonly #out: AgUiOut

@@ -5,6 +5,8 @@
  */
 import { LateMap } from '../../fold/late-map.ts'
 import { isUnder } from '../../part/path.ts'
+import type { Message, ProviderOptions } from '../../part/message.ts'
+import { parseJson } from '../../part/json.ts'
 
 export function resultId(runId: string, toolCallId: string): string {
   return `${runId}:result:${toolCallId}`
@@ -28,7 +30,7 @@ export function createAgUiIds(): AgUiIds {
   return new Ids()
 }
 
-/** A class, because its functions would cost each answer more than what it knows. */
+/** A class, not closures: one for each open stream (decisions/0028). */
 class Ids implements AgUiIds {
   #runId = ''
   #count = 0
@@ -64,5 +66,66 @@ class Ids implements AgUiIds {
   end(path: string): void {
     if (this.#messages.size === 0) return
     for (const at of this.#messages.keys()) if (isUnder(at, path)) this.#messages.delete(at)
+  }
+}
+
+/**
+ * Ids of tool calls as clients see them. Some providers number the calls of each answer from 1, and a client adds the arguments of a second
+ * call with an id to those of the first, also across the turns of a conversation. So the nth call with an id is sent as `<id>~<n>`.
+ */
+export interface AgUiCallNames {
+  /** The conversation before the run has these calls. */
+  apply(messages: readonly Message[]): void
+  /** The name of the next call with this id. */
+  next(toolCallId: string): string
+  /** The name of the last one. */
+  last(toolCallId: string): string
+}
+
+export function createAgUiCallNames(): AgUiCallNames {
+  const counts = new LateMap<string, number>()
+
+  // An id that looks like a name gets one, too, because the client's answer is read as a name.
+  const nameOf = (id: string, n: number) => (n === 1 && toCallId(id) === id ? id : `${id}~${n}`)
+
+  function next(toolCallId: string): string {
+    const n = (counts.get(toolCallId) ?? 0) + 1
+    counts.set(toolCallId, n)
+    return nameOf(toolCallId, n)
+  }
+
+  return {
+    next,
+    last: (toolCallId) => nameOf(toolCallId, counts.get(toolCallId) ?? 1),
+    apply(messages) {
+      // A log may have an input that no route would take.
+      for (const message of messages as readonly (Message | null | undefined)[]) {
+        if (message?.role !== 'assistant' || !Array.isArray(message.content)) continue
+        for (const part of message.content) if (part?.type === 'tool-call') next(String(part.toolCallId))
+      }
+    },
+  }
+}
+
+/** The id of a call that a client names. */
+export function toCallId(name: string): string {
+  return name.replace(/~\d{1,9}$/u, '')
+}
+
+/**
+ * What only a provider can read (a signature, redacted reasoning), as AG-UI's `encryptedValue`: clients keep it and send it back.
+ * It is our provider metadata as JSON.
+ */
+export function toEncryptedValue(options: ProviderOptions): string {
+  return JSON.stringify(options)
+}
+
+/** Empty for a value that is not ours: another server's model cannot be told it. */
+export function toProviderOptions(value: unknown): { providerOptions?: ProviderOptions } {
+  if (typeof value !== 'string' || !value.startsWith('{')) return {}
+  try {
+    return { providerOptions: parseJson(value) as ProviderOptions }
+  } catch {
+    return {}
   }
 }

@@ -4,21 +4,18 @@ import type { ErrorValue } from '../../part/error.ts'
 import { compact } from '../../part/compact.ts'
 import { messagesOf } from '../../part/message.ts'
 import { isUnder } from '../../part/path.ts'
-import { createAnswering } from '../../fold/answering.ts'
-import { LateSet } from '../../fold/late-map.ts'
-import { begunAgain } from '../error-text.ts'
+import { createAnswering, type Answering } from '../../fold/answering.ts'
+import { LateSet, LateMap } from '../../fold/late-map.ts'
+import { begunAgain, type Projection, type Sink, type WireContext } from '../wire.ts'
 import { createHeldText } from '../held-text.ts'
 import { createPrompts } from '../openai/openai-prompts.ts'
-import type { Projection, Sink, WireContext } from '../wire.ts'
 import { createAgUiBlocks } from './ag-ui-blocks.ts'
-import type { AgUiEvent, AgUiOptions } from './ag-ui-event.ts'
-import { toCustom, toExtra } from './ag-ui-extras.ts'
-import { createAgUiCallNames } from './ag-ui-call-names.ts'
-import { createAgUiIds } from './ag-ui-ids.ts'
-import { createAgUiInterrupts } from './ag-ui-interrupts.ts'
+import type { AgUiEvent, AgUiOptions, AgUiOut } from './ag-ui-event.ts'
+import { createAgUiCallNames, createAgUiIds } from './ag-ui-ids.ts'
 import { conversation, createAgUiRun, type AgUiOutcome } from './ag-ui-run.ts'
-import { createAgUiSteps } from './ag-ui-steps.ts'
 import { createAgUiTools } from './ag-ui-tools.ts'
+import type { Interrupt } from '@ag-ui/core'
+import { kindOf, type StepKind } from '../../part/step-kind.ts'
 
 export function projectAgUi(
   sink: Sink<AgUiEvent>,
@@ -241,3 +238,133 @@ type Handled =
   | 'answer-end'
   | 'suspend'
   | 'run-end'
+
+/** What AG-UI has no event for, as CUSTOM and RAW. */
+type Extra = 'source' | 'file' | 'reasoning-file' | 'custom' | 'cli-output'
+
+/** A part of the answer. */
+function toExtra(entry: Extract<Entry, { type: Extra }>): AgUiEvent {
+  if (entry.type === 'cli-output') {
+    const { stream, raw } = entry
+    return { type: 'RAW', event: { stream, raw }, source: 'cli' }
+  }
+  const { type: name, seq: _, timestamp: __, step: ___, ...value } = entry
+  return { type: 'CUSTOM', name, value: compact(value) }
+}
+
+/** An event of a step. */
+function toCustom({ name, id, data, transient }: EntryOf<'data'>): AgUiEvent {
+  const isMarked = id !== undefined || transient !== undefined
+  const metadata = isMarked ? compact({ id, transient }) : undefined
+  // `value` must be there: null is what JSON has for nothing.
+  return { type: 'CUSTOM', name, value: data ?? null, metadata }
+}
+
+/** What only a person can answer, as interrupts: approvals, and questions of a step. */
+interface AgUiInterrupts {
+  /** `toolCallId`: the id by which the client knows the call. */
+  request(entry: EntryOf<'request'>, toolCallId?: string): void
+  response(entry: EntryOf<'response'>): void
+  /** The open ones. */
+  pending(): Interrupt[]
+  forget(path: string): void
+}
+
+/** What answers an approval. */
+const approvalSchema = {
+  type: 'object',
+  properties: {
+    approved: { type: 'boolean' },
+    reason: { type: 'string' },
+    editedArgs: { type: 'object', description: 'Other arguments for the tool, if it is approved.' },
+  },
+  required: ['approved'],
+}
+
+function createAgUiInterrupts(): AgUiInterrupts {
+  const open = new LateMap<string, { path: string; interrupt: Interrupt }>()
+  return {
+    request(entry, toolCallId) {
+      if (entry.kind === 'tool') return
+      open.set(entry.requestId, { path: entry.step, interrupt: toInterrupt(entry, toolCallId) })
+    },
+    response({ requestId }) {
+      open.delete(requestId)
+    },
+    pending: () => Array.from(open.values(), ({ interrupt }) => interrupt),
+    forget(root) {
+      for (const [id, { path }] of open) if (isUnder(path, root)) open.delete(id)
+    },
+  }
+}
+
+function toInterrupt(entry: EntryOf<'request'>, toolCallId: string | undefined): Interrupt {
+  const { requestId: id, deadline } = entry
+  const expiresAt = Number.isFinite(deadline) && deadline > 0 ? toIso(deadline) : undefined
+  if (entry.kind === 'input') {
+    const { reason = 'input_required', message, schema: responseSchema, metadata } = entry
+    return compact({ id, reason, message, responseSchema, expiresAt, metadata })
+  }
+  const { toolName, input } = entry
+  const message = `The tool ${toolName} needs an approval.`
+  // The client may not know the call: it sees those of its own tools once they are approved.
+  const metadata = { toolName, input }
+  return compact({ id, reason: 'tool_call', message, toolCallId, responseSchema: approvalSchema, expiresAt, metadata })
+}
+
+function toIso(time: number): string | undefined {
+  const date = new Date(time)
+  return Number.isNaN(date.getTime()) ? undefined : date.toISOString()
+}
+
+/** The steps of the pipeline, and the model calls of the answer. Steps inside a tool belong to the tool. */
+interface AgUiSteps {
+  /** Call it after the entry was noted as answering. */
+  start(entry: EntryOf<'step-start'>): void
+  finish(entry: EntryOf<'step-finish'>): void
+  /** Ends the open steps at and under this path, inner ones first. Default: all. */
+  close(path?: string): void
+}
+
+const calls: ReadonlySet<StepKind> = new Set(['tool-call', 'client-tool', 'approval'])
+
+function createAgUiSteps(out: AgUiOut, answering: Answering): AgUiSteps {
+  const open = new Set<string>()
+  const tools = new LateSet<string>()
+
+  function isInTool(path: string): boolean {
+    for (const tool of tools) if (isUnder(path, tool)) return true
+    return false
+  }
+
+  return {
+    start(entry) {
+      const { step } = entry
+      const kind = kindOf(entry)
+      if (calls.has(kind)) return void tools.add(step)
+      if (isUnder(step, 'after')) return
+      if (!answering.has(step) && (kind === 'model-call' || isInTool(step))) return
+      open.add(step)
+      out.send({ type: 'STEP_STARTED', stepName: nameOf(step) })
+    },
+    finish({ step, usage, finishReason }) {
+      tools.delete(step)
+      if (!open.delete(step)) return
+      const isKnown = usage !== undefined || finishReason !== undefined
+      const metadata = isKnown ? compact({ usage, finishReason }) : undefined
+      out.send({ type: 'STEP_FINISHED', stepName: nameOf(step), metadata })
+    },
+    close(path = '') {
+      for (const step of [...open].reverse()) {
+        if (!isUnder(step, path)) continue
+        open.delete(step)
+        out.send({ type: 'STEP_FINISHED', stepName: nameOf(step) })
+      }
+    },
+  }
+}
+
+/** All steps that clients see are below `main`. */
+function nameOf(step: string): string {
+  return step.startsWith('main/') ? step.slice('main/'.length) : step
+}

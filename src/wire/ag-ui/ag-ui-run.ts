@@ -3,11 +3,11 @@ import { compact } from '../../part/compact.ts'
 import type { EntryOf } from '../../part/entry.ts'
 import type { ErrorValue } from '../../part/error.ts'
 import { messagesOf, type Message } from '../../part/message.ts'
-import { errorText } from '../error-text.ts'
-import type { Sink } from '../wire.ts'
+import { errorText, type Sink } from '../wire.ts'
 import type { AgUiEvent, AgUiEventOf, AgUiMessage, AgUiOut } from './ag-ui-event.ts'
-import { createAgUiUsage } from './ag-ui-usage.ts'
 import { toAgUiMessages } from './to-ag-ui-messages.ts'
+import type { TokenUsage } from '@ag-ui/core'
+import { addUsage, type Usage } from '../../part/usage.ts'
 
 export type AgUiOutcome = NonNullable<AgUiEventOf<'RUN_FINISHED'>['outcome']>
 
@@ -27,7 +27,7 @@ export function createAgUiRun(sink: Sink<AgUiEvent>, warnings: readonly string[]
   return new Run(sink, warnings)
 }
 
-/** A class, because its functions would cost each answer more than what it knows. */
+/** A class, not closures: one for each open stream (decisions/0028). */
 class Run implements AgUiRun {
   timestamp = 0
   readonly #sink: Sink<AgUiEvent>
@@ -105,5 +105,39 @@ export function conversation(history: readonly Message[], { input }: EntryOf<'ru
   } catch {
     // A log may have an input that no route would take.
     return []
+  }
+}
+
+/** The usage of a run in the shape of AG-UI: one item for each model. */
+interface AgUiUsage {
+  add(entry: EntryOf<'usage'>): void
+  /** The run as clients count them begins: it has none. */
+  clear(): void
+  /** Undefined for none. */
+  all(): TokenUsage[] | undefined
+}
+
+function createAgUiUsage(): AgUiUsage {
+  let models = new Map<string, Usage>()
+  return {
+    add({ model, usage }) {
+      models.set(model, addUsage(models.get(model), usage))
+    },
+    clear() {
+      models = new Map()
+    },
+    all() {
+      if (models.size === 0) return undefined
+      return [...models].map(([name, usage]) => {
+        const counts = compact({ ...usage, source: undefined })
+        const colon = name.indexOf(':')
+        if (colon < 1) return { model: name, ...counts }
+        return {
+          provider: name.slice(0, colon),
+          model: name.slice(colon + 1),
+          ...counts,
+        }
+      })
+    },
   }
 }

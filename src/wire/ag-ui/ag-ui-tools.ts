@@ -9,10 +9,8 @@ import type { ProviderMetadata } from '../../part/model-part.ts'
 import { isUnder, parentPath } from '../../part/path.ts'
 import type { Sink } from '../wire.ts'
 import type { AgUiEvent, AgUiEventOf, AgUiOut } from './ag-ui-event.ts'
-import { toEncryptedValue } from './encrypted-value.ts'
-import type { AgUiCallNames } from './ag-ui-call-names.ts'
-import type { AgUiIds } from './ag-ui-ids.ts'
-import { toResultContent } from './ag-ui-result.ts'
+import { toEncryptedValue, type AgUiCallNames, type AgUiIds } from './ag-ui-ids.ts'
+import { messageOf } from '../../part/error.ts'
 
 type Content = AgUiEventOf<'TOOL_CALL_RESULT'>['content']
 
@@ -72,7 +70,7 @@ export function createAgUiTools(sink: Sink<AgUiEvent>, out: AgUiOut, options: Ag
   return new Tools(sink, out, options)
 }
 
-/** A class, because each answer has one, and most call no tool: its functions would cost more than what it knows. */
+/** A class, not closures: one for each open stream (decisions/0028). */
 class Tools implements AgUiTools {
   readonly #sink: Sink<AgUiEvent>
   readonly #out: AgUiOut
@@ -229,4 +227,34 @@ class Tools implements AgUiTools {
     for (const map of [this.#inputs, this.#calls])
       for (const [key, each] of map) if (isUnder(each.path, path)) map.delete(key)
   }
+}
+
+/** The result of a tool as the content of a message. */
+type ContentPart = Exclude<Content, string>[number]
+
+/**
+ * A text as it is; a list of texts, images and sounds, as MCP tools return it, as parts, but for a client older than 1.0 as text;
+ * anything else as JSON.
+ */
+function toResultContent(result: unknown, old: boolean): Content {
+  if (typeof result === 'string') return result
+  const parts = Array.isArray(result) ? result.map(toPart) : []
+  const isMedia = parts.some((part) => part !== undefined && part.type !== 'text')
+  if (!isMedia || !parts.every((part) => part !== undefined)) return JSON.stringify(result) ?? messageOf(result)
+  if (!old) return parts
+  return parts.map((part) => (part.type === 'text' ? part.text : `[${mediaTypeOf(part)}]`)).join('\n')
+}
+
+/** A content block of MCP. */
+function toPart(block: unknown): ContentPart | undefined {
+  if (typeof block !== 'object' || block === null) return undefined
+  const { type, text, data, mimeType } = block as Record<string, unknown>
+  if (type === 'text' && typeof text === 'string') return { type, text }
+  if (type !== 'image' && type !== 'audio') return undefined
+  if (typeof data !== 'string' || typeof mimeType !== 'string') return undefined
+  return { type, source: { type: 'data', value: data, mimeType } }
+}
+
+function mediaTypeOf(part: Exclude<ContentPart, { type: 'text' }>): string {
+  return part.source.mimeType ?? part.type
 }

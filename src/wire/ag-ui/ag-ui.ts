@@ -31,7 +31,7 @@
  * Before a terminal event everything open is closed, inner steps first. A call whose arguments were cut off gets a result that says so.
  */
 import { objects } from '../framing/objects.ts'
-import { sse } from '../framing/sse.ts'
+import { sse } from '../framing/text-frames.ts'
 import { createWire } from '../wire.ts'
 import type { AgUiEvent, AgUiOptions } from './ag-ui-event.ts'
 import { projectAgUi } from './ag-ui-projection.ts'

@@ -3,9 +3,7 @@ import type { ContentPart, PartSource, ToolCall } from '@ag-ui/core'
 import { compact } from '../../part/compact.ts'
 import type { AssistantContent, FileContent, Message, ToolCallContent, ToolResultContent } from '../../part/message.ts'
 import type { AgUiMessage } from './ag-ui-event.ts'
-import { createAgUiCallNames, type AgUiCallNames } from './ag-ui-call-names.ts'
-import { resultId } from './ag-ui-ids.ts'
-import { toEncryptedValue } from './encrypted-value.ts'
+import { createAgUiCallNames, type AgUiCallNames, resultId, toEncryptedValue } from './ag-ui-ids.ts'
 
 /**
  * Messages of an assistant get the id `<run>:<n>`, where n counts what the run said, and results one of their own, as in the stream;

@@ -12,8 +12,7 @@ import { uiWire } from '../ui/ui.ts'
 import { createWire, type Framing, type Wire } from '../wire.ts'
 import { joined, wireContract } from '../wire.contract.ts'
 import { objects } from './objects.ts'
-import { sse } from './sse.ts'
-import { createTextFrames } from './text-frames.ts'
+import { sse, createTextFrames } from './text-frames.ts'
 
 const uiObjects = createWire({
   name: 'ui as objects',

@@ -1,6 +1,6 @@
 /** Collects events as text, for framings in which an event is a piece of text around its JSON. */
 import { isPlain } from '../../part/entry-lines.ts'
-import type { Frames } from '../wire.ts'
+import type { Frames, Framing } from '../wire.ts'
 
 /** Stands in for the text of a prepared event. In JSON it is ASCII, so that the frames stay one byte a character. */
 const marker = '\u0001text\u0001'
@@ -108,4 +108,60 @@ export function createTextFrames<Event>(frame: (event: Event) => string, end = '
     },
   }
   return frames
+}
+
+/* Events as server-sent events: one `data:` line of JSON each. */
+
+/** How events become server-sent events. All are optional. */
+export interface SseOptions<Event> {
+  headers?: Readonly<Record<string, string>>
+  /** The event id, with which an `EventSource` reconnects. Default: none. */
+  id?: (event: Event) => number | string | undefined
+  /** The data of a last event, behind all others, such as `[DONE]`. Default: none. */
+  done?: string
+  /** Creates for each stream what encodes its events, if it knows a faster way to the same JSON. Default: `JSON.stringify`. */
+  toJson?: () => (event: Event) => string
+}
+
+/** Frames each event as a server-sent event. */
+export function sse<Event extends object>({ headers = {}, id, done, toJson }: SseOptions<Event> = {}): Framing<Event> {
+  function createFrame(): (event: Event) => string {
+    const json = toJson?.() ?? JSON.stringify
+    const data = (event: Event) => `data: ${json(event)}\n\n`
+    if (id === undefined) return data
+    return (event) => {
+      const own = id(event)
+      return own === undefined ? data(event) : `id: ${own}\n${data(event)}`
+    }
+  }
+  return {
+    contentType: 'text/event-stream',
+    headers,
+    keepAlive: ': keep-alive\n\n',
+    open: () => createTextFrames(createFrame(), done === undefined ? '' : `data: ${done}\n\n`),
+  }
+}
+
+/* Events as lines of JSON. */
+
+/** Frames each event as a line of JSON. `toJson` is as for SSE. */
+export function ndjson<Event extends object>({ toJson }: Pick<SseOptions<Event>, 'toJson'> = {}): Framing<Event> {
+  return {
+    contentType: 'application/x-ndjson',
+    // No empty lines: `JSON.parse('')` throws in typical readers.
+    keepAlive: '',
+    open() {
+      const json = toJson?.() ?? JSON.stringify
+      return createTextFrames((event) => `${json(event)}\n`)
+    },
+  }
+}
+
+/* Events that are text already, one behind the other. */
+
+/** Sends events that are text as they are. */
+export const plain: Framing<string> = {
+  contentType: 'text/plain; charset=utf-8',
+  keepAlive: '',
+  open: () => createTextFrames((text: string) => text),
 }

@@ -2,9 +2,8 @@
  * Converts the messages of an OpenAI request to a conversation. The input is untrusted: every field is checked, and errors name
  * its place. Names and ids are used only as Map keys, so they cannot reach a prototype.
  */
-import { base64Fault, readDataUrl } from '../../part/data-url.ts'
+import { base64Fault, readDataUrl, withPlace } from '../../part/data-url.ts'
 import { MillraceError } from '../../part/error.ts'
-import { withPlace } from '../../part/file-place.ts'
 import type {
   AssistantContent,
   FileContent,

@@ -2,8 +2,7 @@
 import { compact } from '../../part/compact.ts'
 import type { ErrorValue } from '../../part/error.ts'
 import type { Usage } from '../../part/usage.ts'
-import { errorText } from '../error-text.ts'
-import type { Sink } from '../wire.ts'
+import { errorText, type Sink } from '../wire.ts'
 import {
   toOpenAiCode,
   toOpenAiUsage,

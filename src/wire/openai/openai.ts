@@ -24,7 +24,7 @@
  * The `prompt` marks client tools (`client: true`). They belong to this client if the run hands calls over. In a run that waits
  * for its clients instead, such a call is answered within the run and dropped here like any other.
  */
-import { sse } from '../framing/sse.ts'
+import { sse } from '../framing/text-frames.ts'
 import { createWire } from '../wire.ts'
 import { createOpenAiAnswer } from './openai-answer.ts'
 import { createChunkOutput, type OpenAiEvent } from './openai-chunk.ts'

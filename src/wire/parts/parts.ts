@@ -10,8 +10,7 @@
 import type { Entry } from '../../part/entry.ts'
 import { createEntryLines } from '../../part/entry-lines.ts'
 import type { ErrorValue } from '../../part/error.ts'
-import { ndjson } from '../framing/ndjson.ts'
-import { sse } from '../framing/sse.ts'
+import { ndjson, sse } from '../framing/text-frames.ts'
 import { createWire, type Projection, type Sink, type WireContext } from '../wire.ts'
 
 /** An entry, or a failure that is not in the log. */

@@ -14,7 +14,7 @@
 import type { Entry } from '../../part/entry.ts'
 import { createAnswerWords, outputText } from '../answer-words.ts'
 import { createAnswering } from '../../fold/answering.ts'
-import { plain } from '../framing/plain.ts'
+import { plain } from '../framing/text-frames.ts'
 import { createHeldText } from '../held-text.ts'
 import { createWire, type Projection, type Sink, type WireContext } from '../wire.ts'
 

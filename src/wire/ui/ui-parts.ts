@@ -1,7 +1,6 @@
 /** Reads the parts of UI messages and model messages. The input is untrusted: every field is checked, and errors name its place. */
-import { base64Fault, readDataUrl } from '../../part/data-url.ts'
+import { base64Fault, readDataUrl, withPlace } from '../../part/data-url.ts'
 import { MillraceError } from '../../part/error.ts'
-import { withPlace } from '../../part/file-place.ts'
 import type { FileContent, ProviderOptions, ReasoningContent, TextContent } from '../../part/message.ts'
 
 export type Fields = Record<string, unknown>

@@ -5,9 +5,8 @@ import { isUnder } from '../../part/path.ts'
 import type { Usage } from '../../part/usage.ts'
 import { kindOf } from '../../part/step-kind.ts'
 import { createAnswering } from '../../fold/answering.ts'
-import { begunAgain, errorText } from '../error-text.ts'
+import { begunAgain, errorText, type Projection, type Sink, type WireContext } from '../wire.ts'
 import { createHeldText } from '../held-text.ts'
-import type { Projection, Sink, WireContext } from '../wire.ts'
 import { toFileUrl, toFinishReason, type UiChunk, type UiOptions } from './ui-chunk.ts'
 import { createShown, type Shown } from './ui-shown.ts'
 import { createUiTools, type UiTools } from './ui-tools.ts'
@@ -20,7 +19,7 @@ export function projectUi(
   return new UiProjection(sink, resumedAt, joinedAt, ui7)
 }
 
-/** A class, because its functions would cost each answer more than what it knows. */
+/** A class, not closures: one for each open stream (decisions/0028). */
 class UiProjection implements Projection {
   state: Projection['state'] = 'open'
   readonly #sink: Sink<UiChunk>
@@ -283,7 +282,7 @@ function createUiSteps(options: UiStepsOptions): UiSteps {
   return new Steps(options)
 }
 
-/** A class, because its functions would cost each answer more than what it knows. */
+/** A class, not closures: one for each open stream (decisions/0028). */
 class Steps implements UiSteps {
   readonly #sink: Sink<UiChunk>
   readonly #tools: UiTools

@@ -20,7 +20,7 @@ export function createShown(): Shown {
   return new Spans()
 }
 
-/** A class, because there is one for each open stream: its functions would take more memory than what it knows. */
+/** A class, not closures: one for each open stream (decisions/0028). */
 class Spans implements Shown {
   readonly #spans = new LateMap<string, { first: number; last: number }>()
   #step = 0

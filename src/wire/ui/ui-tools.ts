@@ -66,7 +66,7 @@ export function createUiTools(sink: Sink<UiChunk>, ui7: boolean): UiTools {
   return new Tools(sink, ui7)
 }
 
-/** A class, because each answer has one, and most call no tool: its functions would cost more than what it knows. */
+/** A class, not closures: one for each open stream (decisions/0028). */
 class Tools implements UiTools {
   readonly #sink: Sink<UiChunk>
   readonly #ui7: boolean

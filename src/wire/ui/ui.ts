@@ -24,7 +24,7 @@
  * | `prompt`, `usage`, `retry`, `warning`, `session-info`, `cli-output` | dropped: they are for monitoring |
  * | everything but `data` outside the answer | dropped |
  */
-import { sse } from '../framing/sse.ts'
+import { sse } from '../framing/text-frames.ts'
 import { createWire } from '../wire.ts'
 import type { UiChunk } from './ui-chunk.ts'
 import { projectUi } from './ui-projection.ts'

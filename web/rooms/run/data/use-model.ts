@@ -1,6 +1,6 @@
 /** What the room draws, derived from the outline: the whole run, and the run as it was at the place of the scrubber. */
 import { useEffect, useMemo, useState } from 'react'
-import { clipOutline } from '../../../../src/fold/clip-outline.ts'
+import { clipOutline } from '../../../../src/fold/merge-outline.ts'
 import type { OutlineItem } from '../../../../src/fold/outline-item.ts'
 import { readFacts, timeOf, type RunFacts } from '../layout/facts.ts'
 import { createScale, type Scale } from '../layout/scale.ts'

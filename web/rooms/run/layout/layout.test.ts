@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { buildRun, startPart, type Item } from '../../../../test/build-run.ts'
-import { clipOutline } from '../../../../src/fold/clip-outline.ts'
+import { clipOutline } from '../../../../src/fold/merge-outline.ts'
 import { createOutline } from '../../../../src/fold/outline.ts'
 import type { OutlineItem } from '../../../../src/fold/outline-item.ts'
 import { createRunFold } from '../../../../src/fold/run-fold.ts'

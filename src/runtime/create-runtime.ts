@@ -1,0 +1,167 @@
+/**
+ * The runtime owns all runs of this process: it starts, resumes and stops them, and recovers or ends those that a crash left.
+ * A run belongs to the server. A connection only reads its log.
+ */
+import { compact } from '../part/compact.ts'
+import { type Store, hasEnded, timeOf } from '../part/log.ts'
+import { createCleaner, createRedactor } from '../fold/redact.ts'
+import { defaultCloseAfterMs } from '../part/thread.ts'
+import { secretsIn, toMcpHeaders } from '../tools/mcp/own-headers.ts'
+import { createActiveRuns } from './active-runs.ts'
+import { createAdoption } from './adopt-runs.ts'
+import { answerAll, answerRequest } from './answer-requests.ts'
+import { forkRun } from './fork-run.ts'
+import { createHandles } from './run-handle.ts'
+import type { RuntimeOptions, TimedOptions } from './runtime-options.ts'
+import { createIdleThreads } from './idle-threads.ts'
+import { closingError, unknownAgent, unknownRun } from './runtime-errors.ts'
+import { startRun } from './start-run.ts'
+import { createSupervisor, type Supervisor } from './supervisor.ts'
+import { createThreadQueue } from './thread-queue.ts'
+import { awaitEntry } from './await-entry.ts'
+import type { Runtime } from './runtime.ts'
+
+/** ms beyond the grace time of its steps that the owner of a run in another process has to end it. */
+const stopPatience = 2000
+
+export function createRuntime(given: RuntimeOptions): Runtime {
+  const ownClock = { wall: () => timeOf(given.store), steady: () => performance.now() }
+  const options: TimedOptions = { ...given, clock: given.clock ?? ownClock }
+  const { agents, store, clock, secrets = [], secretKeys = [], graceMs = 300 } = options
+  const { closeThreadsAfterMs = defaultCloseAfterMs } = options
+  const closeAfterMs = closeThreadsAfterMs === 'none' ? Infinity : closeThreadsAfterMs
+  const { newRunId = () => `run_${crypto.randomUUID().replaceAll('-', '')}` } = options
+  const redact = createCleaner(secrets, secretKeys)
+  const closing = new AbortController()
+  const shutdown = closing.signal
+  const look: Supervisor['look'] = (run, why) => (options.postsOnly ? announce(store, run) : supervisor.look(run, why))
+  const owns = (id: string) => supervisor.owns(id)
+  const stop = (run: string, reason?: string) =>
+    stopRun({ store, supervisor: { owns, look }, shutdown, redact, patience: graceMs + stopPatience }, run, reason)
+  const activeRuns = createActiveRuns(store.limits)
+  const supervisor = createSupervisor({
+    options,
+    activeRuns,
+    shutdown,
+    stop,
+    rejoin: (row) => queue.rejoin(row),
+    watch: () => adoption.watch(),
+  })
+  const queue = createThreadQueue({ store, announcements: supervisor, shutdown, stop })
+  const adoption = createAdoption(store, supervisor, shutdown)
+  const idle = createIdleThreads({ store, clock, closeAfterMs, shutdown, look: supervisor.look })
+  const redactOf = (run: string) => {
+    const own = supervisor.headersOf(run)
+    return own === undefined ? redact : createCleaner([...secrets, ...secretsIn(own)], secretKeys)
+  }
+  const starting = { store, models: options.registry.models, supervisor, activeRuns, shutdown, newRunId }
+  const answers = { store, agents, redactOf, look, keepHeaders: supervisor.keepHeaders }
+  const checkHeaders = (headers: unknown) => toMcpHeaders(headers, options.registry.mcp?.servers ?? new Map())
+
+  const runtime: Runtime = {
+    agents,
+    tools: options.registry.tools,
+    store,
+    get active() {
+      return supervisor.active
+    },
+
+    async start(agentId, input, startOptions = {}) {
+      if (shutdown.aborted) throw closingError()
+      const agent = agents.get(agentId)
+      if (agent === undefined) throw unknownAgent(agentId, agents)
+      const { runId, threadId, joined } = await startRun({ ...starting, queue }, agent, input, {
+        ...startOptions,
+        ...compact({ mcpHeaders: checkHeaders(startOptions.mcpHeaders) }),
+      })
+      return handle(runId, threadId, joined)
+    },
+
+    async fork(source, forkOptions) {
+      const { runId, threadId, joined } = await forkRun({ ...starting, agents, clock }, source, forkOptions)
+      return handle(runId, threadId, joined)
+    },
+
+    async open(runId) {
+      const row = await store.runs.get(runId)
+      return row === undefined ? undefined : handle(runId, row.threadId)
+    },
+
+    handle: (runId, threadId) => handle(runId, threadId),
+    stop,
+    fail: supervisor.fail,
+    answer: (runId, requestId, answer, wake, consent) =>
+      answerRequest(answers, runId, requestId, answer, wake, consent),
+    answerAll: async (runId, all, wake, headers) => answerAll(answers, runId, all, wake, checkHeaders(headers)),
+    redact,
+    redactor: () => createRedactor(secrets, secretKeys),
+    attach: supervisor.attach,
+    onLost: supervisor.onLost,
+    threadRule: () => ({ closeAfterMs, now: clock.wall() }),
+
+    async recover() {
+      const recovered = await adoption.recover()
+      idle.watch()
+      return recovered
+    },
+
+    async close(closeGraceMs = 2000, beforeStore) {
+      closing.abort()
+      await supervisor.close(closeGraceMs)
+      await beforeStore?.()
+      // Until here, runs that other processes have were followed.
+      await handles.close()
+      await Promise.all([options.registry.mcp?.close(), options.registry.processes?.close()])
+      await store.close()
+    },
+  }
+  const handles = createHandles({ store, supervisor, runtime })
+  const { handle } = handles
+
+  return runtime
+}
+
+/** Stops a run, wherever it is. */
+interface StopContext {
+  store: Store
+  supervisor: Pick<Supervisor, 'owns' | 'look'>
+  shutdown: AbortSignal
+  redact<T>(value: T): T
+  /** ms that the owner in another process has to end the run. After that nobody seems to own it. */
+  patience: number
+}
+
+/** Tells the other processes that a run has a message, instead of looking at it here. */
+async function announce({ fleet }: Pick<Store, 'fleet'>, run: string): Promise<undefined> {
+  await fleet.want(run)
+}
+
+/**
+ * Posts the stop. The run's owner reads it, here or elsewhere, and a run without owner is claimed and ended. Resolves when the
+ * stop is posted, or the run without owner is ended. Rejects with `unknown-run` (404).
+ */
+async function stopRun(context: StopContext, run: string, reason = 'Stopped.'): Promise<void> {
+  const { store, supervisor, redact } = context
+  const { log, runs, fleet } = store
+  const row = await runs.get(run)
+  if (row === undefined && !supervisor.owns(run)) throw unknownRun(run)
+  if (row !== undefined && hasEnded(row.status)) return
+  await log.post(run, 'stop', { reason: redact(reason) })
+  // An owner, even one that is about to start, reads it from its inbox.
+  if (supervisor.owns(run)) return
+  await supervisor.look(run, 'hint')
+  if (supervisor.owns(run) || (await runs.get(run))?.status !== 'running') return
+  // A fleet of several processes finds the runs that nobody owns by itself.
+  if (fleet.shared) return
+  await fleet.want(run)
+  void endOrphan(context, run, row?.lastSeq ?? 0).catch(() => undefined)
+}
+
+/** Ends a run whose owner does not obey, because there is none: its process has died. */
+async function endOrphan({ store, supervisor, shutdown, patience }: StopContext, run: string, after: number) {
+  const ended = ({ type }: { type: string }) => type === 'run-end' || type === 'suspend'
+  await awaitEntry(store.log, run, ended, { after, ms: patience, signal: shutdown })
+  const row = await store.runs.get(run)
+  if (shutdown.aborted || row === undefined || hasEnded(row.status) || supervisor.owns(run)) return
+  await supervisor.look(run, 'orphan')
+}

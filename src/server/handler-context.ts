@@ -1,0 +1,112 @@
+/** What a handler is made of, and what each of its routes gets. */
+import type { AnswerContext } from '../answer/open-answer.ts'
+import type { MillraceError } from '../part/error.ts'
+import type { AgentEditor } from '../project/agent-editor.ts'
+import type { OpenAiConfig } from '../project/config.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import type { Wire } from '../wire/wire.ts'
+import type { Admission } from './http/admission.ts'
+import type { Editing } from './http/editing.ts'
+import type { Execution, WaitUntil } from './http/wait-until.ts'
+import type { WebFiles } from './routes/page.ts'
+
+/** What the routes serve, who may use them, and their limits. */
+export interface HandlerOptions {
+  runtime: Runtime
+  /** Every route except `GET /health` and `GET /` (which hides the agents) then requires `Authorization: Bearer <key>`. */
+  apiKey?: string
+  /**
+   * Decides whether the application allows this request (by session, token …). Called for every route except `GET /health`.
+   * False is answered with 403 (at `GET /` with a page without agents), a throw with 500.
+   */
+  authorize?: (request: Request) => boolean | Promise<boolean>
+  /**
+   * The server is for this machine only and has no key. Requests that a web page of another site makes the browser send
+   * (a foreign `Origin`, or DNS rebinding, seen in `Host`) are refused with 403.
+   */
+  localOnly?: boolean
+  /** Origins (`https://app.example`) whose pages may use the handler from the browser, even with `localOnly`. */
+  allowedOrigins?: readonly string[]
+  /**
+   * Called with every request that may start a run, once it is authorized and before its body is read. An error that it returns is
+   * the answer, with its `status` and `retryAfter`: a limit of your own.
+   */
+  admit?: (request: Request) => MillraceError | undefined | Promise<MillraceError | undefined>
+  /** Limits of starts and streams, over all processes of the store. */
+  admission?: Admission
+  /** Default 4 MiB. Larger bodies are answered with 413. */
+  maxBodyBytes?: number
+  /**
+   * ms of silence after which a stream sends a keep-alive, so that servers and proxies keep the connection. Default 8000, and 2000 at the
+   * edge, where only a write shows that a client has left.
+   */
+  keepAliveMs?: number
+  /** The state of the process for `/health`. Any reason makes it `degraded`, with status 503; unless it waits. */
+  health?: () => Health | Promise<Health>
+  /** While it returns an error, every request but those of monitors is answered with it: the server takes no more work. */
+  draining?: () => MillraceError | undefined
+  /** Load errors of the agents, listed with them. */
+  agentErrors?: () => { file: string; message: string }[]
+  /** Called with errors of the server itself, such as a failing store. Errors of runs are in their logs. */
+  onError?: (error: unknown) => void
+  /**
+   * The platform's `waitUntil` (Vercel, Cloudflare), for platforms that stop the process after the response. It gets a promise
+   * for the end of every run, so that callbacks and `after` steps can finish. Not needed where the platform calls the handler with its
+   * `(request, env, ctx)`: it takes `ctx.waitUntil`.
+   */
+  waitUntil?: WaitUntil
+  /** Extensions of the OpenAI routes. */
+  openai?: OpenAiConfig
+  /** Protocols that `POST /api/chat?format=` may name, except those that show the log. Default: the config's `wireRegistry`. */
+  wires?: ReadonlyMap<string, Wire>
+  /** Socket.IO is served beside the handler, which AG-UI's `capabilities` says. */
+  sockets?: boolean
+  /** The `protocol` recorded for runs and answers that come through `/api/runs`. Default `api`. */
+  protocol?: string
+  /** The files of the page at `/`. Without it, `/` is one plain page that loads nothing. */
+  web?: WebFiles
+  /** Agents may be saved from the page. Default false. */
+  edit?: boolean
+  /** Whoever edits must then send it as `X-Millrace-Edit-Token`. */
+  editToken?: string
+  /** Reads, checks and saves the files of the agents. */
+  agentEditor?: AgentEditor
+  /** Calls back whenever agents were loaded again, for pages that show them. Returns a function that ends it. */
+  onAgents?: (listener: () => void) => () => void
+  /** More metrics of the process for `/metrics`, in Prometheus' text format. */
+  metrics?: () => string | Promise<string>
+}
+
+export interface Health {
+  reasons: string[]
+  /** Whether requests wait until the reasons have passed, so that it makes no sense to send them elsewhere. */
+  waits?: boolean
+  uncaughtErrors: number
+  /** The processes that share the store. */
+  fleet?: { alive: number; draining: number; runs: number; beatAgeMs: number; clockAheadMs: number }
+}
+
+/** What every route gets. */
+export interface HandlerContext extends AnswerContext {
+  /** It is known who asks, or nobody else can: what is recorded may be shown. */
+  isPrivate: boolean
+  maxBodyBytes: number
+  /** What keeps the work of a request alive, if the platform needs it. */
+  waitUntil: (request: Request) => WaitUntil | undefined
+  openai: OpenAiConfig
+  wires: ReadonlyMap<string, Wire>
+  sockets: boolean
+  protocol: string
+  editing: Editing
+  agentEditor: AgentEditor | undefined
+  onAgents: HandlerOptions['onAgents']
+  metrics: () => Promise<string>
+}
+
+/** For any server with a `fetch` interface. Never rejects: every failure is a Response. */
+export type Handler = (
+  request: Request,
+  // oxlint-disable-next-line typescript/no-explicit-any -- each platform passes something else, and checks its type
+  env?: any,
+  execution?: Execution,
+) => Promise<Response>
