@@ -1,5 +1,5 @@
 /** docs/yaml.md: every key out of the schemas that the parser checks with, and `$` and conditions as they really come out. */
-import { describeKeys, type KeyRow } from '../../src/pipeline/agent-schema.ts'
+import { describeKeys } from '../../src/pipeline/agent-schema.ts'
 import { evaluate, resolve, type Scope } from '../../src/pipeline/evaluate.ts'
 import { parseExpression } from '../../src/pipeline/expression.ts'
 import { stepTypes } from '../../src/pipeline/step-types.ts'
@@ -126,6 +126,8 @@ ${markdownTable(
 )}
 `
 }
+
+type KeyRow = ReturnType<typeof describeKeys>[number]
 
 function isSame(one: KeyRow, other: KeyRow): boolean {
   return JSON.stringify({ ...one, place: '' }) === JSON.stringify({ ...other, place: '' })
