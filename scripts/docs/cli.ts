@@ -1,17 +1,33 @@
-/** docs/cli.md: the help of every command, as the command prints it. */
-import type { Command } from 'commander'
+/** docs/cli.md: the help of every command, as the command prints it. Options that most commands have stand there once. */
+import type { Command, Option } from 'commander'
 import { createContext } from '../../test/support/command-context.ts'
 import { createProgram } from '../../src/cli/program.ts'
+import { code, markdownTable } from './table.ts'
+
+/** In how many commands an option stands in the same words before it is printed once. */
+const isCommonFrom = 10
 
 export function cliDoc(): string {
   const program = createProgram(createContext())
-  const sections = program.commands.map((command) => `## millrace ${command.name()}\n\n${block(command)}`)
+  const { commands } = program
+  const help = program.createHelp()
+  const rowOf = (option: Option) => [code(option.flags), help.optionDescription(option)]
+  const named = Map.groupBy(
+    commands.flatMap(({ options }) => options),
+    (option) => rowOf(option).join(' '),
+  )
+  const common = [...named.values()].filter(({ length }) => length >= isCommonFrom)
+  for (const option of common.flat()) option.hideHelp()
+  const sections = commands.map((command) => {
+    const also = command.options.filter(({ hidden }) => hidden).map(({ long }) => code(long!))
+    return [`## millrace ${command.name()}`, block(command), ...(also.length > 0 ? [`Also ${also.join(', ')}.`] : [])]
+  })
   return `# The commands
 
-This page is the output of \`millrace <command> --help\`.
+This page is the output of \`millrace <command> --help\`, with the [options that most commands have](#common-options) once.
 
 - **Output**: answers go to stdout, everything else to stderr. Colours and progress appear only on a terminal, and \`NO_COLOR\` turns colours off. Control characters in
-  answers are escaped on a terminal; in a pipe the answer is passed on byte for byte.
+  answers are escaped on a terminal; a pipe gets the answer byte for byte.
 - **Exit codes**: 0 success, 1 failure, 2 wrong usage or a broken agent, 130 stopped with Ctrl-C.
 - **Runs**: commands about runs ask the live server of the data folder, or read its database if there is none. Any unique prefix of a run id works.
 - **\`run\`, \`chat\` and a live server**: they use that server if it serves the same folder of agents and knows every \`--endpoint\`. Otherwise the run happens in the
@@ -21,7 +37,16 @@ This page is the output of \`millrace <command> --help\`.
 
 ${block(program)}
 
-${sections.join('\n\n')}
+## Common options
+
+The section of a command names those that it has. \`-h\` or \`--help\` works with every command.
+
+${markdownTable(
+  ['option', ''],
+  common.map(([option]) => rowOf(option!)),
+)}
+
+${sections.map((lines) => lines.join('\n\n')).join('\n\n')}
 `
 }
 
@@ -30,6 +55,7 @@ function block(command: Command): string {
   command
     .configureHelp({ ...command.configureHelp(), helpWidth: 110 })
     .configureOutput({ writeOut: (piece) => void (text += piece) })
+    .helpOption(false)
   command.outputHelp()
   return `\`\`\`text\n${text.trim()}\n\`\`\``
 }

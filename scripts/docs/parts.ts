@@ -11,9 +11,8 @@ const errors = readFileSync(new URL('../../src/part/error.ts', import.meta.url),
 export function partsSection(): string {
   return `### Values
 
-Every value in a log is JSON and nested at most ${maxDepth} levels deep. A deeper value of a tool, a step or a provider is replaced by \`${tooDeep}\`, a cycle
-by \`[circular]\`, a BigInt by its digits, and a value that throws while it is read by \`[not JSON: …]\`. Tool arguments that are
-nested deeper are refused: the model gets an error as the result of its call. A request body that is nested deeper than ${maxDepth + 32} levels is refused with status 400.
+Every value in a log is JSON, nested at most ${maxDepth} levels deep. A deeper value is replaced by \`${tooDeep}\`, a cycle by \`[circular]\`, a BigInt by its digits, and a value that throws while it is read by \`[not JSON: …]\`.
+Deeper tool arguments are refused: the model gets an error as the result of its call. A request body deeper than ${maxDepth + 32} levels is a 400.
 
 ### Parts of a model's answer
 

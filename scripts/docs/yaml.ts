@@ -44,25 +44,27 @@ const expressions = [
 
 export function yamlDoc(): string {
   const rows = describeKeys()
-  const keysOf = (place: string) =>
-    markdownTable(
-      ['key', 'type', 'default', 'what it means'],
-      rows
-        .filter((row) => row.place === place)
-        .map(({ key, type, required, default: preset = '', description }) => [
-          code(key),
-          type,
-          required ? '**required**' : code(preset),
-          description,
-        ]),
-    )
-  const sections = [...stepTypes].map(([type, { about }]) => `### \`${type}\`\n\n${about}\n\n${keysOf(type)}`)
+  const at = (place: string) => rows.filter((row) => row.place === place)
+  const ofModels = at('llm').filter((row) => at('router').some((other) => isSame(row, other)))
+  // Each table has only what no earlier one has: `budget` and `timeouts` are in many places, and most keys of `llm` in `router`.
+  const keysOf = (place: string) => {
+    const before = place === 'file' || place === 'shape' ? [] : at('file').filter(({ key }) => key.includes('.'))
+    const shared = place === 'llm' || place === 'router' ? ofModels : []
+    return tableOf(at(place).filter((row) => ![...before, ...shared].some((other) => isSame(row, other))))
+  }
+  const sections = [...stepTypes].map(([type, { about }]) => {
+    const more = type === 'llm' || type === 'router' ? ` Also the keys of [every model call](#every-model-call).` : ''
+    return `### \`${type}\`\n\n${about}${more}\n\n${keysOf(type)}`
+  })
   return `# An agent file, key by key
 
-This is the reference; [Writing agents](agents.md) is the guide. An unknown key is an error that suggests the key you probably meant. Types come from this page: quoting a scalar
-does not change its value. A duration is a number of milliseconds or a text such as \`30s\`, \`5m\`, \`1.5h\`. \`list of step\` and \`shape\`
-refer to the sections [Every step](#every-step) and [Shapes](#shapes). Editors show all of this: \`millrace schema\` prints it as JSON Schema, and the first line of
-an agent (\`# yaml-language-server: $schema=./millrace.schema.json\`) points to it.
+This is the reference; [Writing agents](agents.md) is the guide. An unknown key is an error that suggests the key you probably meant. Editors show this page: \`millrace schema\` prints it as JSON Schema, and the first
+line of an agent (\`# yaml-language-server: $schema=./millrace.schema.json\`) points to it.
+
+- Types come from this page: quoting a scalar does not change its value.
+- A duration is a number of milliseconds or a text such as \`30s\`, \`5m\`, \`1.5h\`.
+- \`list of step\` and \`shape\` are described in [Every step](#every-step) and [Shapes](#shapes).
+- \`budget\` and \`timeouts\` of a step have the keys that they have [in the file](#the-file), without \`timeouts.run\`.
 
 ## The file
 
@@ -76,6 +78,12 @@ ${keysOf('step')}
 
 The keys below belong to a step's \`config\`. A step type that you [register](extend.md) accepts any keys.
 
+### Every model call
+
+\`llm\` and \`router\` have these keys.
+
+${tableOf(ofModels.filter((row) => !at('file').some((other) => row.key.includes('.') && isSame(row, other))))}
+
 ${sections.join('\n\n')}
 
 ## Shapes
@@ -87,10 +95,15 @@ ${keysOf('shape')}
 
 ## Variables
 
-\`$input\` is what the client sent. \`$name\` (or \`$stepResult.name\`) is the value of the earlier step with \`result: name\`. \`$item\` and \`$index\` belong
-to the surrounding loop. \`$env.NAME\` reads an environment variable that the config allows. A text that is a single reference becomes the value and keeps its
-type; inside a longer text the value is inserted as text. A trailing \`?\` means that the value may be missing. Inserted values are never resolved again.
-In templates, unquoted \`true\`, \`null\` and \`4\` keep their type; quoted ones are texts.
+| reference | value |
+|---|---|
+| \`$input\` | what the client sent |
+| \`$name\`, \`$stepResult.name\` | the value of the earlier step with \`result: name\` |
+| \`$item\`, \`$index\` | of the surrounding loop |
+| \`$env.NAME\` | an environment variable that the config allows |
+
+A text that is a single reference becomes the value and keeps its type; inside a longer text the value is inserted as text. A trailing \`?\` means that the value may be missing. Inserted values are never resolved again. In templates,
+unquoted \`true\`, \`null\` and \`4\` keep their type; quoted ones are texts.
 
 With ${code(JSON.stringify(scope.input))} as \`$input\`, a step's \`draft\` ${code(JSON.stringify(scope.variables.get('draft')))} and another step's \`notes\` ${code(JSON.stringify(scope.variables.get('notes')))}:
 
@@ -105,14 +118,31 @@ ${markdownTable(
 ## Conditions
 
 \`if\` and \`while\` take comparisons with \`==\`, \`!=\`, \`<\`, \`<=\`, \`>\`, \`>=\`, \`contains\` and \`in\`, combined with \`and\`, \`or\`, \`not\` and parentheses.
-\`empty\` tests for null, \`""\`, \`[]\` or \`{}\`. Values are references, quoted texts, numbers, \`true\`, \`false\`, \`null\` and lists. There is no arithmetic and there are no
-function calls. With the same values as above:
+\`empty\` tests for null, \`""\`, \`[]\` or \`{}\`. Values are references, quoted texts, numbers, \`true\`, \`false\`, \`null\` and lists, without arithmetic or function calls. With the same values as above:
 
 ${markdownTable(
   ['expression', 'value'],
   expressions.map((text) => [code(text), shown(() => code(String(evaluated(text))))]),
 )}
 `
+}
+
+type KeyRow = ReturnType<typeof describeKeys>[number]
+
+function isSame(one: KeyRow, other: KeyRow): boolean {
+  return JSON.stringify({ ...one, place: '' }) === JSON.stringify({ ...other, place: '' })
+}
+
+function tableOf(rows: KeyRow[]): string {
+  return markdownTable(
+    ['key', 'type', 'default', 'what it means'],
+    rows.map(({ key, type, required, default: preset = '', description }) => [
+      code(key),
+      type,
+      required ? '**required**' : code(preset),
+      description,
+    ]),
+  )
 }
 
 function evaluated(text: string): boolean {

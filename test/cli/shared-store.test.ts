@@ -107,7 +107,7 @@ describeRedis('a shared store', (redis) => {
     const limited = url.replace('//default:', '//limited:')
     for (const [store, cure] of [
       [stranger, 'check user and password of the URL'],
-      [limited, 'lacks rights: +xadd. docs/scale.md lists all'],
+      [limited, 'lacks rights: +xadd. docs/redis.md lists all'],
     ] as const) {
       const { code, out, err } = await ran(['serve', '--port', '0', '--store', store], { cwd })
       expect([code, err]).toEqual([1, expect.stringContaining(cure)])

@@ -1,6 +1,6 @@
 /** The configurations of load balancers in docs/scale.md, and in examples/scale: the real programs take them, and do what the page says. */
 import { spawn, spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -15,10 +15,11 @@ const dir = mkdtempSync(join(tmpdir(), 'millrace-balancers-'))
 chmodSync(dir, 0o755)
 afterAll(() => rmSync(dir, { recursive: true, force: true }))
 
-const blocks = snippetsIn('yml', 'nginx', 'text').filter(({ place }) => place.startsWith('docs/scale.md'))
+const blocks = snippetsIn('nginx', 'text').filter(({ place }) => place.startsWith('docs/scale.md'))
 const blockOf = (part: string) => blocks.find(({ text }) => text.includes(part))!.text
-// That it is the file of examples/scale is tested beside that.
-const compose = load(blockOf('haproxy.cfg')) as { configs: { haproxy: { content: string } } }
+const compose = load(readFileSync('examples/scale/compose.yaml', 'utf8')) as {
+  configs: { haproxy: { content: string } }
+}
 
 const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin']
 const find = (name: string) => folders.map((folder) => join(folder, name)).find((path) => existsSync(path))
@@ -101,7 +102,7 @@ describe.each(balancers.map((each) => ({ ...each, name: each.program + needs(eac
   const { program, text, word, checks, runs, local } = balancer
   const path = find(program)
 
-  test.skipIf(path === undefined)('takes the configuration of docs/scale.md', () => {
+  test.skipIf(path === undefined)('takes the configuration that the docs give', () => {
     const check = (config: string) => {
       const { status, stdout, stderr } = spawnSync(path!, checks(write(program, config)), { encoding: 'utf8', env })
       return { status, said: stdout + stderr }

@@ -56,3 +56,35 @@ test('every link to a file finds it', () => {
     }
   }
 })
+
+/** The id that GitHub gives a heading. */
+function anchorOf(heading: string): string {
+  const plain = heading.replaceAll(/\[([^\]]*)\]\([^)]*\)/gu, '$1')
+  return plain
+    .trim()
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}_\- ]/gu, '')
+    .replaceAll(' ', '-')
+}
+
+test('every link to a heading finds it', () => {
+  const prose = (document: string) => readDocument(document).replaceAll(/^```[^]*?^```$/gmu, '')
+  const anchors = new Map(
+    documents.map((document) => [
+      resolve(root, document),
+      new Set([...prose(document).matchAll(/^#+ (.*)$/gmu)].map(([, heading]) => anchorOf(heading!))),
+    ]),
+  )
+  const links = documents.flatMap((document) =>
+    [
+      ...prose(document)
+        .replaceAll(/`[^`\n]*`/gu, '')
+        .matchAll(/\]\((?!https?:)([^)#]*\.md|)#([^)]+)\)/gu),
+    ].map(([link, target, anchor]) => {
+      const file = target === '' ? resolve(root, document) : resolve(root, dirname(document), target!)
+      return { document, link, isFound: anchors.get(file)?.has(anchor!) === true }
+    }),
+  )
+  expect(links.length).toBeGreaterThan(100)
+  expect(links.filter(({ isFound }) => !isFound)).toEqual([])
+})

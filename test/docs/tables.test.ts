@@ -228,9 +228,15 @@ test('every table and column is described, on the page and for --schema', async 
   )
   const described = Object.entries(tableDocs).map(([table, doc]) => [table, Object.keys(doc.columns)])
   expect(described).toEqual(columns)
+  const sectionOf = (heading: string) => page.split(`\n### ${heading}\n`)[1]!.split('\n### ', 1)[0]!
   for (const [table, doc] of Object.entries(tableDocs)) {
-    expect(page).toContain(`### \`${table}\`\n\n${doc.about}\n`)
-    for (const [name, about] of Object.entries(doc.columns)) expect(page).toContain(`| \`${name}\` | ${about} |`)
+    const section = sectionOf(`\`${table}\``)
+    expect(section).toContain(`\n${doc.about}\n`)
+    const also = /^Also (.*)\.$/mu.exec(section)?.[1]?.split(', ') ?? []
+    for (const [name, about] of Object.entries(doc.columns)) {
+      const place = also.includes(`\`${name}\``) ? sectionOf('Columns of several tables') : section
+      expect(place, table).toContain(`| \`${name}\` | ${about} |`)
+    }
   }
   for (const name of Object.keys(namedQueries)) expect(page).toContain(`| \`${name}\` |`)
 })

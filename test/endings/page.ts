@@ -110,31 +110,33 @@ function success(protocol: Protocol): string {
 
 const intro = `# How answers end
 
-Every answer ends with exactly one terminal frame, and every run with one outcome. This page is written by the test that drives each cell through a real client
-(\`test/endings\`); write it again with \`UPDATE_GOLDEN=1 npx vitest run test/endings\`.
+Every answer ends with exactly one terminal frame, and every run with one outcome. A test drives each cell of this page through a real client and writes it: \`UPDATE_GOLDEN=1 npx vitest run test/endings\`.
 
-A cell has what the client is sent last and, behind the arrow, the status of the run afterwards. An empty stretch of the table means that the cell cannot exist, and says why.
+A cell is the last thing that the client receives when the event happens in that state of the run; the last column is the status of the run afterwards. Rows that cannot exist are left out: no tool fails while none runs, no provider fails while none is called, and a suspended run spends neither time nor budget.
 
-- **text** has no frames: an answer that is not complete breaks the connection, so that the client sees an incomplete transfer.
+- **text** has no frames: an answer that is not complete breaks the connection, so the client sees an incomplete transfer.
 - **UI** is the stream of \`useChat\`; its frames and those of OpenAI are followed by \`[DONE]\`. AG-UI and Socket.IO end with \`RUN_FINISHED\` and the outcome named here, or with \`RUN_ERROR\`.
-- Over HTTP an answer ends when the run begins to wait for a person or a client. What happens later changes the run alone. Socket.IO keeps the stream while only tools of its client are pending.
-- A run that waits spends neither time nor budget. For it, *timeout* is the deadline of the request: the call is closed, the model is told, and the run goes on.
-- *budget* is \`seconds\`; *disconnect* is with \`onDisconnect: cancel\`. *left*: the client is gone, so that nobody is sent anything.
-- *tool error* is told to the model, which answers.
-- A store that fails is no event here. An answer then ends with the error \`store-failed\`, \`store-damaged\` if what it keeps of the run was damaged, or \`store-lost\` if Redis has lost what was read ([what to do](operations.md#health)). The run ends when the store works again: as \`failed\`, or as \`aborted\` if somebody had stopped it.
+- Over HTTP an answer ends when the run is suspended; later events change only the run. Socket.IO keeps the stream open while only tools of its client are pending. A client tool over OpenAI is handed over: its run has completed.
+- *timeout* of a suspended run is the deadline of its request: the call is closed, and the run continues.
+- *budget* is \`seconds\`; *disconnect* is with \`onDisconnect: cancel\`. *left*: the client is gone and receives nothing. –: no answer is open. A *tool error* goes to the model, which answers.
+- When the store fails, an answer ends with the error \`store-failed\`, with \`store-damaged\` if the data of the run are damaged, or with \`store-lost\` if Redis has lost entries that were read ([what to do](operations.md#health)). The run ends when the store works again: as \`failed\`, or as \`aborted\` if somebody had stopped it.
 
 `
 
+/** States in which an event has the same effect share a row. */
 export function endingsPage(cellOf: (state: State, event: Event, protocol: Protocol) => Cell | Impossible): string {
-  const lines = [`| state | event | ${protocols.join(' | ')} |`, `|---|---|${protocols.map(() => '---|').join('')}`]
-  for (const state of states) {
-    for (const event of events) {
-      const cells = protocols.map((protocol) => {
-        const cell = cellOf(state, event, protocol)
-        return 'why' in cell ? `*${cell.why}*` : `${cell.end} → ${cell.outcome}`
-      })
-      lines.push(`| ${state} | ${event} | ${cells.join(' | ')} |`)
+  const rows = events.flatMap((event) => {
+    const inStates = new Map<string, State[]>()
+    for (const state of states) {
+      const cells = protocols.map((protocol) => cellOf(state, event, protocol))
+      const [outcome, ...others] = new Set(cells.flatMap((cell) => ('why' in cell ? [] : [cell.outcome])))
+      if (others.length > 0) throw new Error(`${event} of ${state} has several outcomes`)
+      if (outcome === undefined) continue
+      const row = [...cells.map((cell) => ('why' in cell ? '–' : cell.end)), outcome].join(' | ')
+      inStates.set(row, [...(inStates.get(row) ?? []), state])
     }
-  }
-  return `${intro}${lines.join('\n')}\n`
+    return [...inStates].map(([row, all]) => `| ${event} | ${all.join(', ')} | ${row} |`)
+  })
+  const head = ['event', 'state', ...protocols, 'run']
+  return `${intro}| ${head.join(' | ')} |\n|${head.map(() => '---|').join('')}\n${rows.join('\n')}\n`
 }

@@ -9,7 +9,6 @@ import { io } from 'socket.io-client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Entry } from '../../src/part/entry.ts'
 import { hasRedis, redisFault, startRedis } from '../support/redis-server.ts'
-import { readDocument } from '../docs/documents.ts'
 import { grammarFaults, only } from '../support/engine.ts'
 import { ran } from '../support/cli.ts'
 
@@ -33,11 +32,10 @@ const compose = load(text) as {
 const { millrace, valkey, balancer } = compose.services
 const haproxy = compose.configs.haproxy.content
 
-test('images have a version, and docs/scale.md shows the file as it is', () => {
+test('images have a version', () => {
   const base = /^FROM (\S+)$/mu.exec(millrace.build!.dockerfile_inline)![1]
   for (const image of [valkey.image, balancer.image, base]) expect(image).toMatch(/^[\w/]+:\d+\.\d+[\w.-]*$/u)
   expect(millrace.deploy).toEqual({ replicas: 3 })
-  expect(readDocument('docs/scale.md')).toContain(`\`\`\`yml\n${text}\`\`\`\n`)
 })
 
 test('every flag of the instances exists; ports, names and volumes agree', async () => {

@@ -235,7 +235,7 @@ function checkVersion(shown: string, version: string): void {
 }
 
 /** Why a store cannot be opened, with the cure. Nothing of what Redis says is passed on that may name its user. */
-const listed = 'docs/scale.md lists all that its user needs (ACL SETUSER)'
+const listed = 'docs/redis.md lists all that its user needs (ACL SETUSER)'
 
 /** `shown`: the address without user and password. */
 function explainFailure(error: unknown, address: RedisAddress, shown: string, keys: Keys): MillraceError {

@@ -1,4 +1,4 @@
-/** What docs/scale.md says of Redis is true of one: the rights of its user, and the settings. */
+/** What docs/redis.md says of Redis is true of one: the rights of its user, and the settings. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { Entry } from '../../src/part/entry.ts'
@@ -6,7 +6,7 @@ import { redisStore } from '../../src/store/redis/redis-store.ts'
 import { describeRedis, startRedis } from '../support/redis.ts'
 import { readDocument } from './documents.ts'
 
-const page = readDocument('docs/scale.md')
+const page = readDocument('docs/redis.md')
 
 const start = { type: 'run-start', agent: 'a', pipeline: '', threadId: 't', protocol: 'api', input: { messages: [] } }
 const startOf = (runId: string) => [{ seq: 1, timestamp: Date.now(), step: '', ...start, runId } as Entry]
@@ -14,7 +14,7 @@ const endOf = (seq: number): Entry[] => [
   { seq, timestamp: Date.now(), step: '', type: 'run-end', outcome: 'completed' } as Entry,
 ]
 
-describeRedis('Redis as docs/scale.md sets it up', (redis) => {
+describeRedis('Redis as docs/redis.md sets it up', (redis) => {
   test('its user may do what a store does, and nothing else', async () => {
     const [line] = /^ACL SETUSER .*$/mu.exec(page)!
     expect(await redis().command(...line.split(' '))).toBe('+OK')
