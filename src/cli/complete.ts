@@ -128,8 +128,8 @@ async function threadsIn(context: CommandContext, given: ReadonlyMap<string, str
 async function rowsIn(context: CommandContext, given: ReadonlyMap<string, string>, query: RunQuery): Promise<RunRow[]> {
   const url = given.get('--url')
   try {
-    const { openAccess } = await import('./access.ts')
-    const access = await openAccess(context, {
+    const { openConnection } = await import('./connection.ts')
+    const access = await openConnection(context, {
       data: given.get('--data') ?? '.millrace',
       ...(url !== undefined && { url }),
     })

@@ -2,13 +2,12 @@
 import { createInterface } from 'node:readline/promises'
 import type { ClientConsent } from '../client/client.ts'
 import { MillraceError } from '../part/error.ts'
-import { accessRecording } from './access-recording.ts'
-import { openAccess, type Where } from './access.ts'
+import { openConnection, type ConnectionFlags, recordingOf } from './connection.ts'
 import type { CommandContext } from './context.ts'
 import { printable } from './printable.ts'
 import { paint } from './style.ts'
 
-export interface ConsentFlags extends Where {
+export interface ConsentFlags extends ConnectionFlags {
   /** Go on without a question. */
   trust?: boolean
 }
@@ -88,15 +87,15 @@ async function confirm(context: CommandContext, question: string): Promise<boole
 /** What the texts in the recording of a run may set to work. */
 async function foreignPrograms(
   context: CommandContext,
-  where: Where,
+  where: ConnectionFlags,
   { run, before = Infinity, agent }: Recorded,
 ): Promise<string[]> {
-  const access = await openAccess(context, where)
+  const connection = await openConnection(context, where)
   try {
     const { readPrograms } = await import('../runtime/foreign-programs.ts')
-    const log = { read: (_: string, options = {}) => accessRecording(access, run).read(options) }
+    const log = { read: (_: string, options = {}) => recordingOf(connection, run).read(options) }
     return await readPrograms(log, run, { before, ownText: agent === undefined })
   } finally {
-    await access.close()
+    await connection.close()
   }
 }

@@ -1,24 +1,23 @@
-/** Threads, read with `GET /api/threads/:id`, and the run of a thread that still waits for an answer. */
+/** Threads that a command continues, and the run of a thread that is still suspended. */
 import type { CommandContext } from './context.ts'
 import type { EntryOf } from '../part/entry.ts'
 import { MillraceError } from '../part/error.ts'
 import type { RunRow } from '../part/log.ts'
 import type { Message } from '../part/message.ts'
-import type { Backend } from './backend.ts'
+import type { AgentConnection, Connection } from './connection.ts'
 import { printable } from './printable.ts'
-import type { RemoteRequest } from './remote-request.ts'
 
 export interface Thread {
-  /** Newest first; only the first page. */
+  /** Only the newest. */
   runs: RunRow[]
   /** The whole conversation. */
   messages: Message[]
 }
 
 /** Undefined if the thread has no runs. */
-export async function readThread(request: RemoteRequest, id: string): Promise<Thread | undefined> {
+export async function readThread(connection: Connection, id: string): Promise<Thread | undefined> {
   try {
-    return (await (await request(`/api/threads/${encodeURIComponent(id)}?limit=1`)).json()) as Thread
+    return await connection.thread(id, { runs: 1 })
   } catch (error) {
     if (error instanceof MillraceError && error.code === 'unknown-thread') return undefined
     throw error
@@ -34,7 +33,10 @@ export interface WaitingRun {
 }
 
 /** The run that the next message of the thread would end: the newest one, if it is suspended. */
-export async function waitingRun({ client }: Backend, thread: Thread | undefined): Promise<WaitingRun | undefined> {
+export async function waitingRun(
+  { client }: AgentConnection,
+  thread: Thread | undefined,
+): Promise<WaitingRun | undefined> {
   const [newest] = thread?.runs ?? []
   if (newest?.status !== 'suspended') return undefined
   const { id, lastSeq, protocol, requests } = await client.show(newest.id)

@@ -1,7 +1,7 @@
 /** One message and its answer, for `run` and `chat`: starts a run, shows it, and stops it on Ctrl-C. */
 import type { CommandContext } from './context.ts'
 import { MillraceError } from '../part/error.ts'
-import type { Backend } from './backend.ts'
+import type { AgentConnection } from './connection.ts'
 import { followRun, type Followed, type FollowOptions } from './follow-run.ts'
 import { onEnding, type Ending } from './stop-signals.ts'
 
@@ -22,15 +22,15 @@ export interface Turned {
 
 export async function runTurn(
   context: CommandContext,
-  backend: Backend,
+  connection: AgentConnection,
   turn: Turn,
 ): Promise<Turned & { threadId: string }> {
   const { agent, input, threadId, onStart, ...follow } = turn
   const { messages, ...rest } = input
   const options = { agent, input: rest, messages: messages as object[] }
   let thread = threadId
-  const turned = await follows(context, backend, follow, async () => {
-    const run = backend.client.run(threadId === undefined ? options : { ...options, threadId })
+  const turned = await follows(context, connection, follow, async () => {
+    const run = connection.client.run(threadId === undefined ? options : { ...options, threadId })
     const id = await run.id
     thread = await run.threadId
     onStart?.(id)
@@ -45,11 +45,11 @@ const gone: ReadonlySet<string> = new Set(['connection-lost', 'closing'])
 /** Calls `begin`, which returns the id of a run, then shows that run. Ctrl-C stops it, even during `begin`. */
 export async function follows(
   context: CommandContext,
-  backend: Backend,
+  connection: AgentConnection,
   options: FollowOptions,
   begin: () => Promise<string>,
 ): Promise<Turned> {
-  const { client, url } = backend
+  const { client, url } = connection
   let ending: Ending | undefined
   let stop: (ending: Ending) => Promise<void> = async () => undefined
   const off = onEnding(context, (how) => {
@@ -62,7 +62,7 @@ export async function follows(
     if (ending !== undefined) await stop(ending)
     const followed = await followRun(context, client, id, options).catch((error: unknown) => {
       if (url === undefined || !(error instanceof MillraceError) || !gone.has(error.code)) throw error
-      throw lostServer(url, id, backend.where, error)
+      throw lostServer(url, id, connection.flags, error)
     })
     return { id, followed, ending }
   } finally {

@@ -2,7 +2,8 @@
 import { leave, type CommandContext, type Output } from '../context.ts'
 import { MillraceError, messageOf, toErrorValue } from '../../part/error.ts'
 import type { NamedAgent } from '../agent-file.ts'
-import { checkAgent, openBackend, type Backend } from '../backend.ts'
+import type { AgentConnection } from '../connection.ts'
+import { checkAgent, openAgents } from '../connection/agents.ts'
 import type { RunFlags } from '../commands/run.ts'
 import { printable } from '../printable.ts'
 import { readBatch, inputOf, type BatchLine } from './batch-input.ts'
@@ -39,10 +40,10 @@ export async function batchCommand(
   const lines = readBatch(context, input)
   await checkAgent(context, agent, flags)
   const sink = openSink(context, flags, lines)
-  const backend = await openBackend(context, flags, agent.file !== undefined)
-  if (backend.notice !== undefined) context.stderr.write(`${printable(backend.notice)}\n`)
-  const code = await runBatch(context, backend, { agent: agent.id, lines, sink, concurrency, bail, yes })
-  await backend.close()
+  const connection = await openAgents(context, flags, agent.file !== undefined)
+  if (connection.notice !== undefined) context.stderr.write(`${printable(connection.notice)}\n`)
+  const code = await runBatch(context, connection, { agent: agent.id, lines, sink, concurrency, bail, yes })
+  await connection.close()
   await leave(context, code)
 }
 
@@ -59,7 +60,7 @@ interface Batch {
 }
 
 /** Returns the exit code. */
-async function runBatch(context: CommandContext, backend: Backend, batch: Batch): Promise<number> {
+async function runBatch(context: CommandContext, connection: AgentConnection, batch: Batch): Promise<number> {
   const { lines, sink, concurrency, bail } = batch
   const open = lines.filter((line) => !sink.isDone(line))
   const progress = createBatchProgress(context, lines.length, lines.length - open.length)
@@ -72,7 +73,7 @@ async function runBatch(context: CommandContext, backend: Backend, batch: Batch)
     over.abort()
     for (const run of active.values()) stop(run, how)
   })
-  const stop = (run: string, { reason }: Ending) => void backend.client.stop(run, reason).catch(() => undefined)
+  const stop = (run: string, { reason }: Ending) => void connection.client.stop(run, reason).catch(() => undefined)
 
   async function work(): Promise<void> {
     while (next < open.length && ending === undefined && !(bail && progress.failed > 0)) {
@@ -82,7 +83,7 @@ async function runBatch(context: CommandContext, backend: Backend, batch: Batch)
         // It was stopped while it was being started.
         if (ending !== undefined) stop(run, ending)
       }
-      const result = await runLine(backend.client, batch, line, { onStart, signal: over.signal })
+      const result = await runLine(connection.client, batch, line, { onStart, signal: over.signal })
       active.delete(line)
       // A run that was stopped has no result: --resume runs it again.
       if (ending !== undefined && result.outcome !== 'completed') continue

@@ -1,7 +1,7 @@
 /** The slash commands of a chat. */
 import { MillraceError } from '../../part/error.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
-import type { AgentList } from '../served-agents.ts'
+import type { AgentList } from '../connection.ts'
 import { formatTable } from '../table.ts'
 
 const commands = {

@@ -9,12 +9,10 @@ import type { RunView } from '../../fold/run-view.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import { isHeld } from '../../server/data-lock.ts'
 import { textWire } from '../../wire/text/text.ts'
-import { openAccess, whereFlags } from '../access.ts'
-import { sharedStore } from '../where.ts'
+import { openConnection, findRun, formatFlags, sharedStoreUrl } from '../connection.ts'
 import { answerLines, shortRequestId } from '../answer-line.ts'
 import { createAsk, jsonOrText } from '../ask.ts'
-import { openBackend } from '../backend.ts'
-import { findRun } from '../find-run.ts'
+import { openAgents } from '../connection/agents.ts'
 import { createConsent } from '../foreign-run.ts'
 import { forStream, printable } from '../printable.ts'
 import { formatRequests } from '../request-table.ts'
@@ -46,7 +44,7 @@ export async function answerCommand(
 ): Promise<void> {
   const { view, url } = await readRun(context, run, flags)
   const { runId, requests, lastSeq } = view
-  const where = whereFlags(flags)
+  const where = formatFlags(flags)
   const ask = createAsk(context, { leaves: true })
   if (flags.json || flags.list || (given === undefined && !requests.some(ask.canAnswer))) {
     const { stdout } = context
@@ -62,11 +60,11 @@ export async function answerCommand(
   const words = given === '-' ? (await text(context.stdin)).trim() : given
   if (words === '') throw new MillraceError('usage', 'The answer is empty.')
   const answer = request && toAnswer(request, words!, flags)
-  const shared = await sharedStore(context, flags)
+  const shared = await sharedStoreUrl(context, flags)
   if (url === undefined && shared === undefined) checkFree(context, view, flags.data)
 
-  const backend = await openBackend(context, { ...flags, isAnyServer: true, isAnswer: true })
-  if (backend.url === undefined && backend.isElsewhere !== true) {
+  const connection = await openAgents(context, { ...flags, isAnyServer: true, isAnswer: true })
+  if (connection.url === undefined && connection.isPosted !== true) {
     const where = shared === undefined ? `is running on ${flags.data}` : 'shares the store'
     context.stderr.write(`no server ${where}: ${runId} continues in this process\n`)
   }
@@ -75,19 +73,19 @@ export async function answerCommand(
   // What was let go on needs no agent any more.
   let consent: ClientConsent = compact({ agentId: agent })
   const give = async (run: string, requestId: string, given: ClientAnswer) => {
-    await withConsent((more) => backend.client.answer(run, requestId, given, { ...consent, ...more }))
+    await withConsent((more) => connection.client.answer(run, requestId, given, { ...consent, ...more }))
     consent = {}
   }
   const options = { wire: textWire, ask, after: lastSeq, asksOpen: given === undefined, give }
   let code: number
   try {
-    const turned = await follows(context, backend, options, async () => {
+    const turned = await follows(context, connection, options, async () => {
       if (request !== undefined && answer !== undefined) await give(runId, request.requestId, answer)
       return runId
     })
-    code = reportRun(context, { ...turned, where: backend.where })
+    code = reportRun(context, { ...turned, where: connection.flags })
   } finally {
-    await backend.close()
+    await connection.close()
   }
   await leave(context, code)
 }
@@ -97,12 +95,12 @@ async function readRun(
   text: string,
   flags: AnswerFlags,
 ): Promise<{ view: RunView; url: string | undefined }> {
-  const access = await openAccess(context, flags)
+  const connection = await openConnection(context, flags)
   try {
-    const { id } = await findRun(access, text)
-    return { view: await access.view(id), url: access.url }
+    const { id } = await findRun(connection, text)
+    return { view: await connection.view(id), url: connection.url }
   } finally {
-    await access.close()
+    await connection.close()
   }
 }
 

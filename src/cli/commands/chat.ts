@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { leave, type CommandContext } from '../context.ts'
 import { messageOf, MillraceError } from '../../part/error.ts'
 import { nameAgent } from '../agent-file.ts'
-import { checkAgent, type BackendFlags } from '../backend.ts'
+import { checkAgent, type AgentFlags } from '../connection/agents.ts'
 import { createConversation, type Conversation } from '../chat/conversation.ts'
 import { createLineReader } from '../chat/line-reader.ts'
 import { agentTable, chatHelp, completeSaid, parseSaid, type Said } from '../chat/slash-command.ts'
@@ -11,7 +11,7 @@ import { printable } from '../printable.ts'
 import type { Ending } from '../stop-signals.ts'
 import { paint } from '../style.ts'
 
-export interface ChatFlags extends BackendFlags {
+export interface ChatFlags extends AgentFlags {
   thread?: string
   yes?: boolean
 }
@@ -61,10 +61,10 @@ export async function chatCommand(context: CommandContext, text: string | undefi
   }
   reader.close()
   await conversation.close()
-  const { thread, where } = conversation
+  const { thread, flags: more } = conversation
   if (isThere && thread !== undefined && code !== 1) {
-    const more = `millrace chat ${conversation.agent} --thread ${thread}${where}`
-    context.stderr.write(`${paint(context, 'dim', printable(`Continue with: ${more}`), context.stderr)}\n`)
+    const command = `millrace chat ${conversation.agent} --thread ${thread}${more}`
+    context.stderr.write(`${paint(context, 'dim', printable(`Continue with: ${command}`), context.stderr)}\n`)
   }
   await leave(context, code)
 }

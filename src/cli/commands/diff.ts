@@ -2,9 +2,7 @@
 import type { CommandContext } from '../context.ts'
 import { diffRuns, type Divergence, type RunDiff } from '../../record/diff/diff.ts'
 import type { RunDigest } from '../../record/diff/digest.ts'
-import { accessRecording } from '../access-recording.ts'
-import { openAccess, type Where } from '../access.ts'
-import { findRun } from '../find-run.ts'
+import { openConnection, type ConnectionFlags, findRun, recordingOf } from '../connection.ts'
 import { forStream, printable } from '../printable.ts'
 import { paint } from '../style.ts'
 import { formatTable } from '../table.ts'
@@ -14,17 +12,17 @@ export async function diffCommand(
   context: CommandContext,
   a: string,
   b: string,
-  { json = false, ...where }: Where & { json?: boolean },
+  { json = false, ...where }: ConnectionFlags & { json?: boolean },
 ) {
-  const access = await openAccess(context, where)
+  const connection = await openConnection(context, where)
   try {
-    const [left, right] = [await findRun(access, a), await findRun(access, b)]
-    const found = await diffRuns(accessRecording(access, left.id), accessRecording(access, right.id))
+    const [left, right] = [await findRun(connection, a), await findRun(connection, b)]
+    const found = await diffRuns(recordingOf(connection, left.id), recordingOf(connection, right.id))
     const { stdout } = context
     stdout.write(json ? forStream(`${JSON.stringify(found, null, 2)}\n`, stdout) : `${toText(context, found)}\n`)
     context.exitCode = found.same ? 0 : 1
   } finally {
-    await access.close()
+    await connection.close()
   }
 }
 

@@ -6,13 +6,11 @@ import { messageOf, MillraceError } from '../../part/error.ts'
 import { hasEnded, type RunRow } from '../../part/log.ts'
 import { exportRecording } from '../../record/transfer/export.ts'
 import { exportTraces } from '../../record/otlp/export-traces.ts'
-import { accessRecording } from '../access-recording.ts'
-import { openAccess, type Where } from '../access.ts'
-import { findRun } from '../find-run.ts'
+import { openConnection, type ConnectionFlags, findRun, recordingOf } from '../connection.ts'
 import { forStream, printable } from '../printable.ts'
 import { writeOut } from '../write-out.ts'
 
-export interface ExportFlags extends Where {
+export interface ExportFlags extends ConnectionFlags {
   output?: string
   format: 'ndjson' | 'otlp'
   content?: boolean
@@ -21,10 +19,10 @@ export interface ExportFlags extends Where {
 export async function exportCommand(context: CommandContext, text: string, flags: ExportFlags): Promise<void> {
   const { output, format, content = false, ...where } = flags
   if (content && format !== 'otlp') throw new MillraceError('usage', '--content needs --format otlp.')
-  const access = await openAccess(context, where)
+  const connection = await openConnection(context, where)
   try {
-    const row = await findRun(access, text)
-    const recording = accessRecording(access, row.id)
+    const row = await findRun(connection, text)
+    const recording = recordingOf(connection, row.id)
     const lines =
       format === 'otlp' ? exportTraces(recording, row.lastSeq, content) : exportRecording(recording, row.lastSeq)
     if (output === undefined) for await (const piece of lines) await writeOut(context, forStream(piece, context.stdout))
@@ -33,7 +31,7 @@ export async function exportCommand(context: CommandContext, text: string, flags
       context.stderr.write(printable(`${output}: ${told(row)}\n`))
     }
   } finally {
-    await access.close()
+    await connection.close()
   }
 }
 

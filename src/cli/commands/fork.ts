@@ -5,12 +5,10 @@ import { compact } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
 import { messagesOf } from '../../part/message.ts'
 import { createForkPlaces, type ForkPlace } from '../../fold/fork-places.ts'
-import { accessRecording } from '../access-recording.ts'
-import { openAccess, type Where } from '../access.ts'
+import { openConnection, type ConnectionFlags, findRun, recordingOf } from '../connection.ts'
 import { nameAgent } from '../agent-file.ts'
 import { createAsk } from '../ask.ts'
-import { openBackend } from '../backend.ts'
-import { findRun } from '../find-run.ts'
+import { openAgents } from '../connection/agents.ts'
 import { createConsent } from '../foreign-run.ts'
 import { readObject } from '../run-input.ts'
 import { namedWire } from '../named-wire.ts'
@@ -19,7 +17,7 @@ import { reportRun } from '../run-report.ts'
 import { formatTable } from '../table.ts'
 import { follows } from '../turn.ts'
 
-export interface ForkFlags extends Where {
+export interface ForkFlags extends ConnectionFlags {
   at?: string
   list?: boolean
   json?: boolean
@@ -45,27 +43,27 @@ export async function forkCommand(context: CommandContext, text: string, flags: 
   const agent = flags.agent === undefined ? undefined : nameAgent(context, flags.agent, flags.dir)
   const dir = agent?.file === undefined ? flags.dir : dirname(agent.file)
   const input = inputOf(context, source.input, flags)
-  const backend = await openBackend(
+  const connection = await openAgents(
     context,
     { ...flags, dir, isAnyServer: agent?.file === undefined },
     agent?.file !== undefined,
   )
-  if (backend.notice !== undefined) {
-    await backend.close()
+  if (connection.notice !== undefined) {
+    await connection.close()
     throw new MillraceError(
       'usage',
-      `${backend.notice.replace(/\. Running.*$/u, '')}: it cannot go on as ${flags.agent}.`,
+      `${connection.notice.replace(/\. Running.*$/u, '')}: it cannot go on as ${flags.agent}.`,
     )
   }
   const { stdout, stderr } = context
-  if (flags.detach === true && backend.url === undefined) {
-    await backend.close()
+  if (flags.detach === true && connection.url === undefined) {
+    await connection.close()
     throw new MillraceError('usage', '--detach needs a server: without one the fork ends with this command.')
   }
   const withConsent = createConsent(context, flags, { run: source.id, before: at + 1, agent: flags.agent })
   const begin = async () => {
     const options = { at, ...compact({ input, agentId: agent?.id }) }
-    const { id } = await withConsent((consent) => backend.client.fork(source.id, { ...options, ...consent }))
+    const { id } = await withConsent((consent) => connection.client.fork(source.id, { ...options, ...consent }))
     const out = flags.detach === true ? stdout : stderr
     out.write(printable(flags.detach === true ? `${id}\n` : `run ${id}\n`))
     return id
@@ -74,15 +72,15 @@ export async function forkCommand(context: CommandContext, text: string, flags: 
     if (flags.detach === true) return void (await begin())
     const turned = await follows(
       context,
-      backend,
+      connection,
       { wire, ask: createAsk(context, { leaves: true }), after: at },
       begin,
     )
-    const code = reportRun(context, { ...turned, where: backend.where })
-    await backend.close()
+    const code = reportRun(context, { ...turned, where: connection.flags })
+    await connection.close()
     await leave(context, code)
   } finally {
-    await backend.close()
+    await connection.close()
   }
 }
 
@@ -92,14 +90,14 @@ interface Source {
   places: readonly ForkPlace[]
 }
 
-async function readSource(context: CommandContext, text: string, where: Where): Promise<Source> {
-  const access = await openAccess(context, where)
+async function readSource(context: CommandContext, text: string, where: ConnectionFlags): Promise<Source> {
+  const connection = await openConnection(context, where)
   try {
-    const { id } = await findRun(access, text)
+    const { id } = await findRun(connection, text)
     const places = createForkPlaces()
     let input: Record<string, unknown> = {}
     const types = ['run-start', 'resume', 'step-start', 'step-finish'] as const
-    for await (const batch of accessRecording(access, id).read({ types })) {
+    for await (const batch of recordingOf(connection, id).read({ types })) {
       for (const entry of batch) {
         places.apply(entry)
         if (entry.type === 'run-start' || entry.type === 'resume') input = { ...input, ...entry.input }
@@ -107,7 +105,7 @@ async function readSource(context: CommandContext, text: string, where: Where): 
     }
     return { id, input, places: places.list }
   } finally {
-    await access.close()
+    await connection.close()
   }
 }
 

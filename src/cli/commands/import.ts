@@ -13,15 +13,14 @@ import { secretValues } from '../../project/secrets.ts'
 import { createImport, type Import } from '../../record/transfer/import.ts'
 import { lockData } from '../../server/data-lock.ts'
 import { encodeEntries } from '../../store/encode.ts'
-import { placeOf, type Place, type Where } from '../where.ts'
+import { connectionTarget, type ConnectionFlags, type ConnectionTarget } from '../connection.ts'
+import { createRequest, findServer, type LiveServer } from '../connection/server.ts'
+import { openShared } from '../connection/shared-store.ts'
 import { importCli, importIdOf, type Transcript } from '../import/import-cli.ts'
-import { findServer, type LiveServer } from '../live-server.ts'
 import { printable } from '../printable.ts'
-import { createRequest } from '../remote-request.ts'
-import { openShared } from '../shared-store.ts'
 import { openSource, readSource } from '../transcript-source.ts'
 
-export interface ImportFlags extends Where {
+export interface ImportFlags extends ConnectionFlags {
   from?: CliName | 'ndjson'
   message?: string
 }
@@ -42,8 +41,8 @@ export async function importCommand(
   { from, message, ...where }: ImportFlags,
 ): Promise<void> {
   const { data } = where
-  const place = await placeOf(context, where)
-  if (place.type === 'folder' && data === 'none')
+  const target = await connectionTarget(context, where)
+  if (target.type === 'folder' && data === 'none')
     throw new MillraceError('usage', 'Runs with --data none are not kept. Name a folder.')
   const source = openSource(context, file, usage)
   const chunks: Uint8Array[] = []
@@ -56,15 +55,15 @@ export async function importCommand(
     throw new MillraceError('unknown-format', `${source.name} is empty.`)
   const told =
     format === 'ndjson'
-      ? await bring(context, place, chunks, source.name)
-      : await bringTranscript(context, place, { cli: format, bytes: Buffer.concat(chunks), message }, source.name)
+      ? await bring(context, target, chunks, source.name)
+      : await bringTranscript(context, target, { cli: format, bytes: Buffer.concat(chunks), message }, source.name)
   const entries = `${told.agent}, ${told.lastSeq} entries, ${told.status}`
   context.stderr.write(printable(`${told.isNew ? 'imported' : 'imported before'}: ${entries}\n`))
   context.stdout.write(`${printable(told.id)}\n`)
 }
 
-function bring(context: CommandContext, place: Place, lines: Uint8Array[], name: string): Promise<Told> {
-  return place.type === 'server' ? send(place.server, lines) : keep(context, place, lines, name)
+function bring(context: CommandContext, target: ConnectionTarget, lines: Uint8Array[], name: string): Promise<Told> {
+  return target.type === 'server' ? send(target.server, lines) : keep(context, target, lines, name)
 }
 
 /**
@@ -73,17 +72,17 @@ function bring(context: CommandContext, place: Place, lines: Uint8Array[], name:
  */
 async function bringTranscript(
   context: CommandContext,
-  place: Place,
+  target: ConnectionTarget,
   transcript: Transcript,
   name: string,
 ): Promise<Told> {
-  const { row, used } = await lookUp(context, place, importIdOf(transcript), transcript.cli)
+  const { row, used } = await lookUp(context, target, importIdOf(transcript), transcript.cli)
   if (row !== undefined) return { ...row, isNew: false }
   const { id, entries } = await importCli(context, {
     ...transcript,
     usedBefore: used && ((session) => used.get(session)),
   })
-  return bring(context, place, [Buffer.from(`${encodeEntries(id, entries)}\n`)], name)
+  return bring(context, target, [Buffer.from(`${encodeEntries(id, entries)}\n`)], name)
 }
 
 interface Found {
@@ -92,22 +91,22 @@ interface Found {
   used?: Map<string, Usage>
 }
 
-async function lookUp(context: CommandContext, place: Place, id: string, cli: CliName): Promise<Found> {
-  if (place.type === 'server') {
-    const request = createRequest(place.server.url, place.server)
+async function lookUp(context: CommandContext, target: ConnectionTarget, id: string, cli: CliName): Promise<Found> {
+  if (target.type === 'server') {
+    const request = createRequest(target.server)
     const { runs } = (await (await request(`/api/runs?idPrefix=${id}`)).json()) as { runs: Omit<Told, 'isNew'>[] }
     return { row: runs.find((each) => each.id === id) }
   }
-  const { data } = place.type === 'folder' ? place : { data: undefined }
+  const { data } = target.type === 'folder' ? target : { data: undefined }
   // What is only looked for must not create a data folder.
   if (data !== undefined && !existsSync(join(context.path(data), 'millrace.db'))) return {}
   const release = data === undefined ? undefined : lockData(context.path(data), 'shared')
   // A server has it by now, and the import asks that server.
   if (data !== undefined && release === undefined) return {}
   const store =
-    place.type === 'store'
-      ? await openShared(context, place.url)
-      : await openStore({ data: context.path(place.data), keepsVersion: true })
+    target.type === 'store'
+      ? await openShared(context, target.url)
+      : await openStore({ data: context.path(target.data), keepsVersion: true })
   try {
     const row = await store.runs.get(id)
     return { row, ...(cli === 'codex' && row === undefined && { used: await readUsed(store, {}) }) }
@@ -120,7 +119,7 @@ async function lookUp(context: CommandContext, place: Place, id: string, cli: Cl
 /** Writes into the shared store, or into the data folder, or asks the server that has locked the folder meanwhile. */
 async function keep(
   context: CommandContext,
-  place: Exclude<Place, { type: 'server' }>,
+  target: Exclude<ConnectionTarget, { type: 'server' }>,
   lines: Uint8Array[],
   name: string,
 ): Promise<Told> {
@@ -130,8 +129,8 @@ async function keep(
     for (const piece of lines) await importing.feed(piece)
     // What is refused must not create a data folder.
     importing.end()
-    if (place.type === 'store') return await finish(importing, await openShared(context, place.url))
-    const { data } = place
+    if (target.type === 'store') return await finish(importing, await openShared(context, target.url))
+    const { data } = target
     const release = lockData(context.path(data), 'shared')
     if (release === undefined) {
       const server = await findServer(context, data)
@@ -159,7 +158,7 @@ async function finish(importing: Import, store: Store): Promise<Told> {
 }
 
 async function send(server: LiveServer, lines: Uint8Array[]): Promise<Told> {
-  const request = createRequest(server.url, server)
+  const request = createRequest(server)
   const response = await request('/api/runs/import', {
     method: 'POST',
     type: 'application/x-ndjson',

@@ -3,13 +3,12 @@ import type { Entry } from '../../part/entry.ts'
 import { MillraceError } from '../../part/error.ts'
 import { createDeltaMerger } from '../delta-merger.ts'
 import { splitWords } from '../options.ts'
-import { openAccess, type Where } from '../access.ts'
-import { findRun } from '../find-run.ts'
+import { openConnection, type ConnectionFlags, findRun } from '../connection.ts'
 import { forStream, printable } from '../printable.ts'
 import { cut, widthOf } from '../width.ts'
 import { writeOut } from '../write-out.ts'
 
-export interface LogsFlags extends Where {
+export interface LogsFlags extends ConnectionFlags {
   follow?: boolean
   since: string
   type?: string[]
@@ -25,9 +24,9 @@ export async function logsCommand(
   const { run: text, types: listed } = splitWords(words, type)
   if (!/^\d+$/u.test(since)) throw new MillraceError('usage', `--since must be a whole number, not "${since}".`)
   const types = listed && new Set(listed)
-  const access = await openAccess(context, where)
+  const connection = await openConnection(context, where)
   try {
-    const run = await findRun(access, text)
+    const run = await findRun(connection, text)
     // A server rejects it; the database would return nothing.
     if (Number(since) > run.lastSeq) {
       throw new MillraceError(
@@ -41,18 +40,19 @@ export async function logsCommand(
       written = written.then(() => writeOut(context, `${line}\n`))
     }
     const merger = json || raw ? { apply: write, flush: () => undefined } : createDeltaMerger(write, follow)
-    for await (const entry of access.read(run.id, Number(since), follow)) {
+    for await (const entry of connection.read(run.id, Number(since), follow)) {
       if (types !== undefined && !types.has(entry.type)) continue
       merger.apply(entry)
       await written
     }
     merger.flush()
     await written
-    const isOrphan = follow && (await access.fate({ ...run, status: await access.status(run.id) })) !== undefined
+    const isOrphan =
+      follow && (await connection.orphanOutcome({ ...run, status: await connection.status(run.id) })) !== undefined
     if (isOrphan)
       context.stderr.write(printable(`${run.id} has not ended, but no process is running it: this is the log so far\n`))
   } finally {
-    await access.close()
+    await connection.close()
   }
 }
 

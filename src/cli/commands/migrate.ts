@@ -8,7 +8,7 @@ import { createTeller, planLine } from '../../store/migration-lines.ts'
 import { migrationOf } from '../../store/sqlite-schema.ts'
 import { sqliteStore } from '../../store/sqlite-store.ts'
 import { printable } from '../printable.ts'
-import { databaseIn, refuseStore } from '../where.ts'
+import { databaseIn, refuseSharedStore } from '../connection/folder.ts'
 
 export interface MigrateFlags {
   data: string
@@ -20,7 +20,7 @@ export interface MigrateFlags {
 
 export async function migrateCommand(context: CommandContext, flags: MigrateFlags): Promise<void> {
   const { data, isNamed, dryRun = false } = flags
-  if (!isNamed) await refuseStore(context, 'which needs no migration', 'There is nothing to do.')
+  if (!isNamed) await refuseSharedStore(context, 'which needs no migration', 'There is nothing to do.')
   const file = databaseIn(context, data)
   const { stderr } = context
   const write = (line: string) => void stderr.write(`${stderr.isTTY ? '\r\u001b[K' : ''}${printable(line)}\n`)

@@ -9,8 +9,7 @@ import { tableDocs } from '../../store/tables/table-docs.ts'
 import { forStream, printable } from '../printable.ts'
 import { formatRows, type QueryFormat } from '../query-format.ts'
 import { paint } from '../style.ts'
-import { openSettled } from '../settled-store.ts'
-import { refuseStore } from '../where.ts'
+import { openIndexed, refuseSharedStore } from '../connection/folder.ts'
 import { formatTable } from '../table.ts'
 import { writeOut } from '../write-out.ts'
 
@@ -38,7 +37,7 @@ export async function queryCommand(context: CommandContext, sql: string | undefi
   }
   const statement = statementOf(sql, flags.named)
   const parameters = { ...statement.defaults, ...toParameters(flags.param) }
-  if (!flags.isNamed) await refuseStore(context, 'which has no SQL', sqlCure)
+  if (!flags.isNamed) await refuseSharedStore(context, 'which has no SQL', sqlCure)
   const result = await run(context, flags.data, statement.sql, { limit, parameters })
   const format = flags.format ?? (flags.json === true ? 'json' : 'table')
   const text = formatRows(context, result, format, context.stdout.columns)
@@ -76,7 +75,7 @@ async function run(
   sql: string,
   options: { limit: number; parameters: Record<string, string | number> },
 ): Promise<QueryResult> {
-  const store = await openSettled(context, { type: 'folder', data })
+  const store = await openIndexed(context, data)
   try {
     return await store.records!.query(sql, options)
   } catch (error) {

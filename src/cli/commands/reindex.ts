@@ -1,13 +1,13 @@
 /** `millrace reindex`: builds the tables over the log again. */
 import type { CommandContext } from '../context.ts'
-import { databaseIn, refuseStore } from '../where.ts'
+import { databaseIn, refuseSharedStore } from '../connection/folder.ts'
 import { sqliteStore } from '../../store/sqlite-store.ts'
 
 export async function reindexCommand(
   context: CommandContext,
   { data, isNamed }: { data: string; isNamed: boolean },
 ): Promise<void> {
-  if (!isNamed) await refuseStore(context, 'which has no tables', 'There is nothing to build again.')
+  if (!isNamed) await refuseSharedStore(context, 'which has no tables', 'There is nothing to build again.')
   const store = sqliteStore(databaseIn(context, data), { migration: false })
   const { stderr } = context
   let shown = ''

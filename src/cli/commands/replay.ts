@@ -5,14 +5,12 @@ import type { Entry } from '../../part/entry.ts'
 import { MillraceError } from '../../part/error.ts'
 import { hasEnded } from '../../part/log.ts'
 import { checkReplay, replayRecording } from '../../record/replay/replay.ts'
-import { accessRecording } from '../access-recording.ts'
-import { openAccess, type Where } from '../access.ts'
-import { findRun } from '../find-run.ts'
+import { openConnection, type ConnectionFlags, findRun, recordingOf } from '../connection.ts'
 import { namedWire } from '../named-wire.ts'
 import { forStream, printable } from '../printable.ts'
 import { writeOut } from '../write-out.ts'
 
-export interface ReplayFlags extends Where {
+export interface ReplayFlags extends ConnectionFlags {
   speed: string
   format: string
   from?: string
@@ -24,10 +22,10 @@ export interface ReplayFlags extends Where {
 export async function replayCommand(context: CommandContext, text: string, flags: ReplayFlags): Promise<void> {
   const wire = await namedWire(context, flags.format, flags.dir)
   const speed = flags.speed === 'max' ? Infinity : Number(flags.speed)
-  const access = await openAccess(context, flags)
+  const connection = await openConnection(context, flags)
   const enter = flags.step === true ? createEnter(context) : undefined
   try {
-    const row = await findRun(access, text)
+    const row = await findRun(connection, text)
     const range = { speed, from: toSeq(flags.from, 'from') ?? 1, to: toSeq(flags.to, 'to') ?? row.lastSeq }
     try {
       checkReplay(range, row.lastSeq)
@@ -35,7 +33,7 @@ export async function replayCommand(context: CommandContext, text: string, flags
       throw new MillraceError('usage', (error as MillraceError).message.replace(/^"(\w+)"/u, '--$1'))
     }
     const step = enter?.step
-    const pieces = replayRecording(accessRecording(access, row.id), { wire, ...range, ...(step && { step }) })
+    const pieces = replayRecording(recordingOf(connection, row.id), { wire, ...range, ...(step && { step }) })
     let last = '\n'
     try {
       for await (const piece of pieces) {
@@ -51,7 +49,7 @@ export async function replayCommand(context: CommandContext, text: string, flags
     }
   } finally {
     enter?.close()
-    await access.close()
+    await connection.close()
   }
 }
 

@@ -1,33 +1,36 @@
 /** `millrace rm`: deletes runs and conversations, through the live server or in the database. */
 import { createInterface } from 'node:readline/promises'
-import { setImmediate as turn } from 'node:timers/promises'
 import type { CommandContext } from '../context.ts'
 import { MillraceError } from '../../part/error.ts'
-import { deleteRun, deleteThread, type Deleted } from '../../record/delete.ts'
-import { openForUpkeep } from '../upkeep-store.ts'
+import { openConnection, type ConnectionFlags, type RunUpkeep } from '../connection.ts'
 import { forStream, printable } from '../printable.ts'
-import { placeOf, type Where } from '../where.ts'
-import { createRequest } from '../remote-request.ts'
 
-interface RemoveFlags extends Where {
+interface RemoveFlags extends ConnectionFlags {
   yes?: boolean
   json?: boolean
 }
 
-interface Remover {
-  run(id: string): Promise<Deleted>
-  thread(id: string): Promise<Deleted>
-  close(): Promise<void>
-}
-
 export async function removeCommand(context: CommandContext, targets: string[], flags: RemoveFlags): Promise<void> {
   if (flags.yes !== true && !(await agreed(context, targets))) return
-  const remover = await openRemover(context, flags)
+  const connection = await openConnection(context, flags)
+  try {
+    await removeAll(context, await connection.upkeep(), targets, flags)
+  } finally {
+    await connection.close()
+  }
+}
+
+/** If one cannot be deleted, those before it are still reported. */
+async function removeAll(
+  context: CommandContext,
+  upkeep: RunUpkeep,
+  targets: string[],
+  flags: RemoveFlags,
+): Promise<void> {
   const deleted: string[] = []
   try {
-    for (const target of targets) deleted.push(...(await remove(remover, target)))
+    for (const target of targets) deleted.push(...(await remove(upkeep, target)))
   } finally {
-    await remover.close()
     if (flags.json === true) context.stdout.write(`${forStream(JSON.stringify({ deleted }), context.stdout)}\n`)
     else if (deleted.length > 0)
       context.stderr.write(
@@ -44,14 +47,14 @@ async function agreed(context: CommandContext, targets: string[]): Promise<boole
   return /^y(?:es)?$/iu.test(answer.trim())
 }
 
-async function remove(remover: Remover, target: string): Promise<string[]> {
+async function remove(upkeep: RunUpkeep, target: string): Promise<string[]> {
   try {
-    return (await remover.run(target)).deleted
+    return (await upkeep.deleteRun(target)).deleted
   } catch (error) {
     if (codeOf(error) !== 'unknown-run') throw error
   }
   try {
-    return (await remover.thread(target)).deleted
+    return (await upkeep.deleteThread(target)).deleted
   } catch (error) {
     if (codeOf(error) !== 'unknown-thread') throw error
     throw new MillraceError(
@@ -63,21 +66,4 @@ async function remove(remover: Remover, target: string): Promise<string[]> {
 
 function codeOf(error: unknown): string | undefined {
   return error instanceof MillraceError ? error.code : undefined
-}
-
-async function openRemover(context: CommandContext, where: Where): Promise<Remover> {
-  const place = await placeOf(context, where)
-  if (place.type === 'server') {
-    const { server } = place
-    const request = createRequest(server.url, server)
-    const ask = async (path: string, id: string) =>
-      (await (await request(`${path}/${encodeURIComponent(id)}`, { method: 'DELETE' })).json()) as Deleted
-    return { run: (id) => ask('/api/runs', id), thread: (id) => ask('/api/threads', id), close: async () => undefined }
-  }
-  const store = await openForUpkeep(context, place)
-  return {
-    run: (id) => deleteRun(store, id, { rest: turn }),
-    thread: (id) => deleteThread(store, id, { rest: turn }),
-    close: () => store.close(),
-  }
 }

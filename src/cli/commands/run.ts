@@ -5,11 +5,11 @@ import { MillraceError } from '../../part/error.ts'
 import { nameAgent } from '../agent-file.ts'
 import { createAsk } from '../ask.ts'
 import { namedWire } from '../named-wire.ts'
-import { checkAgent, openBackend } from '../backend.ts'
+import { checkAgent, openAgents } from '../connection/agents.ts'
 import { isBatch, readInput, type InputFlags } from '../run-input.ts'
 import { reportRun } from '../run-report.ts'
 import { printable } from '../printable.ts'
-import { waitingRun, warnOfEnd } from '../thread.ts'
+import { readThread, waitingRun, warnOfEnd } from '../thread.ts'
 import { runTurn } from '../turn.ts'
 
 export interface RunFlags extends InputFlags {
@@ -38,18 +38,18 @@ export async function runCommand(context: CommandContext, text: string, flags: R
   // Checked first: a misspelt agent must not create a data folder.
   await checkAgent(context, agent, place)
   const input = await readInput(context, flags)
-  const backend = await openBackend(context, place, isFile)
-  if (flags.yes && !backend.isDurable) {
-    await backend.close()
+  const connection = await openAgents(context, place, isFile)
+  if (flags.yes && !connection.isDurable) {
+    await connection.close()
     throw new MillraceError('usage', '--yes needs a log to wait for answers in. Remove --data none.')
   }
-  const { notice, url, where } = backend
+  const { notice, url, flags: printed } = connection
   if (notice !== undefined) context.stderr.write(`${printable(notice)}\n`)
   if (flags.thread !== undefined) {
-    const waiting = await waitingRun(backend, await backend.thread(flags.thread))
+    const waiting = await waitingRun(connection, await readThread(connection, flags.thread))
     if (waiting !== undefined) warnOfEnd(context, waiting)
   }
-  const turned = await runTurn(context, backend, {
+  const turned = await runTurn(context, connection, {
     agent: agent.id,
     input,
     threadId: flags.thread,
@@ -57,8 +57,8 @@ export async function runCommand(context: CommandContext, text: string, flags: R
     ask: createAsk(context, flags),
     onStart: (id) => context.stderr.write(`${printable(`run ${id}${url === undefined ? '' : ` on ${url}`}`)}\n`),
   })
-  const code = reportRun(context, { ...turned, where })
-  await backend.close()
+  const code = reportRun(context, { ...turned, where: printed })
+  await connection.close()
   await leave(context, code)
 }
 

@@ -3,18 +3,17 @@ import type { CommandContext } from '../context.ts'
 import { wholeMessage } from '../../part/error.ts'
 import type { RunView } from '../../fold/run-view.ts'
 import type { Message } from '../../part/message.ts'
-import { openAccess, whereFlags, type Where } from '../access.ts'
+import { openConnection, formatFlags, type ConnectionFlags, findRun } from '../connection.ts'
 import { formatCost, formatDuration, formatTime } from '../amounts.ts'
 import { formatUsage } from '../usage-table.ts'
 import { answerLine, questionOf } from '../answer-line.ts'
-import { findRun } from '../find-run.ts'
 import { formatMessage, shortened } from '../message-lines.ts'
 import { forStream, printable } from '../printable.ts'
 import { formatOutputs, readOutputs, type StepOutput } from '../step-outputs.ts'
 import { formatSteps } from '../step-tree.ts'
 import { orphaned, paint, paintStatus } from '../style.ts'
 
-export interface ShowFlags extends Where {
+export interface ShowFlags extends ConnectionFlags {
   json?: boolean
   full?: boolean
 }
@@ -24,26 +23,26 @@ export async function showCommand(
   text: string,
   { json, full = false, ...where }: ShowFlags,
 ): Promise<void> {
-  const access = await openAccess(context, where)
+  const connection = await openConnection(context, where)
   try {
-    const run = await findRun(access, text)
-    const view = await access.view(run.id)
-    const isOrphan = (await access.fate({ ...run, status: view.status })) !== undefined
+    const run = await findRun(connection, text)
+    const view = await connection.view(run.id)
+    const isOrphan = (await connection.orphanOutcome({ ...run, status: view.status })) !== undefined
     const { runId, ...rest } = view
-    const outputs = json && !full ? [] : await readOutputs(access.read(run.id, 0, false))
+    const outputs = json && !full ? [] : await readOutputs(connection.read(run.id, 0, false))
     const data = { id: runId, ...rest, ...(isOrphan && { orphaned: true }), ...(full && { outputs }) }
     const shown = json
       ? forStream(JSON.stringify(data, null, 2), context.stdout)
       : page(context, view, {
           foreign: run.foreign,
           isOrphan,
-          where: whereFlags(where),
+          where: formatFlags(where),
           outputs,
           longest: full ? Infinity : shortened,
         })
     context.stdout.write(`${shown}\n`)
   } finally {
-    await access.close()
+    await connection.close()
   }
 }
 

@@ -1,22 +1,18 @@
 /** `millrace stats`: totals and percentiles over many runs, from the live server or the database. */
 import type { CommandContext } from '../context.ts'
-import { compact } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
-import { timeOf } from '../../part/store-time.ts'
 import { ageOf } from '../../record/policy.ts'
-import { readStats, type Percentiles, type Stats, type StatsQuery } from '../../record/stats.ts'
+import type { Percentiles, Stats, StatsQuery } from '../../record/stats.ts'
 import { toUsed } from '../../record/usage-sums.ts'
-import { placeOf, type Where } from '../where.ts'
+import { openConnection, type ConnectionFlags } from '../connection.ts'
 import { formatDuration, formatTime } from '../amounts.ts'
 import { forStream, printable } from '../printable.ts'
 import type { statsGroups } from '../record-commands/stats.ts'
-import { createRequest } from '../remote-request.ts'
-import { openSettled } from '../settled-store.ts'
 import { formatTable } from '../table.ts'
 import { formatUsage } from '../usage-table.ts'
 import { writeOut } from '../write-out.ts'
 
-export interface StatsFlags extends Where {
+export interface StatsFlags extends ConnectionFlags {
   by: (typeof statsGroups)[number]
   since: string
   until?: string
@@ -44,20 +40,18 @@ export async function statsCommand(
   await writeOut(context, `${sections.join('\n\n')}\n`)
 }
 
-async function read(context: CommandContext, where: Where, queryAt: (now: number) => StatsQuery): Promise<Stats> {
-  const query = queryAt(Date.now())
-  const place = await placeOf(context, where)
-  if (place.type === 'server') {
-    const { server } = place
-    const given = Object.entries(compact({ ...query })).map(([name, value]) => [name, String(value)])
-    const search = new URLSearchParams(Object.fromEntries(given) as Record<string, string>)
-    return (await (await createRequest(server.url, server)(`/api/stats?${search}`)).json()) as Stats
-  }
-  const store = await openSettled(context, place)
+async function read(
+  context: CommandContext,
+  where: ConnectionFlags,
+  queryAt: (now: number) => StatsQuery,
+): Promise<Stats> {
+  // Mistakes in the flags are reported before anything is opened.
+  queryAt(Date.now())
+  const connection = await openConnection(context, where)
   try {
-    return await readStats(store, queryAt(timeOf(store)))
+    return await connection.stats(queryAt)
   } finally {
-    await store.close()
+    await connection.close()
   }
 }
 

@@ -4,7 +4,7 @@ import { compact } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
 import type { ThreadQuery, ThreadRow, ThreadStatus } from '../../part/thread.ts'
 import type { ShownThread } from '../../server/show-thread.ts'
-import { openAccess, type Where } from '../access.ts'
+import { openConnection, type ConnectionFlags } from '../connection.ts'
 import { formatCost, formatDuration, formatTime } from '../amounts.ts'
 import { formatMessage, shortened } from '../message-lines.ts'
 import { forStream, printable } from '../printable.ts'
@@ -12,7 +12,7 @@ import { paint, paintStatus } from '../style.ts'
 import { formatTable } from '../table.ts'
 import { cut } from '../width.ts'
 
-export interface ThreadsFlags extends Where {
+export interface ThreadsFlags extends ConnectionFlags {
   status?: ThreadStatus
   agent?: string
   search?: string
@@ -33,16 +33,16 @@ export async function threadsCommand(
   if (!/^\d+$/u.test(limit) || count < 1 || count > 1000)
     throw new MillraceError('usage', `--limit must be a number from 1 to 1000, not "${limit}".`)
   if (search?.trim() === '') throw new MillraceError('usage', 'Which words? Pass them with --search "…".')
-  const access = await openAccess(context, where)
+  const connection = await openConnection(context, where)
   try {
     if (id !== undefined) {
-      const thread = await access.thread(id, full ? undefined : shownMessages).catch(orUnknown)
+      const thread = await connection.thread(id, { messages: full ? undefined : shownMessages }).catch(orUnknown)
       write(context, json ? JSON.stringify(thread, null, 2) : page(context, thread, full))
       return
     }
     // One more than shown, to know whether there are more.
     const query: ThreadQuery = { limit: Math.min(1000, count + 1), ...compact({ status, agent, q: search }) }
-    const found = await access.threads(query)
+    const found = await connection.threads(query)
     const rows = found.slice(0, count)
     write(context, json ? JSON.stringify(rows, null, 2) : table(context, rows))
     if (!json && rows.length === 0)
@@ -51,7 +51,7 @@ export async function threadsCommand(
       )
     if (found.length > count) context.stderr.write(`(more conversations: use --limit ${Math.min(1000, count * 5)})\n`)
   } finally {
-    await access.close()
+    await connection.close()
   }
 }
 

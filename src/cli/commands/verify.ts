@@ -8,8 +8,7 @@ import { createGrammar } from '../../fold/grammar.ts'
 import { hasEnded, type RunRow } from '../../part/log.ts'
 import { createNdjsonReader } from '../../store/ndjson.ts'
 import { unreadableRow } from '../../store/store-error.ts'
-import { openAccess, type Access, type Where } from '../access.ts'
-import { findRun } from '../find-run.ts'
+import { openConnection, type Connection, type ConnectionFlags, findRun } from '../connection.ts'
 import { printable } from '../printable.ts'
 
 const most = 5
@@ -23,7 +22,7 @@ interface Findings {
   hasMore: boolean
 }
 
-export async function verifyCommand(context: CommandContext, what: string, where: Where): Promise<void> {
+export async function verifyCommand(context: CommandContext, what: string, where: ConnectionFlags): Promise<void> {
   const found: Findings[] = []
   let open = 0
   // `all` is a keyword: a file of that name is `./all`.
@@ -32,15 +31,15 @@ export async function verifyCommand(context: CommandContext, what: string, where
     if (found[0]!.entries === 0) context.stderr.write(`${expected}\n`)
   } else {
     if (/[./\\]/u.test(what)) throw new MillraceError('usage', `There is no file ${what}.`)
-    const access = await openAccess(context, where)
+    const connection = await openConnection(context, where)
     try {
-      for await (const run of what === 'all' ? everyRun(access) : [await findRun(access, what)]) {
-        const { findings, isOpen } = await verifyRun(context, access, run)
+      for await (const run of what === 'all' ? everyRun(connection) : [await findRun(connection, what)]) {
+        const { findings, isOpen } = await verifyRun(context, connection, run)
         found.push(findings)
         if (isOpen) open++
       }
     } finally {
-      await access.close()
+      await connection.close()
     }
   }
   const faults = found.reduce((sum, each) => sum + each.faults, 0)
@@ -79,7 +78,7 @@ async function verifyFile(context: CommandContext, file: string): Promise<Findin
 /** A run without an end is not an error: it may be going on, or its process is gone and no server has ended it yet. */
 async function verifyRun(
   context: CommandContext,
-  access: Access,
+  connection: Connection,
   run: RunRow,
 ): Promise<{ findings: Findings; isOpen: boolean }> {
   const { findings, check, report } = createCheck(context, run.id)
@@ -87,7 +86,7 @@ async function verifyRun(
   let isEnded = false
   if (run.error?.code === unreadableRow) report(run.error.message)
   try {
-    for await (const entry of access.read(run.id, 0, false)) {
+    for await (const entry of connection.read(run.id, 0, false)) {
       check.entry(entry)
       isEnded = entry.type === 'run-end'
       if (findings.hasMore) break
@@ -97,8 +96,8 @@ async function verifyRun(
     // The other runs are checked all the same.
     report(`cannot be read: ${wholeMessage(error as Error)}`)
   }
-  const fate = isEnded ? undefined : await access.fate(run)
-  const state = isEnded || !isOpen ? '' : `, not ended${fate === undefined ? ` (${run.status})` : ' (no server)'}`
+  const outcome = isEnded ? undefined : await connection.orphanOutcome(run)
+  const state = isEnded || !isOpen ? '' : `, not ended${outcome === undefined ? ` (${run.status})` : ' (no server)'}`
   context.stderr.write(printable(`${run.id}: ${findings.entries} entries${state}\n`))
   return { findings, isOpen: state !== '' }
 }
@@ -126,10 +125,10 @@ function createCheck(context: CommandContext, name: string) {
   }
 }
 
-async function* everyRun(access: Access): AsyncGenerator<RunRow> {
+async function* everyRun(connection: Connection): AsyncGenerator<RunRow> {
   let before: string | undefined
   for (;;) {
-    const rows = await access.list(compact({ limit: 200, before }))
+    const rows = await connection.list(compact({ limit: 200, before }))
     yield* rows
     if (rows.length < 200) return
     before = rows.at(-1)!.id

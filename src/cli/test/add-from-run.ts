@@ -5,8 +5,7 @@ import { MillraceError } from '../../part/error.ts'
 import { addCase } from '../../regress/add-case.ts'
 import { checkAgentOf, type Lab } from '../../regress/lab.ts'
 import type { CaseFile } from '../../regress/test-case.ts'
-import { openAccess, type Access } from '../access.ts'
-import { findRun } from '../find-run.ts'
+import { openConnection, type Connection, findRun } from '../connection.ts'
 import { agree } from '../foreign-run.ts'
 import { printable } from '../printable.ts'
 import { casesFolder } from './find-cases.ts'
@@ -26,15 +25,15 @@ const mostTurns = 50
 /** Returns the file with the new case only. */
 export async function addFromRun(context: CommandContext, lab: Lab, run: string, flags: AddFlags): Promise<CaseFile> {
   const { name, dir } = flags
-  const access = await openAccess(context, flags)
+  const connection = await openConnection(context, flags)
   let logs: Entry[][]
   try {
-    const { id, agent } = await findRun(access, run)
+    const { id, agent } = await findRun(connection, run)
     checkAgentOf(lab, agent, `run ${id}`)
-    logs = await readThread(access, id)
+    logs = await readThread(connection, id)
     await agreeToForeign(context, id, logs, lab.agents.get(agent)!.pipeline.text, flags)
   } finally {
-    await access.close()
+    await connection.close()
   }
   const { file, test } = addCase(casesFolder(dir), logs, { name, cwd: context.path('.') })
   context.stderr.write(`${printable(`added to ${file.path}:${test.line}: ${test.name}`)}\n`)
@@ -69,7 +68,7 @@ function textOf(log: Entry[]): string | undefined {
 }
 
 /** The run and those before it that its conversation continues, the oldest first. */
-async function readThread(access: Access, run: string): Promise<Entry[][]> {
+async function readThread(connection: Connection, run: string): Promise<Entry[][]> {
   const logs: Entry[][] = []
   const seen = new Set<string>()
   for (let id: string | undefined = run; id !== undefined && !seen.has(id);) {
@@ -77,7 +76,7 @@ async function readThread(access: Access, run: string): Promise<Entry[][]> {
     if (logs.length === mostTurns)
       throw new MillraceError('bad-run', `The conversation has more than ${mostTurns} runs.`)
     const entries: Entry[] = []
-    for await (const entry of access.read(id, 0, false)) entries.push(entry)
+    for await (const entry of connection.read(id, 0, false)) entries.push(entry)
     logs.unshift(entries)
     const start = entries[0]
     id = start?.type === 'run-start' ? start.previousRunId : undefined

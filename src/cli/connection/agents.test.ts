@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { hashText } from '../server/http/hash-text.ts'
-import { createContext } from '../../test/support/command-context.ts'
-import { checkServed } from './served-agents.ts'
+import { hashText } from '../../server/http/hash-text.ts'
+import { createContext } from '../../../test/support/command-context.ts'
+import { checkServed } from './agents.ts'
 
 /** A server that has this text of an agent from the n-th look on, and another one before. */
 async function serverThatHas(text: string, from: number) {
@@ -29,7 +29,7 @@ test('a server that has not read the file yet is waited for', async () => {
 
 test('a server that keeps another version of the file is an error that says so', async () => {
   const server = await serverThatHas('a text', Infinity)
-  await expect(checkServed(createContext(), { ...server, patience: 100 })).rejects.toThrow(
+  await expect(checkServed(createContext(), { ...server, timeout: 100 })).rejects.toThrow(
     `The server at http://here has another version of ${server.file}. Restart the server`,
   )
   expect(server.looks()).toBe(3)
