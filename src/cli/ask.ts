@@ -1,12 +1,45 @@
-/** Answers the requests of a run: from the terminal, with `--yes`, or not at all. */
+/**
+ * The open requests of a run: lists them, prints the commands that answer them, and answers them from the terminal, with `--yes`, or
+ * not at all.
+ */
 import { createInterface } from 'node:readline/promises'
 import type { CommandContext } from './context.ts'
 import type { ClientAnswer } from '../client/client.ts'
 import type { EntryOf } from '../part/entry.ts'
 import { parseJson } from '../part/json.ts'
-import { questionOf } from './answer-line.ts'
-import { printable } from './printable.ts'
-import { paint } from './style.ts'
+import { printable, paint } from './printable.ts'
+import type { InputRequest } from '../part/request-part.ts'
+import { formatTime } from './amounts.ts'
+import { formatTable, cut } from './table.ts'
+import { MillraceError } from '../part/error.ts'
+import type { RunRow } from '../part/log.ts'
+import type { Message } from '../part/message.ts'
+import type { AgentConnection, Connection } from './connection.ts'
+
+/** The request id without the prefix of the run id. */
+export function shortRequestId(run: string, { requestId }: EntryOf<'request'>): string {
+  return requestId.startsWith(`${run}.`) ? requestId.slice(run.length + 1) : requestId
+}
+
+/** What a step asks for, in its own words. */
+export function questionOf({ message, reason }: Pick<InputRequest, 'message' | 'reason'>): string {
+  return message ?? reason ?? 'a value'
+}
+
+/** A command to paste. `isOneOfMany`: adds `--request`. */
+export function answerLine(
+  run: string,
+  request: EntryOf<'request'>,
+  { where, isOneOfMany }: { where: string; isOneOfMany: boolean },
+): string {
+  const answer = request.kind === 'approval' ? 'approve' : `'<JSON or text>'`
+  const which = isOneOfMany ? ` --request ${shortRequestId(run, request)}` : ''
+  return `millrace answer ${run} ${answer}${which}${where}`
+}
+
+export function answerLines(run: string, requests: readonly EntryOf<'request'>[], where: string): string[] {
+  return requests.map((request) => `  ${answerLine(run, request, { where, isOneOfMany: requests.length > 1 })}`)
+}
 
 type Request = EntryOf<'request'>
 
@@ -70,4 +103,59 @@ export function jsonOrText(text: string): unknown {
   } catch {
     return text
   }
+}
+
+/** The open requests of a run as a table. */
+export function formatRequests(run: string, requests: readonly EntryOf<'request'>[]): string {
+  const rows = requests.map((request) => {
+    const { kind, toolName = '', deadline } = request
+    const wanted = { approval: 'approval', tool: 'result', input: 'value' }[kind]
+    const about = request.kind === 'input' ? questionOf(request) : JSON.stringify(request.input)
+    return [shortRequestId(run, request), wanted, toolName, formatTime(deadline), cut(about, 100)]
+  })
+  return formatTable(['REQUEST', 'WANTS', 'TOOL', 'UNTIL', 'INPUT'], rows)
+}
+
+/** Threads that a command continues, and the run of a thread that is still suspended. */
+interface Thread {
+  /** Only the newest. */
+  runs: RunRow[]
+  /** The whole conversation. */
+  messages: Message[]
+}
+
+/** Undefined if the thread has no runs. */
+export async function readThread(connection: Connection, id: string): Promise<Thread | undefined> {
+  try {
+    return await connection.thread(id, { runs: 1 })
+  } catch (error) {
+    if (error instanceof MillraceError && error.code === 'unknown-thread') return undefined
+    throw error
+  }
+}
+
+interface WaitingRun {
+  id: string
+  /** Its last entry so far. */
+  lastSeq: number
+  protocol: string
+  requests: EntryOf<'request'>[]
+}
+
+/** The run that the next message of the thread would end: the newest one, if it is suspended. */
+export async function waitingRun(
+  { client }: AgentConnection,
+  thread: Thread | undefined,
+): Promise<WaitingRun | undefined> {
+  const [newest] = thread?.runs ?? []
+  if (newest?.status !== 'suspended') return undefined
+  const { id, lastSeq, protocol, requests } = await client.show(newest.id)
+  return requests.length === 0 ? undefined : { id, lastSeq, protocol, requests }
+}
+
+/** A new message ends a suspended run of its thread. */
+export function warnOfEnd(context: CommandContext, { id, requests }: WaitingRun, ...more: string[]): void {
+  const tools = [...new Set(requests.map(({ toolName, kind }) => toolName ?? kind))].join(', ')
+  const line = `warning: ${id} of this thread waits for an answer (${tools}); a new message ends that run`
+  context.stderr.write(`${printable([line, ...more].join('\n'))}\n`)
 }

@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import type { Entry } from '../part/entry.ts'
-import { createDeltaMerger } from './delta-merger.ts'
+import { createDeltaMerger } from './commands/logs.ts'
 
 afterEach(() => vi.useRealTimers())
 

@@ -2,14 +2,14 @@
 import type { CommandContext, Output } from './context.ts'
 import type { ClientAnswer, MillraceClient } from '../client/client.ts'
 import type { Entry, EntryOf } from '../part/entry.ts'
-import { MillraceError } from '../part/error.ts'
+import { MillraceError, wholeMessage } from '../part/error.ts'
 import type { Wire } from '../wire/wire.ts'
-import type { Ask } from './ask.ts'
+import { type Ask, answerLines } from './ask.ts'
 import { onConsoleLine } from './console-lines.ts'
-import { forStream, printable } from './printable.ts'
-import { writeOut } from './write-out.ts'
-import { paint } from './style.ts'
-import { cut } from './width.ts'
+import { forStream, printable, paint, writeOut } from './printable.ts'
+import { cut } from './table.ts'
+import type { AgentConnection } from './connection.ts'
+import { onEnding, type Ending } from './stop-signals.ts'
 
 export interface FollowOptions {
   wire: Wire
@@ -221,4 +221,122 @@ function createProgress(context: CommandContext, stream: Output, atLineStart: ()
       show()
     },
   }
+}
+
+/** One message and its answer, for `run` and `chat`: starts a run, shows it, and stops it on Ctrl-C. */
+interface Turn extends FollowOptions {
+  agent: string
+  input: Record<string, unknown>
+  threadId?: string | undefined
+  /** Called before any part of the answer is shown. */
+  onStart?: (id: string) => void
+}
+
+interface Turned {
+  id: string
+  followed: Followed
+  /** Set if a signal ended it. */
+  ending: Ending | undefined
+}
+
+export async function runTurn(
+  context: CommandContext,
+  connection: AgentConnection,
+  turn: Turn,
+): Promise<Turned & { threadId: string }> {
+  const { agent, input, threadId, onStart, ...follow } = turn
+  const { messages, ...rest } = input
+  const options = { agent, input: rest, messages: messages as object[] }
+  let thread = threadId
+  const turned = await follows(context, connection, follow, async () => {
+    const run = connection.client.run(threadId === undefined ? options : { ...options, threadId })
+    const id = await run.id
+    thread = await run.threadId
+    onStart?.(id)
+    return id
+  })
+  return { ...turned, threadId: thread! }
+}
+
+/** Error codes for a server that has stopped or is stopping. */
+const gone: ReadonlySet<string> = new Set(['connection-lost', 'closing'])
+
+/** Calls `begin`, which returns the id of a run, then shows that run. Ctrl-C stops it, even during `begin`. */
+export async function follows(
+  context: CommandContext,
+  connection: AgentConnection,
+  options: FollowOptions,
+  begin: () => Promise<string>,
+): Promise<Turned> {
+  const { client, url } = connection
+  let ending: Ending | undefined
+  let stop: (ending: Ending) => Promise<void> = async () => undefined
+  const off = onEnding(context, (how) => {
+    ending = how
+    void stop(how).catch(() => undefined)
+  })
+  try {
+    const id = await begin()
+    stop = ({ reason }) => client.stop(id, reason)
+    if (ending !== undefined) await stop(ending)
+    const followed = await followRun(context, client, id, options).catch((error: unknown) => {
+      if (url === undefined || !(error instanceof MillraceError) || !gone.has(error.code)) throw error
+      throw lostServer(url, id, connection.flags, error)
+    })
+    return { id, followed, ending }
+  } finally {
+    off()
+  }
+}
+
+function lostServer(url: string, run: string, where: string, cause: unknown): MillraceError {
+  const message = `Lost the connection to the server at ${url}. Check on the run with: millrace show ${run}${where}`
+  return new MillraceError('server', message, { cause })
+}
+
+/** Prints the outcome of a run to stderr and returns the exit code. */
+interface Reported {
+  id: string
+  followed: Followed
+  /** Flags that other commands need to find the run. */
+  where: string
+  /** Print nothing if the run completed. */
+  isQuiet?: boolean
+  /** Set if a signal ended the command. */
+  ending?: Ending | undefined
+}
+
+/** Prints how the run ended or what it waits for. Returns the exit code. */
+export function reportRun(context: CommandContext, { id, followed, where, isQuiet = false, ending }: Reported): number {
+  const { end, waiting, handedOver, isLineOpen } = followed
+  // On a terminal, the notice of the signal has ended the line already.
+  if (isLineOpen && !(ending !== undefined && context.stdout.isTTY)) context.stdout.write('\n')
+  if (end === undefined) {
+    const lines = answerLines(id, waiting, where)
+    print(context, `suspended: ${id} waits for an answer. Answer with:`, ...lines)
+    return ending?.code ?? 1
+  }
+  if (!isQuiet || end.outcome !== 'completed') print(context, lastLine(end))
+  if (handedOver.length > 0) {
+    const names = [...new Set(handedOver)].join(', ')
+    print(
+      context,
+      `${names}: runs in the client, and a run that is not recorded cannot wait for its result. Remove --data none.`,
+    )
+    return ending?.code ?? 1
+  }
+  return end.outcome === 'completed' ? 0 : (ending?.code ?? 1)
+}
+
+function lastLine({ outcome, error, usage }: EntryOf<'run-end'>): string {
+  const { inputTokens, outputTokens, source } = usage
+  // A run without a model call has no tokens.
+  const isSilent = (inputTokens ?? 0) + (outputTokens ?? 0) === 0
+  const tokens = isSilent ? '' : `; ${inputTokens ?? '?'} tokens in, ${outputTokens ?? '?'} out (${source})`
+  const why = error === undefined ? '' : `: ${wholeMessage(error).replace(/\.+$/u, '')}`
+  return `${outcome}${why}${tokens}`
+}
+
+function print(context: CommandContext, ...lines: string[]): void {
+  context.stderr.write(`${printable(lines.join('\n'))}\n`)
 }

@@ -4,8 +4,7 @@ import type { ClientConsent } from '../client/client.ts'
 import { MillraceError } from '../part/error.ts'
 import { openConnection, type ConnectionFlags, recordingOf } from './connection.ts'
 import type { CommandContext } from './context.ts'
-import { printable } from './printable.ts'
-import { paint } from './style.ts'
+import { printable, paint } from './printable.ts'
 
 export interface ConsentFlags extends ConnectionFlags {
   /** Go on without a question. */

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { createContext } from '../../test/support/command-context.ts'
-import { withFiles } from './input-files.ts'
+import { withFiles } from './run-input.ts'
 
 function file(name: string, content: string | Uint8Array): string {
   const dir = mkdtempSync(join(tmpdir(), 'millrace-'))

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
-import { createPolicy } from './memory-reducer.ts'
+import { createPolicy } from './young-generation.ts'
 
 const module = pathToFileURL(join(import.meta.dirname, 'memory-reducer.ts')).href
 const MB = 2 ** 20

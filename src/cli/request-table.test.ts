@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { formatRequests } from './request-table.ts'
+import { formatRequests } from './ask.ts'
 
 test('a request without a tool call shows its question', () => {
   const envelope = { seq: 1, timestamp: 0, step: 'main/a', type: 'request', deadline: 0 } as const

@@ -1,10 +1,13 @@
 /** The log of `millrace serve`: one line per report, as text or as JSON. */
 import type { CommandContext, Output } from './context.ts'
 import { wholeMessage } from '../part/error.ts'
-import type { Report, Reporter } from '../server/report.ts'
+import type { Report, Reporter, Level } from '../server/report.ts'
 import { formatCost, formatDuration, formatTokens } from './amounts.ts'
-import { printable } from './printable.ts'
-import { paint, paintStatus } from './style.ts'
+import { printable, paint, paintStatus } from './printable.ts'
+import { secretValues } from '../project/secrets.ts'
+import { createCleaner } from '../fold/redact.ts'
+import { createErrorGuard, type ErrorGuard } from '../server/error-guard.ts'
+import type { Project } from '../project/project.ts'
 
 export interface ServeLogOptions {
   /** NDJSON instead of text. */
@@ -17,7 +20,7 @@ export interface ServeLogOptions {
 
 export interface ServeLog {
   report: Reporter
-  /** Writes what waits for other lines. Call it before the process exits. */
+  /** Writes buffered lines. Call it before the process exits. */
   flush(): void
 }
 
@@ -116,4 +119,41 @@ function manyLines(text: string): string {
   return printable(text)
     .trimEnd()
     .replaceAll(/[\n\u2028\u2029]/gu, '\n    ')
+}
+
+export type Note = (message: string, level?: Level) => void
+
+interface Reporting {
+  report: Reporter
+  note: Note
+  guard: ErrorGuard
+}
+
+/** Sets up the log and the handling of uncaught errors. */
+export function startReporting(
+  context: CommandContext,
+  { json, quiet }: { json?: boolean; quiet?: boolean },
+): Reporting {
+  const stream = json ? context.stdout : context.stderr
+  // The server keeps running when the reader of its log goes away.
+  if (json) context.stdout.removeAllListeners('error').on('error', () => undefined)
+  const log = createServeLog(context, { json, quiet, stream })
+  context.events.on('exit', log.flush)
+  // Only secrets of the environment; the server redacts those of its config itself.
+  const redact = createCleaner(secretValues({}, context.env))
+  const report: Reporter = (each) => log.report(redact(each))
+  const guard = createErrorGuard({ report, exit: () => context.exit(1) })
+  guard.install(context.events)
+  return { report, guard, note: (message, level = 'info') => report({ level, event: 'note', message }) }
+}
+
+const names = { SIGINT: 'Ctrl-C', SIGTERM: 'SIGTERM', SIGHUP: 'terminal closed' } as const
+
+export function stoppingLine(signal: keyof typeof names, { runtime, config }: Project): string {
+  const { active } = runtime
+  const again = signal === 'SIGINT' ? ' Press Ctrl-C again to stop at once.' : ''
+  if (active === 0) return `stopping (${names[signal]}): no active runs.${again}`
+  const seconds = (config.server?.graceMs ?? 2000) / 1000
+  const runs = active === 1 ? '1 active run has' : `${active} active runs have`
+  return `stopping (${names[signal]}): ${runs} ${seconds} s to finish.${again}`
 }

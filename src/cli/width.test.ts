@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { formatTable } from './table.ts'
-import { cut, widthOf } from './width.ts'
+import { formatTable, cut, widthOf } from './table.ts'
 
 test.each([
   ['plain', 5],

@@ -1,13 +1,12 @@
 /** `millrace run --input cases.jsonl`: checks everything before the first run starts. */
 import { leave, type CommandContext, type Output } from '../context.ts'
 import { MillraceError, messageOf, toErrorValue } from '../../part/error.ts'
-import type { NamedAgent } from '../agent-file.ts'
+import type { NamedAgent } from '../folders.ts'
 import type { AgentConnection } from '../connection.ts'
 import { checkAgent, openAgents } from '../connection/agents.ts'
 import type { RunFlags } from '../commands/run.ts'
 import { printable } from '../printable.ts'
-import { readBatch, inputOf, type BatchLine } from './batch-input.ts'
-import { openSink, type BatchResult, type ResultSink } from './batch-results.ts'
+import { readBatch, inputOf, type BatchLine, openSink, type BatchResult, type ResultSink } from './batch-results.ts'
 import { pause } from '../../async/pause.ts'
 import { compact } from '../../part/compact.ts'
 import type { ClientResult } from '../../client/client-run.ts'
@@ -15,7 +14,7 @@ import type { MillraceClient } from '../../client/client.ts'
 import { onEnding, type Ending } from '../stop-signals.ts'
 import { addUsage, type Usage } from '../../part/usage.ts'
 import { formatCost, formatDuration, formatTokens } from '../amounts.ts'
-import { cut } from '../width.ts'
+import { cut } from '../table.ts'
 
 export async function batchCommand(
   context: CommandContext,

@@ -10,14 +10,11 @@ import { didYouMean } from '../../pipeline/nearest.ts'
 import { isHeld } from '../../server/data-lock.ts'
 import { textWire } from '../../wire/text/text.ts'
 import { openConnection, findRun, formatFlags, sharedStoreUrl } from '../connection.ts'
-import { answerLines, shortRequestId } from '../answer-line.ts'
-import { createAsk, jsonOrText } from '../ask.ts'
+import { answerLines, shortRequestId, createAsk, jsonOrText, formatRequests } from '../ask.ts'
 import { openAgents } from '../connection/agents.ts'
 import { createConsent } from '../foreign-run.ts'
 import { forStream, printable } from '../printable.ts'
-import { formatRequests } from '../request-table.ts'
-import { reportRun } from '../run-report.ts'
-import { follows } from '../turn.ts'
+import { reportRun, follows } from '../follow-run.ts'
 
 type Request = EntryOf<'request'>
 

@@ -2,14 +2,12 @@
 import { dirname } from 'node:path'
 import { leave, type CommandContext } from '../context.ts'
 import { messageOf, MillraceError } from '../../part/error.ts'
-import { nameAgent } from '../agent-file.ts'
+import { nameAgent } from '../folders.ts'
 import { checkAgent, type AgentFlags } from '../connection/agents.ts'
 import { createConversation, type Conversation } from '../chat/conversation.ts'
-import { createLineReader } from '../chat/line-reader.ts'
-import { agentTable, chatHelp, completeSaid, parseSaid, type Said } from '../chat/slash-command.ts'
-import { printable } from '../printable.ts'
+import { createLineReader, agentTable, chatHelp, completeSaid, parseSaid, type Said } from '../chat/line-reader.ts'
+import { printable, paint } from '../printable.ts'
 import type { Ending } from '../stop-signals.ts'
-import { paint } from '../style.ts'
 
 export interface ChatFlags extends AgentFlags {
   thread?: string

@@ -10,8 +10,7 @@ import type { Endpoint } from '../../models/resolver.ts'
 import type { AgentError } from '../../project/agents-folder.ts'
 import { parseEndpoint, readAgents, readMcpFaults } from '../../project/project.ts'
 import { agentFiles, initCure } from '../folders.ts'
-import { forStream, printable } from '../printable.ts'
-import { paint } from '../style.ts'
+import { forStream, printable, paint } from '../printable.ts'
 
 export interface CheckFlags {
   json?: boolean

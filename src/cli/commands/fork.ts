@@ -6,16 +6,15 @@ import { MillraceError } from '../../part/error.ts'
 import { messagesOf } from '../../part/message.ts'
 import { createForkPlaces, type ForkPlace } from '../../fold/fork-places.ts'
 import { openConnection, type ConnectionFlags, findRun, recordingOf } from '../connection.ts'
-import { nameAgent } from '../agent-file.ts'
+import { nameAgent } from '../folders.ts'
 import { createAsk } from '../ask.ts'
 import { openAgents } from '../connection/agents.ts'
 import { createConsent } from '../foreign-run.ts'
 import { readObject } from '../run-input.ts'
 import { namedWire } from '../named-wire.ts'
 import { printable, forStream } from '../printable.ts'
-import { reportRun } from '../run-report.ts'
+import { reportRun, follows } from '../follow-run.ts'
 import { formatTable } from '../table.ts'
-import { follows } from '../turn.ts'
 
 export interface ForkFlags extends ConnectionFlags {
   at?: string

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import type { CommandContext } from '../context.ts'
 import { readUsed } from '../../engine/cli/used-before.ts'
 import type { Usage } from '../../part/usage.ts'
-import { MillraceError } from '../../part/error.ts'
-import type { Store } from '../../part/log.ts'
+import { MillraceError, fromErrorValue } from '../../part/error.ts'
+import type { Store, KeptView } from '../../part/log.ts'
 import type { CliName } from '../../ingest/cli-names.ts'
 import { createRedactor } from '../../fold/redact.ts'
 import { openStore } from '../../project/open-store.ts'
@@ -16,9 +16,19 @@ import { encodeEntries } from '../../store/encode.ts'
 import { connectionTarget, type ConnectionFlags, type ConnectionTarget } from '../connection.ts'
 import { createRequest, findServer, type LiveServer } from '../connection/server.ts'
 import { openShared } from '../connection/shared-store.ts'
-import { importCli, importIdOf, type Transcript } from '../import/import-cli.ts'
 import { printable } from '../printable.ts'
 import { openSource, readSource } from '../transcript-source.ts'
+import { createHash } from 'node:crypto'
+import { compact } from '../../part/compact.ts'
+import type { Entry } from '../../part/entry.ts'
+import { createCliReader } from '../../ingest/cli-parser.ts'
+import { toEvent } from '../../ingest/event.ts'
+import { parsePipeline } from '../../pipeline/parse.ts'
+import type { Processes } from '../../processes/processes.ts'
+import { agentSource } from '../../project/create-runtime.ts'
+import { createRegistry } from '../../project/registry.ts'
+import { createRuntime } from '../../runtime/runtime.ts'
+import { memoryStore } from '../../store/memory-store.ts'
 
 export interface ImportFlags extends ConnectionFlags {
   from?: CliName | 'ndjson'
@@ -165,4 +175,112 @@ async function send(server: LiveServer, lines: Uint8Array[]): Promise<Told> {
     body: Buffer.concat(lines),
   })
   return { ...((await response.json()) as Omit<Told, 'isNew'>), isNew: response.status === 201 }
+}
+
+interface ImportedRun {
+  id: string
+  entries: Entry[]
+  view?: KeptView | undefined
+}
+
+interface Transcript {
+  cli: CliName
+  bytes: Buffer
+  /** The prompt, if the output does not repeat it. */
+  message?: string | undefined
+  /** What the session had used before, by the runs that are kept there. */
+  usedBefore?: ((sessionId: string) => Usage | undefined) | undefined
+}
+
+/** The same transcript is the same run, also where its lines have no times. */
+function importIdOf({ cli, bytes }: Pick<Transcript, 'cli' | 'bytes'>): string {
+  return `run_${createHash('sha256').update(`${cli}\n`).update(bytes).digest('hex').slice(0, 32)}`
+}
+
+/**
+ * The output of a CLI agent as a run: the engine runs an agent with one `cli-agent` step whose program is the transcript. So the log is the
+ * one that the live run would have written, with the times of the transcript. Throws `session-file` for a file that only looks like output.
+ */
+async function importCli(context: CommandContext, transcript: Transcript): Promise<ImportedRun> {
+  const { cli, message, usedBefore } = transcript
+  const { prompt = message, startedAt = Date.now() } = lookAhead(transcript)
+  const id = importIdOf(transcript)
+  let time = startedAt
+  const clock = { wall: () => time, steady: () => time }
+  const store = memoryStore()
+  const registry = createRegistry({}, {})
+  const processes = playing(transcript.bytes, (now) => (time = Math.max(time, now)))
+  const runtime = createRuntime({
+    agents: agentSource([{ id: cli, pipeline: parsePipeline(pipelineOf(cli, prompt !== undefined)) }]),
+    registry: { ...registry, processes, answerChars: Number.MAX_SAFE_INTEGER, ...compact({ usedBefore }) },
+    store,
+    clock,
+    newRunId: () => id,
+    secrets: secretValues({}, context.env),
+  })
+  try {
+    const messages = prompt === undefined ? [] : [{ role: 'user', content: prompt }]
+    const run = await runtime.start(cli, { messages }, { protocol: 'import' })
+    await run.result
+    const entries: Entry[] = []
+    for await (const batch of store.log.read(id)) for (const entry of batch) entries.push(entry)
+    return { id, entries, view: await store.runs.view(id) }
+  } finally {
+    await runtime.close(0)
+  }
+}
+
+/** What has to be known before the run begins. */
+function lookAhead({ cli, bytes }: Transcript): { prompt?: string; startedAt?: number } {
+  const found: { prompt?: string; startedAt?: number } = {}
+  const reader = createCliReader(cli, {
+    onPart: () => undefined,
+    onTime: (time) => (found.startedAt ??= time),
+  })
+  reader.feed(bytes)
+  reader.end()
+  if (reader.refusal !== undefined) throw fromErrorValue(reader.refusal)
+  if (reader.prompt !== undefined) found.prompt = reader.prompt
+  return found
+}
+
+/** Output seldom repeats its prompt, and is a run without it as well. */
+function pipelineOf(cli: CliName, hasPrompt: boolean): string {
+  const prompt = hasPrompt ? '$input.messages' : '(The prompt is not in the output.)'
+  return `metadata: { name: ${cli}, description: "Imported" }
+timeouts: { run: none }
+workflow:
+  - id: ${cli}
+    type: cli-agent
+    config: { cli: ${cli}, prompt: "${prompt}", timeouts: { idle: none } }
+`
+}
+
+const feed = 0x0a
+
+/** Programs that write the transcript, line by line, each at its time, and exit. */
+function playing(bytes: Buffer, tick: (time: number) => void): Processes {
+  return {
+    async start({ onOutput }) {
+      async function play(): Promise<void> {
+        for (let at = 0; at < bytes.length;) {
+          const end = bytes.indexOf(feed, at)
+          const line = bytes.subarray(at, end < 0 ? bytes.length : end + 1)
+          at += line.length
+          const time = timeOf(line)
+          if (time !== undefined) tick(time)
+          await onOutput('stdout', line)
+        }
+      }
+      return { exit: play().then(() => ({ code: 0, signal: null })), stop: () => undefined }
+    },
+    close: async () => undefined,
+  }
+}
+
+function timeOf(line: Buffer): number | undefined {
+  if (!line.includes('"timestamp"')) return undefined
+  const text = toEvent(line.toString('utf8'))?.['timestamp']
+  const time = typeof text === 'string' ? Date.parse(text) : Number.NaN
+  return time > 0 ? time : undefined
 }

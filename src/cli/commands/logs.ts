@@ -1,12 +1,10 @@
 import type { CommandContext } from '../context.ts'
-import type { Entry } from '../../part/entry.ts'
+import { type Entry, isDelta, mergeDeltas } from '../../part/entry.ts'
 import { MillraceError } from '../../part/error.ts'
-import { createDeltaMerger } from '../delta-merger.ts'
 import { splitWords } from '../options.ts'
 import { openConnection, type ConnectionFlags, findRun } from '../connection.ts'
-import { forStream, printable } from '../printable.ts'
-import { cut, widthOf } from '../width.ts'
-import { writeOut } from '../write-out.ts'
+import { forStream, printable, writeOut } from '../printable.ts'
+import { cut, widthOf } from '../table.ts'
 
 export interface LogsFlags extends ConnectionFlags {
   follow?: boolean
@@ -63,4 +61,50 @@ function toLine(context: CommandContext, { seq, timestamp, step, type, ...rest }
   // On a terminal, an entry must fit on one line.
   const room = Math.max(20, (context.stdout.columns || widthOf(head) + 160) - widthOf(head))
   return `${head}${text === '{}' ? '' : cut(text, room)}`.trimEnd()
+}
+
+/** Joins the many deltas of a block into one entry, for reading. */
+interface DeltaMerger {
+  apply(entry: Entry): void
+  /** Emits what is buffered. Call it at the end. */
+  flush(): void
+}
+
+/** ms after which the buffered part of an unfinished block is emitted. */
+const pace = 500
+/** Maximum number of buffered entries. */
+const most = 1000
+
+/** `isLive`: the run is still going, so nothing is buffered for long. */
+export function createDeltaMerger(emit: (entry: Entry) => void, isLive: boolean): DeltaMerger {
+  /** By block, because the deltas of parallel branches are interleaved. */
+  const held = new Map<string, Entry[]>()
+  let count = 0
+  let timer: ReturnType<typeof setTimeout> | undefined
+
+  function flush(): void {
+    clearTimeout(timer)
+    timer = undefined
+    const blocks = [...held.values()]
+    held.clear()
+    count = 0
+    for (const block of blocks) mergeDeltas(block).forEach(emit)
+  }
+
+  return {
+    flush,
+    apply(entry) {
+      if (!isDelta(entry)) {
+        flush()
+        emit(entry)
+        return
+      }
+      const key = `${entry.type} ${entry.step} ${entry.id}`
+      const block = held.get(key)
+      if (block === undefined) held.set(key, [entry])
+      else block.push(entry)
+      if (++count >= most) flush()
+      else if (isLive) timer ??= setTimeout(flush, pace)
+    },
+  }
 }

@@ -9,10 +9,8 @@ import {
   type OrphanOutcome,
 } from '../connection.ts'
 import { formatDuration, formatTime, formatTokens } from '../amounts.ts'
-import { forStream } from '../printable.ts'
-import { orphaned, paint, paintStatus } from '../style.ts'
-import { columnWidths, formatTable } from '../table.ts'
-import { cut } from '../width.ts'
+import { forStream, orphaned, paint, paintStatus } from '../printable.ts'
+import { columnWidths, formatTable, cut } from '../table.ts'
 
 export interface PsFlags extends ConnectionFlags {
   status?: string

@@ -6,12 +6,9 @@ import type { QueryResult } from '../../part/records.ts'
 import { didYouMean, nearest } from '../../pipeline/nearest.ts'
 import { namedQueries } from '../../store/tables/named-queries.ts'
 import { tableDocs } from '../../store/tables/table-docs.ts'
-import { forStream, printable } from '../printable.ts'
-import { formatRows, type QueryFormat } from '../query-format.ts'
-import { paint } from '../style.ts'
+import { forStream, printable, paint, writeOut } from '../printable.ts'
 import { openIndexed, refuseSharedStore } from '../connection/folder.ts'
-import { formatTable } from '../table.ts'
-import { writeOut } from '../write-out.ts'
+import { formatTable, cut } from '../table.ts'
 
 export interface QueryFlags {
   named?: string
@@ -141,4 +138,49 @@ function schema(context: CommandContext): string {
       return [`${paint(context, 'bold', table)}  ${printable(about.replaceAll('`', ''))}`, ...lines].join('\n')
     })
     .join('\n\n')
+}
+
+/** Prints the result of a query. */
+type QueryFormat = 'table' | 'json' | 'csv' | 'ndjson'
+
+/** Longest cell of a table, in columns of the terminal. */
+const longest = 80
+
+function formatRows(
+  context: CommandContext,
+  { columns, rows }: QueryResult,
+  format: QueryFormat,
+  width = Infinity,
+): string {
+  switch (format) {
+    case 'json':
+      return `${JSON.stringify(
+        rows.map((row) => toObject(columns, row)),
+        null,
+        2,
+      )}\n`
+    case 'ndjson':
+      return rows.map((row) => `${JSON.stringify(toObject(columns, row))}\n`).join('')
+    case 'csv':
+      return [columns, ...rows].map((row) => `${row.map(toCsv).join(',')}\n`).join('')
+    case 'table': {
+      const most = Math.min(longest, width)
+      const cells = rows.map((row) => row.map((value) => cut(printable(toText(value).replaceAll(/\s+/gu, ' ')), most)))
+      return `${formatTable(columns, cells, { style: (cell, _, row) => (row < 0 ? paint(context, 'bold', cell) : cell) })}\n`
+    }
+  }
+}
+
+function toObject(columns: readonly string[], row: readonly unknown[]): Record<string, unknown> {
+  return Object.fromEntries(columns.map((name, i) => [name, row[i] instanceof Uint8Array ? toText(row[i]) : row[i]]))
+}
+
+function toText(value: unknown): string {
+  if (value === null || value === undefined) return ''
+  return value instanceof Uint8Array ? Buffer.from(value).toString('base64') : String(value as string | number)
+}
+
+function toCsv(value: unknown): string {
+  const text = toText(value)
+  return /[",\r\n]/u.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }

@@ -2,15 +2,13 @@
 import { dirname } from 'node:path'
 import { leave, type CommandContext } from '../context.ts'
 import { MillraceError } from '../../part/error.ts'
-import { nameAgent } from '../agent-file.ts'
-import { createAsk } from '../ask.ts'
+import { nameAgent } from '../folders.ts'
+import { createAsk, readThread, waitingRun, warnOfEnd } from '../ask.ts'
 import { namedWire } from '../named-wire.ts'
 import { checkAgent, openAgents } from '../connection/agents.ts'
 import { isBatch, readInput, type InputFlags } from '../run-input.ts'
-import { reportRun } from '../run-report.ts'
+import { reportRun, runTurn } from '../follow-run.ts'
 import { printable } from '../printable.ts'
-import { readThread, waitingRun, warnOfEnd } from '../thread.ts'
-import { runTurn } from '../turn.ts'
 
 export interface RunFlags extends InputFlags {
   format: string

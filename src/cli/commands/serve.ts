@@ -3,12 +3,15 @@ import { messageOf, MillraceError } from '../../part/error.ts'
 import { parseEndpoint } from '../../project/project.ts'
 import { serve, type ServeOptions, type Served } from '../../server/serve.ts'
 import { checkAgents, checkData, initCure } from '../folders.ts'
-import { limitsLine, retentionLine } from '../limits-line.ts'
 import { printable } from '../printable.ts'
-import { startReporting, stoppingLine, type Note } from '../serve-reporting.ts'
-import { keepOptimizedCode } from '../memory-reducer.ts'
-import { boundYoungGeneration } from '../young-generation.ts'
+import { widthOf } from '../table.ts'
+import { startReporting, stoppingLine, type Note } from '../serve-log.ts'
+import { keepOptimizedCode, boundYoungGeneration } from '../young-generation.ts'
 import { listedAgents } from '../../runtime/listed.ts'
+import { formatLimit } from '../../part/format-limit.ts'
+import type { Store } from '../../part/log.ts'
+import { policyOf, sayPolicy, type UpkeepConfig } from '../../record/policy.ts'
+import { defaultTimeouts, msOf, type DefaultTimeouts } from '../../engine/time-limits.ts'
 
 export interface ServeFlags {
   port?: string
@@ -144,9 +147,6 @@ async function welcome(
   apiKey: string | undefined,
 ): Promise<string> {
   const agents = listedAgents(project.agents)
-  // A start waits for the widths of characters only if an id needs them.
-  const isAscii = agents.every(({ id }) => /^[ -~]*$/u.test(id))
-  const widthOf = isAscii ? (id: string) => id.length : (await import('../width.ts')).widthOf
   const width = Math.max(...agents.map(({ id }) => widthOf(id)), 6)
   const lines = agents.map(({ id, pipeline: { metadata } }) => {
     const what = metadata.description ?? metadata.name ?? ''
@@ -192,4 +192,23 @@ function editLine(context: CommandContext, url: string, token: string): string {
     ? `${url}/agents#edit=${token}`
     : `${url}/agents#edit=<token>, with "token" of server.json in the data folder`
   return `Edit agents at ${where}`
+}
+
+/** The default time limits, in one line. */
+function limitsLine(set: DefaultTimeouts = {}): string {
+  const { firstToken, idle, run } = { ...defaultTimeouts, ...set }
+  const name = (limit: typeof firstToken | undefined) => {
+    const ms = limit === undefined ? undefined : msOf(limit)
+    return ms === undefined ? 'none' : formatLimit(ms)
+  }
+  return `first token ${name(firstToken)}, idle ${name(idle)}, run ${name(run)}`
+}
+
+/** What is kept of runs, in one line. */
+function retentionLine(
+  record: UpkeepConfig & { data?: string; archive?: string } = {},
+  { durable, fleet: { shared } }: Pick<Store, 'durable' | 'fleet'>,
+): string {
+  if (!durable) return 'runs are in memory only: the last 100 that have ended, until the server stops'
+  return sayPolicy(policyOf(record, { shared }), record.archive !== undefined)
 }

@@ -1,17 +1,19 @@
 /** `millrace show`: everything about one run, on one page. */
 import type { CommandContext } from '../context.ts'
 import { wholeMessage } from '../../part/error.ts'
-import type { RunView } from '../../fold/run-view.ts'
+import type { RunView, StepView } from '../../fold/run-view.ts'
 import type { Message } from '../../part/message.ts'
 import { openConnection, formatFlags, type ConnectionFlags, findRun } from '../connection.ts'
-import { formatCost, formatDuration, formatTime } from '../amounts.ts'
-import { formatUsage } from '../usage-table.ts'
-import { answerLine, questionOf } from '../answer-line.ts'
+import { formatCost, formatDuration, formatTime, formatUsage, formatTokens } from '../amounts.ts'
+import { answerLine, questionOf } from '../ask.ts'
 import { formatMessage, shortened } from '../message-lines.ts'
-import { forStream, printable } from '../printable.ts'
-import { formatOutputs, readOutputs, type StepOutput } from '../step-outputs.ts'
-import { formatSteps } from '../step-tree.ts'
-import { orphaned, paint, paintStatus } from '../style.ts'
+import { forStream, printable, orphaned, paint, paintStatus } from '../printable.ts'
+import { parentPath, isUnder } from '../../part/path.ts'
+import { formatTable } from '../table.ts'
+import type { Entry } from '../../part/entry.ts'
+import { kindOf, type StepKind } from '../../part/step-kind.ts'
+import { replyMessages } from '../../fold/reply-messages.ts'
+import { createToolLoop, type ToolLoop } from '../../fold/tool-loop.ts'
 
 export interface ShowFlags extends ConnectionFlags {
   json?: boolean
@@ -153,4 +155,92 @@ function plural(count: number, one: string, many = `${one}s`): string {
 
 function section(context: CommandContext, title: string, text: string): string {
   return text === '' ? '' : `${paint(context, 'bold', title)}\n${text}`
+}
+
+/** The steps of a run as a tree, in the order in which they started. */
+export function formatSteps(context: CommandContext, { steps, status }: RunView): string {
+  const paths = new Set(steps.map(({ path }) => path))
+  // The parent of a step is another step; `main` and `after` are not steps. Nor is the run, whose path is its own parent's.
+  const parentOf = (path: string) => (path !== '' && paths.has(parentPath(path)) ? parentPath(path) : undefined)
+  const children = Map.groupBy(steps, ({ path }) => parentOf(path))
+  const rows: string[][] = []
+
+  function add(list: StepView[], indent: string, under: string | undefined): void {
+    for (const [i, step] of list.entries()) {
+      const isLast = i === list.length - 1
+      // Top-level steps have no branch line.
+      const [branch, rest] = under === undefined ? ['', ''] : isLast ? ['└─ ', '   '] : ['├─ ', '│  ']
+      const name = under === undefined ? step.path.replace(/^main\//u, '') : step.path.slice(under.length + 1)
+      const { stepType, toolName, duration, attempt, usage } = step
+      rows.push([
+        indent + branch + name,
+        toolName === undefined ? stepType : `${stepType} ${toolName}`,
+        duration === undefined ? '' : formatDuration(duration),
+        formatTokens(usage),
+        endOf(step, status) + (attempt > 1 ? ` (attempt ${attempt})` : ''),
+      ])
+      add(children.get(step.path) ?? [], indent + rest, step.path)
+    }
+  }
+  add(children.get(undefined) ?? [], '', undefined)
+  const head = ['STEP', 'TYPE', 'TOOK', 'TOKENS', 'END']
+  return formatTable(head, rows, { style: (cell, column) => (column === 4 ? paintStatus(context, cell) : cell) })
+}
+
+function endOf({ duration, error, finishReason, answer }: StepView, status: RunView['status']): string {
+  if (error !== undefined) return `${error.code}: ${wholeMessage(error)}`
+  if (duration === undefined) return status === 'running' || status === 'suspended' ? status : ''
+  return [finishReason, answer && 'answer'].filter(Boolean).join(', ')
+}
+
+/** Step outputs that clients do not see: the messages of their models, and their results. */
+interface StepOutput {
+  step: string
+  /** Text and tool calls of the model. */
+  messages?: Message[]
+  /** The step's result. */
+  result?: unknown
+}
+
+/** Steps whose output is that of the steps inside them. */
+const containers: ReadonlySet<StepKind> = new Set(['parallel', 'container'])
+const calls: ReadonlySet<StepKind> = new Set(['model-call', 'tool-call', 'client-tool', 'approval'])
+
+/** Leaves out steps without an output, and the answer itself. */
+async function readOutputs(entries: AsyncIterable<Entry>): Promise<StepOutput[]> {
+  const answers: string[] = []
+  const steps = new Map<string, { loop?: ToolLoop; result?: unknown }>()
+  for await (const entry of entries) {
+    const { step, type } = entry
+    if (type === 'step-start' && entry.answer) answers.push(step)
+    if (answers.some((path) => isUnder(step, path))) continue
+    if (type === 'step-start' && !calls.has(kindOf(entry)) && !containers.has(kindOf(entry))) {
+      if (!steps.has(step)) steps.set(step, { loop: createToolLoop(step) })
+    } else if (type === 'step-finish' && entry.result !== undefined) {
+      const found = steps.get(step)
+      if (found !== undefined) found.result = entry.result
+    }
+    for (const [path, { loop }] of steps) if (isUnder(step, path)) loop?.apply(entry)
+  }
+  return [...steps].flatMap(([step, { loop, result }]) => {
+    const messages = loop === undefined ? [] : replyMessages(loop.list)
+    if (messages.length === 0 && result === undefined) return []
+    return [{ step, ...(messages.length > 0 && { messages }), ...(result !== undefined && { result }) }]
+  })
+}
+
+/** `longest`: maximum characters of one text. */
+function formatOutputs(context: CommandContext, outputs: readonly StepOutput[], longest: number): string {
+  const blocks = outputs.map(({ step, messages = [], result }) => {
+    const lines = messages.flatMap((message) => formatMessage(message, longest))
+    if (result !== undefined) {
+      const content = typeof result === 'string' ? result : JSON.stringify(result)
+      lines.push(...formatMessage({ role: 'user', content }, longest, 'result'))
+    }
+    return [
+      paint(context, 'dim', printable(step.replace(/^main\//u, ''))),
+      ...lines.map((line) => `  ${printable(line)}`),
+    ].join('\n')
+  })
+  return blocks.join('\n')
 }

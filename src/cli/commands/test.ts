@@ -1,9 +1,9 @@
 /** `millrace test`: runs test cases of agents, with models answered from recordings. */
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync, readdirSync, statSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { leave, type CommandContext } from '../context.ts'
-import { MillraceError } from '../../part/error.ts'
+import { MillraceError, wholeMessage, messageOf } from '../../part/error.ts'
 import { parseEndpoint } from '../../project/project.ts'
 import { toJunit } from '../../regress/junit.ts'
 import { checkAgentOf, openLab, type Lab } from '../../regress/lab.ts'
@@ -11,14 +11,11 @@ import type { CaseResult } from '../../regress/run-case.ts'
 import { casesOf, runCases, type CasesResult } from '../../regress/run-cases.ts'
 import type { CaseFile } from '../../regress/test-case.ts'
 import { checkAgents } from '../folders.ts'
-import { guardRuntimes } from '../guard-process.ts'
-import { forStream } from '../printable.ts'
-import { onEnding, type Ending } from '../stop-signals.ts'
-import { addFromRun } from '../test/add-from-run.ts'
-import { findCaseFiles, readCaseFiles } from '../test/find-cases.ts'
-import { createTestProgress } from '../test/test-progress.ts'
-import { formatFile, formatMatrix, formatSummary, spent } from '../test/test-report.ts'
-import { watchCases } from '../test/watch-cases.ts'
+import { guardRuntimes, onEnding, type Ending } from '../stop-signals.ts'
+import { forStream, printable, paint } from '../printable.ts'
+import { addFromRun, findCaseFiles, readCaseFiles, casesFolder } from '../test/find-cases.ts'
+import { createTestProgress, formatFile, formatMatrix, formatSummary, spent } from '../test/test-report.ts'
+import { watchFolder } from '../../project/watch-folder.ts'
 
 export interface TestFlags {
   record?: boolean
@@ -177,4 +174,75 @@ function toJson({ results, skipped }: CasesResult, ms: number) {
   const { usage, cost } = spent(results)
   const counts = { passed: count('passed'), failed: count('failed'), stopped: count('stopped'), skipped }
   return { ...counts, duration: Math.round(ms), spent: { tokens: usage?.totalTokens ?? 0, usd: cost ?? null }, results }
+}
+
+/** ms: one save causes several events. */
+const settleTime = 50
+
+/**
+ * `--watch`: runs the cases again when an agent, a prompt file or a case changes. Resolves when the signal aborts, with the code of the
+ * last run.
+ */
+async function watchCases(
+  context: CommandContext,
+  lab: Lab,
+  paths: readonly string[],
+  run: () => Promise<number>,
+  signal: AbortSignal,
+): Promise<number> {
+  const { dir } = lab.options
+  const roots =
+    paths.length > 0 ? paths.map((path) => (isFolder(context, path) ? path : dirname(path))) : [casesFolder(dir)]
+  let code = 0
+  let changed = Promise.withResolvers<void>()
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const tell = () => {
+    clearTimeout(timer)
+    timer = setTimeout(() => changed.resolve(), settleTime)
+  }
+  signal.addEventListener('abort', () => changed.resolve(), { once: true })
+  lab.agents.watch(tell, (file) => say(context, `${file} is read at the start: start again to use what is new in it`))
+  const watched = new Map<string, () => void>()
+  while (!signal.aborted) {
+    changed = Promise.withResolvers()
+    // Folders may have been added.
+    for (const folder of roots.flatMap((root) => foldersIn(context, root))) {
+      if (!watched.has(folder))
+        watched.set(
+          folder,
+          watchFolder(context.path(folder), (file) => isCase(file) && tell()),
+        )
+    }
+    code = await run().catch((error: unknown) => {
+      say(context, error instanceof MillraceError ? wholeMessage(error) : messageOf(error))
+      return 2
+    })
+    if (signal.aborted) break
+    say(context, 'waiting for changes (Ctrl-C to stop)')
+    await changed.promise
+  }
+  clearTimeout(timer)
+  for (const stop of watched.values()) stop()
+  lab.agents.close()
+  return code
+}
+
+function say(context: CommandContext, text: string): void {
+  context.stderr.write(`${paint(context, 'dim', printable(text), context.stderr)}\n`)
+}
+
+function isCase(file: string | null): boolean {
+  return file === null || /\.ya?ml$|\.ndjson$/u.test(file)
+}
+
+function isFolder(context: CommandContext, path: string): boolean {
+  return statSync(context.path(path), { throwIfNoEntry: false })?.isDirectory() === true
+}
+
+function foldersIn(context: CommandContext, dir: string): string[] {
+  if (!isFolder(context, dir)) return []
+  const inside = readdirSync(context.path(dir), { withFileTypes: true, recursive: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ parentPath, name }) => join(parentPath, name))
+  return [dir, ...inside.filter((each) => !each.includes('node_modules'))]
 }

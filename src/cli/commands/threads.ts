@@ -7,10 +7,8 @@ import type { ShownThread } from '../../server/show-thread.ts'
 import { openConnection, type ConnectionFlags } from '../connection.ts'
 import { formatCost, formatDuration, formatTime } from '../amounts.ts'
 import { formatMessage, shortened } from '../message-lines.ts'
-import { forStream, printable } from '../printable.ts'
-import { paint, paintStatus } from '../style.ts'
-import { formatTable } from '../table.ts'
-import { cut } from '../width.ts'
+import { forStream, printable, paint, paintStatus } from '../printable.ts'
+import { formatTable, cut } from '../table.ts'
 
 export interface ThreadsFlags extends ConnectionFlags {
   status?: ThreadStatus

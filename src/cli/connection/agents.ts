@@ -15,10 +15,9 @@ import { parseEndpoint } from '../../project/project.ts'
 import { hashText } from '../../server/http/hash-text.ts'
 import { hashEndpoint } from '../../server/server-file.ts'
 import { settingsOf } from '../../server/settings.ts'
-import { agentFile, faultyAgent, type NamedAgent } from '../agent-file.ts'
+import { agentFile, faultyAgent, type NamedAgent, checkAgents, checkData } from '../folders.ts'
 import { formatFlags, type AgentConnection, type AgentList } from '../connection.ts'
 import type { CommandContext } from '../context.ts'
-import { checkAgents, checkData } from '../folders.ts'
 import type { LocalOptions } from './in-process.ts'
 import {
   createRequest,

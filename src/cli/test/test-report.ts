@@ -1,13 +1,11 @@
-/** The results of test cases for people. */
-import type { CommandContext } from '../context.ts'
-import type { Usage } from '../../part/usage.ts'
-import { addUsage } from '../../part/usage.ts'
+/** Shows test cases on a terminal: progress while they run, then their results. */
+import type { CommandContext, Output } from '../context.ts'
+import { type Usage, addUsage } from '../../part/usage.ts'
 import { compareLines } from '../../regress/describe-failure.ts'
 import type { CaseResult } from '../../regress/run-case.ts'
 import { formatCost, formatDuration, formatTokens } from '../amounts.ts'
-import { printable } from '../printable.ts'
-import { paint } from '../style.ts'
-import { formatTable } from '../table.ts'
+import { printable, paint } from '../printable.ts'
+import { formatTable, cut } from '../table.ts'
 
 const marks = { passed: '✓', failed: '✗', stopped: '-' } as const
 const colours = { passed: 'green', failed: 'red', stopped: 'yellow' } as const
@@ -90,5 +88,47 @@ export function spent(results: readonly CaseResult[]): { usage: Usage | undefine
       (sum, { cost }) => (sum === undefined || cost === undefined ? undefined : sum + cost),
       0,
     ),
+  }
+}
+
+/** Shows on a terminal how many cases have run, in one line that is erased before anything else is printed. */
+interface TestProgress {
+  start(name: string, model?: string): void
+  done(result: CaseResult): void
+  /** Call before printing anything. */
+  clear(): void
+}
+
+export function createTestProgress(
+  context: CommandContext,
+  total: number,
+  stream: Output = context.stderr,
+): TestProgress {
+  let ended = 0
+  let failed = 0
+  let isShown = false
+
+  function clear(): void {
+    if (isShown) stream.write('\r\u001b[K')
+    isShown = false
+  }
+
+  function show(last: string): void {
+    if (!stream.isTTY) return
+    clear()
+    const told = `… ${ended}/${total}${failed > 0 ? `, ${failed} failed` : ''}  ${last}`
+    // A longer line would wrap, and only its last row could be erased.
+    stream.write(paint(context, 'dim', cut(printable(told), (stream.columns || 80) - 1), stream))
+    isShown = true
+  }
+
+  return {
+    clear,
+    start: (name, model) => show(model === undefined ? name : `${name} (${model})`),
+    done({ status, name }) {
+      ended++
+      if (status === 'failed') failed++
+      show(name)
+    },
   }
 }
