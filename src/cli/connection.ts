@@ -19,7 +19,7 @@ import type { CompactedRuns, PrunedRuns } from '../record/upkeep.ts'
 import type { ShownThread } from '../server/show-thread.ts'
 import { findServer, namedServer, type LiveServer } from './connection/server.ts'
 import type { CommandContext } from './context.ts'
-import { checkData } from './folders.ts'
+import { checkData } from './paths.ts'
 
 export interface Connection {
   /** URL of the server; absent if the store is read. */

@@ -5,7 +5,7 @@ import { loadConfig } from '../project/load-config.ts'
 import { wiresOf } from '../project/wires.ts'
 import { builtinWires } from '../wire/builtin-wires.ts'
 import type { Wire } from '../wire/wire.ts'
-import { unknownWord } from './options.ts'
+import { unknownWord } from './commands/options.ts'
 
 /** Throws `usage`. */
 export async function namedWire(context: CommandContext, name: string, dir = 'agents'): Promise<Wire> {

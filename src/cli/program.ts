@@ -7,15 +7,15 @@ import { runStatuses } from '../part/log.ts'
 import { createCleaner } from '../fold/redact.ts'
 import { version } from '../server/version.ts'
 import { shells, type Shell } from './commands/completion.ts'
-import { sendConsoleToStderr } from './console-lines.ts'
+import { sendConsoleToStderr } from './terminal/console.ts'
 import { addStatsCommand } from './record-commands/stats.ts'
 import { addThreadsCommand } from './record-commands/threads.ts'
 import { readEnvFiles } from './env-files.ts'
-import { choice, endpointOption, examples, runAbout, typeOption, whereOptions } from './options.ts'
+import { choice, endpointOption, examples, runAbout, typeOption, whereOptions } from './commands/options.ts'
 import { addQueryCommands } from './record-commands/query.ts'
 import { addReplayCommands } from './record-commands/replay.ts'
 import { addAnswerCommand, addServeCommand, addTalkCommands } from './talk-commands.ts'
-import { printable } from './printable.ts'
+import { printable } from './terminal/output.ts'
 import { addRemoveCommand } from './record-commands/rm.ts'
 import { addTestCommand } from './record-commands/test.ts'
 import { addUpkeepCommands } from './record-commands/upkeep.ts'
@@ -154,7 +154,7 @@ export function createProgram(context: CommandContext): Command {
     .option('--full', 'Do not shorten texts; with --json, include the outputs of steps')
     .option('--json', 'Print JSON')
     .addHelpText('after', examples('millrace show run_1a2b3c', 'millrace show run_1a2b3c --json --full'))
-    .action(async (run: string, flags) => (await import('./commands/show.ts')).showCommand(context, run, flags))
+    .action(async (run: string, flags) => (await import('./commands/show-page.ts')).showCommand(context, run, flags))
 
   program
     .command('logs')

@@ -1,7 +1,7 @@
 /** The commands that serve agents and talk to them: `serve`, `run`, `chat` and `answer`. */
 import { Option, type Command } from 'commander'
 import type { CommandContext } from './context.ts'
-import type { ServeFlags } from './commands/serve.ts'
+import type { ServeFlags } from './serve/serve.ts'
 import { builtinWires } from '../wire/builtin-wires.ts'
 import {
   collect,
@@ -14,7 +14,7 @@ import {
   storeOption,
   trustOption,
   urlOption,
-} from './options.ts'
+} from './commands/options.ts'
 
 /** Packs and configs may add formats, so any name is accepted until the config is loaded. */
 export const formatOption = () =>
@@ -70,7 +70,7 @@ ${examples(
   'millrace run assistant --input cases.jsonl --output results.jsonl --resume',
 )}`,
     )
-    .action(async (agent: string, flags) => (await import('./commands/run.ts')).runCommand(context, agent, flags))
+    .action(async (agent: string, flags) => (await import('./run/run.ts')).runCommand(context, agent, flags))
 
   program
     .command('chat')
@@ -103,7 +103,7 @@ ${examples(
 )}`,
     )
     .action(async (agent: string | undefined, flags) =>
-      (await import('./commands/chat.ts')).chatCommand(context, agent, flags),
+      (await import('./chat/chat.ts')).chatCommand(context, agent, flags),
     )
 }
 
@@ -142,7 +142,7 @@ ${examples(
 )}`,
     )
     .action(async (run: string, answer: string | undefined, flags) =>
-      (await import('./commands/answer.ts')).answerCommand(context, run, answer, flags),
+      (await import('./run/answer.ts')).answerCommand(context, run, answer, flags),
     )
 }
 
@@ -171,6 +171,6 @@ export function addServeCommand(context: CommandContext, program: Command): void
       ),
     )
     .action(async (dir: string, flags: ServeFlags) =>
-      (await import('./commands/serve.ts')).serveCommand(context, dir, flags),
+      (await import('./serve/serve.ts')).serveCommand(context, dir, flags),
     )
 }

@@ -2,7 +2,7 @@
 import { Option, type Command } from 'commander'
 import type { CommandContext } from './context.ts'
 import { cliNames } from '../ingest/cli-names.ts'
-import { choice, examples, storeOption, urlOption } from './options.ts'
+import { choice, examples, storeOption, urlOption } from './commands/options.ts'
 
 export function addParseCommand(context: CommandContext, program: Command): void {
   program
@@ -60,5 +60,5 @@ ${examples(
   'millrace export run_1a2b3c -o run.ndjson && millrace import run.ndjson --data archive',
 )}`,
     )
-    .action(async (file: string, flags) => (await import('./commands/import.ts')).importCommand(context, file, flags))
+    .action(async (file: string, flags) => (await import('./import/import.ts')).importCommand(context, file, flags))
 }

@@ -7,13 +7,13 @@ import { MillraceError } from '../../part/error.ts'
 import type { Message } from '../../part/message.ts'
 import { didYouMean, listNames } from '../../pipeline/nearest.ts'
 import { textWire } from '../../wire/text/text.ts'
-import { createAsk, answerLines, readThread, waitingRun, warnOfEnd } from '../ask.ts'
+import { createAsk, answerLines, readThread, waitingRun, warnOfEnd } from '../run/requests.ts'
 import type { AgentConnection, AgentList } from '../connection.ts'
 import { openAgents, type AgentFlags } from '../connection/agents.ts'
-import { withFiles } from '../run-input.ts'
-import { printable } from '../printable.ts'
-import { reportRun, runTurn, follows } from '../follow-run.ts'
-import type { Ending } from '../stop-signals.ts'
+import { withFiles } from '../run/input.ts'
+import { printable } from '../terminal/output.ts'
+import { reportRun, runTurn, follows } from '../run/follow.ts'
+import type { Ending } from '../process-events.ts'
 
 export interface ConversationOptions extends AgentFlags {
   /** Default: the one that spoke last in the thread, else `assistant`, else the first. */

@@ -9,8 +9,8 @@ import type { Fault, Pipeline } from '../../pipeline/pipeline.ts'
 import type { Endpoint } from '../../models/resolver.ts'
 import type { AgentError } from '../../project/agents-folder.ts'
 import { parseEndpoint, readAgents, readMcpFaults } from '../../project/project.ts'
-import { agentFiles, initCure } from '../folders.ts'
-import { forStream, printable, paint } from '../printable.ts'
+import { agentFiles, initCure } from '../paths.ts'
+import { forStream, printable, paint } from '../terminal/output.ts'
 
 export interface CheckFlags {
   json?: boolean

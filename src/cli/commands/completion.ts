@@ -4,8 +4,8 @@
  */
 import type { Command, Argument, Option } from 'commander'
 import type { CommandContext } from '../context.ts'
-import { printable } from '../printable.ts'
-import { agentFiles } from '../folders.ts'
+import { printable } from '../terminal/output.ts'
+import { agentFiles } from '../paths.ts'
 import type { RunQuery, RunRow, RunStatus } from '../../part/log.ts'
 import { partTypes } from '../../part/part-types.ts'
 

@@ -3,8 +3,8 @@ import type { CommandContext } from '../context.ts'
 import { diffRuns, type Divergence, type RunDiff } from '../../record/diff/diff.ts'
 import type { RunDigest } from '../../record/diff/digest.ts'
 import { openConnection, type ConnectionFlags, findRun, recordingOf } from '../connection.ts'
-import { forStream, printable, paint } from '../printable.ts'
-import { formatTable, cut } from '../table.ts'
+import { forStream, printable, paint } from '../terminal/output.ts'
+import { formatTable, cut } from '../terminal/table.ts'
 
 export async function diffCommand(
   context: CommandContext,

@@ -7,7 +7,7 @@ import { hasEnded, type RunRow } from '../../part/log.ts'
 import { exportRecording } from '../../record/transfer/export.ts'
 import { exportTraces } from '../../record/otlp/export-traces.ts'
 import { openConnection, type ConnectionFlags, findRun, recordingOf } from '../connection.ts'
-import { forStream, printable, writeOut } from '../printable.ts'
+import { forStream, printable, writeOut } from '../terminal/output.ts'
 
 export interface ExportFlags extends ConnectionFlags {
   output?: string

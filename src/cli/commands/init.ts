@@ -4,7 +4,7 @@ import { dirname, join, relative } from 'node:path'
 import type { CommandContext } from '../context.ts'
 import { messageOf, MillraceError } from '../../part/error.ts'
 import { editorSchema, schemaFile } from '../editor-schema.ts'
-import { paint } from '../printable.ts'
+import { paint } from '../terminal/output.ts'
 
 export async function initCommand(context: CommandContext, dir: string): Promise<void> {
   const agents = join(dir, 'agents')

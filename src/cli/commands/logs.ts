@@ -1,10 +1,10 @@
 import type { CommandContext } from '../context.ts'
 import { type Entry, isDelta, mergeDeltas } from '../../part/entry.ts'
 import { MillraceError } from '../../part/error.ts'
-import { splitWords } from '../options.ts'
+import { splitWords } from './options.ts'
 import { openConnection, type ConnectionFlags, findRun } from '../connection.ts'
-import { forStream, printable, writeOut } from '../printable.ts'
-import { cut, widthOf } from '../table.ts'
+import { forStream, printable, writeOut } from '../terminal/output.ts'
+import { cut, widthOf } from '../terminal/table.ts'
 
 export interface LogsFlags extends ConnectionFlags {
   follow?: boolean

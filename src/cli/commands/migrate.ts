@@ -7,7 +7,7 @@ import { lockData } from '../../server/data-lock.ts'
 import { createTeller, planLine } from '../../store/migration-lines.ts'
 import { migrationOf } from '../../store/sqlite-schema.ts'
 import { sqliteStore } from '../../store/sqlite-store.ts'
-import { printable } from '../printable.ts'
+import { printable } from '../terminal/output.ts'
 import { databaseIn, refuseSharedStore } from '../connection/folder.ts'
 
 export interface MigrateFlags {

@@ -6,8 +6,8 @@ import type { CliName } from '../../ingest/cli-names.ts'
 import { createCliReader } from '../../ingest/cli-parser.ts'
 import type { CliExit } from '../../ingest/outcome.ts'
 import type { CliReader } from '../../ingest/transcript.ts'
-import { forStream, writeOut } from '../printable.ts'
-import { openSource, readSource } from '../transcript-source.ts'
+import { forStream, writeOut } from '../terminal/output.ts'
+import { openSource, readSource } from '../import/source.ts'
 
 const usage =
   'Pass a file, or pipe the output of a CLI agent: claude -p "…" --output-format stream-json --verbose | millrace parse'

@@ -8,9 +8,9 @@ import {
   type ConnectionFlags,
   type OrphanOutcome,
 } from '../connection.ts'
-import { formatDuration, formatTime, formatTokens } from '../amounts.ts'
-import { forStream, orphaned, paint, paintStatus } from '../printable.ts'
-import { columnWidths, formatTable, cut } from '../table.ts'
+import { formatDuration, formatTime, formatTokens } from '../terminal/amounts.ts'
+import { forStream, orphaned, paint, paintStatus } from '../terminal/output.ts'
+import { columnWidths, formatTable, cut } from '../terminal/table.ts'
 
 export interface PsFlags extends ConnectionFlags {
   status?: string

@@ -7,7 +7,7 @@ import { hasEnded } from '../../part/log.ts'
 import { checkReplay, replayRecording } from '../../record/replay/replay.ts'
 import { openConnection, type ConnectionFlags, findRun, recordingOf } from '../connection.ts'
 import { namedWire } from '../named-wire.ts'
-import { forStream, printable, writeOut } from '../printable.ts'
+import { forStream, printable, writeOut } from '../terminal/output.ts'
 
 export interface ReplayFlags extends ConnectionFlags {
   speed: string

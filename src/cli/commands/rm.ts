@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline/promises'
 import type { CommandContext } from '../context.ts'
 import { MillraceError } from '../../part/error.ts'
 import { openConnection, type ConnectionFlags, type RunUpkeep } from '../connection.ts'
-import { forStream, printable } from '../printable.ts'
+import { forStream, printable } from '../terminal/output.ts'
 
 interface RemoveFlags extends ConnectionFlags {
   yes?: boolean

@@ -5,10 +5,10 @@ import { ageOf } from '../../record/policy.ts'
 import type { Percentiles, Stats, StatsQuery } from '../../record/stats.ts'
 import { toUsed } from '../../record/usage-sums.ts'
 import { openConnection, type ConnectionFlags } from '../connection.ts'
-import { formatDuration, formatTime, formatUsage } from '../amounts.ts'
-import { forStream, printable, writeOut } from '../printable.ts'
+import { formatDuration, formatTime, formatUsage } from '../terminal/amounts.ts'
+import { forStream, printable, writeOut } from '../terminal/output.ts'
 import type { statsGroups } from '../record-commands/stats.ts'
-import { formatTable } from '../table.ts'
+import { formatTable } from '../terminal/table.ts'
 
 export interface StatsFlags extends ConnectionFlags {
   by: (typeof statsGroups)[number]

@@ -2,7 +2,7 @@ import type { CommandContext } from '../context.ts'
 import { MillraceError } from '../../part/error.ts'
 import { hasEnded } from '../../part/log.ts'
 import { openConnection, type ConnectionFlags, findRun } from '../connection.ts'
-import { printable } from '../printable.ts'
+import { printable } from '../terminal/output.ts'
 
 export async function stopCommand(context: CommandContext, text: string, where: ConnectionFlags): Promise<void> {
   const connection = await openConnection(context, where)

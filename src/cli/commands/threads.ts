@@ -5,10 +5,10 @@ import { MillraceError } from '../../part/error.ts'
 import type { ThreadQuery, ThreadRow, ThreadStatus } from '../../part/thread.ts'
 import type { ShownThread } from '../../server/show-thread.ts'
 import { openConnection, type ConnectionFlags } from '../connection.ts'
-import { formatCost, formatDuration, formatTime } from '../amounts.ts'
-import { formatMessage, shortened } from '../message-lines.ts'
-import { forStream, printable, paint, paintStatus } from '../printable.ts'
-import { formatTable, cut } from '../table.ts'
+import { formatCost, formatDuration, formatTime } from '../terminal/amounts.ts'
+import { formatMessage, shortened } from '../terminal/messages.ts'
+import { forStream, printable, paint, paintStatus } from '../terminal/output.ts'
+import { formatTable, cut } from '../terminal/table.ts'
 
 export interface ThreadsFlags extends ConnectionFlags {
   status?: ThreadStatus

@@ -3,7 +3,7 @@ import type { CommandContext } from '../context.ts'
 import { MillraceError } from '../../part/error.ts'
 import { ageOf, ageWords, saySize, sizeOf, sizeWords } from '../../record/policy.ts'
 import { openConnection, type ConnectionFlags, type OnProgress, type RunUpkeep } from '../connection.ts'
-import { forStream } from '../printable.ts'
+import { forStream } from '../terminal/output.ts'
 
 interface UpkeepFlags extends ConnectionFlags {
   olderThan?: string

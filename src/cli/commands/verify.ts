@@ -9,7 +9,7 @@ import { hasEnded, type RunRow } from '../../part/log.ts'
 import { createNdjsonReader } from '../../store/ndjson.ts'
 import { unreadableRow } from '../../store/store-error.ts'
 import { openConnection, type Connection, type ConnectionFlags, findRun } from '../connection.ts'
-import { printable } from '../printable.ts'
+import { printable } from '../terminal/output.ts'
 
 const most = 5
 

@@ -8,7 +8,7 @@ import { isHeld } from '../../server/data-lock.ts'
 import { sqliteStore } from '../../store/sqlite-store.ts'
 import { sharedStoreUrl, type Connection } from '../connection.ts'
 import type { CommandContext } from '../context.ts'
-import { checkData } from '../folders.ts'
+import { checkData } from '../paths.ts'
 import { outcomeOf, rowOf, storedRuns } from './stored-runs.ts'
 import type { StoreUpkeep } from './store-upkeep.ts'
 

@@ -1,7 +1,7 @@
 /** The commands that ask the tables over the log, and build them again. */
 import { Argument, Option, type Command } from 'commander'
 import type { CommandContext } from '../context.ts'
-import { choice, collect, examples } from '../options.ts'
+import { choice, collect, examples } from '../commands/options.ts'
 
 const dataOption = () => new Option('--data <dir>', 'Data folder with the log').default('.millrace')
 
@@ -42,7 +42,7 @@ ${examples(
 )}`,
     )
     .action(async (sql: string | undefined, flags, command: Command) =>
-      (await import('../commands/query.ts')).queryCommand(context, sql, { ...flags, isNamed: isNamed(command) }),
+      (await import('../commands/run-query.ts')).queryCommand(context, sql, { ...flags, isNamed: isNamed(command) }),
     )
 
   program

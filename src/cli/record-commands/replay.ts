@@ -1,7 +1,7 @@
 /** The commands that play, copy, compare and continue recorded runs. */
 import { Option, type Command } from 'commander'
 import type { CommandContext } from '../context.ts'
-import { dirAbout, endpointOption, examples, runAbout, trustOption, whereOptions } from '../options.ts'
+import { dirAbout, endpointOption, examples, runAbout, trustOption, whereOptions } from '../commands/options.ts'
 import { formatOption } from '../talk-commands.ts'
 
 function anywhere(command: Command): Command {
@@ -79,7 +79,7 @@ here. Otherwise you are shown what it would set to work, and asked; without a
 terminal, pass --trust, or go on as an agent here with --agent.
 ${examples('millrace fork run_1a2b3c --list', 'millrace fork run_1a2b3c --at 1 -m "Say it shorter"', 'millrace fork run_1a2b3c --at 24 --agent agents/changed.yaml')}`,
     )
-    .action(async (run: string, flags) => (await import('../commands/fork.ts')).forkCommand(context, run, flags))
+    .action(async (run: string, flags) => (await import('../run/fork.ts')).forkCommand(context, run, flags))
   anywhere(fork)
 
   const diff = program

@@ -1,7 +1,7 @@
 /** `millrace rm`. */
 import type { Command } from 'commander'
 import type { CommandContext } from '../context.ts'
-import { examples, whereOptions } from '../options.ts'
+import { examples, whereOptions } from '../commands/options.ts'
 
 export function addRemoveCommand(context: CommandContext, program: Command): void {
   const command = program

@@ -1,7 +1,7 @@
 /** The command about many runs. */
 import { Option, type Command } from 'commander'
 import type { CommandContext } from '../context.ts'
-import { choice, examples, whereOptions } from '../options.ts'
+import { choice, examples, whereOptions } from '../commands/options.ts'
 
 export const statsGroups = ['model', 'agent', 'day', 'tool', 'thread'] as const
 

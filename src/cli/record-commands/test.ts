@@ -1,8 +1,8 @@
 /** The command `millrace test`. */
 import type { Command } from 'commander'
 import type { CommandContext } from '../context.ts'
-import type { TestFlags } from '../commands/test.ts'
-import { endpointOption, examples, storeOption, trustOption } from '../options.ts'
+import type { TestFlags } from '../test/test.ts'
+import { endpointOption, examples, storeOption, trustOption } from '../commands/options.ts'
 
 export function addTestCommand(context: CommandContext, program: Command): void {
   program
@@ -42,6 +42,6 @@ ${examples(
 )}`,
     )
     .action(async (paths: string[], flags: TestFlags) =>
-      (await import('../commands/test.ts')).testCommand(context, paths, flags),
+      (await import('../test/test.ts')).testCommand(context, paths, flags),
     )
 }

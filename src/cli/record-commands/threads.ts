@@ -2,7 +2,7 @@
 import { Option, type Command } from 'commander'
 import type { CommandContext } from '../context.ts'
 import { threadStatuses } from '../../part/thread.ts'
-import { choice, examples, whereOptions } from '../options.ts'
+import { choice, examples, whereOptions } from '../commands/options.ts'
 
 export function addThreadsCommand(context: CommandContext, program: Command): void {
   const threads = program

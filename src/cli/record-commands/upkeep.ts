@@ -1,7 +1,7 @@
 /** The commands that keep a data folder small. */
 import { Option, type Command } from 'commander'
 import type { CommandContext } from '../context.ts'
-import { examples, whereOptions } from '../options.ts'
+import { examples, whereOptions } from '../commands/options.ts'
 
 export function addUpkeepCommands(context: CommandContext, program: Command): void {
   const compact = program
