@@ -17,7 +17,7 @@ import type { Deleted } from '../record/delete.ts'
 import type { Stats, StatsQuery } from '../record/stats.ts'
 import type { CompactedRuns, PrunedRuns } from '../record/upkeep.ts'
 import type { ShownThread } from '../server/show-thread.ts'
-import { findServer, namedServer, type LiveServer } from './connection/server.ts'
+import type { LiveServer } from './connection/server.ts'
 import type { CommandContext } from './context.ts'
 import { checkData } from './paths.ts'
 
@@ -141,6 +141,7 @@ export type ConnectionTarget =
   | { type: 'folder'; data: string }
 
 export async function connectionTarget(context: CommandContext, flags: ConnectionFlags): Promise<ConnectionTarget> {
+  const { findServer, namedServer } = await import('./connection/server.ts')
   if (flags.url !== undefined) return { type: 'server', server: namedServer(context, flags.url) }
   const url = await sharedStoreUrl(context, flags)
   if (url !== undefined) return { type: 'store', url }

@@ -40,6 +40,9 @@ function initCommand(context: CommandContext): string {
   return `${context.env['npm_command'] === 'exec' ? 'npx ' : ''}millrace init`
 }
 
+/** The JSON Schema beside agents, to which the first line of an agent file refers. */
+export const schemaFile = 'millrace.schema.json'
+
 /** The agent files of a folder, sorted; empty if it is not a folder. */
 export function agentFiles(context: CommandContext, dir: string): string[] {
   if (!statSync(context.path(dir), { throwIfNoEntry: false })?.isDirectory()) return []

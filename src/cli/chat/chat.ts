@@ -8,16 +8,12 @@ import { createConversation, type Conversation } from './conversation.ts'
 import { createLineReader, agentTable, chatHelp, completeSaid, parseSaid, type Said } from './input.ts'
 import { printable, paint } from '../terminal/output.ts'
 import type { Ending } from '../process-events.ts'
-
-export interface ChatFlags extends AgentFlags {
-  thread?: string
-  yes?: boolean
-}
+import type { ChatFlags } from '../commands/chat.ts'
 
 /** Whether the chat continues, or its exit code. */
 type Next = 'on' | { exit: number }
 
-export async function chatCommand(context: CommandContext, text: string | undefined, flags: ChatFlags): Promise<void> {
+export async function startChat(context: CommandContext, text: string | undefined, flags: ChatFlags): Promise<void> {
   const named = text === undefined ? undefined : nameAgent(context, text, flags.dir)
   const isFile = named?.file !== undefined
   const place = isFile ? { ...flags, dir: dirname(named!.file!) } : flags

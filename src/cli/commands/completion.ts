@@ -2,14 +2,33 @@
  * `millrace completion`, and the candidates for the next word of a command line: commands, options, their values, agents and runs. The
  * program computes them, so the shell scripts never need an update.
  */
-import type { Command, Argument, Option } from 'commander'
+import { Argument, type Command, type Option } from 'commander'
 import type { CommandContext } from '../context.ts'
 import { printable } from '../terminal/output.ts'
+import { openConnection } from '../connection.ts'
 import { agentFiles } from '../paths.ts'
 import type { RunQuery, RunRow, RunStatus } from '../../part/log.ts'
 import { partTypes } from '../../part/part-types.ts'
+import { examples } from './options.ts'
 
-export function completionCommand(context: CommandContext, shell: Shell): void {
+export function addCompletionCommand(context: CommandContext, program: Command): void {
+  program
+    .command('completion')
+    .summary('Set up Tab completion for your shell')
+    .description('Print a script that makes Tab complete commands, options, agents and runs.')
+    .addArgument(new Argument('<shell>', 'Your shell').choices(shells))
+    .addHelpText(
+      'after',
+      examples(
+        'eval "$(millrace completion bash)"        # in ~/.bashrc',
+        'eval "$(millrace completion zsh)"         # in ~/.zshrc',
+        'millrace completion fish | source         # in ~/.config/fish/config.fish',
+      ),
+    )
+    .action((shell: Shell) => printScript(context, shell))
+}
+
+function printScript(context: CommandContext, shell: Shell): void {
   context.stdout.write(completionScripts[shell])
 }
 
@@ -144,13 +163,12 @@ async function threadsIn(context: CommandContext, given: ReadonlyMap<string, str
 async function rowsIn(context: CommandContext, given: ReadonlyMap<string, string>, query: RunQuery): Promise<RunRow[]> {
   const url = given.get('--url')
   try {
-    const { openConnection } = await import('../connection.ts')
-    const access = await openConnection(context, {
+    const connection = await openConnection(context, {
       data: given.get('--data') ?? '.millrace',
       ...(url !== undefined && { url }),
     })
-    const rows = await access.list(query)
-    await access.close()
+    const rows = await connection.list(query)
+    await connection.close()
     return rows
   } catch {
     // Without a log there are no runs; Tab must not print an error.

@@ -1,17 +1,39 @@
 /** `millrace diff`: where two runs part, and what each came to. Exit code 0: the same, 1: not, as diff has it. */
+import type { Command } from 'commander'
 import type { CommandContext } from '../context.ts'
-import { diffRuns, type Divergence, type RunDiff } from '../../record/diff/diff.ts'
+import type { Divergence, RunDiff } from '../../record/diff/diff.ts'
 import type { RunDigest } from '../../record/diff/digest.ts'
 import { openConnection, type ConnectionFlags, findRun, recordingOf } from '../connection.ts'
 import { forStream, printable, paint } from '../terminal/output.ts'
 import { formatTable, cut } from '../terminal/table.ts'
+import { addConnectionOptions, examples, runAbout } from './options.ts'
 
-export async function diffCommand(
+export function addDiffCommand(context: CommandContext, program: Command): void {
+  const command = program
+    .command('diff')
+    .summary('Compare two runs')
+    .description('Print where two runs part, and side by side what each came to.')
+    .argument('<a>', runAbout)
+    .argument('<b>', runAbout)
+    .option('--json', 'Print JSON')
+    .addHelpText(
+      'after',
+      `
+Ids, times and durations are not compared. Exit codes: 0 the runs say the same, 1
+they do not.
+${examples('millrace diff run_1a2b3c run_4d5e6f')}`,
+    )
+    .action((a: string, b: string, flags: ConnectionFlags & { json?: boolean }) => compareRuns(context, a, b, flags))
+  addConnectionOptions(command)
+}
+
+async function compareRuns(
   context: CommandContext,
   a: string,
   b: string,
   { json = false, ...where }: ConnectionFlags & { json?: boolean },
 ) {
+  const { diffRuns } = await import('../../record/diff/diff.ts')
   const connection = await openConnection(context, where)
   try {
     const [left, right] = [await findRun(connection, a), await findRun(connection, b)]

@@ -1,12 +1,26 @@
 /** `millrace init`: creates a project. Existing files are kept. */
+import type { Command } from 'commander'
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import type { CommandContext } from '../context.ts'
 import { messageOf, MillraceError } from '../../part/error.ts'
-import { editorSchema, schemaFile } from '../editor-schema.ts'
+import { schemaFile } from '../paths.ts'
 import { paint } from '../terminal/output.ts'
+import { examples } from './options.ts'
 
-export async function initCommand(context: CommandContext, dir: string): Promise<void> {
+export function addInitCommand(context: CommandContext, program: Command): void {
+  program
+    .command('init')
+    .summary('Create a project with a first agent')
+    .description(
+      'Create an agent, a config file and a JSON Schema for your editor.\nFiles that already exist are kept as they are.',
+    )
+    .argument('[dir]', 'Project folder', '.')
+    .addHelpText('after', examples('millrace init', 'millrace init my-project'))
+    .action((dir: string) => createProject(context, dir))
+}
+
+async function createProject(context: CommandContext, dir: string): Promise<void> {
   const agents = join(dir, 'agents')
   try {
     mkdirSync(context.path(agents), { recursive: true })
@@ -21,6 +35,7 @@ export async function initCommand(context: CommandContext, dir: string): Promise
     configText,
   )
   // After the config, whose names the schema contains.
+  const { editorSchema } = await import('../editor-schema.ts')
   if (!write(context, join(agents, schemaFile), await editorSchema(context, agents))) {
     context.stdout.write(`        update it with: millrace schema ${agents} > ${join(agents, schemaFile)}\n`)
   }

@@ -1,12 +1,13 @@
+import { Option, type Command } from 'commander'
 import type { CommandContext } from '../context.ts'
 import { type Entry, isDelta, mergeDeltas } from '../../part/entry.ts'
 import { MillraceError } from '../../part/error.ts'
-import { splitWords } from './options.ts'
 import { openConnection, type ConnectionFlags, findRun } from '../connection.ts'
 import { forStream, printable, writeOut } from '../terminal/output.ts'
 import { cut, widthOf } from '../terminal/table.ts'
+import { addConnectionOptions, examples, runAbout, splitWords, typeOption } from './options.ts'
 
-export interface LogsFlags extends ConnectionFlags {
+interface LogsFlags extends ConnectionFlags {
   follow?: boolean
   since: string
   type?: string[]
@@ -14,7 +15,27 @@ export interface LogsFlags extends ConnectionFlags {
   raw?: boolean
 }
 
-export async function logsCommand(
+export function addLogsCommand(context: CommandContext, program: Command): void {
+  const command = program
+    .command('logs')
+    .summary('Print the log of a run')
+    .description('Print the log of a run, one entry per line.')
+    .argument('<run>', runAbout)
+    .option('-f, --follow', 'Keep printing new entries until the run ends')
+    .addOption(new Option('--since <seq>', 'Only entries after this sequence number').default('0', '0'))
+    .addOption(typeOption())
+    .option('--raw', 'Print every delta on its own line instead of joining them')
+    .option('--json', 'Print entries as NDJSON, exactly as recorded')
+    .addHelpText(
+      'after',
+      examples('millrace logs run_1a2b3c --follow', 'millrace logs run_1a2b3c --type tool-call,tool-result'),
+    )
+    .allowExcessArguments()
+    .action((_run: string, flags: LogsFlags, { args }: Command) => printLog(context, args, flags))
+  addConnectionOptions(command)
+}
+
+async function printLog(
   context: CommandContext,
   words: string[],
   { follow = false, since, type, json = false, raw = false, ...where }: LogsFlags,

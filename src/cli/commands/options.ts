@@ -1,15 +1,23 @@
 /** Options and help texts that several commands share, and the errors for wrong values. */
-import { InvalidArgumentError, Option } from 'commander'
+import { InvalidArgumentError, Option, type Command } from 'commander'
 import { MillraceError } from '../../part/error.ts'
 import { nearest } from '../../pipeline/nearest.ts'
 import { partTypes } from '../../part/part-types.ts'
+import { builtinWires } from '../../wire/builtin-wires.ts'
+import type { Wire } from '../../wire/wire.ts'
+import type { CommandContext } from '../context.ts'
 
-/** Where a command about runs finds them. */
-export const whereOptions = () => [
-  new Option('--data <dir>', 'Data folder with the log').default('.millrace'),
-  storeOption(),
-  urlOption(),
-]
+/** Where a command about runs finds them: its last options. */
+export function addConnectionOptions(command: Command): void {
+  command.addOption(localDataOption()).addOption(storeOption()).addOption(urlOption())
+}
+
+export const localDataOption = () => new Option('--data <dir>', 'Data folder with the log').default('.millrace')
+
+/** `--data` was given, so the command is about that folder even if the runs of servers are in a shared store. */
+export function isNamed(command: Command): boolean {
+  return command.getOptionValueSource('data') === 'cli'
+}
 
 export const storeOption = () =>
   new Option(
@@ -89,3 +97,23 @@ export function unknownWord(word: string, words: readonly string[]): InvalidArgu
 
 export const trustOption = (about = 'Of a run that was recorded elsewhere: what its recording names may run here') =>
   new Option('--trust', about)
+
+/** Packs and configs may add formats, so any name is accepted until the config is loaded. */
+export const formatOption = () =>
+  new Option('--format <wire>', 'Output format')
+    .choices([...builtinWires.keys()])
+    .argParser((name: string) => name)
+    .default('text')
+
+/** The wire that `--format` names: a built-in one, or one of the config in the agents folder. Throws `usage`. */
+export async function namedWire(context: CommandContext, name: string, dir = 'agents'): Promise<Wire> {
+  const builtin = builtinWires.get(name)
+  if (builtin !== undefined) return builtin
+  const { loadConfig } = await import('../../project/load-config.ts')
+  const { wiresOf } = await import('../../project/wires.ts')
+  const wires = wiresOf(await loadConfig(context.path(dir)))
+  const wire = wires.get(name)
+  if (wire !== undefined) return wire
+  const { message } = unknownWord(name, [...wires.keys()])
+  throw new MillraceError('usage', `option '--format <wire>' argument '${name}' is invalid. ${message}`)
+}

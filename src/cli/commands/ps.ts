@@ -1,6 +1,7 @@
+import { Option, type Command } from 'commander'
 import type { CommandContext } from '../context.ts'
 import { MillraceError } from '../../part/error.ts'
-import type { RunQuery, RunRow, RunStatus } from '../../part/log.ts'
+import { runStatuses, type RunQuery, type RunRow, type RunStatus } from '../../part/log.ts'
 import {
   openConnection,
   sharedStoreUrl,
@@ -11,8 +12,9 @@ import {
 import { formatDuration, formatTime, formatTokens } from '../terminal/amounts.ts'
 import { forStream, orphaned, paint, paintStatus } from '../terminal/output.ts'
 import { columnWidths, formatTable, cut } from '../terminal/table.ts'
+import { addConnectionOptions, choice, examples } from './options.ts'
 
-export interface PsFlags extends ConnectionFlags {
+interface PsFlags extends ConnectionFlags {
   status?: string
   agent?: string
   search?: string
@@ -20,7 +22,28 @@ export interface PsFlags extends ConnectionFlags {
   json?: boolean
 }
 
-export async function psCommand(
+export function addPsCommand(context: CommandContext, program: Command): void {
+  const command = program
+    .command('ps')
+    .summary('List runs')
+    .description('List runs, newest first.')
+    .addOption(choice('--status <status>', 'Only runs with this status', runStatuses))
+    .option('--agent <id>', 'Only runs of this agent')
+    .option(
+      '-q, --search <words>',
+      'Only runs with these words: in the title, or in what the user, the model and the tools said',
+    )
+    .addOption(new Option('--limit <n>', 'Maximum number of runs, 1 to 1000').default('20', '20'))
+    .option('--json', 'Print JSON')
+    .addHelpText(
+      'after',
+      examples('millrace ps', 'millrace ps --status suspended --agent assistant', 'millrace ps --search "blue whale"'),
+    )
+    .action((flags: PsFlags) => listRuns(context, flags))
+  addConnectionOptions(command)
+}
+
+async function listRuns(
   context: CommandContext,
   { status, agent, search, limit, json, ...where }: PsFlags,
 ): Promise<void> {

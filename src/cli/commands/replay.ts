@@ -1,15 +1,15 @@
 /** `millrace replay`: a recorded run on stdout, in the recorded rhythm or step by step. */
+import { Option, type Command } from 'commander'
 import { createInterface } from 'node:readline'
 import type { CommandContext } from '../context.ts'
 import type { Entry } from '../../part/entry.ts'
 import { MillraceError } from '../../part/error.ts'
 import { hasEnded } from '../../part/log.ts'
-import { checkReplay, replayRecording } from '../../record/replay/replay.ts'
 import { openConnection, type ConnectionFlags, findRun, recordingOf } from '../connection.ts'
-import { namedWire } from '../named-wire.ts'
 import { forStream, printable, writeOut } from '../terminal/output.ts'
+import { addConnectionOptions, examples, formatOption, namedWire, runAbout } from './options.ts'
 
-export interface ReplayFlags extends ConnectionFlags {
+interface ReplayFlags extends ConnectionFlags {
   speed: string
   format: string
   from?: string
@@ -18,7 +18,32 @@ export interface ReplayFlags extends ConnectionFlags {
   dir?: string
 }
 
-export async function replayCommand(context: CommandContext, text: string, flags: ReplayFlags): Promise<void> {
+export function addReplayCommand(context: CommandContext, program: Command): void {
+  const command = program
+    .command('replay')
+    .summary('Play a recorded run again')
+    .description('Print a recorded run as its clients got it, in the recorded rhythm.')
+    .argument('<run>', runAbout)
+    .addOption(new Option('--speed <n>', '1 as recorded, 10 ten times as fast, max at once').default('1', '1'))
+    .addOption(formatOption())
+    .option('--from <seq>', 'Begin with this entry')
+    .option('--to <seq>', 'End after this entry')
+    .option('--step', 'Print the next entry each time you press Enter')
+    .option('--dir <dir>', 'Folder of agents whose config adds wires (default: "agents")')
+    .addHelpText(
+      'after',
+      `
+No pause is longer than 5 seconds. Of a run that goes on, the entries recorded so
+far are played. Exits 1 if the recorded answer is incomplete: plain text has no
+other word for it.
+${examples('millrace replay run_1a2b3c', 'millrace replay run_1a2b3c --speed max --format ui', 'millrace replay run_1a2b3c --step --format parts')}`,
+    )
+    .action((run: string, flags: ReplayFlags) => replayRun(context, run, flags))
+  addConnectionOptions(command)
+}
+
+async function replayRun(context: CommandContext, text: string, flags: ReplayFlags): Promise<void> {
+  const { checkReplay, replayRecording } = await import('../../record/replay/replay.ts')
   const wire = await namedWire(context, flags.format, flags.dir)
   const speed = flags.speed === 'max' ? Infinity : Number(flags.speed)
   const connection = await openConnection(context, flags)

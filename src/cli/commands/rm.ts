@@ -1,16 +1,40 @@
 /** `millrace rm`: deletes runs and conversations, through the live server or in the database. */
+import type { Command } from 'commander'
 import { createInterface } from 'node:readline/promises'
 import type { CommandContext } from '../context.ts'
 import { MillraceError } from '../../part/error.ts'
 import { openConnection, type ConnectionFlags, type RunUpkeep } from '../connection.ts'
 import { forStream, printable } from '../terminal/output.ts'
+import { addConnectionOptions, examples } from './options.ts'
 
 interface RemoveFlags extends ConnectionFlags {
   yes?: boolean
   json?: boolean
 }
 
-export async function removeCommand(context: CommandContext, targets: string[], flags: RemoveFlags): Promise<void> {
+export function addRmCommand(context: CommandContext, program: Command): void {
+  const command = program
+    .command('rm')
+    .argument('<run|thread...>', 'Runs, or conversations with all of their runs')
+    .summary('Delete runs or conversations')
+    .description(
+      'Delete runs or conversations, with their logs, rows, views, file logs and raw logs. They cannot be brought back.',
+    )
+    .option('-y, --yes', 'Do not ask')
+    .option('--json', 'Print the ids of the deleted runs as JSON')
+    .addHelpText(
+      'after',
+      `
+An active run is refused: stop it first. So is, in a data folder, one of which
+forks are left, because they share its log: delete them first. "millrace export"
+keeps a copy.
+${examples('millrace rm run_1a2b3c', 'millrace rm thread_4d5e6f --yes')}`,
+    )
+    .action((targets: string[], flags: RemoveFlags) => removeTargets(context, targets, flags))
+  addConnectionOptions(command)
+}
+
+async function removeTargets(context: CommandContext, targets: string[], flags: RemoveFlags): Promise<void> {
   if (flags.yes !== true && !(await agreed(context, targets))) return
   const connection = await openConnection(context, flags)
   try {

@@ -9,23 +9,11 @@ import { tableDocs } from '../../store/tables/table-docs.ts'
 import { forStream, printable, paint, writeOut } from '../terminal/output.ts'
 import { openIndexed, refuseSharedStore } from '../connection/folder.ts'
 import { formatTable, cut } from '../terminal/table.ts'
-
-export interface QueryFlags {
-  named?: string
-  list?: boolean
-  schema?: boolean
-  param: string[]
-  format?: QueryFormat
-  json?: boolean
-  limit: string
-  data: string
-  /** The folder is that of a flag. */
-  isNamed: boolean
-}
+import type { QueryFlags, QueryFormat } from './query.ts'
 
 const sqlCure = 'Use millrace ps, stats and threads, or export runs and import them into a data folder.'
 
-export async function queryCommand(context: CommandContext, sql: string | undefined, flags: QueryFlags): Promise<void> {
+export async function runQuery(context: CommandContext, sql: string | undefined, flags: QueryFlags): Promise<void> {
   if (flags.list === true) return writeOut(context, `${listing()}\n`)
   if (flags.schema === true) return writeOut(context, `${schema(context)}\n`)
   const limit = Number(flags.limit)
@@ -141,8 +129,6 @@ function schema(context: CommandContext): string {
 }
 
 /** Prints the result of a query. */
-type QueryFormat = 'table' | 'json' | 'csv' | 'ndjson'
-
 /** Longest cell of a table, in columns of the terminal. */
 const longest = 80
 

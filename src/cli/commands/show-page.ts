@@ -14,13 +14,9 @@ import type { Entry } from '../../part/entry.ts'
 import { kindOf, type StepKind } from '../../part/step-kind.ts'
 import { replyMessages } from '../../fold/reply-messages.ts'
 import { createToolLoop, type ToolLoop } from '../../fold/tool-loop.ts'
+import type { ShowFlags } from './show.ts'
 
-export interface ShowFlags extends ConnectionFlags {
-  json?: boolean
-  full?: boolean
-}
-
-export async function showCommand(
+export async function showRun(
   context: CommandContext,
   text: string,
   { json, full = false, ...where }: ShowFlags,

@@ -1,4 +1,5 @@
 /** `millrace stats`: totals and percentiles over many runs, from the live server or the database. */
+import { Option, type Command } from 'commander'
 import type { CommandContext } from '../context.ts'
 import { MillraceError } from '../../part/error.ts'
 import { ageOf } from '../../record/policy.ts'
@@ -7,10 +8,33 @@ import { toUsed } from '../../record/usage-sums.ts'
 import { openConnection, type ConnectionFlags } from '../connection.ts'
 import { formatDuration, formatTime, formatUsage } from '../terminal/amounts.ts'
 import { forStream, printable, writeOut } from '../terminal/output.ts'
-import type { statsGroups } from '../record-commands/stats.ts'
 import { formatTable } from '../terminal/table.ts'
+import { addConnectionOptions, choice, examples } from './options.ts'
 
-export interface StatsFlags extends ConnectionFlags {
+export function addStatsCommand(context: CommandContext, program: Command): void {
+  const command = program
+    .command('stats')
+    .summary('Count runs, tokens, cost and durations')
+    .description('Count the runs of the last days: how they ended, and their tokens, cost and durations.')
+    .addOption(choice('--by <what>', 'One row for each of these', statsGroups).default('model'))
+    .addOption(new Option('--since <time>', 'How long ago, such as 24h, or a time').default('7d'))
+    .option('--until <time>', 'The same for the end (default: now)')
+    .option('--agent <id>', 'Only runs of this agent')
+    .option('--json', 'Print all statistics as JSON')
+    .addHelpText(
+      'after',
+      `
+A time is written as 2026-01-31 or 2026-01-31T12:00:00Z. Where a price is unknown,
+the cost says so. IN includes cached tokens, OUT includes reasoning.
+${examples('millrace stats', 'millrace stats --by agent --since 24h', 'millrace stats --by day --since 2026-01-01 --until 2026-02-01', 'millrace stats --json | jq .outcomes')}`,
+    )
+    .action((flags: StatsFlags) => printStats(context, flags))
+  addConnectionOptions(command)
+}
+
+const statsGroups = ['model', 'agent', 'day', 'tool', 'thread'] as const
+
+interface StatsFlags extends ConnectionFlags {
   by: (typeof statsGroups)[number]
   since: string
   until?: string
@@ -18,7 +42,7 @@ export interface StatsFlags extends ConnectionFlags {
   json?: boolean
 }
 
-export async function statsCommand(
+async function printStats(
   context: CommandContext,
   { by, since, until, agent, json = false, ...where }: StatsFlags,
 ): Promise<void> {

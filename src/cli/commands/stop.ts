@@ -1,10 +1,23 @@
+import type { Command } from 'commander'
 import type { CommandContext } from '../context.ts'
 import { MillraceError } from '../../part/error.ts'
 import { hasEnded } from '../../part/log.ts'
 import { openConnection, type ConnectionFlags, findRun } from '../connection.ts'
 import { printable } from '../terminal/output.ts'
+import { addConnectionOptions, examples, runAbout } from './options.ts'
 
-export async function stopCommand(context: CommandContext, text: string, where: ConnectionFlags): Promise<void> {
+export function addStopCommand(context: CommandContext, program: Command): void {
+  const command = program
+    .command('stop')
+    .summary('Stop a run')
+    .description('Stop a run on the server. To stop "millrace run", press Ctrl-C there.')
+    .argument('<run>', runAbout)
+    .addHelpText('after', examples('millrace stop run_1a2b3c'))
+    .action((run: string, flags: ConnectionFlags) => stopRun(context, run, flags))
+  addConnectionOptions(command)
+}
+
+async function stopRun(context: CommandContext, text: string, where: ConnectionFlags): Promise<void> {
   const connection = await openConnection(context, where)
   try {
     const { stop } = connection

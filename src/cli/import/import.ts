@@ -29,11 +29,7 @@ import { agentSource } from '../../project/create-runtime.ts'
 import { createRegistry } from '../../project/registry.ts'
 import { createRuntime } from '../../runtime/runtime.ts'
 import { memoryStore } from '../../store/memory-store.ts'
-
-export interface ImportFlags extends ConnectionFlags {
-  from?: CliName | 'ndjson'
-  message?: string
-}
+import type { ImportFlags } from '../commands/import.ts'
 
 const usage = 'Pass a file with the output of a CLI agent, or with a log of Millrace.'
 
@@ -45,7 +41,7 @@ interface Told {
   isNew: boolean
 }
 
-export async function importCommand(
+export async function importFile(
   context: CommandContext,
   file: string,
   { from, message, ...where }: ImportFlags,

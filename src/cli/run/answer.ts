@@ -15,25 +15,11 @@ import { openAgents } from '../connection/agents.ts'
 import { createConsent } from './consent.ts'
 import { forStream, printable } from '../terminal/output.ts'
 import { reportRun, follows } from './follow.ts'
+import type { AnswerFlags } from '../commands/answer.ts'
 
 type Request = EntryOf<'request'>
 
-export interface AnswerFlags {
-  request?: string
-  reason?: string
-  error?: boolean
-  json?: boolean
-  list?: boolean
-  agent?: string
-  trust?: boolean
-  dir?: string
-  data: string
-  url?: string
-  store?: string
-  endpoint: string[]
-}
-
-export async function answerCommand(
+export async function answerRun(
   context: CommandContext,
   run: string,
   given: string | undefined,

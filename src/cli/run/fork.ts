@@ -11,26 +11,13 @@ import { createAsk } from './requests.ts'
 import { openAgents } from '../connection/agents.ts'
 import { createConsent } from './consent.ts'
 import { readObject } from './input.ts'
-import { namedWire } from '../named-wire.ts'
+import { namedWire } from '../commands/options.ts'
 import { printable, forStream } from '../terminal/output.ts'
 import { reportRun, follows } from './follow.ts'
 import { formatTable } from '../terminal/table.ts'
+import type { ForkFlags } from '../commands/fork.ts'
 
-export interface ForkFlags extends ConnectionFlags {
-  at?: string
-  list?: boolean
-  json?: boolean
-  agent?: string
-  message?: string
-  input?: string
-  format: string
-  detach?: boolean
-  trust?: boolean
-  dir?: string
-  endpoint: string[]
-}
-
-export async function forkCommand(context: CommandContext, text: string, flags: ForkFlags): Promise<void> {
+export async function forkRun(context: CommandContext, text: string, flags: ForkFlags): Promise<void> {
   const source = await readSource(context, text, flags)
   if (flags.list === true) return printPlaces(context, source.places, flags.json === true)
   if (flags.at === undefined || !/^\d+$/u.test(flags.at)) {

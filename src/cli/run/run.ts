@@ -4,27 +4,14 @@ import { leave, type CommandContext } from '../context.ts'
 import { MillraceError } from '../../part/error.ts'
 import { nameAgent } from '../paths.ts'
 import { createAsk, readThread, waitingRun, warnOfEnd } from './requests.ts'
-import { namedWire } from '../named-wire.ts'
+import { namedWire } from '../commands/options.ts'
 import { checkAgent, openAgents } from '../connection/agents.ts'
 import { isBatch, readInput, type InputFlags } from './input.ts'
 import { reportRun, runTurn } from './follow.ts'
 import { printable } from '../terminal/output.ts'
+import type { RunFlags } from '../commands/run.ts'
 
-export interface RunFlags extends InputFlags {
-  format: string
-  dir?: string
-  data?: string
-  url?: string
-  endpoint: string[]
-  thread?: string
-  yes?: boolean
-  concurrency?: string
-  output?: string
-  resume?: boolean
-  bail?: boolean
-}
-
-export async function runCommand(context: CommandContext, text: string, flags: RunFlags): Promise<void> {
+export async function runAgent(context: CommandContext, text: string, flags: RunFlags): Promise<void> {
   const agent = nameAgent(context, text, flags.dir)
   const isFile = agent.file !== undefined
   const place = isFile ? { ...flags, dir: dirname(agent.file!) } : flags

@@ -12,21 +12,9 @@ import { formatLimit } from '../../part/format-limit.ts'
 import type { Store } from '../../part/log.ts'
 import { policyOf, sayPolicy, type UpkeepConfig } from '../../record/policy.ts'
 import { defaultTimeouts, msOf, type DefaultTimeouts } from '../../engine/time-limits.ts'
+import type { ServeFlags } from '../commands/serve.ts'
 
-export interface ServeFlags {
-  port?: string
-  host?: string
-  data?: string
-  store?: string
-  endpoint: string[]
-  logFiles?: boolean
-  insecureNoAuth?: boolean
-  quiet?: boolean
-  debug?: boolean
-  json?: boolean
-}
-
-export async function serveCommand(context: CommandContext, dir: string, flags: ServeFlags): Promise<void> {
+export async function serveAgents(context: CommandContext, dir: string, flags: ServeFlags): Promise<void> {
   if (context.isAlone) {
     boundYoungGeneration()
     keepOptimizedCode()

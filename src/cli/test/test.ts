@@ -16,27 +16,9 @@ import { forStream, printable, paint } from '../terminal/output.ts'
 import { addFromRun, findCaseFiles, readCaseFiles, casesFolder } from './cases.ts'
 import { createTestProgress, formatFile, formatMatrix, formatSummary, spent } from './report.ts'
 import { watchFolder } from '../../project/watch-folder.ts'
+import type { TestFlags } from '../commands/test.ts'
 
-export interface TestFlags {
-  record?: boolean
-  add?: string
-  name?: string
-  trust?: boolean
-  filter?: string
-  model?: string
-  concurrency?: string
-  bail?: boolean
-  watch?: boolean
-  json?: boolean
-  junit?: string
-  dir: string
-  data: string
-  store?: string
-  url?: string
-  endpoint: string[]
-}
-
-export async function testCommand(context: CommandContext, paths: string[], flags: TestFlags): Promise<void> {
+export async function runTests(context: CommandContext, paths: string[], flags: TestFlags): Promise<void> {
   const { dir, add, watch = false } = flags
   checkFlags(paths, flags)
   checkAgents(context, dir, 'run')

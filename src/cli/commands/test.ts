@@ -1,8 +1,26 @@
-/** The command `millrace test`. */
+/** `millrace test`. */
 import type { Command } from 'commander'
 import type { CommandContext } from '../context.ts'
-import type { TestFlags } from '../test/test.ts'
-import { endpointOption, examples, storeOption, trustOption } from '../commands/options.ts'
+import { endpointOption, examples, storeOption, trustOption } from './options.ts'
+
+export interface TestFlags {
+  record?: boolean
+  add?: string
+  name?: string
+  trust?: boolean
+  filter?: string
+  model?: string
+  concurrency?: string
+  bail?: boolean
+  watch?: boolean
+  json?: boolean
+  junit?: string
+  dir: string
+  data: string
+  store?: string
+  url?: string
+  endpoint: string[]
+}
 
 export function addTestCommand(context: CommandContext, program: Command): void {
   program
@@ -42,6 +60,6 @@ ${examples(
 )}`,
     )
     .action(async (paths: string[], flags: TestFlags) =>
-      (await import('../test/test.ts')).testCommand(context, paths, flags),
+      (await import('../test/test.ts')).runTests(context, paths, flags),
     )
 }
