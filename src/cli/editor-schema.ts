@@ -2,11 +2,10 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { CommandContext } from './context.ts'
+import { schemaFile } from './paths.ts'
 import { createRegistry, knownNames } from '../project/registry.ts'
 import { agentJsonSchema } from '../pipeline/agent-schema.ts'
 import { loadConfig } from '../project/load-config.ts'
-
-export const schemaFile = 'millrace.schema.json'
 
 /** JSON Schema of an agent file, with the names from the folder's config. Without such a folder, any name is valid. */
 export async function editorSchema(context: CommandContext, dir: string): Promise<string> {

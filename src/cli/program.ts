@@ -1,25 +1,73 @@
-/** The commands and their options. Each command has its own file in `commands/`, which is loaded when it runs. */
-import { Argument, Command, CommanderError, Option } from 'commander'
-import type { CommandContext, Output } from './context.ts'
+/** The program: runs the command of a command line. Each command has its own file in `commands/`, which loads the rest when it runs. */
+import { Command, CommanderError } from 'commander'
+import { createCleaner } from '../fold/redact.ts'
 import { messageOf, MillraceError, wholeMessage } from '../part/error.ts'
 import { secretValues } from '../project/secrets.ts'
-import { runStatuses } from '../part/log.ts'
-import { createCleaner } from '../fold/redact.ts'
 import { version } from '../server/version.ts'
-import { shells, type Shell } from './completion-scripts.ts'
-import { sendConsoleToStderr } from './console-lines.ts'
-import { addStatsCommand } from './record-commands/stats.ts'
-import { addThreadsCommand } from './record-commands/threads.ts'
+import { addAnswerCommand } from './commands/answer.ts'
+import { addChatCommand } from './commands/chat.ts'
+import { addCheckCommand } from './commands/check.ts'
+import { addCompletionCommand, completeCommand } from './commands/completion.ts'
+import { addDiffCommand } from './commands/diff.ts'
+import { addExportCommand } from './commands/export.ts'
+import { addForkCommand } from './commands/fork.ts'
+import { addImportCommand } from './commands/import.ts'
+import { addInitCommand } from './commands/init.ts'
+import { addLogsCommand } from './commands/logs.ts'
+import { addMigrateCommand } from './commands/migrate.ts'
+import { addParseCommand } from './commands/parse.ts'
+import { addPsCommand } from './commands/ps.ts'
+import { addQueryCommand } from './commands/query.ts'
+import { addReindexCommand } from './commands/reindex.ts'
+import { addReplayCommand } from './commands/replay.ts'
+import { addRmCommand } from './commands/rm.ts'
+import { addRunCommand } from './commands/run.ts'
+import { addSchemaCommand } from './commands/schema.ts'
+import { addServeCommand } from './commands/serve.ts'
+import { addShowCommand } from './commands/show.ts'
+import { addStatsCommand } from './commands/stats.ts'
+import { addStopCommand } from './commands/stop.ts'
+import { addTestCommand } from './commands/test.ts'
+import { addThreadsCommand } from './commands/threads.ts'
+import { addCompactCommand, addPruneCommand } from './commands/upkeep.ts'
+import { addVerifyCommand } from './commands/verify.ts'
+import type { CommandContext, Output } from './context.ts'
 import { readEnvFiles } from './env-files.ts'
-import { choice, endpointOption, examples, runAbout, typeOption, whereOptions } from './options.ts'
-import { addQueryCommands } from './record-commands/query.ts'
-import { addReplayCommands } from './record-commands/replay.ts'
-import { addAnswerCommand, addServeCommand, addTalkCommands } from './talk-commands.ts'
-import { printable } from './printable.ts'
-import { addRemoveCommand } from './record-commands/rm.ts'
-import { addTestCommand } from './record-commands/test.ts'
-import { addUpkeepCommands } from './record-commands/upkeep.ts'
-import { addImportCommand, addParseCommand } from './transcript-commands.ts'
+import { sendConsoleToStderr } from './terminal/console.ts'
+import { printable } from './terminal/output.ts'
+
+/** In the order of the help. */
+const agentCommands = [
+  addInitCommand,
+  addServeCommand,
+  addRunCommand,
+  addChatCommand,
+  addCheckCommand,
+  addTestCommand,
+  addSchemaCommand,
+]
+const runCommands = [
+  addPsCommand,
+  addShowCommand,
+  addLogsCommand,
+  addThreadsCommand,
+  addStatsCommand,
+  addAnswerCommand,
+  addStopCommand,
+  addVerifyCommand,
+  addReplayCommand,
+  addExportCommand,
+  addForkCommand,
+  addDiffCommand,
+  addQueryCommand,
+  addReindexCommand,
+  addMigrateCommand,
+  addImportCommand,
+  addCompactCommand,
+  addPruneCommand,
+  addRmCommand,
+]
+const otherCommands = [addParseCommand, addCompletionCommand]
 
 /** Mistakes in the command line: exit 2. Every other failure: exit 1. */
 const usageErrors: ReadonlySet<string> = new Set(['usage', 'unknown-agent', 'unknown-run', 'no-key'])
@@ -30,7 +78,7 @@ export async function runProgram(context: CommandContext, words: string[]): Prom
     const program = createProgram(context)
     // The words to complete are data, not flags of `__complete`.
     if (words[0] === '__complete') {
-      await (await import('./commands/completion.ts')).completeCommand(context, program, words.slice(1))
+      await completeCommand(context, program, words.slice(1))
     } else await program.parseAsync(words, { from: 'user' })
   } catch (error) {
     // commander has printed its own: 0 after --help and --version, 2 for bad usage.
@@ -87,144 +135,14 @@ export function createProgram(context: CommandContext): Command {
     else if (!quiet) for (const file of files) context.stderr.write(`${printable(file)}: loaded\n`)
   })
 
-  program
-    .command('init')
-    .summary('Create a project with a first agent')
-    .description(
-      'Create an agent, a config file and a JSON Schema for your editor.\nFiles that already exist are kept as they are.',
-    )
-    .argument('[dir]', 'Project folder', '.')
-    .addHelpText('after', examples('millrace init', 'millrace init my-project'))
-    .action(async (dir: string) => (await import('./commands/init.ts')).initCommand(context, dir))
-
-  addServeCommand(context, program)
-  addTalkCommands(context, program)
-
-  program
-    .command('check')
-    .summary('Check agent files for errors')
-    .description('Check agent files and print each error as file:line:column. Exits 1 if there is one.')
-    .addArgument(new Argument('[paths...]', 'Agent files or folders').default(['agents'], '"agents"'))
-    .option('--json', 'Print the errors as JSON')
-    .addOption(endpointOption())
-    .addHelpText('after', examples('millrace check', 'millrace check agents/assistant.yaml'))
-    .action(async (paths: string[], flags) => (await import('./commands/check.ts')).checkCommand(context, paths, flags))
-
-  addTestCommand(context, program)
-
-  program
-    .command('schema')
-    .summary('Print the JSON Schema of agent files')
-    .description("Print the JSON Schema of agent files, including the tools and models that the folder's config adds.")
-    .argument('[dir]', 'Folder of YAML agents', 'agents')
-    .option('--tests', 'Print the JSON Schema of files of test cases')
-    .addHelpText(
-      'after',
-      examples(
-        'millrace schema > agents/millrace.schema.json',
-        'millrace schema --tests > tests/millrace-tests.schema.json',
-      ),
-    )
-    .action(async (dir: string, flags) => (await import('./commands/schema.ts')).schemaCommand(context, dir, flags))
-
+  for (const add of agentCommands) add(context, program)
   program.commandsGroup('Runs:')
-  program
-    .command('ps')
-    .summary('List runs')
-    .description('List runs, newest first.')
-    .addOption(choice('--status <status>', 'Only runs with this status', runStatuses))
-    .option('--agent <id>', 'Only runs of this agent')
-    .option(
-      '-q, --search <words>',
-      'Only runs with these words: in the title, or in what the user, the model and the tools said',
-    )
-    .addOption(new Option('--limit <n>', 'Maximum number of runs, 1 to 1000').default('20', '20'))
-    .option('--json', 'Print JSON')
-    .addHelpText(
-      'after',
-      examples('millrace ps', 'millrace ps --status suspended --agent assistant', 'millrace ps --search "blue whale"'),
-    )
-    .action(async (flags) => (await import('./commands/ps.ts')).psCommand(context, flags))
-
-  program
-    .command('show')
-    .summary('Show the steps, messages and cost of a run')
-    .description("Show a run: its status, steps, messages, tokens, cost and open requests, and its steps' outputs.")
-    .argument('<run>', runAbout)
-    .option('--full', 'Do not shorten texts; with --json, include the outputs of steps')
-    .option('--json', 'Print JSON')
-    .addHelpText('after', examples('millrace show run_1a2b3c', 'millrace show run_1a2b3c --json --full'))
-    .action(async (run: string, flags) => (await import('./commands/show.ts')).showCommand(context, run, flags))
-
-  program
-    .command('logs')
-    .summary('Print the log of a run')
-    .description('Print the log of a run, one entry per line.')
-    .argument('<run>', runAbout)
-    .option('-f, --follow', 'Keep printing new entries until the run ends')
-    .addOption(new Option('--since <seq>', 'Only entries after this sequence number').default('0', '0'))
-    .addOption(typeOption())
-    .option('--raw', 'Print every delta on its own line instead of joining them')
-    .option('--json', 'Print entries as NDJSON, exactly as recorded')
-    .addHelpText(
-      'after',
-      examples('millrace logs run_1a2b3c --follow', 'millrace logs run_1a2b3c --type tool-call,tool-result'),
-    )
-    .allowExcessArguments()
-    .action(async (_run: string, flags, { args }: Command) =>
-      (await import('./commands/logs.ts')).logsCommand(context, args, flags),
-    )
-
-  addThreadsCommand(context, program)
-  addStatsCommand(context, program)
-  addAnswerCommand(context, program)
-
-  program
-    .command('stop')
-    .summary('Stop a run')
-    .description('Stop a run on the server. To stop "millrace run", press Ctrl-C there.')
-    .argument('<run>', runAbout)
-    .addHelpText('after', examples('millrace stop run_1a2b3c'))
-    .action(async (run: string, flags) => (await import('./commands/stop.ts')).stopCommand(context, run, flags))
-
-  program
-    .command('verify')
-    .summary('Check recorded runs for corruption')
-    .description('Check that recorded runs are complete and in a valid order. Exits 1 if one is not.')
-    .argument('<file-or-run>', 'An NDJSON file, a run id or a unique prefix of one, or "all" for every run')
-    .addHelpText('after', examples('millrace verify run.ndjson', 'millrace verify all'))
-    .action(async (what: string, flags) => (await import('./commands/verify.ts')).verifyCommand(context, what, flags))
-
-  addReplayCommands(context, program)
-  addQueryCommands(context, program)
-  addImportCommand(context, program)
-  addUpkeepCommands(context, program)
-  addRemoveCommand(context, program)
-
+  for (const add of runCommands) add(context, program)
   program.commandsGroup('Other:')
-  addParseCommand(context, program)
-  program
-    .command('completion')
-    .summary('Set up Tab completion for your shell')
-    .description('Print a script that makes Tab complete commands, options, agents and runs.')
-    .addArgument(new Argument('<shell>', 'Your shell').choices(shells))
-    .addHelpText(
-      'after',
-      examples(
-        'eval "$(millrace completion bash)"        # in ~/.bashrc',
-        'eval "$(millrace completion zsh)"         # in ~/.zshrc',
-        'millrace completion fish | source         # in ~/.config/fish/config.fish',
-      ),
-    )
-    .action(async (shell: Shell) => (await import('./commands/completion.ts')).completionCommand(context, shell))
+  for (const add of otherCommands) add(context, program)
   program.helpCommand('help [command]', 'Show help for a command')
 
   program.showHelpAfterError('See: millrace --help')
-  for (const command of program.commands) {
-    const name = command.name()
-    command.showHelpAfterError(`See: millrace ${name} --help`)
-    if (['ps', 'logs', 'show', 'stop', 'answer', 'verify'].includes(name))
-      whereOptions().map((each) => command.addOption(each))
-  }
+  for (const command of program.commands) command.showHelpAfterError(`See: millrace ${command.name()} --help`)
   return program
 }

@@ -1,6 +1,6 @@
 /** What is different where somebody sits at a terminal: colours, progress, questions. A real one is in `terminal.all.test.ts`. */
 import { describe, expect, test } from 'vitest'
-import { widthOf } from '../../src/cli/width.ts'
+import { widthOf } from '../../src/cli/terminal/table.ts'
 import type { RunRow } from '../../src/part/log.ts'
 import { folder, ran } from '../support/cli.ts'
 import { askingAgent as ask, onTerminal } from '../support/terminal.ts'

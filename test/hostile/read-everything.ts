@@ -25,9 +25,9 @@ import { builtinWires } from '../../src/wire/builtin-wires.ts'
 import { toUiMessages } from '../../src/wire/ui/ui-message.ts'
 import { toOpenAiMessages } from '../../src/wire/openai/to-openai-messages.ts'
 import { toAgUiMessages } from '../../src/wire/ag-ui/to-ag-ui-messages.ts'
-import { formatSteps } from '../../src/cli/step-tree.ts'
+import { formatSteps } from '../../src/cli/commands/show-page.ts'
 import { createContext } from '../support/command-context.ts'
-import { formatMessage } from '../../src/cli/message-lines.ts'
+import { formatMessage } from '../../src/cli/terminal/messages.ts'
 
 /** Throws what any of them throws. */
 export async function readEverything(entries: readonly Entry[]): Promise<void> {

@@ -1,5 +1,5 @@
 /**
- * The conversation of one thread. The backend is opened for each message: an idle chat does not keep a server from starting,
+ * The conversation of one thread. A connection is opened for each message: an idle chat does not keep a server from starting,
  * and uses a server that was started meanwhile. The log has the earlier messages.
  */
 import type { CommandContext } from '../context.ts'
@@ -7,18 +7,15 @@ import { MillraceError } from '../../part/error.ts'
 import type { Message } from '../../part/message.ts'
 import { didYouMean, listNames } from '../../pipeline/nearest.ts'
 import { textWire } from '../../wire/text/text.ts'
-import { createAsk } from '../ask.ts'
-import { openBackend, type Backend, type BackendFlags } from '../backend.ts'
-import { withFiles } from '../input-files.ts'
-import { printable } from '../printable.ts'
-import { reportRun } from '../run-report.ts'
-import type { AgentList } from '../served-agents.ts'
-import type { Ending } from '../stop-signals.ts'
-import { runTurn, follows } from '../turn.ts'
-import { answerLines } from '../answer-line.ts'
-import { waitingRun, warnOfEnd } from '../thread.ts'
+import { createAsk, answerLines, readThread, waitingRun, warnOfEnd } from '../run/requests.ts'
+import type { AgentConnection, AgentList } from '../connection.ts'
+import { openAgents, type AgentFlags } from '../connection/agents.ts'
+import { withFiles } from '../run/input.ts'
+import { printable } from '../terminal/output.ts'
+import { reportRun, runTurn, follows } from '../run/follow.ts'
+import type { Ending } from '../process-events.ts'
 
-export interface ConversationOptions extends BackendFlags {
+export interface ConversationOptions extends AgentFlags {
   /** Default: the one that spoke last in the thread, else `assistant`, else the first. */
   agent: string | undefined
   isFile: boolean
@@ -40,7 +37,8 @@ export interface Conversation {
   readonly thread: string | undefined
   /** The server in use: ` on http://…`; empty if there is none. */
   readonly at: string
-  readonly where: string
+  /** Flags for commands about its runs. */
+  readonly flags: string
   readonly files: readonly string[]
   /** Whether any run of this chat failed. */
   readonly hasFailed: boolean
@@ -67,29 +65,29 @@ export async function createConversation(
   let hasFailed = false
   let agents: AgentList['agents'] = []
   let url: string | undefined
-  let where = ''
+  let flags = ''
   let noticed: string | undefined
   /** The messages so far, for agents with `history: client`. For others, the server keeps them. */
   let past: Message[] = []
-  /** A backend in memory stays open: its runs would be lost with it. */
-  let kept: Backend | undefined
+  /** A connection whose runs are only in memory stays open: they would be lost with it. */
+  let kept: AgentConnection | undefined
 
-  async function withBackend<T>(use: (backend: Backend) => Promise<T>): Promise<T> {
-    const backend = kept ?? (await openBackend(context, options, isFile))
-    if (!backend.isDurable) kept = backend
-    ;({ url, where } = backend)
-    if (backend.notice !== noticed && backend.notice !== undefined)
-      context.stderr.write(`${printable(backend.notice)}\n`)
-    noticed = backend.notice
+  async function withConnection<T>(use: (connection: AgentConnection) => Promise<T>): Promise<T> {
+    const connection = kept ?? (await openAgents(context, options, isFile))
+    if (!connection.isDurable) kept = connection
+    ;({ url, flags } = connection)
+    if (connection.notice !== noticed && connection.notice !== undefined)
+      context.stderr.write(`${printable(connection.notice)}\n`)
+    noticed = connection.notice
     try {
-      return await use(backend)
+      return await use(connection)
     } finally {
-      if (backend.isDurable) await backend.close()
+      if (connection.isDurable) await connection.close()
     }
   }
 
   async function refresh(): Promise<void> {
-    agents = await withBackend(async (backend) => (await backend.agents()).agents)
+    agents = await withConnection(async (connection) => (await connection.agents()).agents)
   }
 
   function named(name: string): string {
@@ -104,10 +102,10 @@ export async function createConversation(
     return agents.find(({ id, aliases = [] }) => [id, ...aliases].includes(agent))?.history === 'client'
   }
 
-  async function resume(backend: Backend): Promise<Outcome> {
+  async function resume(connection: AgentConnection): Promise<Outcome> {
     if (isResumed) return { isWaiting: false }
     isResumed = true
-    const { messages, hasFailed: failed, ...outcome } = await resumeThread(context, backend, thread!, yes)
+    const { messages, hasFailed: failed, ...outcome } = await resumeThread(context, connection, thread!, yes)
     if (keepsHistory()) past = messages
     hasFailed ||= failed
     return outcome
@@ -115,7 +113,7 @@ export async function createConversation(
 
   /** Undefined when the thread is new, or its agent is gone. */
   async function lastAgent(id: string): Promise<string | undefined> {
-    const name = (await withBackend((backend) => backend.thread(id)))?.runs[0]?.agent
+    const name = (await withConnection((connection) => readThread(connection, id)))?.runs[0]?.agent
     return agents.some((each) => each.id === name) ? name : undefined
   }
 
@@ -139,8 +137,8 @@ export async function createConversation(
     get at() {
       return url === undefined ? '' : ` on ${url}`
     },
-    get where() {
-      return where
+    get flags() {
+      return flags
     },
     get files() {
       return files
@@ -161,20 +159,20 @@ export async function createConversation(
       withFiles(context, '', [...files, path])
       files = [...files, path]
     },
-    resume: () => (isResumed ? Promise.resolve({ isWaiting: false }) : withBackend(resume)),
+    resume: () => (isResumed ? Promise.resolve({ isWaiting: false }) : withConnection(resume)),
     say: (text) =>
-      withBackend(async (backend) => {
-        const before = await resume(backend)
+      withConnection(async (connection) => {
+        const before = await resume(connection)
         if (before.ending !== undefined || before.isWaiting) return before
         const message = { role: 'user', content: withFiles(context, text, files) } as Message
         const input = { messages: [...past, message] }
         const ask = createAsk(context, { yes })
         const turn = { agent, input, threadId: thread, wire: textWire, ask, showsTools: true }
-        const turned = await runTurn(context, backend, turn)
+        const turned = await runTurn(context, connection, turn)
         files = []
         thread = turned.threadId
-        if (keepsHistory()) past = [...past, message, ...(await backend.client.show(turned.id)).messages]
-        const code = reportRun(context, { ...turned, where: backend.where, isQuiet: true })
+        if (keepsHistory()) past = [...past, message, ...(await connection.client.show(turned.id)).messages]
+        const code = reportRun(context, { ...turned, where: connection.flags, isQuiet: true })
         hasFailed ||= code !== 0
         return { ending: turned.ending, isWaiting: turned.followed.waiting.length > 0 }
       }),
@@ -195,32 +193,32 @@ interface Resumed {
 
 async function resumeThread(
   context: CommandContext,
-  backend: Backend,
+  connection: AgentConnection,
   threadId: string,
   yes: boolean | undefined,
 ): Promise<Resumed> {
   const isThere = context.stdin.isTTY === true
-  const thread = await backend.thread(threadId)
+  const thread = await readThread(connection, threadId)
   if (isThere) write(context, thread === undefined ? `${threadId} is a new conversation.` : `Continuing ${threadId}.`)
   const messages = thread?.messages ?? []
-  const run = await waitingRun(backend, thread)
+  const run = await waitingRun(connection, thread)
   if (run === undefined) return { messages, isWaiting: false, hasFailed: false }
 
   const { id, lastSeq, requests } = run
   const ask = createAsk(context, { yes, leaves: true })
   // Another command may be asking the same questions, and would not notice an answer given here.
-  const isElsewhere = backend.isShared === true && run.protocol === 'cli'
+  const isElsewhere = connection.isShared === true && run.protocol === 'cli'
   if (isElsewhere || !requests.every(ask.canAnswer)) {
-    const lines = isThere ? ['To answer it first:', ...answerLines(id, requests, backend.where)] : []
+    const lines = isThere ? ['To answer it first:', ...answerLines(id, requests, connection.flags)] : []
     warnOfEnd(context, run, ...lines)
     return { messages, isWaiting: false, hasFailed: false }
   }
   if (isThere) write(context, `${id} waits for your answer (Ctrl-C ends the run):`)
   const options = { wire: textWire, ask, after: lastSeq, asksOpen: true, showsTools: true }
-  const turned = await follows(context, backend, options, async () => id)
-  const code = reportRun(context, { ...turned, where: backend.where, isQuiet: true })
+  const turned = await follows(context, connection, options, async () => id)
+  const code = reportRun(context, { ...turned, where: connection.flags, isQuiet: true })
   return {
-    messages: (await backend.thread(threadId))?.messages ?? [],
+    messages: (await readThread(connection, threadId))?.messages ?? [],
     ending: turned.ending,
     isWaiting: turned.followed.waiting.length > 0,
     hasFailed: code !== 0,

@@ -1,27 +1,7 @@
-/** `millrace answer`: answers what a run waits for, then follows the run. */
-import { text } from 'node:stream/consumers'
-import { leave, type CommandContext } from '../context.ts'
-import { compact } from '../../part/compact.ts'
-import type { ClientAnswer, ClientConsent } from '../../client/client.ts'
-import type { EntryOf } from '../../part/entry.ts'
-import { MillraceError } from '../../part/error.ts'
-import type { RunView } from '../../fold/run-view.ts'
-import { didYouMean } from '../../pipeline/nearest.ts'
-import { isHeld } from '../../server/data-lock.ts'
-import { textWire } from '../../wire/text/text.ts'
-import { openAccess, whereFlags } from '../access.ts'
-import { sharedStore } from '../where.ts'
-import { answerLines, shortRequestId } from '../answer-line.ts'
-import { createAsk, jsonOrText } from '../ask.ts'
-import { openBackend } from '../backend.ts'
-import { findRun } from '../find-run.ts'
-import { createConsent } from '../foreign-run.ts'
-import { forStream, printable } from '../printable.ts'
-import { formatRequests } from '../request-table.ts'
-import { reportRun } from '../run-report.ts'
-import { follows } from '../turn.ts'
-
-type Request = EntryOf<'request'>
+/** `millrace answer`. */
+import type { Command } from 'commander'
+import type { CommandContext } from '../context.ts'
+import { addConnectionOptions, dirAbout, endpointOption, examples, runAbout, trustOption } from './options.ts'
 
 export interface AnswerFlags {
   request?: string
@@ -38,124 +18,42 @@ export interface AnswerFlags {
   endpoint: string[]
 }
 
-export async function answerCommand(
-  context: CommandContext,
-  run: string,
-  given: string | undefined,
-  flags: AnswerFlags,
-): Promise<void> {
-  const { view, url } = await readRun(context, run, flags)
-  const { runId, requests, lastSeq } = view
-  const where = whereFlags(flags)
-  const ask = createAsk(context, { leaves: true })
-  if (flags.json || flags.list || (given === undefined && !requests.some(ask.canAnswer))) {
-    const { stdout } = context
-    if (flags.json) stdout.write(forStream(`${JSON.stringify(requests, null, 2)}\n`, stdout))
-    else if (requests.length > 0) stdout.write(`${formatRequests(runId, requests)}\n`)
-    else context.stderr.write(`${runId} has no open requests (${view.status})\n`)
-    const lines = answerLines(runId, requests, where)
-    if (!flags.json && lines.length > 0)
-      context.stderr.write(`${printable(['', 'Answer with:', ...lines].join('\n'))}\n`)
-    return
-  }
-  const request = given === undefined ? undefined : pickRequest(view, flags.request)
-  const words = given === '-' ? (await text(context.stdin)).trim() : given
-  if (words === '') throw new MillraceError('usage', 'The answer is empty.')
-  const answer = request && toAnswer(request, words!, flags)
-  const shared = await sharedStore(context, flags)
-  if (url === undefined && shared === undefined) checkFree(context, view, flags.data)
+export function addAnswerCommand(context: CommandContext, program: Command): void {
+  const command = program
+    .command('answer')
+    .summary('Answer a suspended run, which then continues')
+    .description('Answer what a run waits for: an approval, or the result of a client tool. The run then continues.')
+    .argument('<run>', runAbout)
+    .argument('[answer]', 'approve, deny, or the result of the tool as JSON or text (- reads stdin)')
+    .option('--request <id>', 'Which open request to answer: its id, or the name of its tool')
+    .option('--reason <text>', 'Reason for a denial, shown to the model')
+    .option('--error', 'Mark the result of the tool as an error')
+    .option('--agent <id>', 'Of a run that was recorded elsewhere: go on as this agent')
+    .addOption(trustOption())
+    .option('--list', 'List the open requests')
+    .option('--json', 'List the open requests as JSON')
+    .option('--dir <dir>', dirAbout)
+    .addOption(endpointOption())
+    .addHelpText(
+      'after',
+      `
+Without an answer, you are asked for each open request, or, if stdin is not a
+terminal, the requests are listed. The run continues on the live server of the
+data folder or, without one, in this process with the tools of --dir.
 
-  const backend = await openBackend(context, { ...flags, isAnyServer: true, isAnswer: true })
-  if (backend.url === undefined && backend.isElsewhere !== true) {
-    const where = shared === undefined ? `is running on ${flags.data}` : 'shares the store'
-    context.stderr.write(`no server ${where}: ${runId} continues in this process\n`)
-  }
-  const { agent } = flags
-  const withConsent = createConsent(context, flags, { run: runId, agent })
-  // What was let go on needs no agent any more.
-  let consent: ClientConsent = compact({ agentId: agent })
-  const give = async (run: string, requestId: string, given: ClientAnswer) => {
-    await withConsent((more) => backend.client.answer(run, requestId, given, { ...consent, ...more }))
-    consent = {}
-  }
-  const options = { wire: textWire, ask, after: lastSeq, asksOpen: given === undefined, give }
-  let code: number
-  try {
-    const turned = await follows(context, backend, options, async () => {
-      if (request !== undefined && answer !== undefined) await give(runId, request.requestId, answer)
-      return runId
-    })
-    code = reportRun(context, { ...turned, where: backend.where })
-  } finally {
-    await backend.close()
-  }
-  await leave(context, code)
-}
+A run that was recorded elsewhere goes on if its pipeline is that of an agent
+here. Otherwise you are shown what it would set to work, and asked; without a
+terminal, pass --trust or --agent.
 
-async function readRun(
-  context: CommandContext,
-  text: string,
-  flags: AnswerFlags,
-): Promise<{ view: RunView; url: string | undefined }> {
-  const access = await openAccess(context, flags)
-  try {
-    const { id } = await findRun(access, text)
-    return { view: await access.view(id), url: access.url }
-  } finally {
-    await access.close()
-  }
-}
-
-/** Throws if another `millrace` process may own the run: it would not notice an answer given here. */
-function checkFree(context: CommandContext, { runId, status, protocol }: RunView, data: string): void {
-  if (status !== 'running' && !(protocol === 'cli' && isHeld(context.path(data), 'anyone'))) return
-  throw new MillraceError('usage', `${runId} may belong to another millrace command that is running. Answer it there.`)
-}
-
-function pickRequest({ runId, requests, status }: RunView, wanted: string | undefined): Request {
-  if (requests.length === 0) throw new MillraceError('usage', `${runId} has no open requests (${status}).`)
-  if (wanted === undefined && requests.length === 1) return requests[0]!
-  const named = requests.map((request) => ({ request, id: shortRequestId(runId, request) }))
-  const list = named.map(({ id, request }) => `${id} (${request.toolName ?? request.kind})`).join(', ')
-  if (wanted === undefined) {
-    throw new MillraceError('usage', `${runId} has several open requests. Choose one with --request: ${list}.`)
-  }
-  const found = named.filter(({ id, request }) => [id, request.requestId, request.toolName].includes(wanted))
-  if (found.length === 1) return found[0]!.request
-  const words = named.flatMap(({ id, request }) => [id, request.toolName ?? []].flat())
-  const problem =
-    found.length > 1 ? `several open requests for ${wanted}` : `no open request ${wanted}${didYouMean(wanted, words)}`
-  throw new MillraceError('usage', `${runId} has ${problem}. Open: ${list}.`)
-}
-
-const yes = ['approve', 'yes', 'y']
-const no = ['deny', 'no', 'n']
-
-function toAnswer(
-  { kind, toolName = 'the run' }: Request,
-  given: string,
-  { reason, error }: AnswerFlags,
-): ClientAnswer {
-  if (kind === 'tool') {
-    if (reason !== undefined)
-      throw new MillraceError('usage', `--reason is only for deny, but ${toolName} waits for its result.`)
-    return { output: jsonOrText(given), ...(error ? { isError: true } : undefined) }
-  }
-  if (kind === 'input') {
-    if (reason !== undefined || error)
-      throw new MillraceError('usage', `--reason and --error are not for a value, which ${toolName} waits for.`)
-    return { value: jsonOrText(given) }
-  }
-  if (error)
-    throw new MillraceError('usage', `--error is only for the result of a tool, but ${toolName} waits for an approval.`)
-  const word = given.toLowerCase()
-  const approved = yes.includes(word)
-  if (!approved && !no.includes(word)) {
-    const meant = didYouMean(word, [...yes, ...no])
-    throw new MillraceError(
-      'usage',
-      `${toolName} waits for an approval: answer approve or deny, not "${given}"${meant}.`,
+Exit codes: the same as for millrace run.
+${examples(
+  'millrace answer run_1a2b3c approve',
+  'millrace answer run_1a2b3c deny --reason "too expensive"',
+  `millrace answer run_1a2b3c '{"town": "Ghent"}'`,
+)}`,
     )
-  }
-  return compact({ approved, reason })
+    .action(async (run: string, reply: string | undefined, flags: AnswerFlags) =>
+      (await import('../run/answer.ts')).answerRun(context, run, reply, flags),
+    )
+  addConnectionOptions(command)
 }

@@ -1,112 +1,46 @@
-/** `millrace chat`: a conversation on the terminal, or one message per line from a pipe. */
-import { dirname } from 'node:path'
-import { leave, type CommandContext } from '../context.ts'
-import { messageOf, MillraceError } from '../../part/error.ts'
-import { nameAgent } from '../agent-file.ts'
-import { checkAgent, type BackendFlags } from '../backend.ts'
-import { createConversation, type Conversation } from '../chat/conversation.ts'
-import { createLineReader } from '../chat/line-reader.ts'
-import { agentTable, chatHelp, completeSaid, parseSaid, type Said } from '../chat/slash-command.ts'
-import { printable } from '../printable.ts'
-import type { Ending } from '../stop-signals.ts'
-import { paint } from '../style.ts'
+/** `millrace chat`. */
+import type { Command } from 'commander'
+import type { AgentFlags } from '../connection/agents.ts'
+import type { CommandContext } from '../context.ts'
+import { dataAbout, debugOption, dirAbout, endpointOption, examples, storeOption, urlOption } from './options.ts'
 
-export interface ChatFlags extends BackendFlags {
+export interface ChatFlags extends AgentFlags {
   thread?: string
   yes?: boolean
 }
 
-/** Whether the chat continues, or its exit code. */
-type Next = 'on' | { exit: number }
-
-export async function chatCommand(context: CommandContext, text: string | undefined, flags: ChatFlags): Promise<void> {
-  const named = text === undefined ? undefined : nameAgent(context, text, flags.dir)
-  const isFile = named?.file !== undefined
-  const place = isFile ? { ...flags, dir: dirname(named!.file!) } : flags
-  if (named !== undefined) await checkAgent(context, named, place)
-  const conversation = await createConversation(context, { agent: named?.id, isFile, ...place })
-  const isThere = context.stdin.isTTY === true
-  const reader = createLineReader(context, {
-    prompt: () => paint(context, 'bold', `${printable(conversation.agent)}> `, context.stderr),
-    complete: (line) =>
-      completeSaid(
-        line,
-        conversation.agents.map(({ id }) => id),
-      ),
-  })
-  if (isThere)
-    print(context, `Chatting with ${conversation.agent}${conversation.at}. Type /help for commands, Ctrl-D to exit.`)
-  let code = 0
-  // From a pipe, this happens with the first message.
-  const { ending } = isThere ? await conversation.resume() : {}
-  let next: Next = goesOn(ending, isThere) ? 'on' : { exit: ending!.code }
-  if (next !== 'on') code = next.exit
-  while (next === 'on') {
-    const line = await reader.read()
-    if (line.type === 'leave') code = 130
-    if (line.type !== 'line') break
-    try {
-      next = await act(context, conversation, parseSaid(line.text), isThere)
-    } catch (error) {
-      // A program notices a failure by the exit code.
-      if (!isThere || !(error instanceof MillraceError)) {
-        reader.close()
-        await conversation.close()
-        throw error
-      }
-      print(context, messageOf(error))
-    }
-    if (next !== 'on') code = next.exit
-    else if (!isThere && conversation.hasFailed) code = 1
-  }
-  reader.close()
-  await conversation.close()
-  const { thread, where } = conversation
-  if (isThere && thread !== undefined && code !== 1) {
-    const more = `millrace chat ${conversation.agent} --thread ${thread}${where}`
-    context.stderr.write(`${paint(context, 'dim', printable(`Continue with: ${more}`), context.stderr)}\n`)
-  }
-  await leave(context, code)
-}
-
-async function act(context: CommandContext, conversation: Conversation, said: Said, isThere: boolean): Promise<Next> {
-  switch (said.type) {
-    case 'message': {
-      if (said.text === '' && conversation.files.length === 0) return 'on'
-      const { ending, isWaiting } = await conversation.say(said.text)
-      if (!goesOn(ending, isThere)) return { exit: ending!.code }
-      return isWaiting ? { exit: 1 } : 'on'
-    }
-    case 'new':
-      conversation.begin(conversation.agent)
-      print(context, 'Started a new conversation.')
-      return 'on'
-    case 'agents':
-      await conversation.refresh()
-      context.stderr.write(`${agentTable(conversation.agents, conversation.agent)}\n`)
-      return 'on'
-    case 'agent':
-      await conversation.refresh()
-      conversation.begin(said.value)
-      print(context, `Chatting with ${conversation.agent} in a new conversation.`)
-      return 'on'
-    case 'file':
-      conversation.attach(said.value)
-      print(context, `${said.value} will be sent with your next message.`)
-      return 'on'
-    case 'help':
-      context.stderr.write(`${chatHelp()}\n`)
-      return 'on'
-    case 'exit':
-      return { exit: conversation.hasFailed && !isThere ? 1 : 0 }
-  }
-}
-
-/** Ctrl-C on a terminal stops an answer, not the chat. */
-function goesOn(ending: Ending | undefined, isThere: boolean): boolean {
-  return ending === undefined || (isThere && ending.code === 130)
-}
-
-function print(context: CommandContext, text: string): void {
-  context.stderr.write(`${printable(text)}\n`)
+export function addChatCommand(context: CommandContext, program: Command): void {
+  program
+    .command('chat')
+    .summary('Chat with an agent')
+    .description('Chat with an agent. The conversation is saved, and --thread continues it later.')
+    .argument(
+      '[agent]',
+      "Agent id, or the path of a YAML file (default: the thread's agent, assistant, or the first one)",
+    )
+    .option('--thread <id>', 'Continue this conversation')
+    .option('-y, --yes', 'Approve every tool call that needs approval')
+    .option('--dir <dir>', dirAbout)
+    .option('--data <dir>', dataAbout)
+    .addOption(storeOption())
+    .addOption(urlOption())
+    .addOption(endpointOption())
+    .addOption(debugOption())
+    .addHelpText(
+      'after',
+      `
+Each message starts a run, on the live server of the data folder or, without
+one, in this process. Ctrl-C stops the answer; on an empty line it exits. /help
+lists the commands of the chat. If a run of --thread still waits for an answer,
+you are asked for it first. If stdin is not a terminal, each line is a message,
+answers go to stdout, and the command exits 1 if a run failed.
+${examples(
+  'millrace chat',
+  'millrace chat researcher --thread thread_1a2b3c',
+  "printf 'My name is Ada.\\nWhat is my name?\\n' | millrace chat assistant",
+)}`,
+    )
+    .action(async (agent: string | undefined, flags: ChatFlags) =>
+      (await import('../chat/chat.ts')).startChat(context, agent, flags),
+    )
 }

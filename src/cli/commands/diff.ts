@@ -1,30 +1,48 @@
 /** `millrace diff`: where two runs part, and what each came to. Exit code 0: the same, 1: not, as diff has it. */
+import type { Command } from 'commander'
 import type { CommandContext } from '../context.ts'
-import { diffRuns, type Divergence, type RunDiff } from '../../record/diff/diff.ts'
+import type { Divergence, RunDiff } from '../../record/diff/diff.ts'
 import type { RunDigest } from '../../record/diff/digest.ts'
-import { accessRecording } from '../access-recording.ts'
-import { openAccess, type Where } from '../access.ts'
-import { findRun } from '../find-run.ts'
-import { forStream, printable } from '../printable.ts'
-import { paint } from '../style.ts'
-import { formatTable } from '../table.ts'
-import { cut } from '../width.ts'
+import { openConnection, type ConnectionFlags, findRun, recordingOf } from '../connection.ts'
+import { forStream, printable, paint } from '../terminal/output.ts'
+import { formatTable, cut } from '../terminal/table.ts'
+import { addConnectionOptions, examples, runAbout } from './options.ts'
 
-export async function diffCommand(
+export function addDiffCommand(context: CommandContext, program: Command): void {
+  const command = program
+    .command('diff')
+    .summary('Compare two runs')
+    .description('Print where two runs part, and side by side what each came to.')
+    .argument('<a>', runAbout)
+    .argument('<b>', runAbout)
+    .option('--json', 'Print JSON')
+    .addHelpText(
+      'after',
+      `
+Ids, times and durations are not compared. Exit codes: 0 the runs say the same, 1
+they do not.
+${examples('millrace diff run_1a2b3c run_4d5e6f')}`,
+    )
+    .action((a: string, b: string, flags: ConnectionFlags & { json?: boolean }) => compareRuns(context, a, b, flags))
+  addConnectionOptions(command)
+}
+
+async function compareRuns(
   context: CommandContext,
   a: string,
   b: string,
-  { json = false, ...where }: Where & { json?: boolean },
+  { json = false, ...where }: ConnectionFlags & { json?: boolean },
 ) {
-  const access = await openAccess(context, where)
+  const { diffRuns } = await import('../../record/diff/diff.ts')
+  const connection = await openConnection(context, where)
   try {
-    const [left, right] = [await findRun(access, a), await findRun(access, b)]
-    const found = await diffRuns(accessRecording(access, left.id), accessRecording(access, right.id))
+    const [left, right] = [await findRun(connection, a), await findRun(connection, b)]
+    const found = await diffRuns(recordingOf(connection, left.id), recordingOf(connection, right.id))
     const { stdout } = context
     stdout.write(json ? forStream(`${JSON.stringify(found, null, 2)}\n`, stdout) : `${toText(context, found)}\n`)
     context.exitCode = found.same ? 0 : 1
   } finally {
-    await access.close()
+    await connection.close()
   }
 }
 

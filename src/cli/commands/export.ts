@@ -1,39 +1,59 @@
 /** `millrace export`: the log of a run as a file. */
+import { Option, type Command } from 'commander'
 import { createWriteStream, renameSync, rmSync } from 'node:fs'
 import { finished } from 'node:stream/promises'
 import type { CommandContext } from '../context.ts'
 import { messageOf, MillraceError } from '../../part/error.ts'
 import { hasEnded, type RunRow } from '../../part/log.ts'
-import { exportRecording } from '../../record/transfer/export.ts'
-import { exportTraces } from '../../record/otlp/export-traces.ts'
-import { accessRecording } from '../access-recording.ts'
-import { openAccess, type Where } from '../access.ts'
-import { findRun } from '../find-run.ts'
-import { forStream, printable } from '../printable.ts'
-import { writeOut } from '../write-out.ts'
+import { openConnection, type ConnectionFlags, findRun, recordingOf } from '../connection.ts'
+import { forStream, printable, writeOut } from '../terminal/output.ts'
+import { addConnectionOptions, examples, runAbout } from './options.ts'
 
-export interface ExportFlags extends Where {
+interface ExportFlags extends ConnectionFlags {
   output?: string
   format: 'ndjson' | 'otlp'
   content?: boolean
 }
 
-export async function exportCommand(context: CommandContext, text: string, flags: ExportFlags): Promise<void> {
+export function addExportCommand(context: CommandContext, program: Command): void {
+  const command = program
+    .command('export')
+    .summary('Write a run to a file')
+    .description('Write the log of a run as NDJSON, one entry per line, to a file or to stdout.')
+    .argument('<run>', runAbout)
+    .addOption(
+      new Option('--format <format>', 'The log as NDJSON, or its spans as OTLP/JSON')
+        .choices(['ndjson', 'otlp'])
+        .default('ndjson'),
+    )
+    .option('--content', 'With --format otlp: also what was said, and the input and output of tools')
+    .option('-o, --output <file>', 'File to write; an existing one is replaced')
+    .addHelpText(
+      'after',
+      examples('millrace export run_1a2b3c -o run.ndjson', 'millrace export run_1a2b3c | jq -c .type'),
+    )
+    .action((run: string, flags: ExportFlags) => exportRun(context, run, flags))
+  addConnectionOptions(command)
+}
+
+async function exportRun(context: CommandContext, text: string, flags: ExportFlags): Promise<void> {
   const { output, format, content = false, ...where } = flags
   if (content && format !== 'otlp') throw new MillraceError('usage', '--content needs --format otlp.')
-  const access = await openAccess(context, where)
+  const connection = await openConnection(context, where)
   try {
-    const row = await findRun(access, text)
-    const recording = accessRecording(access, row.id)
+    const row = await findRun(connection, text)
+    const recording = recordingOf(connection, row.id)
     const lines =
-      format === 'otlp' ? exportTraces(recording, row.lastSeq, content) : exportRecording(recording, row.lastSeq)
+      format === 'otlp'
+        ? (await import('../../record/otlp/export-traces.ts')).exportTraces(recording, row.lastSeq, content)
+        : (await import('../../record/transfer/export.ts')).exportRecording(recording, row.lastSeq)
     if (output === undefined) for await (const piece of lines) await writeOut(context, forStream(piece, context.stdout))
     else {
       await writeFile(context, output, lines)
       context.stderr.write(printable(`${output}: ${told(row)}\n`))
     }
   } finally {
-    await access.close()
+    await connection.close()
   }
 }
 

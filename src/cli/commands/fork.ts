@@ -1,25 +1,18 @@
-/** `millrace fork`: a new run that shares the log of another up to an entry and runs on. */
-import { dirname } from 'node:path'
-import { leave, type CommandContext } from '../context.ts'
-import { compact } from '../../part/compact.ts'
-import { MillraceError } from '../../part/error.ts'
-import { messagesOf } from '../../part/message.ts'
-import { createForkPlaces, type ForkPlace } from '../../fold/fork-places.ts'
-import { accessRecording } from '../access-recording.ts'
-import { openAccess, type Where } from '../access.ts'
-import { nameAgent } from '../agent-file.ts'
-import { createAsk } from '../ask.ts'
-import { openBackend } from '../backend.ts'
-import { findRun } from '../find-run.ts'
-import { createConsent } from '../foreign-run.ts'
-import { readObject } from '../run-input.ts'
-import { namedWire } from '../named-wire.ts'
-import { printable, forStream } from '../printable.ts'
-import { reportRun } from '../run-report.ts'
-import { formatTable } from '../table.ts'
-import { follows } from '../turn.ts'
+/** `millrace fork`. */
+import type { Command } from 'commander'
+import type { ConnectionFlags } from '../connection.ts'
+import type { CommandContext } from '../context.ts'
+import {
+  addConnectionOptions,
+  dirAbout,
+  endpointOption,
+  examples,
+  formatOption,
+  runAbout,
+  trustOption,
+} from './options.ts'
 
-export interface ForkFlags extends Where {
+export interface ForkFlags extends ConnectionFlags {
   at?: string
   list?: boolean
   json?: boolean
@@ -33,107 +26,35 @@ export interface ForkFlags extends Where {
   endpoint: string[]
 }
 
-export async function forkCommand(context: CommandContext, text: string, flags: ForkFlags): Promise<void> {
-  const source = await readSource(context, text, flags)
-  if (flags.list === true) return printPlaces(context, source.places, flags.json === true)
-  if (flags.at === undefined || !/^\d+$/u.test(flags.at)) {
-    const what = flags.at === undefined ? 'Where? Pass --at <seq>.' : `--at must be a whole number, not "${flags.at}".`
-    throw new MillraceError('usage', `${what} See the places with: millrace fork ${source.id} --list`)
-  }
-  const at = Number(flags.at)
-  const wire = await namedWire(context, flags.format, flags.dir)
-  const agent = flags.agent === undefined ? undefined : nameAgent(context, flags.agent, flags.dir)
-  const dir = agent?.file === undefined ? flags.dir : dirname(agent.file)
-  const input = inputOf(context, source.input, flags)
-  const backend = await openBackend(
-    context,
-    { ...flags, dir, isAnyServer: agent?.file === undefined },
-    agent?.file !== undefined,
-  )
-  if (backend.notice !== undefined) {
-    await backend.close()
-    throw new MillraceError(
-      'usage',
-      `${backend.notice.replace(/\. Running.*$/u, '')}: it cannot go on as ${flags.agent}.`,
+export function addForkCommand(context: CommandContext, program: Command): void {
+  const command = program
+    .command('fork')
+    .summary('Run on from a place of a run')
+    .description('Start a new run that shares the log of a run up to an entry, and runs on from there.')
+    .argument('<run>', runAbout)
+    .option('--at <seq>', 'The last entry that both runs share')
+    .option('--list', 'Print the places behind complete steps')
+    .option('--json', 'With --list, print JSON')
+    .option('-m, --message <text>', "Another text for the user's last message")
+    .option('--input <file>', 'JSON file whose keys replace those of $input')
+    .option('--agent <agent>', 'Go on as another agent: its id, or the path of a YAML file')
+    .addOption(formatOption())
+    .addOption(trustOption())
+    .option('-d, --detach', 'Print the id only, and leave the fork to the server')
+    .option('--dir <dir>', dirAbout)
+    .addOption(endpointOption())
+    .addHelpText(
+      'after',
+      `
+What was complete is kept, and what was in the middle begins again. Another
+message or input counts for steps that start later. Another agent must have the
+steps that have started. The fork has a thread of its own.
+
+A run that was recorded elsewhere is forked if its pipeline is that of an agent
+here. Otherwise you are shown what it would set to work, and asked; without a
+terminal, pass --trust, or go on as an agent here with --agent.
+${examples('millrace fork run_1a2b3c --list', 'millrace fork run_1a2b3c --at 1 -m "Say it shorter"', 'millrace fork run_1a2b3c --at 24 --agent agents/changed.yaml')}`,
     )
-  }
-  const { stdout, stderr } = context
-  if (flags.detach === true && backend.url === undefined) {
-    await backend.close()
-    throw new MillraceError('usage', '--detach needs a server: without one the fork ends with this command.')
-  }
-  const withConsent = createConsent(context, flags, { run: source.id, before: at + 1, agent: flags.agent })
-  const begin = async () => {
-    const options = { at, ...compact({ input, agentId: agent?.id }) }
-    const { id } = await withConsent((consent) => backend.client.fork(source.id, { ...options, ...consent }))
-    const out = flags.detach === true ? stdout : stderr
-    out.write(printable(flags.detach === true ? `${id}\n` : `run ${id}\n`))
-    return id
-  }
-  try {
-    if (flags.detach === true) return void (await begin())
-    const turned = await follows(
-      context,
-      backend,
-      { wire, ask: createAsk(context, { leaves: true }), after: at },
-      begin,
-    )
-    const code = reportRun(context, { ...turned, where: backend.where })
-    await backend.close()
-    await leave(context, code)
-  } finally {
-    await backend.close()
-  }
-}
-
-interface Source {
-  id: string
-  input: Record<string, unknown>
-  places: readonly ForkPlace[]
-}
-
-async function readSource(context: CommandContext, text: string, where: Where): Promise<Source> {
-  const access = await openAccess(context, where)
-  try {
-    const { id } = await findRun(access, text)
-    const places = createForkPlaces()
-    let input: Record<string, unknown> = {}
-    const types = ['run-start', 'resume', 'step-start', 'step-finish'] as const
-    for await (const batch of accessRecording(access, id).read({ types })) {
-      for (const entry of batch) {
-        places.apply(entry)
-        if (entry.type === 'run-start' || entry.type === 'resume') input = { ...input, ...entry.input }
-      }
-    }
-    return { id, input, places: places.list }
-  } finally {
-    await access.close()
-  }
-}
-
-function printPlaces(context: CommandContext, places: readonly ForkPlace[], json: boolean): void {
-  const { stdout } = context
-  if (json) return void stdout.write(forStream(`${JSON.stringify(places, null, 2)}\n`, stdout))
-  const rows = places.map(({ seq, step, kind = '', toolName, error }) => [
-    String(seq),
-    step === '' ? '(start)' : step,
-    toolName === undefined ? kind : `${kind} ${toolName}`,
-    error === undefined ? '' : `failed: ${error}`,
-  ])
-  stdout.write(`${formatTable(['AT', 'BEHIND', 'KIND', ''], rows)}\n`)
-}
-
-/** With `-m` the last message of the user is another one. */
-function inputOf(
-  context: CommandContext,
-  before: Record<string, unknown>,
-  { message, input }: ForkFlags,
-): Record<string, unknown> | undefined {
-  const given = input === undefined ? undefined : readObject(context, input)
-  if (message === undefined) return given
-  if (message === '') throw new MillraceError('usage', 'The message is empty.')
-  const said = messagesOf({ ...before, ...given })
-  const last = said.findLastIndex(({ role }) => role === 'user')
-  const earlier = last < 0 ? said : said.slice(0, last)
-  return { ...given, messages: [...earlier, { role: 'user', content: message }] }
+    .action(async (run: string, flags: ForkFlags) => (await import('../run/fork.ts')).forkRun(context, run, flags))
+  addConnectionOptions(command)
 }

@@ -1,169 +1,43 @@
-/** `millrace import`: the output of a CLI agent, or a log of Millrace, becomes a run in the data folder, or on a server. */
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+/** `millrace import`. */
+import { Option, type Command } from 'commander'
+import { cliNames, type CliName } from '../../ingest/cli-names.ts'
+import type { ConnectionFlags } from '../connection.ts'
 import type { CommandContext } from '../context.ts'
-import { readUsed } from '../../engine/cli/used-before.ts'
-import type { Usage } from '../../part/usage.ts'
-import { MillraceError } from '../../part/error.ts'
-import type { Store } from '../../part/log.ts'
-import type { CliName } from '../../ingest/cli-names.ts'
-import { createRedactor } from '../../fold/redact.ts'
-import { openStore } from '../../project/open-store.ts'
-import { secretValues } from '../../project/secrets.ts'
-import { createImport, type Import } from '../../record/transfer/import.ts'
-import { lockData } from '../../server/data-lock.ts'
-import { encodeEntries } from '../../store/encode.ts'
-import { placeOf, type Place, type Where } from '../where.ts'
-import { importCli, importIdOf, type Transcript } from '../import/import-cli.ts'
-import { findServer, type LiveServer } from '../live-server.ts'
-import { printable } from '../printable.ts'
-import { createRequest } from '../remote-request.ts'
-import { openShared } from '../shared-store.ts'
-import { openSource, readSource } from '../transcript-source.ts'
+import { choice, examples, storeOption, urlOption } from './options.ts'
 
-export interface ImportFlags extends Where {
+export interface ImportFlags extends ConnectionFlags {
   from?: CliName | 'ndjson'
   message?: string
 }
 
-const usage = 'Pass a file with the output of a CLI agent, or with a log of Millrace.'
-
-interface Told {
-  id: string
-  agent: string
-  status: string
-  lastSeq: number
-  isNew: boolean
-}
-
-export async function importCommand(
-  context: CommandContext,
-  file: string,
-  { from, message, ...where }: ImportFlags,
-): Promise<void> {
-  const { data } = where
-  const place = await placeOf(context, where)
-  if (place.type === 'folder' && data === 'none')
-    throw new MillraceError('usage', 'Runs with --data none are not kept. Name a folder.')
-  const source = openSource(context, file, usage)
-  const chunks: Uint8Array[] = []
-  let format = from
-  for await (const { format: told, chunk } of readSource(source, from)) {
-    format = told
-    chunks.push(chunk)
-  }
-  if (format === undefined || chunks.every(({ length }) => length === 0))
-    throw new MillraceError('unknown-format', `${source.name} is empty.`)
-  const told =
-    format === 'ndjson'
-      ? await bring(context, place, chunks, source.name)
-      : await bringTranscript(context, place, { cli: format, bytes: Buffer.concat(chunks), message }, source.name)
-  const entries = `${told.agent}, ${told.lastSeq} entries, ${told.status}`
-  context.stderr.write(printable(`${told.isNew ? 'imported' : 'imported before'}: ${entries}\n`))
-  context.stdout.write(`${printable(told.id)}\n`)
-}
-
-function bring(context: CommandContext, place: Place, lines: Uint8Array[], name: string): Promise<Told> {
-  return place.type === 'server' ? send(place.server, lines) : keep(context, place, lines, name)
-}
-
-/**
- * Its id is that of its bytes, so what is there under that id is the same. Its entries may differ: without times in the lines they have those
- * of the first import.
- */
-async function bringTranscript(
-  context: CommandContext,
-  place: Place,
-  transcript: Transcript,
-  name: string,
-): Promise<Told> {
-  const { row, used } = await lookUp(context, place, importIdOf(transcript), transcript.cli)
-  if (row !== undefined) return { ...row, isNew: false }
-  const { id, entries } = await importCli(context, {
-    ...transcript,
-    usedBefore: used && ((session) => used.get(session)),
-  })
-  return bring(context, place, [Buffer.from(`${encodeEntries(id, entries)}\n`)], name)
-}
-
-interface Found {
-  row?: Omit<Told, 'isNew'> | undefined
-  /** What sessions have used so far, by the runs that are there. */
-  used?: Map<string, Usage>
-}
-
-async function lookUp(context: CommandContext, place: Place, id: string, cli: CliName): Promise<Found> {
-  if (place.type === 'server') {
-    const request = createRequest(place.server.url, place.server)
-    const { runs } = (await (await request(`/api/runs?idPrefix=${id}`)).json()) as { runs: Omit<Told, 'isNew'>[] }
-    return { row: runs.find((each) => each.id === id) }
-  }
-  const { data } = place.type === 'folder' ? place : { data: undefined }
-  // What is only looked for must not create a data folder.
-  if (data !== undefined && !existsSync(join(context.path(data), 'millrace.db'))) return {}
-  const release = data === undefined ? undefined : lockData(context.path(data), 'shared')
-  // A server has it by now, and the import asks that server.
-  if (data !== undefined && release === undefined) return {}
-  const store =
-    place.type === 'store'
-      ? await openShared(context, place.url)
-      : await openStore({ data: context.path(place.data), keepsVersion: true })
-  try {
-    const row = await store.runs.get(id)
-    return { row, ...(cli === 'codex' && row === undefined && { used: await readUsed(store, {}) }) }
-  } finally {
-    await store.close()
-    release?.()
-  }
-}
-
-/** Writes into the shared store, or into the data folder, or asks the server that has locked the folder meanwhile. */
-async function keep(
-  context: CommandContext,
-  place: Exclude<Place, { type: 'server' }>,
-  lines: Uint8Array[],
-  name: string,
-): Promise<Told> {
-  const secrets = secretValues({}, context.env)
-  const importing = createImport({ name, redactor: () => createRedactor(secrets) })
-  try {
-    for (const piece of lines) await importing.feed(piece)
-    // What is refused must not create a data folder.
-    importing.end()
-    if (place.type === 'store') return await finish(importing, await openShared(context, place.url))
-    const { data } = place
-    const release = lockData(context.path(data), 'shared')
-    if (release === undefined) {
-      const server = await findServer(context, data)
-      if (server !== undefined) return await send(server, lines)
-      const cure = 'Stop it, or import into another folder with --data.'
-      throw new MillraceError('data-in-use', `A server uses the data folder ${data} but does not answer. ${cure}`)
-    }
-    try {
-      return await finish(importing, await openStore({ data: context.path(data), keepsVersion: true }))
-    } finally {
-      release()
-    }
-  } finally {
-    await importing.close()
-  }
-}
-
-async function finish(importing: Import, store: Store): Promise<Told> {
-  try {
-    const { isNew, row } = await importing.finish(store)
-    return { ...row, isNew }
-  } finally {
-    await store.close()
-  }
-}
-
-async function send(server: LiveServer, lines: Uint8Array[]): Promise<Told> {
-  const request = createRequest(server.url, server)
-  const response = await request('/api/runs/import', {
-    method: 'POST',
-    type: 'application/x-ndjson',
-    body: Buffer.concat(lines),
-  })
-  return { ...((await response.json()) as Omit<Told, 'isNew'>), isNew: response.status === 201 }
+export function addImportCommand(context: CommandContext, program: Command): void {
+  program
+    .command('import')
+    .summary("Keep a CLI agent's output as a run")
+    .description(
+      'Write the output of Claude Code, Codex, Gemini CLI or Qwen Code, or a log of Millrace, into the data folder as a run, with its own times.',
+    )
+    .argument('<file>', 'File with the output or the log; - for stdin')
+    .addOption(
+      choice('--from <format>', 'What the file holds (default: what its first lines tell)', [...cliNames, 'ndjson']),
+    )
+    .option('-m, --message <text>', 'The prompt, if the output does not repeat it')
+    .addOption(new Option('--data <dir>', 'Data folder to write to').default('.millrace'))
+    .addOption(storeOption())
+    .addOption(urlOption())
+    .addHelpText(
+      'after',
+      `
+Prints the id of the run. The same output is the same run: imported again, it
+changes nothing. A log keeps its id. If a server uses the data folder, the server
+imports it.
+${examples(
+  'millrace import claude-output.jsonl -m "Fix the tests"',
+  'millrace import codex.jsonl --from codex --data archive',
+  'millrace export run_1a2b3c -o run.ndjson && millrace import run.ndjson --data archive',
+)}`,
+    )
+    .action(async (file: string, flags: ImportFlags) =>
+      (await import('../import/import.ts')).importFile(context, file, flags),
+    )
 }

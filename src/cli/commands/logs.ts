@@ -1,15 +1,13 @@
+import { Option, type Command } from 'commander'
 import type { CommandContext } from '../context.ts'
-import type { Entry } from '../../part/entry.ts'
+import { type Entry, isDelta, mergeDeltas } from '../../part/entry.ts'
 import { MillraceError } from '../../part/error.ts'
-import { createDeltaMerger } from '../delta-merger.ts'
-import { splitWords } from '../options.ts'
-import { openAccess, type Where } from '../access.ts'
-import { findRun } from '../find-run.ts'
-import { forStream, printable } from '../printable.ts'
-import { cut, widthOf } from '../width.ts'
-import { writeOut } from '../write-out.ts'
+import { openConnection, type ConnectionFlags, findRun } from '../connection.ts'
+import { forStream, printable, writeOut } from '../terminal/output.ts'
+import { cut, widthOf } from '../terminal/table.ts'
+import { addConnectionOptions, examples, runAbout, splitWords, typeOption } from './options.ts'
 
-export interface LogsFlags extends Where {
+interface LogsFlags extends ConnectionFlags {
   follow?: boolean
   since: string
   type?: string[]
@@ -17,7 +15,27 @@ export interface LogsFlags extends Where {
   raw?: boolean
 }
 
-export async function logsCommand(
+export function addLogsCommand(context: CommandContext, program: Command): void {
+  const command = program
+    .command('logs')
+    .summary('Print the log of a run')
+    .description('Print the log of a run, one entry per line.')
+    .argument('<run>', runAbout)
+    .option('-f, --follow', 'Keep printing new entries until the run ends')
+    .addOption(new Option('--since <seq>', 'Only entries after this sequence number').default('0', '0'))
+    .addOption(typeOption())
+    .option('--raw', 'Print every delta on its own line instead of joining them')
+    .option('--json', 'Print entries as NDJSON, exactly as recorded')
+    .addHelpText(
+      'after',
+      examples('millrace logs run_1a2b3c --follow', 'millrace logs run_1a2b3c --type tool-call,tool-result'),
+    )
+    .allowExcessArguments()
+    .action((_run: string, flags: LogsFlags, { args }: Command) => printLog(context, args, flags))
+  addConnectionOptions(command)
+}
+
+async function printLog(
   context: CommandContext,
   words: string[],
   { follow = false, since, type, json = false, raw = false, ...where }: LogsFlags,
@@ -25,9 +43,9 @@ export async function logsCommand(
   const { run: text, types: listed } = splitWords(words, type)
   if (!/^\d+$/u.test(since)) throw new MillraceError('usage', `--since must be a whole number, not "${since}".`)
   const types = listed && new Set(listed)
-  const access = await openAccess(context, where)
+  const connection = await openConnection(context, where)
   try {
-    const run = await findRun(access, text)
+    const run = await findRun(connection, text)
     // A server rejects it; the database would return nothing.
     if (Number(since) > run.lastSeq) {
       throw new MillraceError(
@@ -41,18 +59,19 @@ export async function logsCommand(
       written = written.then(() => writeOut(context, `${line}\n`))
     }
     const merger = json || raw ? { apply: write, flush: () => undefined } : createDeltaMerger(write, follow)
-    for await (const entry of access.read(run.id, Number(since), follow)) {
+    for await (const entry of connection.read(run.id, Number(since), follow)) {
       if (types !== undefined && !types.has(entry.type)) continue
       merger.apply(entry)
       await written
     }
     merger.flush()
     await written
-    const isOrphan = follow && (await access.fate({ ...run, status: await access.status(run.id) })) !== undefined
+    const isOrphan =
+      follow && (await connection.orphanOutcome({ ...run, status: await connection.status(run.id) })) !== undefined
     if (isOrphan)
       context.stderr.write(printable(`${run.id} has not ended, but no process is running it: this is the log so far\n`))
   } finally {
-    await access.close()
+    await connection.close()
   }
 }
 
@@ -63,4 +82,50 @@ function toLine(context: CommandContext, { seq, timestamp, step, type, ...rest }
   // On a terminal, an entry must fit on one line.
   const room = Math.max(20, (context.stdout.columns || widthOf(head) + 160) - widthOf(head))
   return `${head}${text === '{}' ? '' : cut(text, room)}`.trimEnd()
+}
+
+/** Joins the many deltas of a block into one entry, for reading. */
+interface DeltaMerger {
+  apply(entry: Entry): void
+  /** Emits what is buffered. Call it at the end. */
+  flush(): void
+}
+
+/** ms after which the buffered part of an unfinished block is emitted. */
+const pace = 500
+/** Maximum number of buffered entries. */
+const most = 1000
+
+/** `isLive`: the run is still going, so nothing is buffered for long. */
+export function createDeltaMerger(emit: (entry: Entry) => void, isLive: boolean): DeltaMerger {
+  /** By block, because the deltas of parallel branches are interleaved. */
+  const held = new Map<string, Entry[]>()
+  let count = 0
+  let timer: ReturnType<typeof setTimeout> | undefined
+
+  function flush(): void {
+    clearTimeout(timer)
+    timer = undefined
+    const blocks = [...held.values()]
+    held.clear()
+    count = 0
+    for (const block of blocks) mergeDeltas(block).forEach(emit)
+  }
+
+  return {
+    flush,
+    apply(entry) {
+      if (!isDelta(entry)) {
+        flush()
+        emit(entry)
+        return
+      }
+      const key = `${entry.type} ${entry.step} ${entry.id}`
+      const block = held.get(key)
+      if (block === undefined) held.set(key, [entry])
+      else block.push(entry)
+      if (++count >= most) flush()
+      else if (isLive) timer ??= setTimeout(flush, pace)
+    },
+  }
 }

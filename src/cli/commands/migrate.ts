@@ -1,16 +1,13 @@
 /** `millrace migrate`: brings the database of a data folder up to date. */
+import type { Command } from 'commander'
 import { join } from 'node:path'
 import type { CommandContext } from '../context.ts'
 import { compact } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
-import { lockData } from '../../server/data-lock.ts'
-import { createTeller, planLine } from '../../store/migration-lines.ts'
-import { migrationOf } from '../../store/sqlite-schema.ts'
-import { sqliteStore } from '../../store/sqlite-store.ts'
-import { printable } from '../printable.ts'
-import { databaseIn, refuseStore } from '../where.ts'
+import { printable } from '../terminal/output.ts'
+import { examples, isNamed, localDataOption } from './options.ts'
 
-export interface MigrateFlags {
+interface MigrateFlags {
   data: string
   /** The folder is that of a flag. */
   isNamed: boolean
@@ -18,9 +15,32 @@ export interface MigrateFlags {
   dryRun?: boolean
 }
 
-export async function migrateCommand(context: CommandContext, flags: MigrateFlags): Promise<void> {
+export function addMigrateCommand(context: CommandContext, program: Command): void {
+  program
+    .command('migrate')
+    .summary('Bring the data folder of an older version up to date')
+    .description(
+      'Bring the database of an older version up to date. "millrace serve" and "millrace run" do it by themselves; all other commands refuse such a folder and leave it as it is.',
+    )
+    .option('--backup [file]', 'Keep a copy of the database as it was (default: millrace.db.schema-<n> beside it)')
+    .option('--dry-run', 'Change nothing, only say what it needs')
+    .addOption(localDataOption())
+    .addHelpText(
+      'after',
+      `
+It is done whole or not at all. Views, triggers and indexes that you have added
+are kept. No other process may have the database open.
+${examples('millrace migrate --dry-run', 'millrace migrate --backup', 'millrace migrate --data /srv/millrace --backup /mnt/old.db')}`,
+    )
+    .action((flags: MigrateFlags, command: Command) => migrateFolder(context, { ...flags, isNamed: isNamed(command) }))
+}
+
+async function migrateFolder(context: CommandContext, flags: MigrateFlags): Promise<void> {
   const { data, isNamed, dryRun = false } = flags
-  if (!isNamed) await refuseStore(context, 'which needs no migration', 'There is nothing to do.')
+  const { databaseIn, refuseSharedStore } = await import('../connection/folder.ts')
+  const { createTeller, planLine } = await import('../../store/migration-lines.ts')
+  const { migrationOf } = await import('../../store/sqlite-schema.ts')
+  if (!isNamed) await refuseSharedStore(context, 'which needs no migration', 'There is nothing to do.')
   const file = databaseIn(context, data)
   const { stderr } = context
   const write = (line: string) => void stderr.write(`${stderr.isTTY ? '\r\u001b[K' : ''}${printable(line)}\n`)
@@ -29,6 +49,7 @@ export async function migrateCommand(context: CommandContext, flags: MigrateFlag
   if (plan === undefined) return write(`${join(data, 'millrace.db')} is up to date`)
   const backup = flags.backup === undefined ? undefined : context.path(named ?? `${file}.schema-${plan.from}`)
   if (dryRun) return write(planLine(file, migrationOf(file, compact({ backup }))!))
+  const { lockData } = await import('../../server/data-lock.ts')
   const release = lockData(context.path(data), 'alone')
   if (release === undefined) {
     const cure = 'Stop it first. A server migrates the folder itself when it starts.'
@@ -36,6 +57,7 @@ export async function migrateCommand(context: CommandContext, flags: MigrateFlag
   }
   const tell = createTeller(file, write)
   try {
+    const { sqliteStore } = await import('../../store/sqlite-store.ts')
     const store = sqliteStore(file, {
       migration: {
         backup,

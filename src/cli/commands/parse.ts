@@ -1,58 +1,38 @@
-/** `millrace parse`: what a CLI agent writes, as parts, while it writes. */
+/** `millrace parse`. */
+import type { Command } from 'commander'
+import { cliNames, type CliName } from '../../ingest/cli-names.ts'
 import type { CommandContext } from '../context.ts'
-import { toRecorded } from '../../part/entry.ts'
-import { fromErrorValue, MillraceError } from '../../part/error.ts'
-import type { CliName } from '../../ingest/cli-names.ts'
-import { createCliReader } from '../../ingest/cli-parser.ts'
-import type { CliExit } from '../../ingest/outcome.ts'
-import type { CliReader } from '../../ingest/transcript.ts'
-import { forStream } from '../printable.ts'
-import { openSource, readSource } from '../transcript-source.ts'
-import { writeOut } from '../write-out.ts'
+import { choice, examples } from './options.ts'
 
-const usage =
-  'Pass a file, or pipe the output of a CLI agent: claude -p "…" --output-format stream-json --verbose | millrace parse'
-
-export async function parseCommand(
-  context: CommandContext,
-  file: string | undefined,
-  { from }: { from?: CliName },
-): Promise<void> {
-  const source = openSource(context, file, usage)
-  let lines: string[] = []
-  let reader: CliReader | undefined
-  let exit: CliExit | undefined
-  // Ctrl-C ends the CLI as well, and what it said until then has an end.
-  const stop = () => {
-    exit = { code: null, signal: 'SIGINT' }
-    source.stream.destroy()
-  }
-  context.events.once('SIGINT', stop)
-  const write = async () => {
-    if (lines.length === 0) return
-    const text = lines.join('')
-    lines = []
-    await writeOut(context, text)
-  }
-  try {
-    for await (const { format, chunk } of readSource(source, from)) {
-      if (format === 'ndjson') throw new MillraceError('unknown-format', isLog)
-      reader ??= createCliReader(format, {
-        onPart: (part) => lines.push(`${forStream(JSON.stringify(toRecorded(part)), context.stdout)}\n`),
-      })
-      reader.feed(chunk)
-      if (reader.refusal !== undefined) throw fromErrorValue(reader.refusal)
-      await write()
-    }
-  } catch (error) {
-    if (exit === undefined) throw error
-  } finally {
-    context.events.off('SIGINT', stop)
-  }
-  reader?.end(exit)
-  if (reader?.refusal !== undefined) throw fromErrorValue(reader.refusal)
-  await write()
-  if (exit !== undefined) context.exitCode = 130
+export interface ParseFlags {
+  from?: CliName
 }
 
-const isLog = 'This is a log of Millrace: its lines are parts already. To keep it as a run, use millrace import.'
+export function addParseCommand(context: CommandContext, program: Command): void {
+  program
+    .command('parse')
+    .summary("Turn a CLI agent's output into parts")
+    .description(
+      'Read the output of Claude Code, Codex, Gemini CLI or Qwen Code, and print it as parts, one JSON object per line, while it is written.',
+    )
+    .argument('[file]', 'File with the output; - or nothing for stdin')
+    .addOption(choice('--from <cli>', 'The CLI that wrote it (default: what its first lines tell)', cliNames))
+    .addHelpText(
+      'after',
+      `
+That of other CLI agents (Droid, Copilot, OpenCode, Pi, Cline, Kimi …) is refused
+by name. Lines that are no events become cli-output parts. The last part is always
+finish; if the CLI did not end with a result, an error comes before it.
+
+Exit codes: 0 the output was read, whatever it says; 1 it is not the output of a
+CLI agent (session files look alike), 2 wrong usage, 130 stopped with Ctrl-C.
+${examples(
+  'claude -p "Hi" --output-format stream-json --verbose | millrace parse | jq .type',
+  'codex exec --json "Fix the tests" | millrace parse --from codex',
+  'millrace parse gemini-output.jsonl',
+)}`,
+    )
+    .action(async (file: string | undefined, flags: ParseFlags) =>
+      (await import('../import/parse.ts')).parseOutput(context, file, flags),
+    )
+}

@@ -1,16 +1,20 @@
+import { Option, type Command } from 'commander'
 import type { CommandContext } from '../context.ts'
 import { MillraceError } from '../../part/error.ts'
-import type { RunQuery, RunRow, RunStatus } from '../../part/log.ts'
-import { openAccess, type Access, type Fate, type Where } from '../access.ts'
-import { formatDuration, formatTime, formatTokens } from '../amounts.ts'
-import { openSettled } from '../settled-store.ts'
-import { forStream } from '../printable.ts'
-import { orphaned, paint, paintStatus } from '../style.ts'
-import { columnWidths, formatTable } from '../table.ts'
-import { placeOf, sharedStore } from '../where.ts'
-import { cut } from '../width.ts'
+import { runStatuses, type RunQuery, type RunRow, type RunStatus } from '../../part/log.ts'
+import {
+  openConnection,
+  sharedStoreUrl,
+  type Connection,
+  type ConnectionFlags,
+  type OrphanOutcome,
+} from '../connection.ts'
+import { formatDuration, formatTime, formatTokens } from '../terminal/amounts.ts'
+import { forStream, orphaned, paint, paintStatus } from '../terminal/output.ts'
+import { columnWidths, formatTable, cut } from '../terminal/table.ts'
+import { addConnectionOptions, choice, examples } from './options.ts'
 
-export interface PsFlags extends Where {
+interface PsFlags extends ConnectionFlags {
   status?: string
   agent?: string
   search?: string
@@ -18,7 +22,28 @@ export interface PsFlags extends Where {
   json?: boolean
 }
 
-export async function psCommand(
+export function addPsCommand(context: CommandContext, program: Command): void {
+  const command = program
+    .command('ps')
+    .summary('List runs')
+    .description('List runs, newest first.')
+    .addOption(choice('--status <status>', 'Only runs with this status', runStatuses))
+    .option('--agent <id>', 'Only runs of this agent')
+    .option(
+      '-q, --search <words>',
+      'Only runs with these words: in the title, or in what the user, the model and the tools said',
+    )
+    .addOption(new Option('--limit <n>', 'Maximum number of runs, 1 to 1000').default('20', '20'))
+    .option('--json', 'Print JSON')
+    .addHelpText(
+      'after',
+      examples('millrace ps', 'millrace ps --status suspended --agent assistant', 'millrace ps --search "blue whale"'),
+    )
+    .action((flags: PsFlags) => listRuns(context, flags))
+  addConnectionOptions(command)
+}
+
+async function listRuns(
   context: CommandContext,
   { status, agent, search, limit, json, ...where }: PsFlags,
 ): Promise<void> {
@@ -27,53 +52,49 @@ export async function psCommand(
     throw new MillraceError('usage', `--limit must be a number from 1 to 1000, not "${limit}".`)
   }
   const { stdout, stderr } = context
-  if (search !== undefined) {
-    const place = await placeOf(context, where)
-    if (place.type === 'folder') await (await openSettled(context, place)).close()
-  }
-  const access = await openAccess(context, where)
+  const connection = await openConnection(context, where)
   const query: RunQuery = { limit: count }
   if (status !== undefined) query.status = status as RunStatus
   if (agent !== undefined) query.agent = agent
   if (search !== undefined) query.search = search
-  const rows = await access.list(query)
-  const fates = await fatesOf(access, rows)
+  const rows = await connection.list(query)
+  const outcomes = await outcomesOf(connection, rows)
   const hasMore =
-    rows.length === count && (await access.list({ ...query, limit: 1, before: rows.at(-1)!.id })).length > 0
-  await access.close()
+    rows.length === count && (await connection.list({ ...query, limit: 1, before: rows.at(-1)!.id })).length > 0
+  await connection.close()
 
   if (json) {
-    const list = rows.map((row) => (fates.has(row.id) ? { ...row, orphaned: true } : row))
+    const list = rows.map((row) => (outcomes.has(row.id) ? { ...row, orphaned: true } : row))
     stdout.write(forStream(`${JSON.stringify(list, null, 2)}\n`, stdout))
-  } else stdout.write(`${table(context, rows, fates, stdout.columns)}\n`)
+  } else stdout.write(`${table(context, rows, outcomes, stdout.columns)}\n`)
   if (!json && rows.length === 0) stderr.write((status ?? agent ?? search) ? 'no matching runs\n' : 'no runs yet\n')
   if (hasMore) {
     const cure = count < 1000 ? `--limit ${Math.min(1000, count * 5)}` : '--status or --agent'
     stderr.write(`(more runs: use ${cure})\n`)
   }
-  if (fates.size > 0)
+  if (outcomes.size > 0)
     stderr.write(
-      `${outlook([...fates.values()], (await sharedStore(context, where)) ? 'shares the store' : `is running on ${where.data}`)}\n`,
+      `${outlook([...outcomes.values()], (await sharedStoreUrl(context, where)) ? 'shares the store' : `is running on ${where.data}`)}\n`,
     )
 }
 
-async function fatesOf(access: Access, rows: RunRow[]): Promise<Map<string, Fate>> {
-  const fates = new Map<string, Fate>()
+async function outcomesOf(connection: Connection, rows: RunRow[]): Promise<Map<string, OrphanOutcome>> {
+  const outcomes = new Map<string, OrphanOutcome>()
   for (const row of rows) {
-    const fate = await access.fate(row)
-    if (fate !== undefined) fates.set(row.id, fate)
+    const outcome = await connection.orphanOutcome(row)
+    if (outcome !== undefined) outcomes.set(row.id, outcome)
   }
-  return fates
+  return outcomes
 }
 
-/** What the next server does with runs whose process is gone. */
-function outlook(fates: Fate[], where: string): string {
-  const clause = (fate: Fate, words: string) => {
-    const count = fates.filter((each) => each === fate).length
+/** How the next server continues runs whose process is gone. */
+function outlook(outcomes: OrphanOutcome[], where: string): string {
+  const clause = (outcome: OrphanOutcome, words: string) => {
+    const count = outcomes.filter((each) => each === outcome).length
     return count === 0 ? [] : [words.replace('N', String(count))]
   }
-  const will = [...clause('goes on', 'resume N (recover: true)'), ...clause('is ended', 'mark N as interrupted')]
-  const runs = fates.length === 1 ? '1 run has' : `${fates.length} runs have`
+  const will = [...clause('resumed', 'resume N (recover: true)'), ...clause('interrupted', 'mark N as interrupted')]
+  const runs = outcomes.length === 1 ? '1 run has' : `${outcomes.length} runs have`
   return `no server ${where}: ${runs} not ended; the next millrace serve will ${will.join(' and ')}`
 }
 
@@ -82,8 +103,13 @@ const shortId = 12
 const head = ['RUN', 'AGENT', 'STATUS', 'STARTED', 'TOOK', 'TOKENS', 'TITLE']
 
 /** On a terminal with `columns` columns, each run is one line: ids, times and titles are shortened. */
-function table(context: CommandContext, rows: RunRow[], fates: ReadonlyMap<string, Fate>, columns = Infinity): string {
-  const cells = rows.map((row) => toCells(row, fates.has(row.id)))
+function table(
+  context: CommandContext,
+  rows: RunRow[],
+  outcomes: ReadonlyMap<string, OrphanOutcome>,
+  columns = Infinity,
+): string {
+  const cells = rows.map((row) => toCells(row, outcomes.has(row.id)))
   const roomForTitle = () => {
     const before = columnWidths([head, ...cells]).slice(0, -1)
     return columns - before.reduce((sum, width) => sum + width + 2, 0)

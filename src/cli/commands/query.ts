@@ -1,18 +1,10 @@
-/** `millrace query`: SQL over the tables, read-only. */
+/** `millrace query`. */
+import { Argument, Option, type Command } from 'commander'
 import type { CommandContext } from '../context.ts'
-import { MillraceError } from '../../part/error.ts'
-import { ownValue } from '../../part/own-value.ts'
-import type { QueryResult } from '../../part/records.ts'
-import { didYouMean, nearest } from '../../pipeline/nearest.ts'
-import { namedQueries } from '../../store/tables/named-queries.ts'
-import { tableDocs } from '../../store/tables/table-docs.ts'
-import { forStream, printable } from '../printable.ts'
-import { formatRows, type QueryFormat } from '../query-format.ts'
-import { paint } from '../style.ts'
-import { openSettled } from '../settled-store.ts'
-import { refuseStore } from '../where.ts'
-import { formatTable } from '../table.ts'
-import { writeOut } from '../write-out.ts'
+import { choice, collect, examples, isNamed, localDataOption } from './options.ts'
+
+const queryFormats = ['table', 'json', 'csv', 'ndjson'] as const
+export type QueryFormat = (typeof queryFormats)[number]
 
 export interface QueryFlags {
   named?: string
@@ -27,119 +19,38 @@ export interface QueryFlags {
   isNamed: boolean
 }
 
-const sqlCure = 'Use millrace ps, stats and threads, or export runs and import them into a data folder.'
-
-export async function queryCommand(context: CommandContext, sql: string | undefined, flags: QueryFlags): Promise<void> {
-  if (flags.list === true) return writeOut(context, `${listing()}\n`)
-  if (flags.schema === true) return writeOut(context, `${schema(context)}\n`)
-  const limit = Number(flags.limit)
-  if (!/^\d+$/u.test(flags.limit) || limit < 1) {
-    throw new MillraceError('usage', `--limit must be a whole number from 1, not "${flags.limit}".`)
-  }
-  const statement = statementOf(sql, flags.named)
-  const parameters = { ...statement.defaults, ...toParameters(flags.param) }
-  if (!flags.isNamed) await refuseStore(context, 'which has no SQL', sqlCure)
-  const result = await run(context, flags.data, statement.sql, { limit, parameters })
-  const format = flags.format ?? (flags.json === true ? 'json' : 'table')
-  const text = formatRows(context, result, format, context.stdout.columns)
-  // The cells of a table are printable, and its head is bold.
-  await writeOut(context, format === 'table' ? text : forStream(text, context.stdout))
-  if (result.truncated) context.stderr.write(`(more rows: use --limit ${limit * 10})\n`)
-}
-
-function statementOf(sql: string | undefined, named: string | undefined) {
-  if (named === undefined) {
-    if (sql !== undefined) return { sql, defaults: {} }
-    throw new MillraceError('usage', 'Which query? Pass an SQL statement, or --named <name>; --list lists the names.')
-  }
-  if (sql !== undefined) throw new MillraceError('usage', 'Pass either an SQL statement or --named, not both.')
-  const found = ownValue<(typeof namedQueries)[string]>(namedQueries, named)
-  if (found !== undefined) return found
-  const names = Object.keys(namedQueries)
-  const hint = didYouMean(named, names)
-  throw new MillraceError('usage', `There is no query "${named}"${hint}. Known: ${names.join(', ')}.`)
-}
-
-function toParameters(given: readonly string[]): Record<string, string | number> {
-  const found = new Map<string, string | number>()
-  for (const each of given) {
-    const [, name, value] = /^:?(\w+)=([^]*)$/u.exec(each) ?? []
-    if (name === undefined) throw new MillraceError('usage', `--param must be name=value, not "${each}".`)
-    found.set(name, /^-?(?:0|[1-9]\d{0,14})(?:\.\d+)?$/u.test(value!) ? Number(value) : value!)
-  }
-  return Object.fromEntries(found)
-}
-
-async function run(
-  context: CommandContext,
-  data: string,
-  sql: string,
-  options: { limit: number; parameters: Record<string, string | number> },
-): Promise<QueryResult> {
-  const store = await openSettled(context, { type: 'folder', data })
-  try {
-    return await store.records!.query(sql, options)
-  } catch (error) {
-    throw explained(error, sql)
-  } finally {
-    await store.close()
-  }
-}
-
-/** Says which table or column was meant. */
-function explained(error: unknown, sql: string): unknown {
-  if (!(error instanceof MillraceError) || error.code !== 'bad-query') return error
-  const [, what, name] = /^no such (table|column): (?:\w+\.)?(\w+)/u.exec(error.message) ?? []
-  if (what === undefined) return error
-  const tables = Object.keys(tableDocs)
-  const asked = tables.filter((table) => new RegExp(`\\b${table}\\b`, 'iu').test(sql))
-  const meant = what === 'table' ? meantTable(name!, tables) : meantColumn(name!, asked.length > 0 ? asked : tables)
-  const hint = meant === undefined ? '' : ` (did you mean "${meant}"?)`
-  const known = what === 'table' ? `Known: ${tables.join(', ')}.` : 'millrace query --schema lists the columns.'
-  return new MillraceError('bad-query', `There is no ${what} "${name}"${hint}. ${known}`)
-}
-
-/** `runs` has its own id as `id`, other tables have that of their run as `run`: not everybody knows which. */
-function meantColumn(name: string, tables: readonly string[]): string | undefined {
-  const columns = [...new Set(tables.flatMap((table) => Object.keys(tableDocs[table]!.columns)))]
-  const stem = stemOf(name)
-  if (/id$/iu.test(name) && columns.includes('id') && tables.some((table) => stemOf(table) === stem)) return 'id'
-  return columns.find((each) => stemOf(each) === stem) ?? nearest(name, columns)
-}
-
-/** The only one that has the word, before one that is only spelled like it. */
-function meantTable(name: string, tables: readonly string[]): string | undefined {
-  const stem = stemOf(name)
-  const [only, ...others] = tables.filter((each) => each.split('_').map(stemOf).includes(stem))
-  const word = others.length === 0 ? only : undefined
-  return tables.find((each) => stemOf(each) === stem) ?? word ?? nearest(name, tables)
-}
-
-/** The same for `runs`, `runId`, `run_id` and `run`. */
-function stemOf(name: string): string {
-  return name
-    .replaceAll(/(?<=[a-z])(?=[A-Z])/gu, '_')
-    .toLowerCase()
-    .replace(/_id$/u, '')
-    .replace(/s$/u, '')
-}
-
-function listing(): string {
-  const rows = Object.entries(namedQueries).map(([name, { about, defaults }]) => {
-    const usual = Object.entries(defaults).map(([key, value]) => `${key}=${value}`)
-    return [name, usual.join(' '), about]
-  })
-  return formatTable(['NAME', 'DEFAULTS', 'ABOUT'], rows)
-}
-
-function schema(context: CommandContext): string {
-  return Object.entries(tableDocs)
-    .map(([table, { about, columns }]) => {
-      const width = Math.max(...Object.keys(columns).map(({ length }) => length))
-      const lines = Object.entries(columns).map(
-        ([name, what]) => `  ${name.padEnd(width)}  ${what.replaceAll('`', '')}`,
-      )
-      return [`${paint(context, 'bold', table)}  ${printable(about.replaceAll('`', ''))}`, ...lines].join('\n')
-    })
-    .join('\n\n')
+export function addQueryCommand(context: CommandContext, program: Command): void {
+  program
+    .command('query')
+    .summary('Ask the log with SQL')
+    .description(
+      'Run one SQL statement on the tables over the log: runs, threads, agents, agent_stream_events, steps, model_calls, tool_calls, requests, usage. Nothing can be changed.',
+    )
+    .addArgument(new Argument('[sql]', 'One SELECT statement'))
+    .option('--named <name>', 'Run a query that comes with Millrace')
+    .option('--list', 'List these queries')
+    .option('--schema', 'Print the tables and their columns')
+    .addOption(
+      new Option('--param <name=value>', 'Value of a parameter such as :days (repeatable)')
+        .argParser(collect)
+        .default([] as string[], 'none'),
+    )
+    .addOption(choice('--format <format>', 'Format of the result (default: table)', queryFormats))
+    .option('--json', 'The same as --format json')
+    .addOption(new Option('--limit <n>', 'Maximum number of rows').default('1000', '1000'))
+    .addOption(localDataOption())
+    .addHelpText(
+      'after',
+      `
+The tables are a moment behind the log of a running server. Ctrl-C stops a query
+that takes too long.
+${examples(
+  'millrace query "SELECT agent, count(*) FROM runs GROUP BY agent"',
+  'millrace query --named slow-tools --param ms=1000',
+  'millrace query "SELECT * FROM tool_calls WHERE run = :run" --param run=run_1a2b3c --format csv',
+)}`,
+    )
+    .action(async (sql: string | undefined, flags: QueryFlags, command: Command) =>
+      (await import('./run-query.ts')).runQuery(context, sql, { ...flags, isNamed: isNamed(command) }),
+    )
 }

@@ -1,18 +1,15 @@
 /** `millrace replay`: a recorded run on stdout, in the recorded rhythm or step by step. */
+import { Option, type Command } from 'commander'
 import { createInterface } from 'node:readline'
 import type { CommandContext } from '../context.ts'
 import type { Entry } from '../../part/entry.ts'
 import { MillraceError } from '../../part/error.ts'
 import { hasEnded } from '../../part/log.ts'
-import { checkReplay, replayRecording } from '../../record/replay/replay.ts'
-import { accessRecording } from '../access-recording.ts'
-import { openAccess, type Where } from '../access.ts'
-import { findRun } from '../find-run.ts'
-import { namedWire } from '../named-wire.ts'
-import { forStream, printable } from '../printable.ts'
-import { writeOut } from '../write-out.ts'
+import { openConnection, type ConnectionFlags, findRun, recordingOf } from '../connection.ts'
+import { forStream, printable, writeOut } from '../terminal/output.ts'
+import { addConnectionOptions, examples, formatOption, namedWire, runAbout } from './options.ts'
 
-export interface ReplayFlags extends Where {
+interface ReplayFlags extends ConnectionFlags {
   speed: string
   format: string
   from?: string
@@ -21,13 +18,38 @@ export interface ReplayFlags extends Where {
   dir?: string
 }
 
-export async function replayCommand(context: CommandContext, text: string, flags: ReplayFlags): Promise<void> {
+export function addReplayCommand(context: CommandContext, program: Command): void {
+  const command = program
+    .command('replay')
+    .summary('Play a recorded run again')
+    .description('Print a recorded run as its clients got it, in the recorded rhythm.')
+    .argument('<run>', runAbout)
+    .addOption(new Option('--speed <n>', '1 as recorded, 10 ten times as fast, max at once').default('1', '1'))
+    .addOption(formatOption())
+    .option('--from <seq>', 'Begin with this entry')
+    .option('--to <seq>', 'End after this entry')
+    .option('--step', 'Print the next entry each time you press Enter')
+    .option('--dir <dir>', 'Folder of agents whose config adds wires (default: "agents")')
+    .addHelpText(
+      'after',
+      `
+No pause is longer than 5 seconds. Of a run that goes on, the entries recorded so
+far are played. Exits 1 if the recorded answer is incomplete: plain text has no
+other word for it.
+${examples('millrace replay run_1a2b3c', 'millrace replay run_1a2b3c --speed max --format ui', 'millrace replay run_1a2b3c --step --format parts')}`,
+    )
+    .action((run: string, flags: ReplayFlags) => replayRun(context, run, flags))
+  addConnectionOptions(command)
+}
+
+async function replayRun(context: CommandContext, text: string, flags: ReplayFlags): Promise<void> {
+  const { checkReplay, replayRecording } = await import('../../record/replay/replay.ts')
   const wire = await namedWire(context, flags.format, flags.dir)
   const speed = flags.speed === 'max' ? Infinity : Number(flags.speed)
-  const access = await openAccess(context, flags)
+  const connection = await openConnection(context, flags)
   const enter = flags.step === true ? createEnter(context) : undefined
   try {
-    const row = await findRun(access, text)
+    const row = await findRun(connection, text)
     const range = { speed, from: toSeq(flags.from, 'from') ?? 1, to: toSeq(flags.to, 'to') ?? row.lastSeq }
     try {
       checkReplay(range, row.lastSeq)
@@ -35,7 +57,7 @@ export async function replayCommand(context: CommandContext, text: string, flags
       throw new MillraceError('usage', (error as MillraceError).message.replace(/^"(\w+)"/u, '--$1'))
     }
     const step = enter?.step
-    const pieces = replayRecording(accessRecording(access, row.id), { wire, ...range, ...(step && { step }) })
+    const pieces = replayRecording(recordingOf(connection, row.id), { wire, ...range, ...(step && { step }) })
     let last = '\n'
     try {
       for await (const piece of pieces) {
@@ -51,7 +73,7 @@ export async function replayCommand(context: CommandContext, text: string, flags
     }
   } finally {
     enter?.close()
-    await access.close()
+    await connection.close()
   }
 }
 

@@ -1,33 +1,60 @@
 /** `millrace rm`: deletes runs and conversations, through the live server or in the database. */
+import type { Command } from 'commander'
 import { createInterface } from 'node:readline/promises'
-import { setImmediate as turn } from 'node:timers/promises'
 import type { CommandContext } from '../context.ts'
 import { MillraceError } from '../../part/error.ts'
-import { deleteRun, deleteThread, type Deleted } from '../../record/delete.ts'
-import { openForUpkeep } from '../upkeep-store.ts'
-import { forStream, printable } from '../printable.ts'
-import { placeOf, type Where } from '../where.ts'
-import { createRequest } from '../remote-request.ts'
+import { openConnection, type ConnectionFlags, type RunUpkeep } from '../connection.ts'
+import { forStream, printable } from '../terminal/output.ts'
+import { addConnectionOptions, examples } from './options.ts'
 
-interface RemoveFlags extends Where {
+interface RemoveFlags extends ConnectionFlags {
   yes?: boolean
   json?: boolean
 }
 
-interface Remover {
-  run(id: string): Promise<Deleted>
-  thread(id: string): Promise<Deleted>
-  close(): Promise<void>
+export function addRmCommand(context: CommandContext, program: Command): void {
+  const command = program
+    .command('rm')
+    .argument('<run|thread...>', 'Runs, or conversations with all of their runs')
+    .summary('Delete runs or conversations')
+    .description(
+      'Delete runs or conversations, with their logs, rows, views, file logs and raw logs. They cannot be brought back.',
+    )
+    .option('-y, --yes', 'Do not ask')
+    .option('--json', 'Print the ids of the deleted runs as JSON')
+    .addHelpText(
+      'after',
+      `
+An active run is refused: stop it first. So is, in a data folder, one of which
+forks are left, because they share its log: delete them first. "millrace export"
+keeps a copy.
+${examples('millrace rm run_1a2b3c', 'millrace rm thread_4d5e6f --yes')}`,
+    )
+    .action((targets: string[], flags: RemoveFlags) => removeTargets(context, targets, flags))
+  addConnectionOptions(command)
 }
 
-export async function removeCommand(context: CommandContext, targets: string[], flags: RemoveFlags): Promise<void> {
+async function removeTargets(context: CommandContext, targets: string[], flags: RemoveFlags): Promise<void> {
   if (flags.yes !== true && !(await agreed(context, targets))) return
-  const remover = await openRemover(context, flags)
+  const connection = await openConnection(context, flags)
+  try {
+    await removeAll(context, await connection.upkeep(), targets, flags)
+  } finally {
+    await connection.close()
+  }
+}
+
+/** If one cannot be deleted, those before it are still reported. */
+async function removeAll(
+  context: CommandContext,
+  upkeep: RunUpkeep,
+  targets: string[],
+  flags: RemoveFlags,
+): Promise<void> {
   const deleted: string[] = []
   try {
-    for (const target of targets) deleted.push(...(await remove(remover, target)))
+    for (const target of targets) deleted.push(...(await remove(upkeep, target)))
   } finally {
-    await remover.close()
     if (flags.json === true) context.stdout.write(`${forStream(JSON.stringify({ deleted }), context.stdout)}\n`)
     else if (deleted.length > 0)
       context.stderr.write(
@@ -44,14 +71,14 @@ async function agreed(context: CommandContext, targets: string[]): Promise<boole
   return /^y(?:es)?$/iu.test(answer.trim())
 }
 
-async function remove(remover: Remover, target: string): Promise<string[]> {
+async function remove(upkeep: RunUpkeep, target: string): Promise<string[]> {
   try {
-    return (await remover.run(target)).deleted
+    return (await upkeep.deleteRun(target)).deleted
   } catch (error) {
     if (codeOf(error) !== 'unknown-run') throw error
   }
   try {
-    return (await remover.thread(target)).deleted
+    return (await upkeep.deleteThread(target)).deleted
   } catch (error) {
     if (codeOf(error) !== 'unknown-thread') throw error
     throw new MillraceError(
@@ -63,21 +90,4 @@ async function remove(remover: Remover, target: string): Promise<string[]> {
 
 function codeOf(error: unknown): string | undefined {
   return error instanceof MillraceError ? error.code : undefined
-}
-
-async function openRemover(context: CommandContext, where: Where): Promise<Remover> {
-  const place = await placeOf(context, where)
-  if (place.type === 'server') {
-    const { server } = place
-    const request = createRequest(server.url, server)
-    const ask = async (path: string, id: string) =>
-      (await (await request(`${path}/${encodeURIComponent(id)}`, { method: 'DELETE' })).json()) as Deleted
-    return { run: (id) => ask('/api/runs', id), thread: (id) => ask('/api/threads', id), close: async () => undefined }
-  }
-  const store = await openForUpkeep(context, place)
-  return {
-    run: (id) => deleteRun(store, id, { rest: turn }),
-    thread: (id) => deleteThread(store, id, { rest: turn }),
-    close: () => store.close(),
-  }
 }

@@ -1,21 +1,40 @@
 /** `millrace stats`: totals and percentiles over many runs, from the live server or the database. */
+import { Option, type Command } from 'commander'
 import type { CommandContext } from '../context.ts'
-import { compact } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
-import { timeOf } from '../../part/log.ts'
 import { ageOf } from '../../record/policy.ts'
-import { readStats, type Percentiles, type Stats, type StatsQuery, toUsed } from '../../record/stats.ts'
-import { placeOf, type Where } from '../where.ts'
-import { formatDuration, formatTime } from '../amounts.ts'
-import { forStream, printable } from '../printable.ts'
-import type { statsGroups } from '../record-commands/stats.ts'
-import { createRequest } from '../remote-request.ts'
-import { openSettled } from '../settled-store.ts'
-import { formatTable } from '../table.ts'
-import { formatUsage } from '../usage-table.ts'
-import { writeOut } from '../write-out.ts'
+import type { Percentiles, Stats, StatsQuery } from '../../record/stats.ts'
+import { toUsed } from '../../record/stats.ts'
+import { openConnection, type ConnectionFlags } from '../connection.ts'
+import { formatDuration, formatTime, formatUsage } from '../terminal/amounts.ts'
+import { forStream, printable, writeOut } from '../terminal/output.ts'
+import { formatTable } from '../terminal/table.ts'
+import { addConnectionOptions, choice, examples } from './options.ts'
 
-export interface StatsFlags extends Where {
+export function addStatsCommand(context: CommandContext, program: Command): void {
+  const command = program
+    .command('stats')
+    .summary('Count runs, tokens, cost and durations')
+    .description('Count the runs of the last days: how they ended, and their tokens, cost and durations.')
+    .addOption(choice('--by <what>', 'One row for each of these', statsGroups).default('model'))
+    .addOption(new Option('--since <time>', 'How long ago, such as 24h, or a time').default('7d'))
+    .option('--until <time>', 'The same for the end (default: now)')
+    .option('--agent <id>', 'Only runs of this agent')
+    .option('--json', 'Print all statistics as JSON')
+    .addHelpText(
+      'after',
+      `
+A time is written as 2026-01-31 or 2026-01-31T12:00:00Z. Where a price is unknown,
+the cost says so. IN includes cached tokens, OUT includes reasoning.
+${examples('millrace stats', 'millrace stats --by agent --since 24h', 'millrace stats --by day --since 2026-01-01 --until 2026-02-01', 'millrace stats --json | jq .outcomes')}`,
+    )
+    .action((flags: StatsFlags) => printStats(context, flags))
+  addConnectionOptions(command)
+}
+
+const statsGroups = ['model', 'agent', 'day', 'tool', 'thread'] as const
+
+interface StatsFlags extends ConnectionFlags {
   by: (typeof statsGroups)[number]
   since: string
   until?: string
@@ -23,7 +42,7 @@ export interface StatsFlags extends Where {
   json?: boolean
 }
 
-export async function statsCommand(
+async function printStats(
   context: CommandContext,
   { by, since, until, agent, json = false, ...where }: StatsFlags,
 ): Promise<void> {
@@ -43,20 +62,18 @@ export async function statsCommand(
   await writeOut(context, `${sections.join('\n\n')}\n`)
 }
 
-async function read(context: CommandContext, where: Where, queryAt: (now: number) => StatsQuery): Promise<Stats> {
-  const query = queryAt(Date.now())
-  const place = await placeOf(context, where)
-  if (place.type === 'server') {
-    const { server } = place
-    const given = Object.entries(compact({ ...query })).map(([name, value]) => [name, String(value)])
-    const search = new URLSearchParams(Object.fromEntries(given) as Record<string, string>)
-    return (await (await createRequest(server.url, server)(`/api/stats?${search}`)).json()) as Stats
-  }
-  const store = await openSettled(context, place)
+async function read(
+  context: CommandContext,
+  where: ConnectionFlags,
+  queryAt: (now: number) => StatsQuery,
+): Promise<Stats> {
+  // Mistakes in the flags are reported before anything is opened.
+  queryAt(Date.now())
+  const connection = await openConnection(context, where)
   try {
-    return await readStats(store, queryAt(timeOf(store)))
+    return await connection.stats(queryAt)
   } finally {
-    await store.close()
+    await connection.close()
   }
 }
 

@@ -1,24 +1,7 @@
-/** `millrace test`: runs test cases of agents, with models answered from recordings. */
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { availableParallelism } from 'node:os'
-import { dirname } from 'node:path'
-import { leave, type CommandContext } from '../context.ts'
-import { MillraceError } from '../../part/error.ts'
-import { parseEndpoint } from '../../project/project.ts'
-import { toJunit } from '../../regress/junit.ts'
-import { checkAgentOf, openLab, type Lab } from '../../regress/lab.ts'
-import type { CaseResult } from '../../regress/run-case.ts'
-import { casesOf, runCases, type CasesResult } from '../../regress/run-cases.ts'
-import type { CaseFile } from '../../regress/test-case.ts'
-import { checkAgents } from '../folders.ts'
-import { guardRuntimes } from '../guard-process.ts'
-import { forStream } from '../printable.ts'
-import { onEnding, type Ending } from '../stop-signals.ts'
-import { addFromRun } from '../test/add-from-run.ts'
-import { findCaseFiles, readCaseFiles } from '../test/find-cases.ts'
-import { createTestProgress } from '../test/test-progress.ts'
-import { formatFile, formatMatrix, formatSummary, spent } from '../test/test-report.ts'
-import { watchCases } from '../test/watch-cases.ts'
+/** `millrace test`. */
+import type { Command } from 'commander'
+import type { CommandContext } from '../context.ts'
+import { endpointOption, examples, storeOption, trustOption } from './options.ts'
 
 export interface TestFlags {
   record?: boolean
@@ -39,142 +22,44 @@ export interface TestFlags {
   endpoint: string[]
 }
 
-export async function testCommand(context: CommandContext, paths: string[], flags: TestFlags): Promise<void> {
-  const { dir, add, watch = false } = flags
-  checkFlags(paths, flags)
-  checkAgents(context, dir, 'run')
-  const stop = new AbortController()
-  let ending: Ending | undefined
-  const off = onEnding(context, (how) => {
-    ending = how
-    stop.abort()
-  })
-  const guard = guardRuntimes(context)
-  try {
-    const lab = await openLab({
-      dir,
-      cwd: context.path('.'),
-      env: context.env,
-      endpoints: flags.endpoint.map(parseEndpoint),
-      ...guard,
-    })
-    let code: number
-    if (add !== undefined)
-      code = await runFiles(context, lab, [await addFromRun(context, lab, add, flags)], flags, stop.signal)
-    else if (watch)
-      code = await watchCases(context, lab, paths, () => runOnce(context, lab, paths, flags, stop.signal), stop.signal)
-    else code = await runOnce(context, lab, paths, flags, stop.signal)
-    const told = ending?.code ?? code
-    await leave(context, told)
-  } finally {
-    off()
-    guard.release()
-  }
-}
+export function addTestCommand(context: CommandContext, program: Command): void {
+  program
+    .command('test')
+    .summary('Test agents with recorded models')
+    .description('Run the test cases of agents. Models and tools are answered from recordings: no tokens, no network.')
+    .argument('[paths...]', 'Files or folders of test cases (default: the folder "tests" beside the agents)')
+    .option('--record', 'Ask the real models, run the real tools, and keep what they say as the recordings')
+    .option('--add <run>', 'Make a test case of a recorded run, and run it')
+    .option('--name <name>', 'Name of the added case')
+    .addOption(trustOption('With --add, of a run that was recorded elsewhere by another agent: add it'))
+    .option('-t, --filter <text>', 'Only cases whose name contains this text')
+    .option('--model <models>', 'Run the cases with these models, separated by commas')
+    .option('--concurrency <n>', 'How many cases run at the same time (default: one for each CPU)')
+    .option('--bail', 'Stop after the first failure')
+    .option('--watch', 'Run again when an agent, a prompt or a test case changes')
+    .option('--json', 'Print the results as JSON')
+    .option('--junit <file>', 'Also write the results as JUnit XML')
+    .option('--dir <dir>', 'Folder of YAML agents', 'agents')
+    .option('--data <dir>', 'Data folder with the run of --add', '.millrace')
+    .addOption(storeOption())
+    .option('--url <url>', 'Take the run of --add from the server at this URL, with MILLRACE_API_KEY as its key')
+    .addOption(endpointOption())
+    .addHelpText(
+      'after',
+      `
+The recordings are beside the cases, in tests/recordings. Tools of the server
+return what they returned, unless a case says "tools: live".
 
-function checkFlags(
-  paths: readonly string[],
-  { add, name, trust, record, watch, json, model, filter }: TestFlags,
-): void {
-  const refuse = (message: string) => {
-    throw new MillraceError('usage', message)
-  }
-  if (add === undefined && name !== undefined) refuse('--name is the name of an added case: use it with --add.')
-  if (add === undefined && trust) refuse('--trust is for the run of --add.')
-  const others = { paths: paths.length > 0, '--record': record, '--watch': watch, '--model': model, '--filter': filter }
-  const other = Object.entries(others).find(([, given]) => given)?.[0]
-  if (add !== undefined && other !== undefined) refuse(`--add cannot be combined with ${other}: it runs its own case.`)
-  if (watch && (record || json)) refuse(`--watch cannot be combined with ${record ? '--record' : '--json'}.`)
-}
-
-async function runOnce(
-  context: CommandContext,
-  lab: Lab,
-  paths: string[],
-  flags: TestFlags,
-  signal: AbortSignal,
-): Promise<number> {
-  const files = readCaseFiles(context, findCaseFiles(context, paths, flags.dir))
-  return runFiles(context, lab, files, flags, signal)
-}
-
-async function runFiles(
-  context: CommandContext,
-  lab: Lab,
-  files: CaseFile[],
-  flags: TestFlags,
-  signal: AbortSignal,
-): Promise<number> {
-  const { filter, record = false, bail = false, json = false, junit } = flags
-  const models = flags.model?.split(',').map((each) => each.trim())
-  for (const { agent, path, cases } of files) {
-    checkAgentOf(lab, agent, path)
-    for (const { turns } of cases)
-      for (const { expect } of turns) if (expect.judge) checkAgentOf(lab, expect.judge.agent, path)
-  }
-  const began = performance.now()
-  const wanted = casesOf({ files, filter, models })
-  if (wanted.length === 0) throw new MillraceError('usage', `No case has a name with "${filter}".`)
-  const progress = createTestProgress(context, wanted.length)
-  const left = new Map(files.map(({ path }) => [path, wanted.filter(({ file }) => file.path === path).length]))
-  const done: CaseResult[] = []
-
-  /** Prints a file once all its cases are there. */
-  function print(path: string): void {
-    const results = done.filter(({ file }) => file === path)
-    if (json || results.length === 0) return
-    progress.clear()
-    context.stdout.write(formatFile(context, path, inOrder(results)))
-  }
-
-  const outcome = await runCases({
-    lab,
-    files,
-    filter,
-    models,
-    record,
-    bail,
-    signal,
-    concurrency: concurrencyOf(flags),
-    onStart: ({ test, model }) => progress.start(test.name, model),
-    onResult(result) {
-      done.push(result)
-      progress.done(result)
-      left.set(result.file, left.get(result.file)! - 1)
-      if (left.get(result.file) === 0) print(result.file)
-    },
-  })
-  progress.clear()
-  for (const [path, count] of left) if (count > 0) print(path)
-  const ms = performance.now() - began
-  if (junit !== undefined) writeJunit(context, junit, outcome)
-  if (json) context.stdout.write(`${forStream(JSON.stringify(toJson(outcome, ms), null, 2), context.stdout)}\n`)
-  else
-    context.stdout.write(
-      (formatMatrix(outcome.results) ?? '') + formatSummary(context, outcome.results, outcome.skipped, ms),
+Exit codes: 0 all passed, 1 some failed, 2 wrong usage or a broken file, 130
+stopped with Ctrl-C.
+${examples(
+  'millrace test',
+  'millrace test tests/assistant.yaml -t "adds" --watch',
+  'millrace test --record --model openai:gpt-5,gemini-2.5-flash',
+  'millrace test --add run_1a2b3c --name "adds numbers"',
+)}`,
     )
-  return outcome.skipped > 0 || outcome.results.some(({ status }) => status !== 'passed') ? 1 : 0
-}
-
-function inOrder(results: readonly CaseResult[]): CaseResult[] {
-  return results.toSorted((a, b) => a.line - b.line)
-}
-
-function concurrencyOf({ concurrency }: TestFlags): number {
-  if (concurrency === undefined) return availableParallelism()
-  const count = Number(concurrency)
-  if (Number.isInteger(count) && count >= 1 && count <= 1000) return count
-  throw new MillraceError('usage', `--concurrency must be a number from 1 to 1000, not "${concurrency}".`)
-}
-
-function writeJunit(context: CommandContext, file: string, { results }: CasesResult): void {
-  mkdirSync(context.path(dirname(file)), { recursive: true })
-  writeFileSync(context.path(file), toJunit(results))
-}
-
-function toJson({ results, skipped }: CasesResult, ms: number) {
-  const count = (status: CaseResult['status']) => results.filter((each) => each.status === status).length
-  const { usage, cost } = spent(results)
-  const counts = { passed: count('passed'), failed: count('failed'), stopped: count('stopped'), skipped }
-  return { ...counts, duration: Math.round(ms), spent: { tokens: usage?.totalTokens ?? 0, usd: cost ?? null }, results }
+    .action(async (paths: string[], flags: TestFlags) =>
+      (await import('../test/test.ts')).runTests(context, paths, flags),
+    )
 }

@@ -1,18 +1,18 @@
 /** `millrace threads`: the list of conversations, and one of them on one page. */
+import { Option, type Command } from 'commander'
 import type { CommandContext } from '../context.ts'
 import { compact } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
-import type { ThreadQuery, ThreadRow, ThreadStatus } from '../../part/thread.ts'
+import { threadStatuses, type ThreadQuery, type ThreadRow, type ThreadStatus } from '../../part/thread.ts'
 import type { ShownThread } from '../../server/show-thread.ts'
-import { openAccess, type Where } from '../access.ts'
-import { formatCost, formatDuration, formatTime } from '../amounts.ts'
-import { formatMessage, shortened } from '../message-lines.ts'
-import { forStream, printable } from '../printable.ts'
-import { paint, paintStatus } from '../style.ts'
-import { formatTable } from '../table.ts'
-import { cut } from '../width.ts'
+import { openConnection, type ConnectionFlags } from '../connection.ts'
+import { formatCost, formatDuration, formatTime } from '../terminal/amounts.ts'
+import { formatMessage, shortened } from '../terminal/messages.ts'
+import { forStream, printable, paint, paintStatus } from '../terminal/output.ts'
+import { formatTable, cut } from '../terminal/table.ts'
+import { addConnectionOptions, choice, examples } from './options.ts'
 
-export interface ThreadsFlags extends Where {
+interface ThreadsFlags extends ConnectionFlags {
   status?: ThreadStatus
   agent?: string
   search?: string
@@ -21,10 +21,35 @@ export interface ThreadsFlags extends Where {
   json?: boolean
 }
 
+export function addThreadsCommand(context: CommandContext, program: Command): void {
+  const command = program
+    .command('threads')
+    .summary('List conversations, or show one')
+    .description('List conversations, newest first. With the id of one: its facts, runs and messages.')
+    .argument('[thread]', 'Id of a conversation')
+    .addOption(choice('--status <status>', 'Only conversations with this status', threadStatuses))
+    .option('--agent <id>', 'Only conversations in which this agent has run')
+    .option('--search <words>', 'Only conversations with a text that has all these words')
+    .addOption(new Option('--limit <n>', 'Maximum number of conversations, 1 to 1000').default('20', '20'))
+    .option('--full', 'With an id: all messages, and do not shorten them')
+    .option('--json', 'Print JSON')
+    .addHelpText(
+      'after',
+      examples(
+        'millrace threads',
+        'millrace threads --status waiting',
+        'millrace threads --search "refund invoice"',
+        'millrace threads thread_1a2b3c --full',
+      ),
+    )
+    .action((thread: string | undefined, flags: ThreadsFlags) => showThreads(context, thread, flags))
+  addConnectionOptions(command)
+}
+
 /** Messages that are shown without `--full`. */
 const shownMessages = 20
 
-export async function threadsCommand(
+async function showThreads(
   context: CommandContext,
   id: string | undefined,
   { status, agent, search, limit, full = false, json = false, ...where }: ThreadsFlags,
@@ -33,16 +58,16 @@ export async function threadsCommand(
   if (!/^\d+$/u.test(limit) || count < 1 || count > 1000)
     throw new MillraceError('usage', `--limit must be a number from 1 to 1000, not "${limit}".`)
   if (search?.trim() === '') throw new MillraceError('usage', 'Which words? Pass them with --search "…".')
-  const access = await openAccess(context, where)
+  const connection = await openConnection(context, where)
   try {
     if (id !== undefined) {
-      const thread = await access.thread(id, full ? undefined : shownMessages).catch(orUnknown)
+      const thread = await connection.thread(id, { messages: full ? undefined : shownMessages }).catch(orUnknown)
       write(context, json ? JSON.stringify(thread, null, 2) : page(context, thread, full))
       return
     }
     // One more than shown, to know whether there are more.
     const query: ThreadQuery = { limit: Math.min(1000, count + 1), ...compact({ status, agent, q: search }) }
-    const found = await access.threads(query)
+    const found = await connection.threads(query)
     const rows = found.slice(0, count)
     write(context, json ? JSON.stringify(rows, null, 2) : table(context, rows))
     if (!json && rows.length === 0)
@@ -51,7 +76,7 @@ export async function threadsCommand(
       )
     if (found.length > count) context.stderr.write(`(more conversations: use --limit ${Math.min(1000, count * 5)})\n`)
   } finally {
-    await access.close()
+    await connection.close()
   }
 }
 

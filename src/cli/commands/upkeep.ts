@@ -1,18 +1,13 @@
 /** `millrace compact` and `millrace prune`: through the live server, or in the database. */
-import { setImmediate as turn } from 'node:timers/promises'
+import { Option, type Command } from 'commander'
 import type { CommandContext } from '../context.ts'
-import { MillraceError, type ErrorValue } from '../../part/error.ts'
-import { parseJson } from '../../part/json.ts'
-import { timeOf } from '../../part/log.ts'
-import type { Upkeep } from '../../part/upkeep.ts'
+import { MillraceError } from '../../part/error.ts'
 import { ageOf, ageWords, saySize, sizeOf, sizeWords } from '../../record/policy.ts'
-import { compactRuns, eraseAll, pruneRuns, type CompactedRuns, type PrunedRuns } from '../../record/upkeep.ts'
-import { createRequest } from '../remote-request.ts'
-import { openForUpkeep } from '../upkeep-store.ts'
-import { forStream } from '../printable.ts'
-import { placeOf, type Where } from '../where.ts'
+import { openConnection, type ConnectionFlags, type OnProgress, type RunUpkeep } from '../connection.ts'
+import { forStream } from '../terminal/output.ts'
+import { addConnectionOptions, examples } from './options.ts'
 
-interface UpkeepFlags extends Where {
+interface UpkeepFlags extends ConnectionFlags {
   olderThan?: string
   maxSize?: string
   erase?: boolean
@@ -20,14 +15,62 @@ interface UpkeepFlags extends Where {
   json?: boolean
 }
 
-type Done<T> = T & { dryRun: boolean; size: number }
-type Tell = (runs: number) => void
+export function addCompactCommand(context: CommandContext, program: Command): void {
+  const command = program
+    .command('compact')
+    .summary('Merge the deltas of old runs')
+    .description('Merge the deltas of runs that have ended, so that they take little more space than their text.')
+    .addOption(new Option('--older-than <age>', 'Only runs that ended so long ago').default('1d'))
+    .option('--dry-run', 'Change nothing, only say what would be merged')
+    .option('--json', 'Print the result as JSON')
+    .addHelpText(
+      'after',
+      `
+Nothing that was said or done is lost: text, tool calls, results, times and
+costs stay the same. Only the cut of the text into deltas goes. A client that
+has read half of such a run must read it again from its start (410, compacted).
+"millrace serve" does this by itself, a day after a run's end: see
+record.compactAfter.
+${examples('millrace compact', 'millrace compact --older-than 0s --dry-run')}`,
+    )
+    .action((flags: UpkeepFlags) => compactRuns(context, flags))
+  addConnectionOptions(command)
+}
 
-export async function compactCommand(context: CommandContext, flags: UpkeepFlags): Promise<void> {
+export function addPruneCommand(context: CommandContext, program: Command): void {
+  const command = program
+    .command('prune')
+    .summary('Delete old runs')
+    .description(
+      'Delete runs that have ended. Runs that are active or suspended are kept, and those of conversations with such runs, ' +
+        'those whose caller is active, and, in a data folder, those of which forks are left.',
+    )
+    .option('--older-than <age>', 'Runs whose conversation was not used for so long, such as 7d or 12h')
+    .option('--max-size <size>', 'The oldest runs, until the data folder has this size, such as 500mb')
+    .option('--erase', 'Then write the database anew: no byte of deleted runs is left in it')
+    .option('--dry-run', 'Delete nothing, only say what would be deleted')
+    .option('--json', 'Print the result as JSON')
+    .addHelpText(
+      'after',
+      `
+Deletes their logs, views, rows, file logs and raw logs. A conversation that
+goes on forgets what was said in deleted runs. "millrace serve" does this by
+itself: see record.retention.
+
+The bytes of deleted runs are overwritten. In a database of more than 16 MB
+fragments can be left in unused places: --erase, alone or with the others,
+removes them too. Runs wait meanwhile, about a second for each 50 MB.
+${examples('millrace prune --older-than 7d --dry-run', 'millrace prune --max-size 500mb', 'millrace prune --erase')}`,
+    )
+    .action((flags: UpkeepFlags) => pruneRuns(context, flags))
+  addConnectionOptions(command)
+}
+
+async function compactRuns(context: CommandContext, flags: UpkeepFlags): Promise<void> {
   const olderThan = amount('--older-than', flags.olderThan, ageOf, ageWords)!
   const { dryRun = false } = flags
-  const done = await work<CompactedRuns>(context, flags, '/api/compact', { olderThan, dryRun }, (upkeep, tell, now) =>
-    compactRuns(upkeep, { endedBefore: now - olderThan, dryRun, tell, rest: turn }),
+  const done = await withUpkeep(context, flags, (upkeep, onProgress) =>
+    upkeep.compact({ olderThan, dryRun }, onProgress),
   )
   const { runs, entriesBefore, entriesAfter, bytesBefore, bytesAfter, size } = done
   if (runs === 0) return print(context, flags, done, 'nothing to merge')
@@ -40,7 +83,7 @@ export async function compactCommand(context: CommandContext, flags: UpkeepFlags
   )
 }
 
-export async function pruneCommand(context: CommandContext, flags: UpkeepFlags): Promise<void> {
+async function pruneRuns(context: CommandContext, flags: UpkeepFlags): Promise<void> {
   const olderThan = amount('--older-than', flags.olderThan, ageOf, ageWords)
   const maxBytes = amount('--max-size', flags.maxSize, sizeOf, sizeWords)
   const { dryRun = false, erase = false } = flags
@@ -50,15 +93,8 @@ export async function pruneCommand(context: CommandContext, flags: UpkeepFlags):
       'Say what to delete: --older-than 30d, or --max-size 2gb. Add --dry-run to see it first. Or --erase, for what was deleted before.',
     )
   }
-  const done = await work<PrunedRuns>(
-    context,
-    flags,
-    '/api/prune',
-    { olderThan, maxBytes, erase, dryRun },
-    (upkeep, tell, now) => {
-      const idleBefore = olderThan === undefined ? undefined : now - olderThan
-      return pruneRuns(upkeep, { idleBefore, maxBytes, dryRun, tell, rest: turn })
-    },
+  const done = await withUpkeep(context, flags, (upkeep, onProgress) =>
+    upkeep.prune({ olderThan, maxBytes, erase, dryRun }, onProgress),
   )
   const { runs, bytes, size } = done
   const isErased = erase && !dryRun
@@ -93,66 +129,27 @@ function amount(
   return value
 }
 
-async function work<T>(
+/** Opens what the flags name, and shows progress meanwhile. */
+async function withUpkeep<T>(
   context: CommandContext,
-  where: Where,
-  path: string,
-  body: object,
-  task: (upkeep: Upkeep, tell: Tell, now: number) => Promise<T>,
-): Promise<Done<T>> {
+  flags: ConnectionFlags,
+  work: (upkeep: RunUpkeep, onProgress: OnProgress) => Promise<T>,
+): Promise<T> {
   const { tell, clear } = progress(context)
   try {
-    const place = await placeOf(context, where)
-    if (place.type === 'server')
-      return await ask<T>(
-        context,
-        await createRequest(place.server.url, place.server)(path, {
-          method: 'POST',
-          type: 'application/json',
-          body: JSON.stringify(body),
-        }),
-        tell,
-      )
-    const store = await openForUpkeep(context, place)
-    const { upkeep } = store
+    const connection = await openConnection(context, flags)
     try {
-      await store.records?.settle()
-      const done = await task(upkeep, tell, timeOf(store))
-      const { dryRun, erase } = body as { dryRun: boolean; erase?: boolean }
-      if (!dryRun) await upkeep.vacuum({ rest: turn })
-      if (!dryRun && erase === true) await eraseAll(upkeep, { rest: turn })
-      const { used: size } = await upkeep.size()
-      return { ...done, dryRun, size }
+      return await work(await connection.upkeep(), tell)
     } finally {
-      await store.close()
+      await connection.close()
     }
   } finally {
     clear()
   }
 }
 
-type Line<T> = { progress?: { runs: number }; done?: Done<T>; error?: ErrorValue }
-
-async function ask<T>(context: CommandContext, response: Response, tell: Tell): Promise<Done<T>> {
-  let rest = ''
-  for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
-    const lines = (rest + chunk).split('\n')
-    rest = lines.pop()!
-    for (const line of lines) {
-      const { progress: so, done, error } = parseJson(line) as Line<T>
-      if (error !== undefined) throw new MillraceError(error.code, error.message)
-      if (so !== undefined) tell(so.runs)
-      if (done !== undefined) return done
-    }
-  }
-  throw new MillraceError(
-    'server',
-    'Lost the connection to the server. What was done stays done: run the command again.',
-  )
-}
-
 /** Counts runs in one line of a terminal. */
-function progress(context: CommandContext): { tell: Tell; clear: () => void } {
+function progress(context: CommandContext): { tell: OnProgress; clear: () => void } {
   if (!context.stderr.isTTY) return { tell: () => undefined, clear: () => undefined }
   return {
     tell: (runs) => void context.stderr.write(`\r… ${counted(runs)}`),

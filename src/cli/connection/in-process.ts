@@ -1,0 +1,153 @@
+/** Runs agents in this process, through the server's request handler but without a socket. */
+import { join } from 'node:path'
+import { MillraceClient } from '../../client/client.ts'
+import type { Endpoint } from '../../models/resolver.ts'
+import { compact } from '../../part/compact.ts'
+import { withoutCredentials, wordsOf } from '../../part/error.ts'
+import { MillraceError } from '../../part/error.ts'
+import type { Store } from '../../part/log.ts'
+import { formatFaults } from '../../pipeline/parse.ts'
+import type { Config } from '../../project/config.ts'
+import { openProject, readAgents } from '../../project/project.ts'
+import { createRegistry } from '../../project/registry.ts'
+import { secretValues } from '../../project/secrets.ts'
+import { unknownAgent } from '../../runtime/runtime-errors.ts'
+import { createRuntime, type Runtime } from '../../runtime/create-runtime.ts'
+import { isHeld, lockData } from '../../server/data-lock.ts'
+import { createHandler } from '../../server/handler.ts'
+import { faultyAgent, type NamedAgent, initCure } from '../paths.ts'
+import type { AgentConnection, AgentList } from '../connection.ts'
+import type { CommandContext } from '../context.ts'
+import { guardProcess } from '../process-events.ts'
+import { printable } from '../terminal/output.ts'
+import { errorOf, requestConnection, type ServerRequest } from './server.ts'
+import { openShared } from './shared-store.ts'
+
+export interface LocalOptions {
+  dir: string
+  config: Config
+  /** Data folder, or `none`. */
+  data: string
+  /** A shared store, which has the runs instead. */
+  store: string | undefined
+  logFiles: boolean
+  endpoints: Endpoint[]
+  flags: string
+  notice?: string
+  /** Print what helps to find a fault to stderr. */
+  debug: boolean
+}
+
+/** Higher than a server's limit: `run-input.ts` limits attached files. */
+const maxBodyBytes = 64 * 1024 * 1024
+
+/** Undefined if a server has locked the data folder. */
+export async function openLocal(
+  context: CommandContext,
+  { flags, notice, debug, ...options }: LocalOptions,
+): Promise<AgentConnection | undefined> {
+  const { data, store } = options
+  const isDurable = data !== 'none' || store !== undefined
+  // Keeps servers out while this process runs agents: they would treat its runs as crashed.
+  const isShared = data !== 'none' && store === undefined && isHeld(context.path(data), 'anyone')
+  const release = data === 'none' ? () => undefined : lockData(context.path(data), 'shared')
+  if (release === undefined) return undefined
+  const log = (line: string) => context.stderr.write(`${printable(line)}\n`)
+  const guard = guardProcess(context)
+  try {
+    const { attribute } = guard
+    const { runtime, agents } = await openProject({
+      ...options,
+      dir: context.path(options.dir),
+      cwd: context.path('.'),
+      data: data === 'none' ? data : context.path(data),
+      log,
+      ...(debug && { debug: log }),
+      env: context.env,
+      attribute,
+    })
+    guard.bind(runtime)
+    return compact({
+      ...handlerConnection(context, runtime, { agentErrors: () => agents.errors, maxBodyBytes }),
+      isDurable,
+      isShared,
+      flags,
+      notice,
+      async close() {
+        await runtime.close()
+        guard.release()
+        release()
+      },
+    })
+  } catch (error) {
+    guard.release()
+    release()
+    throw error
+  }
+}
+
+/** Posts answers to a shared store: one of its servers continues the run. */
+export async function openPoster(context: CommandContext, store: string, flags: string): Promise<AgentConnection> {
+  const runtime = createPoster(context, await openShared(context, store))
+  return {
+    ...handlerConnection(context, runtime),
+    isDurable: true,
+    isPosted: true,
+    flags,
+    close: () => runtime.close(0),
+  }
+}
+
+/** A runtime that executes nothing. */
+export function createPoster(context: CommandContext, store: Store): Runtime {
+  const { env } = context
+  const registry = createRegistry({}, env, { log: store.log })
+  const agents = { get: () => undefined, list: () => [] }
+  return createRuntime({ agents, registry, store, secrets: secretValues({}, env), postsOnly: true })
+}
+
+function handlerConnection(
+  context: CommandContext,
+  runtime: Runtime,
+  options: Pick<Parameters<typeof createHandler>[0], 'agentErrors' | 'maxBodyBytes'> = {},
+) {
+  const handler = createHandler({
+    ...options,
+    runtime,
+    // Whoever runs the command can read and write the files and the store anyway.
+    authorize: () => true,
+    edit: true,
+    protocol: 'cli',
+    onError: (error) =>
+      void context.stderr.write(`${printable(`error: ${runtime.redact(withoutCredentials(wordsOf(error)))}`)}\n`),
+  })
+  const url = 'http://localhost'
+  const request: ServerRequest = async (path, { method = 'GET', accept = 'application/json', type, body } = {}) => {
+    const headers = { accept, ...(type && { 'content-type': type }) }
+    const response = await handler(new Request(url + path, { method, headers, ...(body !== undefined && { body }) }))
+    if (response.ok) return response
+    throw await errorOf(response, path)
+  }
+  return {
+    ...requestConnection(request, url),
+    client: new MillraceClient({ url, fetch: (input, init) => handler(new Request(input, init)) }),
+    agents: async () => (await (await request('/api/agents')).json()) as AgentList,
+  }
+}
+
+/** Throws if the folder has no such agent, or its file has errors. */
+export async function checkLocal(
+  context: CommandContext,
+  { id }: NamedAgent,
+  { dir, endpoints }: LocalOptions,
+): Promise<void> {
+  const { agents } = await readAgents(context.path(dir), context.env, endpoints)
+  const broken = agents.errors.find(({ file }) => file.replace(/\.ya?ml$/u, '') === id)
+  if (broken !== undefined) {
+    const { file, faults } = broken
+    throw faultyAgent(formatFaults(join(dir, file), faults))
+  }
+  if (agents.get(id) !== undefined) return
+  if (agents.list().length + agents.errors.length > 0) throw unknownAgent(id, agents)
+  throw new MillraceError('usage', `There are no agents in ${dir} yet. ${initCure(context, dir)}.`)
+}

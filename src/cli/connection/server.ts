@@ -1,0 +1,241 @@
+/** A connection to a server, over HTTP: finds the server, sends requests, and turns refusals into errors that say what to do. */
+import type { RunView } from '../../fold/run-view.ts'
+import { checkKey } from '../../part/check-key.ts'
+import { compact } from '../../part/compact.ts'
+import type { Entry } from '../../part/entry.ts'
+import { MillraceError, type ErrorValue } from '../../part/error.ts'
+import { parseJson } from '../../part/json.ts'
+import type { RunRow } from '../../part/log.ts'
+import type { ThreadRow } from '../../part/thread.ts'
+import type { Deleted } from '../../record/delete.ts'
+import type { Stats } from '../../record/stats.ts'
+import { isHeld } from '../../server/data-lock.ts'
+import { isLoopback } from '../../server/http/foreign.ts'
+import { readServerFile } from '../../server/server-file.ts'
+import type { ShownThread } from '../../server/show-thread.ts'
+import { createNdjsonReader } from '../../store/ndjson.ts'
+import type { Connection, OnProgress, RunUpkeep, UpkeepResult } from '../connection.ts'
+import type { CommandContext } from '../context.ts'
+
+interface Access {
+  /** Sent with every request. */
+  key?: string | undefined
+  /** There may be a key, but it is not sent to this address. */
+  isKeyKept?: boolean
+}
+
+export interface LiveServer extends Access {
+  url: string
+  /** The real path of its folder of agents. */
+  dir?: string | undefined
+  /** Hashes of its endpoints. */
+  endpoints?: readonly string[] | undefined
+}
+
+/** Undefined if no server runs on the data folder, or it does not answer. */
+export async function findServer(context: CommandContext, data: string): Promise<LiveServer | undefined> {
+  // Only the lock proves that a server runs: a crash may have left the file behind, or anyone may have written it.
+  const file = isHeld(context.path(data), 'server') ? readServerFile(context.path(data)) : undefined
+  if (file?.url === undefined || !URL.canParse(file.url)) return undefined
+  const url = reachableUrl(file.url)
+  if (!(await isHealthy(url))) return undefined
+  const isOwn = isLoopback(new URL(url).hostname)
+  return { url, dir: file.dir, endpoints: file.endpoints, key: isOwn ? apiKey(context) : undefined, isKeyKept: !isOwn }
+}
+
+/** `--url`: trusted with the key, on any host. Throws `usage` if it is not a URL. */
+export function namedServer(context: CommandContext, text: string): LiveServer {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
+    throw new MillraceError('usage', `--url must be a URL such as http://localhost:3000, not "${text}".`)
+  }
+  return { url: text.replace(/\/+$/u, ''), key: apiKey(context) }
+}
+
+function apiKey(context: CommandContext): string | undefined {
+  const key = context.env['MILLRACE_API_KEY'] || undefined
+  if (key !== undefined) checkKey(key, 'MILLRACE_API_KEY')
+  return key
+}
+
+/** An address to reach a server that listens on all addresses. */
+function reachableUrl(text: string): string {
+  const url = new URL(text)
+  if (url.hostname === '0.0.0.0') url.hostname = '127.0.0.1'
+  if (url.hostname === '[::]') url.hostname = '[::1]'
+  return url.origin
+}
+
+async function isHealthy(url: string): Promise<boolean> {
+  try {
+    return (await fetch(`${url}/health`, { signal: AbortSignal.timeout(5000) })).ok
+  } catch {
+    return false
+  }
+}
+
+interface RequestOptions {
+  method?: string
+  accept?: string
+  /** The content type of the body. */
+  type?: string
+  body?: BodyInit
+}
+
+/** Rejects unless the response is a 2xx. */
+export type ServerRequest = (path: string, init?: RequestOptions) => Promise<Response>
+
+export function createRequest({ url, key, isKeyKept = false }: LiveServer): ServerRequest {
+  const headers: Record<string, string> = key === undefined ? {} : { authorization: `Bearer ${key}` }
+  return async (path, { method = 'GET', accept = 'application/json', type, body } = {}) => {
+    const all = { ...headers, accept, ...(type && { 'content-type': type }) }
+    const init = { method, headers: all, ...(body !== undefined && { body }) }
+    const response = await fetch(url + path, init).catch((cause: unknown) => {
+      throw new MillraceError('server', `No server answers at ${url}.`, { cause })
+    })
+    if (response.ok) return response
+    if (response.status === 401) throw unauthorized(url, { key, isKeyKept })
+    const error = await errorOf(response, url + path)
+    // A route, a method or a parameter that this server does not know: a server of our version knows all that commands ask for.
+    const isUnknown =
+      error.code === 'method-not-allowed' || /^(?:There is nothing at|Unknown parameter) /u.test(error.message)
+    throw isUnknown ? otherVersion(url, `it refuses ${method} ${withoutQuery(path)}: ${error.message}`) : error
+  }
+}
+
+/** The error in a server's response. */
+export async function errorOf(response: Response, url: string): Promise<MillraceError> {
+  const body = (await response.json().catch(() => undefined)) as
+    | { error?: { code?: string; message?: string } }
+    | undefined
+  const { code = 'server', message = `${url} answered ${response.status}. Is it a Millrace server?` } =
+    body?.error ?? {}
+  return new MillraceError(code, message)
+}
+
+function unauthorized(url: string, { key, isKeyKept = false }: Access): MillraceError {
+  const cure = isKeyKept
+    ? `requires a key but has a non-loopback address. Add --url ${url} to send it MILLRACE_API_KEY.`
+    : key === undefined
+      ? 'requires a key: set MILLRACE_API_KEY.'
+      : 'rejects the key in MILLRACE_API_KEY.'
+  return new MillraceError('unauthorized', `The server at ${url} ${cure}`)
+}
+
+function otherVersion(url: string, what: string): MillraceError {
+  const cure = 'Restart that server with this version, or use the command of its version.'
+  return new MillraceError('server', `The server at ${url} is of another version: ${what.replace(/\.$/u, '')}. ${cure}`)
+}
+
+function withoutQuery(path: string): string {
+  return path.replace(/\?.*$/u, '')
+}
+
+export function serverConnection(server: LiveServer): Connection & { url: string } {
+  return { url: server.url, ...requestConnection(createRequest(server), server.url) }
+}
+
+/** Fields of a run that commands read. */
+const runFields = [
+  ...(['id', 'agent', 'threadId', 'protocol', 'status', 'startedAt', 'lastSeq', 'input', 'messages'] as const),
+  ...(['steps', 'usage', 'usageByModel', 'requests', 'summary'] as const),
+]
+
+/** Whatever answers the requests: a server, or the handler of this process. */
+export function requestConnection(request: ServerRequest, url: string): Connection {
+  /** A server of another version may have no such route, refuse a parameter, or answer something else. */
+  async function get<T extends object>(path: string, needed: readonly (keyof T & string)[]): Promise<T> {
+    const response = await request(path)
+    const found = (await response.json().catch(() => undefined)) as Partial<T> | null | undefined
+    const missing = needed.filter((name) => found?.[name] === undefined)
+    if (missing.length === 0) return found as T
+    throw otherVersion(url, `its answer to GET ${withoutQuery(path)} has no ${missing.join(', ')}`)
+  }
+
+  async function view(run: string): Promise<RunView> {
+    const { id, ...rest } = await get<RunView & { id: string }>(`/api/runs/${encodeURIComponent(run)}`, runFields)
+    return { ...rest, runId: id }
+  }
+
+  return {
+    view,
+    async list({ threadId, search, ...query }) {
+      return (await get<{ runs: RunRow[] }>(`/api/runs?${params({ ...query, thread: threadId, q: search })}`, ['runs']))
+        .runs
+    },
+    async threads(query) {
+      return (await get<{ threads: ThreadRow[] }>(`/api/threads?${params({ ...query })}`, ['threads'])).threads
+    },
+    async thread(id, { messages, runs } = {}) {
+      const search = params({ messages, limit: runs })
+      return get<ShownThread>(`/api/threads/${encodeURIComponent(id)}${search === '' ? '' : `?${search}`}`, ['runs'])
+    },
+    status: async (run) => (await view(run)).status,
+    async *read(run, after, follow): AsyncGenerator<Entry> {
+      const query = `after=${after}${follow ? '&follow=1' : ''}`
+      const response = await request(`/api/runs/${encodeURIComponent(run)}/events?${query}`, {
+        accept: 'application/x-ndjson',
+      })
+      if (response.body === null) return
+      const reader = createNdjsonReader({ isStored: true })
+      const chunks = response.body.pipeThrough(new TextDecoderStream()).getReader()
+      for (;;) {
+        const { done, value } = await chunks.read().catch((cause: unknown) => {
+          throw new MillraceError('server', `Lost the connection to the server at ${url}.`, { cause })
+        })
+        if (done) break
+        yield* reader.feed(value)
+      }
+      yield* reader.end()
+    },
+    orphanOutcome: async () => undefined,
+    async stop(run) {
+      await request(`/api/runs/${encodeURIComponent(run)}/stop`, { method: 'POST' })
+    },
+    stats: async (queryAt) =>
+      (await (await request(`/api/stats?${params({ ...queryAt(Date.now()) })}`)).json()) as Stats,
+    upkeep: async () => requestUpkeep(request),
+    close: async () => undefined,
+  }
+}
+
+function params(fields: Record<string, unknown>): string {
+  const given = Object.entries(compact(fields)).map(([name, value]) => [name, String(value)])
+  return new URLSearchParams(Object.fromEntries(given) as Record<string, string>).toString()
+}
+
+function requestUpkeep(request: ServerRequest): RunUpkeep {
+  async function post<T>(path: string, options: object, onProgress: OnProgress): Promise<UpkeepResult<T>> {
+    const body = JSON.stringify(options)
+    return readResult<T>(await request(path, { method: 'POST', type: 'application/json', body }), onProgress)
+  }
+  const remove = async (path: string, id: string) =>
+    (await (await request(`${path}/${encodeURIComponent(id)}`, { method: 'DELETE' })).json()) as Deleted
+  return {
+    compact: (options, onProgress) => post('/api/compact', options, onProgress),
+    prune: (options, onProgress) => post('/api/prune', options, onProgress),
+    deleteRun: (id) => remove('/api/runs', id),
+    deleteThread: (id) => remove('/api/threads', id),
+  }
+}
+
+type ResultLine<T> = { progress?: { runs: number }; done?: UpkeepResult<T>; error?: ErrorValue }
+
+/** Lines of progress, then one with the result. */
+async function readResult<T>(response: Response, onProgress: OnProgress): Promise<UpkeepResult<T>> {
+  let rest = ''
+  for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
+    const lines = (rest + chunk).split('\n')
+    rest = lines.pop()!
+    for (const line of lines) {
+      const { progress, done, error } = parseJson(line) as ResultLine<T>
+      if (error !== undefined) throw new MillraceError(error.code, error.message)
+      if (progress !== undefined) onProgress(progress.runs)
+      if (done !== undefined) return done
+    }
+  }
+  throw new MillraceError(
+    'server',
+    'Lost the connection to the server. What was done stays done: run the command again.',
+  )
+}

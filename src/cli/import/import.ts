@@ -1,0 +1,282 @@
+/** `millrace import`: the output of a CLI agent, or a log of Millrace, becomes a run in the data folder, or on a server. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { CommandContext } from '../context.ts'
+import { readUsed } from '../../engine/cli/used-before.ts'
+import type { Usage } from '../../part/usage.ts'
+import { MillraceError, fromErrorValue } from '../../part/error.ts'
+import type { Store, KeptView } from '../../part/log.ts'
+import type { CliName } from '../../ingest/cli-names.ts'
+import { createRedactor } from '../../fold/redact.ts'
+import { openStore } from '../../project/open-store.ts'
+import { secretValues } from '../../project/secrets.ts'
+import { createImport, type Import } from '../../record/transfer/import.ts'
+import { lockData } from '../../server/data-lock.ts'
+import { encodeEntries } from '../../store/encode.ts'
+import { connectionTarget, type ConnectionFlags, type ConnectionTarget } from '../connection.ts'
+import { createRequest, findServer, type LiveServer } from '../connection/server.ts'
+import { openShared } from '../connection/shared-store.ts'
+import { printable } from '../terminal/output.ts'
+import { openSource, readSource } from './source.ts'
+import { createHash } from 'node:crypto'
+import { compact } from '../../part/compact.ts'
+import type { Entry } from '../../part/entry.ts'
+import { createCliReader } from '../../ingest/cli-parser.ts'
+import { toEvent } from '../../ingest/event.ts'
+import { parsePipeline } from '../../pipeline/parse.ts'
+import type { Processes } from '../../processes/processes.ts'
+import { agentSource } from '../../project/create-runtime.ts'
+import { createRegistry } from '../../project/registry.ts'
+import { createRuntime } from '../../runtime/create-runtime.ts'
+import { memoryStore } from '../../store/memory-store.ts'
+import type { ImportFlags } from '../commands/import.ts'
+
+const usage = 'Pass a file with the output of a CLI agent, or with a log of Millrace.'
+
+interface Told {
+  id: string
+  agent: string
+  status: string
+  lastSeq: number
+  isNew: boolean
+}
+
+export async function importFile(
+  context: CommandContext,
+  file: string,
+  { from, message, ...where }: ImportFlags,
+): Promise<void> {
+  const { data } = where
+  const target = await connectionTarget(context, where)
+  if (target.type === 'folder' && data === 'none')
+    throw new MillraceError('usage', 'Runs with --data none are not kept. Name a folder.')
+  const source = openSource(context, file, usage)
+  const chunks: Uint8Array[] = []
+  let format = from
+  for await (const { format: told, chunk } of readSource(source, from)) {
+    format = told
+    chunks.push(chunk)
+  }
+  if (format === undefined || chunks.every(({ length }) => length === 0))
+    throw new MillraceError('unknown-format', `${source.name} is empty.`)
+  const told =
+    format === 'ndjson'
+      ? await bring(context, target, chunks, source.name)
+      : await bringTranscript(context, target, { cli: format, bytes: Buffer.concat(chunks), message }, source.name)
+  const entries = `${told.agent}, ${told.lastSeq} entries, ${told.status}`
+  context.stderr.write(printable(`${told.isNew ? 'imported' : 'imported before'}: ${entries}\n`))
+  context.stdout.write(`${printable(told.id)}\n`)
+}
+
+function bring(context: CommandContext, target: ConnectionTarget, lines: Uint8Array[], name: string): Promise<Told> {
+  return target.type === 'server' ? send(target.server, lines) : keep(context, target, lines, name)
+}
+
+/**
+ * Its id is that of its bytes, so what is there under that id is the same. Its entries may differ: without times in the lines they have those
+ * of the first import.
+ */
+async function bringTranscript(
+  context: CommandContext,
+  target: ConnectionTarget,
+  transcript: Transcript,
+  name: string,
+): Promise<Told> {
+  const { row, used } = await lookUp(context, target, importIdOf(transcript), transcript.cli)
+  if (row !== undefined) return { ...row, isNew: false }
+  const { id, entries } = await importCli(context, {
+    ...transcript,
+    usedBefore: used && ((session) => used.get(session)),
+  })
+  return bring(context, target, [Buffer.from(`${encodeEntries(id, entries)}\n`)], name)
+}
+
+interface Found {
+  row?: Omit<Told, 'isNew'> | undefined
+  /** What sessions have used so far, by the runs that are there. */
+  used?: Map<string, Usage>
+}
+
+async function lookUp(context: CommandContext, target: ConnectionTarget, id: string, cli: CliName): Promise<Found> {
+  if (target.type === 'server') {
+    const request = createRequest(target.server)
+    const { runs } = (await (await request(`/api/runs?idPrefix=${id}`)).json()) as { runs: Omit<Told, 'isNew'>[] }
+    return { row: runs.find((each) => each.id === id) }
+  }
+  const { data } = target.type === 'folder' ? target : { data: undefined }
+  // What is only looked for must not create a data folder.
+  if (data !== undefined && !existsSync(join(context.path(data), 'millrace.db'))) return {}
+  const release = data === undefined ? undefined : lockData(context.path(data), 'shared')
+  // A server has it by now, and the import asks that server.
+  if (data !== undefined && release === undefined) return {}
+  const store =
+    target.type === 'store'
+      ? await openShared(context, target.url)
+      : await openStore({ data: context.path(target.data), keepsVersion: true })
+  try {
+    const row = await store.runs.get(id)
+    return { row, ...(cli === 'codex' && row === undefined && { used: await readUsed(store, {}) }) }
+  } finally {
+    await store.close()
+    release?.()
+  }
+}
+
+/** Writes into the shared store, or into the data folder, or asks the server that has locked the folder meanwhile. */
+async function keep(
+  context: CommandContext,
+  target: Exclude<ConnectionTarget, { type: 'server' }>,
+  lines: Uint8Array[],
+  name: string,
+): Promise<Told> {
+  const secrets = secretValues({}, context.env)
+  const importing = createImport({ name, redactor: () => createRedactor(secrets) })
+  try {
+    for (const piece of lines) await importing.feed(piece)
+    // What is refused must not create a data folder.
+    importing.end()
+    if (target.type === 'store') return await finish(importing, await openShared(context, target.url))
+    const { data } = target
+    const release = lockData(context.path(data), 'shared')
+    if (release === undefined) {
+      const server = await findServer(context, data)
+      if (server !== undefined) return await send(server, lines)
+      const cure = 'Stop it, or import into another folder with --data.'
+      throw new MillraceError('data-in-use', `A server uses the data folder ${data} but does not answer. ${cure}`)
+    }
+    try {
+      return await finish(importing, await openStore({ data: context.path(data), keepsVersion: true }))
+    } finally {
+      release()
+    }
+  } finally {
+    await importing.close()
+  }
+}
+
+async function finish(importing: Import, store: Store): Promise<Told> {
+  try {
+    const { isNew, row } = await importing.finish(store)
+    return { ...row, isNew }
+  } finally {
+    await store.close()
+  }
+}
+
+async function send(server: LiveServer, lines: Uint8Array[]): Promise<Told> {
+  const request = createRequest(server)
+  const response = await request('/api/runs/import', {
+    method: 'POST',
+    type: 'application/x-ndjson',
+    body: Buffer.concat(lines),
+  })
+  return { ...((await response.json()) as Omit<Told, 'isNew'>), isNew: response.status === 201 }
+}
+
+interface ImportedRun {
+  id: string
+  entries: Entry[]
+  view?: KeptView | undefined
+}
+
+interface Transcript {
+  cli: CliName
+  bytes: Buffer
+  /** The prompt, if the output does not repeat it. */
+  message?: string | undefined
+  /** What the session had used before, by the runs that are kept there. */
+  usedBefore?: ((sessionId: string) => Usage | undefined) | undefined
+}
+
+/** The same transcript is the same run, also where its lines have no times. */
+function importIdOf({ cli, bytes }: Pick<Transcript, 'cli' | 'bytes'>): string {
+  return `run_${createHash('sha256').update(`${cli}\n`).update(bytes).digest('hex').slice(0, 32)}`
+}
+
+/**
+ * The output of a CLI agent as a run: the engine runs an agent with one `cli-agent` step whose program is the transcript. So the log is the
+ * one that the live run would have written, with the times of the transcript. Throws `session-file` for a file that only looks like output.
+ */
+async function importCli(context: CommandContext, transcript: Transcript): Promise<ImportedRun> {
+  const { cli, message, usedBefore } = transcript
+  const { prompt = message, startedAt = Date.now() } = lookAhead(transcript)
+  const id = importIdOf(transcript)
+  let time = startedAt
+  const clock = { wall: () => time, steady: () => time }
+  const store = memoryStore()
+  const registry = createRegistry({}, {})
+  const processes = playing(transcript.bytes, (now) => (time = Math.max(time, now)))
+  const runtime = createRuntime({
+    agents: agentSource([{ id: cli, pipeline: parsePipeline(pipelineOf(cli, prompt !== undefined)) }]),
+    registry: { ...registry, processes, answerChars: Number.MAX_SAFE_INTEGER, ...compact({ usedBefore }) },
+    store,
+    clock,
+    newRunId: () => id,
+    secrets: secretValues({}, context.env),
+  })
+  try {
+    const messages = prompt === undefined ? [] : [{ role: 'user', content: prompt }]
+    const run = await runtime.start(cli, { messages }, { protocol: 'import' })
+    await run.result
+    const entries: Entry[] = []
+    for await (const batch of store.log.read(id)) for (const entry of batch) entries.push(entry)
+    return { id, entries, view: await store.runs.view(id) }
+  } finally {
+    await runtime.close(0)
+  }
+}
+
+/** What has to be known before the run begins. */
+function lookAhead({ cli, bytes }: Transcript): { prompt?: string; startedAt?: number } {
+  const found: { prompt?: string; startedAt?: number } = {}
+  const reader = createCliReader(cli, {
+    onPart: () => undefined,
+    onTime: (time) => (found.startedAt ??= time),
+  })
+  reader.feed(bytes)
+  reader.end()
+  if (reader.refusal !== undefined) throw fromErrorValue(reader.refusal)
+  if (reader.prompt !== undefined) found.prompt = reader.prompt
+  return found
+}
+
+/** Output seldom repeats its prompt, and is a run without it as well. */
+function pipelineOf(cli: CliName, hasPrompt: boolean): string {
+  const prompt = hasPrompt ? '$input.messages' : '(The prompt is not in the output.)'
+  return `metadata: { name: ${cli}, description: "Imported" }
+timeouts: { run: none }
+workflow:
+  - id: ${cli}
+    type: cli-agent
+    config: { cli: ${cli}, prompt: "${prompt}", timeouts: { idle: none } }
+`
+}
+
+const feed = 0x0a
+
+/** Programs that write the transcript, line by line, each at its time, and exit. */
+function playing(bytes: Buffer, tick: (time: number) => void): Processes {
+  return {
+    async start({ onOutput }) {
+      async function play(): Promise<void> {
+        for (let at = 0; at < bytes.length;) {
+          const end = bytes.indexOf(feed, at)
+          const line = bytes.subarray(at, end < 0 ? bytes.length : end + 1)
+          at += line.length
+          const time = timeOf(line)
+          if (time !== undefined) tick(time)
+          await onOutput('stdout', line)
+        }
+      }
+      return { exit: play().then(() => ({ code: 0, signal: null })), stop: () => undefined }
+    },
+    close: async () => undefined,
+  }
+}
+
+function timeOf(line: Buffer): number | undefined {
+  if (!line.includes('"timestamp"')) return undefined
+  const text = toEvent(line.toString('utf8'))?.['timestamp']
+  const time = typeof text === 'string' ? Date.parse(text) : Number.NaN
+  return time > 0 ? time : undefined
+}

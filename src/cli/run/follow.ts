@@ -1,0 +1,342 @@
+/** Follows a run: streams its answer to stdout, shows progress on stderr, and asks its requests on the terminal. */
+import type { CommandContext, Output } from '../context.ts'
+import type { ClientAnswer, MillraceClient } from '../../client/client.ts'
+import type { Entry, EntryOf } from '../../part/entry.ts'
+import { MillraceError, wholeMessage } from '../../part/error.ts'
+import type { Wire } from '../../wire/wire.ts'
+import { type Ask, answerLines } from './requests.ts'
+import { onConsoleLine } from '../terminal/console.ts'
+import { forStream, printable, paint, writeOut } from '../terminal/output.ts'
+import { cut } from '../terminal/table.ts'
+import type { AgentConnection } from '../connection.ts'
+import { onEnding, type Ending } from '../process-events.ts'
+
+export interface FollowOptions {
+  wire: Wire
+  ask: Ask
+  /** Entries up to this `seq` have been shown before. */
+  after?: number
+  /** Ask requests that are open at `after` at once, not only when the run is suspended again. */
+  asksOpen?: boolean
+  /** Show tool calls and their results on stderr. */
+  showsTools?: boolean
+  /** Gives an answer. Default: to the server, as it is. */
+  give?: (id: string, requestId: string, answer: ClientAnswer) => Promise<unknown>
+}
+
+/** The state of the run when following stopped. */
+export interface Followed {
+  /** Absent if the run is suspended. */
+  end?: EntryOf<'run-end'>
+  /** Open requests that cannot be answered here. */
+  waiting: EntryOf<'request'>[]
+  /** Client tools that were called but not run: a run without a log cannot wait for them. */
+  handedOver: string[]
+  /** The printed answer does not end with a newline yet. */
+  isLineOpen: boolean
+}
+
+interface OpenRequest {
+  request: EntryOf<'request'>
+  closed: AbortController
+  isAsked: boolean
+}
+
+const refusals: ReadonlySet<string> = new Set(['connection-lost', 'foreign-run', 'usage', 'forbidden'])
+
+/** Attempts to reach a server that does not answer, in a row: about four seconds. */
+const retries = 4
+
+/** Prints the run until it ends, or until it waits for something that cannot be answered here. */
+export async function followRun(
+  context: CommandContext,
+  client: MillraceClient,
+  id: string,
+  options: FollowOptions,
+): Promise<Followed> {
+  const { wire, ask, after = 0, asksOpen = false, showsTools = false } = options
+  const { give = (...answer) => client.answer(...answer) } = options
+  /** An answer was refused, so that the run would wait for ever. */
+  const refused = new AbortController()
+  const { stdout, stderr } = context
+  // The run is followed across suspensions.
+  const encoder = wire.createEncoder({ resumedAt: Infinity })
+  const followed: Followed = { waiting: [], handedOver: [], isLineOpen: false }
+  let isAsking = false
+  const progress = createProgress(context, stderr, () => !(followed.isLineOpen && stdout.isTTY) && !isAsking)
+  const tools = showsTools ? createToolLines(context) : undefined
+  const open = new Map<string, OpenRequest>()
+  let asked: Promise<void> = Promise.resolve()
+
+  /** Call before writing to stderr: ends an open line of the answer if both are the same terminal. */
+  function endLine(): void {
+    progress.clear()
+    if (!followed.isLineOpen || !stdout.isTTY) return
+    stdout.write('\n')
+    followed.isLineOpen = false
+  }
+
+  const off = onConsoleLine(() => void (stderr.isTTY && endLine()))
+
+  async function question(request: EntryOf<'request'>, signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return
+    endLine()
+    isAsking = true
+    const answer = await ask.answer(request, signal).catch(() => undefined)
+    isAsking = false
+    if (signal.aborted) return
+    if (answer === undefined) {
+      // The terminal was closed.
+      await client.stop(id, 'The terminal was closed without an answer.').catch(() => undefined)
+      return
+    }
+    await give(id, request.requestId, answer).catch((error: unknown) => {
+      // Another client answered first, or the run has ended: the log shows it.
+      if (error instanceof MillraceError && !refusals.has(error.code)) return
+      refused.abort()
+      throw error
+    })
+  }
+
+  function put(each: OpenRequest): void {
+    if (each.isAsked || !ask.canAnswer(each.request)) return
+    each.isAsked = true
+    asked = asked.then(() => question(each.request, each.closed.signal))
+    asked.catch(() => undefined)
+  }
+
+  /** True if the run waits for something that cannot be answered here. */
+  function note(entry: Entry): boolean {
+    if (entry.type === 'request') {
+      const each = { request: entry, closed: new AbortController(), isAsked: false }
+      open.set(entry.requestId, each)
+      // An older request is asked only once the run is suspended again: it may have been answered since.
+      if (entry.seq > after) put(each)
+    } else if (entry.type === 'response') {
+      open.get(entry.requestId)?.closed.abort()
+      open.delete(entry.requestId)
+    } else if (entry.type === 'tool-result' && entry.outcome === 'handed-over') followed.handedOver.push(entry.toolName)
+    else if (entry.type === 'run-end') followed.end = entry
+    // A fork with another input is suspended for no request, and goes on at once.
+    else if (entry.type === 'suspend' && entry.seq > after && entry.requests.length > 0) {
+      for (const each of open.values()) put(each)
+      followed.waiting = [...open.values()].map(({ request }) => request)
+      return !followed.waiting.some(ask.canAnswer)
+    }
+    return false
+  }
+
+  try {
+    for await (const entry of client.follow(id, 0, { retries, signal: refused.signal })) {
+      const isNew = entry.seq > after
+      progress.apply(entry)
+      const waits = note(entry)
+      if (asksOpen && entry.seq === after) for (const each of open.values()) put(each)
+      const line = isNew ? tools?.apply(entry) : undefined
+      if (line !== undefined) {
+        endLine()
+        stderr.write(`${line}\n`)
+      }
+      if (waits) break
+      if (!isNew) {
+        encoder.skip(entry)
+        continue
+      }
+      const out = encoder.encode(entry)
+      if (out === '') continue
+      progress.clear()
+      followed.isLineOpen = !out.endsWith('\n')
+      await writeOut(context, forStream(out, stdout))
+    }
+  } finally {
+    progress.clear()
+    off()
+  }
+  if (followed.end !== undefined) followed.waiting = []
+  await asked
+  return followed
+}
+
+/** One line for each tool call and each result, shown in a chat. */
+function createToolLines(context: CommandContext, stream: Output = context.stderr) {
+  const line = (text: string) => {
+    const flat = printable(text.replaceAll(/[\n\r\t]+/gu, ' '))
+    return paint(context, 'dim', cut(flat, (stream.isTTY && stream.columns) || 160), stream)
+  }
+  return {
+    apply(entry: Entry): string | undefined {
+      if (entry.type === 'tool-call') return line(`→ ${entry.toolName} ${entry.input}`)
+      if (entry.type !== 'tool-result' || entry.preliminary === true) return undefined
+      const { toolName, result, isError } = entry
+      const text = typeof result === 'string' ? result : JSON.stringify(result)
+      return line(`← ${toolName}${isError === true ? ' failed:' : ''} ${text}`)
+    },
+  }
+}
+
+/** Shows the current step of a run in one terminal line, which is erased before anything else is printed. */
+interface Progress {
+  /** Records started and finished steps, and shows the most recent one that is still running. */
+  apply(entry: Entry): void
+  /** Call before printing anything. */
+  clear(): void
+}
+
+const silent: Progress = { apply: () => undefined, clear: () => undefined }
+
+/** `atLineStart`: whether the cursor is at the start of a line. */
+function createProgress(context: CommandContext, stream: Output, atLineStart: () => boolean): Progress {
+  if (!stream.isTTY) return silent
+  const running = new Map<string, { what: string; since: number }>()
+  let isShown = false
+  let tick: ReturnType<typeof setInterval> | undefined
+
+  function clear(): void {
+    clearInterval(tick)
+    if (!isShown) return
+    stream.write('\r\u001b[K')
+    isShown = false
+  }
+
+  function show(): void {
+    clear()
+    const last = [...running].at(-1)
+    if (last === undefined || !atLineStart()) return
+    const [path, { what, since }] = last
+    const seconds = Math.floor((performance.now() - since) / 1000)
+    const text = printable(`… ${path.replace(/^main\//u, '')}  ${what}${seconds === 0 ? '' : `  ${seconds}s`}`)
+    // A longer line would wrap, and only its last row could be erased.
+    stream.write(paint(context, 'dim', cut(text, (stream.columns || 80) - 1), stream))
+    isShown = true
+    tick = setInterval(show, 1000).unref()
+  }
+
+  return {
+    clear,
+    apply(entry) {
+      const { type, step } = entry
+      if (type === 'step-start') running.set(step, { what: entry.toolName ?? entry.stepType, since: performance.now() })
+      else if (type === 'step-finish') running.delete(step)
+      else return
+      show()
+    },
+  }
+}
+
+/** One message and its answer, for `run` and `chat`: starts a run, shows it, and stops it on Ctrl-C. */
+interface Turn extends FollowOptions {
+  agent: string
+  input: Record<string, unknown>
+  threadId?: string | undefined
+  /** Called before any part of the answer is shown. */
+  onStart?: (id: string) => void
+}
+
+interface Turned {
+  id: string
+  followed: Followed
+  /** Set if a signal ended it. */
+  ending: Ending | undefined
+}
+
+export async function runTurn(
+  context: CommandContext,
+  connection: AgentConnection,
+  turn: Turn,
+): Promise<Turned & { threadId: string }> {
+  const { agent, input, threadId, onStart, ...follow } = turn
+  const { messages, ...rest } = input
+  const options = { agent, input: rest, messages: messages as object[] }
+  let thread = threadId
+  const turned = await follows(context, connection, follow, async () => {
+    const run = connection.client.run(threadId === undefined ? options : { ...options, threadId })
+    const id = await run.id
+    thread = await run.threadId
+    onStart?.(id)
+    return id
+  })
+  return { ...turned, threadId: thread! }
+}
+
+/** Error codes for a server that has stopped or is stopping. */
+const gone: ReadonlySet<string> = new Set(['connection-lost', 'closing'])
+
+/** Calls `begin`, which returns the id of a run, then shows that run. Ctrl-C stops it, even during `begin`. */
+export async function follows(
+  context: CommandContext,
+  connection: AgentConnection,
+  options: FollowOptions,
+  begin: () => Promise<string>,
+): Promise<Turned> {
+  const { client, url } = connection
+  let ending: Ending | undefined
+  let stop: (ending: Ending) => Promise<void> = async () => undefined
+  const off = onEnding(context, (how) => {
+    ending = how
+    void stop(how).catch(() => undefined)
+  })
+  try {
+    const id = await begin()
+    stop = ({ reason }) => client.stop(id, reason)
+    if (ending !== undefined) await stop(ending)
+    const followed = await followRun(context, client, id, options).catch((error: unknown) => {
+      if (url === undefined || !(error instanceof MillraceError) || !gone.has(error.code)) throw error
+      throw lostServer(url, id, connection.flags, error)
+    })
+    return { id, followed, ending }
+  } finally {
+    off()
+  }
+}
+
+function lostServer(url: string, run: string, where: string, cause: unknown): MillraceError {
+  const message = `Lost the connection to the server at ${url}. Check on the run with: millrace show ${run}${where}`
+  return new MillraceError('server', message, { cause })
+}
+
+/** Prints the outcome of a run to stderr and returns the exit code. */
+interface Reported {
+  id: string
+  followed: Followed
+  /** Flags that other commands need to find the run. */
+  where: string
+  /** Print nothing if the run completed. */
+  isQuiet?: boolean
+  /** Set if a signal ended the command. */
+  ending?: Ending | undefined
+}
+
+/** Prints how the run ended or what it waits for. Returns the exit code. */
+export function reportRun(context: CommandContext, { id, followed, where, isQuiet = false, ending }: Reported): number {
+  const { end, waiting, handedOver, isLineOpen } = followed
+  // On a terminal, the notice of the signal has ended the line already.
+  if (isLineOpen && !(ending !== undefined && context.stdout.isTTY)) context.stdout.write('\n')
+  if (end === undefined) {
+    const lines = answerLines(id, waiting, where)
+    print(context, `suspended: ${id} waits for an answer. Answer with:`, ...lines)
+    return ending?.code ?? 1
+  }
+  if (!isQuiet || end.outcome !== 'completed') print(context, lastLine(end))
+  if (handedOver.length > 0) {
+    const names = [...new Set(handedOver)].join(', ')
+    print(
+      context,
+      `${names}: runs in the client, and a run that is not recorded cannot wait for its result. Remove --data none.`,
+    )
+    return ending?.code ?? 1
+  }
+  return end.outcome === 'completed' ? 0 : (ending?.code ?? 1)
+}
+
+function lastLine({ outcome, error, usage }: EntryOf<'run-end'>): string {
+  const { inputTokens, outputTokens, source } = usage
+  // A run without a model call has no tokens.
+  const isSilent = (inputTokens ?? 0) + (outputTokens ?? 0) === 0
+  const tokens = isSilent ? '' : `; ${inputTokens ?? '?'} tokens in, ${outputTokens ?? '?'} out (${source})`
+  const why = error === undefined ? '' : `: ${wholeMessage(error).replace(/\.+$/u, '')}`
+  return `${outcome}${why}${tokens}`
+}
+
+function print(context: CommandContext, ...lines: string[]): void {
+  context.stderr.write(`${printable(lines.join('\n'))}\n`)
+}

@@ -1,0 +1,47 @@
+/** Formats durations, times, tokens and costs for people. */
+import type { Usage } from '../../part/usage.ts'
+import type { Used } from '../../fold/usage-fold.ts'
+import { formatTable } from './table.ts'
+
+/** `0.42s`, `12.3s`, `4m 05s`. Never negative, even if the clock was set back. */
+export function formatDuration(ms: number): string {
+  const seconds = Math.max(0, ms) / 1000
+  if (seconds < 10) return `${seconds.toFixed(2)}s`
+  if (seconds < 60) return `${seconds.toFixed(1)}s`
+  const whole = Math.round(seconds)
+  return `${Math.floor(whole / 60)}m ${String(whole % 60).padStart(2, '0')}s`
+}
+
+/** The total, with `~` if it is an estimate; empty if unknown. */
+export function formatTokens(usage: Usage | undefined): string {
+  return usage?.totalTokens === undefined ? '' : `${usage.totalTokens}${usage.source === 'estimated' ? '~' : ''}`
+}
+
+export function formatCost(usd: number): string {
+  return `$${usd.toFixed(usd < 0.01 ? 6 : 4)}`
+}
+
+/** UTC, to the second: `2026-01-31 12:34:56`. */
+export function formatTime(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 19).replace('T', ' ')
+}
+
+/** What models, agents or days have used, as a table. Empty without rows. `head`: what a row is. */
+export function formatUsage(head: string, rows: readonly (readonly [name: string, Used])[]): string {
+  if (rows.length === 0) return ''
+  const cells = rows.map(([name, used]) => [name, String(used.calls), ...tokensOf(used), costOf(used)])
+  return formatTable([head, 'CALLS', 'IN', 'CACHED', 'OUT', 'REASONING', 'COST'], cells)
+}
+
+function tokensOf({ usage }: Used): string[] {
+  const mark = usage.source === 'estimated' ? '~' : ''
+  const { inputTokens, cachedInputTokens, outputTokens, reasoningTokens } = usage
+  const shown = (count: number | undefined) => (count === undefined ? '' : `${count}${mark}`)
+  return [inputTokens, cachedInputTokens, outputTokens, reasoningTokens].map(shown)
+}
+
+/** `unknown`, or the part that is known with a `+`: an unknown price is not 0. */
+function costOf({ cost, knownCost }: Used): string {
+  if (cost !== undefined) return formatCost(cost)
+  return knownCost === 0 ? 'unknown' : `${formatCost(knownCost)} + unknown`
+}
