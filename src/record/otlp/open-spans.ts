@@ -14,6 +14,8 @@ export interface OpenSpans {
   endUnder(path: string, at: number, attributes?: Attributes): void
   /** What the step had emitted is superseded. */
   reset(entry: EntryOf<'step-reset'>): void
+  /** A fork begins here: what has ended is its source's, and what is open goes on from here. */
+  cut(at: number): void
   /** The innermost open span at or above a path. */
   around(path: string): Span | undefined
   /** Those that are open end at `lastAt`. */
@@ -29,6 +31,8 @@ export function createOpenSpans(run: EntryOf<'run-start'>, onEnd: (key: string) 
   const done: Span[] = []
   const open = new Map<string, Span>()
   const resets = new Map<string, number>()
+  /** Keys of spans that a fork goes on with. */
+  const shared = new Set<string>()
 
   function around(path: string): Span | undefined {
     for (let at = path; at !== ''; at = parentPath(at)) {
@@ -78,8 +82,20 @@ export function createOpenSpans(run: EntryOf<'run-start'>, onEnd: (key: string) 
     end,
     endUnder,
     reset({ step, timestamp }) {
+      for (const key of [...shared].filter((each) => each !== '' && isUnder(pathOf(each), step))) {
+        shared.delete(key)
+        if (open.delete(key)) onEnd(key)
+      }
       endUnder(step, timestamp, { 'millrace.superseded': true })
       resets.set(step, (resets.get(step) ?? 0) + 1)
+    },
+    cut(at) {
+      done.length = 0
+      for (const [key, span] of open) {
+        shared.add(key)
+        span.startedAt = Math.max(span.startedAt, at)
+        span.events = []
+      }
     },
     around,
     all: (lastAt) => [

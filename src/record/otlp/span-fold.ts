@@ -1,7 +1,7 @@
 /**
  * Folds the log of a run into spans, named as in OpenTelemetry's conventions for generative AI: the run and each agent that it calls
  * is `invoke_agent`, a model call `chat`, a tool call `execute_tool`; other steps have their own name. Without `content`, no text of
- * users, models, tools or errors is in them.
+ * users, models, tools or errors is in them. Those of what a fork shares are its source's.
  */
 import { compact } from '../../part/compact.ts'
 import type { Entry, EntryOf } from '../../part/entry.ts'
@@ -10,6 +10,7 @@ import { addUsage } from '../../part/usage.ts'
 import { kindOf } from '../../part/step-kind.ts'
 import { callKey } from '../../fold/open-items.ts'
 import { createUsageFold, sumUsed } from '../../fold/usage-fold.ts'
+import { sharedTo, startOf } from '../../fold/run-times.ts'
 import { traceRootOf } from '../../fold/trace-place.ts'
 import { createContent, type Content } from './content.ts'
 import { chatStart, priceAttributes, stepStart, usageAttributes } from './attributes.ts'
@@ -49,6 +50,8 @@ export function createSpanFold({ content = false, unsampled = false }: SpanOptio
   let run: EntryOf<'run-start'> | undefined
   let spans: OpenSpans
   let lastAt = 0
+  /** Of a fork, until its first own entry: the last entry that it shares. */
+  let sharedSeq = 0
 
   function forget(key: string): void {
     contents.delete(key)
@@ -58,6 +61,7 @@ export function createSpanFold({ content = false, unsampled = false }: SpanOptio
 
   function startRun(entry: EntryOf<'run-start'>): void {
     run = entry
+    sharedSeq = sharedTo(entry)
     spans = createOpenSpans(entry, forget)
     const { runId, agent, threadId, protocol, parentRunId, timestamp: at } = entry
     const attributes = {
@@ -152,6 +156,10 @@ export function createSpanFold({ content = false, unsampled = false }: SpanOptio
     lastAt = Math.max(lastAt, entry.timestamp)
     if (entry.type === 'run-start') return startRun(entry)
     if (run === undefined) return
+    if (sharedSeq > 0 && entry.seq > sharedSeq) {
+      sharedSeq = 0
+      spans.cut(startOf(run))
+    }
     contents.get(entry.step)?.apply(entry)
     used.apply(entry)
     const span = spans.get(entry.step)
