@@ -36,6 +36,8 @@ export interface BackendFlags {
   debug?: boolean | undefined
   /** Use the live server even if it serves other agents: for runs that are in its log already. */
   isAnyServer?: boolean
+  /** A data folder of an older version is migrated. */
+  migrates?: boolean
   /** Only to answer what a run asks: with a shared store, a server goes on with it. */
   isAnswer?: boolean
 }
@@ -119,6 +121,7 @@ async function findPlace(context: CommandContext, flags: BackendFlags, isFile: b
     logFiles,
     endpoints,
     where: where + project,
+    keepsVersion: flags.migrates !== true,
     debug: flags.debug === true,
   }
   const server = data === 'none' || store !== undefined ? undefined : await findServer(context, data)

@@ -32,6 +32,8 @@ export interface LocalOptions {
   endpoints: Endpoint[]
   where: string
   notice?: string
+  /** A database of an older version is refused, not migrated. */
+  keepsVersion: boolean
   /** Print what helps to find a fault to stderr. */
   debug: boolean
 }

@@ -39,7 +39,7 @@ export async function batchCommand(
   const lines = readBatch(context, input)
   await checkAgent(context, agent, flags)
   const sink = openSink(context, flags, lines)
-  const backend = await openBackend(context, flags, agent.file !== undefined)
+  const backend = await openBackend(context, { ...flags, migrates: true }, agent.file !== undefined)
   if (backend.notice !== undefined) context.stderr.write(`${printable(backend.notice)}\n`)
   const code = await runBatch(context, backend, { agent: agent.id, lines, sink, concurrency, bail, yes })
   await backend.close()

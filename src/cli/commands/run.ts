@@ -38,7 +38,7 @@ export async function runCommand(context: CommandContext, text: string, flags: R
   // Checked first: a misspelt agent must not create a data folder.
   await checkAgent(context, agent, place)
   const input = await readInput(context, flags)
-  const backend = await openBackend(context, place, isFile)
+  const backend = await openBackend(context, { ...place, migrates: true }, isFile)
   if (flags.yes && !backend.isDurable) {
     await backend.close()
     throw new MillraceError('usage', '--yes needs a log to wait for answers in. Remove --data none.')
