@@ -88,6 +88,8 @@ export interface OutlineMark extends Superseded {
   /** Of `usage`. */
   usage?: Usage
   cost?: number
+  /** Of the `run-start` of a fork: the last entry that it shares with its source, and when it was forked. */
+  fork?: { seq: number; at: number }
 }
 
 export type OutlineItem = OutlineStep | OutlineBlock | OutlineMark

@@ -7,6 +7,7 @@ import { compact } from '../part/compact.ts'
 import { isUnder } from '../part/path.ts'
 import { kindOf } from '../part/step-kind.ts'
 import { addUsage } from '../part/usage.ts'
+import { sharedTo, startOf } from './run-view.ts'
 import { copyItem, keyOf, mergeOutline, placeOf } from './merge-outline.ts'
 import type { OutlineBlock, OutlineItem, OutlineMark, OutlineStep } from './outline-item.ts'
 import type { ErrorValue } from '../part/error.ts'
@@ -145,7 +146,8 @@ export function createOutline(items: readonly OutlineItem[] = []): Outline {
     const failed = hasFailed(entry) ? (true as const) : undefined
     const { usage, cost } = tellsUsage(entry) ? entry : {}
     const item = { k: 'mark' as const, type, seq, at, step: path, bytes }
-    marks.set(path, add({ ...item, ...compact({ note: noteOf(entry), id: idOf(entry), failed, usage, cost }) }))
+    const told = { note: noteOf(entry), id: idOf(entry), failed, usage, cost, fork: forkOf(entry) }
+    marks.set(path, add({ ...item, ...compact(told) }))
     if (step !== undefined) advance(step, entry)
   }
 
@@ -237,6 +239,11 @@ function isMany(entry: Entry): boolean {
 function tellsUsage(entry: Entry): entry is EntryOf<'usage'> {
   const { usage } = entry as { usage?: unknown }
   return entry.type === 'usage' && typeof usage === 'object' && usage !== null
+}
+
+function forkOf(entry: Entry): OutlineMark['fork'] {
+  if (entry.type !== 'run-start' || entry.forkedFrom === undefined) return undefined
+  return { seq: sharedTo(entry), at: startOf(entry) }
 }
 
 function idOf(entry: Entry): string | undefined {

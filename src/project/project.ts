@@ -50,6 +50,8 @@ export interface ProjectOptions {
   env: Env
   /** Endpoints from the command line. They override those of the environment, which override those of the config. */
   endpoints?: readonly Endpoint[]
+  /** A database of an older version is refused, not migrated. */
+  keepsVersion?: boolean
   /** More values that must never be recorded. */
   secrets?: readonly string[]
   /** Called with problems outside of runs. */
@@ -73,7 +75,8 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
   }
   const { busyTimeoutMs } = config.record ?? {}
   const archive = archiveOf(config.record ?? {}, env)
-  const inner = await openStore({ store: options.store, data, busyTimeoutMs, archive, warn: log })
+  const { keepsVersion = false } = options
+  const inner = await openStore({ store: options.store, data, busyTimeoutMs, archive, keepsVersion, warn: log })
   const watched = watchStore(inner, { onChange: options.onStore ?? (() => undefined) })
   const opened = watched.store
   const wanted = options.logFiles === true && data !== 'none'

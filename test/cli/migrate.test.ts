@@ -14,6 +14,7 @@ async function oldFolder(): Promise<{ cwd: string; run: string; file: string }> 
   const cwd = folder(agents)
   const { out } = await ran(['run', 'a', '-m', 'Hello', '--format', 'parts'], { cwd })
   const { runId: run } = JSON.parse(out.slice(0, out.indexOf('\n'))) as { runId: string }
+  await ran(['export', run, '-o', 'run.ndjson'], { cwd })
   const file = join(cwd, '.millrace', 'millrace.db')
   const db = new DatabaseSync(file)
   makeOlder(db, 6)
@@ -47,8 +48,15 @@ test('every other command leaves it as it is, and names the command that migrate
     ['prune', '--older-than', '0s'],
     ['rm', run, '--yes'],
     ['reindex'],
+    ['chat', 'a'],
+    ['fork', run, '--at', '1', '-m', 'Hello'],
+    ['fork', run, '--list'],
+    ['replay', run],
+    ['answer', run, 'approve'],
+    ['import', 'run.ndjson'],
+    ['test', '--add', run, '--name', 'adds'],
   ]) {
-    const { code, err } = await ran(args, { cwd })
+    const { code, err } = await ran(args, { cwd, input: 'Hello\n' })
     expect.soft({ args, code, err }).toEqual({ args, code: 1, err: expect.stringMatching(cure) })
     expect.soft(readFileSync(file).equals(before), args.join(' ')).toBe(true)
   }

@@ -39,7 +39,7 @@ export async function batchCommand(
   const lines = readBatch(context, input)
   await checkAgent(context, agent, flags)
   const sink = openSink(context, flags, lines)
-  const connection = await openAgents(context, flags, agent.file !== undefined)
+  const connection = await openAgents(context, { ...flags, migrates: true }, agent.file !== undefined)
   if (connection.notice !== undefined) context.stderr.write(`${printable(connection.notice)}\n`)
   const code = await runBatch(context, connection, { agent: agent.id, lines, sink, concurrency, bail, yes })
   await connection.close()

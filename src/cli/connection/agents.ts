@@ -40,6 +40,8 @@ export interface AgentFlags {
   debug?: boolean | undefined
   /** Use the live server even if it serves other agents: for runs that are in its log already. */
   isAnyServer?: boolean
+  /** A data folder of an older version is migrated. */
+  migrates?: boolean
   /** Only to answer a request of a run: a server that shares the store continues it. */
   isAnswer?: boolean
 }
@@ -103,6 +105,7 @@ async function findCandidate(context: CommandContext, flags: AgentFlags, isFile:
     logFiles,
     endpoints,
     flags: printed + project,
+    keepsVersion: flags.migrates !== true,
     debug: flags.debug === true,
   }
   const server = data === 'none' || store !== undefined ? undefined : await findServer(context, data)

@@ -35,6 +35,8 @@ export interface LocalOptions {
   endpoints: Endpoint[]
   flags: string
   notice?: string
+  /** A database of an older version is refused, not migrated. */
+  keepsVersion: boolean
   /** Print what helps to find a fault to stderr. */
   debug: boolean
 }

@@ -23,7 +23,7 @@ export async function runAgent(context: CommandContext, text: string, flags: Run
   // Checked first: a misspelt agent must not create a data folder.
   await checkAgent(context, agent, place)
   const input = await readInput(context, flags)
-  const connection = await openAgents(context, place, isFile)
+  const connection = await openAgents(context, { ...place, migrates: true }, isFile)
   if (flags.yes && !connection.isDurable) {
     await connection.close()
     throw new MillraceError('usage', '--yes needs a log to wait for answers in. Remove --data none.')

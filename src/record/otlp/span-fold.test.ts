@@ -212,6 +212,25 @@ test('what a crash has superseded is marked and closed; the new attempt and the 
   })
 })
 
+test('a fork has the spans of what it has done itself, from when it was forked; its source has the others', () => {
+  const at = (list: Entry[], from: number, ms: number) =>
+    list.map((entry) => (entry.seq > from ? { ...entry, timestamp: entry.timestamp + ms } : entry))
+  const forkedFrom = { runId: 'source', seq: 11, at: 60_000 }
+  // Between the model call and the tool call.
+  const forked = decoded(at([{ ...whole[0]!, forkedFrom } as Entry, ...whole.slice(1)], 11, 60_000))
+  const ms = (value: bigint) => Number(value / 1_000_000n)
+  expect(forked.map(({ name, start: from, end }) => [name, ms(from), ms(end)])).toEqual([
+    ['execute_tool look', 61_011, 61_013],
+    ['llm answer', 60_000, 61_014],
+    ['invoke_agent a', 60_000, 61_015],
+  ])
+  // In the middle of the model call, which begins again.
+  const reset = { seq: 9, timestamp: 61_000, step: 'main/answer/1', type: 'step-reset', attempt: 1 }
+  const again = at([{ ...whole[0]!, forkedFrom: { ...forkedFrom, seq: 8 } } as Entry, ...whole.slice(1, 8)], 8, 0)
+  const list = [...again, reset, { ...whole[2]!, seq: 10, timestamp: 61_001 }] as Entry[]
+  expect(decoded(list).map(({ name }) => name)).toEqual(['invoke_agent a', 'llm answer', 'chat'])
+})
+
 test('tools that a CLI agent or a model server runs itself are spans; pieces of usage are added up', () => {
   const step = 'main/code'
   const cost = (usd: number) => ({ type: 'usage', step, model: 'claude-x', usage, cost: usd })

@@ -1,7 +1,7 @@
 /**
  * Folds the log of a run into spans, named as in OpenTelemetry's conventions for generative AI: the run and each agent that it calls
  * is `invoke_agent`, a model call `chat`, a tool call `execute_tool`; other steps have their own name. Without `content`, no text of
- * users, models, tools or errors is in them.
+ * users, models, tools or errors is in them. Those of what a fork shares are its source's.
  */
 import { compact } from '../../part/compact.ts'
 import type { Entry, EntryOf } from '../../part/entry.ts'
@@ -20,6 +20,7 @@ import {
   usageAttributes,
   groupAttributes,
 } from './attributes.ts'
+import { sharedTo, startOf } from '../../fold/run-view.ts'
 import type { Attributes, Span } from './span.ts'
 
 /** What the spans of a run have. */
@@ -55,6 +56,8 @@ export function createSpanFold({ content = false, unsampled = false }: SpanOptio
   let run: EntryOf<'run-start'> | undefined
   let spans: OpenSpans
   let lastAt = 0
+  /** Of a fork, until its first own entry: the last entry that it shares. */
+  let sharedSeq = 0
 
   function forget(key: string): void {
     contents.delete(key)
@@ -64,6 +67,7 @@ export function createSpanFold({ content = false, unsampled = false }: SpanOptio
 
   function startRun(entry: EntryOf<'run-start'>): void {
     run = entry
+    sharedSeq = sharedTo(entry)
     spans = createOpenSpans(entry, forget)
     const { runId, agent, threadId, protocol, parentRunId, timestamp: at } = entry
     const attributes = {
@@ -158,6 +162,10 @@ export function createSpanFold({ content = false, unsampled = false }: SpanOptio
     lastAt = Math.max(lastAt, entry.timestamp)
     if (entry.type === 'run-start') return startRun(entry)
     if (run === undefined) return
+    if (sharedSeq > 0 && entry.seq > sharedSeq) {
+      sharedSeq = 0
+      spans.cut(startOf(run))
+    }
     contents.get(entry.step)?.apply(entry)
     used.apply(entry)
     const span = spans.get(entry.step)
@@ -235,6 +243,8 @@ interface OpenSpans {
   endUnder(path: string, at: number, attributes?: Attributes): void
   /** What the step had emitted is superseded. */
   reset(entry: EntryOf<'step-reset'>): void
+  /** A fork begins here: what has ended is its source's, and what is open goes on from here. */
+  cut(at: number): void
   /** The innermost open span at or above a path. */
   around(path: string): Span | undefined
   /** Those that are open end at `lastAt`. */
@@ -250,6 +260,8 @@ function createOpenSpans(run: EntryOf<'run-start'>, onEnd: (key: string) => void
   const done: Span[] = []
   const open = new Map<string, Span>()
   const resets = new Map<string, number>()
+  /** Keys of spans that a fork goes on with. */
+  const shared = new Set<string>()
 
   function around(path: string): Span | undefined {
     for (let at = path; at !== ''; at = parentPath(at)) {
@@ -299,8 +311,20 @@ function createOpenSpans(run: EntryOf<'run-start'>, onEnd: (key: string) => void
     end,
     endUnder,
     reset({ step, timestamp }) {
+      for (const key of [...shared].filter((each) => each !== '' && isUnder(pathOf(each), step))) {
+        shared.delete(key)
+        if (open.delete(key)) onEnd(key)
+      }
       endUnder(step, timestamp, { 'millrace.superseded': true })
       resets.set(step, (resets.get(step) ?? 0) + 1)
+    },
+    cut(at) {
+      done.length = 0
+      for (const [key, span] of open) {
+        shared.add(key)
+        span.startedAt = Math.max(span.startedAt, at)
+        span.events = []
+      }
     },
     around,
     all: (lastAt) => [

@@ -7,6 +7,7 @@ import { decodeEntries } from '../encode.ts'
 import { indexAfter } from '../recent.ts'
 import { storeDamaged } from '../store-error.ts'
 import type { Connection } from './connection.ts'
+import { createForkTimes } from './fork-times.ts'
 
 /** Limit of items, each of which has the entries of an append. */
 const pageItems = 256
@@ -45,6 +46,8 @@ function isEntry(value: unknown): boolean {
 }
 
 export function createPages({ keys, ask }: Connection, archive: ArchiveReader | undefined) {
+  const forkTimes = createForkTimes((run, after) => stored(run, after, 1))
+
   async function head(run: string): Promise<Head | undefined> {
     const key = keys.run(run)
     const asked = await ask(`read run ${run}`, key, ['HMGET', key, 'epoch', 'seq', 'status'])
@@ -56,6 +59,16 @@ export function createPages({ keys, ask }: Connection, archive: ArchiveReader | 
 
   /** Entries after this one, of so many items at most. */
   async function entries(run: string, after: number, items = pageItems): Promise<Entry[]> {
+    const found = await stored(run, after, items)
+    const [start] = found
+    if (start?.type !== 'run-start' || start.forkedFrom === undefined || start.forkedFrom.at !== undefined) return found
+    const at = await forkTimes.of(run, start.forkedFrom.seq)
+    if (at !== undefined) found[0] = { ...start, forkedFrom: { ...start.forkedFrom, at } }
+    return found
+  }
+
+  /** The same as they were stored. */
+  async function stored(run: string, after: number, items: number): Promise<Entry[]> {
     const key = keys.log(run)
     // The id of an item is the seq of its last entry, so the first one may begin before.
     const range = ['XRANGE', key, String(after + 1), '+', 'COUNT', String(Math.min(items, pageItems))]
@@ -83,6 +96,7 @@ export function createPages({ keys, ask }: Connection, archive: ArchiveReader | 
   return {
     head,
     entries,
+    forkTimes,
     /** All that Redis has of a run, as it is stored. */
     async *items(run: string): AsyncGenerator<Item[], void, void> {
       const key = keys.log(run)

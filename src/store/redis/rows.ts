@@ -1,6 +1,7 @@
 /** Reads the row of a run. */
 import type { StoredRow } from '../run-row.ts'
 import type { Connection } from './connection.ts'
+import type { ForkTimes } from './fork-times.ts'
 import { damagedIs } from './damage-script.ts'
 import { otherFields, readRow, rowFields } from './stored-row.ts'
 
@@ -11,15 +12,15 @@ export interface StoredRun {
   owner: string
 }
 
-export function createRows({ keys, ask }: Connection) {
+export function createRows({ keys, ask }: Connection, forkTimes: ForkTimes) {
   async function load(run: string): Promise<StoredRun | undefined> {
     const key = keys.run(run)
     const read = (fields: readonly string[]) => ask(`get run ${run}`, key, ['HMGET', key, ...fields])
-    const values = (await read([...rowFields, 'owner'])) as (string | null)[]
+    const values = (await read([...rowFields, 'owner', 'origin'])) as (string | null)[]
     if (values.every((value) => value === null)) return undefined
     const { row, isDamaged } = readRow(run, values)
     const owner = values[5] ?? ''
-    if (!isDamaged) return { row, owner }
+    if (!isDamaged) return { row: await forkTimes.correct(row, values[6]), owner }
     return { row: readRow(run, values, (await read(otherFields)) as (string | null)[]).row, owner }
   }
 

@@ -35,9 +35,10 @@ local found = { '' }
 
 -- One that is damaged may fit less often, and harms no other.
 local function fits(run)
-  local row = redis.pcall('HMGET', T .. ':run:' .. run, 'agent', 'thread', 'status', 'started', 'title')
+  local row = redis.pcall('HMGET', T .. ':run:' .. run, 'agent', 'thread', 'status', 'started', 'title', 'origin')
   if not row[1] or (q.agent and row[1] ~= q.agent) or (q.thread and row[2] ~= q.thread) then return false end
-  if q.since and (tonumber(row[4]) or 0) < q.since then return false end
+  -- A fork of an older version has the start of its source: its place says when it was made.
+  if q.since and not row[6] and (tonumber(row[4]) or 0) < q.since then return false end
   if q.prefix and string.sub(run, 1, #q.prefix) ~= q.prefix then return false end
   for _, word in ipairs(q.words) do
     if not string.find(row[5] or '', word, 1, true) then return false end
@@ -241,15 +242,22 @@ export function createRunIndex(connection: Connection, rows: Rows): Omit<RunInde
     },
     async view(run) {
       const key = keys.run(run)
-      const asked = await ask(`get the view of run ${run}`, key, ['HMGET', key, 'seq', 'viewSeq', 'view'])
-      const [last, seq, view] = asked as (string | null)[]
+      const asked = await ask(`get the view of run ${run}`, key, ['HMGET', key, 'seq', 'viewSeq', 'view', 'origin'])
+      const [last, seq, view, origin] = asked as (string | null)[]
       // Whoever gets none folds the log, and keeps what comes out. So does who gets a damaged one.
       if (typeof seq !== 'string' || !/^\d+$/u.test(seq) || Number(seq) > Number(last)) return undefined
       try {
-        return { seq: Number(seq), view: decodeView(view ?? '') }
+        const kept = { seq: Number(seq), view: decodeView(view ?? '') }
+        // An older version took the start of a fork for that of its source.
+        const isRight = origin === null || (await rows.load(run))?.row.startedAt === startOf(kept.view)
+        return isRight ? kept : undefined
       } catch {
         return undefined
       }
     },
   }
+}
+
+function startOf(view: unknown): unknown {
+  return (view as { startedAt?: unknown } | null)?.startedAt
 }

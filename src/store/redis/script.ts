@@ -104,11 +104,11 @@ end
 function ops.claim()
   local run, epoch, process, token, force, dead = take(), take(), take(), take(), take(), takeList()
   local key = T .. ':run:' .. run
-  local known = redis.call('HMGET', key, 'epoch', 'status', 'owner', 'seq', 'at', 'row', 'token', 'passed')
+  local known = redis.call('HMGET', key, 'epoch', 'status', 'owner', 'seq', 'at', 'row', 'token', 'passed', 'origin')
   if not known[1] then return 0 end
   local owner = known[3]
   local isTaken = known[2] == 'running' and owner ~= process
-  local mine = { known[4], known[5], known[6], isTaken and 1 or 0 }
+  local mine = { known[4], known[5], known[6], isTaken and 1 or 0, known[9] or '' }
   local claimed = string.format('%.0f', epoch + 1)
   if known[1] == claimed and known[7] == token then return mine end
   if known[1] ~= epoch or ended(known[2]) then return 0 end

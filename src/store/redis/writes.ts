@@ -13,6 +13,7 @@ import { partitionOf, storedKey, type Partition } from './keys.ts'
 import type { Healing } from './heal.ts'
 import type { Pages } from './pages.ts'
 import type { Rows } from './rows.ts'
+import { isUndated } from './fork-times.ts'
 import { readRow } from './stored-row.ts'
 import { listed, operation } from './script.ts'
 import { createWriteQueue, type Job, type Send, type WriteQueue } from './write-queue.ts'
@@ -153,12 +154,12 @@ export function createWrites(context: WritesContext) {
         },
         take(result) {
           if (Array.isArray(result)) {
-            const [seq, at, row, isTaken] = result as [string, string, string, number]
+            const [seq, at, row, isTaken, origin] = result as [string, string, string, number, string]
             if (isTaken === 1) tookOver()
             written({ type: 'claim', run, epoch, token, seq: Number(seq) })
             const known = readRow(run, [row, String(epoch + 1), seq, at, 'running'])
-            // Else what is left of it is read when it is needed.
-            if (!known.isDamaged) heads.set(run, known.row)
+            // Else it is read when it is needed: what is left of it, or with the time of the fork.
+            if (!known.isDamaged && !isUndated(known.row, origin)) heads.set(run, known.row)
           }
           resolve(Array.isArray(result))
           return true

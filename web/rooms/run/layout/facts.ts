@@ -1,7 +1,7 @@
 /** What the header of a run says, read off its outline. */
 import type { OutlineItem, OutlineMark } from '../../../../src/fold/outline-item.ts'
 import { addUsage, type Usage } from '../../../../src/part/usage.ts'
-import { lengthOf, suspendedSpans } from './spans.ts'
+import { lengthOf, suspendedSpans, withoutSpans } from './spans.ts'
 import type { StepNode, StepTree } from '../../../../src/fold/step-tree.ts'
 
 export interface RunFacts {
@@ -14,7 +14,7 @@ export interface RunFacts {
   /** Without the time in which the run was suspended. */
   durationMs: number
   suspendedMs: number
-  /** From the start to the first token of the answer. */
+  /** From the start to the first token of the answer, without the time in which the run was suspended. */
   firstTokenMs: number | undefined
   /** From the start of the run to its first step. */
   queueMs: number | undefined
@@ -30,9 +30,11 @@ export interface RunFacts {
 
 /** `now`: the time of the last entry, or of the clock while the run goes on. */
 export function readFacts(tree: StepTree, now: number): RunFacts {
+  const fork = tree.marks[0]?.fork
+  const shared = fork?.seq ?? 0
   const facts: RunFacts = {
     state: 'running',
-    startedAt: tree.marks[0]?.at ?? now,
+    startedAt: fork?.at ?? tree.marks[0]?.at ?? now,
     endSeq: undefined,
     endedAt: undefined,
     durationMs: 0,
@@ -73,24 +75,29 @@ export function readFacts(tree: StepTree, now: number): RunFacts {
   if (facts.state !== 'ended') facts.open = [...asked.values()].toSorted((a, b) => a.seq - b.seq)
 
   const end = facts.endedAt ?? now
-  facts.suspendedMs = lengthOf(suspendedSpans(tree.marks, end))
-  facts.durationMs = Math.max(0, end - facts.startedAt - facts.suspendedMs)
-  const [first] = tree.all
+  const suspended = suspendedSpans(tree.marks, end)
+  /** What a run did while it was not suspended. Of a fork, since it was forked. */
+  const worked = (to: number) =>
+    Math.max(0, lengthOf(withoutSpans([{ from: facts.startedAt, to: Math.max(facts.startedAt, to) }], suspended)))
+  facts.durationMs = worked(end)
+  facts.suspendedMs = Math.max(0, end - facts.startedAt) - facts.durationMs
+  const first = tree.all.find(({ step }) => step.from > shared)
   if (first !== undefined) facts.queueMs = Math.max(0, first.step.at - facts.startedAt)
-  const token = firstToken(tree)
-  if (token !== undefined) facts.firstTokenMs = Math.max(0, token - facts.startedAt)
+  const token = firstToken(tree, shared)
+  if (token !== undefined) facts.firstTokenMs = worked(token)
   facts.tokensPerSecond = speedOf(tree.all)
   if (facts.usage === undefined) facts.cost = undefined
   return facts
 }
 
-function firstToken(tree: StepTree): number | undefined {
+/** `shared`: the last entry that is not the run's own. */
+function firstToken(tree: StepTree, shared: number): number | undefined {
   const answers = tree.all.filter((node) => isAnswer(node))
   let first: number | undefined
   for (const { blocks, step } of answers.length > 0 ? answers : tree.all) {
     if (step.superseded !== undefined) continue
     for (const block of blocks) {
-      if (block.first === undefined || block.kind === 'tool-input') continue
+      if (block.first === undefined || block.kind === 'tool-input' || block.from <= shared) continue
       first = Math.min(first ?? Infinity, block.first)
     }
   }

@@ -104,6 +104,33 @@ test('the header: queue, first token, speed, usage, cost, retries', () => {
   expect(facts.tokensPerSecond).toBeCloseTo(30 / 0.6)
 })
 
+test('a fork counts from when it was forked: its duration, its wait, its first token', () => {
+  const fork = { runId: 'source', seq: 12, at: 60_000 }
+  const said = (at: number, id: string): [number, Item][] => [
+    [at, { step: 'main/b', part: { type: 'text-start', id } }],
+    [at, { step: 'main/b', part: { type: 'text-delta', id, delta: 'Hi' } }],
+  ]
+  // What it shares has waited for an answer, too, until it was forked.
+  const forked = timed([
+    [0, { step: '', part: { ...startPart, forkedFrom: fork } as Item['part'] }],
+    ...call.slice(1, 11).map((entry): [number, Item] => [entry.timestamp, { step: entry.step, part: entry }]),
+    [1020, { step: '', part: { type: 'suspend', requests: [] } }],
+    [60_010, { step: '', part: { type: 'resume', protocol: 'api' } }],
+    [60_020, step('main/b', 'task', { answer: true })],
+    [60_020, { step: '', part: { type: 'suspend', requests: [] } }],
+    [70_000, { step: '', part: { type: 'resume', protocol: 'api' } }],
+    ...said(70_005, 't'),
+    [70_100, { step: '', part: { type: 'run-end', outcome: 'completed', usage: { source: 'reported' } } }],
+  ]).map((entry, i) => ({ ...entry, seq: i + 1 }))
+  expect(readFacts(buildTree(outlineOf(forked)), 0)).toMatchObject({
+    startedAt: 60_000,
+    suspendedMs: 10 + 9980,
+    durationMs: 110,
+    queueMs: 20,
+    firstTokenMs: 15,
+  })
+})
+
 test('time in which the run was suspended is not counted, and a request is open until it is answered', () => {
   const asks = timed([
     [0, { step: '', part: startPart }],

@@ -64,7 +64,7 @@ export function Log({ room }: { room: Room }) {
       follow(false)
     scrolled.current = scrollTop
   }
-  const start = model.facts.startedAt
+  const start = model.tree.marks[0]?.at ?? model.facts.startedAt
 
   return (
     <section className={css.log} aria-label="Log">
