@@ -34,7 +34,7 @@ export interface LocalOptions {
   endpoints: Endpoint[]
   flags: string
   notice?: string
-  /** Print what helps to find a fault to stderr. */
+  /** Print details for finding a fault to stderr. */
   debug: boolean
 }
 
