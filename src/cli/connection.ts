@@ -95,7 +95,7 @@ export interface AgentConnection extends Connection {
   isDurable: boolean
   /** Flags for commands about these runs, such as ` --data folder`; often empty. */
   flags: string
-  /** Something unexpected that the user should know. */
+  /** A warning for the user. */
   notice?: string
   /** Answers are posted to a shared store, and one of its servers continues the run. */
   isPosted?: boolean

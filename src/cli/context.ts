@@ -1,6 +1,6 @@
 /**
- * What a command has of its process. `main.ts` makes it from the real one. Tests make their own: several commands run side by side in
- * one process, each with its own streams, folder and environment.
+ * The process of a command: streams, environment, signals. `main.ts` makes it from the real one. Tests make their own: several commands
+ * run side by side in one process, each with its own streams, folder and environment.
  */
 import type { EventEmitter } from 'node:events'
 import type { Readable, Writable } from 'node:stream'

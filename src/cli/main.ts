@@ -1,4 +1,4 @@
-/** `millrace`: what `bin/millrace.js` runs. It loads as little as the command line needs. */
+/** The entry of `bin/millrace.js`. It loads as little as the command line needs. */
 import { version } from '../server/version.ts'
 import type { CommandContext } from './context.ts'
 

@@ -1,4 +1,4 @@
-/** What ends a command or fails a run from outside: signals, a closed terminal, a closed stdout pipe, uncaught errors. */
+/** Events of the process that end a command or fail a run: signals, a closed terminal, a closed stdout pipe, uncaught errors. */
 import type { CommandContext } from './context.ts'
 import { secretValues } from '../project/secrets.ts'
 import { createCleaner } from '../fold/redact.ts'

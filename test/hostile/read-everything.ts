@@ -27,7 +27,7 @@ import { toOpenAiMessages } from '../../src/wire/openai/to-openai-messages.ts'
 import { toAgUiMessages } from '../../src/wire/ag-ui/to-ag-ui-messages.ts'
 import { formatSteps } from '../../src/cli/commands/show-page.ts'
 import { createContext } from '../support/command-context.ts'
-import { formatMessage } from '../../src/cli/terminal/messages.ts'
+import { formatMessage } from '../../src/cli/terminal/format.ts'
 
 /** Throws what any of them throws. */
 export async function readEverything(entries: readonly Entry[]): Promise<void> {

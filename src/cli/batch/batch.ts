@@ -13,7 +13,7 @@ import type { ClientResult } from '../../client/client-run.ts'
 import type { MillraceClient } from '../../client/client.ts'
 import { onEnding, type Ending } from '../process-events.ts'
 import { addUsage, type Usage } from '../../part/usage.ts'
-import { formatCost, formatDuration, formatTokens } from '../terminal/amounts.ts'
+import { formatCost, formatDuration, formatTokens } from '../terminal/format.ts'
 import { cut } from '../terminal/table.ts'
 
 export async function batchCommand(
@@ -65,11 +65,11 @@ async function runBatch(context: CommandContext, connection: AgentConnection, ba
   const progress = createBatchProgress(context, lines.length, lines.length - open.length)
   const active = new Map<BatchLine, string>()
   let ending: Ending | undefined
-  const over = new AbortController()
+  const abort = new AbortController()
   let next = 0
   const off = onEnding(context, (how) => {
     ending = how
-    over.abort()
+    abort.abort()
     for (const run of active.values()) stop(run, how)
   })
   const stop = (run: string, { reason }: Ending) => void connection.client.stop(run, reason).catch(() => undefined)
@@ -79,10 +79,10 @@ async function runBatch(context: CommandContext, connection: AgentConnection, ba
       const line = open[next++]!
       const onStart = (run: string) => {
         active.set(line, run)
-        // It was stopped while it was being started.
+        // The batch was stopped while this run was starting.
         if (ending !== undefined) stop(run, ending)
       }
-      const result = await runLine(connection.client, batch, line, { onStart, signal: over.signal })
+      const result = await runLine(connection.client, batch, line, { onStart, signal: abort.signal })
       active.delete(line)
       // A run that was stopped has no result: --resume runs it again.
       if (ending !== undefined && result.outcome !== 'completed') continue
@@ -113,13 +113,13 @@ async function runLine(
   let id: string | undefined
   try {
     const { messages, ...input } = inputOf(text)
-    const run = await started(() => {
+    const run = await startWhenFree(() => {
       began = performance.now()
       return client.run({ agent, input, messages: messages as object[] })
     }, signal)
     id = await run.id
     onStart(id)
-    const { outcome, text: said, ...rest } = await answered(run, yes)
+    const { outcome, text: said, ...rest } = await settleApprovals(run, yes)
     const { output, usage, cost, error = waitsFor(rest.requests) } = rest
     return compact({ line, hash, run: id, outcome, text: said, output, usage, cost, duration: duration(), error })
   } catch (thrown) {
@@ -129,8 +129,8 @@ async function runLine(
   }
 }
 
-/** A server that is full, or shuts down, says when to ask again. */
-async function started<T extends { id: Promise<string> }>(start: () => T, signal: AbortSignal): Promise<T> {
+/** Retries when a server is full or shuts down: its answer has the delay. */
+async function startWhenFree<T extends { id: Promise<string> }>(start: () => T, signal: AbortSignal): Promise<T> {
   for (;;) {
     const run = start()
     try {
@@ -148,7 +148,7 @@ async function started<T extends { id: Promise<string> }>(start: () => T, signal
 type Answerable = Pick<ReturnType<MillraceClient['run']>, 'result' | 'answer'>
 
 /** Nobody is asked for approvals. A run that waits for anything else stays suspended. */
-async function answered(run: Answerable, yes: boolean): Promise<ClientResult> {
+async function settleApprovals(run: Answerable, yes: boolean): Promise<ClientResult> {
   for (;;) {
     const result = await run.result
     const approvals = result.requests?.filter(({ kind }) => kind === 'approval') ?? []
@@ -205,16 +205,16 @@ export function createBatchProgress(
   function show(): void {
     const at = before + done
     const left = ((performance.now() - began) / done) * (total - at)
-    const told = [`${at}/${total}`, amounts(), at < total ? `ETA ${formatDuration(left)}` : ''].filter(
+    const facts = [`${at}/${total}`, amounts(), at < total ? `ETA ${formatDuration(left)}` : ''].filter(
       (each) => each !== '',
     )
     if (stream.isTTY) {
       clear()
       const full = Math.round((at / total) * width)
-      const line = `${'█'.repeat(full)}${'░'.repeat(width - full)} ${told.join(', ')}`
+      const line = `${'█'.repeat(full)}${'░'.repeat(width - full)} ${facts.join(', ')}`
       stream.write(cut(line, (stream.columns || 80) - 1))
       isShown = true
-    } else if (tenth(at) > tenth(at - 1) && at < total) stream.write(`${told.join(', ')}\n`)
+    } else if (tenth(at) > tenth(at - 1) && at < total) stream.write(`${facts.join(', ')}\n`)
   }
 
   function tenth(at: number): number {
@@ -240,10 +240,12 @@ export function createBatchProgress(
     },
     end() {
       clear()
-      const told = [`${done - failed} completed`, amounts(), ...(before > 0 ? [`${before} done before`] : [])]
+      const facts = [`${done - failed} completed`, amounts(), ...(before > 0 ? [`${before} done before`] : [])]
       const rest = total - before - done
-      if (rest > 0) told.push(`${rest} not run`)
-      stream.write(`${[...told.filter((each) => each !== ''), formatDuration(performance.now() - began)].join(', ')}\n`)
+      if (rest > 0) facts.push(`${rest} not run`)
+      stream.write(
+        `${[...facts.filter((each) => each !== ''), formatDuration(performance.now() - began)].join(', ')}\n`,
+      )
     },
   }
 }

@@ -107,8 +107,8 @@ export interface BatchLine {
   hash: string
 }
 
-/** At most so many faults are told. */
-const most = 20
+/** How many faults are printed. */
+const maxFaults = 20
 
 /** Throws `usage` with the places of all lines that are not inputs. */
 export function readBatch(context: CommandContext, path: string): BatchLine[] {
@@ -129,8 +129,11 @@ export function readBatch(context: CommandContext, path: string): BatchLine[] {
     } else faults.push(`${path}:${i + 1} ${fault}`)
   }
   if (faults.length > 0) {
-    const more = faults.length > most ? [`… and ${faults.length - most} more`] : []
-    throw new MillraceError('usage', `--input ${path} has errors:\n${[...faults.slice(0, most), ...more].join('\n')}`)
+    const more = faults.length > maxFaults ? [`… and ${faults.length - maxFaults} more`] : []
+    throw new MillraceError(
+      'usage',
+      `--input ${path} has errors:\n${[...faults.slice(0, maxFaults), ...more].join('\n')}`,
+    )
   }
   if (lines.length === 0) throw new MillraceError('usage', `--input ${path} is empty: write one input per line.`)
   return lines

@@ -5,7 +5,14 @@ import { messageOf, MillraceError } from '../../part/error.ts'
 import { nameAgent } from '../paths.ts'
 import { checkAgent } from '../connection/agents.ts'
 import { createConversation, type Conversation } from './conversation.ts'
-import { createLineReader, agentTable, chatHelp, completeSaid, parseSaid, type Said } from './input.ts'
+import {
+  createLineReader,
+  agentTable,
+  chatHelp,
+  completeChatCommand,
+  parseChatCommand,
+  type ChatCommand,
+} from './input.ts'
 import { printable, paint } from '../terminal/output.ts'
 import type { Ending } from '../process-events.ts'
 import type { ChatFlags } from '../commands/chat.ts'
@@ -16,34 +23,34 @@ type Next = 'on' | { exit: number }
 export async function startChat(context: CommandContext, text: string | undefined, flags: ChatFlags): Promise<void> {
   const named = text === undefined ? undefined : nameAgent(context, text, flags.dir)
   const isFile = named?.file !== undefined
-  const place = isFile ? { ...flags, dir: dirname(named!.file!) } : flags
-  if (named !== undefined) await checkAgent(context, named, place)
-  const conversation = await createConversation(context, { agent: named?.id, isFile, ...place })
-  const isThere = context.stdin.isTTY === true
+  const agentFlags = isFile ? { ...flags, dir: dirname(named!.file!) } : flags
+  if (named !== undefined) await checkAgent(context, named, agentFlags)
+  const conversation = await createConversation(context, { agent: named?.id, isFile, ...agentFlags })
+  const isTerminal = context.stdin.isTTY === true
   const reader = createLineReader(context, {
     prompt: () => paint(context, 'bold', `${printable(conversation.agent)}> `, context.stderr),
     complete: (line) =>
-      completeSaid(
+      completeChatCommand(
         line,
         conversation.agents.map(({ id }) => id),
       ),
   })
-  if (isThere)
+  if (isTerminal)
     print(context, `Chatting with ${conversation.agent}${conversation.at}. Type /help for commands, Ctrl-D to exit.`)
   let code = 0
   // From a pipe, this happens with the first message.
-  const { ending } = isThere ? await conversation.resume() : {}
-  let next: Next = goesOn(ending, isThere) ? 'on' : { exit: ending!.code }
+  const { ending } = isTerminal ? await conversation.resume() : {}
+  let next: Next = continues(ending, isTerminal) ? 'on' : { exit: ending!.code }
   if (next !== 'on') code = next.exit
   while (next === 'on') {
     const line = await reader.read()
     if (line.type === 'leave') code = 130
     if (line.type !== 'line') break
     try {
-      next = await act(context, conversation, parseSaid(line.text), isThere)
+      next = await act(context, conversation, parseChatCommand(line.text), isTerminal)
     } catch (error) {
       // A program notices a failure by the exit code.
-      if (!isThere || !(error instanceof MillraceError)) {
+      if (!isTerminal || !(error instanceof MillraceError)) {
         reader.close()
         await conversation.close()
         throw error
@@ -51,24 +58,29 @@ export async function startChat(context: CommandContext, text: string | undefine
       print(context, messageOf(error))
     }
     if (next !== 'on') code = next.exit
-    else if (!isThere && conversation.hasFailed) code = 1
+    else if (!isTerminal && conversation.hasFailed) code = 1
   }
   reader.close()
   await conversation.close()
   const { thread, flags: more } = conversation
-  if (isThere && thread !== undefined && code !== 1) {
+  if (isTerminal && thread !== undefined && code !== 1) {
     const command = `millrace chat ${conversation.agent} --thread ${thread}${more}`
     context.stderr.write(`${paint(context, 'dim', printable(`Continue with: ${command}`), context.stderr)}\n`)
   }
   await leave(context, code)
 }
 
-async function act(context: CommandContext, conversation: Conversation, said: Said, isThere: boolean): Promise<Next> {
-  switch (said.type) {
+async function act(
+  context: CommandContext,
+  conversation: Conversation,
+  command: ChatCommand,
+  isTerminal: boolean,
+): Promise<Next> {
+  switch (command.type) {
     case 'message': {
-      if (said.text === '' && conversation.files.length === 0) return 'on'
-      const { ending, isWaiting } = await conversation.say(said.text)
-      if (!goesOn(ending, isThere)) return { exit: ending!.code }
+      if (command.text === '' && conversation.files.length === 0) return 'on'
+      const { ending, isWaiting } = await conversation.say(command.text)
+      if (!continues(ending, isTerminal)) return { exit: ending!.code }
       return isWaiting ? { exit: 1 } : 'on'
     }
     case 'new':
@@ -81,24 +93,24 @@ async function act(context: CommandContext, conversation: Conversation, said: Sa
       return 'on'
     case 'agent':
       await conversation.refresh()
-      conversation.begin(said.value)
+      conversation.begin(command.value)
       print(context, `Chatting with ${conversation.agent} in a new conversation.`)
       return 'on'
     case 'file':
-      conversation.attach(said.value)
-      print(context, `${said.value} will be sent with your next message.`)
+      conversation.attach(command.value)
+      print(context, `${command.value} will be sent with your next message.`)
       return 'on'
     case 'help':
       context.stderr.write(`${chatHelp()}\n`)
       return 'on'
     case 'exit':
-      return { exit: conversation.hasFailed && !isThere ? 1 : 0 }
+      return { exit: conversation.hasFailed && !isTerminal ? 1 : 0 }
   }
 }
 
 /** Ctrl-C on a terminal stops an answer, not the chat. */
-function goesOn(ending: Ending | undefined, isThere: boolean): boolean {
-  return ending === undefined || (isThere && ending.code === 130)
+function continues(ending: Ending | undefined, isTerminal: boolean): boolean {
+  return ending === undefined || (isTerminal && ending.code === 130)
 }
 
 function print(context: CommandContext, text: string): void {

@@ -12,7 +12,7 @@ import type { AgentConnection, AgentList } from '../connection.ts'
 import { openAgents, type AgentFlags } from '../connection/agents.ts'
 import { withFiles } from '../run/input.ts'
 import { printable } from '../terminal/output.ts'
-import { reportRun, runTurn, follows } from '../run/follow.ts'
+import { reportRun, runTurn, followStarted } from '../run/follow.ts'
 import type { Ending } from '../process-events.ts'
 
 export interface ConversationOptions extends AgentFlags {
@@ -68,13 +68,13 @@ export async function createConversation(
   let flags = ''
   let noticed: string | undefined
   /** The messages so far, for agents with `history: client`. For others, the server keeps them. */
-  let past: Message[] = []
+  let history: Message[] = []
   /** A connection whose runs are only in memory stays open: they would be lost with it. */
-  let kept: AgentConnection | undefined
+  let inMemory: AgentConnection | undefined
 
   async function withConnection<T>(use: (connection: AgentConnection) => Promise<T>): Promise<T> {
-    const connection = kept ?? (await openAgents(context, options, isFile))
-    if (!connection.isDurable) kept = connection
+    const connection = inMemory ?? (await openAgents(context, options, isFile))
+    if (!connection.isDurable) inMemory = connection
     ;({ url, flags } = connection)
     if (connection.notice !== noticed && connection.notice !== undefined)
       context.stderr.write(`${printable(connection.notice)}\n`)
@@ -106,7 +106,7 @@ export async function createConversation(
     if (isResumed) return { isWaiting: false }
     isResumed = true
     const { messages, hasFailed: failed, ...outcome } = await resumeThread(context, connection, thread!, yes)
-    if (keepsHistory()) past = messages
+    if (keepsHistory()) history = messages
     hasFailed ||= failed
     return outcome
   }
@@ -150,7 +150,7 @@ export async function createConversation(
     begin(name) {
       agent = named(name)
       thread = undefined
-      past = []
+      history = []
       isResumed = true
       files = []
     },
@@ -165,19 +165,19 @@ export async function createConversation(
         const before = await resume(connection)
         if (before.ending !== undefined || before.isWaiting) return before
         const message = { role: 'user', content: withFiles(context, text, files) } as Message
-        const input = { messages: [...past, message] }
+        const input = { messages: [...history, message] }
         const ask = createAsk(context, { yes })
         const turn = { agent, input, threadId: thread, wire: textWire, ask, showsTools: true }
-        const turned = await runTurn(context, connection, turn)
+        const result = await runTurn(context, connection, turn)
         files = []
-        thread = turned.threadId
-        if (keepsHistory()) past = [...past, message, ...(await connection.client.show(turned.id)).messages]
-        const code = reportRun(context, { ...turned, where: connection.flags, isQuiet: true })
+        thread = result.threadId
+        if (keepsHistory()) history = [...history, message, ...(await connection.client.show(result.id)).messages]
+        const code = reportRun(context, { ...result, where: connection.flags, isQuiet: true })
         hasFailed ||= code !== 0
-        return { ending: turned.ending, isWaiting: turned.followed.waiting.length > 0 }
+        return { ending: result.ending, isWaiting: result.followed.waiting.length > 0 }
       }),
     async close() {
-      await kept?.close()
+      await inMemory?.close()
     },
   }
 }
@@ -197,9 +197,10 @@ async function resumeThread(
   threadId: string,
   yes: boolean | undefined,
 ): Promise<Resumed> {
-  const isThere = context.stdin.isTTY === true
+  const isTerminal = context.stdin.isTTY === true
   const thread = await readThread(connection, threadId)
-  if (isThere) write(context, thread === undefined ? `${threadId} is a new conversation.` : `Continuing ${threadId}.`)
+  if (isTerminal)
+    write(context, thread === undefined ? `${threadId} is a new conversation.` : `Continuing ${threadId}.`)
   const messages = thread?.messages ?? []
   const run = await waitingRun(connection, thread)
   if (run === undefined) return { messages, isWaiting: false, hasFailed: false }
@@ -209,18 +210,18 @@ async function resumeThread(
   // Another command may be asking the same questions, and would not notice an answer given here.
   const isElsewhere = connection.isShared === true && run.protocol === 'cli'
   if (isElsewhere || !requests.every(ask.canAnswer)) {
-    const lines = isThere ? ['To answer it first:', ...answerLines(id, requests, connection.flags)] : []
+    const lines = isTerminal ? ['To answer it first:', ...answerLines(id, requests, connection.flags)] : []
     warnOfEnd(context, run, ...lines)
     return { messages, isWaiting: false, hasFailed: false }
   }
-  if (isThere) write(context, `${id} waits for your answer (Ctrl-C ends the run):`)
+  if (isTerminal) write(context, `${id} waits for your answer (Ctrl-C ends the run):`)
   const options = { wire: textWire, ask, after: lastSeq, asksOpen: true, showsTools: true }
-  const turned = await follows(context, connection, options, async () => id)
-  const code = reportRun(context, { ...turned, where: connection.flags, isQuiet: true })
+  const result = await followStarted(context, connection, options, async () => id)
+  const code = reportRun(context, { ...result, where: connection.flags, isQuiet: true })
   return {
     messages: (await readThread(connection, threadId))?.messages ?? [],
-    ending: turned.ending,
-    isWaiting: turned.followed.waiting.length > 0,
+    ending: result.ending,
+    isWaiting: result.followed.waiting.length > 0,
     hasFailed: code !== 0,
   }
 }

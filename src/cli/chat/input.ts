@@ -98,13 +98,13 @@ const commands = {
 
 const names = Object.keys(commands).map((usage) => usage.split(' ')[0]!)
 
-export type Said =
+export type ChatCommand =
   | { type: 'message'; text: string }
   | { type: 'new' | 'agents' | 'help' | 'exit' }
   | { type: 'agent' | 'file'; value: string }
 
 /** Throws `usage` for an unknown command. `//` starts a message that begins with a slash. */
-export function parseSaid(line: string): Said {
+export function parseChatCommand(line: string): ChatCommand {
   const text = line.trim()
   if (!text.startsWith('/')) return { type: 'message', text }
   if (text.startsWith('//')) return { type: 'message', text: text.slice(1) }
@@ -146,7 +146,7 @@ export function agentTable(agents: AgentList['agents'], current: string): string
 }
 
 /** Tab completions of a line. */
-export function completeSaid(line: string, agents: readonly string[]): string[] {
+export function completeChatCommand(line: string, agents: readonly string[]): string[] {
   const words = [...names, ...agents.map((id) => `/agent ${id}`)]
   return line.startsWith('/') ? words.filter((word) => word.startsWith(line)) : []
 }

@@ -1,4 +1,4 @@
-/** `millrace answer`. */
+/** `millrace answer`: answers the open requests of a run. */
 import type { Command } from 'commander'
 import type { CommandContext } from '../context.ts'
 import { addConnectionOptions, dirAbout, endpointOption, examples, runAbout, trustOption } from './options.ts'

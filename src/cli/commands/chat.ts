@@ -1,4 +1,4 @@
-/** `millrace chat`. */
+/** `millrace chat`: a conversation on the terminal. */
 import type { Command } from 'commander'
 import type { AgentFlags } from '../connection/agents.ts'
 import type { CommandContext } from '../context.ts'

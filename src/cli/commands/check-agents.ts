@@ -1,3 +1,4 @@
+/** Checks agent files together with their folder, its config and its MCP servers. */
 import { existsSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import type { CommandContext } from '../context.ts'
@@ -29,7 +30,7 @@ export async function checkFiles(
   const servers: { folder: string; message: string }[] = []
   // Files are checked together with their folder: an agent may call the others in it.
   for (const [dir, inside] of Map.groupBy(files, (file) => dirname(file))) {
-    const { errors, keys } = await lookInto(context, dir, endpoints, failures)
+    const { errors, keys } = await checkFolder(context, dir, endpoints, failures)
     servers.push(...(await serverFaults(context, dir, json)))
     const names = new Set(inside.map((file) => basename(file)))
     warnings.push(
@@ -61,7 +62,7 @@ export async function checkFiles(
   context.exitCode = count > 0 ? 1 : 0
 }
 
-/** MCP servers that do not start. What is wrong with tools of the others is only told. */
+/** MCP servers that do not start. Faults in the tools of the others are only warnings. */
 async function serverFaults(
   context: CommandContext,
   dir: string,
@@ -73,7 +74,7 @@ async function serverFaults(
   return faults.map((message) => ({ folder: dir, message }))
 }
 
-/** A config that cannot be loaded is told with the agents. */
+/** The check of the agents reports a config that cannot be loaded. */
 const noFaults = { faults: [], warnings: [] }
 
 interface Warning {
@@ -82,19 +83,19 @@ interface Warning {
   message: string
 }
 
-interface Looked {
+interface FolderFaults {
   errors: AgentError[]
   /** Models whose key is not set here. It may be set where the agent runs, so that it is no error. */
   keys: Warning[]
 }
 
-/** What is wrong with a folder's agents. A folder that cannot be loaded is added to `failures`. */
-async function lookInto(
+/** The faults of a folder's agents. A folder that cannot be loaded is added to `failures`. */
+async function checkFolder(
   context: CommandContext,
   dir: string,
   endpoints: Endpoint[],
   failures: unknown[],
-): Promise<Looked> {
+): Promise<FolderFaults> {
   try {
     const { agents, models } = await readAgents(context.path(dir), context.env, endpoints)
     const files = agentFiles(context, dir).map((name) => basename(name))

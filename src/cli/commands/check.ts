@@ -1,4 +1,4 @@
-/** `millrace check`. */
+/** `millrace check`: checks agent files. */
 import { Argument, type Command } from 'commander'
 import type { CommandContext } from '../context.ts'
 import { endpointOption, examples } from './options.ts'

@@ -1,4 +1,4 @@
-/** `millrace diff`: where two runs part, and what each came to. Exit code 0: the same, 1: not, as diff has it. */
+/** `millrace diff`: the first difference of two runs, and both side by side. Exits like `diff`: 0 for equal runs, else 1. */
 import type { Command } from 'commander'
 import type { CommandContext } from '../context.ts'
 import type { Divergence, RunDiff } from '../../record/diff/diff.ts'
@@ -73,7 +73,7 @@ function added(context: CommandContext, text: string): string {
   return paint(context, 'green', text, context.stdout)
 }
 
-/** What differs stands out, what is the same is said once. */
+/** Rows that differ are marked. */
 function sideBySide(context: CommandContext, a: RunDigest, b: RunDigest): string {
   const width = Math.max(30, Math.floor(((context.stdout.columns || 120) - 16) / 2))
   const rows: string[][] = []

@@ -50,14 +50,14 @@ async function exportRun(context: CommandContext, text: string, flags: ExportFla
     if (output === undefined) for await (const piece of lines) await writeOut(context, forStream(piece, context.stdout))
     else {
       await writeFile(context, output, lines)
-      context.stderr.write(printable(`${output}: ${told(row)}\n`))
+      context.stderr.write(printable(`${output}: ${describe(row)}\n`))
     }
   } finally {
     await connection.close()
   }
 }
 
-function told({ agent, lastSeq, status }: RunRow): string {
+function describe({ agent, lastSeq, status }: RunRow): string {
   return `${agent}, ${lastSeq} entries, ${status}${hasEnded(status) ? '' : ' (so far)'}`
 }
 

@@ -1,4 +1,4 @@
-/** `millrace fork`. */
+/** `millrace fork`: a new run that shares the log of another up to an entry. */
 import type { Command } from 'commander'
 import type { ConnectionFlags } from '../connection.ts'
 import type { CommandContext } from '../context.ts'

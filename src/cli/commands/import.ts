@@ -1,4 +1,4 @@
-/** `millrace import`. */
+/** `millrace import`: keeps the output of a CLI agent, or a log, as a run. */
 import { Option, type Command } from 'commander'
 import { cliNames, type CliName } from '../../ingest/cli-names.ts'
 import type { ConnectionFlags } from '../connection.ts'

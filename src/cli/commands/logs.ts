@@ -1,3 +1,4 @@
+/** `millrace logs`: the entries of a run. */
 import { Option, type Command } from 'commander'
 import type { CommandContext } from '../context.ts'
 import { type Entry, isDelta, mergeDeltas } from '../../part/entry.ts'
@@ -87,27 +88,27 @@ function toLine(context: CommandContext, { seq, timestamp, step, type, ...rest }
 /** Joins the many deltas of a block into one entry, for reading. */
 interface DeltaMerger {
   apply(entry: Entry): void
-  /** Emits what is buffered. Call it at the end. */
+  /** Emits the buffered entries. Call it at the end. */
   flush(): void
 }
 
 /** ms after which the buffered part of an unfinished block is emitted. */
-const pace = 500
+const maxDelay = 500
 /** Maximum number of buffered entries. */
-const most = 1000
+const maxBuffered = 1000
 
 /** `isLive`: the run is still going, so nothing is buffered for long. */
 export function createDeltaMerger(emit: (entry: Entry) => void, isLive: boolean): DeltaMerger {
   /** By block, because the deltas of parallel branches are interleaved. */
-  const held = new Map<string, Entry[]>()
+  const buffered = new Map<string, Entry[]>()
   let count = 0
   let timer: ReturnType<typeof setTimeout> | undefined
 
   function flush(): void {
     clearTimeout(timer)
     timer = undefined
-    const blocks = [...held.values()]
-    held.clear()
+    const blocks = [...buffered.values()]
+    buffered.clear()
     count = 0
     for (const block of blocks) mergeDeltas(block).forEach(emit)
   }
@@ -121,11 +122,11 @@ export function createDeltaMerger(emit: (entry: Entry) => void, isLive: boolean)
         return
       }
       const key = `${entry.type} ${entry.step} ${entry.id}`
-      const block = held.get(key)
-      if (block === undefined) held.set(key, [entry])
+      const block = buffered.get(key)
+      if (block === undefined) buffered.set(key, [entry])
       else block.push(entry)
-      if (++count >= most) flush()
-      else if (isLive) timer ??= setTimeout(flush, pace)
+      if (++count >= maxBuffered) flush()
+      else if (isLive) timer ??= setTimeout(flush, maxDelay)
     },
   }
 }

@@ -1,4 +1,4 @@
-/** `millrace parse`. */
+/** `millrace parse`: turns the output of a CLI agent into parts. */
 import type { Command } from 'commander'
 import { cliNames, type CliName } from '../../ingest/cli-names.ts'
 import type { CommandContext } from '../context.ts'

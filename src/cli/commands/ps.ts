@@ -1,3 +1,4 @@
+/** `millrace ps`: lists runs. */
 import { Option, type Command } from 'commander'
 import type { CommandContext } from '../context.ts'
 import { MillraceError } from '../../part/error.ts'
@@ -9,7 +10,7 @@ import {
   type ConnectionFlags,
   type OrphanOutcome,
 } from '../connection.ts'
-import { formatDuration, formatTime, formatTokens } from '../terminal/amounts.ts'
+import { formatDuration, formatTime, formatTokens } from '../terminal/format.ts'
 import { forStream, orphaned, paint, paintStatus } from '../terminal/output.ts'
 import { columnWidths, formatTable, cut } from '../terminal/table.ts'
 import { addConnectionOptions, choice, examples } from './options.ts'

@@ -1,4 +1,4 @@
-/** `millrace query`. */
+/** `millrace query`: SQL over the tables. */
 import { Argument, Option, type Command } from 'commander'
 import type { CommandContext } from '../context.ts'
 import { choice, collect, examples, isNamed, localDataOption } from './options.ts'

@@ -35,7 +35,7 @@ ${examples('millrace rm run_1a2b3c', 'millrace rm thread_4d5e6f --yes')}`,
 }
 
 async function removeTargets(context: CommandContext, targets: string[], flags: RemoveFlags): Promise<void> {
-  if (flags.yes !== true && !(await agreed(context, targets))) return
+  if (flags.yes !== true && !(await confirmed(context, targets))) return
   const connection = await openConnection(context, flags)
   try {
     await removeAll(context, await connection.upkeep(), targets, flags)
@@ -63,7 +63,7 @@ async function removeAll(
   }
 }
 
-async function agreed(context: CommandContext, targets: string[]): Promise<boolean> {
+async function confirmed(context: CommandContext, targets: string[]): Promise<boolean> {
   if (!context.stdin.isTTY) throw new MillraceError('usage', 'What is deleted cannot be brought back. Add --yes.')
   const lines = createInterface({ input: context.stdin, output: context.stderr })
   const answer = await lines.question(`Delete ${targets.join(', ')}? This cannot be undone. [y/N] `)

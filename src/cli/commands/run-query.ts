@@ -64,26 +64,27 @@ async function run(
   try {
     return await store.records!.query(sql, options)
   } catch (error) {
-    throw explained(error, sql)
+    throw explain(error, sql)
   } finally {
     await store.close()
   }
 }
 
 /** Says which table or column was meant. */
-function explained(error: unknown, sql: string): unknown {
+function explain(error: unknown, sql: string): unknown {
   if (!(error instanceof MillraceError) || error.code !== 'bad-query') return error
   const [, what, name] = /^no such (table|column): (?:\w+\.)?(\w+)/u.exec(error.message) ?? []
   if (what === undefined) return error
   const tables = Object.keys(tableDocs)
-  const asked = tables.filter((table) => new RegExp(`\\b${table}\\b`, 'iu').test(sql))
-  const meant = what === 'table' ? meantTable(name!, tables) : meantColumn(name!, asked.length > 0 ? asked : tables)
+  const mentioned = tables.filter((table) => new RegExp(`\\b${table}\\b`, 'iu').test(sql))
+  const meant =
+    what === 'table' ? meantTable(name!, tables) : meantColumn(name!, mentioned.length > 0 ? mentioned : tables)
   const hint = meant === undefined ? '' : ` (did you mean "${meant}"?)`
   const known = what === 'table' ? `Known: ${tables.join(', ')}.` : 'millrace query --schema lists the columns.'
   return new MillraceError('bad-query', `There is no ${what} "${name}"${hint}. ${known}`)
 }
 
-/** `runs` has its own id as `id`, other tables have that of their run as `run`: not everybody knows which. */
+/** `runs` has its own id as `id`, other tables have that of their run as `run`: the two are often confused. */
 function meantColumn(name: string, tables: readonly string[]): string | undefined {
   const columns = [...new Set(tables.flatMap((table) => Object.keys(tableDocs[table]!.columns)))]
   const stem = stemOf(name)
@@ -130,7 +131,7 @@ function schema(context: CommandContext): string {
 
 /** Prints the result of a query. */
 /** Longest cell of a table, in columns of the terminal. */
-const longest = 80
+const maxCell = 80
 
 function formatRows(
   context: CommandContext,
@@ -150,8 +151,8 @@ function formatRows(
     case 'csv':
       return [columns, ...rows].map((row) => `${row.map(toCsv).join(',')}\n`).join('')
     case 'table': {
-      const most = Math.min(longest, width)
-      const cells = rows.map((row) => row.map((value) => cut(printable(toText(value).replaceAll(/\s+/gu, ' ')), most)))
+      const limit = Math.min(maxCell, width)
+      const cells = rows.map((row) => row.map((value) => cut(printable(toText(value).replaceAll(/\s+/gu, ' ')), limit)))
       return `${formatTable(columns, cells, { style: (cell, _, row) => (row < 0 ? paint(context, 'bold', cell) : cell) })}\n`
     }
   }

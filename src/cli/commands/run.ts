@@ -1,4 +1,4 @@
-/** `millrace run`. */
+/** `millrace run`: runs an agent once, or a batch. */
 import type { Command } from 'commander'
 import type { CommandContext } from '../context.ts'
 import type { InputFlags } from '../run/input.ts'

@@ -1,3 +1,4 @@
+/** `millrace schema`: the JSON Schema of agent files or of test cases. */
 import type { Command } from 'commander'
 import type { CommandContext } from '../context.ts'
 import { examples } from './options.ts'

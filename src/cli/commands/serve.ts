@@ -1,4 +1,4 @@
-/** `millrace serve`. */
+/** `millrace serve`: serves a folder of agents over HTTP. */
 import type { Command } from 'commander'
 import type { CommandContext } from '../context.ts'
 import { dataAbout, debugOption, endpointOption, examples, storeOption } from './options.ts'

@@ -3,10 +3,17 @@ import type { CommandContext } from '../context.ts'
 import { wholeMessage } from '../../part/error.ts'
 import type { RunView, StepView } from '../../fold/run-view.ts'
 import type { Message } from '../../part/message.ts'
-import { openConnection, formatFlags, findRun } from '../connection.ts'
-import { formatCost, formatDuration, formatTime, formatUsage, formatTokens } from '../terminal/amounts.ts'
+import { findRun, formatFlags, openConnection } from '../connection.ts'
+import {
+  formatCost,
+  formatDuration,
+  formatTime,
+  formatUsage,
+  formatTokens,
+  formatMessage,
+  shortened,
+} from '../terminal/format.ts'
 import { answerLine, questionOf } from '../run/requests.ts'
-import { formatMessage, shortened } from '../terminal/messages.ts'
 import { forStream, printable, orphaned, paint, paintStatus } from '../terminal/output.ts'
 import { parentPath, isUnder } from '../../part/path.ts'
 import { formatTable } from '../terminal/table.ts'
@@ -76,7 +83,9 @@ function page(
     section(
       context,
       'Messages',
-      printable([...asked(view), ...view.messages].flatMap((message) => formatMessage(message, longest)).join('\n')),
+      printable(
+        [...inputMessages(view), ...view.messages].flatMap((message) => formatMessage(message, longest)).join('\n'),
+      ),
     ),
     // Not repeated if it is the answer.
     section(
@@ -127,7 +136,7 @@ function costOf({ cost, knownCost = 0, steps, endedAt }: RunView): string {
 }
 
 /** The messages of the request. Clients may send anything, so the shape is checked. */
-function asked({ input }: RunView): Message[] {
+function inputMessages({ input }: RunView): Message[] {
   const { messages, ...rest } = input
   const list = Array.isArray(messages) ? (messages as Message[]) : []
   const known = list.filter((each) => typeof each?.content === 'string' || Array.isArray(each?.content))

@@ -1,4 +1,4 @@
-/** `millrace show`. */
+/** `millrace show`: one run on one page. */
 import type { Command } from 'commander'
 import type { ConnectionFlags } from '../connection.ts'
 import type { CommandContext } from '../context.ts'

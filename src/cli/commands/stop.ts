@@ -1,3 +1,4 @@
+/** `millrace stop`: stops a run. */
 import type { Command } from 'commander'
 import type { CommandContext } from '../context.ts'
 import { MillraceError } from '../../part/error.ts'

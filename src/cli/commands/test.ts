@@ -1,4 +1,4 @@
-/** `millrace test`. */
+/** `millrace test`: runs test cases of agents. */
 import type { Command } from 'commander'
 import type { CommandContext } from '../context.ts'
 import { endpointOption, examples, storeOption, trustOption } from './options.ts'

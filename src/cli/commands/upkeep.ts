@@ -129,7 +129,7 @@ function amount(
   return value
 }
 
-/** Opens what the flags name, and shows progress meanwhile. */
+/** Opens the connection of the flags, and shows progress while `work` runs. */
 async function withUpkeep<T>(
   context: CommandContext,
   flags: ConnectionFlags,

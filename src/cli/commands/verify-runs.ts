@@ -11,12 +11,12 @@ import { unreadableRow } from '../../store/store-error.ts'
 import { openConnection, type Connection, type ConnectionFlags, findRun } from '../connection.ts'
 import { printable } from '../terminal/output.ts'
 
-const most = 5
+const maxFaults = 5
 
 /** The result for one recording. */
 interface Findings {
   entries: number
-  /** Those that were printed. */
+  /** Only the printed ones. */
   faults: number
   /** The check stopped early: there are more. */
   hasMore: boolean
@@ -44,9 +44,9 @@ export async function verifyRecordings(context: CommandContext, what: string, wh
   }
   const faults = found.reduce((sum, each) => sum + each.faults, 0)
   const more = found.some(({ hasMore }) => hasMore) ? ' and more' : ''
-  const told = [`${found.length} checked`, `${faults} ${faults === 1 ? 'error' : 'errors'}${more}`]
-  if (open > 0) told.push(`${open} not ended`)
-  context.stderr.write(`${told.join(', ')}\n`)
+  const facts = [`${found.length} checked`, `${faults} ${faults === 1 ? 'error' : 'errors'}${more}`]
+  if (open > 0) facts.push(`${open} not ended`)
+  context.stderr.write(`${facts.join(', ')}\n`)
   context.exitCode = faults > 0 ? 1 : 0
 }
 
@@ -58,11 +58,11 @@ async function verifyFile(context: CommandContext, file: string): Promise<Findin
   if (statSync(context.path(file)).isDirectory()) throw new MillraceError('usage', `${file} is a folder. Pass a file.`)
   const { findings, check, report } = createCheck(context, file)
   const reader = createNdjsonReader()
-  let told = 0
+  let reported = 0
   const checkEntries = (entries: Entry[]) => {
     entries.forEach(check.entry)
-    for (const { line, message } of reader.faults.slice(told)) report(message, `:${line}`)
-    told = reader.faults.length
+    for (const { line, message } of reader.faults.slice(reported)) report(message, `:${line}`)
+    reported = reader.faults.length
   }
   for await (const chunk of createReadStream(context.path(file), 'utf8')) {
     // Line by line, to print errors in the order of the file.
@@ -108,7 +108,7 @@ function createCheck(context: CommandContext, name: string) {
 
   function report(fault: string | undefined, place = ''): void {
     if (fault === undefined || findings.hasMore) return
-    findings.hasMore = findings.faults === most
+    findings.hasMore = findings.faults === maxFaults
     if (!findings.hasMore) findings.faults++
     context.stdout.write(`${printable(findings.hasMore ? '… and more' : `${name}${place}: ${fault}`)}\n`)
   }

@@ -1,4 +1,4 @@
-/** `millrace verify`. */
+/** `millrace verify`: checks recorded runs. */
 import type { Command } from 'commander'
 import type { ConnectionFlags } from '../connection.ts'
 import type { CommandContext } from '../context.ts'

@@ -125,7 +125,7 @@ function writable(file: string): Store | undefined {
   }
 }
 
-/** Throws `usage` if the runs are in a shared store. `why` says what that store does not have; `cure` what to do. */
+/** Throws `usage` if the runs are in a shared store. `why`: what that store lacks. */
 export async function refuseSharedStore(context: CommandContext, why: string, cure: string): Promise<void> {
   if ((await sharedStoreUrl(context, {})) === undefined) return
   const other = 'For those of a data folder, name it with --data.'

@@ -37,7 +37,7 @@ export interface LocalOptions {
   notice?: string
   /** A database of an older version is refused, not migrated. */
   keepsVersion: boolean
-  /** Print what helps to find a fault to stderr. */
+  /** Print details for finding a fault to stderr. */
   debug: boolean
 }
 

@@ -1,4 +1,4 @@
-/** A connection to a server, over HTTP: finds the server, sends requests, and turns refusals into errors that say what to do. */
+/** A connection to a server, over HTTP: finds the server, sends requests, and turns refusals into errors with a cure. */
 import type { RunView } from '../../fold/run-view.ts'
 import { checkKey } from '../../part/check-key.ts'
 import { compact } from '../../part/compact.ts'
@@ -96,7 +96,7 @@ export function createRequest({ url, key, isKeyKept = false }: LiveServer): Serv
     if (response.ok) return response
     if (response.status === 401) throw unauthorized(url, { key, isKeyKept })
     const error = await errorOf(response, url + path)
-    // A route, a method or a parameter that this server does not know: a server of our version knows all that commands ask for.
+    // A server of our version has every route, method and parameter that commands use.
     const isUnknown =
       error.code === 'method-not-allowed' || /^(?:There is nothing at|Unknown parameter) /u.test(error.message)
     throw isUnknown ? otherVersion(url, `it refuses ${method} ${withoutQuery(path)}: ${error.message}`) : error

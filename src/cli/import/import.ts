@@ -33,7 +33,7 @@ import type { ImportFlags } from '../commands/import.ts'
 
 const usage = 'Pass a file with the output of a CLI agent, or with a log of Millrace.'
 
-interface Told {
+interface ImportResult {
   id: string
   agent: string
   status: string
@@ -53,58 +53,70 @@ export async function importFile(
   const source = openSource(context, file, usage)
   const chunks: Uint8Array[] = []
   let format = from
-  for await (const { format: told, chunk } of readSource(source, from)) {
-    format = told
+  for await (const { format: result, chunk } of readSource(source, from)) {
+    format = result
     chunks.push(chunk)
   }
   if (format === undefined || chunks.every(({ length }) => length === 0))
     throw new MillraceError('unknown-format', `${source.name} is empty.`)
-  const told =
+  const result =
     format === 'ndjson'
-      ? await bring(context, target, chunks, source.name)
-      : await bringTranscript(context, target, { cli: format, bytes: Buffer.concat(chunks), message }, source.name)
-  const entries = `${told.agent}, ${told.lastSeq} entries, ${told.status}`
-  context.stderr.write(printable(`${told.isNew ? 'imported' : 'imported before'}: ${entries}\n`))
-  context.stdout.write(`${printable(told.id)}\n`)
+      ? await importLog(context, target, chunks, source.name)
+      : await importTranscript(context, target, { cli: format, bytes: Buffer.concat(chunks), message }, source.name)
+  const entries = `${result.agent}, ${result.lastSeq} entries, ${result.status}`
+  context.stderr.write(printable(`${result.isNew ? 'imported' : 'imported before'}: ${entries}\n`))
+  context.stdout.write(`${printable(result.id)}\n`)
 }
 
-function bring(context: CommandContext, target: ConnectionTarget, lines: Uint8Array[], name: string): Promise<Told> {
-  return target.type === 'server' ? send(target.server, lines) : keep(context, target, lines, name)
+function importLog(
+  context: CommandContext,
+  target: ConnectionTarget,
+  lines: Uint8Array[],
+  name: string,
+): Promise<ImportResult> {
+  return target.type === 'server' ? send(target.server, lines) : importLocally(context, target, lines, name)
 }
 
 /**
- * Its id is that of its bytes, so what is there under that id is the same. Its entries may differ: without times in the lines they have those
- * of the first import.
+ * The id is a hash of the bytes: a run with this id is the same transcript. Its entries may differ, because lines without times get those of
+ * the first import.
  */
-async function bringTranscript(
+async function importTranscript(
   context: CommandContext,
   target: ConnectionTarget,
   transcript: Transcript,
   name: string,
-): Promise<Told> {
-  const { row, used } = await lookUp(context, target, importIdOf(transcript), transcript.cli)
+): Promise<ImportResult> {
+  const { row, used } = await findImported(context, target, importIdOf(transcript), transcript.cli)
   if (row !== undefined) return { ...row, isNew: false }
   const { id, entries } = await importCli(context, {
     ...transcript,
     usedBefore: used && ((session) => used.get(session)),
   })
-  return bring(context, target, [Buffer.from(`${encodeEntries(id, entries)}\n`)], name)
+  return importLog(context, target, [Buffer.from(`${encodeEntries(id, entries)}\n`)], name)
 }
 
 interface Found {
-  row?: Omit<Told, 'isNew'> | undefined
-  /** What sessions have used so far, by the runs that are there. */
+  row?: Omit<ImportResult, 'isNew'> | undefined
+  /** Usage of sessions so far, summed over the recorded runs. */
   used?: Map<string, Usage>
 }
 
-async function lookUp(context: CommandContext, target: ConnectionTarget, id: string, cli: CliName): Promise<Found> {
+async function findImported(
+  context: CommandContext,
+  target: ConnectionTarget,
+  id: string,
+  cli: CliName,
+): Promise<Found> {
   if (target.type === 'server') {
     const request = createRequest(target.server)
-    const { runs } = (await (await request(`/api/runs?idPrefix=${id}`)).json()) as { runs: Omit<Told, 'isNew'>[] }
+    const { runs } = (await (await request(`/api/runs?idPrefix=${id}`)).json()) as {
+      runs: Omit<ImportResult, 'isNew'>[]
+    }
     return { row: runs.find((each) => each.id === id) }
   }
   const { data } = target.type === 'folder' ? target : { data: undefined }
-  // What is only looked for must not create a data folder.
+  // A lookup must not create a data folder.
   if (data !== undefined && !existsSync(join(context.path(data), 'millrace.db'))) return {}
   const release = data === undefined ? undefined : lockData(context.path(data), 'shared')
   // A server has it by now, and the import asks that server.
@@ -123,17 +135,17 @@ async function lookUp(context: CommandContext, target: ConnectionTarget, id: str
 }
 
 /** Writes into the shared store, or into the data folder, or asks the server that has locked the folder meanwhile. */
-async function keep(
+async function importLocally(
   context: CommandContext,
   target: Exclude<ConnectionTarget, { type: 'server' }>,
   lines: Uint8Array[],
   name: string,
-): Promise<Told> {
+): Promise<ImportResult> {
   const secrets = secretValues({}, context.env)
   const importing = createImport({ name, redactor: () => createRedactor(secrets) })
   try {
     for (const piece of lines) await importing.feed(piece)
-    // What is refused must not create a data folder.
+    // Refused input must not create a data folder.
     importing.end()
     if (target.type === 'store') return await finish(importing, await openShared(context, target.url))
     const { data } = target
@@ -154,7 +166,7 @@ async function keep(
   }
 }
 
-async function finish(importing: Import, store: Store): Promise<Told> {
+async function finish(importing: Import, store: Store): Promise<ImportResult> {
   try {
     const { isNew, row } = await importing.finish(store)
     return { ...row, isNew }
@@ -163,14 +175,14 @@ async function finish(importing: Import, store: Store): Promise<Told> {
   }
 }
 
-async function send(server: LiveServer, lines: Uint8Array[]): Promise<Told> {
+async function send(server: LiveServer, lines: Uint8Array[]): Promise<ImportResult> {
   const request = createRequest(server)
   const response = await request('/api/runs/import', {
     method: 'POST',
     type: 'application/x-ndjson',
     body: Buffer.concat(lines),
   })
-  return { ...((await response.json()) as Omit<Told, 'isNew'>), isNew: response.status === 201 }
+  return { ...((await response.json()) as Omit<ImportResult, 'isNew'>), isNew: response.status === 201 }
 }
 
 interface ImportedRun {
@@ -184,7 +196,7 @@ interface Transcript {
   bytes: Buffer
   /** The prompt, if the output does not repeat it. */
   message?: string | undefined
-  /** What the session had used before, by the runs that are kept there. */
+  /** Usage of a session before this transcript, summed over the recorded runs. */
   usedBefore?: ((sessionId: string) => Usage | undefined) | undefined
 }
 
@@ -226,7 +238,7 @@ async function importCli(context: CommandContext, transcript: Transcript): Promi
   }
 }
 
-/** What has to be known before the run begins. */
+/** The prompt and the start time, which the run needs before it begins. */
 function lookAhead({ cli, bytes }: Transcript): { prompt?: string; startedAt?: number } {
   const found: { prompt?: string; startedAt?: number } = {}
   const reader = createCliReader(cli, {

@@ -1,4 +1,4 @@
-/** `millrace parse`: what a CLI agent writes, as parts, while it writes. */
+/** `millrace parse`: the output of a CLI agent as parts, while it is written. */
 import type { CommandContext } from '../context.ts'
 import { toRecorded } from '../../part/entry.ts'
 import { fromErrorValue, MillraceError } from '../../part/error.ts'
@@ -21,7 +21,7 @@ export async function parseOutput(
   let lines: string[] = []
   let reader: CliReader | undefined
   let exit: CliExit | undefined
-  // Ctrl-C ends the CLI as well, and what it said until then has an end.
+  // Ctrl-C ends the CLI as well: its output so far gets an end.
   const stop = () => {
     exit = { code: null, signal: 'SIGINT' }
     source.stream.destroy()

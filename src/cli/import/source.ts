@@ -28,11 +28,11 @@ export function openSource(context: CommandContext, file: string | undefined, us
 
 type Format = CliName | 'ndjson'
 
-/** Banners may come before the first event, up to this length. */
-const mostGuessed = 1024 * 1024
+/** Banners may come before the first event, up to this many bytes. */
+const maxGuessed = 1024 * 1024
 
 /**
- * Reads a source, and tells its format as soon as a line of it does. Chunks are handed on as they come: the first of them with the
+ * Reads a source and detects its format from its lines. Chunks are passed on as they arrive: the first of them with the
  * format, or `unknown-format` is thrown.
  */
 export async function* readSource(
@@ -41,10 +41,10 @@ export async function* readSource(
 ): AsyncGenerator<{ format: Format; chunk: Uint8Array }> {
   let format = from
   let other: string | undefined
-  let held: Uint8Array[] = []
+  let pending: Uint8Array[] = []
   let length = 0
   const guess = createLineReader({
-    maxLength: mostGuessed,
+    maxLength: maxGuessed,
     onLine(line) {
       if (format === undefined && other === undefined) other = otherCli(toEvent(line) ?? {})
       if (other === undefined) format ??= detectFormat(line)
@@ -56,14 +56,14 @@ export async function* readSource(
       length += chunk.length
       if (format === undefined) {
         guess.feed(chunk)
-        held.push(chunk)
+        pending.push(chunk)
         if (other !== undefined) throw otherFormat(name, other)
-        if (length > mostGuessed && format === undefined) throw unknownFormat(name)
+        if (length > maxGuessed && format === undefined) throw unknownFormat(name)
       }
       if (format === undefined) continue
-      if (held.length === 0) yield { format, chunk }
-      for (const each of held) yield { format, chunk: each }
-      held = []
+      if (pending.length === 0) yield { format, chunk }
+      for (const each of pending) yield { format, chunk: each }
+      pending = []
     }
   } catch (error) {
     if (error instanceof MillraceError) throw error
@@ -74,7 +74,7 @@ export async function* readSource(
   if (other !== undefined) throw otherFormat(name, other)
   if (length === 0 && from === undefined) throw new MillraceError('unknown-format', `${name} is empty.`)
   if (format === undefined) throw unknownFormat(name)
-  for (const chunk of held) yield { format, chunk }
+  for (const chunk of pending) yield { format, chunk }
 }
 
 function unknownFormat(name: string): MillraceError {

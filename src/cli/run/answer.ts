@@ -1,4 +1,4 @@
-/** `millrace answer`: answers what a run waits for, then follows the run. */
+/** `millrace answer`: answers the open requests of a run, then follows the run. */
 import { text } from 'node:stream/consumers'
 import { leave, type CommandContext } from '../context.ts'
 import { compact } from '../../part/compact.ts'
@@ -14,7 +14,7 @@ import { answerLines, shortRequestId, createAsk, jsonOrText, formatRequests } fr
 import { openAgents } from '../connection/agents.ts'
 import { createConsent } from './consent.ts'
 import { forStream, printable } from '../terminal/output.ts'
-import { reportRun, follows } from './follow.ts'
+import { reportRun, followStarted } from './follow.ts'
 import type { AnswerFlags } from '../commands/answer.ts'
 
 type Request = EntryOf<'request'>
@@ -53,20 +53,20 @@ export async function answerRun(
   }
   const { agent } = flags
   const withConsent = createConsent(context, flags, { run: runId, agent })
-  // What was let go on needs no agent any more.
+  // The agent is only needed with the first answer.
   let consent: ClientConsent = compact({ agentId: agent })
-  const give = async (run: string, requestId: string, given: ClientAnswer) => {
+  const sendAnswer = async (run: string, requestId: string, given: ClientAnswer) => {
     await withConsent((more) => connection.client.answer(run, requestId, given, { ...consent, ...more }))
     consent = {}
   }
-  const options = { wire: textWire, ask, after: lastSeq, asksOpen: given === undefined, give }
+  const options = { wire: textWire, ask, after: lastSeq, asksOpen: given === undefined, sendAnswer }
   let code: number
   try {
-    const turned = await follows(context, connection, options, async () => {
-      if (request !== undefined && answer !== undefined) await give(runId, request.requestId, answer)
+    const result = await followStarted(context, connection, options, async () => {
+      if (request !== undefined && answer !== undefined) await sendAnswer(runId, request.requestId, answer)
       return runId
     })
-    code = reportRun(context, { ...turned, where: connection.flags })
+    code = reportRun(context, { ...result, where: connection.flags })
   } finally {
     await connection.close()
   }

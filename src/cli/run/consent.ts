@@ -1,4 +1,4 @@
-/** A run that was recorded elsewhere goes on: shows what its recording would set to work here, and asks whether it may. */
+/** Consent to continue a run that was recorded elsewhere: shows which programs its recording would start here, and asks. */
 import { createInterface } from 'node:readline/promises'
 import type { ClientConsent } from '../../client/client.ts'
 import { MillraceError } from '../../part/error.ts'
@@ -11,21 +11,21 @@ export interface ConsentFlags extends ConnectionFlags {
   trust?: boolean
 }
 
-/** What the recording says, up to the entry at which the run goes on. */
-export interface Recorded {
+/** The part of a recording that counts: up to the entry at which the run continues. */
+export interface RecordedPart {
   run: string
   before?: number
-  /** It goes on as this agent, so that its own text does not count. */
+  /** It continues as this agent, so its own pipeline does not count. */
   agent?: string | undefined
 }
 
 export type WithConsent = <T>(act: (consent: ClientConsent) => Promise<T>) => Promise<T>
 
-/** Acts, and, if the run is a foreign one, once more when whoever sits at the terminal has agreed. */
+/** Calls `act`; if that is refused because the run is foreign, asks at the terminal and calls it again with consent. */
 export function createConsent(
   context: CommandContext,
   { trust = false, ...where }: ConsentFlags,
-  recorded: Recorded,
+  recorded: RecordedPart,
 ): WithConsent {
   let isTrusted = trust
   return async (act) => {
@@ -34,7 +34,7 @@ export function createConsent(
     } catch (error) {
       if (isTrusted || !(error instanceof MillraceError) || error.code !== 'foreign-run') throw error
       await agree(context, recorded.run, {
-        says: 'If it goes on, its recording sets to work here:',
+        title: 'If it goes on, its recording sets to work here:',
         lines: await foreignPrograms(context, where, recorded),
         question: 'Let it go on?',
         cure: 'pass --trust, or go on as an agent of yours with --agent',
@@ -46,11 +46,11 @@ export function createConsent(
 }
 
 export interface Question {
-  /** What stands above the lines. */
-  says: string
+  /** Above the lines. */
+  title: string
   lines: readonly string[]
   question: string
-  /** For who has no terminal. */
+  /** Without a terminal. */
   cure: string
 }
 
@@ -58,12 +58,12 @@ export interface Question {
 export async function agree(
   context: CommandContext,
   run: string,
-  { says, lines, question, cure }: Question,
+  { title, lines, question, cure }: Question,
 ): Promise<void> {
   const { stdin, stderr } = context
   const shown = lines.length === 0 ? ['  nothing but models'] : lines.map((line) => `  ${line}`)
   // Nothing of a recording must be able to disguise itself with control characters.
-  for (const line of [`${run} was recorded elsewhere. ${says}`, ...shown]) stderr.write(`${printable(line)}\n`)
+  for (const line of [`${run} was recorded elsewhere. ${title}`, ...shown]) stderr.write(`${printable(line)}\n`)
   if (stdin.isTTY === true && (await confirm(context, `${question} [y/N] `))) return
   const message = `${run} was recorded elsewhere, and nobody has agreed. Look at it with: millrace show ${run}. Then ${cure}.`
   throw new MillraceError('usage', message)
@@ -74,8 +74,8 @@ async function confirm(context: CommandContext, question: string): Promise<boole
   const ended = new AbortController()
   terminal.on('SIGINT', () => ended.abort()).on('close', () => ended.abort())
   try {
-    const said = await terminal.question(paint(context, 'bold', question, context.stderr), { signal: ended.signal })
-    return /^y(?:es)?$/iu.test(said.trim())
+    const reply = await terminal.question(paint(context, 'bold', question, context.stderr), { signal: ended.signal })
+    return /^y(?:es)?$/iu.test(reply.trim())
   } catch {
     return false
   } finally {
@@ -83,11 +83,11 @@ async function confirm(context: CommandContext, question: string): Promise<boole
   }
 }
 
-/** What the texts in the recording of a run may set to work. */
+/** The programs that the texts in a recording may start. */
 async function foreignPrograms(
   context: CommandContext,
   where: ConnectionFlags,
-  { run, before = Infinity, agent }: Recorded,
+  { run, before = Infinity, agent }: RecordedPart,
 ): Promise<string[]> {
   const connection = await openConnection(context, where)
   try {

@@ -20,8 +20,8 @@ export interface FollowOptions {
   asksOpen?: boolean
   /** Show tool calls and their results on stderr. */
   showsTools?: boolean
-  /** Gives an answer. Default: to the server, as it is. */
-  give?: (id: string, requestId: string, answer: ClientAnswer) => Promise<unknown>
+  /** Sends an answer; by default, `client.answer`. */
+  sendAnswer?: (id: string, requestId: string, answer: ClientAnswer) => Promise<unknown>
 }
 
 /** The state of the run when following stopped. */
@@ -55,7 +55,7 @@ export async function followRun(
   options: FollowOptions,
 ): Promise<Followed> {
   const { wire, ask, after = 0, asksOpen = false, showsTools = false } = options
-  const { give = (...answer) => client.answer(...answer) } = options
+  const { sendAnswer = (...answer) => client.answer(...answer) } = options
   /** An answer was refused, so that the run would wait for ever. */
   const refused = new AbortController()
   const { stdout, stderr } = context
@@ -90,7 +90,7 @@ export async function followRun(
       await client.stop(id, 'The terminal was closed without an answer.').catch(() => undefined)
       return
     }
-    await give(id, request.requestId, answer).catch((error: unknown) => {
+    await sendAnswer(id, request.requestId, answer).catch((error: unknown) => {
       // Another client answered first, or the run has ended: the log shows it.
       if (error instanceof MillraceError && !refusals.has(error.code)) return
       refused.abort()
@@ -117,7 +117,7 @@ export async function followRun(
       open.delete(entry.requestId)
     } else if (entry.type === 'tool-result' && entry.outcome === 'handed-over') followed.handedOver.push(entry.toolName)
     else if (entry.type === 'run-end') followed.end = entry
-    // A fork with another input is suspended for no request, and goes on at once.
+    // A fork with another input is suspended without a request, and continues at once.
     else if (entry.type === 'suspend' && entry.seq > after && entry.requests.length > 0) {
       for (const each of open.values()) put(each)
       followed.waiting = [...open.values()].map(({ request }) => request)
@@ -232,7 +232,7 @@ interface Turn extends FollowOptions {
   onStart?: (id: string) => void
 }
 
-interface Turned {
+interface FollowedRun {
   id: string
   followed: Followed
   /** Set if a signal ended it. */
@@ -243,31 +243,31 @@ export async function runTurn(
   context: CommandContext,
   connection: AgentConnection,
   turn: Turn,
-): Promise<Turned & { threadId: string }> {
+): Promise<FollowedRun & { threadId: string }> {
   const { agent, input, threadId, onStart, ...follow } = turn
   const { messages, ...rest } = input
   const options = { agent, input: rest, messages: messages as object[] }
   let thread = threadId
-  const turned = await follows(context, connection, follow, async () => {
+  const result = await followStarted(context, connection, follow, async () => {
     const run = connection.client.run(threadId === undefined ? options : { ...options, threadId })
     const id = await run.id
     thread = await run.threadId
     onStart?.(id)
     return id
   })
-  return { ...turned, threadId: thread! }
+  return { ...result, threadId: thread! }
 }
 
 /** Error codes for a server that has stopped or is stopping. */
-const gone: ReadonlySet<string> = new Set(['connection-lost', 'closing'])
+const stoppedCodes: ReadonlySet<string> = new Set(['connection-lost', 'closing'])
 
 /** Calls `begin`, which returns the id of a run, then shows that run. Ctrl-C stops it, even during `begin`. */
-export async function follows(
+export async function followStarted(
   context: CommandContext,
   connection: AgentConnection,
   options: FollowOptions,
   begin: () => Promise<string>,
-): Promise<Turned> {
+): Promise<FollowedRun> {
   const { client, url } = connection
   let ending: Ending | undefined
   let stop: (ending: Ending) => Promise<void> = async () => undefined
@@ -280,7 +280,7 @@ export async function follows(
     stop = ({ reason }) => client.stop(id, reason)
     if (ending !== undefined) await stop(ending)
     const followed = await followRun(context, client, id, options).catch((error: unknown) => {
-      if (url === undefined || !(error instanceof MillraceError) || !gone.has(error.code)) throw error
+      if (url === undefined || !(error instanceof MillraceError) || !stoppedCodes.has(error.code)) throw error
       throw lostServer(url, id, connection.flags, error)
     })
     return { id, followed, ending }
@@ -306,7 +306,7 @@ interface Reported {
   ending?: Ending | undefined
 }
 
-/** Prints how the run ended or what it waits for. Returns the exit code. */
+/** Prints how the run ended, or its open requests. Returns the exit code. */
 export function reportRun(context: CommandContext, { id, followed, where, isQuiet = false, ending }: Reported): number {
   const { end, waiting, handedOver, isLineOpen } = followed
   // On a terminal, the notice of the signal has ended the line already.

@@ -13,7 +13,7 @@ import { createConsent } from './consent.ts'
 import { readObject } from './input.ts'
 import { namedWire } from '../commands/options.ts'
 import { printable, forStream } from '../terminal/output.ts'
-import { reportRun, follows } from './follow.ts'
+import { reportRun, followStarted } from './follow.ts'
 import { formatTable } from '../terminal/table.ts'
 import type { ForkFlags } from '../commands/fork.ts'
 
@@ -56,13 +56,13 @@ export async function forkRun(context: CommandContext, text: string, flags: Fork
   }
   try {
     if (flags.detach === true) return void (await begin())
-    const turned = await follows(
+    const result = await followStarted(
       context,
       connection,
       { wire, ask: createAsk(context, { leaves: true }), after: at },
       begin,
     )
-    const code = reportRun(context, { ...turned, where: connection.flags })
+    const code = reportRun(context, { ...result, where: connection.flags })
     await connection.close()
     await leave(context, code)
   } finally {

@@ -61,7 +61,7 @@ function perLine(text: string): string {
 }
 
 /** Maximum bytes of all files together. Base64 adds a third. */
-const most = 20 * 1024 * 1024
+const maxBytes = 20 * 1024 * 1024
 
 /**
  * Attached files as message parts: text files as text, everything else as data with a media type. Without files, returns the text.
@@ -73,7 +73,7 @@ export function withFiles(
   paths: readonly string[],
 ): string | (TextContent | FileContent)[] {
   if (paths.length === 0) return text
-  let left = most
+  let left = maxBytes
   const parts = paths.map((path) => {
     const bytes = readFile(context, path, left)
     left -= bytes.length
@@ -89,7 +89,7 @@ function readFile(context: CommandContext, path: string, room: number): Buffer {
   if (found.size > room) {
     throw new MillraceError(
       'usage',
-      `--file ${path} is too large: the limit for all files together is ${most / 2 ** 20} MiB.`,
+      `--file ${path} is too large: the limit for all files together is ${maxBytes / 2 ** 20} MiB.`,
     )
   }
   const bytes = readFileSync(context.path(path))

@@ -9,7 +9,7 @@ import type { EntryOf } from '../../part/entry.ts'
 import { parseJson } from '../../part/json.ts'
 import { printable, paint } from '../terminal/output.ts'
 import type { InputRequest } from '../../part/request-part.ts'
-import { formatTime } from '../terminal/amounts.ts'
+import { formatTime } from '../terminal/format.ts'
 import { formatTable, cut } from '../terminal/table.ts'
 import { MillraceError } from '../../part/error.ts'
 import type { RunRow } from '../../part/log.ts'
@@ -21,7 +21,7 @@ export function shortRequestId(run: string, { requestId }: EntryOf<'request'>): 
   return requestId.startsWith(`${run}.`) ? requestId.slice(run.length + 1) : requestId
 }
 
-/** What a step asks for, in its own words. */
+/** The question of a step. */
 export function questionOf({ message, reason }: Pick<InputRequest, 'message' | 'reason'>): string {
   return message ?? reason ?? 'a value'
 }
@@ -58,12 +58,12 @@ export interface AskOptions {
 }
 
 export function createAsk(context: CommandContext, { yes = false, leaves = false }: AskOptions = {}): Ask {
-  const isThere = context.stdin.isTTY === true
+  const isTerminal = context.stdin.isTTY === true
   return {
-    canAnswer: ({ kind }) => isThere || (kind === 'approval' && (yes || !leaves)),
+    canAnswer: ({ kind }) => isTerminal || (kind === 'approval' && (yes || !leaves)),
     async answer(request, signal) {
       if (request.kind === 'approval' && yes) return { approved: true }
-      if (isThere) return askOnTerminal(context, request, signal)
+      if (isTerminal) return askOnTerminal(context, request, signal)
       return { approved: false, reason: 'not approved: no terminal to ask on' }
     },
   }

@@ -14,16 +14,16 @@ import type { RunFlags } from '../commands/run.ts'
 export async function runAgent(context: CommandContext, text: string, flags: RunFlags): Promise<void> {
   const agent = nameAgent(context, text, flags.dir)
   const isFile = agent.file !== undefined
-  const place = isFile ? { ...flags, dir: dirname(agent.file!) } : flags
+  const agentFlags = isFile ? { ...flags, dir: dirname(agent.file!) } : flags
   if (isBatch(flags.input)) {
-    return (await import('../batch/batch.ts')).batchCommand(context, agent, flags.input, { ...flags, ...place })
+    return (await import('../batch/batch.ts')).batchCommand(context, agent, flags.input, { ...flags, ...agentFlags })
   }
   refuseBatchFlags(flags)
-  const wire = await namedWire(context, flags.format, place.dir)
+  const wire = await namedWire(context, flags.format, agentFlags.dir)
   // Checked first: a misspelt agent must not create a data folder.
-  await checkAgent(context, agent, place)
+  await checkAgent(context, agent, agentFlags)
   const input = await readInput(context, flags)
-  const connection = await openAgents(context, { ...place, migrates: true }, isFile)
+  const connection = await openAgents(context, { ...agentFlags, migrates: true }, isFile)
   if (flags.yes && !connection.isDurable) {
     await connection.close()
     throw new MillraceError('usage', '--yes needs a log to wait for answers in. Remove --data none.')
@@ -34,7 +34,7 @@ export async function runAgent(context: CommandContext, text: string, flags: Run
     const waiting = await waitingRun(connection, await readThread(connection, flags.thread))
     if (waiting !== undefined) warnOfEnd(context, waiting)
   }
-  const turned = await runTurn(context, connection, {
+  const result = await runTurn(context, connection, {
     agent: agent.id,
     input,
     threadId: flags.thread,
@@ -42,7 +42,7 @@ export async function runAgent(context: CommandContext, text: string, flags: Run
     ask: createAsk(context, flags),
     onStart: (id) => context.stderr.write(`${printable(`run ${id}${url === undefined ? '' : ` on ${url}`}`)}\n`),
   })
-  const code = reportRun(context, { ...turned, where: printed })
+  const code = reportRun(context, { ...result, where: printed })
   await connection.close()
   await leave(context, code)
 }

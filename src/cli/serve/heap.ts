@@ -1,4 +1,4 @@
-/** Steers the heap of a server: V8 flags are set while it runs, by the garbage collections so far. V8 reads some flags each time it uses them. */
+/** The heap of a server: sets V8 flags by the garbage collections so far. V8 reads some flags again each time it uses them. */
 import { constants, PerformanceObserver, type PerformanceEntry } from 'node:perf_hooks'
 import { getHeapSpaceStatistics, setFlagsFromString, getHeapStatistics } from 'node:v8'
 import { totalmem } from 'node:os'
@@ -9,7 +9,7 @@ type Given = Pick<NodeJS.Process, 'execArgv' | 'env' | 'constrainedMemory'>
 type Collection = PerformanceEntry & { detail?: { kind?: number; flags?: number } }
 
 interface SteeredFlag {
-  /** Of what the user gave the process, what takes precedence. */
+  /** A flag of the user that takes precedence. */
   precedence: RegExp
   flag(on: boolean): string
   /** Called at once, and after the turn of the event loop in which there were collections. */
@@ -20,13 +20,13 @@ interface SteeredFlag {
 function steerFlag({ execArgv, env }: Given, { precedence, flag, isOn }: SteeredFlag): void {
   if ([...execArgv, env['NODE_OPTIONS'] ?? ''].some((given) => precedence.test(given))) return
   let was: boolean | undefined
-  const look = (collections: readonly Collection[]) => {
+  const update = (collections: readonly Collection[]) => {
     const on = isOn(collections)
     if (on !== was) setFlagsFromString(flag(on))
     was = on
   }
-  new PerformanceObserver((list) => look(list.getEntries())).observe({ entryTypes: ['gc'] })
-  look([])
+  new PerformanceObserver((list) => update(list.getEntries())).observe({ entryTypes: ['gc'] })
+  update([])
 }
 
 /** Bytes that the process may use. */
@@ -36,25 +36,25 @@ function memoryOf({ constrainedMemory }: Given): number {
 
 const MB = 2 ** 20
 /** Bytes. The space doubles: after this it is about 16 MB. */
-const enough = 12 * MB
-const enoughForMany = 96 * MB
+const usualSize = 12 * MB
+const maxSize = 96 * MB
 /** Share of the memory that the room may take before it doubles for the last time. */
-const mostShare = 1 / 24
+const maxShare = 1 / 24
 /** Share of the time that collections of the young generation may take. */
-const much = 0.04
+const busyShare = 0.04
 /** Seconds in a row with more, before the room doubles. */
-const longEnough = 5
+const busySeconds = 5
 /** How much longer a collection may take in twice the room, for the room to double again. */
-const useful = 1.5
+const usefulRatio = 1.5
 
 /**
  * Bounds V8's young generation. With many open streams Node lets it grow to 128 MB at once: with 200 streams that is more than all
  * their data. Half of 16 MB has room for a thousand deltas (half of 8 MB costs a fifth more CPU).
  *
- * A collection costs as much as what is still alive, which is what each stream keeps of its last delta, however large the room is. With
+ * The cost of a collection depends on the objects that are still alive (each stream keeps those of its last delta), not on the room. With
  * a thousand streams, or some hundred at full speed, that becomes a tenth of the time. While collections take much of the time, the
- * room may therefore double, up to 128 MB or about a twelfth of the memory. Where it is of no use, because all that is new stays, such
- * as streams that begin, each collection takes longer then, and the room does not double again.
+ * room may therefore double, up to 128 MB or about a twelfth of the memory. Where more room does not help, because new objects stay alive
+ * (streams that begin), each collection takes longer then, and the room does not double again.
  *
  * V8 reads its limits at startup, but reads the growth factor each time it is about to grow; with a factor of 1 it does not. The size is
  * checked after the turn of the event loop in which there was a collection: it may have doubled more than once by then. V8 also shrinks
@@ -76,7 +76,7 @@ export function boundYoungGeneration(given: Given = process): void {
  * the collections of the young generation since the last call took, in ms.
  */
 export function createBound(memory: number): (now: number, young: number, times: readonly number[]) => boolean {
-  const most = Math.max(enough, Math.min(enoughForMany, memory * mostShare))
+  const limit = Math.max(usualSize, Math.min(maxSize, memory * maxShare))
   let size = 0
   /** ms that a collection took before the room last doubled. */
   let before = Infinity
@@ -93,7 +93,7 @@ export function createBound(memory: number): (now: number, young: number, times:
   return (now, young, times) => {
     if (young > size * 1.5 || young < size / 1.5) {
       if (young < size) before = Infinity
-      else if (seconds >= longEnough) before = spent / count
+      else if (seconds >= busySeconds) before = spent / count
       size = young
       restart()
     }
@@ -101,10 +101,10 @@ export function createBound(memory: number): (now: number, young: number, times:
     current.count += times.length
     const took = now - (since ??= now)
     if (took >= 1000) {
-      // A mean of the last seconds: what is alive changes with the load.
+      // A mean of the last seconds: the number of live objects changes with the load.
       count = count * 0.8 + current.count
       spent = spent * 0.8 + current.spent
-      if (current.spent > much * took) seconds++
+      if (current.spent > busyShare * took) seconds++
       else {
         restart()
         before = Infinity
@@ -112,13 +112,13 @@ export function createBound(memory: number): (now: number, young: number, times:
       current.count = current.spent = 0
       since = now
     }
-    return young < (seconds >= longEnough && spent < count * useful * before ? most : enough)
+    return young < (seconds >= busySeconds && spent < count * usefulRatio * before ? limit : usualSize)
   }
 }
 
 /** Bytes, with its free room. */
 function youngSize(): number {
-  return getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space')?.space_size ?? enough
+  return getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space')?.space_size ?? usualSize
 }
 
 /** ms of each collection. */
@@ -134,8 +134,8 @@ const poolShare = 1 / 16
 
 /**
  * Keeps the optimized code of a server that rests. 8 to 100 s after its last full collection V8 collects an idle heap once more (the
- * "memory reducer"), by default so that it also drops the hidden classes of which no object is alive. Between two requests that is
- * most of what a request is made of. All optimized functions that depend on them are thrown away (500 in a server that had answered
+ * "memory reducer"), by default so that it also drops the hidden classes without a living object: between two requests, most of
+ * those that a request uses. All optimized functions that depend on them are thrown away (500 in a server that had answered
  * 2,500 requests), and hundreds of requests after the rest cost about a third more CPU.
  *
  * Without that, the collection at rest still happens, but its pages stay in a pool for new objects instead of going back to the
@@ -155,17 +155,17 @@ export function keepOptimizedCode(given: Given = process): void {
 
 /**
  * `memory`: bytes that the process may use. Call what it returns after collections, with the size of the heap in bytes, without the
- * pool, and whether the memory reducer has collected. It tells whether the next time it may give memory back.
+ * pool, and whether the memory reducer has collected. It returns whether the next collection may give memory back.
  */
 export function createPolicy(memory: number): (size: number, collected: boolean) => boolean {
-  const most = Math.min(poolLimit, memory * poolShare)
+  const limit = Math.min(poolLimit, memory * poolShare)
   let peak = 0
   let may = false
   return (size, collected) => {
-    // What it gave back is no longer in the pool.
+    // The pool has been given back.
     if (collected && may) peak = 0
     peak = Math.max(peak, size)
-    may = peak - size > most
+    may = peak - size > limit
     return may
   }
 }

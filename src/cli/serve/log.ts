@@ -2,7 +2,7 @@
 import type { CommandContext, Output } from '../context.ts'
 import { wholeMessage } from '../../part/error.ts'
 import type { Report, Reporter, Level } from '../../server/error-guard.ts'
-import { formatCost, formatDuration, formatTokens } from '../terminal/amounts.ts'
+import { formatCost, formatDuration, formatTokens } from '../terminal/format.ts'
 import { printable, paint, paintStatus } from '../terminal/output.ts'
 import { secretValues } from '../../project/secrets.ts'
 import { createCleaner } from '../../fold/redact.ts'
@@ -25,10 +25,10 @@ export interface ServeLog {
 }
 
 /** Maximum bytes buffered for a slow reader. Beyond that, lines are dropped to bound memory. */
-const mostWaiting = 4 * 1024 * 1024
-const longest = 2000
+const maxBuffered = 4 * 1024 * 1024
+const maxLine = 2000
 /** ms that a line about a run waits for others. A write to a pipe blocks the process, and with many runs it has many. */
-const gathering = 20
+const flushDelay = 20
 
 export function createServeLog(
   context: CommandContext,
@@ -49,13 +49,13 @@ export function createServeLog(
   }
 
   function write(line: string, { event, level }: Report): void {
-    if (stream.writableLength + lines.length > mostWaiting) return void dropped++
+    if (stream.writableLength + lines.length > maxBuffered) return void dropped++
     if (dropped > 0) line = `(${dropped} lines dropped: the reader of this log was too slow)\n${line}`
     dropped = 0
     lines += `${line}\n`
     const waits = level === 'info' && event === 'run' && !stream.isTTY
     if (!waits) flush()
-    else timer ??= setTimeout(flush, gathering).unref()
+    else timer ??= setTimeout(flush, flushDelay).unref()
   }
 
   /** Made once a second: formatting a date takes as long as the rest of a line. */
@@ -111,7 +111,7 @@ export function formatReport(context: CommandContext, report: Report, stream: Ou
 function oneLine(text: string): string {
   if (/^[\w-]{0,100}$/.test(text)) return text
   const line = printable(text).replaceAll(/\s*[\n\t\u2028\u2029]\s*/gu, ' ')
-  return line.length > longest ? `${line.slice(0, longest)}…` : line
+  return line.length > maxLine ? `${line.slice(0, maxLine)}…` : line
 }
 
 /** A stack trace, or the errors of a file. */

@@ -1,3 +1,4 @@
+/** Serves a folder of agents until a signal, and prints how to reach it. */
 import type { CommandContext } from '../context.ts'
 import { messageOf, MillraceError } from '../../part/error.ts'
 import { parseEndpoint } from '../../project/project.ts'
@@ -86,7 +87,7 @@ function counted(count: number, one: string, many: string): string {
 }
 
 /**
- * What nobody waits for. Loads Node's `fetch`, which the first request needs. Updates the schema: the config may have
+ * Work that delays no request. Loads Node's `fetch`, which the first request needs. Updates the schema: the config may have
  * changed. A read-only folder is only a warning.
  */
 async function afterStart(context: CommandContext, dir: string, note: Note): Promise<void> {
@@ -174,7 +175,7 @@ ${tries.map((line) => `  ${line}`).join('\n')}
 `
 }
 
-/** What is no terminal may be a log that others read. */
+/** Output that is not a terminal may be a log that others read: it gets no token. */
 function editLine(context: CommandContext, url: string, token: string): string {
   const where = context.stdout.isTTY
     ? `${url}/agents#edit=${token}`
@@ -192,7 +193,7 @@ function limitsLine(set: DefaultTimeouts = {}): string {
   return `first token ${name(firstToken)}, idle ${name(idle)}, run ${name(run)}`
 }
 
-/** What is kept of runs, in one line. */
+/** How long runs are kept, in one line. */
 function retentionLine(
   record: UpkeepConfig & { data?: string; archive?: string } = {},
   { durable, fleet: { shared } }: Pick<Store, 'durable' | 'fleet'>,

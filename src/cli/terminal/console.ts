@@ -16,7 +16,7 @@ export function onConsoleLine(before: () => void): () => void {
 
 /** For the rest of the process. The `console` object is patched in place, since code may hold a reference to it. */
 export function sendConsoleToStderr(context: CommandContext): void {
-  // What others do in the process is theirs.
+  // In a process with other code, `console` is not ours to change.
   if (!context.isAlone) return
   const { stderr } = context
   const stream = new Writable({

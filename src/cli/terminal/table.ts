@@ -32,7 +32,7 @@ export function columnWidths(rows: string[][]): number[] {
 /** Made when it is first needed: that takes a noticeable part of a start. */
 let clusters: Intl.Segmenter | undefined
 
-/** An escape sequence counts like text: what is printed has none, see `printable`. */
+/** An escape sequence counts like text: printed text has none, see `printable`. */
 export function widthOf(text: string): number {
   if (/^[\x20-\x7e]*$/u.test(text)) return text.length
   // Its tables take a quarter of the time of a short command.

@@ -39,7 +39,7 @@ function filesAt(context: CommandContext, path: string, agents: string): string[
     throw new MillraceError('usage', `There is no file or folder ${path}${meant ? ` (did you mean "${meant}"?)` : ''}.`)
   }
   if (!found.isDirectory()) return [path]
-  // Another tool may keep its own YAML there. What has neither key is not ours.
+  // Another tool may keep its own YAML there: a file with neither key is not a file of cases.
   return inFolder(context, path).filter((file) =>
     /^(?:agent|cases)\s*:/mu.test(readFileSync(context.path(file), 'utf8')),
   )
@@ -80,7 +80,7 @@ interface AddFlags {
 }
 
 /** The longest conversation that becomes a case. */
-const mostTurns = 50
+const maxTurns = 50
 
 /** Returns the file with the new case only. */
 export async function addFromRun(context: CommandContext, lab: Lab, run: string, flags: AddFlags): Promise<CaseFile> {
@@ -100,7 +100,9 @@ export async function addFromRun(context: CommandContext, lab: Lab, run: string,
   return file
 }
 
-/** Of a stranger's run by an agent that is not the one here. `text`: of the agent here, which the test plays whatever the run says. */
+/**
+ * Asks before a run is added that was recorded elsewhere by another agent. `text`: of the agent here, which the test always runs.
+ */
 async function agreeToForeign(
   context: CommandContext,
   run: string,
@@ -114,7 +116,8 @@ async function agreeToForeign(
   const { programsIn } = await import('../../runtime/foreign-programs.ts')
   const lines = foreign.flatMap((log) => programsIn(log, { ownText: true }))
   await agree(context, run, {
-    says: 'A test plays the agent here with what the recording says, and sets nothing of it to work. The recording names:',
+    title:
+      'A test plays the agent here with what the recording says, and sets nothing of it to work. The recording names:',
     lines,
     question: 'Add it?',
     cure: 'pass --trust',
@@ -133,8 +136,7 @@ async function readThread(connection: Connection, run: string): Promise<Entry[][
   const seen = new Set<string>()
   for (let id: string | undefined = run; id !== undefined && !seen.has(id);) {
     seen.add(id)
-    if (logs.length === mostTurns)
-      throw new MillraceError('bad-run', `The conversation has more than ${mostTurns} runs.`)
+    if (logs.length === maxTurns) throw new MillraceError('bad-run', `The conversation has more than ${maxTurns} runs.`)
     const entries: Entry[] = []
     for await (const entry of connection.read(id, 0, false)) entries.push(entry)
     logs.unshift(entries)

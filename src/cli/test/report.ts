@@ -3,14 +3,14 @@ import type { CommandContext, Output } from '../context.ts'
 import { type Usage, addUsage } from '../../part/usage.ts'
 import { compareLines } from '../../regress/describe-failure.ts'
 import type { CaseResult } from '../../regress/run-case.ts'
-import { formatCost, formatDuration, formatTokens } from '../terminal/amounts.ts'
+import { formatCost, formatDuration, formatTokens } from '../terminal/format.ts'
 import { printable, paint } from '../terminal/output.ts'
 import { formatTable, cut } from '../terminal/table.ts'
 
 const marks = { passed: '✓', failed: '✗', stopped: '-' } as const
 const colours = { passed: 'green', failed: 'red', stopped: 'yellow' } as const
 
-/** The cases of one file: a line for each, with what is wrong below it. */
+/** The cases of one file: a line for each, with its failures below it. */
 export function formatFile(context: CommandContext, file: string, results: readonly CaseResult[]): string {
   return [paint(context, 'bold', printable(file)), ...results.flatMap((each) => linesOf(context, each)), ''].join('\n')
 }
@@ -34,12 +34,12 @@ function linesOf(context: CommandContext, result: CaseResult): string[] {
 
 function amounts({ usage, cost, isLive, duration }: CaseResult): string {
   const tokens = formatTokens(usage)
-  const told = [
+  const facts = [
     ...(tokens === '' || tokens === '0' ? [] : [`${tokens} tokens${isLive ? '' : ' (recorded)'}`]),
     ...(cost === undefined || cost === 0 ? [] : [formatCost(cost)]),
     formatDuration(duration),
   ]
-  return told.join(', ')
+  return facts.join(', ')
 }
 
 /** Cases and models, if there are models to compare. */
@@ -67,7 +67,7 @@ export function formatSummary(
   const count = (status: CaseResult['status']) => results.filter((each) => each.status === status).length
   const { usage, cost } = spent(results)
   const [passed, failed, stopped] = [count('passed'), count('failed'), count('stopped')]
-  const told = [
+  const facts = [
     paint(context, failed > 0 ? 'dim' : 'green', `${passed} passed`),
     ...(failed > 0 ? [paint(context, 'red', `${failed} failed`)] : []),
     ...(stopped > 0 ? [`${stopped} stopped`] : []),
@@ -76,10 +76,10 @@ export function formatSummary(
     ...(cost === undefined || cost === 0 ? [] : [formatCost(cost)]),
     formatDuration(ms),
   ]
-  return `${told.join(', ')}\n`
+  return `${facts.join(', ')}\n`
 }
 
-/** What the models were paid for these results; nothing for recordings. */
+/** Tokens and cost of the models for these results; recordings cost nothing. */
 export function spent(results: readonly CaseResult[]): { usage: Usage | undefined; cost?: number | undefined } {
   const live = results.filter(({ isLive }) => isLive)
   return {
@@ -116,9 +116,9 @@ export function createTestProgress(
   function show(last: string): void {
     if (!stream.isTTY) return
     clear()
-    const told = `… ${ended}/${total}${failed > 0 ? `, ${failed} failed` : ''}  ${last}`
+    const facts = `… ${ended}/${total}${failed > 0 ? `, ${failed} failed` : ''}  ${last}`
     // A longer line would wrap, and only its last row could be erased.
-    stream.write(paint(context, 'dim', cut(printable(told), (stream.columns || 80) - 1), stream))
+    stream.write(paint(context, 'dim', cut(printable(facts), (stream.columns || 80) - 1), stream))
     isShown = true
   }
 

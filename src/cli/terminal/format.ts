@@ -1,7 +1,8 @@
-/** Formats durations, times, tokens and costs for people. */
+/** Formats durations, times, tokens, costs and conversations for people. */
 import type { Usage } from '../../part/usage.ts'
 import type { Used } from '../../fold/usage-fold.ts'
 import { formatTable } from './table.ts'
+import type { Message } from '../../part/message.ts'
 
 /** `0.42s`, `12.3s`, `4m 05s`. Never negative, even if the clock was set back. */
 export function formatDuration(ms: number): string {
@@ -26,7 +27,7 @@ export function formatTime(ms: number): string {
   return new Date(ms).toISOString().slice(0, 19).replace('T', ' ')
 }
 
-/** What models, agents or days have used, as a table. Empty without rows. `head`: what a row is. */
+/** The usage of models, agents or days as a table; empty without rows. `head`: the title of the first column. */
 export function formatUsage(head: string, rows: readonly (readonly [name: string, Used])[]): string {
   if (rows.length === 0) return ''
   const cells = rows.map(([name, used]) => [name, String(used.calls), ...tokensOf(used), costOf(used)])
@@ -44,4 +45,42 @@ function tokensOf({ usage }: Used): string[] {
 function costOf({ cost, knownCost }: Used): string {
   if (cost !== undefined) return formatCost(cost)
   return knownCost === 0 ? 'unknown' : `${formatCost(knownCost)} + unknown`
+}
+
+/** Maximum characters of one text, unless `--full` is given. */
+export const shortened = 500
+
+/**
+ * One message of a conversation, with a line for each tool call and each result. `longest`: maximum characters of one text; `who`: the
+ * label instead of the role.
+ */
+export function formatMessage({ role, content }: Message, longest = shortened, who: string = role): string[] {
+  const lines = (name: string, text: string) => textLines(name, text, longest)
+  if (typeof content === 'string') return lines(who, content)
+  return content.flatMap((part) => {
+    switch (part.type) {
+      case 'text':
+        return lines(who, part.text)
+      case 'reasoning':
+        return lines('thinks', part.text)
+      case 'tool-call':
+        return lines('calls', `${part.toolName} ${JSON.stringify(part.input)}`)
+      case 'tool-result': {
+        const { output } = part
+        const value = output.type === 'execution-denied' ? `denied. ${output.reason ?? ''}` : output.value
+        return lines(part.toolName, typeof value === 'string' ? value : (JSON.stringify(value) ?? ''))
+      }
+      case 'file':
+        return lines(who, `(${part.mediaType}${part.filename === undefined ? '' : ` ${part.filename}`})`)
+      default:
+        return lines(who, `(${part.type})`)
+    }
+  })
+}
+
+function textLines(who: string, text: string, longest: number): string[] {
+  const shown = text.trim()
+  if (shown === '') return []
+  const cut = shown.length > longest ? `${shown.slice(0, longest)}… (${shown.length} characters)` : shown
+  return cut.split('\n').map((line, i) => `${(i === 0 ? who : '').padEnd(10)}  ${line}`.trimEnd())
 }
