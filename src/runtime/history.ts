@@ -5,7 +5,7 @@ import { foldLog, keptOf } from '../fold/read-view.ts'
 import { toResultContent } from '../fold/reply-messages.ts'
 import type { Store } from '../part/log.ts'
 import { conversation } from './conversation.ts'
-import { nameByCalls } from './turns-by-calls.ts'
+import { nameByCalls, withRecordedIds } from './turns-by-calls.ts'
 import type { Message, ToolOutput, ToolResultContent } from '../part/message.ts'
 
 /**
@@ -84,7 +84,7 @@ async function record(store: Store, threadId: string | undefined, run: string, g
 /** The client's results of calls that it was asked to run and that have none in the log. */
 function resultsOf(group: Message[], { unanswered }: KeptRun): Map<string, ToolResultContent> {
   const results = new Map<string, ToolResultContent>()
-  for (const { role, content } of group) {
+  for (const { role, content } of withRecordedIds(group, unanswered)) {
     if (role !== 'tool') continue
     for (const result of content) if (unanswered.includes(result.toolCallId)) results.set(result.toolCallId, result)
   }

@@ -3,7 +3,8 @@
  * Models need back what such a client does not send: signatures, signed thinking, encrypted reasoning, and the calls of the server's tools.
  *
  * Ids come from the client, and some servers count them from 0. So the run must be of the same agent, must have been asked the same, and
- * must have made the same calls with the same arguments: then it tells the client's model nothing that the client did not have.
+ * must have made the same calls with the same arguments: then it tells the client's model nothing that the client did not have. An id is the
+ * same if its form for OpenAI's clients is.
  */
 import { keptOf } from '../fold/read-view.ts'
 import { textOf } from '../fold/run-view.ts'
@@ -11,6 +12,7 @@ import type { KeptRun } from '../fold/kept-run.ts'
 import type { FoldedRun } from '../fold/run-fold.ts'
 import type { Store } from '../part/log.ts'
 import type { Message, ToolCallContent } from '../part/message.ts'
+import { toOpenAiCallId } from '../part/openai-call-id.ts'
 
 interface Asked {
   agentId: string
@@ -23,7 +25,7 @@ const mostRuns = 50
 /** Calls whose runs stay known in this process. */
 const mostKnown = 10_000
 
-/** Agent and call id → run. */
+/** Agent and form of a call id → run. */
 const known = new WeakMap<Store['runs'], Map<string, string>>()
 
 interface Named {
@@ -42,12 +44,29 @@ export function noteCalls(runs: Store['runs'], { start, unanswered }: Pick<Folde
 function note(runs: Store['runs'], agentId: string, runId: string, calls: Iterable<string>): Map<string, string> {
   const runsOf = known.get(runs) ?? new Map<string, string>()
   known.set(runs, runsOf)
-  for (const id of calls) runsOf.set(`${agentId}\n${id}`, runId)
+  for (const id of calls) runsOf.set(keyOf(agentId, id), runId)
   for (const key of runsOf.keys()) {
     if (runsOf.size <= mostKnown) break
     runsOf.delete(key)
   }
   return runsOf
+}
+
+function keyOf(agentId: string, toolCallId: string): string {
+  return `${agentId}\n${toOpenAiCallId(toolCallId)}`
+}
+
+/** With the recorded ids of the calls whose results they have: a client may have only a form of them. */
+export function withRecordedIds(messages: readonly Message[], recorded: readonly string[]): Message[] {
+  const ids = new Map(recorded.map((id) => [toOpenAiCallId(id), id]))
+  return messages.map((message): Message => {
+    if (message.role !== 'tool') return message
+    const content = message.content.map((result) => {
+      const toolCallId = ids.get(toOpenAiCallId(result.toolCallId)) ?? result.toolCallId
+      return { ...result, toolCallId }
+    })
+    return { ...message, content }
+  })
 }
 
 export async function nameByCalls(store: Store, asked: Asked): Promise<Named> {
@@ -76,7 +95,7 @@ function createSearch(store: Store, { agentId, threadId }: Asked) {
   const rows = listed(store, agentId, threadId)
 
   return async (calls: ToolCallContent[], user: string): Promise<KeptRun | undefined> => {
-    const first = runsOf.get(`${agentId}\n${calls[0]!.toolCallId}`)
+    const first = runsOf.get(keyOf(agentId, calls[0]!.toolCallId))
     const row = first === undefined ? undefined : await store.runs.get(first)
     const kept = row && (await keptOf(store, row))
     if (kept !== undefined && isOf(kept, agentId, calls, user)) return kept
@@ -103,18 +122,24 @@ async function* listed(store: Store, agent: string, threadId: string | undefined
 }
 
 function isOf(kept: KeptRun, agentId: string, calls: readonly ToolCallContent[], user: string): boolean {
-  if (kept.agent !== agentId || calls.some(({ toolCallId }) => !kept.unanswered.includes(toolCallId))) return false
+  if (kept.agent !== agentId) return false
   const asked = kept.asked.findLast(({ role }) => role === 'user')
   if (asked === undefined || textOf(asked) !== user) return false
+  const isUnanswered = (id: string) => kept.unanswered.some((each) => isSameId(each, id))
+  if (!calls.every(({ toolCallId }) => isUnanswered(toolCallId))) return false
   const made = kept.messages.flatMap(callsOf)
   return calls.every((call) =>
     made.some(
       ({ toolCallId, toolName, input }) =>
-        toolCallId === call.toolCallId &&
         toolName === call.toolName &&
-        JSON.stringify(input) === JSON.stringify(call.input),
+        JSON.stringify(input) === JSON.stringify(call.input) &&
+        isSameId(toolCallId, call.toolCallId),
     ),
   )
+}
+
+function isSameId(a: string, b: string): boolean {
+  return a === b || toOpenAiCallId(a) === toOpenAiCallId(b)
 }
 
 function callsOf({ role, content }: Message): ToolCallContent[] {

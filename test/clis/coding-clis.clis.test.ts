@@ -1,10 +1,15 @@
-/** Coding CLIs from npm, set up as docs/coding-clis.md says: the agent's tool runs on the server, the CLI runs a command, and the model is told of both. */
+/**
+ * Coding CLIs from npm, set up as docs/coding-clis.md says: the agent's tool runs on the server, once, the CLI runs a command, and the model is told of
+ * both in one thread. Ids of calls are like Anthropic's, which some CLIs would rename.
+ */
 import { execFile } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
+import * as z from 'zod'
+import { readKept } from '../../src/fold/read-view.ts'
 import { finish, text, toolCall } from '../../src/models/testing/scripted-model.ts'
 import { readDocument } from '../docs/documents.ts'
 import { agent } from '../support/engine.ts'
@@ -44,13 +49,14 @@ function setUp(
 test.each(clis)('%s', { timeout: 400_000 }, async (heading, name, shell) => {
   const root = mkdtempSync(join(tmpdir(), 'millrace-clis-'))
   onTestFinished(() => rmSync(root, { recursive: true, force: true }))
-  // Droid renames calls whose ids are not like OpenAI's.
-  const own = heading === 'Droid' ? 'call_2' : 'c2'
+  const [servers, own] = ['toolu_01T1x1fJ34qAmk2tNTrN7Up6', 'toolu_01D7FLrfh4GYq7yT1ULFeyMV']
+  let ran = 0
+  const multiply = { description: 'Multiplies.', parameters: z.object({}), execute: () => (ran++, 12 * 7) }
   const model = createTold((prompt) => {
     const { tools = [] } = model.calls.at(-1)!
     const results = resultsIn(prompt)
     if (tools.length <= 1) return [text('A title'), finish()]
-    if (!results.has('c1')) return [toolCall('c1', 'calculator', { expression: '12*7' }), finish('tool-calls')]
+    if (!results.has(servers)) return [toolCall(servers, 'multiply'), finish('tool-calls')]
     const input = {
       command: 'echo hi',
       description: 'Says hi.',
@@ -64,12 +70,12 @@ test.each(clis)('%s', { timeout: 400_000 }, async (heading, name, shell) => {
     if (!tools.some(({ name: each }) => each === 'submit_and_exit')) return [text('It is 84.'), finish()]
     return [
       text('It is 84.'),
-      toolCall('c3', 'submit_and_exit', { summary: 'It is 84.', verified: true }),
+      toolCall('toolu_01NRLabsLyVHZPKxbKvkfSMn', 'submit_and_exit', { summary: 'It is 84.', verified: true }),
       finish('tool-calls'),
     ]
   })
-  const calling = agent('tools: [calculator]')
-  const server = await startServer({ agents: { assistant: calling, title: agent() }, scripts: { m: model } })
+  const agents = { assistant: agent('tools: [multiply]'), title: agent() }
+  const server = await startServer({ agents, tools: { multiply }, scripts: { m: model } })
   onTestFinished(() => server.close())
   const { version, file, command } = setUp(heading, server.url)
 
@@ -92,8 +98,14 @@ test.each(clis)('%s', { timeout: 400_000 }, async (heading, name, shell) => {
   asked.child.stdin!.end()
   expect((await asked).stdout).toContain('84')
   const told = model.prompts.map((prompt) => resultsIn(prompt)).find((results) => results.has(own))!
-  expect([JSON.stringify(told.get('c1')), JSON.stringify(told.get(own))]).toEqual([
+  expect([JSON.stringify(told.get(servers)), JSON.stringify(told.get(own))]).toEqual([
     expect.stringContaining('84'),
     expect.stringContaining('hi'),
   ])
+  expect(ran).toBe(1)
+  const rows = await server.store.runs.list()
+  const runs = await Promise.all(rows.map(({ id }) => readKept(server.store, id)))
+  const turns = runs.filter((kept) => /toolu_|It is 84/u.test(JSON.stringify(kept?.messages)))
+  expect(turns.length).toBeGreaterThan(1)
+  expect(new Set(turns.map((kept) => kept?.threadId)).size).toBe(1)
 })

@@ -43,19 +43,19 @@ test('the log says which tools are the client’s, the model is not told', async
 })
 
 test('the client’s calls are handed over whatever their arguments, the server’s are run and hidden', async () => {
-  const calls = [toolCall('c1', 'own', '{"a":'), toolCall('c2', 'square', { n: 3 }), toolCall('c3', 'ask')]
+  const calls = [toolCall('call_1', 'own', '{"a":'), toolCall('call_2', 'square', { n: 3 }), toolCall('call_3', 'ask')]
   const model = createScriptedModel([[text('I ask.'), calls, finish('tool-calls')]])
   const { entries, body, result } = await run({ agents: { a: agent('tools: [square, ask]') }, scripts: { m: model } })
   const outcomes = only(entries, 'tool-result').map(({ toolCallId, outcome }) => [toolCallId, outcome])
-  expect(Object.fromEntries(outcomes)).toEqual({ c1: 'handed-over', c2: undefined, c3: 'handed-over' })
+  expect(Object.fromEntries(outcomes)).toEqual({ call_1: 'handed-over', call_2: undefined, call_3: 'handed-over' })
   expect(result).toMatchObject({ body: { choices: [{ finish_reason: 'tool_calls', message: { content: 'I ask.' } }] } })
   const parts = await readSdkParts(body)
   const told = parts.flatMap((part) =>
     part.type === 'tool-call' ? [[part.toolCallId, part.toolName, part.input]] : [],
   )
   expect(told).toEqual([
-    ['c1', 'own', '{"a":'],
-    ['c3', 'ask', '{}'],
+    ['call_1', 'own', '{"a":'],
+    ['call_3', 'ask', '{}'],
   ])
   expect(parts.at(-1)).toMatchObject({ finishReason: { unified: 'tool-calls' } })
 })
@@ -71,7 +71,7 @@ workflow:
     type: parallel
     config: { onError: continue, branches: { a: [${a}], b: [${b}] } }
 `
-  const breaks = createScriptedModel([[toolCall('c1', 'own').slice(0, 2), drop()]])
+  const breaks = createScriptedModel([[toolCall('call_1', 'own').slice(0, 2), drop()]])
   const speaks = createScriptedModel([[gate, text('All is well.'), finish()]])
   void gate.reached.then(gate.open)
   const { entries, body, result } = await run({ agents: { a: yaml }, scripts: { a: breaks, b: speaks } })
@@ -97,8 +97,8 @@ test('extension tools: each call before it runs, each output as soon as its tool
     },
   }
   const m = createScriptedModel([
-    [toolCall('c1', 'wait'), toolCall('c2', 'quick'), finish('tool-calls')],
-    [toolCall('c3', 'respond'), toolCall('c4', 'quick', { again: 1 }), finish('tool-calls')],
+    [toolCall('call_1', 'wait'), toolCall('call_2', 'quick'), finish('tool-calls')],
+    [toolCall('call_3', 'respond'), toolCall('call_4', 'quick', { again: 1 }), finish('tool-calls')],
     [text('Done.'), finish()],
   ])
   const yaml = `
@@ -118,13 +118,13 @@ workflow:
   })
   expect(order).toEqual([
     'prompt router',
-    'call c1',
-    'call c2',
-    'output c2 quick',
-    'output c1 slow',
+    'call call_1',
+    'call call_2',
+    'output call_2 quick',
+    'output call_1 slow',
     'prompt router',
-    'call c4',
-    'output c4 quick',
+    'call call_4',
+    'output call_4 quick',
     'prompt response',
     'Done.',
   ])
@@ -133,7 +133,7 @@ workflow:
 })
 
 test('the steps that ran out are length, not an end', async () => {
-  const again = (n: number) => [toolCall(`c${n}`, 'square', { n }), finish('tool-calls')]
+  const again = (n: number) => [toolCall(`call_${n}`, 'square', { n }), finish('tool-calls')]
   const model = createScriptedModel([again(1), again(2)])
   const { result } = await run({ agents: { a: agent('tools: [square]\nmaxSteps: 2') }, scripts: { m: model } })
   expect(result).toMatchObject({ body: { choices: [{ finish_reason: 'length' }] } })

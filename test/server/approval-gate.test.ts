@@ -24,7 +24,7 @@ const said = (prompt: Prompt) =>
 /** Calls `wipe`, then says what the model was told of it. */
 const wipeOnce = (prompt: Prompt): ScriptStep[] =>
   resultsIn(prompt).size === 0
-    ? [text('I wipe. '), toolCall('c1', 'wipe', { disk: 'a' }), finish('tool-calls')]
+    ? [text('I wipe. '), toolCall('call_1', 'wipe', { disk: 'a' }), finish('tool-calls')]
     : [text(said(prompt)), finish()]
 
 const parameters = { type: 'object', properties: { disk: { type: 'string' } }, required: ['disk'] }
@@ -174,7 +174,7 @@ describe('approved with other arguments', () => {
     // The model's own call is as it wrote it. Its result says what ran.
     const told = JSON.stringify(m.prompts.at(-1)!.slice(1))
     expect(told).toContain('"input":{"disk":"a"}')
-    expect(resultsIn(m.prompts.at(-1)!).get('c1')).toEqual({
+    expect(resultsIn(m.prompts.at(-1)!).get('call_1')).toEqual({
       type: 'text',
       value: 'The call was approved with other arguments: {"disk":"b"}. Its result: {"done":true}',
     })
@@ -224,10 +224,10 @@ describe('useChat', () => {
       await chat.addToolApprovalResponse({ id: part.approval.id, approved: true })
       await expect
         .poll(() => lines(chat.messages).at(-1))
-        .toMatch(/^assistant: I wipe\. {2}\[wipe output-available\] c1: /u)
+        .toMatch(/^assistant: I wipe\. {2}\[wipe output-available\] call_1: /u)
       await expect.poll(() => chat.status).toBe('ready')
       expect([ran, errors, new Set(runs).size]).toEqual([[{ disk: 'a' }], [], 1])
-      expect(JSON.stringify(resultsIn(m.prompts.at(-1)!).get('c1'))).toContain('wiped')
+      expect(JSON.stringify(resultsIn(m.prompts.at(-1)!).get('call_1'))).toContain('wiped')
     },
   )
 
@@ -235,7 +235,7 @@ describe('useChat', () => {
     const { server, m } = await start(inYaml)
     const { chat, ran, part, errors } = await chatWith(server, undefined)
     await chat.addToolApprovalResponse({ id: part.approval.id, approved: false, reason: 'no way' })
-    await expect.poll(() => lines(chat.messages).at(-1)).toContain('[wipe output-denied] c1: ')
+    await expect.poll(() => lines(chat.messages).at(-1)).toContain('[wipe output-denied] call_1: ')
     await expect.poll(() => chat.status).toBe('ready')
     expect([ran, errors]).toEqual([[], []])
     expect(JSON.stringify(m.prompts.at(-1))).toContain('no way')
@@ -249,7 +249,7 @@ describe('useChat', () => {
     const [user, assistant] = chat.messages
     const done = {
       type: 'tool-wipe',
-      toolCallId: 'c1',
+      toolCallId: 'call_1',
       state: 'output-available',
       input: { disk: 'a' },
       output: 'wiped',
@@ -271,10 +271,10 @@ describe('useChat', () => {
     const encoder = uiWire.createEncoder({ resumedAt: Number.MAX_SAFE_INTEGER })
     const frames = framesOf((await entriesOf(server.store, runs[0]!)).map((entry) => encoder.encode(entry)).join(''))
     const shown = frames.filter((frame) => frame !== 'done' && 'toolCallId' in frame)
-    const call = { toolCallId: 'c1', toolName: 'wipe', type: 'tool-input-available' }
+    const call = { toolCallId: 'call_1', toolName: 'wipe', type: 'tool-input-available' }
     expect(shown.slice(-3)).toEqual([
       { ...call, input: { disk: 'a' }, providerExecuted: true },
-      { type: 'tool-approval-request', approvalId: part.approval.id, toolCallId: 'c1' },
+      { type: 'tool-approval-request', approvalId: part.approval.id, toolCallId: 'call_1' },
       { ...call, input: { disk: 'b' }, providerExecuted: false },
     ])
   })
@@ -309,13 +309,13 @@ describe('OpenAI', () => {
       const rest = (await ask(conversation)).choices[0]!
       expect(rest.finish_reason).toBe('tool_calls')
       expect(rest.message.tool_calls).toMatchObject([
-        { id: 'c1', function: { name: 'wipe', arguments: '{"disk":"b"}' } },
+        { id: 'call_1', function: { name: 'wipe', arguments: '{"disk":"b"}' } },
       ])
       const { tool_calls } = rest.message
       const done = await ask([
         ...conversation,
         { role: 'assistant', content: rest.message.content, tool_calls: tool_calls! },
-        { role: 'tool', tool_call_id: 'c1', content: 'wiped' },
+        { role: 'tool', tool_call_id: 'call_1', content: 'wiped' },
       ])
       expect(done.choices[0]!.message.content).toContain('wiped')
     },

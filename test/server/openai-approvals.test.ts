@@ -75,7 +75,7 @@ async function start(
 const payOnce = (prompt: Told['prompts'][number]): ScriptStep[] => {
   const results = outcomesIn(prompt)
   if (results.length === 0)
-    return [text('I pay. '), toolCall('c1', 'pay', { sum: 5 }), finish('tool-calls', { in: 10, out: 2 })]
+    return [text('I pay. '), toolCall('call_1', 'pay', { sum: 5 }), finish('tool-calls', { in: 10, out: 2 })]
   return [text(`Done: ${results.join(', ')}`), finish('stop', { in: 20, out: 3 })]
 }
 
@@ -134,7 +134,7 @@ test.each(names)('%s: told, approved over the API; the conversation sent again g
     {
       requestId: expect.any(String),
       kind: 'approval',
-      toolCallId: 'c1',
+      toolCallId: 'call_1',
       toolName: 'pay',
       input: { sum: 5 },
       deadline: expect.any(Number),
@@ -154,7 +154,7 @@ test.each(names)('%s: told, approved over the API; the conversation sent again g
   await answer(first.aside!, true)
   const rest = await ways[way](client, conversation)
   expect(rest).toMatchObject({
-    content: 'Done: c1: "receipt 1"',
+    content: 'Done: call_1: "receipt 1"',
     reason: 'stop',
     aside: undefined,
     calls: 0,
@@ -171,8 +171,8 @@ test('two approvals: each is told and answered by itself, and one denied is told
   const two = (prompt: Told['prompts'][number]): ScriptStep[] =>
     outcomesIn(prompt).length === 0
       ? [
-          toolCall('c1', 'pay', { sum: 5 }),
-          toolCall('c2', 'pay', { sum: 6, note: 'x'.repeat(5000) }),
+          toolCall('call_1', 'pay', { sum: 5 }),
+          toolCall('call_2', 'pay', { sum: 6, note: 'x'.repeat(5000) }),
           finish('tool-calls'),
         ]
       : [text(outcomesIn(prompt).join(', ')), finish()]
@@ -181,17 +181,17 @@ test('two approvals: each is told and answered by itself, and one denied is told
   expect(first.content).toMatch(/^These calls wait for approval and have not run:\n/u)
   // People see shortened arguments, programs all of them.
   expect(first.content.length).toBeLessThan(1500)
-  expect(first.aside!.requests!.map(({ toolCallId }) => toolCallId)).toEqual(['c1', 'c2'])
+  expect(first.aside!.requests!.map(({ toolCallId }) => toolCallId)).toEqual(['call_1', 'call_2'])
   await answer(first.aside!, true)
   const second = await ways.stream(client, [...asked, { role: 'assistant', content: first.content }])
-  expect(second.aside!.requests!.map(({ toolCallId }) => toolCallId)).toEqual(['c2'])
+  expect(second.aside!.requests!.map(({ toolCallId }) => toolCallId)).toEqual(['call_2'])
   await answer(second.aside!, false, 0, 'too much')
   const rest = await ways.stream(client, [
     ...asked,
     { role: 'assistant', content: first.content },
     { role: 'assistant', content: second.content },
   ])
-  expect(rest.content).toMatch(/^c1: "receipt 1", c2: .*too much/u)
+  expect(rest.content).toMatch(/^call_1: "receipt 1", call_2: .*too much/u)
   expect(paid).toEqual([{ sum: 5 }])
 })
 
@@ -207,7 +207,7 @@ test('a conversation that goes on: with what the run recorded once it was answer
     { role: 'assistant', content: first.content },
     { role: 'user', content: 'And?' },
   ])
-  expect(next.content).toBe('I know: c1: "receipt 1"')
+  expect(next.content).toBe('I know: call_1: "receipt 1"')
   expect(m.prompts.at(-1)!.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant', 'user'])
   expect(JSON.stringify(m.prompts.at(-1))).not.toContain('waits for approval')
 
@@ -239,7 +239,7 @@ test('a request of the same thread that does not go on with it (a title) leaves 
   await answer(aside!, true)
   const messages: Messages = [...asked, { role: 'assistant', content }]
   const rest = await client.chat.completions.create({ model: 'a', messages }, headers)
-  expect(rest.choices[0]!.message.content).toBe('Done: c1: "receipt 1"')
+  expect(rest.choices[0]!.message.content).toBe('Done: call_1: "receipt 1"')
   expect(paid).toHaveLength(1)
 })
 
@@ -248,10 +248,10 @@ test.each(names)(
   async (way) => {
     const { client, answer, paid } = await start((prompt) => {
       if (outcomesIn(prompt).length > 0) return [text(outcomesIn(prompt).join(', ')), finish()]
-      return [toolCall('c1', 'pay', { sum: 5 }), toolCall('own', 'confirm', {}), finish('tool-calls')]
+      return [toolCall('call_1', 'pay', { sum: 5 }), toolCall('own', 'confirm', {}), finish('tool-calls')]
     })
     const first = await ways[way](client, asked, { tools: clientTools })
-    expect(first).toMatchObject({ reason: 'tool_calls', calls: 1, aside: { requests: [{ toolCallId: 'c1' }] } })
+    expect(first).toMatchObject({ reason: 'tool_calls', calls: 1, aside: { requests: [{ toolCallId: 'call_1' }] } })
     await answer(first.aside!, true)
     const second = await ways[way](
       client,
@@ -267,7 +267,7 @@ test.each(names)(
       { tools: clientTools },
     )
     expect(second).toMatchObject({ reason: 'stop', calls: 0 })
-    expect(second.content.split(', ').toSorted()).toEqual(['c1: "receipt 1"', 'own: "yes"'])
+    expect(second.content.split(', ').toSorted()).toEqual(['call_1: "receipt 1"', 'own: "yes"'])
     expect(paid).toEqual([{ sum: 5 }])
   },
 )
@@ -299,7 +299,7 @@ test('the AI SDK and LangChain show the words, end without an error, and go on',
   const [run] = await server.store.runs.list()
   const [request] = only(await entriesOf(server.store, run!.id), 'request')
   await answer(
-    { runId: run!.id, threadId: '', requests: [{ ...request!, toolCallId: 'c1', toolName: 'pay', input: {} }] },
+    { runId: run!.id, threadId: '', requests: [{ ...request!, toolCallId: 'call_1', toolName: 'pay', input: {} }] },
     true,
   )
   const { messages } = await streamed.response
@@ -308,7 +308,7 @@ test('the AI SDK and LangChain show the words, end without an error, and go on',
     messages: [{ role: 'user', content: 'Pay 5' }, ...messages],
     maxRetries: 0,
   })
-  expect(rest.text).toBe('Done: c1: "receipt 1"')
+  expect(rest.text).toBe('Done: call_1: "receipt 1"')
 
   const chat = new ChatOpenAI({
     model: 'a',
@@ -327,13 +327,13 @@ test('without a durable store the call is denied, and the model, people and prog
   for (const way of names) {
     const { client, paid } = await start(payOnce, { wrapStore: () => memoryStore() })
     const got = await ways[way](client, asked)
-    expect(got.content).toMatch(/^I pay\. \n\nDone: c1: .*not durable/u)
+    expect(got.content).toMatch(/^I pay\. \n\nDone: call_1: .*not durable/u)
     expect(got.content).toMatch(
       /\n\npay: The tool call was denied\. It did not run\. Reason: it needs an approval, .*not durable\.$/u,
     )
     expect(got.reason).toBe('stop')
     expect(got.aside).toMatchObject({
-      denied: [{ toolCallId: 'c1', toolName: 'pay', reason: expect.stringContaining('durable') }],
+      denied: [{ toolCallId: 'call_1', toolName: 'pay', reason: expect.stringContaining('durable') }],
     })
     expect(paid).toEqual([])
   }
@@ -354,7 +354,7 @@ test('without the right to /api/runs a client is told the same and can answer no
   expect(paid).toEqual([])
   const headers = { 'x-role': 'operator' }
   expect((await server.post(path, { approved: true }, { headers })).status).toBe(200)
-  expect((await ways.json(client, conversation)).content).toBe('Done: c1: "receipt 1"')
+  expect((await ways.json(client, conversation)).content).toBe('Done: call_1: "receipt 1"')
 })
 
 test('words that name a run of another agent, protocol or thread, or none, are text', async () => {
@@ -389,5 +389,5 @@ test('a text completion is told as well, and where the rest will be', async () =
   await answer(aside, true)
   await expect
     .poll(async () => ((await (await fetch(`${server.url}/api/runs/${aside.runId}`)).json()) as { text: string }).text)
-    .toBe('I pay. Done: c1: "receipt 1"')
+    .toBe('I pay. Done: call_1: "receipt 1"')
 })

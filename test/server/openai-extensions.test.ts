@@ -21,8 +21,8 @@ async function start(openai = all) {
   const often = Array.from({ length: 12 })
   const router = createScriptedModel(
     often.flatMap(() => [
-      [text('I look.'), toolCall('c1', 'read', { page: 7 }), finish('tool-calls')],
-      [toolCall('c2', 'respond', { reason: 'known' }), finish('tool-calls')],
+      [text('I look.'), toolCall('call_1', 'read', { page: 7 }), finish('tool-calls')],
+      [toolCall('call_2', 'respond', { reason: 'known' }), finish('tool-calls')],
     ]),
   )
   const answers = createScriptedModel(often.map(() => [text('It says x.'), finish()]))
@@ -55,11 +55,11 @@ function saidIn(body: string, traceKey = 'bernard'): unknown[] {
 
 const role = { role: 'assistant', content: '' }
 const plain = [role, { content: 'It says x.' }, 'stop', 'done']
-const call = { index: 0, id: 'c1', type: 'function', function: { name: 'read', arguments: '{"page":7}' } }
-const shown = [{ tool_calls: [call] }, { tool_outputs: [{ id: 'c1', content: long }] }]
+const call = { index: 0, id: 'call_1', type: 'function', function: { name: 'read', arguments: '{"page":7}' } }
+const shown = [{ tool_calls: [call] }, { tool_outputs: [{ id: 'call_1', content: long }] }]
 const { index: _, ...whole } = call
 const reading = { role: 'assistant', content: 'I look.', tool_calls: [whole] }
-const result = { role: 'tool', tool_call_id: 'c1', content: long }
+const result = { role: 'tool', tool_call_id: 'call_1', content: long }
 const prompt = (stage: string, name: string, told: object[]) => {
   return { type: 'llm_prompt', stage, model: `script:${name}`, messages: told }
 }
@@ -121,7 +121,7 @@ test('one JSON: the calls, their outputs and the traces; without being asked non
     content: 'It says x.',
     refusal: null,
     tool_calls: [whole],
-    tool_outputs: [{ id: 'c1', content: long }],
+    tool_outputs: [{ id: 'call_1', content: long }],
   })
   expect(full.bernard).toEqual(traces)
   const bare = await read(strict)
@@ -186,7 +186,7 @@ test('the output of a tool is cut behind the limit, in outputs and traces; the r
     const { ask, store } = await start({ ...all, streamToolOutputMaxChars: limit })
     const response = await ask(open)
     const said = saidIn(await response.text())
-    expect(said).toContainEqual({ tool_outputs: [{ id: 'c1', content }] })
+    expect(said).toContainEqual({ tool_outputs: [{ id: 'call_1', content }] })
     expect(said).toContainEqual(
       prompt('response', 'm', [{ role: 'system', content: 'Say.' }, ...messages, reading, { ...result, content }]),
     )

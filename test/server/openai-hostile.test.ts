@@ -19,7 +19,7 @@ const model: Told = createTold((prompt) => {
   if (resultsIn(prompt).size > 0 || !said.includes('call:')) return [text('ok'), finish()]
   const names = /call:([\w,]+)/u.exec(said)![1]!.split(',')
   const calls = names.map((name, i): ScriptStep => {
-    if (name !== 'large') return toolCall(`c${i}`, name)
+    if (name !== 'large') return toolCall(`call_${i}`, name)
     const pieces = Array.from({ length: 1000 }, (_, n) => large.slice(n * 1001, (n + 1) * 1001))
     return [
       { type: 'tool-input-start', id: 'big', toolName: name },
@@ -206,7 +206,7 @@ describe('what is odd, and right', () => {
     }
     const [{ finish_reason, message }] = choices
     expect(finish_reason).toBe('tool_calls')
-    expect(message.tool_calls).toEqual(names.map((name, i) => call(`c${i}`, name)))
+    expect(message.tool_calls).toEqual(names.map((name, i) => call(`call_${i}`, name)))
     const entries = await entriesOf(server.store, response.headers.get('x-millrace-run-id')!)
     expect(only(entries, 'tool-result').map(({ outcome }) => outcome)).toEqual(names.map(() => 'handed-over'))
     const odd = [call('__proto__', 'constructor', '{"__proto__":{"x":1}}'), call('toString', '__proto__', '{"a":')]

@@ -149,8 +149,8 @@ describe('what is served', () => {
 
   test('router → response: settings and the client’s tools are the answering step’s only', async () => {
     const [router, answers] = [
-      createScriptedModel([[toolCall('c1', 'respond', {}), finish('tool-calls')]]),
-      createScriptedModel([[toolCall('c2', 'pick', { city: 'Rome' }), finish('tool-calls')]]),
+      createScriptedModel([[toolCall('call_1', 'respond', {}), finish('tool-calls')]]),
+      createScriptedModel([[toolCall('call_2', 'pick', { city: 'Rome' }), finish('tool-calls')]]),
     ]
     const first = says()
     const yaml = `
@@ -165,7 +165,7 @@ workflow:
       choices: [
         {
           finish_reason: 'tool_calls',
-          message: { content: null, tool_calls: [{ id: 'c2', function: { name: 'pick' } }] },
+          message: { content: null, tool_calls: [{ id: 'call_2', function: { name: 'pick' } }] },
         },
       ],
     })

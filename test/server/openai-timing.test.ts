@@ -66,7 +66,7 @@ test('the first token is there while the second is held, for Completions too', a
   }
 })
 
-const looks = [toolCall('c1', 'fast'), toolCall('c2', 'slow'), finish('tool-calls')]
+const looks = [toolCall('call_1', 'fast'), toolCall('call_2', 'slow'), finish('tool-calls')]
 const routed = `
 workflow:
   - { id: route, type: router, config: { model: "script:r", tools: [fast, slow] }, result: found }
@@ -77,7 +77,7 @@ test.each([
   [
     'a router',
     routed,
-    { r: [looks, [toolCall('c3', 'respond', {}), finish('tool-calls')]], m: [[text('Done.'), finish()]] },
+    { r: [looks, [toolCall('call_3', 'respond', {}), finish('tool-calls')]], m: [[text('Done.'), finish()]] },
   ],
 ] as [string, string, Record<string, ScriptStep[][]>][])(
   '%s, with the extension tools: each call before it runs, a fast tool’s output before a slow tool’s end',
@@ -105,11 +105,11 @@ test.each([
     const headers = { 'x-millrace-extensions': 'tools' }
     const body = readBody(await server.post(chat, { model: 'a', messages, stream: true }, { headers }))
     await begun.reached
-    await body.until('"tool_outputs":[{"id":"c1","content":"quick"}]')
+    await body.until('"tool_outputs":[{"id":"call_1","content":"quick"}]')
     // The status does not wait for the step that answers.
     expect(ended).toBe(false)
     expect(body.text).toContain(
-      '"tool_calls":[{"index":1,"id":"c2","type":"function","function":{"name":"slow","arguments":"{}"}}]',
+      '"tool_calls":[{"index":1,"id":"call_2","type":"function","function":{"name":"slow","arguments":"{}"}}]',
     )
     expect(body.text).not.toMatch(/late|Done/u)
     gate.open()

@@ -17,7 +17,8 @@ import { pendingAnswers } from '../../runtime/pending-answers.ts'
 import { awaitEntry } from '../../runtime/await-entry.ts'
 import { continueOrStart, type Turn, type Turned } from '../../runtime/continue.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
-import { readInput } from '../../fold/read-view.ts'
+import { withRecordedIds } from '../../runtime/turns-by-calls.ts'
+import { keptOf, readInput } from '../../fold/read-view.ts'
 import { compact } from '../../part/compact.ts'
 import { textOf } from '../../fold/run-view.ts'
 import type { EntryOf } from '../../part/entry.ts'
@@ -129,7 +130,9 @@ async function continueCompletion(runtime: Runtime, turn: Turn): Promise<Turned>
     return continueOrStart(runtime, { ...turn, ...compact({ threadId }), messages, keepsSuspended: true })
   }
   // An agent that keeps the history itself has the rest.
-  const sent = fromServer && turn.threadId === undefined ? messages.slice(last + 1) : messages
+  const isKept = fromServer && turn.threadId === undefined
+  const { unanswered: asked = [] } = (isKept && (await keptOf(runtime.store, row))) || {}
+  const sent = isKept ? withRecordedIds(messages.slice(last + 1), asked) : messages
   return continueOrStart(runtime, { ...turn, threadId: row.threadId, messages: sent })
 }
 

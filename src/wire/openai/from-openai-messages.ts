@@ -4,6 +4,7 @@
  */
 import { base64Fault, readDataUrl, withPlace } from '../../part/data-url.ts'
 import { MillraceError } from '../../part/error.ts'
+import { fromOpenAiCallId } from '../../part/openai-call-id.ts'
 import type {
   AssistantContent,
   FileContent,
@@ -25,6 +26,9 @@ export class BadParameter extends MillraceError {
   }
 }
 
+/** Calls of the last assistant message without a result, by their ids in the log. */
+type OpenCalls = Map<string, { sentId: string; toolName: string }>
+
 const roles = ['system', 'developer', 'user', 'assistant', 'tool']
 const maxMessages = 10_000
 
@@ -40,13 +44,15 @@ export function fromOpenAiMessages(value: unknown): Message[] {
     throw new BadParameter('messages', `has ${value.length} entries; at most ${maxMessages} are allowed.`)
   }
   const messages: Message[] = []
-  /** Calls of the last assistant message without a result: id → tool. */
-  const open = new Map<string, string>()
+  const open: OpenCalls = new Map()
   const settled = (place: string, verb: string) => {
-    const [id] = open.keys()
-    if (id === undefined) return
+    const [call] = open.values()
+    if (call === undefined) return
     const cure = 'a tool message with that tool_call_id must follow the assistant message that made the call.'
-    throw new BadParameter(place, `${verb} before the result of tool call ${JSON.stringify(id.slice(0, 100))}: ${cure}`)
+    throw new BadParameter(
+      place,
+      `${verb} before the result of tool call ${JSON.stringify(call.sentId.slice(0, 100))}: ${cure}`,
+    )
   }
   for (const [i, item] of value.entries()) {
     const place = `messages[${i}]`
@@ -178,7 +184,7 @@ function toName(value: unknown, place: string): string {
   throw new BadParameter(place, 'must have 1 to 256 characters.')
 }
 
-function toAssistantContent(message: Fields, place: string, open: Map<string, string>): AssistantContent[] {
+function toAssistantContent(message: Fields, place: string, open: OpenCalls): AssistantContent[] {
   const content: AssistantContent[] = []
   const { reasoning_content: reasoning, content: said, tool_calls: calls, refusal } = message
   if (typeof reasoning === 'string' && reasoning !== '') content.push({ type: 'reasoning', text: reasoning })
@@ -195,11 +201,12 @@ function toAssistantContent(message: Fields, place: string, open: Map<string, st
     const at = `${place}.tool_calls[${i}]`
     const call = toFields(item, at)
     const made = toFields(call['function'], `${at}.function`)
-    const toolCallId = toName(call['id'], `${at}.id`)
+    const sentId = toName(call['id'], `${at}.id`)
+    const toolCallId = fromOpenAiCallId(sentId)
     const toolName = toName(made['name'], `${at}.function.name`)
     const json = made['arguments'] === undefined ? '' : toString(made['arguments'], `${at}.function.arguments`)
     if (open.has(toolCallId)) throw new BadParameter(`${at}.id`, 'is also the id of another call in the same message.')
-    open.set(toolCallId, toolName)
+    open.set(toolCallId, { sentId, toolName })
     content.push({
       type: 'tool-call',
       toolCallId,
@@ -229,13 +236,13 @@ function fromAssistantParts(value: unknown, place: string): string {
     .join('')
 }
 
-function toResult(message: Fields, place: string, open: Map<string, string>): ToolResultContent {
-  const toolCallId = toString(message['tool_call_id'], `${place}.tool_call_id`)
-  const toolName = open.get(toolCallId)
-  if (toolName === undefined) {
+function toResult(message: Fields, place: string, open: OpenCalls): ToolResultContent {
+  const toolCallId = fromOpenAiCallId(toString(message['tool_call_id'], `${place}.tool_call_id`))
+  const call = open.get(toolCallId)
+  if (call === undefined) {
     throw new BadParameter(`${place}.tool_call_id`, 'does not match an open call of the preceding assistant message.')
   }
   open.delete(toolCallId)
   const value = toWords(message['content'], `${place}.content`)
-  return { type: 'tool-result', toolCallId, toolName, output: { type: 'text', value } }
+  return { type: 'tool-result', toolCallId, toolName: call.toolName, output: { type: 'text', value } }
 }

@@ -180,10 +180,10 @@ describe('the extension trace', () => {
       ...begin('main/a/1', 'model-call'),
       ...at('main/a/1', prompt({ system: 'Be brief.', messages: [user] })),
       ...say('main/a/1', 'I look.'),
-      ...at('main/a/1', toolCall('c', 'server', '{"a":1}')),
+      ...at('main/a/1', toolCall('call_1', 'server', '{"a":1}')),
       ...end('main/a/1'),
-      ...begin('main/a/2', 'tool-call', { toolCallId: 'c', toolName: 'server' }),
-      ...at('main/a/2', outcome('c', 'server', { result: '123456' })),
+      ...begin('main/a/2', 'tool-call', { toolCallId: 'call_1', toolName: 'server' }),
+      ...at('main/a/2', outcome('call_1', 'server', { result: '123456' })),
       ...end('main/a/2'),
       ...begin('main/a/3', 'model-call'),
       ...at('main/a/3', prompt({ system: 'Be brief.' })),
@@ -199,9 +199,9 @@ describe('the extension trace', () => {
       {
         role: 'assistant',
         content: 'I look.',
-        tool_calls: [{ id: 'c', type: 'function', function: { name: 'server', arguments: '{"a":1}' } }],
+        tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'server', arguments: '{"a":1}' } }],
       },
-      { role: 'tool', tool_call_id: 'c', content: '12345… [truncated: 5 of 6 characters]' },
+      { role: 'tool', tool_call_id: 'call_1', content: '12345… [truncated: 5 of 6 characters]' },
     ])
     expect(encode(items).frames).toHaveLength(2)
   })
@@ -225,7 +225,7 @@ describe('text completions', () => {
     ...answering,
     ...at('main/a/1', { type: 'reasoning-start', id: 'r' }, { type: 'reasoning-delta', id: 'r', delta: 'Hm' }),
     ...say('main/a/1', 'Words'),
-    ...call('main/a/2', toolCall('c', 'server')),
+    ...call('main/a/2', toolCall('call_1', 'server')),
   ]
 
   test('choices with text, no role, no thoughts, no calls', () => {

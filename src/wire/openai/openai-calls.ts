@@ -10,6 +10,7 @@ import type { EntryOf } from '../../part/entry.ts'
 import type { ErrorValue } from '../../part/error.ts'
 import { messageOf } from '../../part/error.ts'
 import { callKey } from '../../fold/open-items.ts'
+import { toOpenAiCallId } from '../../part/openai-call-id.ts'
 import { isUnder, parentPath } from '../../part/path.ts'
 import type { ToolSpec } from '../../part/message.ts'
 import type { ProviderMetadata } from '../../part/model-part.ts'
@@ -120,8 +121,8 @@ class Calls implements OpenAiCalls {
 
   /** Ids repeat if a provider counts calls from 0 in each message, or across parallel branches. */
   private uniqueId(toolCallId: string): string {
-    let id = toolCallId
-    for (let n = 2; this.usedIds.has(id); n++) id = `${toolCallId}-${n}`
+    let id = toOpenAiCallId(toolCallId)
+    for (let n = 2; this.usedIds.has(id); n++) id = toOpenAiCallId(`${toolCallId}-${n}`)
     this.usedIds.add(id)
     return id
   }

@@ -82,7 +82,7 @@ test('messages: text is a string, files are parts with URLs', () => {
 })
 
 test('messages: an assistant’s calls with their arguments as JSON, each result a message of its own, hidden ones gone', () => {
-  const toolCallId = 'c1'
+  const toolCallId = 'call_1'
   expect(
     told(
       {
@@ -90,8 +90,8 @@ test('messages: an assistant’s calls with their arguments as JSON, each result
         content: [
           { type: 'reasoning', text: 'Hm.' },
           { type: 'tool-call', toolCallId, toolName: 'add', input: { a: 1 } },
-          { type: 'tool-call', toolCallId: 'c2', toolName: 'add', input: '{"a":' },
-          { type: 'tool-call', toolCallId: 'c3', toolName: 'respond', input: {} },
+          { type: 'tool-call', toolCallId: 'call_2', toolName: 'add', input: '{"a":' },
+          { type: 'tool-call', toolCallId: 'call_3', toolName: 'respond', input: {} },
           { type: 'custom', kind: 'openai.compaction' },
         ],
       },
@@ -99,11 +99,11 @@ test('messages: an assistant’s calls with their arguments as JSON, each result
         role: 'tool',
         content: [
           { type: 'tool-result', toolCallId, toolName: 'add', output: { type: 'json', value: { sum: 'a long one' } } },
-          { type: 'tool-result', toolCallId: 'c2', toolName: 'add', output: { type: 'execution-denied' } },
-          { type: 'tool-result', toolCallId: 'c3', toolName: 'respond', output: { type: 'text', value: 'Gone.' } },
+          { type: 'tool-result', toolCallId: 'call_2', toolName: 'add', output: { type: 'execution-denied' } },
+          { type: 'tool-result', toolCallId: 'call_3', toolName: 'respond', output: { type: 'text', value: 'Gone.' } },
         ],
       },
-      { role: 'assistant', content: [{ type: 'tool-call', toolCallId: 'c4', toolName: 'respond', input: {} }] },
+      { role: 'assistant', content: [{ type: 'tool-call', toolCallId: 'call_4', toolName: 'respond', input: {} }] },
     ),
   ).toEqual([
     {
@@ -111,17 +111,17 @@ test('messages: an assistant’s calls with their arguments as JSON, each result
       content: null,
       reasoning_content: 'Hm.',
       tool_calls: [
-        { id: 'c1', type: 'function', function: { name: 'add', arguments: '{"a":1}' } },
-        { id: 'c2', type: 'function', function: { name: 'add', arguments: '{"a":' } },
+        { id: 'call_1', type: 'function', function: { name: 'add', arguments: '{"a":1}' } },
+        { id: 'call_2', type: 'function', function: { name: 'add', arguments: '{"a":' } },
       ],
     },
-    { role: 'tool', tool_call_id: 'c1', content: '{"sum":"a … [truncated: 10 of 20 characters]' },
-    { role: 'tool', tool_call_id: 'c2', content: 'denied' },
+    { role: 'tool', tool_call_id: 'call_1', content: '{"sum":"a … [truncated: 10 of 20 characters]' },
+    { role: 'tool', tool_call_id: 'call_2', content: 'denied' },
   ])
 })
 
 test('messages: what a provider ran itself is told behind its call; what is no message is shown as it stands', () => {
-  const named = { toolCallId: 'c', toolName: 'web' }
+  const named = { toolCallId: 'call_1', toolName: 'web' }
   expect(
     told({
       role: 'assistant',
@@ -132,8 +132,8 @@ test('messages: what a provider ran itself is told behind its call; what is no m
       ],
     }),
   ).toMatchObject([
-    { content: 'It is so.', tool_calls: [{ id: 'c' }] },
-    { role: 'tool', tool_call_id: 'c', content: 'Found' },
+    { content: 'It is so.', tool_calls: [{ id: 'call_1' }] },
+    { role: 'tool', tool_call_id: 'call_1', content: 'Found' },
   ])
   const strange = [
     { role: 'user', content: [{ type: 'image', image: 'x' }] },

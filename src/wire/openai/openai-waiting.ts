@@ -5,6 +5,7 @@
  */
 import type { Entry, EntryOf } from '../../part/entry.ts'
 import { messageOf } from '../../part/error.ts'
+import { toOpenAiCallId } from '../../part/openai-call-id.ts'
 import { kindOf } from '../../part/step-kind.ts'
 import { LateMap, LateSet } from '../../fold/late-map.ts'
 import type { DeniedCall, OpenAiAside } from './openai-output.ts'
@@ -60,8 +61,10 @@ class Waits implements OpenAiWaiting {
         break
       case 'tool-result': {
         const { step, toolCallId, toolName, outcome, result } = entry
-        if (outcome === 'denied' && this.#silent.has(step))
-          (this.#denied ??= []).push({ toolCallId, toolName, reason: messageOf(result) })
+        if (outcome === 'denied' && this.#silent.has(step)) {
+          const call = { toolCallId: toOpenAiCallId(toolCallId), toolName, reason: messageOf(result) }
+          ;(this.#denied ??= []).push(call)
+        }
         break
       }
       default:
@@ -94,7 +97,7 @@ class Waits implements OpenAiWaiting {
     if (this.#start === undefined || (requests.length === 0 && denied.length === 0)) return undefined
     const { runId, threadId } = this.#start
     const bodies = requests.map(({ requestId, kind, toolCallId, toolName, input, deadline }) => {
-      return { requestId, kind, toolCallId, toolName, input, deadline }
+      return { requestId, kind, toolCallId: toOpenAiCallId(toolCallId), toolName, input, deadline }
     })
     return {
       runId,

@@ -6,6 +6,7 @@ import { readSdkParts, readStream } from '../../../test/openai-client.ts'
 import { complete } from '../../../test/openai-items.ts'
 import { cutAt, parseSse } from '../../../test/sse.ts'
 import type { Entry } from '../../part/entry.ts'
+import { toOpenAiCallId } from '../../part/openai-call-id.ts'
 import { openaiJsonWire, type OpenAiBody } from './openai-completion.ts'
 import type { OpenAiExtension, OpenAiOptions } from './openai-output.ts'
 import { openaiWire } from './openai.ts'
@@ -118,7 +119,7 @@ wireContract(openaiWire, {
     judged.calls += calls.length
     expect(new Set(calls.map(({ id }) => id)).size).toBe(calls.length)
     const inputs = new Map(
-      entries.flatMap((e) => (e.type === 'tool-call' ? [[e.toolCallId, e.input.trim() || '{}']] : [])),
+      entries.flatMap((e) => (e.type === 'tool-call' ? [[toOpenAiCallId(e.toolCallId), e.input.trim() || '{}']] : [])),
     )
     for (const { id, json } of calls) expect(json).toBe(inputs.get(id))
     const outputs = deltas.flatMap(({ delta }) => delta?.tool_outputs ?? [])
@@ -144,6 +145,9 @@ wireContract(openaiWire, {
     const prompts = entries.filter(({ type, step }) => type === 'prompt' && step.startsWith('main'))
     expect(traces.length).toBe(extensions.includes('trace') ? prompts.length : 0)
 
+    const shown = Array.from(body.matchAll(/"(?:tool_call_id|toolCallId)":"([^"]*)"/gu), ([, id]) => id!)
+    for (const id of [...calls.map((call) => call.id), ...shown]) expect(id).toMatch(/^call_[0-9A-Za-z]{1,35}$/u)
+
     const text = encodeAll(entries, context, {}, textWire)
     const isSaid = entries.some((e) => e.type === 'step-start' && e.answer) || clientCalls.length === 0
     const words = deltas.map(({ delta, text: own }) => own ?? delta.content ?? '').join('')
@@ -153,7 +157,7 @@ wireContract(openaiWire, {
     const silent = new Set(entries.flatMap(({ type, step }) => (type === 'request' ? [step] : [])))
     const told = entries.flatMap((e) =>
       e.type === 'tool-result' && e.outcome === 'denied' && e.toolName === 'approvalTool' && !silent.has(e.step)
-        ? [{ toolCallId: e.toolCallId, toolName: e.toolName, reason: e.result }]
+        ? [{ toolCallId: toOpenAiCallId(e.toolCallId), toolName: e.toolName, reason: e.result }]
         : [],
     )
     expect(denied).toEqual(told)
@@ -197,7 +201,9 @@ function callsOf(deltas: Frame['choices'][number]['delta'][]): FoldedCall[] {
 function outcomesOf(entries: readonly Entry[], tool: string): Map<string, string | undefined> {
   return new Map(
     entries.flatMap((entry) => {
-      return entry.type === 'tool-result' && entry.toolName === tool ? [[entry.toolCallId, entry.outcome] as const] : []
+      return entry.type === 'tool-result' && entry.toolName === tool
+        ? [[toOpenAiCallId(entry.toolCallId), entry.outcome] as const]
+        : []
     }),
   )
 }

@@ -23,6 +23,8 @@
  *
  * The `prompt` marks client tools (`client: true`). They belong to this client if the run hands calls over. In a run that waits
  * for its clients instead, such a call is answered within the run and dropped here like any other.
+ *
+ * All ids of calls have the form of OpenAI's: `part/openai-call-id.ts`.
  */
 import { sse } from '../framing/text-frames.ts'
 import { createWire } from '../wire.ts'

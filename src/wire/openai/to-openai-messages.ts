@@ -1,5 +1,6 @@
 /** Converts a conversation to OpenAI's message format, for traces. */
 import type { AssistantContent, FileContent, Message, TextContent, ToolResultContent } from '../../part/message.ts'
+import { toOpenAiCallId } from '../../part/openai-call-id.ts'
 import { toFileUrl } from '../ui/ui-chunk.ts'
 import { toToolOutput, type Signed } from './openai-output.ts'
 
@@ -68,11 +69,11 @@ function fromAssistant(parts: readonly AssistantContent[], options: ToOpenAiMess
         reasoning += part.text
         break
       case 'tool-call': {
-        const { toolCallId: id, toolName: name, input } = part
+        const { toolCallId, toolName: name, input } = part
         if (options.isHidden(part)) break
         // Invalid JSON stays the text that the model wrote.
         const json = typeof input === 'string' ? input : JSON.stringify(input)
-        calls.push({ id, type: 'function', function: { name, arguments: json } })
+        calls.push({ id: toOpenAiCallId(toolCallId), type: 'function', function: { name, arguments: json } })
         break
       }
       case 'tool-result':
@@ -93,7 +94,7 @@ function fromResult(part: ToolResultContent, { toolOutputMaxChars, isHidden }: T
   if (isHidden(part)) return []
   const { toolCallId, output } = part
   const value = output.type === 'execution-denied' ? (output.reason ?? 'denied') : output.value
-  return [{ role: 'tool', tool_call_id: toolCallId, content: toToolOutput(value, toolOutputMaxChars) }]
+  return [{ role: 'tool', tool_call_id: toOpenAiCallId(toolCallId), content: toToolOutput(value, toolOutputMaxChars) }]
 }
 
 /** Text alone becomes a string, as most servers expect. */
