@@ -41,8 +41,9 @@ export function correctTimes(db: DatabaseSync): void {
   )
   const forget = db.prepare('UPDATE runs SET first_token_ms = NULL WHERE id = ?')
   const views = createViewTable(db)
-  for (const id of isOld ? allRuns(db) : forksAndSuspended(db)) {
-    const read = unlessDamaged(() => readRun(pages, id, isOld))
+  const old = new Set(runsTo(db, isOld ? Infinity : lastOld(db)))
+  for (const id of isOld ? old : new Set([...old, ...forksAndSuspended(db)])) {
+    const read = unlessDamaged(() => readRun(pages, id, old.has(id)))
     if (read === undefined) {
       forget.run(id)
       continue
@@ -55,11 +56,22 @@ export function correctTimes(db: DatabaseSync): void {
   }
 }
 
-function allRuns(db: DatabaseSync): string[] {
+function runsTo(db: DatabaseSync, last: number): string[] {
   return db
-    .prepare('SELECT id FROM runs')
-    .all()
+    .prepare('SELECT id FROM runs WHERE number <= ?')
+    .all(last)
     .map(({ id }) => String(id))
+}
+
+/**
+ * The number of the last run that a version with an older schema has recorded: an earlier migration took its figures from such views. A view may have
+ * been made anew since, so all runs before it count as well.
+ */
+function lastOld(db: DatabaseSync): number {
+  const found = db
+    .prepare(`SELECT max(run) AS last FROM views WHERE json_valid(view) AND coalesce(view ->> '$.version', 0) < 2`)
+    .get()
+  return Number(found?.last ?? 0)
 }
 
 /** Those whose figures an older version got wrong: of all others nothing is read. */

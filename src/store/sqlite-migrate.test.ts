@@ -8,22 +8,11 @@ import { createTeller } from './migration-lines.ts'
 import { migrateFile, type MigrationNews } from './sqlite-migrate.ts'
 import { migrationOf, steps } from './sqlite-schema.ts'
 import { sqliteStore } from './sqlite-store.ts'
-import { newFile, root } from './tables/testing/indexed-store.ts'
-import { makeOlder, type OldVersion } from './testing/older.ts'
+import { root } from './tables/testing/indexed-store.ts'
+import { oldFile } from './testing/old-file.ts'
+import type { OldVersion } from './testing/older.ts'
 
 afterAll(() => rmSync(root, { recursive: true }))
-
-async function oldFile(version: OldVersion, runs = 3): Promise<string> {
-  const path = newFile()
-  const store = sqliteStore(path)
-  for (let n = 0; n < runs; n++) await store.log.append(`run${n}`, 1, exampleRun(`run${n}`, 200))
-  await store.close()
-  const db = new DatabaseSync(path)
-  makeOlder(db, version)
-  db.exec('PRAGMA journal_mode = DELETE; VACUUM')
-  db.close()
-  return path
-}
 
 test.each<OldVersion>([1, 6, 7])('of schema %d, it is told what it takes, and takes no more', async (version) => {
   const path = await oldFile(version, 40)
@@ -53,17 +42,27 @@ test.each<OldVersion>([1, 6, 7])('of schema %d, it is told what it takes, and ta
   await store.close()
 })
 
-// From schema 7 on the file does not grow.
+const message =
+  /The disk is too full to migrate .*: about [\d.]+ MB more are needed, [\d.]+ MB were free\. The file is as it was\. Make room/u
+
+test.each<OldVersion>([1, 6, 7, 12])(
+  'of schema %d, a disk that is too full is told before anything',
+  async (version) => {
+    const path = await oldFile(version, 40)
+    const before = readFileSync(path)
+    const free = migrationOf(path)!.needs - 1
+    expect(() => sqliteStore(path, { migration: { freeSpace: () => free } })).toThrow(message)
+    expect(readFileSync(path).equals(before)).toBe(true)
+  },
+)
+
+// From schema 7 on the file does not grow: `sqlite-migrate.all.test.ts` fills a disk.
 test.each<OldVersion>([1, 6])(
   'of schema %d, a disk that fills up leaves it as it was, and how much is missing is said',
   async (version) => {
     const path = await oldFile(version, 40)
     const before = readFileSync(path)
     const free = 100_000
-    const message =
-      /The disk is too full to migrate .*: about [\d.]+ MB more are needed, [\d.]+ MB were free\. The file is as it was\. Make room/u
-    expect(() => sqliteStore(path, { migration: { freeSpace: () => free } })).toThrow(message)
-    expect(readFileSync(path).equals(before)).toBe(true)
     // What another program takes meanwhile: SQLite's own limit says the same as a disk.
     const db = new DatabaseSync(path)
     db.exec(`PRAGMA max_page_count = ${before.length / 4096 + 5}`)

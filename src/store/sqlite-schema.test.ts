@@ -145,7 +145,7 @@ test('of schema 7, runs are read, asked, continued and deleted, and what was bei
   const rest = logs.get('open')!.splice(150)
   const store = sqliteStore(path)
   for (const [id, entries] of logs) for (const each of entries) await store.log.append(id, 1, [each])
-  await store.runs.keepView('done', 10, { known: true })
+  await store.runs.keepView('done', 10, { version: 2, known: true })
   await store.records!.settle()
   await store.close()
   const db = new DatabaseSync(path)
@@ -158,7 +158,7 @@ test('of schema 7, runs are read, asked, continued and deleted, and what was bei
   db.close()
 
   const opened = sqliteStore(path)
-  expect(await opened.runs.view('done')).toEqual({ seq: 10, view: { known: true } })
+  expect(await opened.runs.view('done')).toEqual({ seq: 10, view: { version: 2, known: true } })
   expect(await opened.runs.view('open')).toBeUndefined()
   for (const each of rest) await opened.log.append('open', 1, [each])
   logs.get('open')!.push(...rest)
@@ -293,6 +293,43 @@ test('of schema 12, forks count from when they were forked, and no first token f
   // One that waits knows since when.
   await opened.log.append('waits', 1, [resume(4, 50_003), ...says(5, 50_004)])
   expect(await times('waits')).toEqual([0, 4])
+  await opened.close()
+})
+
+test('figures that an earlier migration took from old views are read off the log', async () => {
+  const store = sqliteStore(path)
+  const answers = { type: 'step-start', stepType: 'llm', attempt: 1, answer: true } as const
+  const error = { code: 'model-failed', message: '' }
+  for (const id of ['healed', 'old', 'new'])
+    await store.log.append(id, 1, [
+      startEntry(id),
+      entry(2, answers, 'main/a'),
+      entry(3, { type: 'text-start', id: 't' }, 'main/a/1'),
+      entry(4, { type: 'text-delta', id: 't', delta: 'a' }, 'main/a/1'),
+      entry(5, { type: 'error', error }, 'main/a/1'),
+      entry(6, { type: 'run-end', outcome: 'failed', usage: { source: 'reported' }, error }),
+    ])
+  const view = { version: 2, messages: [{}] }
+  for (const id of ['healed', 'new']) await store.runs.keepView(id, 6, view)
+  await store.runs.keepView('old', 6, { version: 1, messages: [{}, {}] })
+  await store.close()
+  const db = new DatabaseSync(path)
+  makeOlder(db, 12)
+  db.exec('UPDATE runs SET first_token_ms = 144007, errors = 7')
+  db.close()
+  const opened = sqliteStore(path)
+  const figures = async (id: string) => {
+    const { firstTokenMs, errors } = (await opened.runs.get(id))!
+    return [firstTokenMs, errors]
+  }
+  expect([await figures('healed'), await figures('old')]).toEqual([
+    [4, 1],
+    [4, 1],
+  ])
+  expect(await opened.runs.view('old')).toMatchObject({ view: { version: 2, startedAt: noon } })
+  // Of a later run nothing is read.
+  expect(await figures('new')).toEqual([144007, 7])
+  expect(await opened.runs.view('new')).toMatchObject({ view })
   await opened.close()
 })
 
