@@ -48,7 +48,8 @@ function setUp(
 
 test.each(clis)('%s', { timeout: 400_000 }, async (heading, name, shell) => {
   const root = mkdtempSync(join(tmpdir(), 'millrace-clis-'))
-  onTestFinished(() => rmSync(root, { recursive: true, force: true }))
+  // Some install so many files that a busy disk takes minutes.
+  onTestFinished(() => rmSync(root, { recursive: true, force: true }), 300_000)
   const [servers, own] = ['toolu_01T1x1fJ34qAmk2tNTrN7Up6', 'toolu_01D7FLrfh4GYq7yT1ULFeyMV']
   let ran = 0
   const multiply = { description: 'Multiplies.', parameters: z.object({}), execute: () => (ran++, 12 * 7) }
