@@ -382,7 +382,7 @@ const readers: Record<string, string> = {
   'runtime/foreign-run.ts': 'what was accepted',
   'runtime/fork-run.ts': 'forks: acceptForeign',
   'runtime/foreign-programs.ts': 'what a recording would set to work, to show it',
-  'cli/store-access.ts': 'whether a run goes on after a crash, to say so',
+  'cli/connection/stored-runs.ts': 'whether a run goes on after a crash, to say so',
 }
 
 test('nothing else reads a pipeline from a log', () => {
