@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { createPolicy } from './heap.ts'
 
-const module = pathToFileURL(join(import.meta.dirname, 'memory-reducer.ts')).href
+const module = pathToFileURL(join(import.meta.dirname, 'heap.ts')).href
 const MB = 2 ** 20
 
 /** Optimizes code for objects of which none is alive later, fills `mb` of memory, frees it, and rests until the memory reducer has collected twice. */

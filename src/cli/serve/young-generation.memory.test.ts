@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { createBound } from './heap.ts'
 
-const module = pathToFileURL(join(import.meta.dirname, 'young-generation.ts')).href
+const module = pathToFileURL(join(import.meta.dirname, 'heap.ts')).href
 /** How often new objects are made at least, and for how long. V8 grows by what it has collected, so that a slow machine needs as many rounds. */
 interface Work {
   rounds: number
