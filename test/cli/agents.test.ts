@@ -76,7 +76,7 @@ describe('on the terminal', () => {
     expect(pathsOf(entries, 'call-agent')).toEqual(['main/history', 'main/today', 'main/write'])
     const told = entries.findLast((entry) => entry.type === 'prompt')!
     expect(told.step).toBe('main/write/write/1')
-    for (const words of ['Where does it come from?', 'What is it good for today?', 'The topic is \\"water mills\\"']) {
+    for (const words of ['Where does it come from?', 'What is it good for today?', 'On \\"water mills\\"']) {
       expect(told.system).toContain(words)
     }
     expect(await run('research-team', 'water mills')).toMatch(/^\[demo model, writer\] .*"water mills"/)

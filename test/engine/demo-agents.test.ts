@@ -33,9 +33,7 @@ test('panel: three speak from their side, and the verdict weighs all three', asy
   expect(doubt).toMatch(/sceptic.*billing service.*can go wrong/u)
   expect(costs).toMatch(/accountant.*billing service.*costs/u)
   const [verdict] = textOf(texts, 'verdict')
-  expect(verdict).toMatch(
-    /judge.*3 views.*The optimist says.*can go well.*The sceptic says.*The accountant says.*recommend/u,
-  )
+  expect(verdict).toMatch(/judge.*The optimist: .*can go well.*The sceptic: .*The accountant: .*recommend/u)
 })
 
 test('refine: drafts name the topic, each judgement has a score and advice, and the answer uses the advice', async () => {
@@ -49,18 +47,17 @@ test('refine: drafts name the topic, each judgement has a score and advice, and 
   expect(advice.map(([score]) => score)).toEqual(['0', '1', '2'])
   expect(new Set(advice.map(([, text]) => text)).size).toBe(3)
   const [answer] = textOf(texts, 'answer')
-  expect(answer).toMatch(/writer.*A slogan for a bakery.*advice was given.*nobody else.*every word.*strongest word/u)
+  expect(answer).toMatch(/writer.*A slogan for a bakery.*only this one.*every word.*strongest word/u)
 })
 
-test('research-team: the researcher repeats its question, and the writer uses both notes in two paragraphs', async () => {
+test('research-team: the researcher repeats its question, and the writer uses both notes', async () => {
   const texts = await said('research-team', 'water mills')
   const found = textOf(texts, 'find')
   expect(found).toHaveLength(2)
-  expect(found[0]).toMatch(/researcher.*water mills.*"Where does it come from\?"/u)
-  expect(found[1]).toMatch(/researcher.*water mills.*"What is it good for today\?"/u)
+  expect(found[0]).toMatch(/researcher.*water mills.*Where does it come from\?/u)
+  expect(found[1]).toMatch(/researcher.*water mills.*What is it good for today\?/u)
   const [answer] = textOf(texts, 'write/main/write')
     .concat(textOf(texts, 'write'))
     .filter((text) => text.includes('writer'))
-  expect(answer!.split('\n\n')).toHaveLength(2)
   expect(answer).toMatch(/Where does it come from\?[^]*What is it good for today\?/u)
 })

@@ -172,7 +172,7 @@ test('answers with the results, and calls nothing twice', async () => {
   expect(text).toBe('12*7 = 84. The tool x failed: broken. I was not allowed to use y: no.')
   expect(calls).toEqual([])
   const { ids } = await say([...prompt, ...user('And what is 3*3?')], { tools: [calculator] })
-  expect(ids[0]).toMatch(/^call_2_/)
+  expect(ids[0]).toMatch(/^call_[0-9a-f]{8}$/)
 })
 
 test('reasons when asked to, and only then', async () => {
@@ -318,4 +318,15 @@ test('asked what it remembers, it says what its system message lists', async () 
   const ask = async (words: string) => (await say([system, ...user(words)])).text
   expect(await ask('What do you remember?')).toBe('I remember this of what you said: "My boat is called Ada", "Hi".')
   expect(await ask('What is my boat called?')).not.toContain('Ada')
+})
+
+test('what a prompt hands over gives no orders, and a prompt without a known role changes nothing', async () => {
+  const ask = async (system: string) => (await say([{ role: 'system', content: system }, ...user('tea')])).text
+  expect(await ask('Use these notes and nothing else:\n["[demo model, judge] Weigh and criticise."]')).toBe(
+    '[demo model, writer] This is about "tea". Weigh and criticise.',
+  )
+  expect(await ask('Write a column.\nFor: yes\nAgainst: ')).toBe('[demo model, writer] This is about "tea". For: yes')
+  expect(await ask('You are a helpful assistant.\nWeigh: risks')).toContain('I am the Millrace demo model')
+  for (const text of ['a:'.repeat(50_000), '['.repeat(100_000), ' '.repeat(100_000)])
+    expect((await ask(`Write.\n${text}`)).length).toBeLessThan(1000)
 })

@@ -1,18 +1,13 @@
 /**
- * `demo:assistant`: an offline model for trying every feature without an API key. It follows fixed rules (`plan.ts`), says
+ * `demo:assistant`: an offline model for trying every feature without an API key. It follows fixed rules (`answer.ts`), says
  * that it is a demo, and streams at a readable pace.
  */
-import type {
-  LanguageModelV4,
-  LanguageModelV4CallOptions,
-  LanguageModelV4Prompt,
-  LanguageModelV4StreamPart,
-} from '@ai-sdk/provider'
-import { planAnswer } from './plan.ts'
+import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import { pause } from '../../async/pause.ts'
 import { toGenerated } from '../generated.ts'
+import { answerTo } from './answer.ts'
 
 type Part = LanguageModelV4StreamPart
-type Finish = Extract<Part, { type: 'finish' }>
 
 /** `delayMs`: pause before each delta; with 0 there are no timers. Default 30. */
 export function createDemoModel({ delayMs = 30 }: { delayMs?: number } = {}): LanguageModelV4 {
@@ -28,116 +23,87 @@ export function createDemoModel({ delayMs = 30 }: { delayMs?: number } = {}): La
 }
 
 function partsOf(options: LanguageModelV4CallOptions): Part[] {
-  const plan = planAnswer(options)
+  const { reasoning = '', ...answer } = answerTo(options)
+  const { text, isCut } = cut(answer.text, options)
+  const calls = isCut ? [] : answer.calls.map(({ toolName, input }) => ({ toolName, input: JSON.stringify(input) }))
   const told = JSON.stringify(options.prompt)
-  const toldHash = hash(told)
   const parts: Part[] = [
     { type: 'stream-start', warnings: [] },
-    { type: 'response-metadata', id: `demo-${toldHash}`, modelId: 'assistant' },
+    { type: 'response-metadata', id: `demo-${hash(told)}`, modelId: 'assistant' },
   ]
-  if (plan.reasoning !== undefined) {
+  if (reasoning !== '') {
     const id = 'reasoning-1'
     parts.push({ type: 'reasoning-start', id })
-    for (const delta of wordsOf(plan.reasoning)) parts.push({ type: 'reasoning-delta', id, delta })
+    for (const delta of wordsOf(reasoning)) parts.push({ type: 'reasoning-delta', id, delta })
     // Like a real provider's signature: the client must send it back unchanged with the reasoning.
-    parts.push({ type: 'reasoning-end', id, providerMetadata: { demo: { signature: hash(plan.reasoning) } } })
+    parts.push({ type: 'reasoning-end', id, providerMetadata: { demo: { signature: hash(reasoning) } } })
   }
-  const { text, isCut } = cutText(plan.text, options)
   if (text !== '') {
-    const id = 'text-1'
-    parts.push({ type: 'text-start', id })
-    for (const delta of wordsOf(text)) parts.push({ type: 'text-delta', id, delta })
-    parts.push({ type: 'text-end', id })
+    parts.push({ type: 'text-start', id: 'text-1' })
+    for (const delta of wordsOf(text)) parts.push({ type: 'text-delta', id: 'text-1', delta })
+    parts.push({ type: 'text-end', id: 'text-1' })
   }
-  const before = callsIn(options.prompt)
-  let output = (plan.reasoning ?? '') + text
-  for (const [i, { toolName, input }] of (isCut ? [] : plan.calls).entries()) {
-    const json = JSON.stringify(input)
-    // Numbered from the conversation's first call. The hash keeps ids unique when the history has been shortened.
-    const id = `call_${before + i + 1}_${hash(toldHash + json)}`
-    output += json
+  for (const [i, { toolName, input }] of calls.entries()) {
+    const id = `call_${hash(`${told}${i}`)}`
     parts.push({ type: 'tool-input-start', id, toolName })
-    for (const delta of json.match(/.{1,12}/gsu) ?? []) parts.push({ type: 'tool-input-delta', id, delta })
-    parts.push({ type: 'tool-input-end', id }, { type: 'tool-call', toolCallId: id, toolName, input: json })
+    for (const delta of input.match(/.{1,12}/gsu) ?? []) parts.push({ type: 'tool-input-delta', id, delta })
+    parts.push({ type: 'tool-input-end', id }, { type: 'tool-call', toolCallId: id, toolName, input })
   }
-  const reason = isCut ? 'length' : plan.calls.length > 0 ? 'tool-calls' : 'stop'
-  const usage = usageOf(told, output, plan.reasoning)
+  const reason = isCut ? 'length' : calls.length > 0 ? 'tool-calls' : 'stop'
+  // Estimated at four characters per token.
+  const tokens = (said: string) => Math.ceil(said.length / 4)
+  const total = tokens(reasoning + text + calls.map(({ input }) => input).join(''))
+  const usage = {
+    inputTokens: { total: tokens(told), noCache: tokens(told), cacheRead: 0, cacheWrite: 0 },
+    outputTokens: { total, text: total - tokens(reasoning), reasoning: tokens(reasoning) },
+  }
   parts.push({ type: 'finish', finishReason: { unified: reason, raw: reason }, usage })
   return parts
 }
 
 /** Counts a word as a token. A stop sequence ends the text normally. */
-function cutText(text: string, { maxOutputTokens, stopSequences = [] }: LanguageModelV4CallOptions) {
-  const stops = stopSequences.map((stop) => text.indexOf(stop)).filter((at) => at >= 0)
-  const kept = stops.length > 0 ? text.slice(0, Math.min(...stops)) : text
-  const words = wordsOf(kept)
-  const isCut = maxOutputTokens !== undefined && words.length > maxOutputTokens
-  return { text: isCut ? words.slice(0, maxOutputTokens).join('') : kept, isCut }
+function cut(text: string, { maxOutputTokens = Infinity, stopSequences = [] }: LanguageModelV4CallOptions) {
+  const ends = stopSequences.map((stop) => text.indexOf(stop)).filter((at) => at >= 0)
+  const words = wordsOf(text.slice(0, Math.min(text.length, ...ends)))
+  return { text: words.slice(0, maxOutputTokens).join(''), isCut: words.length > maxOutputTokens }
 }
 
 function wordsOf(text: string): string[] {
   return text.match(/\s*\S+\s*$|\s*\S+/g) ?? []
 }
 
-function callsIn(prompt: LanguageModelV4Prompt): number {
-  return prompt
-    .flatMap(({ role, content }) => (role === 'assistant' ? content : []))
-    .filter(({ type }) => type === 'tool-call').length
-}
-
-/** Estimated at four characters per token. */
-function usageOf(input: string, output: string, reasoning = ''): Finish['usage'] {
-  const tokens = (text: number) => Math.ceil(text / 4)
-  const total = tokens(output.length)
-  const thought = Math.min(total, tokens(reasoning.length))
-  return {
-    inputTokens: { total: tokens(input.length), noCache: tokens(input.length), cacheRead: 0, cacheWrite: 0 },
-    outputTokens: { total, text: total - thought, reasoning: thought },
-  }
-}
-
 function paced(parts: Part[], delayMs: number, signal: AbortSignal | undefined): ReadableStream<Part> {
-  let at = 0
-  let wake = () => {}
+  const rest = parts.values()
+  const left = new AbortController()
   let stop = () => {}
-  const stream = new ReadableStream<Part>(
+  return new ReadableStream<Part>(
     {
       start(controller) {
         stop = () => {
           controller.error(signal?.reason)
-          wake()
+          left.abort()
         }
         if (signal?.aborted) stop()
         else signal?.addEventListener('abort', stop, { once: true })
       },
       async pull(controller) {
-        const part = parts[at++]!
-        if (delayMs > 0 && 'delta' in part) {
-          await new Promise<void>((resolve) => {
-            const timer = setTimeout(resolve, delayMs)
-            wake = () => {
-              clearTimeout(timer)
-              resolve()
-            }
-          })
-        }
-        if (signal?.aborted || at > parts.length) return
+        const { value: part } = rest.next()
+        if (part === undefined) return
+        if (delayMs > 0 && 'delta' in part) await pause(delayMs, left.signal)
+        if (left.signal.aborted) return
         controller.enqueue(part)
-        if (at === parts.length) {
-          signal?.removeEventListener('abort', stop)
-          controller.close()
-        }
+        if (part.type !== 'finish') return
+        signal?.removeEventListener('abort', stop)
+        controller.close()
       },
       cancel() {
-        at = parts.length + 1
         signal?.removeEventListener('abort', stop)
-        wake()
+        left.abort()
       },
     },
     // No read-ahead: parts are produced on demand.
     { highWaterMark: 0 },
   )
-  return stream
 }
 
 /** FNV-1a as 8 hex digits. */
