@@ -25,13 +25,12 @@ import type { DatabaseSync } from 'node:sqlite'
 import { baseNames, baseTables } from './base-tables.ts'
 import { views } from './views.ts'
 
-/** Increase it when a table or a view changes, or what is filled in: the tables of older databases are then built again. */
+/** Increase it when a table, a view or its contents change: the tables of older databases are then rebuilt. */
 const layoutVersion = 6
 
 /**
- * Creates `index_state`, which says how far the tables are filled: up to this row of `ticks`, and besides the runs of
- * `index_queue`, which are filled from where they stand. `generation` grows when rows are removed, so that no process goes on
- * with what it remembers of them. For the migration.
+ * Creates `index_state`, the position of the tables: they are filled up to this row of `ticks`, except for the runs of `index_queue`, which
+ * continue at their own positions. `generation` grows when rows are removed, so that no process uses stale state. For the migration.
  */
 export function createIndexState(db: DatabaseSync): void {
   db.exec(
@@ -47,7 +46,7 @@ export function createIndexState(db: DatabaseSync): void {
   )
 }
 
-/** Creates the tables if they are not there or have another layout, so that they are filled anew; else the views only. For a migration. */
+/** Creates the tables if they are missing or have another layout, so that they are filled anew; otherwise only the views. For a migration. */
 export function layTables(db: DatabaseSync): void {
   if (hasLayout(db)) createViews(db)
   else recreateTables(db)
