@@ -4,10 +4,10 @@ import type { Connection } from './connection.ts'
 import { damagedIs } from './damage-script.ts'
 import { otherFields, readRow, rowFields } from './stored-row.ts'
 
-/** What is stored of a run. */
+/** The stored data of a run. */
 export interface StoredRun {
   row: StoredRow
-  /** The process that runs it; empty: nobody. */
+  /** The owner process; empty if there is none. */
   owner: string
 }
 
@@ -25,7 +25,7 @@ export function createRows({ keys, ask }: Connection) {
 
   return {
     load,
-    /** The same for a list, which goes on without a run of which nothing can be read. */
+    /** The same for a list, which skips unreadable runs. */
     find: (run: string): Promise<StoredRun | undefined> => load(run).catch(damagedIs(undefined)),
   }
 }
