@@ -2,10 +2,10 @@
 import type { AnswerReader, ReaderOptions } from './decode/answer-reader.ts'
 import type { EndpointProtocol } from './providers.ts'
 
-/** As the package has them: 16 characters. */
+/** 16 characters, as in the package. */
 const generateId = () => crypto.randomUUID().replaceAll('-', '').slice(0, 16)
 
-/** What an answer is read with. */
+/** The options for reading an answer. */
 export type Answer = Omit<ReaderOptions, 'generateId'>
 
 /** Google's long answers take several requests. */
