@@ -65,7 +65,7 @@ export function lightResponse(head: Head, source: BodySource<Bytes>): Response {
   return response as Response
 }
 
-/** A real `Response`: what other servers and the platform's functions accept. */
+/** A real `Response`, which other servers and the platform's functions require. */
 export function realResponse(response: Response): Response {
   return LightResponse.real(response) ?? response
 }

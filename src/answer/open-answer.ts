@@ -284,7 +284,7 @@ export interface AnswerContext {
   onError: (error: unknown) => void
 }
 
-/* Keep-alives: the maximum silence of a stream, and what ends it. */
+/* Keep-alives: the maximum silence of a stream, and the pieces that end it. */
 
 /**
  * ms of silence after which a keep-alive is sent by default. Bun's server ends a response after 10 seconds of silence. On a platform that ends a

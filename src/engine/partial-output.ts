@@ -8,7 +8,7 @@ const least = 16
 
 export interface PartialOutput {
   delta(text: string): void
-  /** Stops emitting. If the text is not the answer, emits an empty object or list to clear what was emitted. */
+  /** Stops emitting. If the text is not the answer, emits an empty object or list to clear earlier values. */
   end(isAnswer: boolean): void
 }
 

@@ -1,8 +1,8 @@
 /**
  * Turns parts into entries (seq, time, redaction) and appends them, one append at a time.
  *
- * `emit` is synchronous and cheap. Parts that are emitted during an append go into the next one, so a burst of a fast model is
- * one transaction. Readers only see what is stored.
+ * `emit` is synchronous and cheap. Parts that are emitted during an append go into the next one, so a burst of a fast model is one transaction.
+ * Readers only see stored entries.
  */
 import { isBareDelta, isDelta, toRecorded, type BareDelta, type Entry, type RecordedPart } from '../part/entry.ts'
 import { cutError, MillraceError } from '../part/error.ts'

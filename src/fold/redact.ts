@@ -1,9 +1,9 @@
 /**
- * Removes known secrets from what a run emits, before it is recorded or sent.
+ * Removes known secrets from the parts of a run, before they are recorded or sent.
  *
- * Pure and synchronous, one per run. Deltas are one text cut anywhere, so a tail of two or more characters that may begin a
- * secret is held until the block's next delta or its end (`secret-tail.ts`). Nothing else is ever delayed. Where secrets
- * overlap, the leftmost wins; of two that begin at the same place, the longer.
+ * Pure and synchronous, one per run. Deltas are one text cut anywhere, so a tail of two or more characters that may begin a secret is held until
+ * the block's next delta or its end (`secret-tail.ts`). Nothing else is ever delayed. Where secrets overlap, the leftmost wins; of two that begin
+ * at the same place, the longer.
  */
 import type { BareDelta, RecordedPart } from '../part/entry.ts'
 import { recordable } from '../part/json.ts'
@@ -13,7 +13,7 @@ import { createAnswerCleaner, createKeyCheck, createKeyRedactor } from './redact
 import { formsOf, redacted, createScanner, type Scanner, type Scan } from './secret-forms.ts'
 
 export interface Redactor {
-  /** Returns what to record instead of this part: 0 parts (all text is held back), 1, or 2 (the text held back, then the end). */
+  /** Returns the parts to record instead of this one: 0 parts (all text is held back), 1, or 2 (the text held back, then the end). */
   redact(step: string, part: RecordedPart): RecordedPart[]
   /** Whether a delta may be recorded as it is, without a call of `redact`. May be false for a clean delta: `redact` decides. */
   keeps(part: BareDelta): boolean
@@ -206,7 +206,7 @@ function redactPart<P extends RecordedPart>(part: P, clean: (text: string) => st
   return (copy as P | undefined) ?? part
 }
 
-/** Copies only what changes. `above`: the enclosing objects, to detect cycles. */
+/** Copies only changed objects. `above`: the enclosing objects, to detect cycles. */
 function redactDeep<T>(value: T, clean: (text: string) => string, above: unknown[]): T {
   if (typeof value === 'string') return clean(value) as T
   if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return value

@@ -12,7 +12,7 @@ export type Answer = Omit<ReaderOptions, 'generateId'>
 export type Reader = AnswerReader & { continuation?(): string | undefined; continued?(): void }
 export type CreateReader = (answer: Answer) => Reader
 
-/** Imports only what the protocol needs. */
+/** Imports only the protocol's modules. */
 export async function loadReader(protocol: EndpointProtocol): Promise<CreateReader> {
   switch (protocol) {
     case 'google': {

@@ -17,7 +17,7 @@ export interface ThreadQueue {
    * continued without its reply, unless the options keep it.
    */
   join(threadId: string, run: string, policy: BusyPolicy, options?: JoinOptions): Promise<Ticket>
-  /** The claim to the position behind the last run, for a caller that posts it together with another message. */
+  /** The claim to the position after the last run, for a caller that posts it together with another message. */
   lastPlace(threadId: string, run: string): Promise<Place>
   /** After a crash: the turn of a run that already has its position. Undefined if it is the thread's first. */
   rejoin(row: Pick<RunRow, 'id' | 'threadId'>): Promise<Turn | undefined>
@@ -129,7 +129,7 @@ export function createThreadQueue({ store, announcements, shutdown, stop }: Thre
       let { previous } = tried?.place ?? (await lastPlace(threadId, run))
       const seen = new Set<string>()
       for (let posted = tried?.posted; ; posted = undefined) {
-        // A run that was deleted and started again may be behind itself.
+        // A run that was deleted and started again may come after itself.
         if (seen.has(previous)) throw circular(threadId, previous)
         seen.add(previous)
         if (posted === undefined) {

@@ -1,9 +1,9 @@
 /**
  * A wire turns a run's entries into the output of one protocol. It has two halves:
  *
- * - a {@link Projection}: entries → the protocol's typed events. A deterministic state machine over the entries of one run,
- *  starting with the first: the same entries always produce the same events, however they are batched.
- * - a {@link Framing}: events → what the transport sends: SSE text, NDJSON lines, plain text, objects, bytes.
+ * - a {@link Projection}: entries → the protocol's typed events. A deterministic state machine over the entries of one run, starting with the
+ *   first: the same entries always produce the same events, however they are batched.
+ * - a {@link Framing}: events → the output on the transport: SSE text, NDJSON lines, plain text, objects, bytes.
  *
  * To resume after entry k, pass entries 1…k to `skip` and the rest to `encode`; so `prefix(k) + resume(k) = whole` for every k. For a client that
  * reads a run from the start later, filter the entries with `fold/superseded.ts`, so that it never sees a retracted attempt.

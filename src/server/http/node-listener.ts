@@ -159,7 +159,7 @@ class Pump {
     })
   }
 
-  /** Flushes what was written and closes without the last chunk, so that the client sees an incomplete body. */
+  /** Flushes the written data and closes without the last chunk, so that the client sees an incomplete body. */
   readonly #breakOff = (): void => {
     clearImmediate(this.#flush)
     this.#outgoing.flushHeaders()

@@ -23,7 +23,7 @@ export interface SocketListener {
   counts(): SocketCounts
   /** Resolves when no run is followed any more, or after `ms`. */
   ended(ms: number): Promise<void>
-  /** Gives clients a moment to receive what has been sent, then disconnects them. Call it once the runs have ended. */
+  /** Gives clients a moment to receive the sent data, then disconnects them. Call it once the runs have ended. */
   close(): Promise<void>
 }
 

@@ -137,7 +137,7 @@ type Cluster = Pick<
 /** Retry interval for the nodes of a cluster at the start, in ms. */
 const tryEvery = 100
 
-/** The client wraps what its strategy returns. */
+/** The client wraps the error that its strategy returns. */
 function causeOf(error: unknown): unknown {
   return error instanceof Error && 'originalError' in error ? error.originalError : error
 }

@@ -160,7 +160,7 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
     ...listing,
     async get(run) {
       let row = await listing.get(run)
-      // Just after a reconnect the stored data may be older than what was seen: the owner, possibly this process, rewrites it.
+      // Just after a reconnect the stored data may be older than entries already seen: the owner, possibly this process, rewrites it.
       const partition = partitionOf(run)
       const whole = heads.get(run) === undefined ? healing.mayClaim(partition) : healing.healed(partition)
       if (whole) {

@@ -1,6 +1,6 @@
 /**
- * The views: what SQL reads. The columns of all parts of `agent_stream_events` must have the same affinity, or SQLite computes
- * all rows before it looks at a condition.
+ * The views, for SQL. The columns of all parts of `agent_stream_events` must have the same affinity, or SQLite computes all rows before it looks at
+ * a condition.
  */
 
 /** The text of an entry: \`e\` is its event, \`k\` its tick. */
