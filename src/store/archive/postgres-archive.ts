@@ -113,7 +113,7 @@ export function postgresArchive(url: string, { timeoutMs = patience }: { timeout
 
 async function importPg(): Promise<Pg> {
   try {
-    // It has no types.
+    // @ts-expect-error: it comes without types.
     return (await import('pg')) as Pg
   } catch (cause) {
     throw new MillraceError('missing-package', 'an archive in Postgres needs a package: npm install pg', { cause })
