@@ -1,4 +1,4 @@
-/** An open answer as an HTTP response. */
+/** An open delivery as an HTTP response. */
 import type { Wire } from '../wire/wire.ts'
 import { lightResponse } from './light-response.ts'
 import type { OpenAnswer } from './open-answer.ts'
@@ -27,7 +27,10 @@ export function withRunId(response: Response, runId: string): Response {
   return response
 }
 
-/** The id of a run as the value of `x-millrace-run-id`. That of an imported run may be any text, and a header holds printable ASCII: what it cannot hold is percent-encoded. */
+/**
+ * The id of a run as the value of `x-millrace-run-id`. An imported run's id may be any text, but a header holds printable ASCII: other characters
+ * are percent-encoded.
+ */
 export function runIdHeader(id: string): string {
   return /^[!-$&-~]+$/u.test(id) ? id : encodeURIComponent(id.toWellFormed())
 }

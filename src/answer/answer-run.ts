@@ -1,6 +1,6 @@
 /**
- * One run to one client, over any transport: presence, the cursor and what it replays, the encoder, and the decision what kind of
- * response it is. Routes read the request, continue or start a run, and answer with this.
+ * Delivers one run to one client, over any transport: presence, the cursor and its replay, the encoder, and the kind of response. Routes read the
+ * request, continue or start a run, and respond with this.
  */
 import { anySignal } from '../async/any-signal.ts'
 import { type ErrorValue, toErrorValue, fromErrorValue } from '../part/error.ts'
@@ -23,7 +23,7 @@ export interface AnswerOptions<Options extends object, Out extends Piece> extend
   policy: DisconnectPolicy
   /** Fires when the client disconnects. */
   signal: AbortSignal
-  /** The agent may stream. If not, nothing is sent before the answer is known. */
+  /** The agent may stream. If not, nothing is sent before the answer is complete. */
   streams: boolean
   /** The client also sees other steps, so the first model that accepts the request begins the answer. */
   showsSteps?: boolean
@@ -31,12 +31,12 @@ export interface AnswerOptions<Options extends object, Out extends Piece> extend
   framesValue?: boolean
 }
 
-/** What to send. `left`: the client disconnected first. */
+/** The response. `left`: the client disconnected first. */
 export type AnsweredRun<Out extends Piece> =
   | { kind: 'stream'; answer: OpenAnswer<Out> }
   | { kind: 'value'; output: unknown }
   | { kind: 'error'; error: ErrorValue }
-  /** What a step returned, as it is. */
+  /** A step's `Response`, unchanged. */
   | { kind: 'response'; response: Response }
   | { kind: 'left' }
 
@@ -80,8 +80,8 @@ function rawResponse<Options extends object, Out extends Piece>(
 }
 
 /**
- * Decides the response before its first byte. A refused key or a rate limit must be a real 4xx/5xx, so the status waits
- * until the answering model accepts the request, for at most one second, because a silent stream looks broken.
+ * Decides the response before its first byte. A refused key or a rate limit must be a real 4xx/5xx, so the status waits until the answering model
+ * accepts the request, for at most one second, because a silent stream looks broken.
  */
 const patience = 1000
 
@@ -95,7 +95,7 @@ type Acceptance =
   | { kind: 'response'; head: ResponseHead }
 
 interface AcceptanceOptions {
-  /** Reads the run from its start or, if that is far, from `from`. Entries peeked here are still delivered to the answer. */
+  /** Reads the run from its start or, if that is far, from `from`. Peeked entries are still delivered. */
   reader: RunReader
   /** The client also sees other steps, so the first model that accepts ends the wait. Default: only the answering one. */
   showsSteps?: boolean
@@ -145,7 +145,7 @@ async function awaitAcceptance(
             return { kind: 'value', output: entry.output }
           case 'step-start': {
             const { step, head } = entry
-            // In a parallel step other answers follow, so the head of one does not apply to all.
+            // In a parallel step more answers follow, so the head of one does not apply to all.
             const isAlone = !parallels.some((path) => isUnder(step, path))
             if (head !== undefined && isAlone && answering.has(step)) return { kind: 'response', head }
             break
@@ -177,7 +177,7 @@ async function awaitAcceptance(
   }
 }
 
-/** Answers a request with the `Response` that a step returned: its head from the log, its body streamed. */
+/** Responds with the `Response` that a step returned: its head from the log, its body streamed. */
 interface StepResponseOptions {
   runId: string
   head: ResponseHead

@@ -74,7 +74,7 @@ export function statusOf({ code, status }: Pick<ErrorValue, 'code' | 'status'>):
   return statuses.get(code) ?? 500
 }
 
-/** For the error of a run, convert its `ErrorValue` with `fromErrorValue` first. `says`: further fields, by protocol. */
+/** For the error of a run, convert its `ErrorValue` with `fromErrorValue` first. `says`: further fields of the body, by protocol. */
 export function errorResponse(error: Error, says: (code: string) => object = (code) => ({ code })): Response {
   const value = error instanceof MillraceError ? error : new MillraceError('internal', unexplained)
   const { code, message } = value

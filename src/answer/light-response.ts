@@ -1,6 +1,6 @@
 /**
- * A streamed answer as a `Response` that is made on demand. Our own listener needs only its head and the source of its body: a real
- * `Response`, with its `Headers` and its stream, would be a good part of what lies between the model's first word and the client.
+ * A streamed delivery as a lazy `Response`. Our own listener needs only its head and the source of its body: a real `Response`, with its `Headers`
+ * and its stream, would be a good part of the delay between the model's first word and the client.
  */
 import { ownValue } from '../part/own-value.ts'
 import { standIn } from '../part/stand-in.ts'
@@ -9,7 +9,7 @@ import { onSourceEnd, sourceOf, toBody, type BodySource } from './streamed-body.
 type Bytes = string | Uint8Array
 type Head = Readonly<Record<string, string>>
 
-/** What a listener sends: 200 with this head, then the source. */
+/** The data for a listener: status 200 with this head, then the source. */
 export interface LightAnswer {
   head: Record<string, string | string[]>
   source: BodySource<Bytes>
@@ -65,17 +65,17 @@ export function lightResponse(head: Head, source: BodySource<Bytes>): Response {
   return response as Response
 }
 
-/** A real `Response`: what other servers and the platform's functions accept. */
+/** A real `Response`, which other servers and the platform's functions require. */
 export function realResponse(response: Response): Response {
   return LightResponse.real(response) ?? response
 }
 
-/** What to send of an answer whose body nobody has asked for. Undefined for any other response. */
+/** The head and source of a delivery whose body was not requested. Undefined for any other response. */
 export function lightAnswer(response: Response): LightAnswer | undefined {
   return LightResponse.answer(response)
 }
 
-/** A header, without making `Headers` for it. `name`: in lower case. */
+/** A header, without creating `Headers`. `name`: in lower case. */
 export function headerOf(response: Response, name: string): string | null {
   const found = LightResponse.header(response, name)
   return found === undefined ? response.headers.get(name) : found
@@ -87,7 +87,7 @@ export function recordOf(headers: Headers): Record<string, string | string[]> {
   return { ...Object.fromEntries(headers), ...(cookies.length > 0 ? { 'set-cookie': cookies } : undefined) }
 }
 
-/** Calls `then` once, when an answer has been read, has broken off, or was left. False if the response is no streamed answer. */
+/** Calls `then` once, when a delivery was read, failed, or was cancelled. False if the response is not a streamed delivery. */
 export function onAnswerEnd(response: Response, then: () => void): boolean {
   const source = lightAnswer(response)?.source ?? (response.body === null ? undefined : sourceOf(response.body))
   if (source === undefined) return false
@@ -95,7 +95,7 @@ export function onAnswerEnd(response: Response, then: () => void): boolean {
   return true
 }
 
-/** The answer to HEAD: what would have been streamed is left. */
+/** The response to HEAD: cancels the stream. */
 export async function withoutBody(response: Response): Promise<Response> {
   const light = lightAnswer(response)
   if (light === undefined) await response.body?.cancel()

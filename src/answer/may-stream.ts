@@ -1,6 +1,6 @@
 import type { Pipeline, Step } from '../pipeline/pipeline.ts'
 
-/** Whether the answer may be a stream. Custom steps are not counted: they may stream, but that is known only when they do. */
+/** Whether the answer may be a stream. Custom steps do not count: whether they stream is known only when they do. */
 export function mayStream(
   pipeline: Pipeline,
   agent: (id: string) => Pipeline | undefined,

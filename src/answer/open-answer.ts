@@ -1,4 +1,4 @@
-/** Attaches a client to a run and opens its cursor: presence, what it replays, and the encoder. */
+/** Attaches a client to a run and opens its cursor: presence, replay, and the encoder. */
 import type { Log } from '../part/log.ts'
 import { messagesOf, type Message } from '../part/message.ts'
 import type { DisconnectPolicy } from '../pipeline/pipeline.ts'
@@ -17,17 +17,17 @@ export interface OpenOptions<Options extends object, Out extends Piece> {
   wire: Wire<Options, Out>
   /** Options of the protocol. */
   options?: Partial<Options>
-  /** How the client came to the run. Who joins it reads it from its start, without what is superseded. Default `started`. */
+  /** How the client came to the run. A client that joins reads it from its start, without superseded attempts. Default `started`. */
   how?: Turned['how']
   /** First `seq` of this client's part of the answer: it gets no entry before it. Default 0. */
   from?: number
-  /** What the log holds, if the caller has read it already. */
+  /** The replay state, if the caller has read it already. */
   standing?: Standing
-  /** What happens to the run when this client disconnects. Default: nothing. */
+  /** The disconnect policy for this client. Default: none. */
   policy?: DisconnectPolicy
 }
 
-/** An answer that nobody has read yet: read its source, or drop it. */
+/** A delivery that was not read yet: read its source, or drop it. */
 export type OpenAnswer<Out extends Piece> = AnswerSource<Out>
 
 export async function openAnswer<Options extends object, Out extends Piece>(
@@ -68,7 +68,7 @@ async function firstEntries(log: Log, runId: string) {
   return []
 }
 
-/** Reads an answer to its end. Undefined if the client disconnected before. */
+/** Reads a delivery to its end. Undefined if the client disconnected before. */
 export async function collectAnswer<Out extends Piece>(
   { source }: OpenAnswer<Out>,
   signal: AbortSignal,
@@ -90,8 +90,8 @@ export async function collectAnswer<Out extends Piece>(
 }
 
 /**
- * A run's answer as pieces for one client. It is a cursor into the log: it reads a batch when the client is ready for more and
- * encodes it into one piece. It buffers nothing else, so a slow client costs one batch.
+ * A run's delivery as pieces for one client. It is a cursor into the log: it reads a batch when the client is ready for more and encodes it into
+ * one piece. It buffers nothing else, so a slow client costs one batch.
  */
 type Batch = Awaited<ReturnType<RunReader['next']>>
 
@@ -108,7 +108,7 @@ export interface SourceOptions<Out extends Piece> {
   from: number
   /** Selects the entries of each batch to send. Default: all. */
   filter?: ((entries: Entry[]) => Entry[]) | undefined
-  /** What readers of a run share if the wire is stateless, and a name of this client's options. Nothing before `from` is read then. */
+  /** Shared between readers of a run if the wire is stateless, with a key of this client's options. Then nothing before `from` is read. */
   shared?: { lastBatch: LastBatch<Out>; options: string } | undefined
   /** Ends this client's presence. */
   release?: ((how: { finished: boolean }) => void) | undefined
@@ -118,7 +118,7 @@ interface AnswerSource<Out extends Piece> {
   /** Peeking with it does not consume entries. */
   readonly reader: RunReader
   readonly source: BodySource<Out>
-  /** Ends it before its end. `finished`: the client gets another response, so this is not a disconnect. */
+  /** Ends it early. `finished`: the client gets another response, so this is not a disconnect. */
   drop(finished: boolean): void
 }
 
@@ -131,7 +131,7 @@ export function createAnswerSource<Out extends Piece>(
 
 function ignore(): void {}
 
-/** Its own source. A class with `private` fields, not closures: one for each open stream (decisions/0028). */
+/** Implements its own source. A class with `private` fields, not closures: one for each open stream (decisions/0028). */
 class Answer<Out extends Piece> implements AnswerSource<Out>, BodySource<Out> {
   readonly reader: RunReader
   readonly source: BodySource<Out> = this
@@ -197,7 +197,7 @@ class Answer<Out extends Piece> implements AnswerSource<Out>, BodySource<Out> {
 
   private advance(): void {
     const { state } = this.options.encoder
-    // The previous call has delivered what was written before the transfer breaks.
+    // The previous call has delivered the written data before the transfer breaks.
     if (state === 'broken') this.fail(new Error('The answer is incomplete.'))
     else if (state === 'complete') this.give(undefined)
     else {
@@ -227,7 +227,7 @@ class Answer<Out extends Piece> implements AnswerSource<Out>, BodySource<Out> {
     }
   }
 
-  /** Not every sender leaves what has failed. */
+  /** Not every sender cancels after a failure. */
   private breakOff(error: unknown): void {
     this.drop(false)
     this.fail(error)
@@ -275,7 +275,7 @@ class Answer<Out extends Piece> implements AnswerSource<Out>, BodySource<Out> {
   }
 }
 
-/** What the answer to one client needs, whatever the transport. */
+/** The context of a delivery, for any transport. */
 export interface AnswerContext {
   runtime: Runtime
   /** ms of silence after which a keep-alive is sent. */
@@ -284,25 +284,25 @@ export interface AnswerContext {
   onError: (error: unknown) => void
 }
 
-/* Keep-alives: how long a client may hear nothing, and what it hears then. */
+/* Keep-alives: the maximum silence of a stream, and the pieces that end it. */
 
 /**
- * ms of silence after which a keep-alive is sent, unless the program says otherwise. Bun's server ends a response after 10 seconds of
- * silence. Where the platform ends what a request began, only a write shows that the client has left: the model would go on meanwhile.
+ * ms of silence after which a keep-alive is sent by default. Bun's server ends a response after 10 seconds of silence. On a platform that ends a
+ * request's work with it, only a write shows that the client has left: the model would continue meanwhile.
  */
 export function defaultKeepAliveMs(): number {
   return isBoundToRequest() ? 2000 : 8000
 }
 
-/** What is sent after a period of silence: before anything was written, and later. Empty for nothing. */
+/** The keep-alive before the first write, and later ones. Empty for nothing. */
 interface KeepAlive<Out> {
   first: Out
   later: Out
 }
 
 /**
- * Plain text has nothing to send that is no text. Where only a write shows that the client has left it sends what nobody sees: a space
- * before the answer, because the answer may be JSON, and in it a zero-width one.
+ * Plain text has no frame without text. Where only a write shows that the client has left, it sends invisible text: a space before the answer,
+ * because the answer may be JSON, and a zero-width one inside it.
  */
 export function keepAliveOf<Out extends Piece>({ keepAlive, isRaw }: Wire<never, Out>): KeepAlive<Out> {
   const isText = isRaw === true && typeof keepAlive === 'string' && keepAlive === ''

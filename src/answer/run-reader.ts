@@ -13,19 +13,19 @@ export interface RunReader {
   peek(): Promise<Batch>
   /** The next batch from the start, including peeked ones. Ends peeking. */
   next(): Promise<Batch>
-  /** The same without a promise for each batch: calls one of the two, later and once. */
+  /** The same without a promise per batch: calls one of the two, later and once. */
   take(onBatch: (batch: Batch) => void, onError: (error: unknown) => void): void
-  /** Pending reads end. */
+  /** Ends pending reads. */
   close(): void
 }
 
 /**
- * The maximum number of entries kept while peeking. Beyond it nothing is kept, and `next` reads the log from the start. The
- * last batch is kept whatever its size: it may contain a whole short answer.
+ * The maximum number of entries kept while peeking. Beyond it none is kept, and `next` reads the log from the start. The last batch is kept
+ * whatever its size: it may contain a whole short answer.
  */
 const most = 256
 
-/** `from`: peeking may begin here, if the entries before it are more than would be kept. */
+/** `from`: peeking may begin here, if there are too many entries before it to keep. */
 export function createRunReader(log: Log, run: string, after = 0, from = 0): RunReader {
   return new Reader(log, run, after, from)
 }
@@ -87,7 +87,7 @@ class Reader implements RunReader {
   }
 }
 
-/** What a client that connects later must know of the log before it reads it, in one pass that leaves out what the run says. */
+/** The replay state of a log, which a later client needs before it reads: collected in one pass without the run's text. */
 export interface Standing {
   /** The `seq` of the last `resume`, or 0. */
   resumedAt: number

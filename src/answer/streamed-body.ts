@@ -1,16 +1,16 @@
 /**
- * The source of a streamed body. Other servers read it as a `ReadableStream`. Our own listener reads the source itself and
- * writes its text to the socket, because the stream would cost CPU for every chunk and some KB while it is open.
+ * The source of a streamed body. Other servers read it as a `ReadableStream`. Our own listener reads the source itself and writes its text to the
+ * socket, because the stream would cost CPU for every chunk and some KB while it is open.
  */
 export interface BodySource<Piece = string> {
   /**
-   * Gives the next chunk, undefined at the end; or fails, if the body must be aborted. One call at a time. Callbacks, because promises
+   * Calls back with the next chunk, undefined at the end; or fails, if the body must be aborted. One call at a time. Callbacks, because promises
    * would be a good part of a delta's garbage.
    */
   next(give: (piece: Piece | undefined) => void, fail: (error: unknown) => void): void
   /** The client disconnects. */
   cancel(): void
-  /** Calls back once it has ended or was left. Without it, see {@link onSourceEnd}. */
+  /** Calls back once it has ended or was cancelled. Without it, see {@link onSourceEnd}. */
   onEnd?(then: () => void): void
   /** Set by the sender: writes a keep-alive between chunks, unless the client has not read the last one. */
   sendKeepAlive?(piece: Piece): void
@@ -18,7 +18,7 @@ export interface BodySource<Piece = string> {
 
 type Bytes = string | Uint8Array
 
-/** The `next` of a source that has promises. */
+/** The `next` of a source that uses promises. */
 export function fromPromises<Piece>(next: () => Promise<Piece | undefined>): BodySource<Piece>['next'] {
   return (give, fail) => void next().then(give, fail)
 }
@@ -56,9 +56,9 @@ export function toBody<Piece extends Bytes>(source: BodySource<Piece>): Readable
   return body
 }
 
-/** Calls `then` once, when a source has been read, has broken off, or was left. */
+/** Calls `then` once, when a source was read, failed, or was cancelled. */
 export function onSourceEnd(source: BodySource<Bytes>, then: () => void): void {
-  // Wrapped, a run's answer stayed alive until the old generation was collected: see decisions/0028.
+  // Not wrapped: a wrapper kept a run's delivery alive until the old generation was collected: see decisions/0028.
   if (source.onEnd !== undefined) return source.onEnd(then)
   const { next, cancel } = source
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()

@@ -39,7 +39,7 @@ export async function notifyAbort(
       .join('')
     return invoke(config?.onAbort, { text, reason: wholeMessage(error) })
   })
-  // A bug in here must not keep the run from ending.
+  // A bug in here must not prevent the run's end.
   await within(Promise.allSettled(calls), graceMs)
 }
 

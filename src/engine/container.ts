@@ -1,4 +1,4 @@
-/** What all steps that contain lists of steps share. */
+/** Shared by all steps that contain lists of steps. */
 import type { Pipeline, Step, BuiltinStep } from '../pipeline/pipeline.ts'
 import { resolve } from '../pipeline/evaluate.ts'
 import { inStep, asRecorded, type NewStep, type Scope } from './scope.ts'
@@ -11,11 +11,11 @@ import { routerResult } from './steps/router.ts'
 
 export interface StepOutcome {
   value: unknown
-  /** The step was the answer: nothing after it in the workflow runs. */
+  /** The step was the answer: the workflow ends with it. */
   answer?: { finishReason: string }
 }
 
-/** The position of a list of steps: whether its stream may be the answer, and whether it is the last thing to run. */
+/** The position of a list of steps: whether its stream may be the answer, and whether no step follows it. */
 export interface Place {
   answers: boolean
   last: boolean
@@ -24,7 +24,7 @@ export interface Place {
 /** Runs a list of steps under a path (`walk.ts`). Passed as a value because `walk.ts` imports the containers. */
 export type RunSteps = (scope: Scope, steps: readonly Step[], base: string, place: Place) => Promise<StepOutcome>
 
-/** What a container receives besides its config. */
+/** The further arguments of a container, besides its config. */
 export interface Inside {
   place: Place
   /** Resolves the references in a template. */
@@ -32,7 +32,7 @@ export interface Inside {
   runSteps: RunSteps
 }
 
-/** Emits a container's start and finish. One that has finished in the log is walked again for its value and emits nothing. */
+/** Emits a container's start and finish. A container that has finished in the log runs again for its value and emits nothing. */
 export async function inContainer(
   scope: Scope,
   path: string,
@@ -60,7 +60,7 @@ export function isWrapped({ registry }: Scope, step: Step): step is BuiltinStep 
   return step.type !== 'custom' && registry.steps.has(step.type)
 }
 
-/** The outcome of a step that has finished in the log. That of a model and its tools is derived from its replies. */
+/** The outcome of a step that has finished in the log. For a tool loop it is derived from its replies. */
 export function stepValue(
   scope: Scope,
   step: Step,

@@ -19,7 +19,7 @@ export interface Earlier {
   turns: EarlierTurn[]
 }
 
-/** Most characters of messages to read, as JSON. */
+/** Maximum characters of messages to read, as JSON. */
 const mostRead = 4_000_000
 /** Characters of a text that are compared: texts with the same beginning count as equal. */
 const longest = 4000

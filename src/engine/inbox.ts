@@ -5,7 +5,7 @@ import type { Part } from '../part/part.ts'
 import type { Answer } from '../part/request-part.ts'
 import type { Scope } from './scope.ts'
 
-/** Delivers the messages after number `n` and resolves with the last number. Without a signal it reads only those that exist. */
+/** Delivers the messages after number `n` and resolves with the last number. Without a signal it reads only existing messages. */
 export async function readInbox(
   log: Log,
   run: string,
@@ -38,7 +38,7 @@ export function receive({ key, message }: InboxMessage, scope: Scope, controller
   scope.emit(request.step, toResponse(requestId, message as PostedAnswer))
 }
 
-/** The message of `answer:<request>`: the answer, or why there will be none. */
+/** The message of `answer:<request>`: the reply, or the reason why there is none. */
 export type PostedAnswer =
   | {
       answer: Answer
@@ -46,7 +46,7 @@ export type PostedAnswer =
       labels?: Record<string, string>
       input?: Record<string, unknown>
       ownHeaders?: string[]
-      /** With what a run goes on that was recorded elsewhere. */
+      /** The accepted continuation of a run that was recorded elsewhere. */
       accepted?: object
     }
   | { closed: string }

@@ -65,8 +65,8 @@ export function toToolSpecs(value: unknown): ToolSpec[] {
 }
 
 /**
- * The names of tools whose calls a request wants approved: with `metadata: {approval: true}` or `confirm: true`, also tools that the
- * agent's file has itself. A request cannot take an approval away.
+ * The names of tools whose calls need approval by the request: with `metadata: {approval: true}` or `confirm: true`, including tools of the agent's
+ * file. A request cannot remove an approval.
  */
 export function toApprovalNames(value: unknown): Set<string> {
   const names = new Set<string>()

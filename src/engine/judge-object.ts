@@ -1,4 +1,4 @@
-/** Checks a model's answer against the JSON that the agent file (`output`) or the request asks for. */
+/** Checks a model's answer against the JSON format that the agent file (`output`) or the request requires. */
 import { messageOf, MillraceError } from '../part/error.ts'
 import { textOf } from '../fold/run-view.ts'
 import { readJson } from '../part/json.ts'
@@ -21,13 +21,13 @@ export interface Verdict {
 export interface ObjectJudge {
   /** Judges a complete model call. Undefined if its answer is valid, or if it called our tools. */
   judge(reply: Reply): Verdict | undefined
-  /** How many more tries the model has. Unless it is 0, no text can be shown before it is judged. */
+  /** Remaining retries of the model. Unless it is 0, no text can be shown before it is judged. */
   retries: number
 }
 
 type Asked = Pick<LlmConfig, 'output'> & Pick<CallSettings, 'responseFormat'>
 
-/** Undefined if no JSON is asked for. */
+/** Undefined if no JSON is required. */
 export function createObjectJudge({ output, responseFormat }: Asked): ObjectJudge | undefined {
   if (output === undefined && responseFormat === undefined) return undefined
   return {
@@ -36,7 +36,7 @@ export function createObjectJudge({ output, responseFormat }: Asked): ObjectJudg
       if (hasOwnCalls(reply)) return undefined
       const reason = reply.finish?.reason.unified
       const isCut = reason === 'length' || reason === 'content-filter'
-      // The protocol tells the client that the answer was cut off, and another try would be cut off again.
+      // The protocol reports to the client that the answer was cut off, and a retry would be cut off again.
       if (isCut && output === undefined) return undefined
       try {
         readObject(textOf({ role: 'assistant', content: reply.content }), output?.schema, responseFormat)

@@ -1,6 +1,6 @@
 /**
- * Budgets and timeouts of a run, or of one step with everything inside it. A limit stops its steps through their signal, as
- * a stop does. The error names the limit and becomes the run's outcome.
+ * Budgets and timeouts of a run, or of one step with everything inside it. A limit stops its steps through their signal, like a stop. The error
+ * names the limit and becomes the run's outcome.
  */
 import { anySignal } from '../async/any-signal.ts'
 import { MillraceError } from '../part/error.ts'
@@ -15,9 +15,9 @@ import { addCountdown, removeCountdown, type Countdown } from '../async/countdow
 export interface Limit {
   /** Aborts when a limit is exceeded. The reason is a `MillraceError` that names the limit. */
   readonly signal: AbortSignal
-  /** Whether there is a budget of tokens or money. Without one, deltas need no check. */
+  /** Whether it has a budget of tokens or money. Without one, deltas need no check. */
   readonly watches: boolean
-  /** Whether there is a budget of money. Then models without a known price are refused. */
+  /** Whether it has a budget of money. Then models without a known price are refused. */
   readonly counts: boolean
   /** Call it while a model streams. Throws the limit's error. */
   check(): void
@@ -39,7 +39,7 @@ export interface Price {
 }
 
 export interface LimitOptions {
-  /** What is limited, for messages: `The run`, `Step "answer" (llm)`. */
+  /** The limited thing, for messages: `The run`, `Step "answer" (llm)`. */
   name: string
   /** Everything at or under this path counts. */
   root: string
@@ -48,7 +48,7 @@ export interface LimitOptions {
   budget?: Budget | undefined
   /** ms */
   timeout?: number | undefined
-  /** Epoch ms. With the start from the log, a resumed run does not get its time again. */
+  /** Epoch ms, from the log, so a resumed run does not get its time again. */
   startedAt: number
   now(): number
 }
@@ -72,7 +72,7 @@ export function createLimit({
     controller.abort(error)
     return error
   }
-  // Time in which the run was suspended does not count.
+  // Suspended time does not count.
   const left = (ms: number) => Math.max(0, startedAt + state.suspendedSince(startedAt) + ms - now())
   const timers: ReturnType<typeof setTimeout>[] = []
   const after = (ms: number, task: () => void) => {
@@ -86,7 +86,7 @@ export function createLimit({
   }
   if (seconds !== undefined) after(seconds * 1000, () => exceed(`${seconds} seconds`))
 
-  /** Totals of the calls that have ended, so that they are not added up again for every delta. */
+  /** Totals of the ended calls, so that they are not summed again for every delta. */
   const ended = { calls: 0, tokens: 0, cost: 0 as number | undefined }
 
   function check(): void {
@@ -153,7 +153,7 @@ export async function withLimit<T>(
   } catch (error) {
     if (error instanceof Suspended || scope.signal.aborted || !limit.signal.aborted) throw error
     const reason = limit.signal.reason as MillraceError
-    // The steps inside leave it to the limit that stopped them to close them.
+    // The inner steps leave their closing to the limit that stopped them.
     await scope.notifyAbort(root, reason)
     closeUnder(scope, root, reason)
     throw reason
@@ -171,7 +171,7 @@ function plus(sum: number | undefined, cost: number | undefined): number | undef
 /** Milliseconds. */
 export const defaultTimeouts = { firstToken: 120_000, idle: 120_000, run: 900_000 } as const
 
-/** For calls with `reasoning`, whose models may think for minutes before their first content, and for the first token of a local server. */
+/** For calls with `reasoning`, whose models may think for minutes before their first content, and for the first token of a local server. In ms. */
 export const reasoningSilence = 600_000
 
 /** Timeouts for agents that set none. A missing key means the built-in default. */
@@ -179,7 +179,7 @@ export type DefaultTimeouts = Pick<Timeouts, 'firstToken' | 'idle' | 'run'>
 
 export type SilenceLimits = Pick<Timeouts, 'firstToken' | 'idle'>
 
-/** Both limits at once: the shorter one where both are set, else the one that is set. */
+/** Combines two limits: the shorter one where both are set, otherwise the one that is set. */
 export function stricter(a: SilenceLimits, b: SilenceLimits): SilenceLimits {
   const shorter = (x: TimeLimit | undefined, y: TimeLimit | undefined) => {
     if (x === undefined || x === 'none') return y ?? x
@@ -193,8 +193,8 @@ export function msOf(limit: TimeLimit): number | undefined {
 }
 
 /**
- * Starts the default time limit of a run. It counts only while the run is active in this process: not while it waits for its turn
- * in a thread or for an answer, and not during a restart. Returns a function that ends the limit.
+ * Starts the default time limit of a run. It counts only while the run is active in this process: not while it waits for its turn in a thread or
+ * for a reply, and not during a restart. Returns a function that ends the limit.
  */
 export function limitUnsetRun(
   { timeouts, defaults }: { timeouts?: Timeouts | undefined; defaults: DefaultTimeouts },
@@ -212,7 +212,7 @@ export function limitUnsetRun(
   return () => removeCountdown(countdown)
 }
 
-/** Clients see the limit. The log also says how to change a default. */
+/** Clients see the limit. The log also shows how to change a default. */
 export function timedOut(message: string, key?: keyof DefaultTimeouts): MillraceError {
   const cure = `This is the default. To change it, set timeouts.${key} in the agent or in the config ("none" removes it).`
   return new MillraceError('timed-out', message, key === undefined ? {} : { detail: cure })

@@ -3,7 +3,7 @@
  * response to the request that started the run.
  */
 
-/** Most runs whose cookies are kept; the oldest are dropped. */
+/** Maximum number of runs whose cookies are kept; the oldest are dropped. */
 const most = 1000
 const waiting = new Map<string, readonly string[]>()
 

@@ -37,8 +37,8 @@ export interface ModelStep {
 }
 
 /**
- * Runs one call. Rejects when it has failed after its retries; throws if a limit is reached before. Without `async`: what waits
- * while a model speaks costs each open stream memory.
+ * Runs one call. Rejects when it has failed after its retries; throws if a limit is reached first. Not `async`: each pending frame costs memory per
+ * open stream.
  */
 export function runModelCall(scope: Scope, step: ModelStep): Promise<void> {
   const loop = scope.state.loopAt(step.root)
@@ -63,7 +63,7 @@ export function runModelCall(scope: Scope, step: ModelStep): Promise<void> {
       usage = await streamWithFallbacks(scope, path, step, (name) => (model = name))
     } finally {
       scope.speaking.delete(path)
-      // A call that was stopped or failed has a cost, too.
+      // A stopped or failed call has a cost, too.
       usage ??= estimateReply(
         loop,
         loop.list.findLast((reply) => reply.path === path)!,
@@ -86,8 +86,8 @@ export function refuseUnpriced({ limits, registry }: Pick<Scope, 'limits' | 'reg
 }
 
 /**
- * Settles a call that an earlier process left open. If it was complete, it is closed. If not, it is reset and made again, because
- * half an answer cannot be continued.
+ * Settles a call that an earlier process left open. A complete call is closed. Any other is reset and made again, because half an answer cannot be
+ * continued.
  */
 export async function settleModelCall(
   scope: Scope,
@@ -181,7 +181,7 @@ async function streamWithRetries(scope: Scope, path: string, step: Attempts): Pr
       const { hasContent } = feed.normaliser
       step.failed.hasContent = hasContent
       if (watch?.expired !== undefined && !outer.aborted) throw watch.expired
-      // A provider's error part says more than the broken stream after it.
+      // A provider's error part is more specific than the broken stream after it.
       const cause = feed.error ?? error
       const isRefusal = !isBare && isAboutState(cause) && call.messages.some(hasState)
       if (scope.signal.aborted || hasContent) throw cause
@@ -196,7 +196,7 @@ async function streamWithRetries(scope: Scope, path: string, step: Attempts): Pr
       if (!isRefusal && (attempt > step.retries || !isRetryable(cause))) throw cause
       const value = toErrorValue(cause, 'model-failed')
       if (isRefusal) {
-        // What a thread brought from elsewhere is sent once more without it.
+        // State from elsewhere in the thread is dropped, and the call is retried once.
         isBare = true
         scope.emit(path, { type: 'retry', attempt: attempt + 1, delay: 0, error: value })
         continue
@@ -214,7 +214,7 @@ async function streamWithRetries(scope: Scope, path: string, step: Attempts): Pr
   }
 }
 
-/** Whether a recorded message is of this model: names may differ (`gpt-5`, `openai:gpt-5`). What has no maker may be. */
+/** Whether a recorded message was made by this model: names may differ (`gpt-5`, `openai:gpt-5`). Messages without a model count as its own. */
 function isSame({ registry }: Scope, maker: string | undefined, model: string): boolean {
   if (maker === undefined || maker === model) return true
   const nameOf = (name: string) => {
@@ -232,7 +232,7 @@ const fileWords =
   /\b(?:images?|image_url|files?|media|mime|documents?|pdfs?|audio|videos?|vision|multi-?modal|base64|attachments?)\b/iu
 const refusingWords = /not support|unsupported|invalid|cannot|could not|unable|fail/iu
 
-/** Whether a model server refuses a file. Some say so with a 500. */
+/** Whether a model server refuses a file. Some answer with a 500. */
 function isAboutFiles(error: unknown): error is MillraceError {
   if (!(error instanceof MillraceError) || !fileWords.test(error.message)) return false
   const { code, status = 400 } = error
@@ -260,8 +260,8 @@ function reasons({ reasoning }: Pick<ModelCall, 'reasoning'>): boolean {
 }
 
 /**
- * Marks calls of tools that the provider runs itself as `unavailable` if their results never came. Call it when the loop ends: a
- * provider may send a result with its next answer, after those of our own tools.
+ * Marks provider-executed tool calls without a result as `unavailable`. Call it when the loop ends: a provider may send a result with its next
+ * answer, after the results of our own tools.
  */
 export function endProviderCalls(scope: Scope, root: string): void {
   for (const { step, toolCallId, toolName, providerExecuted } of scope.state.open.calls.values()) {
@@ -278,14 +278,14 @@ export function endProviderCalls(scope: Scope, root: string): void {
   }
 }
 
-/* In which order the models of a loop are asked: the one that answered first, and none that has just failed. */
+/* The order in which a loop's models are called: the last successful one first, recently failed ones last. */
 
-/** ms in which a model that has failed is not asked first. */
+/** ms during which a failed model is not called first. */
 const cooldown = 60_000
-/** Names come from agent files and requests. */
+/** Maximum number of names, which come from agent files and requests. */
 const most = 1000
 
-/** When each model has failed last, in this process. */
+/** The time of each model's last failure, in this process. */
 const failures = new WeakMap<ModelResolver, Map<string, number>>()
 
 function noteFailure(models: ModelResolver, name: string): void {
@@ -296,7 +296,7 @@ function noteFailure(models: ModelResolver, name: string): void {
   if (known.size > most) known.delete(known.keys().next().value!)
 }
 
-/** `answered`: who made the loop's last answer. Those behind it come next, then those before it. */
+/** `answered`: the model of the loop's last answer. The models after it come next, then the ones before it. */
 export function inOrder<T extends { name: string }>(
   models: ModelResolver,
   all: T[],
@@ -311,15 +311,15 @@ export function inOrder<T extends { name: string }>(
 }
 
 /**
- * In USD. Undefined if the price is unknown, except that zero tokens (a recording) cost 0. Cached, cache-write and reasoning tokens
- * have the price of input or output unless they have one of their own. Counts may be negative: a CLI agent corrects its sum.
+ * In USD. Undefined if the price is unknown, except that zero tokens (a recording) cost 0. Cached, cache-write and reasoning tokens have the price
+ * of input or output unless they have their own. Counts may be negative: a CLI agent corrects its sum.
  */
 export function costOf(usage: Usage, pricing: Pricing | undefined): number | undefined {
   if (usage.inputTokens === 0 && usage.outputTokens === 0) return 0
   if (pricing === undefined) return undefined
   const { inputTokens = 0, outputTokens = 0 } = usage
   const { input, output, cachedInput = input, cacheWriteInput = input, reasoning = output } = pricing
-  // A provider that counts cached tokens apart from input must not make a call cheaper than free.
+  // Some providers count cached tokens apart from input: the cost must not become negative.
   const cached = within(usage.cachedInputTokens, inputTokens)
   const written = within(usage.cacheWriteInputTokens, inputTokens - cached)
   const reasoned = within(usage.reasoningTokens, outputTokens)

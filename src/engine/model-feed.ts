@@ -1,4 +1,4 @@
-/** What the run watches while a model speaks: the answer's length, its budgets, silence and callbacks. One feed per attempt. */
+/** Watches a model call: the answer's length, its budgets, silence and callbacks. One feed per attempt. */
 import { MillraceError } from '../part/error.ts'
 import type { Message } from '../part/message.ts'
 import type { ModelPart } from '../part/model-part.ts'
@@ -47,7 +47,7 @@ export function createFeed(scope: Scope, path: string, { onChunk, onText, messag
     price: pricing && { input: pricing.input / 1e6, output: pricing.output / 1e6 },
   }
   scope.speaking.set(path, speaking)
-  /** Calls whose arguments were counted as they were written. */
+  /** Calls whose arguments were counted as deltas. */
   const written = new LateSet<string>()
   let says = false
   let isOver = false
@@ -84,12 +84,12 @@ export function createFeed(scope: Scope, path: string, { onChunk, onText, messag
   return feed
 }
 
-/** Whether it is the first part of a tool call. Its arguments may come before the call. */
+/** Whether this is the first part of a tool call. Its arguments may come before the call. */
 function beginsCall(part: ModelPart, written: Pick<ReadonlySet<string>, 'has'>): boolean {
   return part.type === 'tool-input-start' || (part.type === 'tool-call' && !written.has(part.toolCallId))
 }
 
-/** What a part without a delta adds to the answer's length: its strings, including arguments and files. */
+/** The length that a part without a delta adds to the answer: its strings, including arguments and files. */
 export function lengthOf(part: SourcePart, written: Pick<ReadonlySet<string>, 'has'>): number {
   // Its deltas are already counted.
   if (part.type === 'tool-call' && written.has(part.toolCallId)) return 1
@@ -98,17 +98,17 @@ export function lengthOf(part: SourcePart, written: Pick<ReadonlySet<string>, 'h
   return length
 }
 
-/** Stops a model call that sends nothing for too long, before its first content or between two parts of its answer. */
+/** Stops a model call that is silent for too long, before its first content or between two parts of its answer. */
 export interface StallOptions {
   /** The agent's limits. */
   timeouts: SilenceLimits
   defaults: DefaultTimeouts
   /** Whether the step sets `reasoning`. */
   reasons: boolean
-  /** A server of the user's own: it may load the model, and reads long prompts slowly. */
+  /** A local server: it may load the model, and reads long prompts slowly. */
   isLocal?: boolean | undefined
   signal: AbortSignal
-  /** Who is silent, for the error. Default: `The model`. */
+  /** The silent party, for the error. Default: `The model`. */
   who?: string
 }
 
@@ -159,7 +159,7 @@ class StallWatch implements Countdown {
 
   readonly #forward = (): void => this.#controller.abort(this.#outer.reason)
 
-  /** The model is at work: it reads the prompt. Before its first content that starts the time again. */
+  /** The model reads the prompt. Before its first content, this restarts the time. */
   alive(): void {
     if (!this.#spoke) this.since = performance.now()
   }

@@ -1,6 +1,6 @@
 /**
- * Parses the answer's object while the model is still writing it. Each time the whole text is parsed, so it is parsed again only
- * when it has grown by an eighth: O(N) in total however many deltas there are, and about 50 objects for 20 kB.
+ * Parses the answer's object while the model writes it. Each parse reads the whole text, so it runs only when the text has grown by an eighth: O(N)
+ * in total for any number of deltas, and about 50 objects for 20 kB.
  */
 import { readPartialJson } from '../models/model.ts'
 
@@ -8,7 +8,7 @@ const least = 16
 
 export interface PartialOutput {
   delta(text: string): void
-  /** Stops emitting. If the text is not the answer, emits an empty object or list to clear what was emitted. */
+  /** Stops emitting. If the text is not the answer, emits an empty object or list to clear earlier values. */
   end(isAnswer: boolean): void
 }
 

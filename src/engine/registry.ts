@@ -1,4 +1,4 @@
-/** What the engine receives from outside: models, tools, callbacks and step types, registered by name. */
+/** The engine's dependencies: models, tools, callbacks and step types, registered by name. */
 import type { LanguageModel, ModelResolver, Pricing } from '../models/language-model.ts'
 import type { Part } from '../part/part.ts'
 import type { Usage } from '../part/usage.ts'
@@ -25,20 +25,20 @@ export interface ExecutionContext {
   /** A model by its name in YAML. */
   model(name: string): LanguageModel
   /**
-   * Asks a person or a client for a value. The run waits for it, also over a restart, and then calls the handler again from its
-   * start: requests that have an answer return it at once. So what comes before a request must be safe to repeat, and the
-   * handler must make the same requests in the same order.
+   * Asks a person or a client for a value. The run waits for it, even across a restart, and then calls the handler again from its start: requests
+   * that have a reply return it at once. So the code before a request must be safe to repeat, and the handler must make the same requests in the
+   * same order.
    */
   request(question?: Question): Promise<QuestionAnswer>
 }
 
-/** What a step asks for. */
+/** The question of a step. */
 export interface Question extends Pick<InputRequest, 'reason' | 'message' | 'schema' | 'metadata'> {
-  /** ms to answer it. Default: that of all requests. */
+  /** ms to reply. Default: that of all requests. */
   timeout?: number
 }
 
-/** `closed`: nobody answered in time, or the run cannot wait. */
+/** `closed`: no reply came in time, or the run cannot wait. */
 export type QuestionAnswer =
   | { outcome: 'answered'; value: unknown }
   | { outcome: 'cancelled' }
@@ -61,17 +61,17 @@ export interface Registry {
   models: ModelResolver
   /** The MCP servers of the config, if it has any. */
   mcp?: McpPool
-  /** The child processes of CLI agents. Absent where there are none: at the edge, and in browsers. */
+  /** The child processes of CLI agents. Absent at the edge and in browsers. */
   processes?: Processes
-  /** What a session of a CLI agent had used before, for transcripts, whose earlier runs are elsewhere. */
+  /** The earlier usage of a CLI agent's session, for transcripts whose earlier runs are elsewhere. */
   usedBefore?: (sessionId: string) => Usage | undefined
-  /** Most UTF-16 units of one model answer, for agents that set no limit. */
+  /** Maximum UTF-16 units of one model answer, for agents that set no limit. */
   answerChars?: number
-  /** Most tool calls of one model answer, for agents that set no limit. */
+  /** Maximum tool calls of one model answer, for agents that set no limit. */
   toolCalls?: number
   /** USD per million tokens, by the model's name in YAML. A model that is missing here has no known price. */
   pricing?: ReadonlyMap<string, Pricing>
-  /** Spans of runs are exported, so a step hands on its own span to those it calls. */
+  /** Spans of runs are exported, so a step passes its own span to its callees. */
   traces?: boolean
 }
 

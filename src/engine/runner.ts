@@ -50,19 +50,19 @@ export interface RunnerOptions {
   pipeline: Pipeline
   runId: string
   threadId: string
-  /** That of the claim, or 1 for a new run. */
+  /** The epoch of the claim, or 1 for a new run. */
   epoch: number
   /** With all stored entries applied. */
   state: RunState
   /** `run-start` for a new run, `resume` for a suspended one, nothing after a crash. */
   first: Part[]
-  /** A new run that others know of: its inbox may keep it from starting. */
+  /** A new run that other processes know: its inbox may keep it from starting. */
   isAwaited: boolean
   handOver: boolean
   canWait: boolean
   /** Settles when the run may start in its thread. */
   turn(signal: AbortSignal): Promise<void>
-  /** Called when the turn has come. */
+  /** Called when the run's turn comes. */
   onTurn(): void
   /** The conversation before this run. `cut`: without its oldest messages. */
   history(): Promise<{ messages: Message[]; cut: boolean }>
@@ -72,14 +72,14 @@ export interface RunnerOptions {
   secrets: readonly string[]
   secretKeys: readonly string[]
   controller: AbortController
-  /** Whether the run is to be left for its next owner, before its next step. */
+  /** Whether to release the run to its next owner, before its next step. */
   isLeaving(): boolean
   clock: Clock
   /** ms that the steps of a stopped run have to settle before the run ends without them. */
   graceMs: number
   /** Timeouts for agents that set none. */
   defaultTimeouts: DefaultTimeouts
-  /** ms that a client has to answer a request. */
+  /** ms that a client has to reply to a request. */
   requestDeadlineMs: number
   attribute: Attribute
   /** Called after each append. */
@@ -87,14 +87,14 @@ export interface RunnerOptions {
 }
 
 /**
- * `handed-on`: left for the next owner, as `isLeaving` or the abort with `abandoned` asks. `moved`: another owner has it already, so nothing more
- * is recorded or reported. `store-failed`: nothing more is recorded, and readers must be told by other means.
+ * `handed-on`: released for the next owner, as `isLeaving` or an abort with `abandoned` requests. `moved`: another owner has it already, so nothing
+ * more is recorded or reported. `store-failed`: nothing more is recorded, and readers must be notified by other means.
  */
 export type RunnerEnd =
   | { type: 'ended' | 'suspended' | 'handed-on' | 'moved' }
   | { type: 'store-failed'; error: unknown }
 
-/** How the walk over the steps ended. `stopped`: it did not settle within its grace period. */
+/** The end of the walk over the steps. `stopped`: it did not settle within its grace period. */
 type Settled =
   | { type: 'done'; value: unknown }
   | { type: 'failed'; error: unknown }
@@ -108,7 +108,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   let failure: { error: unknown } | undefined
   const leftover: Leftover = { deferred: [], afters: [] }
   const settled = Promise.withResolvers<Settled>()
-  /** Set when the outcome is decided. From then on, parts and inbox messages change nothing. */
+  /** Set when the outcome is decided. From then on, parts and inbox messages are ignored. */
   let decided: 'suspended' | 'left' | 'ending' | undefined
 
   const hidden = createHiddenInputs(state)
@@ -162,8 +162,8 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   const onMessage = (message: InboxMessage) => {
     if (decided === undefined) receive(message, scope, controller)
   }
-  // Reads existing messages first, so that a run that is resumed by an answer is not suspended before it sees it. A new run can only
-  // have been stopped: if nobody knew of it, it reads later, when its first delta is on its way, or when it asks for something.
+  // Reads existing messages first, so that a run is not suspended before it sees the reply that resumed it. A new run can only have been stopped:
+  // if no other process knew it, it reads the inbox later, with its first delta or its first request.
   const isNew = options.first[0]?.type === 'run-start'
   const read = isNew ? 0 : await readInbox(log, runId, 0, undefined, onMessage)
   let leaveInbox: AbortController | undefined
@@ -188,7 +188,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     const limits = { timeouts: pipeline.timeouts, defaults: options.defaultTimeouts }
     releaseTime = limitUnsetRun(limits, (error) => controller.abort(error))
     if (options.first.length === 0) {
-      // Stored before anything else, so that a run that crashes the server at once is counted too.
+      // Stored first, so that a run that crashes the server at once is counted, too.
       writer.emit('', recovered)
       await writer.stored()
     }
@@ -216,12 +216,12 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   release()
   clearTimeout(later)
   leaveInbox?.abort('over')
-  // A request that comes too late begins none.
+  // A late request must not start reading the inbox.
   inbox ??= Promise.resolve(0)
   limit?.release()
   releaseTime?.()
 
-  /** Stores what was emitted, and nothing after it. */
+  /** Stores the emitted parts, and nothing after them. */
   const finish = async (type: 'ended' | 'suspended' | 'handed-on'): Promise<RunnerEnd> => {
     writer.seal()
     await writer.stored().catch(() => undefined)
@@ -254,8 +254,8 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
 }
 
 /**
- * The inputs of tool calls of which the log hides something, for the tools that run in this process. They are in memory only:
- * after a suspension or a crash, tools get what the log has.
+ * The original inputs of tool calls that are redacted in the log, for the tools that run in this process. In memory only: after a suspension or a
+ * crash, tools get the redacted input.
  */
 function createHiddenInputs(state: RunState) {
   const inputs = new WeakMap<Call, string>()
@@ -263,7 +263,7 @@ function createHiddenInputs(state: RunState) {
   return {
     /** The input of the call that is recorded next. */
     next: (input: string) => void (given = input),
-    /** Must be called when the state has the call. */
+    /** Must be called after the state has applied the call. */
     keep({ step, toolCallId }: EntryOf<'tool-call'>): void {
       if (given === undefined) return
       const reply = state.loopAt(parentPath(step)).list.findLast(({ path }) => path === step)
@@ -290,7 +290,7 @@ interface ScopeParts {
 
 interface RunScope {
   scope: Scope
-  /** Sets the conversation before this run, which is read when the run's turn has come. */
+  /** Sets the conversation before this run, which is read when the run's turn comes. */
   setHistory(messages: Message[]): void
   /** Calls the callbacks for the end of open model steps. Each is called once. */
   callAbort(options: { error: unknown; aborted?: boolean; root?: string }): Promise<void>

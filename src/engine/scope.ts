@@ -21,7 +21,7 @@ export interface Scope {
   readonly threadId: string
   readonly state: RunState
   readonly registry: Registry
-  /** The MCP servers of the config, with the headers that the run's requests brought. */
+  /** The MCP servers of the config, with the headers from the run's requests. */
   readonly mcp: McpPool | undefined
   /** The store of all runs, including this one. */
   readonly store: Pick<Store, 'log' | 'runs' | 'records'>
@@ -37,7 +37,7 @@ export interface Scope {
   readonly handOver: boolean
   /** The run can wait for an approval: its store is durable. */
   readonly canWait: boolean
-  /** ms that a client has to answer a request. */
+  /** ms that a client has to reply to a request. */
   readonly requestDeadline: number
   now(): number
   emit(path: string, part: Part): void
@@ -49,32 +49,32 @@ export interface Scope {
   fork(tasks: (() => Promise<void>)[], abandoned?: Promise<void>): Promise<void>
   /** Call this before a new step begins: see `Gate.pass`. */
   pass(): Promise<never> | undefined
-  /** Records a request, unless it is open, and waits for its answer. Throws {@link Suspended} if the whole run must wait. */
+  /** Records a request, unless it is open, and waits for its reply. Throws {@link Suspended} if the whole run must wait. */
   request(
     path: string,
     request: DistributiveOmit<RequestPart, 'type'>,
     signal: AbortSignal,
   ): Promise<EntryOf<'response'>>
-  /** The input of a tool call as the tool gets it: also what is hidden in the log, as long as this process runs the run. */
+  /** The input of a tool call for its tool: not redacted, as long as this process executes the run. */
   inputOf(call: Call): string
   /** Budgets and timeouts that apply here, the run's own first. */
   readonly limits: readonly Limit[]
   /** Model calls in progress, by path. */
   readonly speaking: Map<string, Speaking>
-  /** The timeouts of the agent file and the steps around; `step` is that of the file. */
+  /** The timeouts of the agent file and of the enclosing steps; `step` is the file's. */
   readonly timeouts: StepTimeouts
   /** In a called agent: the callers' limits, which apply in addition to `timeouts`. */
   readonly callerTimeouts: SilenceLimits
-  /** Most UTF-16 units of one model answer. */
+  /** Maximum UTF-16 units of one model answer. */
   readonly answerChars: number
-  /** Most tool calls of one model answer. */
+  /** Maximum tool calls of one model answer. */
   readonly toolCalls: number
   /** Timeouts for agents that set none. */
   readonly defaultTimeouts: DefaultTimeouts
   readonly attribute: Attribute
   /** The pipeline's step that this scope belongs to. */
   readonly step?: StepName
-  /** How many `call-agent` steps are around this one. */
+  /** The number of enclosing `call-agent` steps. */
   readonly depth: number
   /** Another agent, by id or alias. */
   agent(id: string): Pipeline | undefined
@@ -125,7 +125,7 @@ export function toFailure({ step }: Scope, path: string, thrown: unknown): Millr
   return named
 }
 
-/** A scope whose steps begin even if the run is to be left: the code around them could not be called a second time. */
+/** A scope whose steps begin even if the run is to be released: the code around them could not be called a second time. */
 export function unheld(scope: Scope): Scope {
   return within(scope, { pass: () => undefined })
 }
@@ -135,7 +135,7 @@ export function within(scope: Scope, changes: Partial<Scope>): Scope {
   return { ...scope, ...changes }
 }
 
-/** What a step's start says. Every new one has a kind. */
+/** The fields of a step's start. Every new one has a kind. */
 export type NewStep = Omit<StepStart, 'type' | 'attempt' | 'kind'> & { kind: StepKind }
 
 export type Finished<T> = { value: T } & Pick<StepFinish, 'result' | 'usage' | 'finishReason'>
@@ -189,8 +189,8 @@ export function mcpOf({ mcp }: Scope): McpPool {
 }
 
 /**
- * What a step hands on to model servers, tools and programs, so that their spans are below its own. Without export of spans, the
- * caller's place is handed on as it came: nobody would know a span of ours.
+ * The trace context that a step passes to model servers, tools and programs, so that their spans are below its own. Without span export, the
+ * caller's context is passed on unchanged, because our span would not exist.
  */
 export function traceparentOf(
   { registry, state }: Pick<Scope, 'registry' | 'state'>,

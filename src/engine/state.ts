@@ -14,7 +14,7 @@ import type { Part } from '../part/part.ts'
 import { loopMessages, type Reply } from '../fold/reply-messages.ts'
 import { estimateUsage, type Usage } from '../part/usage.ts'
 
-/** The fold of the run, and what only the engine needs. */
+/** The fold of the run, with fields that only the engine needs. */
 export interface RunState extends FoldedRun {
   /** The input of `run-start`, merged with that of each `resume`. */
   readonly input: Record<string, unknown>
@@ -28,7 +28,7 @@ export interface RunState extends FoldedRun {
   readonly finished: ReadonlyMap<string, EntryOf<'step-finish'>>
   /** How often the run was recovered since a step or tool call last finished. */
   readonly recoveries: number
-  /** Its last owner left it between two steps, for the next one. */
+  /** Its last owner released it between two steps. */
   readonly isHandedOn: boolean
   /** The codes of the run's own warnings. */
   readonly warnings: Pick<ReadonlySet<string>, 'has'>
@@ -36,12 +36,12 @@ export interface RunState extends FoldedRun {
   readonly resets: ReadonlyMap<string, number>
   /** The usage of each model call. */
   readonly calls: readonly EntryOf<'usage'>[]
-  /** It was recorded elsewhere, and nothing here has let it go on: what its entries name must not run. */
+  /** It was recorded elsewhere and not accepted here: programs that its entries name must not run. */
   readonly isForeign: boolean
   /** The texts of called agents by the path of the call. */
   readonly calledPipelines: ReadonlyMap<string, string>
   readonly callIds: CallIds
-  /** The values that steps have asked for, by path, in order. */
+  /** The values that steps have requested, by path, in order. */
   readonly asked: ReadonlyMap<string, readonly AskedValue[]>
   /** The lists that loops iterate over, by path. */
   readonly lists: ReadonlyMap<string, readonly unknown[]>
@@ -116,7 +116,7 @@ class State extends FoldingRun implements RunState {
 
   override apply(entry: Entry): void {
     const before = this.lastTimestamp
-    // Times are no small integers: each that is set is an object, and entries of a burst have the same.
+    // Large numbers are heap objects in V8: entries of a burst share one.
     if (entry.timestamp > before) this.lastTimestamp = entry.timestamp
     if (entry.type === 'text-delta' || entry.type === 'reasoning-delta') {
       super.apply(entry)
@@ -138,11 +138,11 @@ class State extends FoldingRun implements RunState {
         this.suspensions.push({ from: entry.timestamp, to: entry.timestamp })
         break
       case 'resume': {
-        // Who brings nothing new changes nothing.
+        // A resume without input changes nothing.
         if (entry.input !== undefined) this.input = { ...this.input, ...entry.input }
         for (const name of entry.ownHeaders ?? []) this.ownHeaders.add(name)
         this.inputs.push({ seq: entry.seq, input: this.input })
-        // Only here is anything written behind what was imported: this one says with which text it goes on.
+        // Only a `resume` may follow an import: this one names the text with which the run continues.
         if (entry.pipeline !== undefined && entry.seq > (this.start?.foreign ?? 0)) this.isForeign = false
         const last = this.suspensions.at(-1)
         if (last !== undefined) last.to = entry.timestamp
@@ -178,10 +178,10 @@ class State extends FoldingRun implements RunState {
     }
   }
 
-  /** `before`: the time of the entry before it. */
+  /** `before`: the time of the previous entry. */
   private warn({ code, timestamp }: EntryOf<'warning'>, before: number): void {
     this.warnings.add(code)
-    // Until it was forked nobody worked on it.
+    // Before it was forked, the time does not count.
     if (code === forkedCode && !this.open.suspended) this.suspensions.push({ from: before, to: timestamp })
     if (code === recovered.code) this.recoveries++
     else if (code === handedOn.code) {
@@ -209,7 +209,7 @@ export async function foldState(log: Log, run: string): Promise<RunState> {
  * does not crash it at every start.
  */
 
-/** How often in a row a run is recovered without progress. After that it is ended. */
+/** Maximum number of recoveries in a row without progress. After that the run is ended. */
 export const mostRecoveries = 3
 
 export const recovered: Extract<Part, { type: 'warning' }> = {
@@ -218,24 +218,24 @@ export const recovered: Extract<Part, { type: 'warning' }> = {
   message: 'The server stopped while the run was active. The run continues from its log.',
 }
 
-/** An orderly shutdown is not a crash, so this one is not counted. */
+/** An orderly shutdown is not a crash, so it is not counted. */
 export const handedOn: Extract<Part, { type: 'warning' }> = {
   type: 'warning',
   code: 'server-stopped',
   message: 'The server was shut down. The run continues elsewhere, or at the next start.',
 }
 
-/** The code of the warning with which a fork goes on. */
+/** The code of the warning with which a fork continues. */
 export const forkedCode = 'forked'
 
-/** What `history: server` told the model is not the whole conversation. */
+/** The history that `history: server` gave to the model is incomplete. */
 export const historyCut: Extract<Part, { type: 'warning' }> = {
   type: 'warning',
   code: 'history-cut',
   message: 'The conversation is too long to be sent to the model whole. Its oldest turns were left out.',
 }
 
-/** Estimates the usage of a model call that was cut off from its entries in the log, because the provider reports none. */
+/** Estimates the usage of an interrupted model call from its log entries, because the provider reports none. */
 export function estimateReply({ base, list }: ToolLoop, reply: Reply): Usage {
   const sent = [...(base?.messages ?? []), ...loopMessages(list.slice(0, list.indexOf(reply)))]
   const input = JSON.stringify(sent).length + (base?.system?.length ?? 0)

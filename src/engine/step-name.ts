@@ -1,9 +1,9 @@
-/** Names the step of a pipeline that failed, for messages. */
+/** Names the failed step of a pipeline, for messages. */
 import { MillraceError, unexplained } from '../part/error.ts'
 import { isUnder } from '../part/path.ts'
 import type { Step } from '../pipeline/pipeline.ts'
 
-/** The step of a pipeline that runs. What it does inside (model calls, tool calls, iterations, branches) has no name of its own. */
+/** The current step of a pipeline. Its inner steps (model calls, tool calls, iterations, branches) have no name of their own. */
 export interface StepName {
   path: string
   /** The id from the file. In a called agent, the id of the call comes first: `ask/answer`. */
@@ -30,8 +30,8 @@ export function nameFailure(step: StepName, error: MillraceError): MillraceError
 }
 
 /**
- * Application code may throw where nobody awaits it: in a timer, an event handler or a floating promise. This tells the owner
- * of the process which run such an error belongs to.
+ * Application code may throw outside of any awaited call: in a timer, an event handler or a floating promise. This identifies the run of such an
+ * error.
  */
 export interface Origin {
   run: string

@@ -58,8 +58,8 @@ export async function runPipelineStep(
 }
 
 /**
- * Runs the program's handler if it has replaced this type. The handler may call the built-in step. Without `async`, like `runBuiltin`:
- * what waits while a model speaks costs each open stream memory.
+ * Runs the program's handler if it has replaced this type. The handler may call the built-in step. Not `async`, like `runBuiltin`: each pending
+ * frame costs memory per open stream.
  */
 function runByType(scope: Scope, step: Step, path: string, place: Place, runSteps: RunSteps): Promise<StepOutcome> {
   if (!isWrapped(scope, step)) return runBuiltin(scope, step, path, place, runSteps)
@@ -204,7 +204,7 @@ async function recorded(scope: Scope): Promise<void> {
 
 /** Custom code may have had effects before a crash, so it is not run again. */
 function refuseSecondRun(scope: Scope, path: string): void {
-  // One that has asked for a value knows that it is called again.
+  // A handler that has made a request expects to be called again.
   if (!scope.state.open.steps.has(path) || scope.state.asked.has(path)) return
   throw new MillraceError('interrupted', 'it was interrupted by a crash and is not run a second time.')
 }
@@ -217,7 +217,7 @@ async function reportError(scope: Scope, path: string, { onError }: ToolLoopConf
   throw error
 }
 
-/** The config of an `llm` or `router` step with its references resolved. */
+/** Whether the config of an `llm` or `router` step offers any tools. */
 function offersTools({ tools, toolSources = [], clientTools = [] }: ToolLoopConfig, fromClient: unknown): boolean {
   return tools.length + toolSources.length + clientTools.length + (toolItems(fromClient) ?? []).length > 0
 }

@@ -6,8 +6,8 @@ import { LateMap } from '../fold/late-map.ts'
 /**
  * Counts the branches of a run that can make progress. When the last of them waits for a client, the run is suspended.
  *
- * Everything is synchronous: a branch must count as running from the moment its answer arrives. Otherwise a run could be
- * suspended after its answer was consumed.
+ * Everything is synchronous: a branch must count as running from the moment its reply arrives. Otherwise a run could be suspended after its reply
+ * was consumed.
  */
 export interface Strands {
   /** Settles when all tasks have settled, or when `abandoned` does. After that the remaining tasks no longer count. */
@@ -55,19 +55,21 @@ export function createStrands(onAllParked: () => void): Strands {
 }
 
 /**
- * Where a run is left for its next owner: before a step whose start is not recorded yet. What has begun goes on to its end, so that
- * the next owner has nothing to reset.
+ * The point at which a run is released to its next owner: before a step whose start is not recorded yet. Started steps continue to their end, so
+ * that the next owner has nothing to reset.
  */
 export interface Gate {
-  /** Undefined: go on. Otherwise a promise that rejects when the run was left. Call it before a new step, and do not wait without need. */
+  /**
+   * Undefined: continue. Otherwise a promise that rejects when the run is released. Call it before a new step, and await it only if it is defined.
+   */
   pass(): Promise<never> | undefined
   /** Whether a branch waits here. */
   holds(): boolean
-  /** Unwinds the branches that wait. */
+  /** Unwinds the waiting branches. */
   rejectAll(reason: () => unknown): void
 }
 
-/** `isLeaving`: whether the run is to be left. */
+/** `isLeaving`: whether to release the run. */
 export function createGate(isLeaving: () => boolean, strands: () => Pick<Strands, 'park'>): Gate {
   let held: PromiseWithResolvers<never> | undefined
   return {
@@ -84,7 +86,7 @@ export function createGate(isLeaving: () => boolean, strands: () => Pick<Strands
   }
 }
 
-/** The branches of an active run that wait for a client's answer. */
+/** The branches of an active run that wait for a client's reply. */
 export interface PendingRequests {
   request: Scope['request']
   /** Continues the branch whose request ends with this entry. */
@@ -96,7 +98,7 @@ export interface PendingRequests {
 interface RequestOptions {
   state: RunState
   strands: Strands
-  /** The run's. */
+  /** The signal of the run. */
   signal: AbortSignal
   emit: Scope['emit']
 }
@@ -111,7 +113,7 @@ export function createPendingRequests({ state, strands, signal, emit }: RequestO
       waiting.set(requestId, answer)
       if (!state.open.requests.has(requestId)) emit(path, { type: 'request', ...request })
       const stopAlone = () => {
-        // Only for a branch or step that is stopped alone: the end of the run rejects all requests itself.
+        // Only for a branch or step that is stopped alone: the run's end rejects all requests itself.
         if (signal.aborted || !waiting.delete(requestId)) return
         strands.unpark()
         answer.reject(stop.reason)

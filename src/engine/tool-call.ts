@@ -79,7 +79,7 @@ export async function settleCall(scope: Scope, loop: CallingLoop, call: Call): P
     await inTool(startedAt, 'tool-call', (path) => execute(scope, path, loop, call, tool))
     return
   }
-  // The step of a call that is open, because it was about to wait, gets what becomes of the call without waiting.
+  // The open step of a call that was about to wait gets the outcome of the call that need not wait.
   const waiting = [call.approvalAt, call.askedAt].find((path) => path !== undefined && scope.state.open.steps.has(path))
   if (tool === undefined) {
     const known = [...loop.tools.keys()].join(', ') || 'none'
@@ -91,7 +91,7 @@ export async function settleCall(scope: Scope, loop: CallingLoop, call: Call): P
   const { implementation, approval = false } = tool
   const isClients = implementation?.execute === undefined
   if (isClients && scope.handOver && !approval) {
-    // Invalid arguments are handed over too: the client has already received them and must check them itself.
+    // Invalid arguments are handed over, too: the client has already received them and must check them itself.
     await inTool(call.askedAt ?? nextPath(), 'client-tool', async () => handedOver)
     return
   }
@@ -128,8 +128,8 @@ export async function settleCall(scope: Scope, loop: CallingLoop, call: Call): P
 }
 
 /**
- * A tool that the client was asked to run is still its tool when the request that goes on names it no more: an AG-UI client lists its tools with
- * each request, and may list none beside its answer.
+ * A client tool that was already requested stays known even if the continuing request does not list it: an AG-UI client lists its tools with each
+ * request, and may list none beside its reply.
  */
 function askedBefore({ askedAt, request, toolName }: Call): OfferedTool | undefined {
   if (askedAt === undefined || request?.kind !== 'tool') return undefined
@@ -174,7 +174,7 @@ function withOutcome(outcome: ToolOutcome, reason?: string): Result & { result: 
 }
 
 async function ask(scope: Scope, path: string, call: Call, kind: 'tool' | 'approval', input: unknown) {
-  // A client tool that needs approval is asked for twice: the newest request may be the approval.
+  // A client tool with approval has two requests: the newest one may be the approval.
   const known = call.request?.kind === kind ? call.request : undefined
   if (known !== undefined && call.response !== undefined) return call.response
   const { toolCallId, toolName } = call
@@ -226,7 +226,7 @@ async function execute(
     return fault(error instanceof Error ? error.message : wholeMessage(error))
   } finally {
     clearTimeout(timer)
-    // Releases what the tool still holds open on this signal.
+    // Releases resources that the tool still holds on this signal.
     stop.abort(expired)
   }
 }
@@ -240,15 +240,15 @@ function readArguments(text: string): ParsedInput {
 }
 
 /**
- * What was said in earlier conversations, for tools. A run may see those of its own thread, and other threads of its agent with the same
- * user: the same text in `$input.user`. It never sees what was said to another user.
+ * Searches earlier conversations, for tools. A run may see those of its own thread, and other threads of its agent with the same user: the same
+ * text in `$input.user`. It never sees messages of another user.
  */
 type Context = Pick<Scope, 'runId' | 'threadId' | 'store'> & { state: { start: EntryOf<'run-start'> | undefined } }
 
-/** Places that are looked at, newest first, most of which may belong to other users. */
+/** Maximum number of hits that are checked, newest first; most may belong to other users. */
 const mostHits = 300
 
-/** The newest places that have all the words, at most `limit`. */
+/** The newest messages that contain all the words, at most `limit`. */
 async function searchEarlier(context: Context, words: string, limit: number): Promise<SaidEarlier[]> {
   const { runId, threadId, store, state } = context
   const user = userOf(state.start)
@@ -261,7 +261,7 @@ async function searchEarlier(context: Context, words: string, limit: number): Pr
     return users.get(run) === user
   }
 
-  // Without a user there is nothing to tell people apart by but their thread.
+  // Without a user, only the thread distinguishes people.
   const within = user === undefined ? threadId : undefined
   for await (const { run, thread, ...said } of places(context, words, within)) {
     if (!(await mayBeSeen(run))) continue

@@ -33,7 +33,7 @@ export interface ToolLoopResult {
 export interface LlmStepResult {
   text: string
   reasoning: string
-  /** Of this call alone. */
+  /** The usage of this call alone. */
   usage: Usage
   finishReason: string
   toolCalls: ToolLoopResult['toolCalls']
@@ -199,7 +199,7 @@ export function toolLoopResult(list: readonly Reply[], usage: Usage): ToolLoopRe
 
 function stepResult(reply: Reply): LlmStepResult {
   const calls = reply.content.filter((part) => part.type === 'tool-call')
-  // Of calls with the same id the first counts.
+  // If calls share an id, the first counts.
   const inputs = new Map(calls.toReversed().map(({ toolCallId, input }) => [toolCallId, input]))
   return {
     text: textOf({ role: 'assistant', content: reply.content }),

@@ -1,6 +1,6 @@
 /**
- * Runs lists of steps. A new run and a continued run take the same path: a step that has finished in the log returns its value
- * again and emits nothing, so the walk reaches the point where the run stopped.
+ * Runs lists of steps. New and continued runs use the same code: a step that has finished in the log returns its value again and emits nothing, so
+ * the walk reaches the point where the run stopped.
  */
 import { joinPath } from '../part/path.ts'
 import type { Step, Pipeline } from '../pipeline/pipeline.ts'
@@ -27,7 +27,7 @@ export async function runSteps(scope: Scope, steps: readonly Step[], base: strin
 
 /** Work that runs after the answer has ended. It is recorded, but changes neither the answer nor the outcome. */
 export interface Leftover {
-  /** Callbacks that must not hold back the answer's end. */
+  /** Callbacks that must not delay the answer's end. */
   deferred: (() => Promise<void>)[]
   /** The `after` of called agents, in the order of their calls. */
   afters: { scope: Scope; pipeline: Pipeline; path: string }[]

@@ -33,8 +33,8 @@ export interface EndContext {
 }
 
 /**
- * `epoch`: that of the caller's claim. Resolves when the end is stored, or with `moved` when another owner has claimed the run
- * since. Rejects if the store fails.
+ * `epoch`: that of the caller's claim. Resolves when the end is stored, or with `moved` if another owner has claimed the run since. Rejects if the
+ * store fails.
  */
 export async function writeEnd(
   { log, registry, clock, graceMs, secrets, secretKeys }: EndContext,
@@ -79,8 +79,8 @@ export async function writeEnd(
 }
 
 /**
- * Writes the last entries of a run: it closes everything that is open, then emits the one `run-end`. Without a `run-end` the
- * run would be recovered or ended again at each start. So if an entry cannot be made it is left out, and `run-end` still comes.
+ * Writes the last entries of a run: closes all open items, then emits the one `run-end`. Without a `run-end` the run would be recovered or ended
+ * again at each start. So an entry that cannot be made is left out, and `run-end` still follows.
  */
 interface Ending {
   outcome: Outcome
@@ -115,7 +115,7 @@ function attempt(task: () => void): void {
   try {
     task()
   } catch {
-    // The `run-end` that follows has the error that matters.
+    // The following `run-end` has the relevant error.
   }
 }
 

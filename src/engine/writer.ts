@@ -1,8 +1,8 @@
 /**
  * Turns parts into entries (seq, time, redaction) and appends them, one append at a time.
  *
- * `emit` is synchronous and cheap. Parts that are emitted during an append go into the next one, so a burst of a fast model is
- * one transaction. Readers only see what is stored.
+ * `emit` is synchronous and cheap. Parts that are emitted during an append go into the next one, so a burst of a fast model is one transaction.
+ * Readers only see stored entries.
  */
 import { isBareDelta, isDelta, toRecorded, type BareDelta, type Entry, type RecordedPart } from '../part/entry.ts'
 import { cutError, MillraceError } from '../part/error.ts'
@@ -10,7 +10,7 @@ import type { Appended, KeptView, Log } from '../part/log.ts'
 import type { Part } from '../part/part.ts'
 import type { Redactor } from '../fold/redact.ts'
 
-/** Characters that may wait to be appended before producers must pause. */
+/** Maximum pending characters before producers must pause. */
 const highWater = 1_000_000
 
 export interface Writer {
@@ -19,7 +19,7 @@ export interface Writer {
   ready(): Promise<void> | undefined
   /** Resolves when everything emitted so far is stored. Rejects if the store fails or another owner has taken over. */
   stored(): Promise<void>
-  /** Ignores everything that is emitted later. */
+  /** Ignores all later parts. */
   seal(): void
 }
 
@@ -30,18 +30,18 @@ export interface WriterOptions {
   lastSeq: number
   redactor: Redactor | undefined
   now(): number
-  /** The run's view, to be kept with an entry at which the run ends or waits. */
+  /** The run's view, to be stored with an entry at which the run ends or is suspended. */
   view(): KeptView | undefined
   /** Called with every new entry, before it is stored. */
   onEntry(entry: Entry): void
   /** Called after each append. */
   onStored?(): void
-  /** Called when the store fails, or refuses because the run is not ours any more (`isMoved`). This writer stores nothing more. */
+  /** Called when the store fails, or refuses because another owner has the run (`isMoved`). This writer stores nothing more. */
   onFailure(error: unknown): void
 }
 
 const soon = Promise.resolve()
-/** What waits when nothing does, for all writers: never changed. */
+/** Shared empty array; must not be mutated. */
 const nothing: Entry[] = []
 
 /** A cheap estimate of an entry's characters in the log. */
@@ -68,14 +68,14 @@ class LogWriter implements Writer {
   private readonly options: WriterOptions
   private seq: number
   private pending = nothing
-  /** The batch of the append under way, once the store has asked for it. */
+  /** The batch of the current append, once the store has requested it. */
   private sent: Entry[] | undefined = undefined
   private weight = 0
-  /** Whether an append is under way or about to begin. */
+  /** Whether an append runs or is about to. */
   private isAppending = false
   /** Whether the batch was sent before. */
   private isResent = false
-  /** Made only if somebody waits for the appends to end. */
+  /** Lazy: created only for a caller that awaits the appends. */
   private resting: PromiseWithResolvers<void> | undefined = undefined
   private sealed = false
   private failure: { error: unknown } | undefined = undefined
@@ -116,7 +116,7 @@ class LogWriter implements Writer {
   private add(entry: Entry, characters: number): void {
     this.options.onEntry(entry)
     this.seq = entry.seq
-    // An array that begins empty takes room for 17 with its first item, and a stream has one entry at a time.
+    // V8 gives an array that begins empty room for 17 items with its first, and a stream has one entry at a time.
     if (this.pending.length === 0) this.pending = [entry]
     else this.pending.push(entry)
     this.weight += characters
@@ -140,7 +140,7 @@ class LogWriter implements Writer {
     try {
       return this.options.view()
     } catch {
-      // Who needs it folds the log.
+      // Readers fold the log.
       return undefined
     }
   }
@@ -165,7 +165,7 @@ class LogWriter implements Writer {
   }
 
   private readonly notAppended = (error: unknown): void => {
-    // Perhaps only the acknowledgement was lost. What is sent twice is stored once, so the same batch is sent again.
+    // Perhaps only the acknowledgement was lost. A batch that is sent twice is stored once, so it is sent again.
     const isFinal = this.isResent || !(error instanceof MillraceError) || error.code !== 'store-failed'
     if (isFinal) return this.fail(error)
     this.isResent = true
@@ -204,7 +204,7 @@ class LogWriter implements Writer {
   }
 }
 
-/** The error of a run that another process goes on with, or has ended. It is not a failure: nothing is reported or recorded. */
+/** The error of a run that another process continues or has ended. It is not a failure: nothing is reported or recorded. */
 function moved(): MillraceError {
   return new MillraceError('moved', 'Another process has taken over the run.')
 }

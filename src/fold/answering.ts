@@ -1,6 +1,6 @@
 /**
- * What belongs to the answer of a run, for wires, views and clients alike: steps with `answer: true` and everything below them,
- * except steps inside a tool. A sub-agent's text is the result of the tool, unless it has a step with `answer: true` itself.
+ * Decides which entries belong to the answer of a run, for wires, views and clients alike: steps with `answer: true` and everything below
+ * them, except steps inside a tool. A sub-agent's text is the result of the tool, unless it has a step with `answer: true` itself.
  */
 import type { EntryOf } from '../part/entry.ts'
 import { parentPath } from '../part/path.ts'
@@ -20,15 +20,15 @@ export function createAnswering(): Answering {
 /** A class, not closures: one for each open stream (decisions/0028). */
 class Places implements Answering {
   started = false
-  /** What was noted, as a boolean; what follows from it, as a number: twice the version, and 1 if it belongs to the answer. */
+  /** Noted places as a boolean; derived ones as a number: twice the version, and 1 if the path belongs to the answer. */
   readonly #places = new Map<string, boolean | number>([['', false]])
-  /** Grows when something is noted that may change what follows. */
+  /** Grows when a note may change derived places. */
   #version = 0
 
   has(path: string): boolean {
     let at = path
     let place = this.#known(at)
-    // Not by calling itself: a path may have very many names.
+    // A loop, not recursion: a path may have thousands of names.
     for (; place === undefined; place = this.#known(at)) at = parentPath(at)
     for (let each = path; each !== at; each = parentPath(each))
       this.#places.set(each, this.#version * 2 + Number(place))
@@ -46,7 +46,7 @@ class Places implements Answering {
     else if (toolCallId === undefined) return
     const place = answer === true
     const known = this.#places.get(step)
-    // Of a path that nobody has asked for, nothing follows yet.
+    // Nothing is derived yet from a path that was never looked up.
     if (known !== undefined && known !== place) this.#version++
     this.#places.set(step, place)
   }

@@ -1,9 +1,9 @@
 /**
- * Merges the deltas of a finished run. What people read stays the same; what goes is how the text was cut into deltas.
+ * Merges the deltas of a finished run. The text that people read stays the same; only its cuts into deltas are lost.
  *
- * The first delta of a block stays as it is, so that the time to the first token is known. Between two entries that are no bare
- * deltas, all further deltas of a block become one, with the `seq` and the time of the last and `firstSeq`, the `seq` of the first. No
- * merged delta is longer than `mostMerged` characters (but one that was longer before).
+ * The first delta of a block stays as it is, so that the time to the first token is known. Between two entries that are not bare deltas,
+ * all further deltas of a block become one, with the `seq` and the time of the last and `firstSeq`, the `seq` of the first. No merged delta
+ * is longer than `mostMerged` characters, unless a single delta was.
  */
 import { isDelta, type Entry } from '../part/entry.ts'
 
@@ -19,8 +19,8 @@ interface Group {
 }
 
 /**
- * Returns a function that merges the deltas of consecutive entries of one run, piece by piece; deltas of two pieces are not merged. What
- * is merged already may be merged again. `bounds`: `seq`s at which other runs branch off, across which nothing is merged.
+ * Returns a function that merges the deltas of consecutive entries of one run, batch by batch; deltas of two batches are not merged. Merged
+ * deltas may be merged again. `bounds`: `seq`s at which other runs fork off, across which nothing is merged.
  */
 export function createCompaction(bounds: ReadonlySet<number> = new Set()): (entries: readonly Entry[]) => Entry[] {
   /** Blocks that have no delta yet. */
@@ -33,7 +33,7 @@ export function createCompaction(bounds: ReadonlySet<number> = new Set()): (entr
 
     function flush(): void {
       const all = [...groups.values()]
-      // Merged deltas of several blocks may lie across each other: all of them say where they begin, or none.
+      // Merged deltas of several blocks may overlap: then all of them carry `firstSeq`, otherwise none does.
       const isDense = all.every(({ first, last }) => first === last.seq)
       all.sort((a, b) => a.last.seq - b.last.seq)
       for (const { first, last, pieces } of all) kept.push(isDense ? last : merged(first, last, pieces))
@@ -93,18 +93,18 @@ function blockKey(type: string, id: string, step: string): string {
 
 const mergeableKeys: ReadonlySet<string> = new Set(['seq', 'firstSeq', 'timestamp', 'step', 'type', 'id', 'delta'])
 
-/** A delta with nothing but its text. */
+/** Whether this is a delta without further fields. */
 function isMergeable(entry: Entry): entry is Delta {
   if (!isDelta(entry)) return false
   for (const key in entry) if (!mergeableKeys.has(key)) return false
   return true
 }
 
-/** The merged deltas that a cursor stands in, from the first to the last `seq`. `entries` follow the cursor. */
+/** The range of `seq`s of the merged deltas around a cursor. `entries` follow the cursor. */
 export function mergedAround(after: number, entries: readonly Entry[]): { first: number; last: number } | undefined {
   let found: { first: number; last: number } | undefined
   for (const { seq, firstSeq } of entries) {
-    // Merged deltas of several blocks may lie across each other. They stand one after the other.
+    // Merged deltas of several blocks may overlap. They are adjacent.
     if (firstSeq === undefined) break
     if (firstSeq <= after) found = { first: Math.min(found?.first ?? firstSeq, firstSeq), last: seq }
   }

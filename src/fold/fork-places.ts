@@ -1,25 +1,25 @@
-/** Where a run can be forked without doing anything twice: behind each step that is complete. */
+/** Where a run can be forked without repeating work: after each complete step. */
 import type { Entry } from '../part/entry.ts'
 import { kindOf, type StepKind } from '../part/step-kind.ts'
 
 export interface ForkPlace {
   seq: number
-  /** The path of the step that is complete; empty for the start of the run. */
+  /** The path of the complete step; empty for the start of the run. */
   step: string
   kind?: StepKind
   toolName?: string
   /** Epoch ms. */
   timestamp: number
-  /** The step failed. */
+  /** The error code, if the step failed. */
   error?: string
 }
 
 export interface ForkPlaces {
   apply(entry: Entry): void
   readonly list: readonly ForkPlace[]
-  /** The places around an entry. */
+  /** `seq`s of the up to four places nearest to an entry, in order. */
   near(seq: number): number[]
-  /** The last entry before a step started. */
+  /** The `seq` of the last entry before a step started. */
   before(step: string): number | undefined
 }
 

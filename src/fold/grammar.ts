@@ -17,9 +17,9 @@ import { isUnder, parentPath } from '../part/path.ts'
 
 /** A state machine over the entries of one run. */
 export interface Grammar {
-  /** Returns what is wrong with this entry at this point, or undefined. Applies the entry either way. */
+  /** Returns the fault of this entry at this point, or undefined. Applies the entry either way. */
   check(entry: Entry): string | undefined
-  /** Returns what is missing if no more entries follow, or undefined. `open: true` allows a run that has not ended. */
+  /** Returns the fault if the log ends here, or undefined. `open: true` allows a run that has not ended. */
   end(options?: { open?: boolean }): string | undefined
 }
 
@@ -100,7 +100,10 @@ export function createGrammar(): Grammar {
     }
   }
 
-  /** Anything still open at or below a path, except the step itself. A tool call belongs to its loop and outlives its model call. */
+  /**
+   * Finds an item that is still open at or below a path, except the step itself. A tool call belongs to its loop and outlives its model
+   * call.
+   */
   function openUnder(root: string): string | undefined {
     if (counts.at(root) <= (root !== '' && open.steps.has(root) ? 1 : 0)) return undefined
     const rest = open.closing({ root, now: 0, outcome: 'aborted', error: { code: 'open', message: 'open' } })
@@ -147,16 +150,15 @@ const whileSuspended: ReadonlySet<string> = new Set([
 /** Whether the `seq`s of a run's entries are complete: dense, or covered by the `firstSeq`s of merged deltas. */
 function createSeqOrder() {
   let last = 0
-  /** Of the merged deltas that stand here: the first `seq` that they must cover, and the first that they do. */
+  /** The current series of merged deltas: the first `seq` that it must cover, and the first that it covers. */
   let series: { from: number; covers: number } | undefined
 
-  /** Returns what is wrong with the `seq` of this entry, or undefined. */
+  /** Returns the fault in this entry's `seq`, or undefined. */
   function check(entry: Entry): string | undefined {
     const { seq, firstSeq } = entry
     const before = last
     last = seq
-    // Behind merged deltas that are complete others may stand, of later deltas. As long as they are not, what is missing may be in one
-    // that lies across all of them and ends last.
+    // Merged deltas may overlap. A gap is an error only once no later merged delta can still cover it.
     if (series !== undefined && (firstSeq === undefined || (firstSeq > before && series.covers === series.from))) {
       const { from, covers } = series
       series = undefined
@@ -175,13 +177,13 @@ function createSeqOrder() {
 }
 
 /**
- * How many items are open at or below each path, kept entry by entry. Whether anything is left below a step is then one
- * look: a message with thousands of tool calls would otherwise cost thousands of looks at thousands of items.
+ * Counts the open items at or below each path, entry by entry, so that whether a step has open items is one lookup: a message with
+ * thousands of tool calls would otherwise cost thousands of searches through thousands of items.
  */
 interface OpenCounts {
-  /** Items open at or below a path, the step at that path included. */
+  /** The number of open items at or below a path, including the step at that path. */
   at(path: string): number
-  /** Applies the entry to the open items and counts what that changed. */
+  /** Applies the entry to the open items and updates the counts. */
   apply(entry: Entry): void
 }
 
@@ -193,7 +195,7 @@ interface Place {
 export function createOpenCounts(open: OpenItems): OpenCounts {
   const places = new Map<string, Place>()
 
-  /** The place of a path. It knows the one above, so that the names in between are not put together anew for each entry. */
+  /** The place of a path. It links to the one above, so that parent paths are not built anew for each entry. */
   function placeAt(path: string): Place {
     const known = places.get(path)
     if (known !== undefined) return known
@@ -227,7 +229,7 @@ export function createOpenCounts(open: OpenItems): OpenCounts {
       const before = sizeOf(open)
       open.apply(entry)
       const change = sizeOf(open) - before
-      // An entry that opens what is open already is a fault, and may have moved it.
+      // An entry that opens an open item again is a fault, and may have moved the item.
       if (entry.type === 'step-reset' || (change === 0 && opening.has(entry.type))) recount()
       else if (change > 0) add(entry.step, 1)
       else if (change < 0 && closes !== undefined) add(closes, -1)
@@ -248,7 +250,7 @@ function sizeOf({ steps, texts, reasonings, inputs, calls, requests }: OpenItems
   return steps.size + texts.size + reasonings.size + inputs.size + calls.size + requests.size
 }
 
-/** The path of the item that an entry closes: not always its own, because a call is closed by a step beside it. */
+/** The path of the item that an entry closes: not always the entry's own, because a sibling step closes a call. */
 function closedBy(open: OpenItems, entry: Entry): string | undefined {
   switch (entry.type) {
     case 'step-finish':

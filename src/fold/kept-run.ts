@@ -1,6 +1,6 @@
 /**
- * What is kept of a run when it ends or is suspended, so that nobody folds its log again: all of its view that cannot be read
- * from one entry. The input stands in the first entry and the output in the last, which may be as large as the answer.
+ * The view of a run that is stored when the run ends or is suspended, so that its log is not folded again. It leaves out fields that one
+ * entry holds: the first entry has the input, and the last has the output, which may be as large as the answer.
  */
 import { compact } from '../part/compact.ts'
 import type { EntryOf } from '../part/entry.ts'
@@ -14,47 +14,50 @@ import { jsonOf } from '../part/json.ts'
 import { replyMessages, withoutAsides, type Reply } from './reply-messages.ts'
 import type { ToolLoop } from './tool-loop.ts'
 
-/** Increase it when what is kept changes: a view with another number is folded again. */
+/** Increase it when the stored fields change: a view with another version is folded again. */
 export const keptVersion = 2
 
-/** Of a run with more steps none is kept: who wants them folds the log. */
+/** The step list of a longer run is not stored; readers fold the log. */
 const mostSteps = 1000
 
-/** A request that is not open any more. Its answer is in the entry with this `seq`, unless it was closed. */
+/** A request that is no longer open. Its reply is in the entry with this `seq`, unless it was closed. */
 export interface EndedRequest {
   requestId: string
   toolCallId: string
   seq: number
-  /** Why there is no answer. */
+  /** Why there is no reply. */
   closed?: string
 }
 
 export interface KeptRun extends Omit<RunView, 'input' | 'traceparent' | 'text' | 'steps' | 'output'> {
   version: number
-  /** Messages of the input: all if they are new in this thread, else those from the last user message on. */
+  /** Messages of the input: all of them in a new thread, otherwise from the last user message on. */
   asked: Message[]
   steps?: StepView[]
   /** Its last entry has an output. */
   hasOutput?: true
   /** The `seq` of the last `resume`, 0 if there is none. */
   resumedAt: number
-  /** What all `resume`s brought, merged. */
+  /** The merged inputs of all `resume`s. */
   resumedInput?: Record<string, unknown>
   ended: EndedRequest[]
-  /** Ids of tool calls that a client was asked to run and that have no result of it. */
+  /** Ids of client tool calls that have no result from the client. */
   unanswered: string[]
-  /** What `memory` steps stored, newest first. */
+  /** Facts that `memory` steps stored, newest first. */
   facts: string[]
 }
 
-/** What a fold comes to so far. Throws `store-damaged` before the `run-start`: whoever keeps the log has lost or damaged its first entry. */
+/**
+ * The current state of a fold, for storing. Throws `store-damaged` if there is no `run-start`: the store has lost or damaged the first
+ * entry.
+ */
 export function toKept(fold: FoldedRun): KeptRun {
   const { start, end, open, steps, usage, cost, resumedAt, resumedInput, ended, facts, summary } = fold
   if (start === undefined) {
     throw new MillraceError('store-damaged', 'The first entry of the run, its run-start, is missing or cannot be read.')
   }
   const { runId, agent, threadId, protocol, parentRunId, previousRunId, labels, input } = start
-  // A fork may bring other ones.
+  // A fork may bring other messages.
   const asked = messagesOf({ ...input, ...resumedInput })
   const messages = answerMessages(fold)
   const used = fold.used.read()
@@ -102,7 +105,10 @@ function fromLastUser(messages: Message[]): Message[] {
   )
 }
 
-/** Adds what the log has: its first entry, its last one if it has the output, and the steps if they were not kept. */
+/**
+ * Adds the fields that are only in the log: from its first entry, from its last one if it has an output, and the steps if they were not
+ * stored.
+ */
 export function toView(kept: KeptRun, { start, end, steps = kept.steps }: ViewSource): RunView {
   const { runId, agent, threadId, protocol, status, startedAt, lastSeq, messages, usage, requests, summary } = kept
   const { parentRunId, previousRunId, labels, endedAt, cost, error } = kept
@@ -148,7 +154,7 @@ function answersInOrder(fold: FoldedRun): ToolLoop[] {
   const { answers, orders } = fold
   const places = new Map(orders.map(([path, names]) => [path, placesIn(names)]))
   const inOrder = (a: string, b: string) => {
-    // The names that both paths begin with, from the first on: the branches are those behind them.
+    // For each common parent path, from the root on: compare the names of the two branches below it.
     for (let end = a.indexOf('/'); end >= 0; end = a.indexOf('/', end + 1)) {
       if (!b.startsWith(a.slice(0, end + 1))) return 0
       const names = places.get(a.slice(0, end))

@@ -1,6 +1,6 @@
 /**
- * A map and a set that take memory with their first entry. A run has thirty that stay empty in most runs, and thousands of runs may
- * be open: an empty `Map` takes two hundred bytes. Classes, because methods of its own would cost each instance more than that.
+ * A lazy map and a lazy set: they allocate on their first entry. A run has thirty that mostly stay empty, and thousands of runs may be
+ * open; an empty `Map` takes two hundred bytes. Classes, because closures would cost more per instance.
  */
 
 const empty: ReadonlyMap<never, never> = new Map<never, never>()

@@ -1,22 +1,22 @@
-/** The rows of a log, with its deltas merged: all that an outline knows of them, without their content. */
+/** The rows of a log, with its deltas merged, as far as an outline has them: without content. */
 import type { OutlineBlock, OutlineItem, OutlineStep } from './outline-item.ts'
 import type { Entry } from '../part/entry.ts'
 
 /** A line of a log without its content. */
 export interface LogRow {
-  /** Of its first entry; merged deltas reach to `to`, those of a block that grows beyond every entry. */
+  /** `seq` of its first entry. Merged deltas extend to `to`; for an open block that is `MAX_SAFE_INTEGER`. */
   seq: number
   to: number
   type: Entry['type']
   step: string
   at: number
   note: string | undefined
-  /** Of a block: its id. */
+  /** The block's id, if it is one. */
   id: string | undefined
   failed: boolean
 }
 
-/** `items`: merged or clipped. Sorted by `seq`. */
+/** `items`: merged or clipped. The result is sorted by `seq`. */
 export function logRows(items: readonly OutlineItem[]): LogRow[] {
   const rows: LogRow[] = []
   for (const item of items) {
@@ -64,13 +64,13 @@ function blockRows(item: OutlineBlock, rows: LogRow[]): void {
   if (isClosed) rows.push({ ...fixed, seq: to, to, type: `${kind}-end`, at: end, note: undefined })
 }
 
-/** The rows as they were after an entry. */
+/** The rows as they were at the entry `seq`. */
 export function rowsUntil(rows: readonly LogRow[], seq: number): readonly LogRow[] {
   const end = rowAt(rows, seq) + 1
   return end === rows.length ? rows : rows.slice(0, end)
 }
 
-/** The last row that begins at or before an entry; -1: none. */
+/** The index of the last row that begins at or before an entry; -1 if there is none. */
 export function rowAt(rows: readonly { seq: number }[], seq: number): number {
   let low = 0
   let high = rows.length
@@ -82,7 +82,7 @@ export function rowAt(rows: readonly { seq: number }[], seq: number): number {
   return low - 1
 }
 
-/** What one entry says, in a line. */
+/** One entry as a line of text. */
 export function summaryOf(entry: Entry): string {
   switch (entry.type) {
     case 'text-delta':

@@ -1,18 +1,18 @@
-/** Puts together the items of an outline that were sent one after the other. */
+/** Merges the items of an outline that were sent in several batches. */
 import type { OutlineItem, OutlineBlock, OutlineMark, OutlineStep } from './outline-item.ts'
 import { addUsage } from '../part/usage.ts'
 
-/** The `seq` of the entry with which an item begins. No other item has the same. */
+/** The `seq` of the entry with which an item begins: unique among items. */
 export function keyOf(item: OutlineItem): number {
   return item.k === 'mark' ? item.seq : item.from
 }
 
-/** The path of the step that an item is or belongs to. */
+/** The path of the item's step. */
 export function placeOf(item: OutlineItem): string {
   return item.k === 'step' ? item.path : item.step
 }
 
-/** Each item as it was sent last, in the order in which they begin. */
+/** The latest version of each item, in the order in which they begin. */
 export function mergeOutline(items: Iterable<OutlineItem>): OutlineItem[] {
   const latest = new Map<number, OutlineItem>()
   let before = 0
@@ -32,16 +32,16 @@ export function copyItem<T extends OutlineItem>(item: T): T {
 }
 
 /*
- * The outline as it was after an entry.
+ * The outline as it was at an entry.
  *
- * It draws the same as the outline of the entries up to there. Of items that were open then these are estimates: `to` of a step, `n`,
+ * It draws the same as an outline of the entries up to there. For items that were open then, these are estimates: `to` of a step, `n`,
  * `chars` and `rate` of a block, `n` and `bytes` of a mark.
  */
 
-/** `items`: merged. Items that are whole at that point are returned as they are. */
+/** `items`: merged. Items that were complete at that point are returned as they are. */
 export function clipOutline(items: readonly OutlineItem[], seq: number): OutlineItem[] {
   const clipped: OutlineItem[] = []
-  /** Steps that were open, by path: what else is clipped says what they knew. */
+  /** Steps that were open, by path. Their missing fields are restored from their clipped blocks and marks. */
   const open = new Map<string, OutlineStep>()
   for (const item of items) {
     if (keyOf(item) > seq) break
@@ -66,7 +66,7 @@ function clip(item: OutlineItem, seq: number): OutlineItem {
   return then.k === 'step' ? clipStep(then, seq) : clipBlock(then, seq)
 }
 
-/** Only what is known from its start: `tell` adds the rest. */
+/** Only the fields known at its start: `tell` adds the rest. */
 function clipStep(step: OutlineStep, seq: number): OutlineStep {
   const then = { ...step, to: seq }
   for (const key of learned) delete then[key]
@@ -95,7 +95,7 @@ function clipMark(mark: OutlineMark, seq: number): OutlineMark {
   return { ...fixed, bytes: Math.round(mark.bytes * share), ...(left > 1 && { to: seq, n: left }) }
 }
 
-/** The same as the fold does with the entries of a step. */
+/** Updates a step the way the fold does with its entries. */
 function tell(step: OutlineStep, item: OutlineBlock | OutlineMark): void {
   if (item.k === 'block') {
     if (item.first !== undefined && item.first < (step.first ?? Infinity)) step.first = item.first

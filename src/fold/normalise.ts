@@ -1,14 +1,14 @@
 /**
- * Makes what a source says legal, whatever it says: a model, a stream that a step returned, the transcript of a CLI agent. It knows
- * no run, only where its parts go and which tool calls are open there. One normaliser reads one answer of a model, or one transcript.
+ * Makes the parts of any source legal: of a model, a stream that a step returned, or the transcript of a CLI agent. It has no access to the run,
+ * only to its target and the tool calls that are open there. One normaliser reads one answer of a model, or one transcript.
  *
- * - Blocks get ids that are unique in the run. A delta without a start begins its block; what is open at the end is closed.
- * - A tool call follows its input, and its result follows the call. A result that comes first waits for its call. If the call never
- *   comes, a transcript gets one at the end: the result says that the tool ran. A model's answer may begin with results of calls that
- *   an earlier request made; they are dropped.
- * - Besides, only these are dropped: repeated starts, ends and calls, results of calls that have one, and arguments that come
- *   without their start or behind their call, which has them all.
- * - Leading `custom` parts wait for the first content, so that a call that fails before has said nothing and can be made again.
+ * - Blocks get ids that are unique in the run. A delta without a start begins its block; open blocks are closed at the end.
+ * - A tool call follows its input, and its result follows the call. An early result is held until its call. If the call never comes, a transcript
+ *   gets one at the end: the result says that the tool ran. A model's answer may begin with results of calls that an earlier request made; they are
+ *   dropped.
+ * - Also dropped: repeated starts, ends and calls, second results of a call, and argument deltas without a start or after their call, which has
+ *   all arguments.
+ * - Leading `custom` parts are held until the first content, so that a call that fails before it has emitted nothing and can be retried.
  */
 import { isBareDelta } from '../part/entry.ts'
 import type { ModelPart } from '../part/model-part.ts'
@@ -33,10 +33,10 @@ export interface NormaliserContext {
 }
 
 export interface Normaliser {
-  /** Whether the source has said anything that its reader may have seen. */
+  /** Whether the source has produced content that a reader may have seen. */
   readonly hasContent: boolean
   part(part: SourcePart): void
-  /** The source has said everything: emits what waits and closes what is open. Calls without a result stay open. */
+  /** Call at the end of the source. Emits held parts and closes open blocks. Calls without a result stay open. */
   end(): void
 }
 
@@ -181,7 +181,7 @@ class SourceNormaliser implements Normaliser {
       this.#emit(part)
       return
     }
-    // The result of a call that has one.
+    // A second result of the same call.
     if (this.#context.callIds.hasCall(this.#loop, given.toolCallId) && !this.#inputs.has(part.toolCallId)) return
     const waiting = this.#early.get(given.toolCallId)
     if (waiting === undefined) this.#early.set(given.toolCallId, [given])
@@ -200,7 +200,7 @@ class SourceNormaliser implements Normaliser {
     for (const id of this.#reasonings.keys()) this.#closeBlock('reasoning', this.#reasonings, id)
     for (const id of this.#inputs.keys()) this.#closeInput({ type: 'tool-input-end', id })
     if (!this.#context.isTranscript) return
-    // Collected first: a result that must wait again must not keep this from ending.
+    // Collected first: a result that is held again must not make this loop endless.
     const calls = Array.from(this.#early, ([toolCallId, [first]]) => ({ toolCallId, toolName: first!.toolName }))
     for (const made of calls) {
       const call = { type: 'tool-call', ...made, input: '{}', providerExecuted: true } as const
@@ -221,7 +221,7 @@ type Plain =
   | 'session-info'
   | 'cli-output'
 
-/** What a source says, as opposed to what it tells about itself. */
+/** Parts with content, as opposed to metadata. */
 export type ContentPart = Exclude<SourcePart, { type: Plain }>
 
 export function isContent(part: SourcePart): part is ContentPart {

@@ -1,6 +1,6 @@
 /**
- * Tracks what is open at a point of a run, and creates the parts that close it. The grammar uses it to check the order, the
- * runner to close everything after an abort, an error or a crash, and so do the wires. Deltas cost nothing.
+ * Tracks the items that are open at a point of a run, and creates the parts that close them. The grammar uses it to check the order; the
+ * runner, to close everything after an abort, an error or a crash; and so do the wires. Deltas cost nothing.
  */
 import type { Entry } from '../part/entry.ts'
 import type { ErrorValue } from '../part/error.ts'
@@ -35,11 +35,11 @@ export interface Closing {
   now: number
   /** The outcome of open tool calls. */
   outcome: Extract<ToolOutcome, 'aborted' | 'unavailable'>
-  /** Why steps and requests are closed. */
+  /** The error of closed steps; its code is the reason of closed requests. */
   error: ErrorValue
 }
 
-/** Identifies a tool call by the step of its loop and the provider's id, because ids repeat between providers. */
+/** Identifies a tool call by the step of its loop and its id, because ids repeat between providers. */
 export function callKey(step: string, toolCallId: string): string {
   return `${parentPath(step)}\n${toolCallId}`
 }
@@ -58,8 +58,8 @@ export function createOpenItems(): OpenItems {
   const inputs = new LateMap<string, EntryOf<'tool-input-start'>>()
   const calls = new LateMap<string, EntryOf<'tool-call'>>()
   const requests = new LateMap<string, EntryOf<'request'>>()
-  // Plain fields, here and in the other folds: V8 stores an object literal with getters as a hash table, and a server has
-  // thousands of them.
+  // Plain fields, here and in the other folds: V8 stores an object literal with getters as a hash table, and a server has thousands of
+  // folds.
   const items = {
     started: false,
     ended: false,

@@ -1,15 +1,15 @@
 /**
- * What the outline of a run is made of: its steps, its blocks and its marks, small enough to draw a run of any size.
+ * The items of a run's outline: its steps, its blocks and its marks, small enough to draw a run of any size.
  *
- * An item begins with the entry `from` (a mark: `seq`), which no other item does: that is its key. It is sent again when it has got
- * further; the last one counts. Times are epoch ms.
+ * An item begins with the entry `from` (a mark: `seq`), which is its unique key. It is sent again when it has grown; the latest version
+ * counts. Times are epoch ms.
  */
 import type { ErrorValue } from '../part/error.ts'
 import type { StepKind } from '../part/step-kind.ts'
 import type { Usage } from '../part/usage.ts'
 
 interface Superseded {
-  /** The `seq` of the `step-reset` that has discarded it: it counts as closed, and another attempt took its place. */
+  /** The `seq` of the `step-reset` that discarded it: it counts as closed, and another attempt replaces it. */
   superseded?: number
 }
 
@@ -29,7 +29,7 @@ export interface OutlineStep extends Superseded {
   opened?: number
   first?: number
   end?: number
-  /** So far while it is open. */
+  /** The usage so far while it is open. */
   usage?: Usage
   /** In USD, of this step itself; absent when a price is unknown. */
   cost?: number
@@ -38,7 +38,7 @@ export interface OutlineStep extends Superseded {
   finishReason?: string
   toolName?: string
   toolCallId?: string
-  /** For a call of another agent: its id. */
+  /** The id of the agent that it calls. */
   agent?: string
   /** With at most 200 characters of its message, and without `detail`: both are in the entry `to`. */
   error?: ErrorValue
@@ -72,20 +72,20 @@ export interface OutlineMark extends Superseded {
   k: 'mark'
   type: string
   seq: number
-  /** Of adjacent entries of a kind that may come in thousands: the last one, and how many there are. */
+  /** For adjacent entries of a kind that may come in thousands: the last `seq`, and their number. */
   to?: number
   n?: number
   at: number
   step: string
   /** Length of the entries as JSON. */
   bytes: number
-  /** At most 200 characters to show beside it: a tool's name, an error's message. */
+  /** At most 200 characters to show beside it, such as a tool's name or an error's message. */
   note?: string
-  /** Of the tool call or the request that it is about. */
+  /** The id of its tool call or request. */
   id?: string
-  /** It says that something failed. */
+  /** The entry reports a failure. */
   failed?: true
-  /** Of `usage`. */
+  /** For `usage`. */
   usage?: Usage
   cost?: number
   /** Of the `run-start` of a fork: the last entry that it shares with its source, and when it was forked. */

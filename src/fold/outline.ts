@@ -1,6 +1,6 @@
 /**
- * Folds a run's entries into its outline: what there is to draw, without any text. A delta costs a comparison and an addition; memory
- * grows with the number of steps, blocks and marks.
+ * Folds a run's entries into its outline: everything to draw, without any text. A delta costs a comparison and an addition; memory grows
+ * with the number of steps, blocks and marks.
  */
 import type { Entry, EntryOf } from '../part/entry.ts'
 import { compact } from '../part/compact.ts'
@@ -13,17 +13,16 @@ import type { OutlineBlock, OutlineItem, OutlineMark, OutlineStep } from './outl
 import type { ErrorValue } from '../part/error.ts'
 
 export interface Outline {
-  /** Entries that are in it already change nothing. */
+  /** Ignores entries that are already in it. */
   apply(entry: Entry): void
   /** Copies of the items that changed since the last call. `settled`: without blocks that still grow. */
   take(options?: { settled?: boolean }): OutlineItem[]
-  /** All of it. */
   items(): OutlineItem[]
-  /** Of the last entry in it; 0 if it is empty. */
+  /** `seq` of the last applied entry; 0 if there is none. */
   readonly lastSeq: number
 }
 
-/** `items`: an outline to go on with. */
+/** `items`: an outline to continue. */
 export function createOutline(items: readonly OutlineItem[] = []): Outline {
   const all = mergeOutline(items).map(copyItem)
   const steps = new Map<string, OutlineStep>()
@@ -33,7 +32,7 @@ export function createOutline(items: readonly OutlineItem[] = []): Outline {
   /** Steps whose cost is unknown. */
   const unpriced = new Set<string>()
   let changed = new Set<OutlineItem>()
-  /** Where the last delta went: the next one goes there too, nearly always. */
+  /** The block of the last delta: the next delta nearly always belongs to it, too. */
   let last: OutlineBlock | undefined
   let lastSeq = 0
 
@@ -103,7 +102,7 @@ export function createOutline(items: readonly OutlineItem[] = []): Outline {
       }
     }
     block.n += firstSeq === undefined ? 1 : seq - firstSeq + 1
-    // Programs may append entries whose fields are not what they should be.
+    // Programs may append entries with fields of the wrong type.
     const chars = typeof delta === 'string' ? delta.length : 0
     block.chars += chars
     addChars(block, timestamp, chars, firstSeq !== undefined)
@@ -122,7 +121,7 @@ export function createOutline(items: readonly OutlineItem[] = []): Outline {
     touch(entry.step, entry.seq)
   }
 
-  /** An open step has an entry more. */
+  /** Extends an open step to this entry. */
   function touch(path: string, seq: number): OutlineStep | undefined {
     const step = steps.get(path)
     if (step === undefined || step.end !== undefined) return undefined
@@ -163,10 +162,10 @@ export function createOutline(items: readonly OutlineItem[] = []): Outline {
     }
   }
 
-  /** Everything since the start of the attempt, at this path and below it, is superseded. */
+  /** Marks everything since the start of the attempt, at this path and below it, as superseded. */
   function reset({ step: path, seq, timestamp }: EntryOf<'step-reset'>): void {
     const from = steps.get(path)?.from ?? 0
-    // From the newest one back, so that what came before the attempt is not looked at.
+    // From the newest item back, so that items before the attempt are not visited.
     for (let i = all.length - 1; i >= 0 && keyOf(all[i]!) >= from; i--) {
       const item = all[i]!
       if (item.superseded !== undefined || !isUnder(placeOf(item), path)) continue
@@ -230,7 +229,7 @@ function blockKey({ kind, step, id }: Pick<OutlineBlock, 'kind' | 'step' | 'id'>
   return `${kind}\n${step}\n${id}`
 }
 
-/** Entries that may come as often as deltas: adjacent ones of a step are one mark. */
+/** Whether entries of this kind may come as often as deltas: adjacent ones of a step become one mark. */
 function isMany(entry: Entry): boolean {
   if (entry.type === 'tool-result') return entry.preliminary === true
   return entry.type === 'raw' || entry.type === 'cli-output' || entry.type === 'data'
@@ -251,14 +250,14 @@ function idOf(entry: Entry): string | undefined {
   return entry.type === 'tool-call' || entry.type === 'tool-result' ? entry.toolCallId : undefined
 }
 
-/** What to show beside an entry in an outline: a few words, not its content. */
+/** Maximum length of a note in characters. */
 const longest = 200
 
 function cut(text: string): string {
   return text.length > longest ? `${text.slice(0, longest - 1)}…` : text
 }
 
-/** Without what only the entry needs to have. */
+/** Without fields that only the entry needs. */
 function briefError({ code, message, status, step }: ErrorValue): ErrorValue {
   return {
     code,
@@ -273,7 +272,7 @@ function noteOf(entry: Entry): string | undefined {
     const words: unknown = wordsOf(entry)
     return typeof words === 'string' && words !== '' ? cut(words) : undefined
   } catch {
-    // Programs may append entries whose fields are not what they should be.
+    // Programs may append entries with fields of the wrong type.
     return undefined
   }
 }
@@ -323,18 +322,18 @@ function wordsOf(entry: Entry): string | undefined {
   }
 }
 
-/** Whether an entry says that something failed. */
+/** Whether an entry reports a failure. */
 function hasFailed(entry: Entry): boolean {
   if (entry.type === 'tool-result') return entry.isError === true
   return entry.type === 'error' || (entry.type === 'run-end' && entry.error !== undefined)
 }
 
-/** How fast a text came: its characters in equal slices of time, which grow with it. */
+/** Maximum number of time slices that count a text's characters. Beyond it, their length doubles. */
 const most = 64
 /** The first length of a slice, in ms. */
 const shortest = 16
 
-/** Counts characters that came at a time. It is not known when each of merged deltas came: they are spread evenly. */
+/** Counts characters that arrived at a time. The times of merged deltas are unknown: their characters are spread evenly. */
 function addChars(block: OutlineBlock, time: number, chars: number, isMerged: boolean): void {
   const rate = (block.rate ??= [])
   block.per ??= shortest

@@ -1,6 +1,6 @@
 /**
- * Reads what a run comes to: the kept view if it stands for the run's last entry, else a fold of its log. What was folded of a
- * run that has ended or waits is kept, so that the views of old databases and of lost writes heal.
+ * Reads the view of a run: the stored one if it includes the run's last entry, otherwise a fold of its log. The fold of an ended or
+ * suspended run is stored, which repairs old databases and lost writes.
  */
 import type { Entry, EntryOf } from '../part/entry.ts'
 import { hasEnded, type KeptView, type Log, type RunIndex, type RunRow, type Store } from '../part/log.ts'
@@ -10,16 +10,16 @@ import type { RunView } from './run-view.ts'
 
 type Runs = Pick<Store, 'log' | 'runs'>
 
-/** A run as it is kept. Undefined if there is no such run. */
+/** The stored form of a run's view. Undefined if there is no such run. */
 export async function readKept(store: Runs, run: string): Promise<KeptRun | undefined> {
   const kept = usable(await store.runs.view(run))
-  // Nothing comes behind the end.
+  // Nothing can follow the end.
   if (kept !== undefined && hasEnded(kept.status)) return kept
   const row = await store.runs.get(run)
   return row && keptOf(store, row)
 }
 
-/** The same for a row that was read just now. Undefined for a run without entries. */
+/** The same for a row that was just read. Undefined for a run without entries. */
 export async function keptOf(store: Runs, row: RunRow): Promise<KeptRun | undefined> {
   return (await load(store, row))?.kept
 }
@@ -36,7 +36,7 @@ export async function readView(store: Runs, run: string): Promise<RunView | unde
   return (await foldLog(store.log.read(run)))?.view()
 }
 
-/** The output with which a run has ended. */
+/** The output of an ended run. */
 export async function readOutput(log: Log, run: string, { hasOutput, lastSeq }: KeptRun): Promise<unknown> {
   const end = hasOutput === true ? await entryAt(log, run, lastSeq) : undefined
   return end?.type === 'run-end' ? end.output : undefined
@@ -52,7 +52,7 @@ async function load({ log, runs }: Runs, { id, lastSeq, compactedAt }: RunRow): 
   return { kept: fold.kept(), fold }
 }
 
-/** One that is not what was kept, because somebody else has changed it in the store, is none. */
+/** Undefined unless the stored view has the expected shape: other programs may have changed it. */
 function usable(found: KeptView | undefined): KeptRun | undefined {
   const kept = found?.view as KeptRun | null | undefined
   if (kept?.version !== keptVersion) return undefined
@@ -62,24 +62,24 @@ function usable(found: KeptView | undefined): KeptRun | undefined {
 
 interface Loaded {
   kept: KeptRun
-  /** If its log was read. */
+  /** Set if the log was read. */
   fold?: FoldedRun
 }
 
-/** Keeps the view of a run that has ended or is suspended. A failure harms nothing: the next reader folds the log. */
+/** Stores the view of a run that has ended or is suspended. A failure does no harm: the next reader folds the log. */
 export async function keepView(runs: RunIndex, run: string, fold: FoldedRun): Promise<void> {
   try {
     const kept = viewOf(fold)
     if (kept !== undefined) await runs.keepView(run, kept.seq, kept.view)
   } catch {
-    // The store fails, or was opened for reading only.
+    // The store fails, or is read-only.
   }
 }
 
-/** In characters. The JSON of longer texts would take so long to make that other runs wait for it. */
+/** In characters. Making the JSON of longer texts would block other runs for too long. */
 const mostText = 4 * 1024 * 1024
 
-/** The view of a run as it is kept in the store. Undefined if it is too long: who needs it folds the log. */
+/** The view of a run as it is stored. Undefined if it is too long: readers fold the log. */
 export function viewOf(fold: FoldedRun): KeptView | undefined {
   const view = fold.kept()
   let length = 0

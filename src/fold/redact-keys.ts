@@ -1,6 +1,6 @@
 /**
- * Hides the values of named keys in the inputs and outputs of tools: in their parts, in the messages of requests, and in answers
- * of clients. Nothing else of a run is touched. Returns what has none as it is.
+ * Hides the values of named keys in the inputs and outputs of tools: in their parts, in the messages of requests, and in replies of
+ * clients. Nothing else of a run is touched. Values without such keys are returned as they are.
  */
 import type { RecordedPart } from '../part/entry.ts'
 import { isDeepText, parseJson } from '../part/json.ts'
@@ -21,7 +21,7 @@ function plain(key: string): string {
   return key.toLowerCase().replace(/[-_]/gu, '')
 }
 
-/** One per run. Undefined: nothing of the part is left to say. */
+/** One per run. Returns undefined if nothing of the part is left to emit. */
 export function createKeyRedactor(
   isSecret: IsSecretKey,
 ): (step: string, part: RecordedPart) => RecordedPart | undefined {
@@ -61,7 +61,7 @@ export function createKeyRedactor(
   }
 }
 
-/** For answers of clients, alone or as they are posted to a run, with what came with them. */
+/** For replies of clients, alone or as they are posted to a run with their messages. */
 export function createAnswerCleaner(isSecret: IsSecretKey): <T>(value: T) => T {
   const { answer, messages } = cleanersOf(isSecret)
   return (value) =>
@@ -95,7 +95,7 @@ function inText(text: string, isSecret: IsSecretKey): string {
   return createKeyScan(isSecret)(text)
 }
 
-/** The values were made recordable before: they have no cycles. */
+/** The values are recordable: they have no cycles. */
 function cleanDeep(value: unknown, isSecret: IsSecretKey, hides: boolean, clean: (text: string) => string): unknown {
   if (typeof value === 'string') return hides ? redacted : clean(value)
   if (typeof value === 'number') return hides ? redacted : value
@@ -133,14 +133,14 @@ function withFields<T>(value: T, cleaners: Record<string, Clean>): T {
 }
 
 /*
- * Hides strings and numbers under named keys in JSON text that comes in pieces. What comes out does not depend on where it is cut,
- * and nothing is held back. Of text that is not valid JSON rather too much is hidden than too little.
+ * Hides strings and numbers under named keys in JSON text that arrives in pieces. The result does not depend on the cuts, and nothing is
+ * held back. In text that is not valid JSON, it hides too much rather than too little.
  */
 
 /** Whether values under this object key are secret. */
 type IsSecretKey = (key: string) => boolean
 
-/** An object or a list, or what stands around both. */
+/** An object, a list, or the top level. */
 interface Level {
   isObject: boolean
   atKey: boolean
@@ -153,13 +153,13 @@ interface Level {
 type Mode = 'between' | 'key' | 'string' | 'hidden string' | 'literal' | 'hidden word'
 const literals = ['true', 'false', 'null']
 
-/** The function takes the next piece of the text and returns what to show of it. */
+/** The function takes the next piece of the text and returns its redacted form. */
 function createKeyScan(isSecretKey: IsSecretKey): (piece: string) => string {
   const above: Level[] = []
   let level: Level = { isObject: false, atKey: false, isSecret: false, hides: false }
   let mode: Mode = 'between'
   let isEscaped = false
-  /** The key or the literal as far as it was read. */
+  /** The current key or literal so far. */
   let word = ''
   const isBare = () => mode === 'literal' || mode === 'hidden word'
 
@@ -173,7 +173,7 @@ function createKeyScan(isSecretKey: IsSecretKey): (piece: string) => string {
     return shown
   }
 
-  /** A character of a number or another word that is secret. */
+  /** A character of a secret number or another bare word. */
   function unquoted(c: string): string {
     if (mode === 'hidden word') return ''
     word += c

@@ -1,9 +1,9 @@
 /**
- * Removes known secrets from what a run emits, before it is recorded or sent.
+ * Removes known secrets from the parts of a run, before they are recorded or sent.
  *
- * Pure and synchronous, one per run. Deltas are one text cut anywhere, so a tail of two or more characters that may begin a
- * secret is held until the block's next delta or its end (`secret-tail.ts`). Nothing else is ever delayed. Where secrets
- * overlap, the leftmost wins; of two that begin at the same place, the longer.
+ * Pure and synchronous, one per run. Deltas are one text cut anywhere, so a tail of two or more characters that may begin a secret is held until
+ * the block's next delta or its end (`secret-tail.ts`). Nothing else is ever delayed. Where secrets overlap, the leftmost wins; of two that begin
+ * at the same place, the longer.
  */
 import type { BareDelta, RecordedPart } from '../part/entry.ts'
 import { recordable } from '../part/json.ts'
@@ -13,15 +13,15 @@ import { createAnswerCleaner, createKeyCheck, createKeyRedactor } from './redact
 import { formsOf, redacted, createScanner, type Scanner, type Scan } from './secret-forms.ts'
 
 export interface Redactor {
-  /** Returns what to record instead of this part: 0 parts (all text is held back), 1, or 2 (the text held back, then the end). */
+  /** Returns the parts to record instead of this one: 0 parts (all text is held back), 1, or 2 (the text held back, then the end). */
   redact(step: string, part: RecordedPart): RecordedPart[]
-  /** Whether a delta is to be recorded as it is, and need not be given to `redact`. False: `redact` decides. */
+  /** Whether a delta may be recorded as it is, without a call of `redact`. May be false for a clean delta: `redact` decides. */
   keeps(part: BareDelta): boolean
 }
 
 /**
- * Removes known secrets from any value, deeply; returns a value without secrets as it is. `keys`: in answers of clients, what tools
- * give and get under these keys as well.
+ * Removes known secrets from any value, deeply; returns a value without secrets as it is. `keys`: also hides the values of these keys in
+ * tool inputs and outputs within clients' replies.
  */
 export function createCleaner(secrets: readonly string[], keys: readonly string[] = []): <T>(value: T) => T {
   const clean = createClean(secrets)
@@ -77,8 +77,8 @@ function makeClean(forms: readonly string[]): Clean | { scan?: undefined } {
 }
 
 /**
- * By value, and in inputs and outputs of tools also by `keys`. `onHidden` gets the input of a tool call, without secret values,
- * just before the call that hides some of it is returned: the tool needs it.
+ * By value, and in inputs and outputs of tools also by `keys`. If a call's input is redacted by key, `onHidden` gets the input with only
+ * secrets removed, for the tool, just before the call is returned.
  */
 export function createRedactor(
   secrets: readonly string[],
@@ -206,7 +206,7 @@ function redactPart<P extends RecordedPart>(part: P, clean: (text: string) => st
   return (copy as P | undefined) ?? part
 }
 
-/** Copies only what changes. `above`: the enclosing objects, to detect cycles. */
+/** Copies only changed objects. `above`: the enclosing objects, to detect cycles. */
 function redactDeep<T>(value: T, clean: (text: string) => string, above: unknown[]): T {
   if (typeof value === 'string') return clean(value) as T
   if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return value
@@ -246,18 +246,18 @@ function redactInside(value: object, clean: (text: string) => string, above: unk
 }
 
 /**
- * One text that comes in pieces, without its secrets. The end of a piece that may begin a secret is held until the next
- * piece decides. One matching character is too little to hold: nearly every second token of ordinary text would arrive
- * without its last letter until the model says more. So the first character of a secret that is cut behind it may remain.
+ * The held end of a text that arrives in pieces. The end of a piece that may begin a secret is held until the next piece decides. A single
+ * matching character is not held: nearly every second token of ordinary text would arrive without its last letter. So the first character
+ * of a secret that is cut after it may remain.
  */
 interface Tail {
-  /** What may begin a secret. */
+  /** Text that may begin a secret. */
   rest: string
   /** Its first character was emitted. */
   shown: boolean
 }
 
-/** What to emit for `piece`, and what is held behind it. `final`: nothing follows. */
+/** The text to emit for `piece`, and the tail to hold. `final`: no more text follows. */
 function cleanPiece(
   scan: Scan,
   before: Tail | undefined,
@@ -273,7 +273,7 @@ function cleanPiece(
   let { text } = scanned
   const { rest } = scanned
   const stillHeld = text === ''
-  // Where it did not become part of a secret, it would be emitted twice.
+  // If it was not part of a secret, it was emitted before.
   if (before.shown && text[0] === before.rest[0]) text = text.slice(1)
   if (rest === '') return { text, tail: undefined }
   const shown = stillHeld && before.shown

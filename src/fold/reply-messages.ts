@@ -21,7 +21,7 @@ export function replyMessages(replies: readonly Reply[], naming?: 'named'): Mess
   )
 }
 
-/** For answers that are JSON: removes text of replies with tool calls, which is not part of the answer. */
+/** For answers that are JSON: removes the text of replies with tool calls, which is not part of the answer. */
 export function withoutAsides(replies: readonly Reply[]): Reply[] {
   return replies.map((reply) => {
     if (reply.calls.every(({ providerExecuted }) => providerExecuted)) return reply
@@ -30,8 +30,8 @@ export function withoutAsides(replies: readonly Reply[]): Reply[] {
 }
 
 /**
- * Converts replies to messages for the next model call: an assistant message each, and a tool message with its outcomes. `named`: with the
- * model that made each, for those that may be sent to another.
+ * Converts replies to messages for the next model call: an assistant message each, and a tool message with the outcomes. `named`: each with
+ * the model that made it, for messages that may be sent to another model.
  */
 export function loopMessages(replies: readonly Reply[], naming?: 'named'): Message[] {
   const messages: Message[] = []
@@ -84,14 +84,14 @@ export function toResultContent(entry: EntryOf<'tool-result'>): ToolResultConten
 }
 
 /**
- * The model's own call stays as it wrote it: providers sign calls, or keep them on their side. So its result says with which
- * arguments the tool ran.
+ * States in the result with which arguments the tool ran. The model's own call is not changed: providers sign calls, or keep them on their
+ * side.
  */
 function afterEdit(output: ToolOutput, edited: string): ToolOutput {
   if (output.type === 'execution-denied') return output
   const isError = output.type === 'error-text' || output.type === 'error-json'
   const before = `The call was approved with other arguments: ${edited}.`
-  // Pictures in it stay what they are.
+  // Keeps images in the result.
   if (output.type === 'json' && isContent(output.value)) {
     return { type: 'json', value: [{ type: 'text', text: `${before} Its result:` }, ...output.value] }
   }
@@ -120,8 +120,8 @@ export function note(
 }
 
 /**
- * Messages for a model that did not make all of them. Reasoning, signatures and ids are sent only to the model that made them: to others
- * neither the signature nor the text. What has no known maker stays, unless `isOwn` is told to refuse it.
+ * Messages for a model that did not make all of them. Reasoning, signatures and ids are sent only to the model that made them; other models
+ * get neither the signature nor the text. Messages of an unknown model stay unless `isOwn` refuses them.
  */
 export function withoutOthersState(
   messages: readonly Message[],
@@ -140,7 +140,7 @@ export function withoutOthersState(
   })
 }
 
-/** Whether it holds what only its maker understands. */
+/** Whether a message has state that only its own model understands. */
 export function hasState({ role, content }: Message): boolean {
   if (role !== 'assistant' || typeof content === 'string') return false
   return content.some((part) => part.type === 'reasoning' || part.providerOptions !== undefined)
@@ -152,7 +152,7 @@ function bare<T extends AssistantContent | ToolResultContent>(part: T): T {
   return rest as T
 }
 
-/* The output of a model call in a tool loop, and what became of its tool calls. */
+/* The output of a model call in a tool loop, and the outcomes of its tool calls. */
 
 /** One tool call of a reply and its progress. */
 export interface Call {
@@ -165,13 +165,13 @@ export interface Call {
   providerExecuted: boolean
   /** Path of the `tool-call` step, once the server has started to run the tool. */
   startedAt?: string
-  /** Path of the step in which somebody was asked for approval. If it has finished and there is no result, the call was approved. */
+  /** Path of the approval step. If it has finished and there is no result, the call was approved. */
   approvalAt?: string
-  /** JSON text of the arguments with which it was approved, if they are others. */
+  /** JSON text of the arguments with which it was approved, if they were changed. */
   edited?: string
-  /** Path of the step in which a client was asked for the result. */
+  /** Path of the step in which a client is asked for the result. */
   askedAt?: string
-  /** The newest request about this call, and its end. */
+  /** The newest request about this call, and the response to it. */
   request?: EntryOf<'request'>
   response?: EntryOf<'response'>
   result?: EntryOf<'tool-result'>
@@ -191,6 +191,6 @@ export interface Reply {
   closed: boolean
   /** Why its step failed. */
   error?: ErrorValue
-  /** What was wrong with its JSON; the next call tells the model. */
+  /** The error in its JSON; the next call reports it to the model. */
   rejected?: string
 }

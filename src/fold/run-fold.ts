@@ -1,6 +1,6 @@
 /**
- * Folds the log of a run: what it has said, spent and asked for so far. The engine's state is this fold and what only the
- * engine needs, so a run's text is held once. Takes entries one at a time; deltas cost one lookup.
+ * Folds the log of a run: its output, usage and requests so far. The engine's state is this fold plus engine-only fields, so a run's text
+ * is held once. Takes entries one at a time; deltas cost one lookup.
  */
 import type { Entry, EntryOf } from '../part/entry.ts'
 import { compact } from '../part/compact.ts'
@@ -34,7 +34,7 @@ export interface FoldedRun extends RunFold {
   readonly cost: number | undefined
   /** The `seq` of the last `resume`, 0 before the first. */
   readonly resumedAt: number
-  /** What all `resume`s brought, merged. */
+  /** The merged inputs of all `resume`s. */
   readonly resumedInput: Record<string, unknown> | undefined
   readonly steps: ReadonlyMap<string, StepView>
   /** The outputs of steps that call a model and of steps that answer, by path. */
@@ -46,12 +46,12 @@ export interface FoldedRun extends RunFold {
   /** The declared order of parallel branches. */
   readonly orders: readonly (readonly [path: string, names: string[]])[]
   readonly ended: readonly EndedRequest[]
-  /** Tool calls that a client was asked to run and that have no result of it, by id. */
+  /** Client tool calls that have no result from the client, by id. */
   readonly unanswered: ReadonlyMap<string, EntryOf<'step-start'>>
-  /** What `memory` steps stored, newest first. */
+  /** Facts that `memory` steps stored, newest first. */
   readonly facts: readonly string[]
   readonly summary: Summary
-  /** The output of a step, which is followed from here on. */
+  /** The output of a step; collected from the first call on. */
   loopAt(path: string): ToolLoop
   kept(): KeptRun
 }
@@ -93,7 +93,7 @@ export class FoldingRun implements FoldedRun {
   private readonly answering = createAnswering()
   private readonly requested = new LateMap<string, EntryOf<'request'>>()
 
-  /** `follows`: whether the output of a step is collected although it is not the answer. */
+  /** `follows`: whether to collect the output of a step that is not part of the answer. */
   constructor(follows: (start: EntryOf<'step-start'>) => boolean = () => false) {
     this.follows = follows
   }
@@ -201,7 +201,7 @@ export class FoldingRun implements FoldedRun {
     if (answer || this.follows(entry)) this.loopAt(step)
   }
 
-  /** Text of the answer that comes from no model call of a known step: the step that emits it is an answer of its own. */
+  /** Text of the answer that comes from no known model call: the step that emits it is an answer of its own. */
   private beginBlock(step: string): void {
     if (!this.answering.has(step) || this.loops.has(step)) return
     if (this.loops.get(parentPath(step))?.list.some(({ path }) => path === step)) return
@@ -232,9 +232,9 @@ export class FoldingRun implements FoldedRun {
   }
 }
 
-/** Adds to an object of the fold's own: a copy for each `resume` would cost the square of their number. */
+/** Changes the fold's own object: a copy for each `resume` would take quadratic time. */
 function withInput(known: Record<string, unknown> = {}, more: Record<string, unknown>): Record<string, unknown> {
-  // Not by assignment, which would take `__proto__` for the prototype.
+  // Not by assignment: `__proto__` would set the prototype.
   for (const [key, value] of Object.entries(more))
     Object.defineProperty(known, key, { value, enumerable: true, configurable: true, writable: true })
   return known
@@ -242,10 +242,10 @@ function withInput(known: Record<string, unknown> = {}, more: Record<string, unk
 
 const noFacts: readonly string[] = []
 
-/** Of one run. A `memory` step stores at most 50 of 1,000 characters. */
+/** Maximum number of facts of one run. A `memory` step stores at most 50 of 1,000 characters. */
 const mostFacts = 1000
 
-/** Counts what a run has said and done, without what a `step-reset` has discarded. */
+/** Counts the items of a run, without those that a `step-reset` discarded. */
 const kinds = [
   'textBlocks',
   'reasoningBlocks',
@@ -256,10 +256,10 @@ const kinds = [
 
 export class SummaryFold {
   readonly counts: Summary = { textBlocks: 0, reasoningBlocks: 0, toolCalls: 0, toolResults: 0, errors: 0 }
-  /** Of each that was counted, its step and its kind, in their order. Two lists take less than one of pairs. */
+  /** The step and the kind of each counted item, in order. Two lists take less memory than a list of pairs. */
   private readonly steps: string[] = []
   private readonly kinds: number[] = []
-  /** Where in them the last attempt of a step began. */
+  /** The index in these lists at which the last attempt of a step began. */
   private readonly begun = new LateMap<string, number>()
 
   begin(step: string): void {
@@ -272,9 +272,9 @@ export class SummaryFold {
     this.kinds.push(kinds.indexOf(kind))
   }
 
-  /** The last attempt of the step is discarded, with all that is below it. */
+  /** Discards the last attempt of the step, with everything below it. */
   reset(step: string): void {
-    // What came before the attempt is not looked at: resets of one step take linear time.
+    // Skips items before the attempt: resets of one step take linear time.
     for (let i = this.begun.get(step) ?? 0; i < this.steps.length; i++) {
       const kind = this.kinds[i]!
       if (kind < 0 || !isUnder(this.steps[i]!, step)) continue

@@ -19,11 +19,11 @@ export interface StepView {
   duration?: number
   finishReason?: string
   usage?: Usage
-  /** Of a model call or a CLI agent: the model that answered. */
+  /** The model that answered, for a model call or a CLI agent. */
   model?: string
   /** In USD, of this step itself. */
   cost?: number
-  /** It has used a model whose price is unknown. */
+  /** It used a model whose price is unknown. */
   unpriced?: true
   error?: ErrorValue
 }
@@ -42,7 +42,7 @@ export interface RunView extends UsedByAll {
   lastSeq: number
   input: Record<string, unknown>
   labels?: Record<string, string>
-  /** The caller's place in its trace (W3C Trace Context). */
+  /** The caller's span in its trace (W3C Trace Context). */
   traceparent?: string
   /** The messages that the run added to the conversation: assistant and tool messages of the answer. The first has the run's id. */
   messages: Message[]
@@ -50,11 +50,11 @@ export interface RunView extends UsedByAll {
   text: string
   steps: StepView[]
   usage: Usage
-  /** In USD, so far while the run is active; absent when no model was called or a price is unknown. */
+  /** In USD, so far while the run is active; absent if no model was called or a price is unknown. */
   cost?: number
-  /** If a price is unknown: what the other calls have cost, in USD. */
+  /** In USD, if a price is unknown: the cost of the other calls. */
   knownCost?: number
-  /** How many reports of usage have no known price; absent if all have one. */
+  /** How many usage reports have no known price; absent if all have one. */
   unpriced?: number
   requests: EntryOf<'request'>[]
   output?: unknown
@@ -82,8 +82,8 @@ export function textOf(message: Message): string {
 }
 
 /*
- * From when a run counts: its own start. A fork has the log of another run in front of it, with that one's times: neither its duration nor its
- * first token is counted from there. Lists, views, comparisons, statistics and metrics all ask here.
+ * The own start of a run. A fork's log begins with entries of another run and their times: its duration and its first token are counted
+ * from its own start. Lists, views, comparisons, statistics and metrics all use this.
  */
 
 /** Epoch ms. */
@@ -91,7 +91,7 @@ export function startOf({ timestamp, forkedFrom }: EntryOf<'run-start'>): number
   return forkedFrom?.at ?? timestamp
 }
 
-/** Of a fork: the `seq` of the last entry that it shares. */
+/** The `seq` of the last entry that a fork shares with its origin; 0 for other runs. */
 export function sharedTo({ forkedFrom }: EntryOf<'run-start'>): number {
   return forkedFrom?.seq ?? 0
 }

@@ -3,7 +3,7 @@
  * server.
  */
 
-/** What stands in place of a secret. */
+/** The text that replaces a secret. */
 export const redacted = '[redacted]'
 
 /** Minimum length of a secret. Redacting shorter values would garble ordinary text. */
@@ -90,7 +90,7 @@ export type Scan = (text: string, final: boolean) => { text: string; rest: strin
 
 export interface Scanner {
   scan: Scan
-  /** Whether `scan` would return this text as it is, without a rest. May say no where it would: `scan` decides then. */
+  /** Whether `scan` would return this text as it is, without a rest. May return false for such a text: `scan` decides. */
   passes(text: string): boolean
 }
 
@@ -115,7 +115,7 @@ export function createScanner(forms: readonly string[], replacement: string): Sc
     }
   }
 
-  // Nearly all deltas pass. It makes no object, unlike `scan`.
+  // Nearly all deltas pass. Unlike `scan`, it allocates nothing.
   function passes(text: string): boolean {
     let i = 0
     while (i + window <= text.length) {
@@ -135,7 +135,7 @@ export function createScanner(forms: readonly string[], replacement: string): Sc
     let out = ''
     let from = 0
     let i = 0
-    /** The length of the secret at this position, if there is one. */
+    /** The length of the secret at this position, `open` if more text decides, undefined if there is none. */
     const look = () => {
       const found = candidates.get(pairOf(text.charCodeAt(i), text.charCodeAt(i + 1)))
       return found && matchAt(text, i, found, final)
@@ -172,7 +172,7 @@ function placeOf(first: number, second: number): number {
   return ((first << 8) ^ second ^ (second >> 8)) & 0xff_ff
 }
 
-/** The length of the secret at this position; `open` if the text ends before that is decided. */
+/** The length of the secret at this position; `open` if more text must decide. */
 function matchAt(text: string, at: number, candidates: readonly string[], final: boolean): number | 'open' | undefined {
   for (const secret of candidates) {
     const end = Math.min(secret.length, text.length - at)

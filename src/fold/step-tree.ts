@@ -1,8 +1,8 @@
-/** The steps of a run as a tree: what called what, with the blocks and marks of each. */
+/** The steps of a run as a tree, with the blocks and marks of each. */
 import type { OutlineBlock, OutlineItem, OutlineMark, OutlineStep } from './outline-item.ts'
 import { parentPath } from '../part/path.ts'
 
-/** One attempt of a step, with what is below it. */
+/** One attempt of a step, with everything below it. */
 export interface StepNode {
   step: OutlineStep
   parent: StepNode | undefined
@@ -20,11 +20,11 @@ export interface StepTree {
   marks: readonly OutlineMark[]
   /** The last attempt of a path. */
   at(path: string): StepNode | undefined
-  /** The attempt that an entry is part of. */
+  /** The attempt that an entry belongs to. */
   of(path: string, seq: number): StepNode | undefined
 }
 
-/** `items`: merged, in their order. */
+/** `items`: merged and in order. */
 export function buildTree(items: readonly OutlineItem[]): StepTree {
   const roots: StepNode[] = []
   const all: StepNode[] = []
@@ -65,7 +65,7 @@ export function buildTree(items: readonly OutlineItem[]): StepTree {
   }
 }
 
-/** Rows from top to bottom. `isFolded`: whether what is below a step is hidden. */
+/** Rows from top to bottom. `isFolded`: whether the children of a step are hidden. */
 export function flattenTree(tree: StepTree, isFolded: (node: StepNode) => boolean): StepNode[] {
   const rows: StepNode[] = []
   const walk = (nodes: readonly StepNode[]) => {
@@ -94,12 +94,12 @@ export function asks({ kind }: OutlineStep): boolean {
 
 const groups: ReadonlySet<string> = new Set(['tool-loop', 'router', 'parallel', 'container'])
 
-/** Whether a step only holds others: what takes time is in them. */
+/** Whether a step only contains others, which take the time. */
 export function isGroup({ step, children }: StepNode): boolean {
   return children.length > 0 || groups.has(step.kind)
 }
 
-/** What to call a step in a list: its own name, and what it is. */
+/** The name of a step in a list, and its type or place as detail. */
 export function labelOf({ step, parent }: StepNode): { name: string; detail: string } {
   const own = parent === undefined ? step.path.replace(/^main\//u, '') : step.path.slice(parent.step.path.length + 1)
   const { kind, toolName, agent, model } = step

@@ -4,7 +4,7 @@ import { parentPath } from '../part/path.ts'
 import type { StreamEvent } from '../part/records.ts'
 import { kindOf } from '../part/step-kind.ts'
 
-/** The events of one run. `note` every `step-start` in order; agents that were called before may be given. */
+/** The events of one run. Call `note` with every `step-start` in order. `agents`: paths of steps that called agents before. */
 export interface StreamEvents {
   note(entry: Entry): void
   toEvent(entry: Entry): StreamEvent
@@ -45,11 +45,11 @@ export function calledAgent(start: EntryOf<'step-start'>): string | undefined {
   const { stepType, agent, step } = start
   const kind = kindOf(start)
   if (stepType === 'call-agent' && kind === 'container') return agent ?? ''
-  // A CLI has no name of its own in the log but that of its step.
+  // The log has no name for a CLI other than its step's.
   return stepType === 'cli-agent' && kind === 'tool-loop' ? step.slice(parentPath(step).length + 1) : undefined
 }
 
-/** What an event is about. Programs may append entries whose fields are not what they should be. */
+/** The item and the tool that an event is about. Programs may append entries with fields of the wrong type. */
 export function eventNames(entry: Entry): { eventId?: string; toolName?: string } {
   const { toolCallId, toolName, id, requestId } = entry as unknown as Record<string, unknown>
   const eventId = toolCallId ?? id ?? requestId
@@ -59,7 +59,7 @@ export function eventNames(entry: Entry): { eventId?: string; toolName?: string 
   }
 }
 
-/** Epoch ms of a damaged entry may be more than a date can hold, or no number: then 1970. */
+/** The time of a damaged entry may exceed a date's range or be no number: then 1970. */
 function toDate(time: unknown): Date {
   return new Date(typeof time === 'number' && Math.abs(time) <= 8.64e15 ? time : 0)
 }

@@ -24,7 +24,7 @@ interface Range {
 
 export function createSuperseded(): Superseded {
   const starts = new Map<string, number>()
-  /** Of each path, in their order. They do not overlap. */
+  /** Per path, in order. They do not overlap. */
   const ranges = new Map<string, Range[]>()
 
   function isIn(path: string, seq: number): boolean {
@@ -63,7 +63,7 @@ export function createSuperseded(): Superseded {
   }
 }
 
-/** The entries without superseded ones, for a client that reads from the start. They keep their `seq`s, so there may be gaps. */
+/** The entries without superseded ones, for a client that reads from the start. They keep their `seq`s, so gaps are possible. */
 export function withoutSuperseded(entries: readonly Entry[]): Entry[] {
   const superseded = createSuperseded()
   for (const entry of entries) superseded.note(entry)

@@ -1,8 +1,8 @@
 /**
  * A tool loop as a fold: the output of each model call under a step, and the outcomes of its tool calls.
  *
- * `llm` decides its next action from this alone, so continuing after a client's answer, after a crash and after a tool is the
- * same code. The messages of a conversation are derived from it as well.
+ * `llm` decides its next action from this alone, so continuing after a client's reply, after a crash and after a tool is the same code. The
+ * messages of a conversation are derived from it as well.
  */
 import type { Entry, EntryOf } from '../part/entry.ts'
 import type { AssistantContent, ProviderOptions, Message, ToolSpec } from '../part/message.ts'
@@ -37,8 +37,7 @@ class Loop implements ToolLoop {
   base: EntryOf<'prompt'> | undefined = undefined
   children = 0
   readonly #blocks = new Map<string, { block: Block; add(delta: string): void }>()
-  // A message may hold thousands of calls, so that none is searched for. Of calls with one id the newest reply's counts, and
-  // of one reply's the first.
+  // Maps, because a message may hold thousands of calls. If calls share an id, the newest reply's counts, and within a reply the first.
   readonly #callsById = new LateMap<string, { call: Call; reply: Reply }>()
   readonly #callsByRequest = new LateMap<string, Call>()
   /** The newest reply at each path. */
@@ -118,7 +117,7 @@ class Loop implements ToolLoop {
         const reply = this.#replyAt(step)
         if (reply && entry.model !== undefined) reply.model = entry.model
         if (reply && entry.error.code === badOutput) reply.rejected = entry.error.message
-        // An answer that is asked for again is none.
+        // An answer that is requested again does not count.
         else if (reply) delete reply.finish
         break
       }
@@ -249,8 +248,8 @@ export function parseInput(text: string): unknown {
 }
 
 /**
- * Returns a function that adds to a text. The text of a long answer would be a chain of as many strings as it has deltas, which the
- * garbage collector copies again and again: so it is joined now and then, more rarely the longer it is.
+ * Returns a function that appends to a text. The text of a long answer would be a chain of as many strings as it has deltas, which the
+ * garbage collector copies again and again: so it is joined at intervals that grow with its length.
  */
 export function growing(target: { text: string }): (more: string) => void {
   let pieces: string[] = []
@@ -265,28 +264,28 @@ export function growing(target: { text: string }): (more: string) => void {
   }
 }
 
-/** From this length on, V8 makes a part of a string refer to the whole one. */
+/** From this length on, V8 lets a substring refer to the whole string. */
 const shares = 13
 
-/** A copy that does not keep the text alive that it was cut from: the event of a model server, for example. */
+/** A copy that does not keep the string alive that it was cut from, such as an event of a model server. */
 function ownCopy(piece: string): string {
   return piece.length < shares ? piece : [piece.slice(0, 1), piece.slice(1)].join('')
 }
 
-/** The whole prompt of a model call: a `prompt` entry has only what is new, the rest are the turns before it in its tool loop. */
+/** The whole prompt of a model call: a `prompt` entry has only the new messages, the others come from earlier replies of its tool loop. */
 export interface WholePrompt {
   /** The path of the model call, and the `seq` of its `prompt`. */
   step: string
   seq: number
   stage: string
-  /** The model that was asked first. */
+  /** The model that was called first. */
   model: string
   system?: string
   messages: Message[]
   tools?: ToolSpec[]
 }
 
-/** Of the last attempt. Undefined if the step has asked no model; `asked` gets the paths of those that have. */
+/** The prompt of the last attempt. Undefined if the step has called no model; `asked` gets the paths of steps that have. */
 export async function readPrompt(
   log: Log,
   run: string,

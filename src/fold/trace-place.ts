@@ -1,6 +1,6 @@
 /**
- * The place of a step in a trace. Ids are derived from the run and the path of the step, so a span has the same id whenever it is
- * exported, and a request can name the span it belongs to before there is one.
+ * The place of a step in a trace. Ids are derived from the run and the path of the step, so a span has the same id whenever it is exported,
+ * and a request can name its span before the span exists.
  */
 import { parentPath } from '../part/path.ts'
 
@@ -13,19 +13,19 @@ export interface TraceRoot {
   sampled: boolean
 }
 
-/** The trace of a run: the caller's, or one of its own. */
+/** The trace of a run: the caller's, or a new one. */
 export function traceRootOf({ runId, traceparent }: { runId: string; traceparent?: string | undefined }): TraceRoot {
   if (traceparent === undefined) return { traceId: hash(`trace ${runId}`, 4), sampled: true }
   const [, traceId = '', parentSpanId = '', flags = ''] = traceparent.split('-')
   return { traceId, parentSpanId, sampled: (Number.parseInt(flags, 16) & 1) === 1 }
 }
 
-/** `path`: of a step, empty for the run. `resets`: how often a crash has superseded the step or one around it. */
+/** `path`: of a step, empty for the run. `resets`: how often crashes have superseded the step or a step around it. */
 export function spanIdOf(runId: string, path: string, resets: number): string {
   return hash(`span ${resets} ${path} ${runId}`, 2)
 }
 
-/** How often a path was reset, counting those of the steps around it. */
+/** How often a path was reset, including resets of the steps around it. */
 export function resetsAt(resets: ReadonlyMap<string, number>, path: string): number {
   if (resets.size === 0) return 0
   let sum = resets.get(path) ?? 0
@@ -36,7 +36,7 @@ export function resetsAt(resets: ReadonlyMap<string, number>, path: string): num
   return sum
 }
 
-/** What a step hands on to those it calls: its own span as their parent. */
+/** The trace context that a step sends to its callees: its own span as their parent. */
 export function traceparentAt(
   run: { runId: string; traceparent?: string | undefined },
   path: string,
@@ -46,7 +46,7 @@ export function traceparentAt(
   return `00-${traceId}-${spanIdOf(run.runId, path, resetsAt(resets, path))}-${sampled ? '01' : '00'}`
 }
 
-/** As many times 32 bits as hexadecimal digits, never all zero. For ids, not against attackers. */
+/** `words` × 32 bits as hexadecimal digits, never all zero. For ids, not for security. */
 function hash(text: string, words: number): string {
   let out = ''
   for (let word = 0; word < words; word++) {

@@ -1,4 +1,4 @@
-/** For lists, which go on without a run of which somebody else has damaged what the store has. */
+/** Returns undefined instead of throwing `store-damaged`, so that a list can leave out a damaged run. */
 import { MillraceError } from '../part/error.ts'
 
 export async function unlessDamaged<T>(read: () => Promise<T>): Promise<T | undefined> {

@@ -1,36 +1,36 @@
-/** What a run has used so far: by model, by step of the pipeline and by agent. A fold over `usage` entries; others cost one comparison. */
+/** The usage of a run so far: by model, by step of the pipeline and by agent. A fold over `usage` entries; others cost one comparison. */
 import type { Entry, EntryOf } from '../part/entry.ts'
 import { LateMap, LateSet } from './late-map.ts'
 import { parentPath } from '../part/path.ts'
 import { addUsage, type Usage } from '../part/usage.ts'
 
-/** What some model calls have used. An unknown price is not 0: then there is no `cost`. */
+/** The usage of some model calls. An unknown price is not 0: then there is no `cost`. */
 export interface Used {
   /** Model calls, and runs of CLI agents. */
   calls: number
   usage: Usage
   /** In USD; absent if the price of any call is unknown. */
   cost?: number
-  /** In USD: what the calls with a known price have cost. */
+  /** In USD: the cost of the calls with a known price. */
   knownCost: number
-  /** How many reports of usage have no known price. */
+  /** How many usage reports have no known price. */
   unpriced: number
 }
 
-/** What one model has used. */
+/** The usage of one model. */
 export interface UsedByModel extends Used {
   model: string
 }
-/** What one step of the pipeline has used, with everything inside it. */
+/** The usage of one step of the pipeline, with everything inside it. */
 export interface UsedByStep extends Used {
   step: string
 }
-/** What one agent has used, without the agents that it called. */
+/** The usage of one agent, without the agents that it called. */
 export interface UsedByAgent extends Used {
   agent: string
 }
 
-/** What a run has used. */
+/** The usage of a run. */
 export interface UsedByAll {
   usageByModel: UsedByModel[]
   usageByStep: UsedByStep[]
@@ -87,7 +87,7 @@ class Sums implements UsageFold {
     add(this.#agents, this.#agentAt(step), entry, isCall)
   }
 
-  /** A CLI agent reports its usage in pieces, and an attempt after a crash is the same step. */
+  /** Whether this call is new: a CLI agent reports its usage in pieces, and an attempt after a crash is the same step. */
   #isNew(key: string): boolean {
     const isNew = !this.#counted.has(key)
     this.#counted.add(key)
@@ -111,7 +111,6 @@ function add(
   })
 }
 
-/** The sum of several. */
 export function sumUsed(all: readonly Used[]): Used {
   const sum = { calls: 0, usage: undefined as Usage | undefined, knownCost: 0, unpriced: 0 }
   for (const { calls, usage, knownCost, unpriced } of all) {

@@ -1,4 +1,4 @@
-/** Gives a call the form that the servers of its protocol accept, whoever wrote its messages and whichever model made its turns. */
+/** Adapts a call to the servers of its protocol, whoever wrote its messages and whichever model made its turns. */
 import type { LanguageModelV4CallOptions, LanguageModelV4Message } from '@ai-sdk/provider'
 import { ownValue } from '../part/own-value.ts'
 import { fieldsOf, listOf } from './decode/fields.ts'
@@ -10,7 +10,7 @@ type Call = LanguageModelV4CallOptions
 type Prompt = LanguageModelV4Message[]
 type Assistant = Extract<LanguageModelV4Message, { role: 'assistant' }>
 
-/** `provider`: the name of the endpoint. `laterAsUser`: a system message behind the first messages becomes text of the user. */
+/** `provider`: the name of the endpoint. `laterAsUser`: later system messages become text of the user. */
 export interface Shape {
   protocol: EndpointProtocol
   provider: string
@@ -37,7 +37,7 @@ export function shapeCall(given: Call, { protocol, provider, laterAsUser }: Shap
   }
 }
 
-/** The package sends what stands under the endpoint's own name. Servers refuse `parallel_tool_calls` without tools. */
+/** The package sends the options under the endpoint's own name. Servers refuse `parallel_tool_calls` without tools. */
 function withPassedOn(call: Call, key: string): Call {
   const { parallel_tool_calls: parallel, prompt_cache_retention: retention } =
     call.providerOptions?.['openaiCompatible'] ?? {}
@@ -55,7 +55,7 @@ export function hasLaterSystem({ prompt }: Pick<Call, 'prompt'>): boolean {
   )
 }
 
-/** Many chat templates know one system message. */
+/** Many chat templates support only one system message. */
 function joinLeading(prompt: Prompt): Prompt {
   const rest = prompt.findIndex(({ role }) => role !== 'system')
   const leading = prompt.slice(0, rest < 0 ? prompt.length : rest)
@@ -74,7 +74,7 @@ function laterToUser(prompt: Prompt): Prompt {
   })
 }
 
-/** OpenRouter's: signed or encrypted reasoning comes back as it was sent. */
+/** OpenRouter's: signed or encrypted reasoning is returned unchanged. */
 function withReasoningDetails(prompt: Prompt, key: string): Prompt {
   return prompt.map((message) => {
     if (message.role !== 'assistant') return message
@@ -88,8 +88,8 @@ function withReasoningDetails(prompt: Prompt, key: string): Prompt {
 }
 
 /**
- * Anthropic rejects a conversation with tool calls if the request declares no tools, as in a step that answers after a router. So the tools
- * that were called are declared, with `toolChoice: none`.
+ * Anthropic rejects a conversation with tool calls if the request declares no tools, as in a step that answers after a router. So the called tools
+ * are declared, with `toolChoice: none`.
  */
 function withCalledTools(call: Call): Call {
   if ((call.tools ?? []).length > 0) return call
@@ -104,7 +104,10 @@ function withCalledTools(call: Call): Call {
   return { ...call, tools, toolChoice: { type: 'none' } }
 }
 
-/** While a model thinks, the round of tools that it goes on with must begin with a signed thought of its own. Another model made this one. */
+/**
+ * A thinking model requires that a continued round of tool calls begins with its own signed thought. If another model made the round, thinking is
+ * turned off.
+ */
 function withLegalThinking(call: Call): Call {
   const asked = call.prompt.findLastIndex(({ role }) => role === 'user' || role === 'system')
   const first = call.prompt.slice(asked + 1).find((message): message is Assistant => message.role === 'assistant')
@@ -117,7 +120,7 @@ function withLegalThinking(call: Call): Call {
   return { ...rest, ...(providerOptions && { providerOptions: { ...providerOptions, anthropic } }) }
 }
 
-/** Anthropic accepts letters, digits, `_` and `-` in the ids of calls, and each once; others send more. */
+/** Anthropic accepts letters, digits, `_` and `-` in call ids, and each id once; other providers send more. */
 function withLegalIds(prompt: Prompt): Prompt {
   const parts = prompt.flatMap(({ content }): object[] => (typeof content === 'string' ? [] : content))
   const all = new Set(parts.flatMap((part) => ('toolCallId' in part ? [part.toolCallId as string] : [])))

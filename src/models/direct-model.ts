@@ -1,6 +1,6 @@
 /**
- * A provider package's model whose answers we read ourselves. The package builds the request: its `fetch` notes it, and gets an empty
- * answer. We send it, and read what comes (`decode/`): the answer, or the refusal.
+ * A provider package's model whose answers Millrace reads itself. The package builds the request: its `fetch` captures it, and gets an empty
+ * response. Millrace sends it, and reads the answer or the refusal (`decode/`).
  */
 import {
   APICallError,
@@ -25,15 +25,15 @@ export interface DirectModelOptions {
   create: CreateModel
   open: Open
   createReader: CreateReader
-  /** Of its calls. A server that refuses a later system message is sent none any more. */
+  /** The shape of its calls. A server that refuses a later system message gets none any more. */
   shape: Shape
   who: string
   limits?: ReadLimits | undefined
 }
 
-/** ms that an answer which is complete but for its counts waits for them. */
+/** ms to wait for the counts of an otherwise complete answer. */
 const graceForUsage = 1000
-/** ms that a body may still take to end after its answer: then the connection can be used again. */
+/** ms that a body may take to end after its answer: then the connection can be reused. */
 const graceForEnd = 100
 
 export function createDirectModel(options: DirectModelOptions): DirectModel {
@@ -81,7 +81,7 @@ class DirectCall implements BodySink {
   #sent: Sent | undefined = undefined
   #reader: Reader | undefined = undefined
   #body: PushBody | undefined = undefined
-  /** Runs once the answer is complete but for its counts, then until the body ends. */
+  /** Runs once the answer is complete except for its counts, then until the body ends. */
   #grace: ReturnType<typeof setTimeout> | undefined = undefined
   #isOver = false
 
@@ -106,7 +106,7 @@ class DirectCall implements BodySink {
     calls.set(signal, (sent) => {
       this.#sent = sent
       opened ??= open(sent.url, sent.init)
-      // It is awaited below; until then nobody would handle its failure.
+      // Awaited below; until then its failure would be unhandled.
       opened.catch(() => undefined)
     })
     const call = shapeCall(this.#call, shape)
@@ -138,7 +138,7 @@ class DirectCall implements BodySink {
   #emitter(): (part: LanguageModelV4StreamPart) => void {
     let hasBegun = false
     const emit = (part: LanguageModelV4StreamPart) => {
-      // An error in place of an answer: nothing has been said, so the client gets a status.
+      // An error instead of an answer: no part was emitted, so the client gets a status.
       if (!hasBegun && part.type === 'error') return this.#sink.fail(part.error, 'part')
       hasBegun ||= part.type !== 'ping'
       this.#sink.part(part)
@@ -149,7 +149,7 @@ class DirectCall implements BodySink {
   }
 
   stop(reason: unknown): void {
-    // Nothing is left to stop, and each abort is an event.
+    // Nothing is left to stop, and each abort costs an event.
     if (this.#isOver) return
     this.#isOver = true
     clearTimeout(this.#grace)
@@ -187,7 +187,7 @@ class DirectCall implements BodySink {
 
   readonly #resume = (): void => this.#body!.resume()
 
-  /** The usage does not come. */
+  /** The counts did not come. */
   readonly #onQuiet = (): void => {
     const body = this.#body!
     this.end()
@@ -209,7 +209,7 @@ class DirectCall implements BodySink {
     this.#sink.end()
   }
 
-  /** The answer is complete. Its body has a moment to end, so that the connection is used again; then it is closed. */
+  /** The answer is complete. Its body has a moment to end, so that the connection is reused; then it is closed. */
   #answered(): void {
     clearTimeout(this.#grace)
     this.#grace = setTimeout(this.#drop, graceForEnd)
@@ -235,7 +235,7 @@ class DirectCall implements BodySink {
     }
   }
 
-  /** The body has failed. After the end of the answer that does not matter. */
+  /** The body has failed. After the end of the answer this is ignored. */
   fail(error: unknown): void {
     const { state } = this.#reader!
     if (state === 'done') return
@@ -283,11 +283,11 @@ function isAboutRoles(refusal: Error): boolean {
 }
 
 /*
- * Some models cannot answer in JSON: their package adds a tool to the request, which they call with the answer. The arguments of that
- * call are the text. What the model says beside it is the answer only if it does not call the tool.
+ * Some models cannot answer in JSON: their package adds a tool to the request, and the model calls it with the answer. The arguments of that call
+ * are the text. The model's own text is the answer only if it does not call the tool.
  */
 
-/** The tool that the package has added to the request's body, if it has. */
+/** The tool that the package has added to the request's body, if any. */
 function answerToolIn(body: string, { tools = [], responseFormat }: LanguageModelV4CallOptions): string | undefined {
   if (responseFormat?.type !== 'json') return undefined
   const sent = listOf(fieldsOf(parsed(body))?.['tools'])

@@ -1,6 +1,6 @@
 /**
- * The files of a conversation, as its model takes them. What is text goes as text where the server takes no such file. A file that the model
- * cannot take is refused in the turn that brings it. In later turns words stand for it: it must not end the conversation.
+ * Adapts the files of a conversation to its model. Text files are sent as text where the server does not accept such a file. A file that the model
+ * cannot read is refused in its own turn. In later turns it is replaced by words: it must not end the conversation.
  */
 import { readDataUrl, placeOf } from '../part/data-url.ts'
 import { MillraceError } from '../part/error.ts'
@@ -9,14 +9,14 @@ import type { NamedModel } from './model-error.ts'
 import type { EndpointProtocol } from './providers.ts'
 
 export interface FileRules {
-  /** What the servers take inline. Undefined: whatever there is, as with a model of another package. */
+  /** Whether the servers accept a type inline. Undefined: any, as with a model of another package. */
   takes?: ((mediaType: string) => boolean) | undefined
   fetches(mediaType: string, url: string): boolean
-  /** Words for all files of earlier turns: the server has refused one of them. */
+  /** Replaces all files of earlier turns by words: the server has refused one of them. */
   bare?: boolean
 }
 
-/** What the servers of a protocol take inline. Google's take more with each model: what is not text may be tried. */
+/** The types that the servers of a protocol accept inline. Google's accept more with each model: anything but text may be tried. */
 export function takesOf(protocol: EndpointProtocol): (mediaType: string) => boolean {
   const patterns: Record<EndpointProtocol, RegExp> = {
     'openai-chat': /^(?:(?:image|video)\/(?!svg)|audio\/(?:wav|mp3|mpeg)$|application\/pdf$)/u,
@@ -53,7 +53,7 @@ export function hasFiles(messages: readonly Message[], which: 'any' | 'old' = 'a
   )
 }
 
-/** Clients send a message that was refused again, before the next one: it is of an earlier turn then. */
+/** Clients send a refused message again, before the next one: then it belongs to an earlier turn. */
 function lastOfUser(messages: readonly Message[]): number {
   return messages.findLastIndex(({ role }) => role === 'user')
 }
@@ -99,7 +99,7 @@ function sizeOf(bytes: number): string {
   return bytes < 1e6 ? `${(bytes / 1000).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(1)} MB`
 }
 
-/** Without `base64` it is a URL. A `data:` URL's type counts more than the part's, as in the model packages. */
+/** Without `base64` it is a URL. A `data:` URL's type takes precedence over the part's, as in the model packages. */
 function inline({ mediaType: said, data, filename }: FileContent): { mediaType: string; base64?: string } {
   const mediaType = said.split(';')[0]!.trim().toLowerCase()
   if (/^https?:\/\//iu.test(data)) return { mediaType }
@@ -125,12 +125,12 @@ function isTextType(mediaType: string): boolean {
 const textNames =
   /\.(?:txt|csv|tsv|json|jsonl|ndjson|xml|ya?ml|toml|ini|conf|env|md|markdown|rst|html?|css|scss|[cm]?[jt]sx?|py|rb|rs|go|java|kt|swift|c|h|cc|cpp|hpp|cs|php|sh|bash|zsh|sql|graphql|lua|pl|r|scala|vue|svelte|tex|log|diff|patch|svg)$/iu
 
-/** Browsers know no type for most code. */
+/** Browsers have no type for most code. */
 function isTextName({ filename = '', mediaType }: FileContent): boolean {
   return textNames.test(filename) && !/^(?:image\/(?!svg)|audio\/)/u.test(mediaType)
 }
 
-/** Undefined for what is not text after all. */
+/** Undefined for binary data. */
 function textIn(base64: string): string | undefined {
   let bytes: Uint8Array
   try {

@@ -1,4 +1,4 @@
-/** The models that agents call: the AI SDK's interface, how names become models, and what they cost. */
+/** The models that agents call: the AI SDK's interface, the resolution of names, and prices. */
 import type { LanguageModelV2, LanguageModelV3, LanguageModelV4 } from '@ai-sdk/provider'
 import type { NamedModel } from './model-error.ts'
 

@@ -1,4 +1,4 @@
-/** The name under which a chat endpoint's own data stands in the parts of its answers. */
+/** The key of a chat endpoint's own data in the parts of its answers. */
 import { ownValue } from '../part/own-value.ts'
 import { camel } from './decode/fields.ts'
 

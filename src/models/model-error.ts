@@ -28,7 +28,7 @@ export interface NamedModel {
   keyVariables?: readonly string[]
   /** Its server is on this machine or in its network (set by our resolver). */
   isLocal?: boolean | undefined
-  /** Which media types its servers take inline (set by our resolver). Undefined: whatever there is. */
+  /** The media types that its servers accept inline (set by our resolver). Undefined: any. */
   takes?: ((mediaType: string) => boolean) | undefined
 }
 
@@ -39,7 +39,7 @@ const retryable = new Set(['rate-limited', 'model-unavailable', 'connection-lost
 
 const final = new WeakSet<MillraceError>()
 
-/** Marks an error whose request is not worth another attempt, whatever its code says. Returns it. */
+/** Marks an error whose request must not be retried, whatever its code. Returns it. */
 export function asFinal(error: MillraceError): MillraceError {
   final.add(error)
   return error
@@ -121,7 +121,7 @@ function unreadableError(model: NamedModel, cause: unknown): MillraceError {
   return new MillraceError('model-incomplete', message, { detail, cause })
 }
 
-/** The provider says that there is no answer, or the answer cannot be used. */
+/** The provider reports that there is no answer, or the answer cannot be used. */
 export function failedEndError(model: NamedModel, cause: FailedEnd): MillraceError {
   const { raw, message: why } = cause
   const how = raw === undefined ? 'ended its answer with an error' : `ended its answer with "${raw}"`
@@ -228,11 +228,11 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** What a provider says went wrong, whatever the form of its error: the servers that resemble OpenAI's have many. */
+/** The provider's message in an error of any form: servers that imitate OpenAI's have many. */
 const page = 'an HTML page'
 const nothingSaid = 'no reason given'
 
-/** The fields that may hold it, the likeliest first. */
+/** The fields that may have it, the likeliest first. */
 const places = [
   'error',
   'message',
@@ -253,13 +253,13 @@ function reasonOf(raw: unknown): string {
 
 function textOf(raw: unknown): string {
   if (!(raw instanceof Error)) return reasonIn(raw) ?? wordsOf(raw)
-  // Not of its causes, which may contain anything.
+  // Without its causes, which may contain anything.
   const given = APICallError.isInstance(raw) ? (reasonIn(raw.responseBody) ?? reasonIn(raw.data)) : undefined
   if (given === page) return `${raw.message} (${page})`
   return given ?? (isDump(raw) ? 'the answer is not one of its protocol' : raw.message)
 }
 
-/** A validator's list of all that it expected: nobody can read it. */
+/** A validator's long list of expectations, which is unreadable. */
 function isDump(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   return error.name.endsWith('ZodError') || (AISDKError.isInstance(error) && error.name === 'AI_TypeValidationError')
@@ -280,7 +280,7 @@ function reasonIn(value: unknown, depth = 0): string | undefined {
   if (found === undefined) return undefined
   const { loc } = fields
   const where = Array.isArray(loc) && typeof fields['msg'] === 'string' ? `${loc.join('.')}: ` : ''
-  // A gateway has the words of the provider behind it here.
+  // Gateways put the provider's message here.
   const { raw } = (typeof fields['metadata'] === 'object' ? (fields['metadata'] ?? {}) : {}) as { raw?: unknown }
   const nested = reasonIn(raw, depth + 1)
   return where + (nested === undefined || found.includes(nested) ? found : `${found}: ${nested}`)
@@ -293,7 +293,7 @@ function reasonInText(text: string, depth: number): string | undefined {
   return inner === undefined ? text : (reasonIn(inner, depth + 1) ?? text)
 }
 
-/** A proxy or a wrong address answers with a page. */
+/** A proxy or a wrong address responds with a page. */
 function htmlReason(html: string): string {
   const title = /<(title|h1)[^>]*>([^<]+)</i.exec(html)?.[2]?.trim().replaceAll(/\s+/g, ' ')
   return title ? `${page}: "${title.slice(0, 200)}"` : page
@@ -307,9 +307,9 @@ function jsonIn(text: string | undefined): unknown {
   }
 }
 
-/* How an answer shows that it is broken, besides the errors that its provider sends. */
+/* Signs of a broken answer, besides the provider's errors. */
 
-/** An event that breaks off in the middle: what it said is lost. */
+/** A truncated event: its content is lost. */
 export class BrokenFrame extends Error {}
 
 export class HtmlAnswer extends Error {
@@ -320,7 +320,7 @@ export class HtmlAnswer extends Error {
   }
 }
 
-/** The provider says that there is no answer. */
+/** The provider reports that there is no answer. */
 export class FailedEnd extends Error {
   readonly raw: string | undefined
   constructor(raw: string | undefined, why: string | undefined) {

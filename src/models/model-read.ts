@@ -1,6 +1,6 @@
 /**
- * The hot path for tokens: what every part of an answer goes through, synchronously. A `pipeThrough` or an async generator here
- * would cost more than all of our own work.
+ * The hot path for tokens: every part of an answer passes it, synchronously. A `pipeThrough` or an async generator here would cost more than all of
+ * our own work.
  */
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { MillraceError } from '../part/error.ts'
@@ -22,7 +22,7 @@ export interface Reading extends PartSink {
 export interface Listener {
   onPart(part: ModelPart): void
   ready?: (() => Promise<void> | undefined) | undefined
-  /** The model shows that it is at work, without saying anything. */
+  /** The model shows that it is working, without content. */
   onAlive?: (() => void) | undefined
 }
 
@@ -43,7 +43,7 @@ class ModelReading implements Reading {
   #grace: ReturnType<typeof setTimeout> | undefined = undefined
   #finish: Extract<ModelPart, { type: 'finish' }> | undefined = undefined
   #reported: MillraceError | undefined = undefined
-  /** A text, a call, a file. */
+  /** The answer has a text, a call or a file. */
   #hasContent = false
 
   constructor(model: NamedModel, listener: Listener, stop: (reason: unknown) => void) {
@@ -123,7 +123,7 @@ class ModelReading implements Reading {
   }
 }
 
-/** Whether the part is something of an answer. */
+/** Whether the part is content of an answer. */
 export function says(part: ModelPart): boolean {
   switch (part.type) {
     case 'text-delta':

@@ -29,21 +29,20 @@ export interface ModelCall extends Pick<
   responseFormat?: LanguageModelV4CallOptions['responseFormat']
   presencePenalty?: number
   frequencyPenalty?: number
-  /** Words stand for the files of earlier turns: the server has refused one of them. */
+  /** Replace the files of earlier turns by words: the server has refused one of them. */
   bareFiles?: boolean
   /** Stops the call: the provider's request is aborted, and `streamModel` rejects at once even if the provider ignores that. */
   signal: AbortSignal
 }
 
 /**
- * Calls a model and passes each part to `onPart`, synchronously and in order. Resolves when the answer is complete. `ready` is
- * called after each batch of parts; while the promise that it returns is pending, nothing more is read. `onAlive` is called when a
- * server shows that it is at work, without saying anything: it is still reading the prompt.
+ * Calls a model and passes each part to `onPart`, synchronously and in order. Resolves when the answer is complete. `ready` is called after each
+ * batch of parts; while the promise that it returns is pending, nothing more is read. `onAlive` is called when a server shows that it is working
+ * without content: it is still reading the prompt.
  *
- * Rejects with a `MillraceError`: the codes are in `model-error.ts`; before anything is sent also `invalid-messages`, and
- * `bad-input` for a file that the model does not accept. An `error` part contains such an error, and the call rejects with it
- * unless the model recovers and finishes. The call also rejects when the stream ends without its final event; a `finish` part
- * with its usage may have been delivered by then.
+ * Rejects with a `MillraceError`: the codes are in `model-error.ts`; before anything is sent also `invalid-messages`, and `bad-input` for a file
+ * that the model does not accept. An `error` part contains such an error, and the call rejects with it unless the model recovers and finishes. The
+ * call also rejects when the stream ends without its final event; a `finish` part with its usage may have been delivered by then.
  *
  * Errors of `onPart` and `ready` are passed on unchanged. `onPart` is never called after the promise has settled.
  */
@@ -65,7 +64,7 @@ export function streamModel(
       ? target.readInto(options, reading)
       : readStream(await openStream(target, options, model), reading)
     if (signal.aborted) stop(signal.reason)
-    // Returned, not awaited: an open answer keeps what it was made of no longer.
+    // Returned, not awaited: an open answer must not retain its inputs.
     return reading.done
   }
   return new Promise<void>((resolve, reject) => {
@@ -89,7 +88,7 @@ async function prepareCall(model: LanguageModel, call: ModelCall) {
   let prompt
   try {
     prompt = await internal.convertToLanguageModelPrompt({
-      // Our messages are the JSON-safe subset of the SDK's. Whoever built them has allowed the system messages.
+      // Our messages are the JSON-safe subset of the SDK's. Their author has allowed the system messages.
       prompt: await internal.standardizePrompt({
         system,
         messages: (await sayableFiles(model, call)) as ModelMessage[],
@@ -108,7 +107,7 @@ async function prepareCall(model: LanguageModel, call: ModelCall) {
       cause: error,
     })
   }
-  // The models of servers do it themselves: they know their protocol.
+  // The models of servers do it themselves, by their protocol.
   const isShaped = isDirect(target) || 'shapes' in target
   const options: LanguageModelV4CallOptions = {
     ...settings,
@@ -129,7 +128,7 @@ async function prepareCall(model: LanguageModel, call: ModelCall) {
   return { target, options }
 }
 
-/** The call's messages with files as the model takes them. Throws `bad-input` for one of this turn that it cannot take. */
+/** The call's messages with their files adapted to the model. Throws `bad-input` for a file of this turn that the model cannot read. */
 export async function sayableFiles(
   model: LanguageModel,
   { messages, providerOptions, bareFiles }: Pick<ModelCall, 'messages' | 'providerOptions' | 'bareFiles'>,
@@ -137,7 +136,7 @@ export async function sayableFiles(
   if (!hasFiles(messages)) return messages
   const { internal, utils } = await sdk()
   const supportedUrls = await internal.resolveLanguageModel(model).supportedUrls
-  // An agent may ask OpenAI's package to send every file.
+  // An option of OpenAI's package makes it send every file.
   const sendsAll = providerOptions?.['openai']?.['passThroughUnsupportedFiles'] === true
   const { takes } = model as NamedModel
   return withTakenFiles(messages, model, {
@@ -174,7 +173,7 @@ export async function toSchema(parameters: unknown): Promise<Schema> {
   return ai.asSchema(parameters as Parameters<typeof ai.asSchema>[0])
 }
 
-// Loaded with the first call: the SDK takes longer to load than everything else that a command or a server needs.
+// Loaded with the first call: the SDK takes longer to load than everything else in a command or a server.
 async function loadSdk() {
   const [ai, internal, utils] = await Promise.all([
     import('ai'),

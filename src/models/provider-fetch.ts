@@ -34,7 +34,7 @@ export interface Opened {
   type?: string
   /** The body's bytes, decoded and limited. Only for a successful response. */
   body(): PushBody
-  /** What `fetch` resolves with. Throws a `TypeError` if no `Response` can have this status. */
+  /** The `Response` for `fetch`. Throws a `TypeError` if no `Response` can have this status. */
   toResponse(): Response
 }
 
@@ -99,7 +99,7 @@ interface Address {
 
 let lastAddress: Address | undefined
 
-/** The last one is kept: a server asks the same few, and reading a URL takes as long as the rest of this file. */
+/** Caches the last one: a server requests the same few, and parsing a URL takes as long as the rest of this file. */
 function addressOf(url: string): Address {
   if (lastAddress?.url === url) return lastAddress
   const { origin, pathname, search, username, password } = new URL(url)
@@ -155,7 +155,7 @@ function shapeOf(headers: Headers): MeterOptions['shape'] {
   return headers.get('content-type')?.includes('json') === true ? 'document' : 'lines'
 }
 
-/** The run's `timeouts` limit how long a model may be silent. undici's default of five minutes would override longer limits. */
+/** The run's `timeouts` limit the silence of a model. undici's default of five minutes would override longer limits. */
 const unlimited = { headersTimeout: 0, bodyTimeout: 0 }
 
 let known: { fetch: unknown; own: boolean } = { fetch: undefined, own: false }

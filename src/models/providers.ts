@@ -49,12 +49,12 @@ interface LoadOptions {
 }
 
 /**
- * Where a server accepts system messages. `first`: those behind the first messages become text of the user. Default: `anywhere`, until the
- * server refuses one.
+ * The positions at which a server accepts system messages. `first`: later ones become text of the user. Default: `anywhere`, until the server
+ * refuses one.
  */
 export type SystemMessages = 'anywhere' | 'first'
 
-/** Who reads the streams of model servers: Millrace itself, or the AI SDK's package. */
+/** The decoder of model servers' streams: Millrace itself, or the AI SDK's package. */
 export type DecoderName = 'millrace' | 'package'
 
 /** Imports the package and creates the model. */

@@ -2,17 +2,17 @@
 import type { AnswerReader, ReaderOptions } from './decode/answer-reader.ts'
 import type { EndpointProtocol } from './providers.ts'
 
-/** As the package has them: 16 characters. */
+/** 16 characters, as in the package. */
 const generateId = () => crypto.randomUUID().replaceAll('-', '').slice(0, 16)
 
-/** What an answer is read with. */
+/** The options for reading an answer. */
 export type Answer = Omit<ReaderOptions, 'generateId'>
 
 /** Google's long answers take several requests. */
 export type Reader = AnswerReader & { continuation?(): string | undefined; continued?(): void }
 export type CreateReader = (answer: Answer) => Reader
 
-/** Imports only what the protocol needs. */
+/** Imports only the protocol's modules. */
 export async function loadReader(protocol: EndpointProtocol): Promise<CreateReader> {
   switch (protocol) {
     case 'google': {

@@ -1,7 +1,7 @@
 /**
- * `recording:<run>`: replays a recorded run as a model. Call n of a step replays call n of the step with the same path, without
- * delays. Of a call that was retried, only the attempt that counted is replayed. Tools run again. If only one step of the recorded
- * run has model calls, any step replays it. Nothing is kept but where the calls are: their parts are read as they are sent.
+ * `recording:<run>`: replays a recorded run as a model. Call n of a step replays call n of the step with the same path, without delays. For a
+ * retried call, only the successful attempt is replayed. Tools run again. If only one step of the recorded run has model calls, any step replays
+ * it. Only the positions of the calls are in memory: their parts are read as they are sent.
  */
 import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { toModelPart, type Entry, type EntryOf } from '../part/entry.ts'
@@ -22,7 +22,7 @@ export interface CallPlace {
 
 /** Options of {@link createRecordingModel}. */
 export interface RecordingModelOptions {
-  /** What the calls report: `none`, because nothing is spent, or what the recorded ones did. Default `none`. */
+  /** The usage that calls report: `none`, because replay costs nothing, or the recorded one. Default `none`. */
   usage?: 'none' | 'recorded'
 }
 
@@ -68,7 +68,7 @@ export function atPlace(model: LanguageModel, place: CallPlace): LanguageModel {
   return placed in model ? (model as { [placed]: (at: CallPlace) => LanguageModelV4 })[placed](place) : model
 }
 
-/** Reads where the calls are once, if the run has ended: until then it may get more. */
+/** Caches the positions of the calls if the run has ended: until then it may get more. */
 function cachedCalls(recording: Recording): () => Promise<RecordedCalls> {
   let known: Promise<RecordedCalls> | undefined
   return async () => {
@@ -139,7 +139,7 @@ function streamOf(
             if (entry.step !== path) continue
             if (isSaid(entry)) controller.enqueue(toStream(toModelPart(entry)))
             else if (entry.type === 'step-finish' && entry.error !== undefined) {
-              // The attempts before it are not replayed, so it is not worth another one.
+              // Earlier attempts are not replayed, so a retry is pointless.
               controller.enqueue({ type: 'error', error: asFinal(fromErrorValue(entry.error)) })
             } else continue
             sent = true
@@ -166,23 +166,23 @@ function toStreamPart(part: ModelPart): LanguageModelV4StreamPart {
   return { ...part, data: isUrl ? { type: 'url', url: new URL(data.url) } : { type: 'data', data } }
 }
 
-/** Where the model calls of a recorded run are in its log. Memory grows with the number of calls, not with what they said. */
+/** The positions of the model calls of a recorded run in its log. Memory grows with the number of calls, not with their content. */
 interface RecordedCall {
   path: string
-  /** What the call said comes after this `seq`: behind its start, or behind the last attempt that failed. */
+  /** The content of the call comes after this `seq`: after its start, or after the last failed attempt. */
   from: number
   /** The `seq` of its end; Infinity if it has none. */
   to: number
 }
 
 interface RecordedCalls {
-  /** The calls of each step, in order, by their own paths. Without those that a `step-reset` discarded. */
+  /** The calls of each step, in order, by their own paths. Without calls that a `step-reset` discarded. */
   steps: Map<string, Map<string, RecordedCall>>
   /** The run has ended, so no more calls follow. */
   isWhole: boolean
 }
 
-/** Entries of other types say nothing about where calls are. */
+/** Entries of other types do not affect the positions of calls. */
 const types: readonly Entry['type'][] = ['step-start', 'step-finish', 'step-reset', 'retry', 'run-end']
 
 async function indexCalls(recording: Recording): Promise<RecordedCalls> {
@@ -226,7 +226,7 @@ function note(calls: RecordedCalls, entry: Entry): void {
   }
 }
 
-/** Whether the attempt before a `retry` said nothing that counts. Rejected JSON counts: the next call answers it. */
+/** Whether the attempt before a `retry` is discarded. Rejected JSON is not: the next call answers it. */
 function isReplacing({ error }: EntryOf<'retry'>): boolean {
   return error.code !== badOutput
 }

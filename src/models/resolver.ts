@@ -31,7 +31,7 @@ export interface Endpoint {
   apiKeyEnv?: string
   /** Default: `openai-chat`, which every OpenAI-compatible server supports. */
   protocol?: EndpointProtocol
-  /** Where the server accepts system messages. Default: `anywhere`, until it refuses one. */
+  /** The positions at which the server accepts system messages. Default: `anywhere`, until it refuses one. */
   systemMessages?: SystemMessages
 }
 
@@ -41,19 +41,19 @@ export interface ModelResolverOptions {
   /** Custom providers. They take precedence over built-in providers of the same name. */
   providers?: ReadonlyMap<string, (modelId: string) => LanguageModel>
   defaultModel?: string
-  /** Who reads the streams of model servers. `MILLRACE_DECODER` in `env` takes precedence. Default: `millrace`. */
+  /** The decoder of model servers' streams. `MILLRACE_DECODER` in `env` takes precedence. Default: `millrace`. */
   decoder?: DecoderName
   /** Size limits for provider responses. */
   limits?: ReadLimits
   /** The log that `recording:<run>` reads runs from. */
   log?: Log
-  /** Recordings that are kept elsewhere, by the name after `recording:`. They take precedence over the log's runs. */
+  /** Recordings that are stored elsewhere, by the name after `recording:`. They take precedence over the log's runs. */
   recordings?: (name: string) => Recording | undefined
-  /** Called with the first call of a model server's model: says who reads its streams. */
+  /** Called with the first call of a model server's model: names the decoder of its streams. */
   debug?: (line: string) => void
 }
 
-/** Models kept in the cache. */
+/** Maximum number of cached models. */
 const kept = 100
 
 /** Throws `invalid-endpoint` for an invalid endpoint. Caches up to 100 models. */
@@ -201,7 +201,7 @@ function keyOf(env: ModelResolverOptions['env'], names: readonly string[]): stri
   throw new MillraceError('bad-key', `The environment variable ${name} ${what}. Set it to the key only.`)
 }
 
-/** Throws `bad-value`: somebody who needs the package's reading must not get ours because of a typo. */
+/** Throws `bad-value`: a typo must not silently select the default decoder. */
 function decoderIn(env: ModelResolverOptions['env']): DecoderName | undefined {
   const value = firstOf(env, ['MILLRACE_DECODER'])
   if (value === undefined || value === 'millrace' || value === 'package') return value

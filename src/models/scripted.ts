@@ -183,7 +183,7 @@ export interface Fault {
   error: unknown
 }
 
-/** One step of a scripted call: what the functions of `millrace/testing` return, or any stream part of the AI SDK. Lists may be nested. */
+/** One step of a scripted call: the result of a function of `millrace/testing`, or any stream part of the AI SDK. Lists may be nested. */
 export type ScriptStep = LanguageModelV4StreamPart | Latch | Delay | Fault | ScriptStep[]
 
 /** A step that is not a list. */

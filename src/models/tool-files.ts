@@ -1,16 +1,16 @@
 /**
- * Pictures, sounds and documents in the results of tools, as MCP servers and custom tools return them. To a model they are files, never base64
- * in a text: a picture of 1 MB would be a million characters that say nothing.
+ * Pictures, sounds and documents in the results of tools, as MCP servers and custom tools return them. A model gets them as files, never as base64
+ * in a text: a picture of 1 MB would be a million meaningless characters.
  *
  * | in a result | to the model |
  * | --- | --- |
  * | `{ type: 'image' \| 'audio', data, mimeType }` (MCP), `{ type: 'file', data, mediaType }`, a picture of OpenAI's or Anthropic's form | a file |
  * | `{ type: 'resource', resource }` with text, with bytes | its text; a file |
  * | `{ type: 'resource_link' }` | a line with its name, type and address |
- * | all else | text, with a mark where each file stood |
+ * | all else | text, with a mark in place of each file |
  *
- * A protocol that has no place for a file in a tool's result gets it in a message of the user behind the results. A file that a protocol does
- * not take is a short note.
+ * If a protocol does not support files in a tool's result, the file is sent in a user message after the results. A file that a protocol does not
+ * support becomes a short note.
  */
 import type { LanguageModelV4FilePart, LanguageModelV4Message, LanguageModelV4ToolResultOutput } from '@ai-sdk/provider'
 import { fieldsOf } from './decode/fields.ts'
@@ -22,7 +22,7 @@ type Content = Extract<Output, { type: 'content' }>
 
 interface File {
   mediaType: string
-  /** Base64, or an address. */
+  /** Base64, or a URL. */
   data: string
   isUrl: boolean
   filename?: string | undefined
@@ -33,7 +33,7 @@ interface Found {
   files: File[]
 }
 
-/** Gives the results of tools the form that this protocol takes. */
+/** Converts the results of tools to the form of this protocol. */
 export function placeToolFiles(prompt: Prompt, protocol: EndpointProtocol): Prompt {
   let isChanged = false
   const placed = prompt.flatMap((message): Prompt => {
@@ -77,7 +77,7 @@ function toFile({ mediaType, data, isUrl, filename }: File): LanguageModelV4File
   return { type: 'file', mediaType, data: source, ...(filename === undefined ? undefined : { filename }) }
 }
 
-/** What the servers take, and the packages convert: in a tool's result, or in a message of the user. */
+/** The types that the servers accept, and the packages convert: in a tool's result, or in a message of the user. */
 const taken: Record<EndpointProtocol, RegExp> = {
   anthropic: /^(?:image\/(?:png|jpeg|gif|webp)|application\/pdf)$/u,
   google: /^(?:image|audio|video)\/|^application\/pdf$/u,
@@ -90,14 +90,14 @@ function takes(protocol: EndpointProtocol, { mediaType, isUrl }: File): boolean 
   return taken[protocol].test(mediaType)
 }
 
-/** For a model that Millrace has not made: who made it tells what it takes; of the rest, all know files in a message of the user. */
+/** For a model of another package: its provider determines the accepted types; all others accept files in a message of the user. */
 export function protocolOf(provider: string): EndpointProtocol {
   if (/^anthropic\b|\.anthropic\b/u.test(provider)) return 'anthropic'
   if (/^(?:google|vertex)\b/u.test(provider)) return 'google'
   return provider.endsWith('.responses') ? 'openai-responses' : 'openai-chat'
 }
 
-/** Undefined for a result without files and resources: it stays as it is. */
+/** Undefined for a result without files and resources: it stays unchanged. */
 function readOutput(output: Output): Found | undefined {
   if (output.type !== 'json' && output.type !== 'error-json') return undefined
   const files: File[] = []
@@ -110,7 +110,7 @@ function readOutput(output: Output): Found | undefined {
   return { text: output.type === 'error-json' ? `The tool failed: ${text}` : text, files }
 }
 
-/** The content blocks of a result that is a list of them, as it is or as the result of an MCP call. */
+/** The content blocks of a result that is a list of them, or the result of an MCP call. */
 function blocksIn(value: unknown): readonly unknown[] | undefined {
   const list = Array.isArray(value) ? (value as unknown[]) : onlyContent(value)
   return list?.every((each) => typeof fieldsOf(each)?.['type'] === 'string') ? list : undefined
@@ -158,7 +158,7 @@ function markOf(file: File, files: readonly File[]): string {
 
 type Fields = Record<string, unknown>
 
-/** A file, or the text that stands for a resource; undefined for any other object. */
+/** A file, or the text of a resource; undefined for any other object. */
 function readBlock(fields: Fields): File | string | undefined {
   switch (fields['type']) {
     case 'image':
@@ -227,6 +227,6 @@ function toFound(data: unknown, mediaType: unknown, filename?: unknown): File | 
   if (/^https?:\/\//u.test(data)) {
     return URL.canParse(data) ? { mediaType: type, data, isUrl: true, filename: name } : undefined
   }
-  // Enough of it to tell it from words: a whole file need not be looked at.
+  // A prefix is enough to distinguish base64 from words.
   return /^[\w+/=-]+$/u.test(data.slice(0, 1000)) ? { mediaType: type, data, isUrl: false, filename: name } : undefined
 }

@@ -1,7 +1,6 @@
 /**
- * How many runs of an agent execute at the same time, over all processes of the store: `limits.activeRuns`. A run has a place from
- * before its first entry until it ends or is suspended. One that goes on after that is never refused: it takes the next place that is
- * free.
+ * Limits how many runs of an agent execute at the same time, over all processes of the store: `limits.activeRuns`. A run holds a place from before
+ * its first entry until it ends or is suspended. A run that continues after a suspension is never refused: it takes the next free place.
  */
 import { MillraceError } from '../part/error.ts'
 import type { Limits, Place } from '../part/limits.ts'
@@ -11,15 +10,15 @@ import type { Pipeline } from '../pipeline/pipeline.ts'
 export interface ActiveRuns {
   /** Takes a place for a new run. Rejects with `too-many-runs` if none is free. */
   enter(run: string, agent: string, pipeline: Pipeline): Promise<void>
-  /** The run executes here: without a place it takes the next one that is free. */
+  /** The run executes here: if it has no place, it takes the next free one. */
   goOn(run: string, agent: string, pipeline: Pipeline): void
-  /** It does so no longer, or was never started. */
+  /** The run no longer executes here, or was never started. */
   leave(run: string): void
 }
 
-/** ms between two tries of a run that goes on without a place. */
+/** ms between two attempts of a continued run to get a place. */
 const retry = 1000
-/** Seconds after which a place may be free. */
+/** Seconds for `Retry-After`: a place may be free by then. */
 const placeRetry = 5
 
 export function createActiveRuns(limits: Limits | undefined): ActiveRuns {

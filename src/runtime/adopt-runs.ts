@@ -1,4 +1,4 @@
-/** Goes on with runs that want an owner, as the fleet names them: left by a crash, due, or answered elsewhere. */
+/** Takes over runs that need an owner, as the fleet reports them: orphaned by a crash, due, or answered in another process. */
 import { compact } from '../part/compact.ts'
 import { type Store, timeOf } from '../part/log.ts'
 import type { Supervisor } from './supervisor.ts'
@@ -9,16 +9,16 @@ export interface Recovered {
 }
 
 export interface Adoption {
-  /** Listens to the fleet for the runs that this process knows. */
+  /** Subscribes to the fleet for the runs that this process knows. */
   watch(): void
   /**
-   * Listens to the fleet for all runs. Resolves when the runs that were active without an owner are resumed or ended; suspended
-   * ones that were answered or are due follow in the background.
+   * Subscribes to the fleet for all runs. Resolves when the orphaned active runs are resumed or ended; suspended runs with a reply or a passed
+   * deadline follow in the background.
    */
   recover(): Promise<Recovered>
 }
 
-/** As many runs are looked at together. */
+/** Maximum number of runs that are reconciled at the same time. */
 const page = 64
 
 export function createAdoption(store: Store, supervisor: Supervisor, shutdown: AbortSignal): Adoption {
@@ -27,7 +27,7 @@ export function createAdoption(store: Store, supervisor: Supervisor, shutdown: A
   let isWatching = false
 
   async function look(run: string, why: 'hint' | 'orphan') {
-    // The failure of one run must not keep the others from going on. It is tried again.
+    // The failure of one run must not stop the others. It is retried.
     return supervisor.look(run, why).catch(() => undefined)
   }
 
@@ -47,17 +47,17 @@ export function createAdoption(store: Store, supervisor: Supervisor, shutdown: A
     for (let next = await hints.next(); !next.done; next = await hints.next()) {
       for (const run of next.value) {
         if (!adoptsAll && !supervisor.knows(run)) continue
-        // Only a fleet of several processes knows that nobody owns an active run.
+        // Only a fleet of several processes can report that an active run has no owner.
         const one = look(run, fleet.shared && !supervisor.owns(run) ? 'orphan' : 'hint')
         looking.add(one)
         void one.finally(() => looking.delete(one))
-        // Of many runs that lost their process at once, others may take those that wait here.
+        // If a process with many runs died, other processes may take the runs that are still queued here.
         if (looking.size >= page) await Promise.race(looking)
       }
     }
   }
 
-  /** Runs whose last entry lies in the future: somebody has set the clock back, and their deadlines seem too far away. */
+  /** Runs whose last entry lies in the future: the clock was set back, so their deadlines seem too far away. */
   async function fromTheFuture(): Promise<string[]> {
     const found: string[] = []
     for (let before: string | undefined; ;) {
@@ -78,7 +78,7 @@ export function createAdoption(store: Store, supervisor: Supervisor, shutdown: A
       if (isWatching) return
       isWatching = true
       const hints = fleet.wanted(shutdown)[Symbol.asyncIterator]()
-      // What was left before is for `recover`.
+      // Earlier hints are left to `recover`.
       void hints
         .next()
         .then(() => follow(hints))

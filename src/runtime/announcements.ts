@@ -1,6 +1,6 @@
 /**
- * What this process knows of runs that are about to start, and of their turns in their threads. It saves others in this process
- * from waiting; what counts is the store.
+ * The runs that are about to start in this process, and their turns in their threads. Saves other requests in this process from waiting; the store
+ * decides.
  */
 import type { Owned } from './claim-run.ts'
 import type { Slots } from './slots.ts'
@@ -15,7 +15,7 @@ import { closingError } from './runtime-errors.ts'
 export interface Announcement {
   /** `moved`: another process has started the run in the meantime. Rejects if the store fails before the first entry. */
   start(owned: Owned): Promise<'stored' | 'moved'>
-  /** `error`: why there will be no such run. */
+  /** `error`: why the run will not start. */
   refuse(error?: unknown): void
 }
 
@@ -35,7 +35,7 @@ export function createAnnouncements(slots: Slots): Announcements {
       const run = slots.of(id)
       if (run.slot.state !== 'idle' || run.begins !== undefined) return undefined
       const begins = (run.begins = Promise.withResolvers<void>())
-      // Not everyone waits for it.
+      // Not every caller awaits it.
       begins.promise.catch(() => undefined)
       slots.send(run, { type: 'announced' })
       const finish = (settle: () => void) => {
@@ -77,20 +77,23 @@ export function createAnnouncements(slots: Slots): Announcements {
   }
 }
 
-/* A run that has an idempotency key or a position in its thread, but no entry yet. Perhaps its process has died. */
+/* Runs that have an idempotency key or a position in their thread, but no entry yet. Their process may have died. */
 
 /** ms to wait for the first entry of a run that another process has announced. */
 const patience = 3000
-/** How often the store is asked meanwhile, in ms. */
+/** Polling interval meanwhile, in ms. */
 const askEvery = 300
-/** After an answer that is so late, in ms, it waits anew: the store or this process was away, and the other process may have waited for the same store. */
+/**
+ * After a response of the store that is this late, in ms, the wait starts anew: the store or this process was unavailable, and the other process
+ * may have waited for the same store.
+ */
 const late = 1000
 
 const overtaken = 'The run did not start in time, and its conversation continued.'
 
 /**
- * The row of an announced run, as soon as it has its first entry. Undefined if none has come in time: then it will not start any
- * more, so that nothing is done twice and nothing overlaps. `signal`: this process shuts down, and waits no longer.
+ * The row of an announced run, as soon as it has its first entry. Undefined if none came in time: then the run is kept from starting, so that no
+ * work is done twice and no runs overlap. `signal`: stops the wait at shutdown.
  */
 export async function awaitStart(store: Store, run: string, signal: AbortSignal): Promise<RunRow | undefined> {
   const { log, runs } = store
@@ -125,7 +128,7 @@ async function awaitRow({ log, runs }: Store, run: string, shutdown: AbortSignal
   return runs.get(run)
 }
 
-/** Keeps an announced run from starting: whoever starts it all the same finds the stop in its inbox, before its first step. */
+/** Keeps an announced run from starting: a process that starts it anyway finds the stop in its inbox, before the first step. */
 export async function giveUp(log: Log, run: string, reason: string): Promise<void> {
   await log.post(run, 'stop', { reason })
 }
@@ -135,7 +138,7 @@ async function isGivenUp(log: Log, run: string): Promise<boolean> {
   return false
 }
 
-/** Finds the run that answers a request which may be a repetition: the run that has its key, or a new one. */
+/** Finds the run for a request that may be a repetition: the run that has its key, or a new one. */
 interface TurnClaim {
   store: Store
   threadId: string | undefined
@@ -151,7 +154,7 @@ interface TurnClaim {
 interface ClaimedTurn {
   /** The run with the key. */
   winner: string
-  /** What became of the claim to a position. */
+  /** The result of the claim to a position. */
   placed?: Posted | undefined
 }
 
@@ -176,7 +179,7 @@ export async function claimTurn(claim: TurnClaim): Promise<ClaimedTurn> {
   }
 }
 
-/** Gives a key to a run that exists: a request with the key joins it. */
+/** Assigns a key to an existing run: a request with the key joins it. */
 export async function claimFor(log: Log, threadId: string, key: string, run: string): Promise<void> {
   await log.post(`thread:${threadId}`, `turn:${key}`, { run })
 }

@@ -1,4 +1,4 @@
-/** Answers of clients to the open requests of runs: at most one counts for each. */
+/** Replies of clients to the open requests of runs: at most one counts for each request. */
 import { compact } from '../part/compact.ts'
 import { MillraceError } from '../part/error.ts'
 import { hasEnded, type Store } from '../part/log.ts'
@@ -20,13 +20,13 @@ import type { Supervisor } from './supervisor.ts'
 export interface AnswerContext {
   store: Store
   agents: AgentSource
-  /** With the secrets of the run as well. */
+  /** Also removes the secrets of this run. */
   redactOf(run: string): <T>(value: T) => T
   keepHeaders: Supervisor['keepHeaders']
   look: Supervisor['look']
 }
 
-/** Posts an answer and resumes the run if it waits for it. */
+/** Posts a reply and resumes the run if it waits for it. */
 export async function answerRequest(
   context: AnswerContext,
   run: string,
@@ -60,7 +60,7 @@ export async function answerRequest(
   return { duplicate: !first, answer: winner }
 }
 
-/** Posts several answers and resumes the run once. Resolves with the answers that count, by request id. */
+/** Posts several replies and resumes the run once. Resolves with the replies that count, by request id. */
 export async function answerAll(
   context: AnswerContext,
   run: string,
@@ -80,7 +80,7 @@ export async function answerAll(
   return counted
 }
 
-/** Every answer to a run that was recorded elsewhere passes here, whatever its protocol. Throws `foreign-run`. */
+/** Every reply to a run that was recorded elsewhere passes here, whatever its protocol. Throws `foreign-run`. */
 async function accept(
   { store, agents }: AnswerContext,
   run: string,
@@ -110,7 +110,7 @@ async function post(
   wake?: Wake,
   accepted?: Accepted,
 ) {
-  // Inbox messages are stored like the log, and returned to clients that answer later.
+  // Inbox messages are stored like the log, and returned to clients that reply later.
   const given = redactOf(run)(recordable({ answer, protocol: 'api', ...wake } satisfies PostedAnswer))
   // Not redacted: it must be the same as in the log.
   const { first, message } = await store.log.post(run, `answer:${requestId}`, { ...given, ...compact({ accepted }) })

@@ -1,4 +1,4 @@
-/** What became of requests to clients. The view says where in the log the answers are. */
+/** The outcomes of requests to clients. The view has the positions of their replies in the log. */
 import type { PostedAnswer } from '../engine/inbox.ts'
 import type { EndedRequest, KeptRun } from '../fold/kept-run.ts'
 import { entryAt } from '../fold/read-view.ts'
@@ -21,7 +21,7 @@ export async function endOfRequest(
   return found && readEnd(store, runId, found)
 }
 
-/** The answer to a tool call of a run that was asked of a client: of this kind, else the last. Undefined if there is none. */
+/** The client's reply to a tool call of a run: one of this kind, otherwise the last. Undefined if there is none. */
 export async function answerTo(
   store: Store,
   { runId, ended }: KeptRun,
@@ -46,7 +46,7 @@ async function readEnd({ log }: Store, run: string, { seq, closed }: EndedReques
   return { answer: entry.answer, protocol: entry.protocol ?? 'api' }
 }
 
-/** Refuses an answer that is not of the kind, or not the value, that a request asks for. */
+/** Refuses a reply of another kind than the request's, or a value that does not fit its schema. */
 export function checkAnswer(request: RequestPart, answer: Answer): void {
   if (request.kind !== answer.kind) throw wrongAnswer(request)
   if (request.kind !== 'input' || request.schema === undefined || !('value' in answer)) return
@@ -56,7 +56,7 @@ export function checkAnswer(request: RequestPart, answer: Answer): void {
   throw new MillraceError('bad-input', `The value does not fit: ${firstFaults(faults)}.`, { status: 400 })
 }
 
-/** Refuses an approval with other arguments that do not fit the tool. Its schema is in the prompt of the call. */
+/** Refuses an approval whose edited arguments do not fit the tool. The tool's schema is in the prompt of the call. */
 export async function checkEdit(log: Log, run: string, request: EntryOf<'request'>, answer: Answer): Promise<void> {
   if (answer.kind !== 'approval' || answer.input === undefined || request.kind !== 'approval') return
   const loop = parentPath(request.step)
@@ -73,11 +73,11 @@ export async function checkEdit(log: Log, run: string, request: EntryOf<'request
   throw new MillraceError('bad-input', `${what}: ${firstFaults(faults)}.`, { status: 400 })
 }
 
-/* The answers in a request, and what became of those before. */
+/* The replies in a request, and the outcomes of earlier ones. */
 
 /**
- * An answer in a request: to the call that a client was asked to run or to approve, or to the request with this id. Some protocols
- * say the same for every kind of request, so the answer may be a function of the kind.
+ * A reply in a request: to a client tool call or an approval, or to the request with this id. Some protocols use the same message for every kind of
+ * request, so the reply may be a function of the kind.
  */
 export type TurnAnswer =
   | { toolCallId: string; answer: Answer }

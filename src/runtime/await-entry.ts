@@ -4,7 +4,7 @@ import type { Log } from '../part/log.ts'
 export interface AwaitOptions {
   /** Only entries with a greater `seq`. */
   after?: number
-  /** ms to wait at most. */
+  /** Maximum wait in ms. */
   ms?: number
   signal?: AbortSignal
 }

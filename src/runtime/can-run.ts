@@ -1,6 +1,6 @@
 /**
- * Whether this process has what a run needs: tools, callbacks, step types, MCP servers, model providers, and the agents that it calls.
- * The processes of a fleet may have different versions, configs and agents, so a run goes on where its pipeline is valid.
+ * Checks whether this process can execute a run: tools, callbacks, step types, MCP servers, model providers, and called agents. The processes of a
+ * fleet may have different versions, configs and agents, so a run continues where its pipeline is valid.
  */
 import type { Log, RunRow } from '../part/log.ts'
 import { handedOn } from '../engine/state.ts'
@@ -15,19 +15,19 @@ export interface CanRunContext {
   agents: AgentSource
   registry: Registry
   log: Log
-  /** Told once for each reason. */
+  /** Called once for each reason. */
   warn(message: string): void
 }
 
 /** Whether this process may claim the run. */
 export type CanRun = (row: RunRow) => Promise<boolean>
 
-/** So many pipelines are remembered. */
+/** Maximum number of cached pipelines. */
 const remembered = 200
 
 export function createCanRun({ agents, registry, log, warn }: CanRunContext): CanRun {
   let known: Known | undefined
-  /** By text: what is missing here, or undefined. */
+  /** Pipeline text → the missing name, or undefined. */
   const names = new Map<string, string | undefined>()
   const told = new Set<string>()
 
@@ -39,7 +39,7 @@ export function createCanRun({ agents, registry, log, warn }: CanRunContext): Ca
     return found
   }
 
-  /** What this process lacks. */
+  /** The first thing that this process lacks for the pipeline. */
   function missing(text: string, pipeline: Pipeline): string | undefined {
     const name = missingName(text)
     if (name !== undefined) return name
@@ -50,7 +50,7 @@ export function createCanRun({ agents, registry, log, warn }: CanRunContext): Ca
   return async (row) => {
     const text = await textOf(log, row.id)
     const pipeline = readStored(text)
-    // What no process can read is ended by whoever comes first.
+    // A text that no process can read: any process may end the run.
     if (text === undefined || pipeline === undefined) return true
     const lack = missing(text, pipeline)
     if (lack === undefined || (await isToEnd(log, row, pipeline))) return true
@@ -61,7 +61,7 @@ export function createCanRun({ agents, registry, log, warn }: CanRunContext): Ca
   }
 }
 
-/** Undefined for a run that was recorded elsewhere: it goes on with another text, or is ended. */
+/** Undefined for a run that was recorded elsewhere: it continues with another text, or is ended. */
 async function textOf(log: Log, run: string): Promise<string | undefined> {
   for await (const [start] of log.read(run, { limit: 1 })) {
     if (start?.type === 'run-start' && start.foreign === undefined) return start.pipeline
@@ -69,7 +69,7 @@ async function textOf(log: Log, run: string): Promise<string | undefined> {
   return undefined
 }
 
-/** To end a run takes nothing: it was stopped, or does not survive its process. */
+/** Whether the run only has to be ended, which every process can do: it was stopped, or does not survive its process. */
 async function isToEnd(log: Log, { id, status, lastSeq }: RunRow, { recover }: Pipeline): Promise<boolean> {
   for await (const { key } of log.inbox(id)) if (key === 'stop') return true
   if (recover || status === 'suspended') return false

@@ -1,6 +1,6 @@
 /**
- * Makes this process the owner of a run that wants one, and decides from its log how it goes on. Looking comes first, so that a
- * wrong hint costs no claim; the log is folded after the claim, when nobody else writes it any more.
+ * Makes this process the owner of a run that needs one, and decides from its log how it continues. It checks the row before the claim, so that a
+ * wrong hint costs no claim; it folds the log after the claim, when no other process writes it.
  */
 import { toMillraceError } from '../part/error.ts'
 import { hasEnded, type RunRow, type Store } from '../part/log.ts'
@@ -31,16 +31,16 @@ export type Turn = (signal: AbortSignal) => Promise<void>
 /** Restores the position of a run in its thread. */
 export type Rejoin = (row: RunRow) => Promise<Turn | undefined>
 
-/** How a run that was claimed goes on. */
+/** How a claimed run continues. */
 export type Work =
   | {
       type: 'execute'
       pipeline: Pipeline
       first: Part[]
       turn?: Turn | undefined
-      /** A new run that others know of: its inbox may keep it from starting. */
+      /** A new run that other processes know: its inbox may keep it from starting. */
       isAwaited?: boolean
-      /** Requests whose answers have not come. */
+      /** Requests without a reply. */
       unanswered?: Request[]
     }
   | { type: 'end'; ending: RunEnding }
@@ -57,8 +57,8 @@ export interface Owned {
 export type Looked =
   | { type: 'claimed'; owned: Owned }
   /**
-   * Not ours. `due`: it waits for answers to these requests, and had so many messages (`seen`) that were none. `lacks`: another process
-   * must go on with it.
+   * Not claimed. `due`: the run waits for replies to these requests, and `seen` messages in its inbox were not replies. `lacks`: another process
+   * must continue it.
    */
   | { type: 'unclaimed'; due?: Due; seen?: number; lacks?: true }
   /** `epoch`: the store failed after the claim. */
@@ -68,7 +68,7 @@ export interface ClaimContext {
   store: Store
   clock: Clock
   rejoin: Rejoin
-  /** Absent if no other process could run what this one cannot. */
+  /** Absent if no other process can run what this one cannot. */
   canRun?: CanRun | undefined
 }
 
@@ -77,9 +77,9 @@ export interface ClaimOptions {
   reason: ClaimReason
   /** Only if the run still has this epoch. */
   epoch?: number | undefined
-  /** What this process knows of its requests. */
+  /** The deadlines of its requests, as far as this process knows them. */
   due?: Due | undefined
-  /** The run is a fork that goes on in this way, whatever its agent says about crashes. */
+  /** The run is a fork that continues with this plan, whatever its agent's policy for crashes is. */
   plan?: ForkPlan | undefined
 }
 
@@ -94,7 +94,7 @@ export async function claimRun(context: ClaimContext, options: ClaimOptions): Pr
   try {
     const row = await runs.get(run)
     if (row === undefined || hasEnded(row.status) || (epoch !== undefined && epoch !== row.epoch)) return unclaimed
-    // An active run has an owner, unless somebody knows better.
+    // An active run has an owner, unless it was reported as an orphan.
     if (row.status !== 'suspended' && reason === 'hint') return unclaimed
     if (row.status === 'suspended' && plan === undefined) {
       const waits = await waitsFor(context, row, options.due)
@@ -118,7 +118,7 @@ const lost: Work = {
   ending: { code: 'failed', message: 'The store failed while the run was being recorded.', outcome: 'unavailable' },
 }
 
-/** What a suspended run waits for. Undefined if an answer has come, or if it waits for none. */
+/** The open requests of a suspended run. Undefined if a reply has come, or if no request is open. */
 async function waitsFor(
   { store: { log }, clock }: ClaimContext,
   row: RunRow,
@@ -129,7 +129,7 @@ async function waitsFor(
   for await (const batch of log.read(run, { after: lastSeq - 1 })) {
     for (const entry of batch) if (entry.type === 'suspend') for (const request of entry.requests) open.add(request)
   }
-  // Also if its last entry is another one: a crash cut off its end.
+  // Also if its last entry is another one: a crash may have cut off its end.
   if (open.size === 0 || hasCome(await pendingAnswers(log, run, open))) return undefined
   const isKnown = known !== undefined && [...open].every((request) => known.has(request))
   const due = isKnown ? known : dueOf(await openRequests(log, run), known, clock.wall(), clock)
@@ -143,8 +143,8 @@ function hasCome({ stop, answered }: Pending): boolean {
 }
 
 /**
- * Whatever makes a process execute a run from its log passes here. A run that was recorded elsewhere goes on only with a `resume` that says with
- * which text; not when its time to answer is over, and not if its import was cut off by a crash, so that it seems to be running.
+ * Every continuation of a run from its log passes here. A run that was recorded elsewhere continues only with a `resume` that names its text; not
+ * after its deadlines, and not if a crash cut off its import, so that it seems to be running.
  */
 function endUnlessAccepted(work: Work, { isForeign }: RunState): Work {
   if (!isForeign || work.type === 'end') return work
@@ -157,7 +157,7 @@ function goOn({ pipeline, first }: ForkPlan, { open }: RunState): Work {
   return { type: 'execute', pipeline, first, unanswered: [...open.requests.values()] }
 }
 
-/** What the log and the inbox of a run ask for that nobody else owns. */
+/** Decides from the log and the inbox how a run without owner continues. */
 async function decide(
   { store: { log }, rejoin }: ClaimContext,
   row: RunRow,
@@ -169,9 +169,9 @@ async function decide(
   if (stop !== undefined && closed === true)
     return { type: 'end', ending: { code: 'aborted', message: stop, outcome: 'unavailable', errorCode: threadClosed } }
   if (stop !== undefined) return end('aborted', stop, 'aborted')
-  // A stop comes first: who asked for it was told that it counts.
+  // A stop comes first: it was confirmed to its caller.
   if (reason === 'lost') return lost
-  // A crash cut off its end, so nothing could resume it any more.
+  // A crash cut off its end, so nothing could resume it.
   if (open.suspended && open.requests.size === 0) return end('interrupted', 'The server stopped.')
   const accepts = state.isForeign ? fitsAccepted(state, accepted) : undefined
   const pipeline = accepts ?? readStored(state.start?.pipeline)

@@ -28,7 +28,7 @@ export interface Turn {
   /** Without it the run gets its own thread. */
   threadId?: string
   messages: Message[]
-  /** Tool results, approvals and values in the request. */
+  /** Tool results, approvals and values in the request: replies. */
   answers: readonly TurnAnswer[]
   /** All other keys of the request, as `$input.…`. */
   input: Record<string, unknown>
@@ -43,24 +43,27 @@ export interface Turn {
   /** The protocol's policies, unless the agent sets others. */
   onBusy: BusyPolicy
   keepsSuspended?: boolean
-  /** Its thread groups runs and nothing else: without one it joins that of a run whose calls its messages have, and none waits for another. */
+  /**
+   * The thread only groups runs: a turn without `threadId` joins the thread of the run that made the calls in its messages, and runs do not wait
+   * for each other.
+   */
   groups?: boolean
   history: HistoryPolicy
-  /** Not the thread's last run, but this one is continued: see `StartOptions`. Such a turn starts a run, and answers none that waits. */
+  /** Continues this run instead of the thread's last one: see `StartOptions`. Such a turn starts a run, and replies to no suspended one. */
   previousRunId?: string | null
   handOver?: boolean
   /** Settings of the request for the answering model. */
   settings?: CallSettings
-  /** What of the request was ignored: see `StartOptions`. */
+  /** Ignored settings of the request: see `StartOptions`. */
   ignored?: readonly string[]
-  /** Headers for MCP servers, of this run alone: see `StartOptions`. The runtime checks them. */
+  /** Headers for MCP servers, for this run alone: see `StartOptions`. The runtime checks them. */
   mcpHeaders?: unknown
 }
 
 export interface Turned {
   run: Run
   how: 'started' | 'resumed' | 'joined'
-  /** The `seq` of the `resume` where this turn's part of the answer starts; 0 if it starts with the run. */
+  /** The `seq` of the `resume` at which this turn's part of the answer starts; 0 if it starts with the run. */
   from: number
 }
 
@@ -69,7 +72,7 @@ export async function continueOrStart(runtime: Runtime, turn: Turn): Promise<Tur
   return (await resumed(runtime, turn)) ?? (await joinAnswered(runtime, turn)) ?? started(runtime, turn)
 }
 
-/** Without what is so by default. */
+/** The options without default values. */
 function askedOf(options: object = {}): Record<string, unknown> | undefined {
   const isUsual = (value: unknown) =>
     value === undefined || value === false || (Array.isArray(value) && value.length === 0)
@@ -95,7 +98,7 @@ async function started(runtime: Runtime, turn: Turn): Promise<Turned> {
   } = turn
   const { store, agents } = runtime
   const fromServer = (agents.get(agentId)?.pipeline.history ?? history) === 'server'
-  // Of a thread that begins the server has nothing yet.
+  // The server has no messages of a new thread.
   const goesOn = turn.threadId !== undefined || previousRunId != null
   const known = fromServer && goesOn ? turn : await withServerMessages(store, turn.threadId, turn.messages, agentId)
   const { messages } = known
@@ -114,30 +117,30 @@ async function started(runtime: Runtime, turn: Turn): Promise<Turned> {
 }
 
 /*
- * An answer to what a run had asked that has completed since: from a client that was slower than another, or that sends it again. It must
- * not start a run, in which tools would run a second time.
+ * A reply to a run that has completed since: from a client that was slower than another, or that sends it again. It must not start a run, in which
+ * tools would run a second time.
  */
 
-/** The newest run of a thread, with what is kept of it. */
+/** The newest run of a thread, with its stored view. */
 export async function newestRun(store: Store, threadId: string): Promise<{ row: RunRow; kept: KeptRun } | undefined> {
   const row = (await store.runs.list({ threadId, limit: 1 }))[0]
   const kept = row && (await keptOf(store, row))
   return row && kept && { row, kept }
 }
 
-/** Joins the run that has the answer. Throws `answer-conflict` (409) if it has another one. */
+/** Joins the run that has the reply. Throws `answer-conflict` (409) if it has another one. */
 async function joinAnswered({ store, open, redact }: Runtime, turn: Turn): Promise<Turned | undefined> {
   const { threadId, answers } = turn
   if (threadId === undefined || turn.handOver === true || !isAnswer(turn)) return undefined
   const { row, kept } = (await newestRun(store, threadId)) ?? {}
-  // One that failed may be tried again.
+  // A failed run may be retried.
   if (row?.status !== 'completed' || kept === undefined) return undefined
   let isKnown = false
   for (const each of answers) {
     const before = await answerBefore(store, kept, each)
     if (before === undefined) continue
     const answer = redact(answerOf(each, before.kind))
-    // Of a tool that was approved the client may have the result.
+    // For an approved tool, the client may already have the result.
     if (answer.kind !== before.kind) continue
     if (!isSame(before, answer)) throw conflict(placeOf(each))
     isKnown = true
@@ -146,21 +149,21 @@ async function joinAnswered({ store, open, redact }: Runtime, turn: Turn): Promi
   return run && { run, how: 'joined', from: kept.resumedAt }
 }
 
-/** The request ends with an answer: a client that has read what followed asks for more. */
+/** Whether the request ends with a reply: a client that has read beyond the reply wants a new run. */
 function isAnswer({ answers, messages }: Turn): boolean {
   if (answers.some((each) => 'requestId' in each || each.answer.kind === 'approval')) return true
   return answers.length > 0 && messages.at(-1)?.role === 'tool'
 }
 
-/* A request that answers what the suspended run of its thread has asked: the answers are posted and the run continues. */
+/* A request that replies to the suspended run of its thread: the replies are posted and the run continues. */
 
-/** The newest run of a thread, with what is kept of it, if it has not ended. */
+/** The newest run of a thread, with its stored view, if it has not ended. */
 export async function activeRun(store: Store, threadId: string): Promise<{ row: RunRow; kept: KeptRun } | undefined> {
   const newest = await newestRun(store, threadId)
   return newest === undefined || hasEnded(newest.row.status) ? undefined : newest
 }
 
-/** Only requests of this thread can be answered. With the id alone, one client could answer for another. */
+/** Only requests of this thread can be answered. With the id alone, one client could reply for another. */
 async function resumed(runtime: Runtime, turn: Turn): Promise<Turned | undefined> {
   const { agents, store, answerAll, open, redact } = runtime
   const { threadId, protocol, labels, input, answers, turnKey } = turn
@@ -178,9 +181,9 @@ async function resumed(runtime: Runtime, turn: Turn): Promise<Turned | undefined
   let contrary: string | undefined
   for (const each of answers) {
     const request = 'requestId' in each ? byId.get(each.requestId) : byCall.get(each.toolCallId)
-    // Redacted like the stored ones, so that a repeated answer compares equal.
+    // Redacted like the stored ones, so that a repeated reply compares equal.
     const answer = request && redact(answerOf(each, request.kind))
-    // A client tool that needs approval is asked for twice: while its result is wanted, clients repeat the approval.
+    // A client tool with approval has two requests: while the second is open, clients repeat the approval.
     const isRepeated = request?.kind === 'tool' && answer?.kind === 'approval'
     const before = request === undefined || isRepeated ? await answerBefore(store, kept, each, answer) : undefined
     if (request !== undefined && answer !== undefined && before === undefined) {
@@ -195,13 +198,13 @@ async function resumed(runtime: Runtime, turn: Turn): Promise<Turned | undefined
   }
   if (matched.size > 0) {
     const pipeline = agents.get(row.agent)?.pipeline
-    // Input that comes with an answer is merged into the run's input, so the result is checked before the run continues.
+    // Input that comes with a reply is merged into the run's input, so the result is checked before the run continues.
     if (pipeline !== undefined) {
       const before = { ...(await readInput(store.log, row.id)), ...kept.resumedInput }
       checkRunInput(pipeline, { ...before, ...input })
     }
     const counted = await answerAll(row.id, matched, { protocol, input, ...compact({ labels }) }, turn.mcpHeaders)
-    // If two clients answer at the same time, the first answer counts and the other client gets a 409.
+    // If two clients reply at the same time, the first reply counts and the other client gets a 409.
     for (const { requestId, toolCallId } of kept.requests) {
       const given = matched.get(requestId)
       const winner = counted.get(requestId)
@@ -211,11 +214,11 @@ async function resumed(runtime: Runtime, turn: Turn): Promise<Turned | undefined
     }
     // So that the same request joins the run even if it has ended.
     if (turnKey !== undefined) await claimFor(store.log, threadId, `${row.agent}:${turnKey}`, row.id)
-    // A run that was not suspended yet continues in its own stream; this response starts at its current position.
+    // A run that was not suspended yet continues in its own stream; this delivery starts at its current position.
     return { run, how: kept.status === 'suspended' ? 'resumed' : 'joined', from: kept.lastSeq + 1 }
   }
   if (contrary !== undefined) throw conflict(contrary)
-  // A repeated answer, from a client that retries or from another tab, must not interrupt the run that it resumed.
+  // A repeated reply, from a client that retries or from another tab, must not interrupt the run that it resumed.
   return again ? { run, how: 'joined', from: kept.resumedAt } : undefined
 }
 

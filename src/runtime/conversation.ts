@@ -1,4 +1,4 @@
-/** For `history: server`: the conversation before a run, as a chain of the kept views of earlier runs. */
+/** For `history: server`: the conversation before a run, from the stored views of the chain of earlier runs. */
 import { type Message, messagesOf } from '../part/message.ts'
 import { type Log, hasEnded, type Store } from '../part/log.ts'
 import { readInput, readKept } from '../fold/read-view.ts'
@@ -12,11 +12,11 @@ export interface Conversation {
 
 export interface ConversationLimit {
   messages: number
-  /** Of the messages as JSON. */
+  /** Length of the messages as JSON. */
   characters: number
 }
 
-/** What a model is told at most. A turn that reaches a limit is told whole. decisions/0017 has the reasons. */
+/** Maximum history for a model. The turn that reaches a limit is included whole. decisions/0017 has the reasons. */
 export const historyLimit: ConversationLimit = { messages: 2000, characters: 4_000_000 }
 
 /**
@@ -35,19 +35,19 @@ export async function conversation(
   let isLost = false
   let messages = 0
   let characters = 0
-  // A recording may say that a run continues itself.
+  // A recording may name itself as the previous run.
   const seen = new Set<string>()
   for (let at: string | undefined = run; at !== undefined && !seen.has(at);) {
     seen.add(at)
     const isFull = limit !== undefined && (messages >= limit.messages || characters >= limit.characters)
-    // Only where a user speaks: results without their calls would make the request invalid.
+    // Cut only before a user or system message: results without their calls would make the request invalid.
     if (isFull && (next[0]?.role === 'user' || next[0]?.role === 'system')) {
       return { messages: turns.reverse().flat(), cut: true }
     }
     const found = await reader.read(at)
     isLost = found === undefined
     if (found === undefined) {
-      // The process died before the run's first entry, so only its place in the thread is stored. Or the run was deleted.
+      // The process died before the run's first entry, so only its position in the thread is stored. Or the run was deleted.
       at = await predecessor(store.log, threadId, at)
       continue
     }
@@ -79,7 +79,7 @@ export function withoutResults(messages: Message[], next: readonly Message[]): M
   })
 }
 
-/** A run and those before it in its thread, each once, the newest first. */
+/** A run and the runs before it in its thread, each once, newest first. */
 export async function* runsBack(log: Log, threadId: string, last: string): AsyncGenerator<string, void, void> {
   const seen = new Set<string>()
   for (let run: string | undefined = last; run !== undefined && !seen.has(run);) {
@@ -99,12 +99,12 @@ export async function predecessor(log: Log, threadId: string, run: string): Prom
 }
 
 /**
- * What runs have added to their conversations. Turns of runs that have ended stay in memory, so that the next message of a long thread
- * does not read them all.
+ * The messages that runs added to their conversations. Turns of ended runs are cached, so that the next message of a long thread does not read them
+ * all.
  */
 export type Runs = Pick<Store, 'log' | 'runs' | 'upkeep'>
 
-/** What a run adds to its conversation. */
+/** The messages that a run adds to its conversation. */
 interface Turn {
   asked: Message[]
   messages: Message[]
@@ -112,7 +112,7 @@ interface Turn {
   previous: string | undefined
 }
 
-/** Characters of turns that stay in memory for each store. */
+/** Maximum characters of cached turns per store. */
 const mostCached = 16_000_000
 
 interface Cached {
@@ -133,18 +133,18 @@ interface Turns {
   read(run: string): Promise<Turn | undefined>
 }
 
-/** For one pass over a conversation: a run that any process deletes before the pass is not in it. */
+/** For one pass over a conversation: excludes runs that any process deleted before the pass. */
 export function createTurns(store: Runs): Turns {
   const cache: Cache = caches.get(store.runs) ?? { turns: new Map(), characters: 0 }
   caches.set(store.runs, cache)
   const checked = new Set<string>()
 
   async function marksOf(runs: string[]): Promise<(string | undefined)[]> {
-    // Without upkeep nothing is deleted.
+    // Without upkeep no run is deleted.
     return store.upkeep === undefined ? runs.map(() => '') : store.upkeep.marks(runs)
   }
 
-  /** Forgets what was deleted of a run and of the turns before it, as far as they are in memory: the store is asked once for all of them. */
+  /** Drops deleted runs from the cache, for a run and the cached turns before it: one request to the store for all of them. */
   async function check(run: string): Promise<void> {
     const known: [run: string, cached: Cached][] = []
     for (let at: string | undefined = run; at !== undefined && !checked.has(at);) {
@@ -170,12 +170,12 @@ export function createTurns(store: Runs): Turns {
         cache.turns.set(run, known)
         return known.turn
       }
-      // Before it is read: what is deleted meanwhile has another mark.
+      // Read before the run: a deletion in between changes the mark.
       const [mark] = await marksOf([run])
       const kept = await readKept(store, run)
       if (kept === undefined) return undefined
       const { messages, previousRunId: previous } = kept
-      // Of a run that continues another all messages of the input are new, and kept.
+      // The input of a run that continues another has only new messages, and all are stored.
       const asked = previous === undefined ? messagesOf(await readInput(store.log, run)) : kept.asked
       const characters = JSON.stringify(asked).length + JSON.stringify(messages).length
       const turn = { asked, messages, characters, previous }
@@ -202,8 +202,8 @@ function forget(cache: Cache, run: string): void {
 }
 
 /**
- * A conversation page by page, newest first, so that a long one is not read whole. A page begins where a user (or the system) speaks:
- * then no result of a call that was handed over belongs to a turn on another page.
+ * A conversation page by page, newest first, so that a long one is not read whole. A page begins with a user or system message: then no result of a
+ * handed-over call belongs to a turn on another page.
  */
 interface ConversationPage {
   /** Oldest first. */
@@ -219,8 +219,8 @@ interface Place {
 }
 
 /**
- * At least `limit` messages, if there are so many: a turn of a user is not cut. `newest`: the newest run of the thread. Throws `bad-input`
- * for a `before` that is no place in this thread.
+ * At least `limit` messages, if the conversation has as many: a user's turn is not cut. `newest`: the newest run of the thread. Throws `bad-input`
+ * for a `before` that is no position in this thread.
  */
 export async function conversationPage(
   store: Runs,
@@ -232,13 +232,13 @@ export async function conversationPage(
     before === undefined ? { run: newest, count: Infinity } : await readPlace(store, threadId, before)
   const turns = createTurns(store)
   let messages: Message[] = []
-  // A recording may say that a run continues itself.
+  // A recording may name itself as the previous run.
   const seen = new Set<string>()
   while (place !== undefined && !seen.has(place.run)) {
     seen.add(place.run)
     const turn = await turns.read(place.run)
     if (turn === undefined) {
-      // The process died before the run's first entry, so only its place in the thread is stored.
+      // The process died before the run's first entry, so only its position in the thread is stored.
       place = toPlace(await predecessor(store.log, threadId, place.run))
       continue
     }
@@ -255,7 +255,7 @@ export async function conversationPage(
   return { messages }
 }
 
-/** Where a page of so many messages begins. */
+/** The start of a page of `limit` messages. */
 function startOf(messages: readonly Message[], limit: number): number {
   for (let i = Math.max(0, messages.length - limit); i > 0; i--) if (speaks(messages[i])) return i
   return 0
@@ -269,7 +269,7 @@ function toPlace(run: string | undefined): Place | undefined {
   return run === undefined ? undefined : { run, count: Infinity }
 }
 
-/** `<run>:<count>`; without a count all of the run's messages are before the place. */
+/** `<run>:<count>`; without a count, all of the run's messages are before the position. */
 async function readPlace({ runs }: Pick<Store, 'runs'>, threadId: string, text: string): Promise<Place> {
   const [, run = '', count = ''] = /^(.*):(\d*)$/su.exec(text) ?? []
   if ((await runs.get(run))?.threadId !== threadId) {

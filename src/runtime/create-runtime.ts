@@ -1,6 +1,6 @@
 /**
- * The runtime owns all runs of this process: it starts, resumes and stops them, and recovers or ends those that a crash left.
- * A run belongs to the server. A connection only reads its log.
+ * The runtime owns all runs of this process: it starts, resumes and stops them, and recovers or ends orphans of a crash. A run belongs to the
+ * server. A connection only reads its log.
  */
 import { compact } from '../part/compact.ts'
 import { type Store, hasEnded, timeOf } from '../part/log.ts'
@@ -21,7 +21,7 @@ import { createThreadQueue } from './thread-queue.ts'
 import { awaitEntry } from './await-entry.ts'
 import type { Runtime } from './runtime.ts'
 
-/** ms beyond the grace time of its steps that the owner of a run in another process has to end it. */
+/** ms beyond its steps' grace time within which an owner in another process must end a stopped run. */
 const stopPatience = 2000
 
 export function createRuntime(given: RuntimeOptions): Runtime {
@@ -109,7 +109,7 @@ export function createRuntime(given: RuntimeOptions): Runtime {
       closing.abort()
       await supervisor.close(closeGraceMs)
       await beforeStore?.()
-      // Until here, runs that other processes have were followed.
+      // Until here, runs in other processes were followed.
       await handles.close()
       await Promise.all([options.registry.mcp?.close(), options.registry.processes?.close()])
       await store.close()
@@ -121,17 +121,17 @@ export function createRuntime(given: RuntimeOptions): Runtime {
   return runtime
 }
 
-/** Stops a run, wherever it is. */
+/** Stops a run in any process. */
 interface StopContext {
   store: Store
   supervisor: Pick<Supervisor, 'owns' | 'look'>
   shutdown: AbortSignal
   redact<T>(value: T): T
-  /** ms that the owner in another process has to end the run. After that nobody seems to own it. */
+  /** ms within which an owner in another process must end the run. After that, the run counts as an orphan. */
   patience: number
 }
 
-/** Tells the other processes that a run has a message, instead of looking at it here. */
+/** Notifies the other processes of a message to a run, instead of reconciling it here. */
 async function announce({ fleet }: Pick<Store, 'fleet'>, run: string): Promise<undefined> {
   await fleet.want(run)
 }
@@ -151,13 +151,13 @@ async function stopRun(context: StopContext, run: string, reason = 'Stopped.'): 
   if (supervisor.owns(run)) return
   await supervisor.look(run, 'hint')
   if (supervisor.owns(run) || (await runs.get(run))?.status !== 'running') return
-  // A fleet of several processes finds the runs that nobody owns by itself.
+  // A fleet of several processes finds orphans by itself.
   if (fleet.shared) return
   await fleet.want(run)
   void endOrphan(context, run, row?.lastSeq ?? 0).catch(() => undefined)
 }
 
-/** Ends a run whose owner does not obey, because there is none: its process has died. */
+/** Ends a run whose owner process has died. */
 async function endOrphan({ store, supervisor, shutdown, patience }: StopContext, run: string, after: number) {
   const ended = ({ type }: { type: string }) => type === 'run-end' || type === 'suspend'
   await awaitEntry(store.log, run, ended, { after, ms: patience, signal: shutdown })

@@ -1,4 +1,4 @@
-/** What happens to a run when the last client that reads its answer here disconnects. Log followers do not count. */
+/** Decides about a run when the last client that reads its answer here disconnects. Log followers do not count. */
 import type { DisconnectPolicy, Pipeline } from '../pipeline/pipeline.ts'
 
 /** The clients that read the answer of one run here. */
@@ -7,10 +7,10 @@ export interface Readers {
   timer: ReturnType<typeof setTimeout> | undefined
 }
 
-/** Who starts a run by one of these protocols reads its answer, too. */
+/** A client that starts a run with one of these protocols also reads its answer. */
 export const clientProtocols: ReadonlySet<string> = new Set(['ag-ui', 'ui', 'text', 'openai'])
 
-/** The policy of a run that a client started to read it. A client of OpenAI's API cannot come back to its answer. */
+/** The policy of a run that its client reads. A client of OpenAI's API cannot return to its answer. */
 export function startersPolicy(pipeline: Pipeline | undefined, protocol: string, durable: boolean): DisconnectPolicy {
   const canReturn = durable && protocol !== 'openai'
   return pipeline?.onDisconnect ?? (canReturn ? { cancelAfter: 15_000 } : 'cancel')
@@ -19,9 +19,8 @@ export function startersPolicy(pipeline: Pipeline | undefined, protocol: string,
 export const disconnected = 'All readers of the answer have disconnected.'
 
 /**
- * Adds a reader to a run. Call the returned function when it disconnects, with `finished: true` if it read to the answer's end.
- * `onLeft`: the policy asks for a stop. `onEmpty`: no reader is left. When the run is suspended or ends, {@link closeReaders} ends
- * the effect of its readers.
+ * Adds a reader to a run. Call the returned function when it disconnects, with `finished: true` if it read to the answer's end. `onLeft`: the
+ * policy requests a stop. `onEmpty`: no reader is left. When the run is suspended or ends, {@link closeReaders} removes its readers.
  */
 export function attachReader(
   run: { readers?: Readers | undefined },

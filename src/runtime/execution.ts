@@ -14,12 +14,12 @@ import type { RuntimeOptions, TimedOptions } from './runtime-options.ts'
 export interface Execution {
   readonly state: RunState
   readonly controller: AbortController
-  /** The run goes on after a restart of the server. */
+  /** Whether the run continues after a restart of the server. */
   readonly recover: boolean
   /** Settles when its first entry is stored; `moved`: another process had started the run. Rejects if the store fails before. */
   readonly begun: Promise<'stored' | 'moved'>
   readonly end: Promise<RunnerEnd>
-  /** Leaves the run for its next owner, before its next step. */
+  /** Releases the run for its next owner, before its next step. */
   leave(): void
 }
 
@@ -91,7 +91,7 @@ export function startExecution(
       return { type: 'moved' }
     },
     (error: unknown): RunnerEnd => {
-      // The store cannot be read, or we have a bug. Stop everything that still works for this run.
+      // The store cannot be read, or Millrace has a bug. Stop everything that still works for this run.
       controller.abort(error)
       return { type: 'store-failed', error }
     },
@@ -109,7 +109,7 @@ export function startExecution(
   return { state, controller, recover: pipeline.recover, begun: begun.promise, end, leave }
 }
 
-/** Whether another process, which had waited too long for this one, has started the run. */
+/** Whether another process has started the run, because it waited too long for this one. */
 async function isStartedElsewhere({ store }: RuntimeOptions, run: string, error: unknown): Promise<boolean> {
   if (toErrorValue(error).code !== 'bad-entry') return false
   return (await store.runs.get(run).catch(() => undefined)) !== undefined

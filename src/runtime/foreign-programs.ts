@@ -1,21 +1,21 @@
-/** What a run that was recorded elsewhere would set to work here if it went on, for whoever decides whether it may. */
+/** Lists the programs that a run recorded elsewhere would start here if it continued, so that a person can decide about it. */
 import type { Entry } from '../part/entry.ts'
 import type { Log } from '../part/log.ts'
 import { visible } from '../part/visible.ts'
 import { readStored } from '../engine/stored-pipeline.ts'
 import { programsOf } from '../pipeline/calls.ts'
 
-/** The entries that say so. */
+/** The entry types that name programs. */
 export const sayingTypes = ['run-start', 'resume', 'step-start', 'tool-call', 'tool-result'] as const
 
 export interface ProgramsOptions {
-  /** Only what stands before this entry. */
+  /** Only entries before this `seq`. */
   before?: number
-  /** Also what its own text says, and not only those of the agents that it has called. */
+  /** Also programs of the run's own text, not only of the agents that it called. */
   ownText: boolean
 }
 
-/** One line for each of them. Of the first entries of a run, up to the place at which it goes on. */
+/** One line per program. `entries`: the run's first entries, up to the place at which it continues. */
 export function programsIn(entries: readonly Entry[], { ownText }: Pick<ProgramsOptions, 'ownText'>): string[] {
   let own: string | undefined
   const called = new Map<string, string>()
@@ -37,7 +37,7 @@ export function programsIn(entries: readonly Entry[], { ownText }: Pick<Programs
   return [...programs, ...open].map(visible)
 }
 
-/** The same, of a run in a log. */
+/** The same for a run in a log. */
 export async function readPrograms(
   log: Pick<Log, 'read'>,
   run: string,

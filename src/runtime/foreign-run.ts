@@ -1,7 +1,7 @@
 /**
- * Runs that were recorded elsewhere. Their logs are data: they are read, replayed and compared, but nothing that they name runs because they
- * name it. Every place that goes on with a run from its log asks here: forks and answers (`acceptForeign`), and whoever claims a run
- * (`fitsAccepted`). What was decided is in the `resume` with which the run goes on here.
+ * Runs that were recorded elsewhere. Their logs are data: they are read, replayed and compared, but nothing that they name runs on their word.
+ * Every continuation of a run from its log is checked here: forks and replies (`acceptForeign`), and claims (`fitsAccepted`). The decision is
+ * recorded in the `resume` with which the run continues here.
  */
 import type { Consent } from './runtime.ts'
 import { MillraceError } from '../part/error.ts'
@@ -14,21 +14,21 @@ import { listNames } from '../pipeline/nearest.ts'
 import { listedAgents, unknownAgent } from './runtime-errors.ts'
 import type { AgentSource } from './runtime.ts'
 
-/** With what a foreign run goes on. Posted with the answer that lets it go on. */
+/** The accepted continuation of a foreign run. Posted with the reply that allows it. */
 export interface Accepted {
   agent: string
   pipeline: string
   /** Texts of called agents in the recording that may run. */
   calls: string[]
-  /** Calls of tools may run that were approved elsewhere. */
+  /** Calls of tools that were approved elsewhere may run. */
   trust?: true
 }
 
-/** The recording up to the place at which it goes on. */
+/** The recording up to the place at which it continues. */
 export interface Recorded {
   run: string
   state: RunState
-  /** The last entry before a step started. */
+  /** The `seq` of the last entry before a step started. */
   before(step: string): number | undefined
 }
 
@@ -46,8 +46,8 @@ export async function readRecorded(log: Log, run: string): Promise<Recorded> {
 }
 
 /**
- * With what a foreign run may go on here. Throws `foreign-run`, which says what is the matter, and the cure. `named`: the caller says which text
- * it goes on with, so that of the recording does not count.
+ * The continuation that a foreign run may have here. Throws `foreign-run`, with the reason and the cure. `named`: the caller names the text, so the
+ * recording's text does not count.
  */
 export function acceptForeign(
   agents: AgentSource,
@@ -83,8 +83,8 @@ export function acceptForeign(
 }
 
 /**
- * Whether what was accepted is what the log has now: the run may have been deleted since, and another one imported under its id. Returns the
- * pipeline with which it goes on.
+ * Whether the accepted continuation fits the current log: the run may have been deleted since, and another one imported under its id. Returns the
+ * pipeline with which it continues.
  */
 export function fitsAccepted(state: RunState, accepted: Accepted | undefined): Pipeline | undefined {
   if (accepted === undefined) return undefined
@@ -93,17 +93,17 @@ export function fitsAccepted(state: RunState, accepted: Accepted | undefined): P
   return accepted.trust === true || decidedElsewhere(state) === undefined ? readStored(accepted.pipeline) : undefined
 }
 
-/** Why a foreign run ends that nobody here has let go on. */
+/** Why a foreign run ends that was not accepted here. */
 export const notAccepted = 'It was recorded elsewhere, and nobody here has let it go on.'
 
-/** Also those of calls that have finished: their steps are walked once more for their values. */
+/** Also those of finished calls: their steps are run through again for their values. */
 function calledTexts({ calledPipelines }: RunState): [step: string, text: string][] {
   return [...calledPipelines]
 }
 
 /**
- * A call of a tool that would run with nobody here asked, because it was approved or begun where it was recorded. One that nobody was asked
- * about is asked about here, if the agent wants that.
+ * A tool call that would run without a question here, because it was approved or begun where it was recorded. Without such an approval, it is asked
+ * about here, if the agent requires that.
  */
 function decidedElsewhere(state: RunState): { toolName: string; step: string } | undefined {
   for (const { list } of state.toolLoops()) {

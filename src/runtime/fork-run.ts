@@ -1,6 +1,6 @@
 /**
- * Forks a run: a new run shares the log up to an entry and goes on by itself, as a run does that a crash has left there: what was
- * complete is kept, and what was in the middle begins again. decisions/0023 says what a fork may change, and why.
+ * Forks a run: a new run shares the log up to an entry and continues by itself, like a run after a crash at that entry: complete steps are kept,
+ * open ones begin again. decisions/0023 says what a fork may change, and why.
  */
 import type { ForkOptions } from './runtime.ts'
 import { compact } from '../part/compact.ts'
@@ -22,7 +22,7 @@ import { parentPath } from '../part/path.ts'
 import { containers } from '../engine/step.ts'
 import { checkRunInput } from './check-run-input.ts'
 
-/** How a fork goes on. */
+/** How a fork continues. */
 export interface ForkPlan {
   pipeline: Pipeline
   first: Part[]
@@ -44,7 +44,7 @@ export interface Forked {
   joined: boolean
 }
 
-/** Resolves when what the fork does first is stored. */
+/** Resolves when the first entries of the fork are stored. */
 export async function forkRun(context: ForkContext, source: string, options: ForkOptions): Promise<Forked> {
   const { store, agents, supervisor, activeRuns, clock, shutdown, newRunId } = context
   if (shutdown.aborted) throw closingError()
@@ -59,7 +59,7 @@ export async function forkRun(context: ForkContext, source: string, options: For
   }
   for await (const batch of store.log.read(source, { before: at + 1 })) {
     for (const entry of batch) {
-      // The end itself cannot be shared by a run that goes on.
+      // A run that continues cannot share the end.
       if (entry.type === 'run-end') at = entry.seq - 1
       else {
         state.apply(entry)
@@ -71,18 +71,18 @@ export async function forkRun(context: ForkContext, source: string, options: For
   const runId = options.runId ?? newRunId()
   const forked = { runId, threadId: threadOf(runId) }
   if ((await store.runs.get(runId)) !== undefined) {
-    // Rejects if it is anything else.
+    // Rejects if the run is not this fork.
     await store.log.fork(source, at, runId)
     return { ...forked, joined: true }
   }
   const agent = agents.get(options.agent ?? '')?.id ?? state.start!.agent
   if (plan !== undefined) await activeRuns.enter(runId, agent, plan.pipeline)
   try {
-    // Its own entries come behind those that it shares, also if the clock was set back.
+    // Its own entries are later than the shared ones, even if the clock was set back.
     await store.log.fork(source, at, runId, Math.max(clock.wall(), state.lastTimestamp))
     await supervisor.goOn(runId, plan)
   } finally {
-    // It failed, or another process was faster.
+    // The claim failed, or another process was faster.
     if (!supervisor.owns(runId)) activeRuns.leave(runId)
   }
   return { ...forked, joined: false }
@@ -97,11 +97,11 @@ interface Point {
   source: string
   at: number
   state: RunState
-  /** The last entry before a step started. */
+  /** The `seq` of the last entry before a step started. */
   before(step: string): number | undefined
 }
 
-/** Undefined if the fork waits for the answers for which its source waited there. */
+/** Undefined if the fork waits for the same replies as its source at that point. */
 function planFork({ agents, clock }: ForkContext, point: Point, options: ForkOptions): ForkPlan | undefined {
   const { source, at, state } = point
   const { input, agent: wanted, protocol = 'library' } = options
@@ -111,7 +111,7 @@ function planFork({ agents, clock }: ForkContext, point: Point, options: ForkOpt
   const given = text === undefined ? named : { id: named?.id ?? state.start!.agent, pipeline: parsePipeline(text) }
   const own = readStored(state.start?.pipeline)
   const accepted = state.isForeign ? acceptForeign(agents, { ...point, run: source }, options, given) : undefined
-  // With what was accepted it goes on as with another agent, so that its log says so.
+  // An accepted continuation is recorded like a change of the agent.
   const agent = given ?? (accepted && own && { id: accepted.agent, pipeline: own })
   const pipeline = agent?.pipeline ?? own
   if (pipeline === undefined) {
@@ -149,11 +149,11 @@ function planFork({ agents, clock }: ForkContext, point: Point, options: ForkOpt
   return { pipeline, first }
 }
 
-/** What a fork may change: see decisions/0023. Throws `bad-fork`, which names the place at which the change would count. */
+/** Checks the changes of a fork: see decisions/0023. Throws `bad-fork`, which names the place at which the change would take effect. */
 interface SourcePoint {
   at: number
   state: RunState
-  /** The last entry before a step started. */
+  /** The `seq` of the last entry before a step started. */
   before(step: string): number | undefined
 }
 
@@ -166,7 +166,7 @@ function fail(message: string): MillraceError {
   return new MillraceError('bad-fork', message, { status: 400 })
 }
 
-/** The agent must find the steps that have started: their values are those of the log. */
+/** Checks that the agent has the steps that have started: their values come from the log. */
 export function checkForkAgent({ id, pipeline }: Agent, own: Pipeline | undefined, point: SourcePoint): void {
   for (const path of started(point)) {
     const name = path.slice(path.indexOf('/') + 1)
@@ -185,18 +185,18 @@ export function checkForkAgent({ id, pipeline }: Agent, own: Pipeline | undefine
         `By entry ${point.at} step "${name}" has started, and "stream" or "output" is not the same now. ${cure}`,
       )
     }
-    // The calls in the middle need their tools as they were.
+    // Open calls need their tools unchanged.
     if (point.state.open.steps.has(path) && toolsOf(step) !== toolsOf(before)) {
       throw fail(`At entry ${point.at} step "${name}" is in the middle, and its tools are not the same now. ${cure}`)
     }
-    // What is inside is found by its path, and a value is computed again from it.
+    // Inner steps are found by their paths, and the value is computed again from them.
     if (containers.has(step.type) && !isSame(step, before)) {
       throw fail(`By entry ${point.at} step "${name}" has started, and what is inside it is not the same now. ${cure}`)
     }
   }
 }
 
-/** What the start of a step says about its answer. */
+/** The settings of a step that its `step-start` records about its answer. */
 function answering({ type, config }: Step): string {
   const { stream, output, answer } = config as { stream?: unknown; output?: unknown; answer?: unknown }
   return JSON.stringify([type, stream, output !== undefined, answer])
@@ -210,13 +210,13 @@ function find({ workflow, after }: Pipeline, path: string, id: string): Step | u
   return (path.startsWith('after/') ? after : workflow).find((step) => step.id === id)
 }
 
-/** Without where it stands in the file. */
+/** Compares without line numbers. */
 function isSame(a: Step, b: Step): boolean {
   const text = (step: Step) => JSON.stringify(step, (key, value: unknown) => (key === 'line' ? undefined : value))
   return text(a) === text(b)
 }
 
-/** The input for what starts later. Also throws `bad-input` for what the agent does not take. */
+/** The input for later steps. Also throws `bad-input` for input that the agent does not accept. */
 function checkForkInput(
   pipeline: Pipeline,
   given: Record<string, unknown>,
@@ -238,7 +238,7 @@ function checkForkInput(
   return Object.fromEntries(Object.entries(merged).filter(([key]) => Object.hasOwn(given, key)))
 }
 
-/** A step in the middle of its model calls. */
+/** A step that is between its model calls. */
 function openLoop({ open, loops }: RunState): string | undefined {
   return [...open.steps.keys()].find((path) => loops.get(path)?.base !== undefined)
 }

@@ -9,9 +9,9 @@ import { nameByCalls, withRecordedIds } from './turns-by-calls.ts'
 import type { Message, ToolOutput, ToolResultContent } from '../part/message.ts'
 
 /**
- * For `history: client`: the client's messages in its order. The first assistant message whose id is a run of this thread is
- * replaced by what that run recorded, because the client's copy lacks signatures and tool results. Messages without ids are found by their
- * calls, within the thread or not: `threadId` is the thread of the last one.
+ * For `history: client`: the client's messages in its order. The first assistant message whose id is a run of this thread is replaced by the
+ * messages that the run recorded, because the client's copy lacks signatures and tool results. Messages without ids are found by their calls, even
+ * outside the thread: `threadId` is the thread of the last one.
  */
 export async function withServerMessages(
   store: Store,
@@ -27,13 +27,13 @@ export async function withServerMessages(
     const group = sameMessage(messages, i)
     i += group.length
     const { id } = group[0]!
-    // Each run once: otherwise a small request could repeat an id to expand into thousands of whole answers.
+    // Each run once: otherwise a small request could repeat an id to expand into thousands of answers.
     const isNamed = group[0]!.role === 'assistant' && id !== undefined && !taken.has(id)
     const recorded = isNamed ? await record(store, runs.has(id) ? undefined : threadId, id, group) : []
     if (isNamed) taken.add(id)
     if (recorded.length === 0) known.push(...group)
     else {
-      // A run that continued an assistant's message has recorded only its own part of what the client shows as one message.
+      // A run that continued an assistant's message has recorded only its own part of the client's single message.
       const continues = known.at(-1)?.role !== 'assistant' && known.at(-1)?.role !== 'tool'
       known.push(...recorded.slice(continues ? 0 : recorded.findIndex((message) => message.id === id)))
     }
@@ -42,9 +42,8 @@ export async function withServerMessages(
 }
 
 /**
- * For `history: server`: what is new in the messages of a client that may have sent its whole copy of the conversation. New is what
- * stands behind the last message that the thread has, except answers, of which the server has its own. If nothing is, the last
- * message of the user is asked again.
+ * For `history: server`: the new messages of a client that may have sent its whole copy of the conversation: those after the last message that the
+ * thread has, except assistant messages, of which the server has its own. If there are none, the last user message is asked again.
  */
 export async function newMessages(store: Store, threadId: string, messages: Message[]): Promise<Message[]> {
   const last = (await store.runs.list({ threadId, limit: 1 }))[0]
@@ -57,7 +56,7 @@ export async function newMessages(store: Store, threadId: string, messages: Mess
   return added.length > 0 ? added : messages.slice(-1 - messages.toReversed().findIndex(({ role }) => role === 'user'))
 }
 
-/** A client's message may have been split into several. Those that follow without their own id belong to it. */
+/** A client's message may have been split into several. The following ones without their own id belong to it. */
 function sameMessage(messages: Message[], from: number): Message[] {
   const { id, role } = messages[from]!
   let to = from + 1
@@ -69,7 +68,10 @@ function sameMessage(messages: Message[], from: number): Message[] {
   return messages.slice(from, to)
 }
 
-/** What a run of this thread, or one that was found by its calls, added, after the assistant's messages that it continued. Empty for other runs. */
+/**
+ * The messages that a run added, after the assistant's messages that it continued. The run must be of this thread or found by its calls; empty for
+ * other runs.
+ */
 async function record(store: Store, threadId: string | undefined, run: string, group: Message[]): Promise<Message[]> {
   const row = await store.runs.get(run)
   if (row === undefined || (threadId !== undefined && row.threadId !== threadId)) return []
@@ -81,7 +83,7 @@ async function record(store: Store, threadId: string | undefined, run: string, g
   return [...kept.asked.slice(own + 1), ...messages]
 }
 
-/** The client's results of calls that it was asked to run and that have none in the log. */
+/** The client's results of client tool calls that have none in the log. */
 function resultsOf(group: Message[], { unanswered }: KeptRun): Map<string, ToolResultContent> {
   const results = new Map<string, ToolResultContent>()
   for (const { role, content } of withRecordedIds(group, unanswered)) {
@@ -109,7 +111,7 @@ async function withResults(
     return { ...message, content }
   })
   if (missing.size === 0) return replaced
-  // A call without any outcome stands in no message yet: only the log has it.
+  // A call without any outcome is in no message yet: only the log has it.
   const fold = (await foldLog(log.read(runId)))!
   for (const [id, given] of results) {
     const asked = fold.unanswered.get(id)

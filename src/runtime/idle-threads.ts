@@ -1,6 +1,6 @@
 /**
- * Closes threads in which nothing happens any more. That a thread is closed is derived (`part/thread.ts`), so all there is to do is to
- * end its suspended runs, which would wait for nobody. Several processes may do so at once: a stop counts once, a claim has one winner.
+ * Closes idle threads. Whether a thread is closed is derived (`part/thread.ts`), so the only work is to end its suspended runs, which would wait
+ * forever. Several processes may do so at once: a stop counts once, a claim has one winner.
  */
 import { compact } from '../part/compact.ts'
 import type { RunRow, Store } from '../part/log.ts'
@@ -14,17 +14,17 @@ export interface IdleThreadsOptions {
   /** `Infinity`: never. */
   closeAfterMs: number
   shutdown: AbortSignal
-  /** Makes this process end a run that was stopped. */
+  /** Makes this process end a stopped run. */
   look(run: string, why: 'hint'): Promise<unknown>
 }
 
 export interface IdleThreads {
-  /** Looks now, and then again and again until the shutdown. */
+  /** Sweeps now, and then at intervals until the shutdown. */
   watch(): void
 }
 
 const hour = 3_600_000
-/** Runs of a thread in which the last entry is looked for. Older ones do not get entries any more. */
+/** Maximum number of runs of a thread among which the last entry is searched. Older ones get no more entries. */
 const newest = 100
 
 export function createIdleThreads({ store, clock, closeAfterMs, shutdown, look }: IdleThreadsOptions): IdleThreads {
@@ -47,7 +47,7 @@ export function createIdleThreads({ store, clock, closeAfterMs, shutdown, look }
     const others = await runs.list({ threadId, limit: newest })
     if (others.some(({ updatedAt }) => updatedAt > cutoff)) return
     const open = new Map((await openRequests(log, id)).map((request) => [request.requestId, request]))
-    // An answer or a deadline came first: the run goes on.
+    // A reply or a deadline came first: the run continues.
     if ([...open.values()].some(({ deadline }) => deadline <= clock.wall())) return
     const { stop, answered } = await pendingAnswers(log, id, open)
     if (stop !== undefined || answered.size > 0) return
@@ -62,7 +62,7 @@ export function createIdleThreads({ store, clock, closeAfterMs, shutdown, look }
       const every = Math.max(50, Math.min(hour, closeAfterMs / 10))
       void (async () => {
         for (; !shutdown.aborted; await pause(every, shutdown, { background: true })) {
-          // What fails now is tried again.
+          // A failed sweep is retried.
           await sweep().catch(() => undefined)
         }
       })()

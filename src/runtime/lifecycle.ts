@@ -1,13 +1,12 @@
 /**
- * The lifecycle of one run in one process, as a machine: no I/O, no promises, no time. `supervisor.ts` performs the effects and
- * reports back with events. Who owns a run is decided by the store, with {@link Log.claim}: the machine only asks. docs/lifecycle.md
- * has a drawing.
+ * The lifecycle of one run in one process, as a state machine: no I/O, no promises, no time. `supervisor.ts` performs the effects and reports back
+ * with events. The store decides who owns a run, with {@link Log.claim}: the machine only requests it. docs/lifecycle.md has a drawing.
  */
 import { compact } from '../part/compact.ts'
 
 /**
- * Why a run is claimed. `hint`: somebody answered or stopped it, or a request is due. `orphan`: nobody owns it although it is
- * active. `lost`: this process could no longer record it.
+ * Why a run is claimed. `hint`: it got a reply or a stop, or a request is due. `orphan`: it is active without an owner. `lost`: this process could
+ * no longer record it.
  */
 export type ClaimReason = 'hint' | 'orphan' | 'lost'
 
@@ -16,7 +15,7 @@ export type Slot = Readonly<
     | { state: 'idle' }
     /** It starts here. Without `epoch` it has no owner and no entry yet; with one it waits for its turn in its thread. */
     | { state: 'queued'; epoch?: number }
-    /** Looks at the run, claims it and folds its log. `again`: hints that came meanwhile. */
+    /** Checks the run, claims it and folds its log. `again`: hints that came meanwhile. */
     | {
         state: 'claiming'
         reason: ClaimReason
@@ -25,11 +24,11 @@ export type Slot = Readonly<
         tries: number
       }
     | { state: 'running'; epoch: number }
-    /** It waits for answers. `dueAt`: when its first request is due, in ms of the steady clock. */
+    /** It waits for replies. `dueAt`: when its first request is due, in ms of the steady clock. */
     | { state: 'suspended'; dueAt: number }
     /** Its outcome is decided; its last entries are being stored. */
     | { state: 'ending'; epoch: number }
-    /** The store failed. `epoch`: of this process's claim, if it has one. `reason`: what the next attempt is for. */
+    /** The store failed. `epoch`: of this process's claim, if it has one. `reason`: the reason of the next claim. */
     | { state: 'lost'; reason: ClaimReason; epoch?: number; tries: number }
     | { state: 'ended' }
   ) & {
@@ -49,17 +48,17 @@ export type Event =
   | { type: 'turn' }
   | { type: 'hint' }
   | { type: 'orphan' }
-  /** The run is ours. `next`: what its log asks for. `queued`: it waits for its turn again. */
+  /** This process owns the run. `next`: how it continues. `queued`: it waits for its turn again. */
   | { type: 'claimed'; epoch: number; next: 'execute' | 'end'; queued?: boolean }
-  /** The run is not ours. `dueAt`: it waits for answers, until then. */
+  /** This process does not own the run. `dueAt`: it waits for replies, until then. */
   | { type: 'unclaimed'; dueAt?: number }
   /** The store failed while the run was claimed; `epoch`: after the claim. */
   | { type: 'claim-failed'; epoch?: number }
   | { type: 'suspended'; dueAt: number }
   | { type: 'ended' }
-  /** Another owner goes on with it. */
+  /** Another owner continues it. */
   | { type: 'moved' }
-  /** It was left for the next owner, between two steps. */
+  /** It was released for the next owner, between two steps. */
   | { type: 'handed-on' }
   | { type: 'store-failed' }
   /** An error outside of its steps ends it. */
@@ -67,7 +66,7 @@ export type Event =
   /** The delay of `retry` is over. */
   | { type: 'retry' }
   | { type: 'shutdown' }
-  /** The time that active runs have at a shutdown is over. */
+  /** The grace time of active runs at a shutdown is over. */
   | { type: 'expired' }
 
 export type Effect =
@@ -81,13 +80,13 @@ export type Effect =
   | { type: 'abort'; reason: 'failed' | 'shutdown' }
   /** Closes the requests of an active run that are due. */
   | { type: 'close-due' }
-  /** Tells the fleet that the run wants an owner: at a moment of the steady clock, or now. */
+  /** Notifies the fleet that the run needs an owner: at a moment of the steady clock, or now. */
   | { type: 'want'; at?: number }
   /** Leads to `retry`. */
   | { type: 'retry'; delay: number }
-  /** Tells readers that the run is lost. */
+  /** Reports to readers that the run is lost. */
   | { type: 'report-loss' }
-  /** Nothing more to do here for now: whoever waits for that goes on. */
+  /** No more work here for now: resolves `rested`. */
   | { type: 'rest' }
 
 type Next = readonly [Slot, readonly Effect[]]
@@ -96,7 +95,7 @@ export function createSlot(closing = false): Slot {
   return { state: 'idle', closing }
 }
 
-/** Whether something of this process works on the run. */
+/** Whether this process works on the run. */
 export function isBusy({ state }: Slot): boolean {
   return state === 'queued' || state === 'claiming' || state === 'running' || state === 'ending'
 }
@@ -106,7 +105,7 @@ export function leaseOf(slot: Slot): number | undefined {
   return slot.state === 'queued' || slot.state === 'running' || slot.state === 'ending' ? slot.epoch : undefined
 }
 
-/** An event that means nothing in a state changes nothing. */
+/** Events without a meaning in a state are ignored. */
 export function transition(slot: Slot, event: Event): Next {
   if (slot.state === 'ended') return [slot, []]
   if (event.type === 'shutdown') return shutDown(slot)
@@ -128,7 +127,7 @@ export function transition(slot: Slot, event: Event): Next {
 
 function fromRest(slot: Slot, { type }: Event): Next {
   if (type === 'announced' && slot.state === 'idle') return [{ state: 'queued', closing: slot.closing }, []]
-  // While the process shuts down, messages wait for the next owner.
+  // While the process shuts down, messages are left to the next owner.
   if ((type !== 'hint' && type !== 'orphan') || slot.closing) return [slot, []]
   return claim(slot, type)
 }
@@ -155,7 +154,7 @@ function fromOwned(slot: Slot, epoch: number, event: Event): Next {
     }
     case 'suspended': {
       if (closing) return rest({ state: 'idle', closing }, { type: 'want', at: event.dueAt })
-      // Nothing else would notice an answer or a stop that came while the run was being suspended.
+      // Nothing else would notice a reply or a stop that came during the suspension.
       return claim(slot, 'hint')
     }
     case 'ended':
@@ -180,13 +179,13 @@ function fromClaiming(slot: Extract<Slot, { state: 'claiming' }>, event: Event):
     case 'claimed': {
       const { epoch, next, queued = false } = event
       if (next === 'end') return [{ state: 'ending', epoch, closing }, [{ type: 'end', epoch }]]
-      // Claimed too late: the next owner goes on with it.
+      // Claimed too late: the next owner continues it.
       if (closing) return rest({ state: 'idle', closing }, { type: 'want' })
       return [{ state: queued ? 'queued' : 'running', epoch, closing }, [{ type: 'execute', epoch }]]
     }
     case 'unclaimed': {
       const due = event.dueAt
-      // Always: a hint may come a little early, and then the fleet has forgotten the moment.
+      // Always: a hint may come a little early, and then the fleet has dropped the moment.
       const effects: Effect[] = due === undefined ? [] : [{ type: 'want', at: due }]
       if (again !== undefined && !closing) {
         const [next, more] = claim(slot, again)
@@ -196,7 +195,7 @@ function fromClaiming(slot: Extract<Slot, { state: 'claiming' }>, event: Event):
       return rest({ state: 'suspended', dueAt: due, closing }, ...effects)
     }
     case 'claim-failed': {
-      // A claim that counted must not be forgotten: nobody else would look after the run.
+      // A successful claim must be remembered: no other process would take care of the run.
       const epoch = event.epoch ?? lease
       const kept = event.epoch !== undefined && reason === 'hint' ? 'orphan' : reason
       return lose({ state: 'lost', reason: kept, tries, closing, ...compact({ epoch }) })
@@ -210,7 +209,7 @@ function shutDown(slot: Slot): Next {
   if (slot.closing) return [slot, []]
   const closing = true
   if (slot.state === 'suspended') return [{ state: 'idle', closing }, []]
-  // The log of a lost run has no end: the next owner sees to it.
+  // The log of a lost run has no end: the next owner writes it.
   if (slot.state === 'lost') return [{ state: 'idle', closing }, [{ type: 'want' }]]
   return [{ ...slot, closing }, []]
 }

@@ -1,4 +1,4 @@
-/** What waits in the inbox of a run without owner: answers to its open requests, or a stop. */
+/** The inbox of a run without owner: replies to its open requests, or a stop. */
 import type { Wake } from './runtime.ts'
 import { compact } from '../part/compact.ts'
 import type { Log } from '../part/log.ts'
@@ -9,15 +9,15 @@ import type { Clock } from '../engine/run-clock.ts'
 export interface Pending {
   /** The reason of a stop. */
   stop?: string
-  /** It was stopped because its thread was closed: nobody will answer. */
+  /** It was stopped because its thread was closed: no reply will come. */
   closed?: true
-  /** The open requests that are answered or closed. */
+  /** The open requests that have a reply or were closed. */
   answered: Set<string>
-  /** What came with the answers. */
+  /** Further data that came with the replies. */
   wake: Wake
-  /** With what a foreign run was let go on. */
+  /** The accepted continuation of a foreign run. */
   accepted?: Accepted
-  /** How many messages the inbox had. */
+  /** The number of messages in the inbox. */
   seen: number
 }
 
@@ -47,8 +47,8 @@ export async function pendingAnswers(
 }
 
 /*
- * When the open requests of suspended runs are due. A process that saw a run being suspended goes by its steady clock, so setting
- * the wall clock neither shortens nor extends a client's time. Timers are the fleet's (`Fleet.want`).
+ * The deadlines of suspended runs' requests. A process that saw the suspension uses its steady clock, so setting the wall clock neither shortens
+ * nor extends a client's time. Timers are the fleet's (`Fleet.want`).
  */
 
 /** Request id → ms of the steady clock. */
@@ -70,12 +70,12 @@ export function dueOf(requests: Iterable<Request>, known: Due | undefined, now: 
   return due
 }
 
-/** The first moment; Infinity without requests. */
+/** The earliest moment; Infinity without requests. */
 export function firstDue(due: Due): number {
   return Math.min(...due.values())
 }
 
-/** Closes the requests that are due, unless they were answered. Resolves with the moment of the next one, or Infinity. */
+/** Closes the due requests without a reply. Resolves with the moment of the next one, or Infinity. */
 export async function closeDue(log: Log, run: string, due: Due, { steady }: Clock): Promise<number> {
   const now = steady()
   for (const [requestId, moment] of due) {

@@ -1,6 +1,6 @@
 /**
- * The disconnect policy of runs whose readers are in several processes. Who attaches a reader posts its policy to the run, so that
- * every owner knows it: also one that has taken the run over, and when the readers' process was killed.
+ * The disconnect policy of runs whose readers are in several processes. The process that attaches a reader posts its policy to the run, so that
+ * every owner knows it: also a later owner, and after the readers' process was killed.
  */
 import type { DisconnectPolicy } from '../pipeline/pipeline.ts'
 import type { Clock } from '../engine/run-clock.ts'
@@ -21,18 +21,18 @@ export interface Presence {
   attached(run: Supervised, policy: DisconnectPolicy): void
 }
 
-/** What an owner knows of a run that nobody reads. */
+/** The state of a run without readers. */
 export interface Unread {
   /** ms of the steady clock. */
   since: number
-  /** Undefined if nobody has ever read it. */
+  /** Undefined if it never had a reader. */
   policy: DisconnectPolicy | undefined
 }
 
 const key = 'disconnect-policy'
-/** How often owners look, in ms. */
+/** Polling interval of owners, in ms. */
 const lookEvery = 300
-/** A client whose connection was cut has so long to come back, also when the policy is `cancel`, in ms. */
+/** Minimum time that a client has to reconnect, even with the policy `cancel`, in ms. */
 const cutGrace = 700
 
 export function createPresence({ store: { log, fleet }, clock, shutdown, all, stop }: PresenceContext): Presence {
@@ -62,7 +62,7 @@ export function createPresence({ store: { log, fleet }, clock, shutdown, all, st
   async function lookAtAll(): Promise<void> {
     if (looking) return
     looking = true
-    // A store that fails is asked again.
+    // A failing store is asked again.
     await Promise.allSettled(all().map(look))
     looking = false
   }

@@ -1,4 +1,4 @@
-/** A run as its caller has it, wherever it is executed. */
+/** The handle of a run, in whichever process it executes. */
 import type { RunResult } from './runtime.ts'
 import { pause } from '../async/pause.ts'
 import type { Entry } from '../part/entry.ts'
@@ -19,11 +19,11 @@ export interface HandleContext {
 
 export interface Handles {
   handle(id: string, threadId: string, joined?: boolean): Run
-  /** Stops following runs, which another process may have. Resolves when their results are read. */
+  /** Stops following runs, which may be in other processes. Resolves when their results are read. */
   close(): Promise<void>
 }
 
-/** ms that results may take to be read when the store is about to close. */
+/** Maximum ms for reading results before the store closes. */
 const readingMs = 1000
 
 export function createHandles({ store, supervisor, runtime }: HandleContext): Handles {
@@ -32,22 +32,22 @@ export function createHandles({ store, supervisor, runtime }: HandleContext): Ha
   const { signal } = closing
   const awaited = new Set<Promise<RunResult>>()
 
-  /** Resolves when the run has ended or is suspended, here or elsewhere, or when nobody will see that. */
+  /** Resolves when the run has ended or is suspended, in any process, or when this can no longer be observed. */
   async function settled(id: string): Promise<void> {
     for (;;) {
-      // If it was answered or stopped while it was being suspended, this waits for what follows.
+      // If a reply or a stop came during the suspension, this waits for its effect.
       await supervisor.rested(id)
       if (supervisor.lossOf(id) !== undefined || signal.aborted) return
       const row = await runs.get(id)
       if (row?.status !== 'running') return
-      // Another process has it.
+      // Another process owns it.
       const isOver = ({ type }: { type: string }) => type === 'suspend' || type === 'run-end'
       if ((await awaitEntry(log, id, isOver, { after: row.lastSeq, signal })) === undefined) return
     }
   }
 
   function resultOf(id: string, stored: AsyncIterable<Entry[]>): Promise<RunResult> {
-    // A store that fails is a failed run.
+    // A failing store is a failed run.
     const read = () => readResult(store, id, stored, signal.aborted && supervisor.lossOf(id) === undefined)
     const result = settled(id).then(read, read)
     awaited.add(result)
@@ -68,10 +68,10 @@ export function createHandles({ store, supervisor, runtime }: HandleContext): Ha
   }
 }
 
-/** What all handles share. */
+/** Shared by all handles. */
 interface Handling {
   log: Store['log']
-  /** Aborts when nobody follows runs any more. */
+  /** Aborts when runs are no longer followed. */
   signal: AbortSignal
   runtime: HandleContext['runtime']
   resultOf(id: string, stored: AsyncIterable<Entry[]>): Promise<RunResult>
@@ -109,7 +109,6 @@ class Handle implements Run {
   }
 }
 
-/** The entries of a run, one by one. */
 class Parts implements AsyncIterable<Entry> {
   readonly #live: AsyncIterable<Entry[]>
 
@@ -139,8 +138,8 @@ const moved = {
 }
 
 /**
- * Reads the outcome of a run that has no owner here. Never rejects: a run that cannot be read has failed. `stored`: its log, which the
- * holder can read even if the store has dropped the run. `isClosing`: nobody here will see what becomes of it.
+ * Reads the outcome of a run without owner here. Never rejects: a run that cannot be read has failed. `stored`: its log, which the holder can read
+ * even if the store has dropped the run. `isClosing`: this process will not see its outcome.
  */
 async function readResult(
   store: Store,

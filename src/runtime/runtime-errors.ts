@@ -43,7 +43,7 @@ export function unknownAgent(id: string, agents: AgentSource): MillraceError {
   return new MillraceError('unknown-agent', message, { status: 404 })
 }
 
-/** Tells readers why a run's log has no end yet. */
+/** The error for readers of a run whose log has no end yet. */
 export function lostError(error: unknown): ErrorValue {
   const { code } = toErrorValue(error, 'store-failed')
   // Details of a broken disk or database belong in the server's log, not in a client's response.

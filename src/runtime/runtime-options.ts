@@ -26,7 +26,7 @@ export interface RuntimeOptions {
   newRunId?: () => string
   /** ms that the steps of a stopped run have to settle. Default 300. */
   graceMs?: number
-  /** ms that a client has to answer a request, before it is closed as unavailable. Default 24 hours. */
+  /** ms that a client has to reply to a request, before it is closed as unavailable. Default 24 hours. */
   requestDeadlineMs?: number
   /** ms without an entry after which a thread is closed, or `none`. Default 30 days. */
   closeThreadsAfterMs?: number | 'none'
@@ -34,15 +34,15 @@ export interface RuntimeOptions {
   defaultTimeouts?: DefaultTimeouts
   /** Called when a run has ended or is suspended, after that is stored. Must not throw. */
   onRun?: (event: RunEvent) => void
-  /** Called with what an operator should know of this process. */
+  /** Called with messages for an operator. */
   warn?: (message: string) => void
-  /** Executes no runs: what is answered or stopped here goes on in another process of the store. */
+  /** Executes no runs: another process of the store continues runs that get a reply or a stop. */
   postsOnly?: boolean
   /** For a process that handles uncaught errors and needs to know which run they belong to. */
   attribute?: Attribute
 }
 
-/** With the clock that all of the runtime goes by. */
+/** With the clock of the whole runtime. */
 export type TimedOptions = RuntimeOptions & { clock: Clock }
 
 /* Events about the outcome of each run, for monitoring. Derived from the same log that readers get. */
@@ -55,7 +55,7 @@ export interface RunEvent {
   /** Where the request came from: a wire's name, or `library`, `cli`, `api`. */
   protocol: string
   outcome: Outcome | 'suspended'
-  /** ms since its start, without the time in which it was suspended. */
+  /** ms since its start, without suspensions. */
   ms: number
   usage?: Usage
   /** USD. */

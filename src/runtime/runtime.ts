@@ -1,4 +1,4 @@
-/** The runtime's interface: runs, agents, and the options of a start, a fork and an answer. `create-runtime.ts` implements it. */
+/** The runtime's interface: runs, agents, and the options of a start, a fork and a reply. `create-runtime.ts` implements it. */
 import type { Entry } from '../part/entry.ts'
 import type { ErrorValue, MillraceError } from '../part/error.ts'
 import type { Store } from '../part/log.ts'
@@ -32,20 +32,20 @@ export interface StartOptions {
   parentRunId?: string
   /** Ids from the client. */
   labels?: Record<string, string>
-  /** What the client asked of its protocol: see `RunStart`. */
+  /** The options of its wire: see `RunStart`. */
   wireOptions?: Record<string, unknown>
   /** The caller's `traceparent` (W3C Trace Context), which the run's start records. An invalid one is ignored. */
   traceparent?: string | null | undefined
   onBusy?: BusyPolicy
-  /** The thread only groups its runs: a suspended one is left waiting. Default: it is stopped, because the conversation has gone on. */
+  /** The thread only groups its runs: a suspended one stays suspended. Default: it is stopped, because the conversation has continued. */
   keepsSuspended?: boolean
-  /** It neither waits for runs of its thread nor stops any, whatever `onBusy` says. */
+  /** Neither waits for runs of its thread nor stops any, whatever `onBusy` says. */
   isBeside?: boolean
   /** `server`: the input has only the new messages, and the thread's runs have the earlier ones. Default `client`. */
   history?: HistoryPolicy
   /**
-   * With `history: server`: the run of the thread whose conversation this one continues, as a branch beside those that continue it
-   * already; null begins the thread's conversation anew. Default: the thread's last run.
+   * With `history: server`: the run of the thread whose conversation this one continues, as a new branch if others continue it already; null begins
+   * the thread's conversation anew. Default: the thread's last run.
    */
   previousRunId?: string | null
   handOver?: boolean
@@ -53,7 +53,7 @@ export interface StartOptions {
   turnKey?: string
   /** Settings of the request for the answering model. */
   settings?: CallSettings
-  /** What of the request was ignored: becomes `warning` parts of the run. */
+  /** Ignored settings of the request: they become `warning` parts of the run. */
   ignored?: readonly string[]
   /** Server → header → value: sent to these MCP servers by this run alone, in addition to the config's. Never recorded. */
   mcpHeaders?: McpHeaders
@@ -68,15 +68,15 @@ export interface Run {
   /** The log from its start, then live, until the run ends. You can iterate it several times. */
   parts: AsyncIterable<Entry>
   /**
-   * The outcome, once the run has ended or is suspended, in whichever process. Never rejects: failure is an outcome, and so is that this
-   * runtime closes before (`moved`).
+   * The outcome, once the run has ended or is suspended, in any process. Never rejects: a failure is an outcome. If this runtime closes first, the
+   * outcome is `moved`.
    */
   result: Promise<RunResult>
   stop(reason?: string): Promise<void>
   answer(requestId: string, answer: Answer): Promise<Answered>
 }
 
-/** `duplicate`: the request was already answered or closed. `answer` is the one that counts. */
+/** `duplicate`: the request had a reply or was closed. `answer` is the one that counts. */
 export interface Answered {
   duplicate: boolean
   answer: PostedAnswer
@@ -94,8 +94,8 @@ export interface Runtime {
    */
   start(agentId: string, input: Record<string, unknown>, options?: StartOptions): Promise<Run>
   /**
-   * Starts a run that shares the log of another up to an entry and goes on from there, in a thread of its own. Resolves once what it
-   * does first is stored. Rejects with `bad-input` or `bad-fork`, which name places that fit, before anything is stored.
+   * Starts a run that shares the log of another up to an entry and continues from there, in its own thread. Resolves once its first entries are
+   * stored. Rejects with `bad-input` or `bad-fork`, which name valid places, before anything is stored.
    */
   fork(runId: string, options: ForkOptions): Promise<Run>
   open(runId: string): Promise<Run | undefined>
@@ -104,9 +104,9 @@ export interface Runtime {
   stop(runId: string, reason?: string): Promise<void>
   /** Fails a run because of an error that nobody awaited, if it is active in this process. */
   fail(runId: string, error: MillraceError): FailEffect
-  /** `consent`: for a run that was recorded elsewhere. Without it such a run goes on only if its pipeline is that of an agent here. */
+  /** `consent`: for a run that was recorded elsewhere. Without it such a run continues only if its pipeline is that of an agent here. */
   answer(runId: string, requestId: string, answer: Answer, wake?: Wake, consent?: Consent): Promise<Answered>
-  /** Posts several answers to a run and resumes it once. Resolves with the answers that count, by request id. */
+  /** Posts several replies to a run and resumes it once. Resolves with the replies that count, by request id. */
   answerAll(
     runId: string,
     answers: ReadonlyMap<string, Answer>,
@@ -119,11 +119,11 @@ export interface Runtime {
   redactor(): Redactor
   attach(runId: string, policy: DisconnectPolicy): (how?: { finished?: boolean }) => void
   /**
-   * Calls `tell` once if the store fails, so that the log cannot have the run's error; at once if the store has failed already.
-   * Returns a function that removes the listener.
+   * Calls `tell` once if the store fails, because the log cannot have that error; at once if the store has failed already. Returns a function that
+   * removes the listener.
    */
   onLost(runId: string, tell: (error: ErrorValue) => void): () => void
-  /** Continues or ends the runs that an earlier process left. Call it once, before the first start. */
+  /** Continues or ends the runs of an earlier process. Call it once, before the first start. */
   recover(): Promise<{ resumed: number; interrupted: number }>
   readonly active: number
   /** When threads count as closed, as of now. */
@@ -136,8 +136,8 @@ export interface Runtime {
 }
 
 /**
- * The outcome of a run that has ended or is suspended. `text` is the answer, `output` the pipeline’s value. `moved`: this runtime has
- * closed before that; the run goes on in another process, or when one is started. Its error has the code `run-moved`.
+ * The outcome of a run that has ended or is suspended. `text` is the answer, `output` the pipeline’s value. `moved`: this runtime has closed before
+ * that; the run continues in another process, or when one is started. Its error has the code `run-moved`.
  */
 export interface RunResult {
   id: string
@@ -154,36 +154,36 @@ export interface ForkOptions {
   at: number
   /** Merged into `$input`, for the steps that start later. */
   input?: Record<string, unknown>
-  /** Goes on as this agent, which must have the steps that have started. */
+  /** Continues as this agent, which must have the steps that have started. */
   agent?: string
-  /** Goes on with this YAML text as the agent that it is, or that `agent` names. The names in it are not checked before they are used. */
+  /** Continues with this YAML text, as its agent or as `agent`. The names in it are checked only when they are used. */
   pipeline?: string
-  /** Of a run that was recorded elsewhere: what its recording names may run. Pass it only for who may edit agents. */
+  /** For a run that was recorded elsewhere: the programs in its recording may run. Pass it only for users who may edit agents. */
   trust?: boolean
-  /** Default: a new id. With an id that is this fork already, that fork is returned. */
+  /** Default: a new id. With the id of an equal fork, that fork is returned. */
   runId?: string
   protocol?: string
 }
 
-/** What else the request with an answer brought. It is posted with the answer, for the process that resumes the run. */
+/** Further data of the request with a reply. It is posted with the reply, for the process that resumes the run. */
 export interface Wake {
   protocol?: string
   labels?: Record<string, string>
   input?: Record<string, unknown>
-  /** MCP servers for which it brought headers. */
+  /** The MCP servers for which it brought headers. */
   ownHeaders?: string[]
 }
 
-/** What the caller says about a run that was recorded elsewhere. */
+/** The caller's consent for a run that was recorded elsewhere. */
 export interface Consent {
-  /** It goes on as this agent, with the agent's own text. */
+  /** It continues as this agent, with the agent's own text. */
   agent?: string
-  /** What its recording names may run. Who passes it on has checked that the caller may edit agents. */
+  /** The programs in its recording may run. The code that passes it on has checked that the caller may edit agents. */
   trust?: boolean
 }
 
 /**
- * `failed`: the run ends as failed. `completed`: its answer had ended, so it ends as completed; steps that still run are
- * stopped. `ending`: its outcome was decided before. `inactive`: it does not run in this process.
+ * `failed`: the run ends as failed. `completed`: its answer had ended, so it ends as completed; running steps are stopped. `ending`: its outcome
+ * was decided before. `inactive`: it does not run in this process.
  */
 export type FailEffect = 'failed' | 'completed' | 'ending' | 'inactive'

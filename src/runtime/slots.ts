@@ -1,4 +1,4 @@
-/** The runs that this process has to do with: one slot for each, and what the effects of its lifecycle work with. */
+/** The runs of this process: one slot for each, with the data for the effects of its lifecycle. */
 import type { ErrorValue, MillraceError } from '../part/error.ts'
 import type { Looked, Owned } from './claim-run.ts'
 import type { Readers } from './disconnect-policy.ts'
@@ -13,18 +13,18 @@ import { LeanMap } from '../async/lean-map.ts'
 export interface Supervised {
   readonly id: string
   slot: Slot
-  /** Settles when nothing of this process works on the run for now. */
+  /** Settles when this process does not work on the run for now. */
   rested?: PromiseWithResolvers<void> | undefined
   /** The announced start. Settles when the run has its first entry, or when it will never have one. */
   begins?: PromiseWithResolvers<void> | undefined
   /** Settles when all runs before it in its thread have ended. */
   ticket?: Promise<void> | undefined
-  /** The claim under way. Settles when the first entry that it led to is stored. */
+  /** The current claim. Settles when the first entry after it is stored. */
   claim?: Promise<Looked> | undefined
   owned?: Owned | undefined
   execution?: Execution | undefined
   ending?: Promise<void> | undefined
-  /** How a fork goes on that was not claimed yet. */
+  /** The plan of a fork that was not claimed yet. */
   plan?: ForkPlan | undefined
   /** Why the execution is aborted, if not for a shutdown. */
   failure?: MillraceError | undefined
@@ -32,12 +32,12 @@ export interface Supervised {
   loss?: ErrorValue | undefined
   lossListeners?: Set<(error: ErrorValue) => void> | undefined
   due?: Due | undefined
-  /** How many messages were there when it was looked whether the suspended run has an answer. */
+  /** The number of inbox messages at the last check for replies while suspended. */
   seen?: number | undefined
-  /** What its requests brought for MCP servers. Kept while the run is known here, and nowhere else. */
+  /** MCP headers from its requests. Kept only here, while the run is known. */
   mcpHeaders?: McpHeaders | undefined
   readers?: Readers | undefined
-  /** Nobody reads it, in any process. */
+  /** It has no readers in any process. */
   unread?: Unread | undefined
 }
 
@@ -47,7 +47,7 @@ export interface Slots {
   of(id: string): Supervised
   all(): Supervised[]
   send(run: Supervised, event: Event): void
-  /** Forgets a run if nothing is left to do for it here. Call this when a field that keeps it is cleared. */
+  /** Drops a run without work here. Call this when a field that keeps it is cleared. */
   release(run: Supervised): void
 }
 

@@ -31,7 +31,7 @@ export interface StartContext {
 export interface Started {
   runId: string
   threadId: string
-  /** The run existed already. */
+  /** The run existed before. */
   joined: boolean
 }
 
@@ -64,7 +64,7 @@ export async function startRun(
     let tried: TriedPlace | undefined
     if (turnKey !== undefined) {
       const key = `${agent}:${turnKey}`
-      // A thread that may refuse the run is asked first.
+      // The position is posted together with the key only if the thread cannot refuse the run.
       const isCertain = inThread !== undefined && policy !== 'reject'
       const place = isCertain ? await queue.lastPlace(threadId, runId) : undefined
       const { winner, placed } = await claimTurn({
@@ -108,7 +108,7 @@ export async function startRun(
       }),
     }
     if (shutdown.aborted) throw closingError()
-    // Who chose the id may have stopped it already.
+    // A caller that chose the id may have stopped the run already.
     const isAwaited = mayBeAwaited || options.runId !== undefined
     const warnings = (options.ignored ?? []).map((message): Part => ({ type: 'warning', code: 'ignored', message }))
     const work: Work = { type: 'execute', pipeline, first: [start, ...warnings], turn: ticket.turn, isAwaited }
@@ -119,13 +119,13 @@ export async function startRun(
   } catch (error) {
     activeRuns.leave(runId)
     announcement.refuse(error)
-    // So that nobody in another process waits for its first entry.
+    // So that other processes do not wait for its first entry.
     if (mayBeAwaited) await giveUp(log, runId, 'The start was refused.').catch(() => undefined)
     throw error
   }
 }
 
-/** A run that continues another run of its thread than the last one: the user has edited a message, or wants another answer. */
+/** A run that continues another run than the thread's last: the user has edited a message, or wants another answer. */
 interface Branch {
   agent: string
   /** The server has the conversation. */
@@ -134,7 +134,7 @@ interface Branch {
   threadId?: string | undefined
 }
 
-/** The thread that the run belongs to, if it is not one of its own. Throws `bad-input` for a run that is not of this thread. */
+/** The thread that the run belongs to, unless it gets its own. Throws `bad-input` if the previous run is of another thread. */
 async function threadOfBranch({ runs }: Pick<Store, 'runs'>, branch: Branch): Promise<string | undefined> {
   const { agent, fromServer, previousRunId: previous, threadId } = branch
   if (previous === undefined) return threadId
@@ -154,9 +154,9 @@ function bad(message: string): MillraceError {
   return new MillraceError('bad-input', message, { status: 400 })
 }
 
-/* Refuses a file that no model of the first step can take, before the run starts: nothing has been said then, and the thread is as before. */
+/* Refuses a file that no model of the first step accepts, before the run starts: then the thread is unchanged. */
 
-/** Throws `bad-input`. What depends on references or earlier steps is not known here: then the model call refuses. */
+/** Throws `bad-input`. Files that depend on references or earlier steps are unknown here: the model call refuses them. */
 async function checkFiles(
   models: ModelResolver,
   { workflow }: Pipeline,

@@ -1,6 +1,6 @@
 /**
- * Supervises the runs of this process. `lifecycle.ts` decides what happens to a run; this performs the effects. Only who has
- * claimed a run in the store writes its log.
+ * Supervises the runs of this process. `lifecycle.ts` decides about a run; this performs the effects. Only the process that claimed a run in the
+ * store writes its log.
  */
 import type { FailEffect } from './runtime.ts'
 import { MillraceError, type ErrorValue, toErrorValue } from '../part/error.ts'
@@ -32,27 +32,27 @@ export interface SupervisorContext {
   activeRuns: ActiveRuns
   shutdown: AbortSignal
   rejoin: Rejoin
-  /** The policy of its readers asks for a stop. */
+  /** The policy of its readers requests a stop. */
   stop(run: string, reason: string): Promise<void>
-  /** Called when a run here has a deadline, so that the fleet is listened to. */
+  /** Called when a run here has a deadline, to subscribe to the fleet. */
   watch(): void
 }
 
 export interface Supervisor extends Announcements {
   /** The number of runs that are active here. */
   readonly active: number
-  /** Looks whether a run wants an owner, and becomes it. Resolves when what follows from that is stored. */
+  /** Checks whether a run needs an owner, and claims it. Resolves when the result is stored. */
   look(id: string, why: 'hint' | 'orphan'): Promise<Looked | undefined>
-  /** Goes on with a fork, as its owner; without a plan it waits for answers. Resolves when what follows from that is stored. */
+  /** Continues a fork, as its owner; without a plan it waits for replies. Resolves when the result is stored. */
   goOn(id: string, plan: ForkPlan | undefined): Promise<void>
-  /** Whether this process owns a run, or is about to start it, or will end it when the store works again. */
+  /** Whether this process owns a run, is about to start it, or will end it when the store works again. */
   owns(id: string): boolean
-  /** Whether this process saw the run being suspended, or owns it. */
+  /** Whether this process owns the run or saw its suspension. */
   knows(id: string): boolean
-  /** Resolves when nothing here works on the run, and no message is about to resume or end it. */
+  /** Resolves when this process does not work on the run, and no message is about to resume or end it. */
   rested(id: string): Promise<void>
   lossOf(id: string): ErrorValue | undefined
-  /** Headers for MCP servers that a request of the run brought. Those for the same server are replaced. */
+  /** Stores a request's headers for MCP servers. Those for the same server are replaced. */
   keepHeaders(id: string, headers: McpHeaders): void
   headersOf(id: string): McpHeaders | undefined
   /** Calls `listener` when the store fails, or at once if it has. Returns a function that removes it. */
@@ -121,18 +121,18 @@ export function createSupervisor(context: SupervisorContext): Supervisor {
   function want(id: string, at?: number, seen?: number): void {
     if (at === Infinity) return
     if (at !== undefined) watch()
-    // Without it the run is found by its row, at the next start.
+    // If this fails, the next start finds the run by its row.
     const moment = at === undefined ? undefined : timeOf(store) + at - clock.steady()
     void fleet.want(id, moment, seen).catch(() => undefined)
   }
 
-  /** Leaves an active run for another process. Where there is none, it goes on for as long as this one waits. */
+  /** Releases an active run to another process. Without one, it continues for as long as this process waits. */
   function handOver({ execution }: Supervised): void {
     if (fleet.shared) execution?.leave()
   }
 
   async function stopUnread({ id, execution }: Supervised, reason: string): Promise<void> {
-    // The readers were cut off. The next owner waits for them.
+    // The shutdown disconnected the readers. The next owner waits for them.
     if (fleet.shared && shutdown.aborted) return
     const open = execution?.state.open
     // A complete answer is not interrupted, and a suspended run keeps waiting for its client.
@@ -143,7 +143,7 @@ export function createSupervisor(context: SupervisorContext): Supervisor {
   async function look(run: Supervised, type: 'hint' | 'orphan'): Promise<Looked | undefined> {
     send(run, { type })
     let looked: Looked | undefined
-    // A hint that comes while it looks makes it look again.
+    // A hint during the claim leads to another claim.
     for (let last; run.claim !== undefined && run.claim !== last;) looked = await (last = run.claim)
     return looked
   }
@@ -162,7 +162,7 @@ export function createSupervisor(context: SupervisorContext): Supervisor {
 
     async goOn(id, plan) {
       const run = slots.of(id)
-      // The same fork was asked for twice at once.
+      // The same fork was requested twice at once.
       if (run.slot.state !== 'idle') return void (await run.claim)
       run.plan = plan
       await look(run, plan === undefined ? 'hint' : 'orphan')
@@ -226,7 +226,7 @@ export function createSupervisor(context: SupervisorContext): Supervisor {
       const over = new AbortController()
       await Promise.race([allRested(), pause(closeGraceMs, over.signal)])
       over.abort()
-      // While this waits, runs that were about to start may start, so it repeats until none is left.
+      // Runs that were about to start may start during this wait, so it repeats.
       while (slots.all().some(({ slot }) => isBusy(slot))) {
         for (const run of slots.all()) send(run, { type: 'expired' })
         await allRested()
@@ -240,13 +240,13 @@ function shutDown(recover: boolean): MillraceError {
   return new MillraceError(recover ? 'abandoned' : 'interrupted', 'The server is shutting down.')
 }
 
-/** The work behind the effects of a run's lifecycle. Each reports to the slot how it went. */
+/** The work behind the effects of a run's lifecycle. Each reports its result to the slot. */
 interface WorkContext {
   options: TimedOptions
   activeRuns: ActiveRuns
   send: Slots['send']
   rejoin: Rejoin
-  /** Tells the fleet when the run's first request is due, in ms of the steady clock. */
+  /** Notifies the fleet when the run's first request is due, in ms of the steady clock. */
   want(id: string, at: number): void
 }
 
@@ -256,7 +256,7 @@ function createWork({ options, activeRuns, send, rejoin, want }: WorkContext) {
 
   const canRun = store.fleet.shared ? createCanRun({ agents, registry, log: store.log, warn }) : undefined
 
-  /** Claims the run if it wants an owner. Settles when what follows from that is stored. */
+  /** Claims the run if it needs an owner. Settles when the result is stored. */
   async function claim(run: Supervised, reason: ClaimReason, epoch?: number): Promise<Looked> {
     const looked = await claimRun(
       { store, clock, rejoin, canRun },
@@ -279,7 +279,7 @@ function createWork({ options, activeRuns, send, rejoin, want }: WorkContext) {
     send(run, { type: 'claimed', epoch: claimed, next: work.type, queued: work.type === 'execute' && !!work.turn })
     if (work.type === 'end') await run.ending
     else if (run.execution !== undefined) {
-      // Requests that stay open are due while the run goes on as well.
+      // Requests that stay open have deadlines while the run executes, too.
       run.due = dueOf(work.unanswered ?? [], run.due, clock.wall(), clock)
       want(run.id, firstDue(run.due))
       await run.execution.begun
@@ -287,7 +287,7 @@ function createWork({ options, activeRuns, send, rejoin, want }: WorkContext) {
     return looked
   }
 
-  /** Ends a run that was claimed for that. */
+  /** Ends a run that was claimed to be ended. */
   async function end(run: Supervised, { epoch, state }: Owned, ending: RunEnding): Promise<void> {
     try {
       const context = { log: store.log, registry, clock, graceMs, secrets, secretKeys }
@@ -314,12 +314,12 @@ function createWork({ options, activeRuns, send, rejoin, want }: WorkContext) {
   function settle(run: Supervised, state: RunState, how: RunnerEnd): void {
     run.execution = undefined
     activeRuns.leave(run.id)
-    // Readers of a run that moves are readers of its next owner.
+    // Readers of a moved run are readers of its next owner.
     if (how.type !== 'moved' && !(how.type === 'handed-on' && store.fleet.shared)) closeReaders(run)
     switch (how.type) {
       case 'suspended':
         run.due = dueOf(state.open.requests.values(), run.due, state.lastTimestamp, clock)
-        // Nobody has looked for answers since.
+        // Replies have not been checked since.
         run.seen = 0
         notify(onRun, state)
         return send(run, { type: 'suspended', dueAt: firstDue(run.due) })

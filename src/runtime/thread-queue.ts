@@ -1,6 +1,6 @@
 /**
- * Allows one active run per thread. A thread's runs form a chain in the store: the first run that posts `after:<previous run>`
- * is the next one. So concurrent requests each get a position, in whatever process.
+ * Allows one active run per thread. A thread's runs form a chain in the store: the first run that posts `after:<previous run>` is the next one. So
+ * concurrent requests each get a position, in any process.
  */
 import { MillraceError } from '../part/error.ts'
 import { hasEnded, type NewMessage, type Posted, type RunRow, type Store } from '../part/log.ts'
@@ -12,12 +12,12 @@ import { predecessor, runsBack } from './conversation.ts'
 
 export interface ThreadQueue {
   /**
-   * Appends a run to the thread. Throws `thread-busy` (409) if the policy is `reject` and a run is active. The run may start when
-   * `turn` settles: at once, or when all runs before it have ended (`interrupt` stops them first). A suspended run is always
-   * stopped, because the conversation has continued without its answer, unless the options keep it.
+   * Appends a run to the thread. Throws `thread-busy` (409) if the policy is `reject` and a run is active. The run may start when `turn` settles:
+   * at once, or when all runs before it have ended (`interrupt` stops them first). A suspended run is always stopped, because the conversation has
+   * continued without its reply, unless the options keep it.
    */
   join(threadId: string, run: string, policy: BusyPolicy, options?: JoinOptions): Promise<Ticket>
-  /** The claim to the position behind the last run, for a caller that posts it together with another message. */
+  /** The claim to the position after the last run, for a caller that posts it together with another message. */
   lastPlace(threadId: string, run: string): Promise<Place>
   /** After a crash: the turn of a run that already has its position. Undefined if it is the thread's first. */
   rejoin(row: Pick<RunRow, 'id' | 'threadId'>): Promise<Turn | undefined>
@@ -25,7 +25,7 @@ export interface ThreadQueue {
 
 export interface JoinOptions {
   tried?: TriedPlace | undefined
-  /** Suspended runs go on waiting, and the run does not wait for them. */
+  /** Suspended runs stay suspended, and the run does not wait for them. */
   keepsSuspended?: boolean | undefined
   /** It has a position, and does not wait for its turn. */
   isBeside?: boolean | undefined
@@ -63,13 +63,13 @@ const interrupted = 'A new message interrupted the run.'
 export function createThreadQueue({ store, announcements, shutdown, stop }: ThreadQueueOptions): ThreadQueue {
   const { log, runs } = store
 
-  /** The row of a run that has its position. Undefined if it will have no entry. */
+  /** The row of a run that has its position. Undefined if it will never have an entry. */
   async function rowOf(run: string): Promise<RunRow | undefined> {
     await announcements.beginning(run)?.catch(() => undefined)
     return awaitStart(store, run, shutdown)
   }
 
-  /** Whether the last run that has begun is active, from a run back. */
+  /** Whether the last begun run is active, from `last` back. */
   async function isBusy(threadId: string, last: string): Promise<boolean> {
     for await (const run of runsBack(log, threadId, last)) {
       if (announcements.beginning(run) !== undefined) return true
@@ -79,7 +79,7 @@ export function createThreadQueue({ store, announcements, shutdown, stop }: Thre
     return false
   }
 
-  /** Follows a run to its end. If it is suspended it is stopped, or left. */
+  /** Follows a run to its end. A suspended run is stopped, or skipped. */
   async function ended({ id, lastSeq }: RunRow, keepsSuspended: boolean): Promise<void> {
     // Reads the last stored entry again: it may be the end, or a suspension.
     for (let after = Math.max(0, lastSeq - 1); ;) {
@@ -100,12 +100,12 @@ export function createThreadQueue({ store, announcements, shutdown, stop }: Thre
       if (row !== undefined && !hasEnded(row.status)) await ended(row, keepsSuspended)
       const ticket = announcements.ticketOf(run)
       if (ticket !== undefined) return ticket
-      // A run that was stopped in the queue has ended before those in front of it.
+      // A run that was stopped in the queue may end before the runs ahead of it.
       if (row !== undefined && (await hasWorked(row))) return
     }
   }
 
-  /** Whether the run's turn has come. Its first step is among its first entries. */
+  /** Whether the run's turn had come. Its first step is among its first entries. */
   async function hasWorked({ id, status }: RunRow): Promise<boolean> {
     if (status === 'completed') return true
     for await (const batch of log.read(id, { limit: 8 }))
@@ -129,7 +129,7 @@ export function createThreadQueue({ store, announcements, shutdown, stop }: Thre
       let { previous } = tried?.place ?? (await lastPlace(threadId, run))
       const seen = new Set<string>()
       for (let posted = tried?.posted; ; posted = undefined) {
-        // A run that was deleted and has begun again may stand behind itself.
+        // A run that was deleted and started again may come after itself.
         if (seen.has(previous)) throw circular(threadId, previous)
         seen.add(previous)
         if (posted === undefined) {
@@ -139,7 +139,7 @@ export function createThreadQueue({ store, announcements, shutdown, stop }: Thre
           posted = await log.post(`thread:${threadId}`, key, message)
         }
         const next = (posted.message as { run: string }).run
-        // Also if it has the position already, from a process that died before it started the run.
+        // Also if it has the position already, from a process that died before the start.
         if (next === run) break
         previous = next
       }

@@ -1,10 +1,10 @@
 /**
- * Finds the runs that made an assistant's messages without ids, as OpenAI's are: by the ids of the tool calls that the client was asked to run.
- * Models need back what such a client does not send: signatures, signed thinking, encrypted reasoning, and the calls of the server's tools.
+ * Finds the runs that made an assistant's messages without ids, such as OpenAI's: by the ids of client tool calls. Models need the parts that such
+ * a client does not return: signatures, signed thinking, encrypted reasoning, and calls of the server's tools.
  *
- * Ids come from the client, and some servers count them from 0. So the run must be of the same agent, must have been asked the same, and
- * must have made the same calls with the same arguments: then it tells the client's model nothing that the client did not have. An id is the
- * same if its form for OpenAI's clients is.
+ * Ids come from the client, and some servers count them from 0. So the run must be of the same agent, must have had the same question, and
+ * must have made the same calls with the same arguments: then the client's model gets nothing that the client did not have. Two ids are the
+ * same if their forms for OpenAI's clients are.
  */
 import { keptOf } from '../fold/read-view.ts'
 import { textOf } from '../fold/run-view.ts'
@@ -20,23 +20,23 @@ interface Asked {
   messages: Message[]
 }
 
-/** Runs that are looked at, newest first: of the thread, then of the agent. */
+/** Maximum number of runs that are searched, newest first: in the thread, then of the agent. */
 const mostRuns = 50
-/** Calls whose runs stay known in this process. */
+/** Maximum number of calls in this process's cache. */
 const mostKnown = 10_000
 
 /** Agent and form of a call id → run. */
 const known = new WeakMap<Store['runs'], Map<string, string>>()
 
 interface Named {
-  /** Each of those with the id of its run. */
+  /** Each recorded message with the id of its run. */
   messages: Message[]
   runs: Set<string>
-  /** Of the last one. */
+  /** The thread of the last run. */
   threadId: string | undefined
 }
 
-/** Keeps in mind what a run asked of its client: by the time of its answer, others may have started more runs than are looked at. */
+/** Remembers the client tool calls of a run: by the time of the reply, more runs may have started than the search covers. */
 export function noteCalls(runs: Store['runs'], { start, unanswered }: Pick<FoldedRun, 'start' | 'unanswered'>): void {
   if (start?.handOver === true) note(runs, start.agent, start.runId, unanswered.keys())
 }

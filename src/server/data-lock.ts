@@ -17,7 +17,7 @@ export type Release = () => void
  */
 export function lockData(data: string, how: 'alone' | 'shared', patience = 200): Release | undefined {
   mkdirSync(resolve(data), { recursive: true, mode: 0o700 })
-  // The file stays empty and is never deleted: after a deletion two processes could lock different files. Who may read it may lock it.
+  // The file stays empty and is never deleted: after a deletion two processes could lock different files. Read permission is enough to lock it.
   createPrivate(fileOf(data))
   makePrivate(fileOf(data))
   let db: DatabaseSync

@@ -1,4 +1,4 @@
-/** An agent as `/api/agents` tells of it. */
+/** An agent in the form of `/api/agents`. */
 import { stepsInside } from '../pipeline/calls.ts'
 import type { Step } from '../pipeline/pipeline.ts'
 import type { Agent } from '../runtime/runtime.ts'

@@ -23,7 +23,7 @@ export interface ErrorGuard {
   readonly unattributed: number
   /** Sets the runtime that fails runs and redacts secrets. Until then, errors are attributed to no run. */
   bind(runtime: Pick<Runtime, 'fail' | 'redact'>): void
-  /** Listens to what `process` emits. Returns a function that stops listening. */
+  /** Subscribes to the events of `process`. Returns a function that unsubscribes. */
   install(events: Pick<EventEmitter, 'on' | 'off'>): () => void
 }
 
@@ -56,12 +56,12 @@ export function createErrorGuard(options: GuardOptions): ErrorGuard {
       report({ level: 'error', event: 'uncaught-error', ...describe(thrown, origin, effect) })
   }
 
-  /** Getters and proxies may throw whenever they are looked at. The run fails all the same. */
+  /** Getters and proxies may throw on any access. The run fails all the same. */
   function handleUnreadable(): void {
     try {
       handle(new Error('an error that cannot be read'), false)
     } catch {
-      // Nothing may come out of here: Node would end the process, and print it.
+      // No error may escape here: Node would end the process, and print it.
     }
   }
 

@@ -1,10 +1,10 @@
-/** What the processes of a shared store do, for Prometheus. There are as few series however many processes there are. */
+/** Metrics of the processes of a shared store, for Prometheus. The number of series does not depend on the number of processes. */
 import type { FleetProcess, Store } from '../part/log.ts'
 import { createCounter, gauge } from '../record/metrics/families.ts'
 import { inTime } from './serve-report.ts'
 import type { monitorEventLoopDelay } from 'node:perf_hooks'
 
-/** Empty where nothing is shared. */
+/** Empty without a shared store. */
 export async function fleetMetrics({ fleet, status }: Store): Promise<string> {
   const [processes, store] = await Promise.all([inTime(fleet.processes?.()), inTime(status?.())])
   let text = ''
@@ -63,9 +63,9 @@ export async function fleetMetrics({ fleet, status }: Store): Promise<string> {
   )
 }
 
-/* What the process of a server does, for Prometheus: the lag of its event loop, its open streams, starts that were refused. */
+/* Metrics of the server's process, for Prometheus: event loop lag, open streams, refused starts. */
 
-/** How often the lag is measured, in ms. */
+/** Sampling interval of the lag, in ms. */
 const resolution = 20
 
 export function createProcessMetrics(streams: () => number) {
@@ -75,7 +75,7 @@ export function createProcessMetrics(streams: () => number) {
   full.add({}, 0)
   let delay: ReturnType<typeof monitorEventLoopDelay> | undefined
 
-  /** Since the last call. Measured once somebody has asked. */
+  /** Since the last call. Measured from the first call on. */
   function lag(): string {
     const names = ['mean', 'p50', 'p99', 'max'] as const
     const { mean = 0, max = 0 } = delay ?? {}
@@ -86,7 +86,7 @@ export function createProcessMetrics(streams: () => number) {
     } else delay.reset()
     return names
       .map((name) => {
-        // The timer's own interval is in what it measures.
+        // The measured values include the timer's own interval.
         const ms = Math.max(0, (found[name] || 0) / 1e6 - resolution)
         return gauge(`nodejs_eventloop_lag_${name}_seconds`, 'Lag of the event loop since the last reading.', ms / 1000)
       })

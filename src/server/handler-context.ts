@@ -1,4 +1,4 @@
-/** What a handler is made of, and what each of its routes gets. */
+/** The options of a handler, and the context of its routes. */
 import type { AnswerContext } from '../answer/open-answer.ts'
 import type { MillraceError } from '../part/error.ts'
 import type { AgentEditor } from '../project/agent-editor.ts'
@@ -10,7 +10,7 @@ import type { Editing } from './http/editing.ts'
 import type { Execution, WaitUntil } from './http/wait-until.ts'
 import type { WebFiles } from './routes/page.ts'
 
-/** What the routes serve, who may use them, and their limits. */
+/** The runtime of the routes, their access rules, and their limits. */
 export interface HandlerOptions {
   runtime: Runtime
   /** Every route except `GET /health` and `GET /` (which hides the agents) then requires `Authorization: Bearer <key>`. */
@@ -37,13 +37,13 @@ export interface HandlerOptions {
   /** Default 4 MiB. Larger bodies are answered with 413. */
   maxBodyBytes?: number
   /**
-   * ms of silence after which a stream sends a keep-alive, so that servers and proxies keep the connection. Default 8000, and 2000 at the
-   * edge, where only a write shows that a client has left.
+   * ms of silence after which a stream sends a keep-alive, so that servers and proxies keep the connection. Default 8000, and 2000 at the edge,
+   * where only a write shows that a client has left.
    */
   keepAliveMs?: number
   /** The state of the process for `/health`. Any reason makes it `degraded`, with status 503; unless it waits. */
   health?: () => Health | Promise<Health>
-  /** While it returns an error, every request but those of monitors is answered with it: the server takes no more work. */
+  /** While it returns an error, every request except those of monitors gets it as the response: the server accepts no more work. */
   draining?: () => MillraceError | undefined
   /** Load errors of the agents, listed with them. */
   agentErrors?: () => { file: string; message: string }[]
@@ -59,7 +59,7 @@ export interface HandlerOptions {
   openai?: OpenAiConfig
   /** Protocols that `POST /api/chat?format=` may name, except those that show the log. Default: the config's `wireRegistry`. */
   wires?: ReadonlyMap<string, Wire>
-  /** Socket.IO is served beside the handler, which AG-UI's `capabilities` says. */
+  /** Socket.IO is served beside the handler, which AG-UI's `capabilities` reports. */
   sockets?: boolean
   /** The `protocol` recorded for runs and answers that come through `/api/runs`. Default `api`. */
   protocol?: string
@@ -67,11 +67,11 @@ export interface HandlerOptions {
   web?: WebFiles
   /** Agents may be saved from the page. Default false. */
   edit?: boolean
-  /** Whoever edits must then send it as `X-Millrace-Edit-Token`. */
+  /** Edits must then send it as `X-Millrace-Edit-Token`. */
   editToken?: string
   /** Reads, checks and saves the files of the agents. */
   agentEditor?: AgentEditor
-  /** Calls back whenever agents were loaded again, for pages that show them. Returns a function that ends it. */
+  /** Calls back after each reload of the agents, for pages that show them. Returns a function that unsubscribes. */
   onAgents?: (listener: () => void) => () => void
   /** More metrics of the process for `/metrics`, in Prometheus' text format. */
   metrics?: () => string | Promise<string>
@@ -79,19 +79,19 @@ export interface HandlerOptions {
 
 export interface Health {
   reasons: string[]
-  /** Whether requests wait until the reasons have passed, so that it makes no sense to send them elsewhere. */
+  /** Whether requests wait until the reasons have passed, so that another server would not help. */
   waits?: boolean
   uncaughtErrors: number
   /** The processes that share the store. */
   fleet?: { alive: number; draining: number; runs: number; beatAgeMs: number; clockAheadMs: number }
 }
 
-/** What every route gets. */
+/** The context of every route. */
 export interface HandlerContext extends AnswerContext {
-  /** It is known who asks, or nobody else can: what is recorded may be shown. */
+  /** Requests are authenticated, or the server is local only: recorded data may be shown. */
   isPrivate: boolean
   maxBodyBytes: number
-  /** What keeps the work of a request alive, if the platform needs it. */
+  /** The platform's `waitUntil` for a request, if needed. */
   waitUntil: (request: Request) => WaitUntil | undefined
   openai: OpenAiConfig
   wires: ReadonlyMap<string, Wire>

@@ -30,14 +30,14 @@ import type { Handler, HandlerContext, HandlerOptions } from './handler-context.
 import { listedAgents } from '../runtime/runtime-errors.ts'
 
 /**
- * Serves all routes (`/api/chat`, `/v1/chat/completions`, `/api/runs` …, `/health`) over one runtime. Conversations and runs are shown only
- * with `apiKey`, `authorize` or `localOnly`: without them, the routes that show any refuse to, and those under `/api/runs` do not exist.
+ * Serves all routes (`/api/chat`, `/v1/chat/completions`, `/api/runs` …, `/health`) over one runtime. Conversations and runs are shown only with
+ * `apiKey`, `authorize` or `localOnly`: otherwise the routes that show any refuse, and those under `/api/runs` do not exist.
  */
 export function createHandler(options: HandlerOptions): Handler {
   return assemble(options).handler
 }
 
-/** The handler and its routes, for a test that looks at each of them. */
+/** The handler and its routes, for a test of every route. */
 export function assemble(options: HandlerOptions): { handler: Handler; routes: { method: string; path: string }[] } {
   const {
     runtime,
@@ -51,7 +51,7 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: {
   const { agentErrors = () => [], onError = () => undefined, openai = {}, protocol = 'api' } = options
   const { wires = new Map(Object.entries(wireRegistry)), sockets = false, onAgents } = options
   const editing = createEditing({ ...options, ownPageOnly: localOnly })
-  // With an empty key every request is refused.
+  // With an empty key every request would be refused.
   if (apiKey) checkKey(apiKey, 'apiKey')
   const limits = { maxBodyBytes, keepAliveMs }
   const began = performance.now()
@@ -95,7 +95,7 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: {
   async function answer(request: Request): Promise<Response> {
     const { method } = request
     const path = getPath(request)
-    // Before anything is awaited: a connection that has closed has no address.
+    // Before the first `await`: a closed connection has no address.
     const caller = admission === undefined ? '' : callerAddress(request)
     let refused: Response | undefined
     let place: Place | undefined
@@ -117,7 +117,7 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: {
       refused = failed(error as Error)
     }
     const response = refused ?? (await app.fetch(method === 'HEAD' ? asGet(request) : request))
-    // What is not streamed needs its place no longer.
+    // A response without a stream releases its place at once.
     if (place !== undefined && !onAnswerEnd(response, place.leave)) place.leave()
     return method === 'HEAD' ? withoutBody(response) : response
   }
@@ -158,7 +158,7 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: {
     if (preflight !== undefined) return preflight
     const began = performance.now()
     const response = await answer(request)
-    // The next request of the connection shall go to another server.
+    // The next request of the connection should go to another server.
     if (draining() !== undefined) response.headers.set('connection', 'close')
     requests.count(request, response, began)
     return responseTo(request, cors.allow(request, response))

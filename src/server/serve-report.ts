@@ -24,7 +24,7 @@ export function reportOfStore(failure: MillraceError | undefined): Report {
   return { level: 'error', event: 'store', message: `${storeReason(failure)} New runs are refused.`, ...detail }
 }
 
-/** ms that a store has to tell of its processes. Who asks for the health does not wait for one that is away. */
+/** Timeout in ms for the processes of a store. Health checks must not wait for an unavailable one. */
 const patience = 300
 
 export async function healthOf({ runtime, storeFailure }: Project, guard: ErrorGuard | undefined): Promise<Health> {
@@ -37,7 +37,7 @@ export async function healthOf({ runtime, storeFailure }: Project, guard: ErrorG
   const uncaughtErrors = guard?.unattributed ?? 0
   const [processes, shared] = await Promise.all([inTime(fleet.processes?.()), inTime(status?.())])
   const isAway = shared?.connected === false && reasons.length === 0
-  // The store is that of all instances: as long as it is worth waiting for, none of them is better than another.
+  // The store is shared by all instances: as long as waiting is worthwhile, no other instance is better.
   const waits = isAway && shared.awayMs < shared.patienceMs
   if (isAway)
     reasons.push(waits ? 'The store cannot be reached. Requests wait for it.' : 'The store cannot be reached.')
@@ -49,9 +49,9 @@ export async function healthOf({ runtime, storeFailure }: Project, guard: ErrorG
   return { reasons, waits, uncaughtErrors, fleet: fleetOf }
 }
 
-/** A server that rests learns of it in no other way. Another failure shows when something is written. */
+/** Detects a newer schema on an idle server. Other failures show with the next write. */
 async function isOutdated({ runs, fleet }: Store): Promise<boolean> {
-  // The processes of a shared store agree when they connect.
+  // The processes of a shared store check versions when they connect.
   if (fleet.shared) return false
   try {
     await runs.list({ limit: 1 })
@@ -61,7 +61,7 @@ async function isOutdated({ runs, fleet }: Store): Promise<boolean> {
   }
 }
 
-/** Undefined if it comes too late, or fails. */
+/** Undefined after a timeout or a failure. */
 export async function inTime<T>(answer: Promise<T> | undefined): Promise<T | undefined> {
   const over = new AbortController()
   const late = pause(patience, over.signal, { background: true }).then(() => undefined)
@@ -74,7 +74,7 @@ export async function inTime<T>(answer: Promise<T> | undefined): Promise<T | und
   }
 }
 
-/** Notes what becomes of agents when their files change. */
+/** Reports reloads of agents when their files change. */
 export function watchAgents(
   agents: AgentFolder,
   note: (message: string, level?: Level) => void,
@@ -118,7 +118,7 @@ const reasons = new Map([
 
 /** Why a store fails, without paths: `/health` is public. */
 function storeReason({ cause }: MillraceError): string {
-  // Redis says so, also of one command of a script.
+  // Redis' message, also for one command of a script.
   if (/\bOOM command not allowed\b/u.test(messageOf(cause)))
     return 'Runs cannot be stored: the memory of the store is full.'
   const code = Number((cause as { errcode?: unknown } | undefined)?.errcode) & 0xff

@@ -31,7 +31,7 @@ import { version } from './version.ts'
 import { readFile } from 'node:fs/promises'
 import type { WebFile, WebFiles } from './routes/page.ts'
 
-/** An `import` would call the getters that this module exports, which load Node's `fetch`: a tenth of a start. */
+/** An `import` would call the getters that this module exports, which load Node's `fetch`: a tenth of the start-up time. */
 const { createServer } = process.getBuiltinModule('node:http')
 
 /** Settings that are left out come from the config, then from the defaults. */
@@ -48,7 +48,7 @@ export interface ServeOptions extends Omit<ProjectOptions, 'data' | 'config'>, P
 
 export interface Served {
   url: string
-  /** Of `server.edit: 'token'`. */
+  /** The token for `server.edit: 'token'`. */
   editToken?: string
   project: Project
   recovered: { resumed: number; interrupted: number }
@@ -95,11 +95,11 @@ export async function serve(options: ServeOptions): Promise<Served> {
       'Log files need a data folder: remove --data none (record.data) or turn log files off.',
     )
   }
-  // Of several servers in a folder, only the first may kill what an earlier one has left: the others have processes of their own.
+  // Of several servers in a folder, only the first may kill leftover processes of an earlier one: the others have processes of their own.
   const isFirst = data !== 'none' && !(isShared && isHeld(data, 'anyone'))
   const release = claimData(data, isShared)
   let isDraining = false
-  // What is refused with it has changed nothing, so a balancer may send it to another server.
+  // A refused request has changed nothing, so a load balancer may send it to another server.
   const draining = () => (isDraining ? closingError() : undefined)
   let project: Project | undefined
   const report = createReporter(options, () => project)
@@ -199,7 +199,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
     server.on('upgrade', sockets.upgrade).on('clientError', refuse)
     const url = await openPort(server, wanted, host)
     const port = createPort(server)
-    // Who shares a store is found in it.
+    // Other processes find a server with a shared store through the store.
     writeServerFile(
       isShared ? 'none' : data,
       compact({
@@ -218,7 +218,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
       reloads.tell()
     })
 
-    // Nobody waits for it, so it is loaded once the server answers.
+    // Not needed for the start, so it is loaded once the server responds.
     const housekeeping = import('../record/hold-retention.ts').then(({ keepHouse }) =>
       keepHouse(runtime.store, config.record, note, isShared || data === 'none' ? undefined : data),
     )
@@ -229,14 +229,15 @@ export async function serve(options: ServeOptions): Promise<Served> {
       isDraining = true
       agents.close()
       void runtime.store.fleet.introduce?.({ draining: true }).catch(onError)
-      // Clients that poll must still be told how their runs end. Of several servers, this one is not asked any more once it says 503.
+      // Polling clients must still receive the end of their runs. With several servers, clients stop using this one after its 503.
       const isKept = isShared || sockets.isPolled()
       if (!isKept) port.leave()
       await (await housekeeping).close()
       const left = (until: number) => Math.max(0, began + until - performance.now())
       await runtime.close(graceMs, async () => {
         if (isShared) {
-          // Their runs have moved: they read on here while there is time, then elsewhere. Who waits for a whole answer waits on, too.
+          // Their runs have moved: they continue reading here while there is time, then elsewhere. Requests for a whole answer continue waiting,
+          // too.
           await Promise.all([responses.ended(left(graceMs)), sockets.ended(left(graceMs))])
           await pause(left(drainMs))
           streams.breakOff()
@@ -262,7 +263,7 @@ function newToken(): string {
   return `${crypto.randomUUID()}${crypto.randomUUID()}`.replaceAll('-', '')
 }
 
-/** Functions that want to be called when something happens. */
+/** A list of callbacks. */
 export function createListeners() {
   const listeners = new Set<() => void>()
   return {
@@ -283,7 +284,7 @@ function reportRequests(handler: Handler, report: Reporter): Handler {
     if (response.status >= 400 && !response.headers.has('x-millrace-run-id')) {
       // Without the query, which may contain private data.
       const path = new URL(request.url).pathname
-      // Why the health is bad was reported when it became so.
+      // The reason for bad health was reported when it began.
       if (path === '/health') return response
       const { status, statusText } = response
       const { method } = request
@@ -310,7 +311,7 @@ async function errorIn(response: Response): Promise<{ code?: string; message?: s
   }
 }
 
-/** The built page, as it stands in the package beside the server's code. Read on first use and kept: it does not change. */
+/** The built page, beside the server's code in the package. Read on first use and cached: it does not change. */
 const types = new Map([
   ['.html', 'text/html; charset=utf-8'],
   ['.js', 'text/javascript; charset=utf-8'],
@@ -325,7 +326,7 @@ export function openWebFiles(folder: URL = builtPage()): WebFiles {
   async function load(path: string): Promise<WebFile | undefined> {
     const contentType = types.get(extname(path))
     const file = URL.parse(path, folder)
-    // A path may lead anywhere: only what is in the folder is given.
+    // A path may point anywhere: only files in the folder are served.
     if (contentType === undefined || file?.href.startsWith(folder.href) !== true) return undefined
     try {
       return { body: new Uint8Array(await readFile(file)), contentType }
@@ -337,7 +338,7 @@ export function openWebFiles(folder: URL = builtPage()): WebFiles {
   return {
     async read(path) {
       const file = known.get(path) ?? load(path)
-      // What is not there is not kept: anyone may ask for any name.
+      // Missing files are not cached: clients may request any name.
       if ((await file) !== undefined) known.set(path, file)
       return file
     },

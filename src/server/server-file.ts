@@ -1,4 +1,4 @@
-/** The server of a data folder: it locks the folder, and `<data>/server.json` says how to reach it. */
+/** The server of a data folder: it locks the folder, and `<data>/server.json` has its address. */
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { MillraceError } from '../part/error.ts'
@@ -13,7 +13,7 @@ export interface ServerFile {
   version?: string
   /** Requests need `Authorization: Bearer`. */
   key?: boolean
-  /** Who sends it may edit agents: `server.edit: 'token'`. */
+  /** Grants editing of agents: `server.edit: 'token'`. */
   token?: string
   /** The real path of the agents folder. */
   dir?: string
@@ -32,10 +32,10 @@ export function readServerFile(data: string): ServerFile | undefined {
   }
 }
 
-/** Writes nothing when `data` is `none`: without a store, other processes have nothing to connect for. */
+/** Writes nothing when `data` is `none`: without a store, other processes have no reason to connect. */
 export function writeServerFile(data: string, file: ServerFile): void {
   if (data === 'none') return
-  // A new file in the place of the old one, which would keep its mode and whoever has opened it.
+  // A new file replaces the old one, which would keep its mode and its open handles.
   const path = pathOf(data)
   const made = `${path}.new`
   rmSync(made, { force: true })

@@ -1,4 +1,4 @@
-/** A conversation whole or in part: what the list says of it, its runs and its messages. */
+/** A conversation, whole or in part: its row, its runs and its messages. */
 import { compact } from '../part/compact.ts'
 import { MillraceError } from '../part/error.ts'
 import type { RunQuery, RunRow } from '../part/log.ts'
@@ -14,21 +14,21 @@ export interface ShownThread extends ThreadRow {
   usageByModel: UsedByModel[]
   /** A page, newest first. */
   runs: RunRow[]
-  /** Oldest first, as the newest run has them. If the client keeps the history, what it sent last and the answer. */
+  /** Oldest first, as of the newest run. If the client keeps the history: its last messages and the answer. */
   messages: Message[]
-  /** There are earlier messages: pass it to get them. */
+  /** Set if there are earlier messages: pass it to get them. */
   messagesBefore?: string
 }
 
 export interface ShowOptions {
   /** Which runs. */
   page?: Pick<RunQuery, 'limit' | 'before'>
-  /** About so many messages; default all. */
+  /** Approximate number of messages; default all. */
   messages?: number | undefined
   messagesBefore?: string | undefined
 }
 
-/** Throws `unknown-thread`, and `bad-input` for a `messagesBefore` that is no place in the thread. */
+/** Throws `unknown-thread`, and `bad-input` for a `messagesBefore` that is not a position in the thread. */
 export async function showThread(
   store: ThreadSource,
   id: string,

@@ -1,6 +1,6 @@
 /**
- * A process for crash tests to kill: appends entries to a few runs, and prints `run seq` for each entry that a reader received. It
- * waits when it has written 300 MB: a busy machine may kill it so late that its disk is full.
+ * A process for crash tests to kill: appends entries to a few runs, and prints `run seq` for each entry that a reader received. It stops writing at
+ * 300 MB: a busy machine may kill it late, and its disk must not fill up.
  */
 import { writeSync } from 'node:fs'
 import { entry, startEntry } from './example-run.contract.ts'
@@ -10,7 +10,7 @@ const store = sqliteStore(process.argv[2]!)
 
 const more = '.'.repeat(Number(process.argv[3] ?? 0))
 const most = 100_000_000 / (more.length + 100)
-// What waits for nothing but to be killed would end.
+// Keeps the process alive until it is killed.
 setInterval(() => undefined, 60_000)
 
 async function write(run: string): Promise<void> {

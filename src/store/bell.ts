@@ -1,7 +1,4 @@
-/**
- * Wakes readers that have read everything and wait for more. A ring wakes each waiting reader once, without polling or
- * queues.
- */
+/** Wakes readers that have read everything and wait for more. A notification wakes each waiting reader once, without polling or queues. */
 import { LeanMap } from '../async/lean-map.ts'
 export interface Bell {
   wait(key: string, wake: () => void): void
@@ -13,13 +10,13 @@ export interface Bell {
 }
 
 export function createBell(): Bell {
-  // A key stays until its last reader leaves. Set and deleted with each ring, the map would be built anew again and again, and each of
-  // its old tables keeps the next from the garbage collector.
+  // A key stays until its last reader leaves. If it were set and deleted with each notification, the map would be rebuilt again and again, and each
+  // old table would keep the next one from the garbage collector.
   const keys = new LeanMap<(() => void)[]>()
 
   function ring(key: string): void {
     const wakes = keys.get(key)
-    // Emptied before waking: a reader that finds nothing waits again, for the next ring.
+    // Emptied before waking: a reader without new entries waits again, for the next notification.
     if (wakes?.length === 1) wakes.pop()!()
     else if (wakes !== undefined) for (const wake of wakes.splice(0)) wake()
   }
@@ -39,7 +36,7 @@ export function createBell(): Bell {
     },
     ring,
     ringAll() {
-      // A copy: a reader that wakes may leave and come back.
+      // A copy: a woken reader may leave and return.
       const known = Array.from(keys.keys())
       for (const key of known) ring(key)
     },

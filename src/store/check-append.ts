@@ -3,8 +3,8 @@ import { MillraceError } from '../part/error.ts'
 import { hasEnded, type RunRow } from '../part/log.ts'
 
 /**
- * Checks entries against a run's row. Returns those that are not stored yet, or why there is nothing to store. Throws `bad-entry`
- * for what only a bug can send. `isStored` tells whether the stored entry of the same `seq` is equal.
+ * Checks entries against a run's row. Returns the entries that are not stored yet, or the reason why none is stored. Throws `bad-entry` for entries
+ * that only a bug can produce. `isStored`: whether the stored entry of the same `seq` is equal.
  */
 export function admitEntries(
   run: string,
@@ -21,7 +21,7 @@ export function admitEntries(
 
 type Row = Pick<RunRow, 'epoch' | 'lastSeq' | 'status'>
 
-/** How many of the entries, from the first, are stored already. */
+/** The number of leading entries that are stored already. */
 function countStored(
   run: string,
   row: Row | undefined,
@@ -36,7 +36,7 @@ function countStored(
   const last = row?.lastSeq ?? 0
   const first = entries[0]?.seq ?? last + 1
   const hasRunEnded = row !== undefined && hasEnded(row.status)
-  // Whoever lost the acknowledgement of the run's end sends it again.
+  // An owner that lost the acknowledgement of the run's end sends it again.
   if (hasRunEnded && entries.at(-1)!.seq > last) return 'fenced'
   const isGap = first > last + 1 && entries[0]?.firstSeq === undefined
   if (isGap) throw bad(`run ${run} expects seq ${last + 1}, got ${first}: entries before it are missing`)

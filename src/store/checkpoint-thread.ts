@@ -23,7 +23,7 @@ function rewrite() {
 parentPort.on('message', ({ truncates, rewrites, patience }) => {
   db.exec('PRAGMA busy_timeout = ' + patience)
   const rewrote = rewrites && rewrite()
-  // Passive first: what it has written back does not keep commits waiting while the WAL is truncated.
+  // Passive first: the pages that it writes back do not block commits during the truncation.
   const round = checkpoint.get()
   parentPort.postMessage({ ...round, rewrote, truncated: truncates && truncate.get().busy === 0 })
 })

@@ -9,11 +9,11 @@ import type { Checkpoints } from './sqlite-checkpoint.ts'
 
 export interface Write {
   /**
-   * Commit one event-loop turn later, unless another write triggers a commit before. The first write of a run comes in the
-   * same turn as its model request, which is sent at the end of the turn: a commit first would delay the request.
+   * Commit one event-loop turn later, unless another write commits first. The first write of a run comes in the same turn as its model request,
+   * which is sent at the end of the turn: a commit would delay the request.
    */
   yields: boolean
-  /** About how many pages it changes, if it is more than one, and besides what is gathered. */
+  /** Approximate number of pages that it changes, if more than one, without the gathered data. */
   pages?: number
   /** Called inside the transaction. If it throws a `MillraceError`, only this write fails. */
   apply(): void
@@ -25,7 +25,7 @@ export interface Write {
 
 /** Collects data over the writes of one transaction. */
 export interface Gathering {
-  /** At most one run is under way: no other will write soon. */
+  /** At most one run is active: no other write is expected soon. */
   isAlone(): boolean
   begin(): void
   /** Before COMMIT: writes the collected data. Returns the approximate number of changed pages. */
@@ -161,23 +161,22 @@ export function createCommitQueue(
 }
 
 /*
- * When a commit comes. That of a lone run: at the end of this turn of the event loop. While several runs are under way: once a turn
- * had nothing else to do, and at most 2 ms later. Their writes share a transaction then, and what they do next comes in one go, while
- * its code is in the CPU's caches.
+ * The time of a commit. For a single active run: at the end of this event-loop turn. For several: after the first turn without other work, and at
+ * most 2 ms later. Then their writes share a transaction, and their next work runs together while its code is in the CPU's caches.
  */
 
-/** Longest wait for the writes of other runs, in ms. */
+/** Maximum wait for the writes of other runs, in ms. */
 const longestWait = 2
-/** A turn that took less, in ms, did nothing but look. */
+/** A turn that took less, in ms, had no other work. */
 const emptyTurn = 0.06
 
 interface CommitTurn {
   soon(): void
-  /** One turn later. */
+  /** Commits one turn later. */
   later(): void
 }
 
-/** `isAlone`: no other run is under way. `commit` may be called when there is nothing to commit. */
+/** `isAlone`: no other run is active. `commit` may be called when there is nothing to commit. */
 export function createCommitTurn(commit: () => void, isAlone: () => boolean): CommitTurn {
   let isWaiting = false
   let since = 0

@@ -1,25 +1,25 @@
 /**
- * Deltas of one text that are stored together are one line: they differ in their texts only, and in their times by some ms. A model
- * that is read in bursts says hundreds in one tick. Their lines would be nine tenths repetition, and writing them a third of a delta's cost.
+ * Consecutive deltas of one text are stored as one line: they differ only in their texts, and by a few ms in their times. A model that is read in
+ * bursts sends hundreds in one tick. Separate lines would be nine tenths repetition, and writing them a third of a delta's cost.
  */
 import type { Entry } from '../part/entry.ts'
 import { isPlainDelta, type PlainDelta } from '../part/entry-lines.ts'
 import { lastTime } from '../part/entry-shapes.ts'
 import type { TickRow } from './sqlite-groups.ts'
 
-/** Entries `seq`, `seq + 1` and so on. A line of the log. */
+/** The entries `seq`, `seq + 1` and so on, as one line of the log. */
 export interface DeltaBlock extends Omit<PlainDelta, 'delta'> {
   deltas: string[]
-  /** ms from `timestamp` to the time of each. Absent if they all have the same. */
+  /** ms from `timestamp` to the time of each delta. Absent if all times are equal. */
   offsets?: number[]
 }
 
-/** More are several blocks: SQL finds each offset by counting, and more would save little space. */
+/** Maximum deltas in a block: SQL finds each offset by counting, and longer blocks would save little space. */
 const mostDeltas = 64
-/** Characters that an entry counts where memory is limited: its line would have about as many. */
+/** Characters that count for an entry where memory is limited, about the length of its own line. */
 const entrySize = 100
 
-/** The index behind the entries from `i` on that can be a block: `i` if the first cannot. */
+/** The index after the longest block of entries from `i` on: `i` if the first entry cannot be in one. */
 export function endOfBlock(entries: readonly Entry[], i: number): number {
   const first = entries[i]!
   if (!isPlainDelta(first) || !Number.isSafeInteger(first.timestamp)) return i
@@ -34,7 +34,7 @@ export function endOfBlock(entries: readonly Entry[], i: number): number {
   return end
 }
 
-/** The line of entries that {@link endOfBlock} has found. */
+/** The line of a range that {@link endOfBlock} found. */
 export function blockLine(entries: readonly Entry[], from: number, to: number): string {
   const given = entries.slice(from, to) as PlainDelta[]
   const { seq, timestamp, step, type, id } = given[0]!
@@ -45,7 +45,7 @@ export function blockLine(entries: readonly Entry[], from: number, to: number): 
   return JSON.stringify(block)
 }
 
-/** `views.ts` says the same in SQL. */
+/** `views.ts` has the same rule in SQL. */
 export function isBlock(stored: Entry | DeltaBlock): stored is DeltaBlock {
   if (!('deltas' in stored) || 'delta' in stored) return false
   const { deltas, offsets = [] } = stored
@@ -71,12 +71,12 @@ export function addEntries({ seq, timestamp, step, type, id, deltas, offsets }: 
   }
 }
 
-/** The size in memory of entries that are stored as this text: about their characters, if each had a line. */
+/** The size in memory of entries that are stored as this text: about the characters of one line per entry. */
 export function sizeOf(text: string, entries: number): number {
   return Math.max(text.length, entries * entrySize)
 }
 
-/** That of a row. The numbers of a compacted one say nothing of how many entries it has. */
+/** The size of a row. The numbers of a compacted row do not give its number of entries. */
 export function sizeOfRow({ entries, firstSeq, lastSeq }: Omit<TickRow, 'id'>): number {
   return entries.includes('"deltas":[') ? sizeOf(entries, lastSeq - firstSeq + 1) : entries.length
 }

@@ -8,8 +8,7 @@ import { addEntries, blockLine, endOfBlock, isBlock } from './delta-block.ts'
 
 /**
  * Encodes entries as JSON lines. Throws `bad-entry` for values that JSON cannot represent (a BigInt, a cycle), and for a delta that would be
- * read as several. `toLine`: what encodes
- * this run's entries from tick to tick.
+ * decoded as several. `toLine`: the run's encoder, kept from tick to tick.
  */
 export function encodeEntries(run: string, entries: readonly Entry[], toLine = createEntryLines()): string {
   let lines = ''
@@ -33,11 +32,11 @@ function placeOf(run: string, { seq, type }: Entry): string {
   return `entry ${seq} (${type}) of run ${run}`
 }
 
-/** The same in fewer lines: deltas that follow each other are one (`delta-block.ts`). */
+/** The same in fewer lines: consecutive deltas become one line (`delta-block.ts`). */
 export function encodeTick(run: string, entries: readonly Entry[], toLine = createEntryLines()): string {
   if (entries.length < 2) return encodeEntries(run, entries, toLine)
   let text = ''
-  /** The first entry that is in no line yet. */
+  /** The index of the first entry without a line. */
   let rest = 0
   const add = (lines: string) => (text = text === '' ? lines : `${text}\n${lines}`)
   const addRest = (end: number) => {
@@ -80,7 +79,7 @@ function toEntries(stored: unknown[]): Entry[] {
   return entries
 }
 
-/** Decodes one line: one entry, or some deltas. Empty if it is damaged. */
+/** Decodes one line: one entry, or a block of deltas. Empty if it is damaged. */
 export function decodeLine(line: string): Entry[] {
   try {
     return toEntries([JSON.parse(line)])
@@ -107,7 +106,7 @@ export function decodeMessage(text: string): unknown {
   return recordable(JSON.parse(text))
 }
 
-/** Decodes a kept view. It is made of entries, whose values may be nested as deep as values may be, and holds them somewhat deeper. */
+/** Decodes a stored view. It contains entries, whose values may have the maximum depth, so the view may be deeper. */
 export function decodeView(text: string): unknown {
   return JSON.parse(text)
 }

@@ -1,23 +1,23 @@
-/** Which runs want an owner, within one process: what the store holds at the start, then what is announced, then deadlines. */
+/** Reports the runs that need an owner, within one process: first those in the store, then announced ones and deadlines. */
 import type { DueRun, Fleet } from '../part/log.ts'
 
 export interface FleetSource {
-  /** Runs that want an owner by now: see `Fleet.wanted`. */
+  /** Runs that need an owner now: see `Fleet.wanted`. */
   left(): string[]
   /** See `RunIndex.due`. */
   due(before: number, limit: number): DueRun[]
-  /** Whether the inbox of a run has more than so many messages. */
+  /** Whether the inbox of a run has more than `seen` messages. */
   hasMore(run: string, seen: number): boolean
 }
 
 export interface LocalFleet extends Fleet {
-  /** Call this when a run is claimed: it has no deadline any more. */
+  /** Call this when a run is claimed: it no longer has a deadline. */
   claimed(run: string): void
   /** Ends `wanted` and all timers. */
   close(): void
 }
 
-/** Deadlines that nobody announced, because they are those of an earlier process, are looked up this often, in ms. */
+/** Polling interval in ms for deadlines of an earlier process, which are not announced. */
 const lookEvery = 3_600_000
 /** `setTimeout` takes 31 bits of ms and fires at once for more. */
 const longest = 2 ** 31 - 1
@@ -30,7 +30,7 @@ interface Watcher {
 /** `now`: epoch ms by the clock of the store. */
 export function createFleet({ left, due, hasMore }: FleetSource, now: () => number = () => Date.now()): LocalFleet {
   const watchers = new Set<Watcher>()
-  /** Announced while nobody watched. */
+  /** Announced without a watcher. */
   const unread = new Set<string>()
   const timers = new Map<string, ReturnType<typeof setTimeout>>()
   const readers = new Map<string, number>()
@@ -64,7 +64,7 @@ export function createFleet({ left, due, hasMore }: FleetSource, now: () => numb
     timers.set(run, timer)
   }
 
-  /** Arms the deadlines until the next look, from a moment on. */
+  /** Arms the deadlines from `from` until the next poll. */
   function look(from: number): void {
     looking = setTimeout(() => look(0), lookEvery)
     looking.unref?.()
@@ -73,7 +73,7 @@ export function createFleet({ left, due, hasMore }: FleetSource, now: () => numb
         if (dueAt > from && !timers.has(id)) arm(id, dueAt)
       }
     } catch {
-      // A store that fails is looked at again later.
+      // A failing store is polled again later.
     }
   }
 
@@ -81,7 +81,7 @@ export function createFleet({ left, due, hasMore }: FleetSource, now: () => numb
     try {
       return seen !== undefined && hasMore(run, seen)
     } catch {
-      // Whoever looks at the run asks the store again, until it answers.
+      // The code that reconciles the run asks the store again, until it responds.
       return true
     }
   }
@@ -94,7 +94,7 @@ export function createFleet({ left, due, hasMore }: FleetSource, now: () => numb
       const wake = () => asleep?.resolve()
       const watcher: Watcher = { runs: new Set([...left(), ...unread]), wake }
       unread.clear()
-      // Those that have passed are in the first batch.
+      // Passed deadlines are in the first batch.
       if (looking === undefined) look(now())
       watchers.add(watcher)
       signal.addEventListener('abort', wake)

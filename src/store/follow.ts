@@ -1,9 +1,8 @@
 /**
- * Replay, then live: an iterable that pulls stored values until none are left, and then waits for the bell. Only readers with
- * a signal wait: one without a signal could never be stopped.
+ * Replay, then live: an iterable that pulls stored values until none are left, and then waits for a notification. Only readers with a signal wait:
+ * one without a signal could never be stopped.
  *
- * Not an async generator, because a generator's `return()` waits for a pending `next()`: a waiting reader could not stop
- * before the next append.
+ * Not an async generator, because a generator's `return()` waits for a pending `next()`: a waiting reader could not stop before the next append.
  */
 import type { LogCursor, ReadOptions, Change, InboxMessage } from '../part/log.ts'
 import type { Bell } from './bell.ts'
@@ -11,15 +10,14 @@ import type { Entry } from '../part/entry.ts'
 import { isUnder } from '../part/path.ts'
 
 /**
- * `last`: nothing follows. `stored`: fetched in bulk, so the next pull yields to the event loop first: a consumer that never
- * really waits would otherwise block it for the whole replay. `again`: there was nothing for this reader here; pull once more after
- * other work has had its turn.
+ * `last`: the final value. `stored`: fetched in bulk, so the next pull yields to the event loop first: a consumer that never really waits would
+ * otherwise block it for the whole replay. `again`: no value for this reader; pull again after other work.
  */
 export type Pulled<T> = { value: T; last?: boolean; stored?: boolean } | 'again' | 'wait' | 'end'
 
 /**
- * One reader: `pull` advances its position; `leave` is called once, when it stops. A pull that must ask somebody gives a promise,
- * which never says `wait`: what rang meanwhile would be missed. It says `again`, and the next pull looks at once.
+ * One reader: `pull` advances its position; `leave` is called once, when it stops. An asynchronous pull returns a promise, which never resolves
+ * with `wait`: a notification during the pull would be missed. It resolves with `again`, and the next pull checks at once.
  */
 export interface Puller<T> {
   pull(): Pulled<T> | Promise<Exclude<Pulled<T>, 'wait'>>
@@ -33,7 +31,7 @@ export interface Following<T> {
   key: string
   /** Ends the iteration without throwing when it aborts. Without a signal, the iteration ends with the values stored so far. */
   signal?: AbortSignal | undefined
-  /** Calls back after other work has had its turn. */
+  /** Calls back after other work. */
   pause: (go: () => void) => void
 }
 
@@ -54,7 +52,7 @@ class Followed<T> implements AsyncIterable<T> {
   }
 }
 
-/** Opens readers of a store in memory: those that are open end when it is closed. */
+/** Opens readers of a store in memory: they end when it is closed. */
 export function createCursors(isClosed: () => boolean, pause: Following<unknown>['pause']) {
   return function open<T>(
     bell: Bell,
@@ -84,11 +82,11 @@ class Cursor<T> implements LogCursor<T> {
   #ended = false
   #rested = true
   #isPending = false
-  /** What `next` has given. `take` gives none: see `part/log.ts`. */
+  /** The promise of `next`. `take` needs none: see `part/log.ts`. */
   #promise: Promise<Result<T>> | undefined = undefined
   #onResult: (result: Result<T>) => void = ignore
   #onError: (error: unknown) => void = ignore
-  /** What `take` is about to tell. */
+  /** The result that `take` is about to deliver. */
   #result: Result<T> = done
 
   constructor(following: Following<T>) {
@@ -127,7 +125,7 @@ class Cursor<T> implements LogCursor<T> {
     return Promise.resolve(done)
   }
 
-  /** Also the listener of the signal. An object as a listener would keep itself alive after its time: see decisions/0028. */
+  /** Also the signal's listener. An object as a listener would outlive its use: see decisions/0028. */
   readonly #finish = (): void => {
     const { bell, key, signal } = this.#following
     if (!this.#ended) this.#reader.leave?.()
@@ -153,7 +151,7 @@ class Cursor<T> implements LogCursor<T> {
   }
 
   #settle(pulled: Pulled<T>): void {
-    // It has ended while it asked.
+    // The reader ended during the pull.
     if (!this.#isPending) return
     const { bell, key, signal, pause } = this.#following
     if (pulled === 'end') return this.#finish()
@@ -188,7 +186,7 @@ class Cursor<T> implements LogCursor<T> {
     else void soon.then(() => reject(error))
   }
 
-  /** Whether `next` is pending, and not `take`. Its promise is let go: it would hold the last value until the next call. */
+  /** Whether `next` is pending, and not `take`. Drops its promise, which would retain the last value until the next call. */
   #leavePromise(): boolean {
     if (this.#promise === undefined) return false
     this.#promise = undefined
@@ -235,7 +233,7 @@ export function selectEntries(reader: Puller<Entry[]>, { before, limit, step, ty
 
 /* Readers of runs, of inboxes and of changes, for `follow`. */
 
-/** Some entries of a run, and what is known of the run. */
+/** Some entries of a run, with its position and state. */
 interface EntryPage {
   entries: Entry[]
   /** 0 for a run without entries. */
@@ -243,7 +241,7 @@ interface EntryPage {
   hasEnded: boolean
 }
 
-/** `next` returns the entries after this `seq`, as many as a page has, in an array of the reader's own. */
+/** `next` returns a page of entries after this `seq`, in the reader's own array. */
 export function readEntries(options: ReadOptions, next: (seq: number) => EntryPage): Puller<Entry[]> {
   let seq = options.after ?? 0
   let end: number | undefined
@@ -252,7 +250,7 @@ export function readEntries(options: ReadOptions, next: (seq: number) => EntryPa
       pull() {
         const { entries: value, lastSeq, hasEnded } = next(seq)
         seq = value.at(-1)?.seq ?? seq
-        // Without a signal it ends with what is stored when it first looks.
+        // Without a signal it ends with the entries stored at its first pull.
         end ??= options.signal ? Infinity : lastSeq
         const last = seq >= end || (hasEnded && seq >= lastSeq)
         if (value.length === 0) return last ? 'end' : 'wait'
@@ -276,7 +274,7 @@ export function readMessages(next: (n: number) => InboxMessage | undefined, afte
   }
 }
 
-/** `next` returns some of the changes after this one, or none. */
+/** `next` returns some changes after this one, or none. */
 export function readChanges(next: (n: number) => Change[], after = 0): Puller<Change[]> {
   let n = after
   return {

@@ -1,6 +1,6 @@
 /**
- * The runs that are active in this process: their rows, so that an append needs no read, and their latest entries, for readers
- * that keep up. A run that is not running and has no reader is dropped, because it may stay suspended for days.
+ * The active runs of this process: their rows, so that an append needs no read, and their latest entries, for readers that keep up. A run that is
+ * not running and has no reader is dropped, because it may stay suspended for days.
  */
 import type { Entry } from '../part/entry.ts'
 import { createEntryLines } from '../part/entry-lines.ts'
@@ -20,21 +20,20 @@ export interface Heads {
   runs(): Iterable<string>
   /** Call this after a commit, with the size of the entries in characters of JSON. */
   add(run: string, row: StoredRow, entries: readonly Entry[], length: number): Head
-  /** A run that this process has just claimed: its row is known, its entries are not. */
+  /** For a run that this process has just claimed: its row is known, its entries are not. */
   set(run: string, row: StoredRow): void
-  /** Drops what is no longer needed. Call this when the readers that `add` may have woken have had their turn. */
+  /** Drops unneeded entries. Call this after the readers that `add` may have woken. */
   trim(run: string, head: Head): void
   /** Call this when a reader has left. */
   left(run: string, recent: Recent): void
-  /** Call this when what is stored of a run is no longer what was appended. */
+  /** Call this when the stored entries of a run differ from the appended ones. */
   forget(run: string): void
   clear(): void
 }
 
 /**
- * Limit in characters, over all runs, for entries cached for a reader that is behind: the first reader of a run that has not
- * arrived yet (`POST /api/runs`, then `GET`; a short answer may end before the response is sent), and readers of a run that
- * is no longer running.
+ * Limit in characters, over all runs, for entries cached for a lagging reader: the first reader of a run that has not arrived yet (`POST
+ * /api/runs`, then `GET`; a short answer may end before the response is sent), and readers of a run that is no longer running.
  */
 const mostWaiting = 16 * 1024 * 1024
 
@@ -84,7 +83,7 @@ export function createHeads(): Heads {
     },
     trim(run, { row, recent }) {
       const isRunning = row.status === 'running'
-      // The reader that was just woken may have been the last one.
+      // The woken reader may have been the last one.
       if (heads.get(run)?.recent !== recent) return
       if (recent.waits || (!isRunning && recent.readers.size > 0)) count(run, recent)
       else if (isRunning) uncount(run)

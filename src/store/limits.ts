@@ -1,12 +1,12 @@
 /** Limits within one process: for stores that no other process shares while it serves. */
 import type { Limits } from '../part/limits.ts'
 
-/** Keys to remember before those that are idle are looked for. */
+/** Number of keys above which idle ones are removed. */
 const many = 1000
 
 /** Rates are kept by GCRA: one number per key. `now`: ms of a steady clock. */
 export function createLimits(now: () => number = () => performance.now()): Limits {
-  /** When a key would have used what it took, at a steady pace. */
+  /** When a key would have used up its amount at a steady rate. */
   const usedUntil = new Map<string, number>()
   const places = new Map<string, number>()
   let mostKeys = many

@@ -34,15 +34,15 @@ interface Kept extends ChangedRun {
   dropAt?: number
 }
 
-/** Maximum number of entries per batch for a reader that catches up. */
+/** Maximum entries per batch for a lagging reader. */
 const page = 1024
-/** Maximum number of ids of dropped runs to remember. */
+/** Maximum number of remembered ids of dropped runs. */
 const mostDropped = 1000
 
 /**
- * Readers wake at the end of the event-loop turn, as with the SQLite store, which commits then: deltas that arrive together are
- * one batch and one write to a client's socket, instead of one write each. A request that takes the turn's end with it would leave all
- * readers asleep for good, so there they wake when the append is done.
+ * Readers wake at the end of the event-loop turn, as with the SQLite store, which commits then: deltas that arrive together are one batch and one
+ * write to a client's socket. In a runtime that binds timers to a request, the end of the request would cancel the wake-up, so there readers wake
+ * right after the append.
  */
 const later: (go: () => void) => unknown = isBoundToRequest()
   ? queueMicrotask
@@ -68,7 +68,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
   let rung = new Set<string>()
   const inbox = createKeptInbox()
   const rows = () => Array.from(runs.values(), ({ row }) => row)
-  // Nobody but this process has ever run these runs, so none that is running is left over.
+  // Only this process has run these runs, so there are no orphans.
   const fleet = createFleet({
     left: () =>
       rows()
@@ -141,7 +141,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
     kept.dropAt = endings + keep + (runs.size - ended.length)
     while ((runs.get(ended[0]!)?.dropAt ?? Infinity) <= endings) {
       const old = ended.shift()!
-      // A reader that has waited since before the run started has not been woken yet.
+      // A reader that waited since before the start of the run has not been woken yet.
       if (rung.has(old)) bell.ring(old)
       const { threadId } = runs.get(old)!.row
       runs.delete(old)
@@ -177,7 +177,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
       return true
     },
     read(run, options = {}) {
-      // Found now: the run may be dropped before it is read.
+      // Looked up now: the run may be dropped before it is read.
       let kept = runs.get(run)
       return open<Entry[]>(bell, run, options.signal, () => {
         return readEntries(options, (seq) => {
@@ -301,17 +301,17 @@ function createKeptInbox(): KeptInbox {
 interface ChangedRun {
   row: { id: string }
   entries: Entry[]
-  /** Pairs of a position and the number of entries after it. The first pair is not a change, but what the run began with. */
+  /** Pairs of a position and the number of entries after it. The first pair is not a change, but the state at the start of the run. */
   marks: number[]
 }
 
-/** At most about `most` changes after this position, of all runs. `last`: the last position. */
+/** About `most` changes after this position, of all runs. `last`: the last position. */
 function changesAfter(runs: Iterable<ChangedRun>, after: number, most: number, last: number): Change[] {
   const all = [...runs]
   for (let from = after; from < last;) {
     const found = all.flatMap((run) => changesBetween(run, from, from + most)).toSorted((a, b) => a.n - b.n)
     if (found.length > 0) return found
-    // Those of dropped runs are gone: go on at the next one that is kept.
+    // Changes of dropped runs are gone: continue at the next existing one.
     from = Math.min(...all.map(({ marks }) => (marks[2 * markAfter(marks, from)] ?? Infinity) - 1))
   }
   return []

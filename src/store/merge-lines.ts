@@ -1,21 +1,21 @@
-/** Merges the deltas of a piece of a run that is stored as JSON lines. */
+/** Merges the deltas of a batch of a run's JSON lines. */
 import type { Entry } from '../part/entry.ts'
 import { decodeEntries, encodeTick } from './encode.ts'
 import { seqOf } from './tables/move-rows.ts'
 
-/** Characters of a piece: what can be merged and written in a few ms. The text that reaches it is included. */
+/** Characters of a batch: a few ms of merging and writing. Includes the text that reaches the limit. */
 export const pieceLength = 64 * 1024
-/** Longer lines are not parsed: entries that long are no deltas of a model, and it only matters that they are there. */
+/** Longer lines are not parsed: they are never a model's deltas, and only their presence matters. */
 const longLine = 64 * 1024
 
-/** The merged entries as JSON lines, and how many there were and are. */
+/** The merged entries as JSON lines, and the numbers of entries before and after. */
 export interface MergedLines {
   text: string
   before: number
   after: number
 }
 
-/** Takes the stored texts of a piece one by one. `merge`: that of `createCompaction`, of the run. */
+/** Takes the stored texts of a batch one by one. `merge`: the run's `createCompaction`. */
 export function createLineMerge(run: string, merge: (entries: readonly Entry[]) => Entry[]) {
   const lineOf = new Map<Entry, string | undefined>()
   return {
@@ -25,7 +25,7 @@ export function createLineMerge(run: string, merge: (entries: readonly Entry[]) 
         for (const entry of entries) lineOf.set(entry, entries.length === 1 ? line : undefined)
       }
     },
-    /** Merges what was added, and begins anew. */
+    /** Merges the added lines, and resets. */
     finish(): MergedLines {
       const entries = [...lineOf.keys()]
       const merged = merge(entries)
@@ -40,7 +40,7 @@ export function createLineMerge(run: string, merge: (entries: readonly Entry[]) 
         if (line === undefined) others.push(entry)
         else {
           addOthers()
-          // What was not merged stays as it was written.
+          // Unmerged lines stay as written.
           lines.push(line)
         }
       }

@@ -1,7 +1,7 @@
-/** A migration in lines, for a log: that it begins and what it needs, how far it is every few seconds, its warnings, and its end. */
+/** Reports a migration as log lines: its start and needs, its progress every few seconds, its warnings, and its end. */
 import { megabytes, type MigrationNews, type MigrationPlan } from './sqlite-migrate.ts'
 
-/** ms between two lines about how far it is. */
+/** ms between two progress lines. */
 const every = 5000
 
 export function createTeller(

@@ -17,9 +17,9 @@ export interface LineFault {
 
 /** Options of {@link createNdjsonReader}. */
 export interface NdjsonOptions {
-  /** Characters of a line at most; a longer one is a fault, and is not kept while it arrives. Default: any number. */
+  /** Maximum characters of a line; a longer one is a fault, and is not buffered. Default: unlimited. */
   longest?: number
-  /** The lines come out of a store: an entry that does not fit its type is replaced by a warning instead of being a fault. */
+  /** The lines come from a store: an entry that does not fit its type is replaced by a warning instead of being a fault. */
   isStored?: boolean
 }
 
@@ -51,7 +51,7 @@ export function createNdjsonReader({ longest = Infinity, isStored = false }: Ndj
     else if (piece !== '') pieces.push(piece)
   }
 
-  /** The line that is complete now. */
+  /** Reads the completed line. */
   function read(entries: Entry[], torn: boolean): void {
     line++
     const isLong = length > longest
@@ -101,7 +101,7 @@ export function createNdjsonReader({ longest = Infinity, isStored = false }: Ndj
   }
 }
 
-/** The entry, or what is wrong with it. */
+/** The entry, or its fault. */
 function checked(value: unknown): Entry | string {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'it is not an object'
   const entry = withSafeValues(value as Entry)

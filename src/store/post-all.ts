@@ -7,12 +7,12 @@ export interface EncodedMessage extends NewMessage {
   text: string
 }
 
-/** Encodes messages before the first is posted, so that one that cannot be encoded keeps back all. */
+/** Encodes messages before the first is posted, so that one that cannot be encoded prevents all. */
 export function encodeMessages(run: string, messages: readonly NewMessage[]): EncodedMessage[] {
   return messages.map(({ key, message }) => ({ key, message, text: encodeMessage(run, key, message) }))
 }
 
-/** Posts each message, up to the first whose key is taken. */
+/** Posts messages in order, up to the first whose key is taken. */
 export function postInOrder(messages: readonly EncodedMessage[], post: (message: EncodedMessage) => Posted): Posted[] {
   const results: Posted[] = []
   for (const message of messages) {

@@ -1,6 +1,6 @@
 /**
- * Caches the latest entries of a run for readers that keep up: they get the appended entries themselves, without a read from
- * the database. The cache is bounded whatever the readers do; a reader that lags further reads the database.
+ * Caches the latest entries of a run for readers that keep up: they get the appended entries themselves, without a read from the database. The
+ * cache is bounded; a reader that lags further reads the database.
  */
 import type { Entry } from '../part/entry.ts'
 import { MillraceError } from '../part/error.ts'
@@ -9,7 +9,7 @@ import { mergedAround } from '../fold/compaction.ts'
 /** Maximum size in characters of JSON; takes about 20 % more memory. */
 const most = 128 * 1024
 
-/** Up to so many, all are looked through each time one moves on. */
+/** Up to this number, all readers are checked each time one advances. */
 const fewReaders = 8
 
 /** The position of a reader. */
@@ -28,7 +28,7 @@ export interface Recent {
   push(entries: readonly Entry[], length: number): void
   /** Returns all entries after this one; undefined if some of them are no longer cached. */
   after(seq: number): Entry[] | undefined
-  /** Call this when a reader has moved on: what none is behind is dropped. */
+  /** Call this when a reader has advanced: drops the batches that all readers have read. */
   taken(): void
 }
 
@@ -37,7 +37,7 @@ interface Batch {
   length: number
 }
 
-/** What is cached when nothing is, for all runs: never changed. */
+/** Shared empty array; must not be mutated. */
 const none: Batch[] = []
 
 export function createRecent(): Recent {
@@ -81,16 +81,16 @@ class Cache implements Recent {
   }
 
   push(entries: readonly Entry[], length: number): void {
-    // An array that begins empty takes room for 17 with its first item, and most of the time there is one.
+    // V8 gives an array that begins empty room for 17 items with its first, and usually there is one.
     if (this.#batches.length === 0) this.#batches = [{ entries, length }]
     else this.#batches.push({ entries, length })
     this.length += length
-    // Readers that wait start with the last one.
+    // Waiting readers start with the last batch.
     this.#trim(1)
   }
 
-  // Kept longer, entries would survive two collections of V8's young generation, and die in the old one. Among many readers it is
-  // costly to find the slowest: then they stay until the next batch comes.
+  // Kept longer, entries would survive two collections of V8's young generation, and die in the old one. Among many readers, finding the slowest is
+  // costly: then entries stay until the next batch.
   taken(): void {
     if (this.#batches.length > 0 && this.readers.size <= fewReaders) this.#trim(0)
   }
@@ -107,7 +107,7 @@ class Cache implements Recent {
 
 /* Entries with gaps between their `seq`s: those of compacted runs. */
 
-/** The index of the first entry after this `seq`. Without gaps it is found at once. */
+/** The index of the first entry after this `seq`. O(1) without gaps. */
 export function indexAfter(entries: readonly Entry[], seq: number): number {
   const guess = seq + 1 - (entries[0]?.seq ?? 0)
   if (guess <= 0) return 0
@@ -122,7 +122,7 @@ export function indexAfter(entries: readonly Entry[], seq: number): number {
   return low
 }
 
-/** Throws `compacted` if a cursor stands inside merged deltas: what comes after it is not known any more. `entries` follow it. */
+/** Throws `compacted` if a cursor is inside merged deltas: its remainder cannot be delivered. `entries` follow it. */
 export function refuseMerged(run: string, after: number, entries: readonly Entry[]): void {
   const found = after === 0 || entries[0]?.firstSeq === undefined ? undefined : mergedAround(after, entries)
   if (found === undefined) return

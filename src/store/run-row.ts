@@ -6,19 +6,19 @@ import { sharedTo, startOf, textOf } from '../fold/run-view.ts'
 import { addUsage } from '../part/usage.ts'
 import type { Message } from '../part/message.ts'
 
-/** A row with what only the store needs. */
+/** A row with fields that only the store needs. */
 export interface StoredRow extends RunRow {
   open: readonly OpenRequest[]
-  /** The steps that answer, until the first delta of one. A process that has not seen them start takes the first delta of any step. */
+  /** The steps that answer, until the first delta of one. A process that has not seen them start counts the first delta of any step. */
   answers?: readonly string[] | undefined
-  /** Of a fork, as long as it matters: the last entry that it shares. What its source said is no word of its own. */
+  /** For a fork, as long as it matters: the `seq` of the last shared entry. Its source's first token is not its own. */
   sharedTo?: number | undefined
-  /** For how long it was suspended, in ms, and since when it is, epoch ms. */
+  /** Total suspended time in ms, and the start of the current suspension in epoch ms. */
   suspendedMs?: number | undefined
   suspendedAt?: number | undefined
-  /** In SQLite: the last row of `ticks` that is in no group yet. */
+  /** SQLite only: the last row of `ticks` outside of any group. */
   lastTick?: number | undefined
-  /** In SQLite: its number in `runs`, by which a row is found sooner than by the id. */
+  /** SQLite only: its number in `runs`, by which a row is found faster than by the id. */
   number?: number | undefined
 }
 
@@ -31,7 +31,7 @@ export interface OpenRequest {
 
 const none: readonly OpenRequest[] = []
 
-/** The row without what only the store needs. For stores other than SQLite, whose rows come from its table. */
+/** The row without store-only fields. For stores other than SQLite, whose rows come from its table. */
 export function publicRow(stored: StoredRow): RunRow {
   const row: RunRow & Partial<StoredRow> = { ...stored }
   delete row.open
@@ -45,18 +45,18 @@ export function publicRow(stored: StoredRow): RunRow {
 /** The earliest deadline of a suspended run. */
 export function dueAt({ status, open }: StoredRow): number | undefined {
   if (status !== 'suspended' || open.length === 0) return undefined
-  // Not `Math.min` of all of them: there may be more than a call takes.
+  // Not `Math.min(...)`: the number of arguments is limited.
   return open.reduce((soonest, { deadline }) => Math.min(soonest, deadline), Infinity)
 }
 
-/** The key of an answer to a request in its run's inbox. */
+/** The inbox key of a reply to a request. */
 export function answerKey(requestId: string): string {
   return `answer:${requestId}`
 }
 
 /**
- * Whether a suspended run wants an owner by now: a deadline has passed, its inbox has an answer or a stop, or, because a crash
- * cut off its end, it waits for nothing.
+ * Whether a suspended run needs an owner now: a deadline has passed, its inbox has a reply or a stop, or it has no open request, because a crash
+ * cut off its end.
  */
 export function isWanted(row: StoredRow, now: number, hasMessage: (key: string) => boolean): boolean {
   if (row.status !== 'suspended') return false
@@ -69,15 +69,15 @@ export function claimRow(row: StoredRow | undefined, epoch: number): StoredRow |
   return row?.epoch === epoch && !hasEnded(row.status) ? { ...row, epoch: epoch + 1, status: 'running' } : undefined
 }
 
-/** Where a run was forked from. */
+/** The origin of a fork. */
 export interface Origin {
   source: string
   seq: number
-  /** When, epoch ms. */
+  /** The time of the fork, epoch ms. */
   at?: number | undefined
 }
 
-/** An entry of a fork's source as an entry of the fork. It has a thread of its own: two runs at one place would each be the last. */
+/** An entry of a fork's source as an entry of the fork. It gets its own thread: otherwise two runs would have the same position. */
 export function ofFork(entry: Entry, run: string, { source, seq, at }: Origin): Entry {
   if (entry.type !== 'run-start') return entry
   const { foreign } = entry
@@ -86,7 +86,7 @@ export function ofFork(entry: Entry, run: string, { source, seq, at }: Origin): 
     threadId: threadOf(run),
     forkedFrom: { runId: source, seq, ...(at !== undefined && { at }) },
   }
-  // What the fork adds is written here.
+  // Entries after the fork are written here.
   return { ...entry, ...own, ...(foreign !== undefined && { foreign: Math.min(foreign, seq) }) }
 }
 
@@ -100,14 +100,14 @@ export function foldRow(row: StoredRow | undefined, run: string, epoch: number, 
 /** Whether only its position has changed. */
 export function hasOnlyGrown(before: StoredRow, row: StoredRow): boolean {
   const isSame = row.status === before.status && row.usage === before.usage && row.open === before.open
-  // Who claims a suspended run has made it `running` before it is resumed.
+  // A claim makes a suspended run `running` before it is resumed.
   if (row.suspendedAt !== before.suspendedAt) return false
   return isSame && row.firstTokenMs === before.firstTokenMs && row.errors === before.errors
 }
 
 /** Folds entries into a row, which is changed. */
 export function updateRow(next: StoredRow, entries: readonly Entry[]): void {
-  // Not `for … of`: until it is compiled, that makes an object for each entry, and nearly all entries are deltas.
+  // Not `for … of`: until it is compiled, it allocates an object per entry, and nearly all entries are deltas.
   for (let i = 0; i < entries.length; i++) {
     const entry = entries[i]!
     switch (entry.type) {
@@ -174,7 +174,7 @@ function isOwn({ sharedTo: end }: StoredRow, { seq }: Entry): boolean {
   return end === undefined || seq > end
 }
 
-/** Waiting for an answer is no time in which the run has worked on its own. Of a fork, only its own waiting counts. */
+/** Suspended time is not working time. For a fork, only its own suspensions count. */
 function resumeAt(row: StoredRow, time: number): void {
   const since = Math.max(row.suspendedAt ?? row.updatedAt, row.startedAt)
   row.suspendedMs = (row.suspendedMs ?? 0) + Math.max(0, time - since)

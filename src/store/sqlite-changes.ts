@@ -1,20 +1,20 @@
-/** Readers of the changes of all runs. Those that keep up get them from memory, the others from the table. */
+/** Readers of the changes of all runs. Those that keep up are served from memory, the others from the table. */
 import type { Entry } from '../part/entry.ts'
 import type { Change } from '../part/log.ts'
 import type { Puller } from './follow.ts'
 import type { Pages } from './sqlite-pages.ts'
 
-/** Maximum size of the changes that are kept for readers, in characters of JSON. */
+/** Maximum size of the cached changes, in characters of JSON. */
 const most = 128 * 1024
 
 type Stored = Omit<Change, 'entries'> & { entries: readonly Entry[] }
 
 export interface ChangeFeed {
-  /** Whether somebody reads. If not, `add` is not needed. */
+  /** Whether there is a reader. Without one, `add` is not needed. */
   readonly isRead: boolean
   /** Adds a commit of this connection, with its size in characters of JSON. */
   add(changes: readonly Stored[], length: number): void
-  /** Call this when another connection has committed: what is kept is not all. */
+  /** Call this when another connection has committed: the cache is incomplete. */
   clear(): void
   reader(after: number): Puller<Change[]>
 }
@@ -29,12 +29,12 @@ export function createChangeFeed(pages: Pages): ChangeFeed {
     total = 0
   }
 
-  /** All changes after this one, if they are kept. */
+  /** All changes after this one, if they are cached. */
   function near(after: number): Change[] | undefined {
     const first = commits[0]?.changes[0]
     if (first === undefined || first.n > after + 1) return undefined
     const later = commits.flatMap(({ changes }) => changes.filter(({ n }) => n > after))
-    // Every reader gets arrays of its own.
+    // Every reader gets its own arrays.
     return later.map(({ n, run, entries }) => ({ n, run, entries: [...entries] }))
   }
 

@@ -1,20 +1,18 @@
 /**
- * Checkpoints the WAL outside the event loop. By default SQLite does that inside a commit, with two fsyncs: where an fsync
- * takes 20 ms, a server with fifty streams was blocked for two thirds of the time.
+ * Checkpoints the WAL outside the event loop. By default SQLite does that inside a commit, with two fsyncs: where an fsync takes 20 ms, a server
+ * with fifty streams was blocked for two thirds of the time.
  *
- * A worker thread with its own connection runs checkpoints while commits continue. The WAL restarts only once all of it is
- * checkpointed, which may never happen while commits continue. So when the WAL is too long, commits (but not the event loop)
- * wait for one checkpoint.
+ * A worker thread with its own connection runs checkpoints while commits continue. The WAL restarts only once all of it is checkpointed, which may
+ * never happen while commits continue. So when the WAL is too long, commits (but not the event loop) wait for one checkpoint.
  *
- * A WAL that restarts is overwritten from its beginning. Where the system has dropped those pages from its file cache, each commit would
- * first read them from the disk, because a frame of the WAL does not fill whole pages. So when the last round is a minute ago, the WAL
- * is truncated: what is appended to a file is never read first. Not sooner, because overwriting cached pages costs less than new ones.
+ * A WAL that restarts is overwritten from its beginning. If the system has dropped those pages from its file cache, each commit would first read
+ * them from the disk, because a frame of the WAL does not fill whole pages. So a minute after the last round, the WAL is truncated: appended pages
+ * are never read first. Not sooner, because overwriting cached pages costs less than new ones.
  *
- * What was deleted is still in the WAL: {@link Checkpoints.erase} truncates it at once, while commits wait. Who reads meanwhile keeps it
- * from that; then it is tried again every minute.
+ * Deleted data is still in the WAL: {@link Checkpoints.erase} truncates it at once, while commits wait. A concurrent reader prevents that; then it
+ * is retried every minute.
  *
- * Data in the WAL survives the end of the process at once. It survives a power cut once it is flushed: every second, and by
- * each checkpoint.
+ * Data in the WAL survives the end of the process at once. It survives a power cut once it is flushed: every second, and by each checkpoint.
  */
 import type { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
@@ -39,15 +37,15 @@ export interface Checkpoints {
   /** How often commits had to wait so far. */
   readonly waits: number
   /**
-   * Truncates the WAL, in which pages stand as they were. `rewrites`: first writes the whole file anew. Commits wait meanwhile. Resolves
-   * with whether it could: a reader of another process keeps the WAL.
+   * Truncates the WAL, which has old versions of pages. `rewrites`: first rewrites the whole file. Commits wait meanwhile. Resolves with whether it
+   * succeeded: a reader of another process prevents it.
    */
   erase(rewrites: boolean): Promise<boolean>
   /** Call this before the connection is closed. */
   close(): Promise<void>
 }
 
-/** The result of `PRAGMA wal_checkpoint`: pages in the WAL, and how many of them are checkpointed; and whether it was truncated then. */
+/** The result of `PRAGMA wal_checkpoint`: pages in the WAL, how many of them are checkpointed, and whether the WAL was truncated. */
 interface Round {
   log: number
   checkpointed: number
@@ -55,7 +53,7 @@ interface Round {
   rewrote: boolean
 }
 
-/** How long {@link Checkpoints.erase} waits for other processes, in ms. */
+/** Timeout of {@link Checkpoints.erase} for other processes, in ms. */
 const patience = 1000
 
 /** Returns undefined for an in-memory database, which has no WAL. */
@@ -78,14 +76,14 @@ export function createCheckpoints(
   let limit = most
   let failed = false
   let closed = false
-  /** The round that is under way, and the call that waits for it. */
+  /** The current round, and the call that waits for it. */
   let round: PromiseWithResolvers<Round | undefined> | undefined
   let erasing: Promise<boolean> = Promise.resolve(true)
 
   db.exec('PRAGMA wal_autocheckpoint = 0')
   const flusher = createFlusher(`${path}-wal`)
 
-  /** `truncates`: also empties the WAL file. Commits wait for that for a moment, so it is not done while they wait already. */
+  /** `truncates`: also empties the WAL file. Commits wait briefly for that, so it is not done while they already wait. */
   function begin(truncates = barrier === undefined && performance.now() - began >= quietMs): void {
     ask({ truncates, rewrites: false, patience: 0 })
   }
@@ -191,7 +189,7 @@ export function createCheckpoints(
   }
 }
 
-/** Flushes the WAL in the background, so that what was committed survives a power cut as well. */
+/** Flushes the WAL in the background, so that committed data survives a power cut as well. */
 const flushMs = 1000
 
 type FlushFile = (file: number, done: (error: Error | null) => void) => void

@@ -1,6 +1,6 @@
 /**
- * What users have added to the database: views, triggers, and indexes of our tables. A migration sets them aside, so that none stands in
- * its way or runs in it, and puts them back. Their own tables are not touched.
+ * Views, triggers and indexes that users have added to the database. A migration removes them first, so that none blocks it or runs in it, and
+ * restores them afterwards. Users' own tables are not touched.
  */
 import type { DatabaseSync } from 'node:sqlite'
 import { messageOf } from '../part/error.ts'
@@ -10,7 +10,7 @@ import { views } from './tables/views.ts'
 const logTables = ['runs', 'ticks', 'tick_groups', 'inbox', 'views', 'forks', 'dropped', 'index_state', 'index_queue']
 const ownViews: ReadonlySet<string> = new Set(views.map(([name]) => name))
 const ownTables: ReadonlySet<string> = new Set([...logTables, ...baseNames])
-/** Of every version. Those of the tables over the log begin with their names. */
+/** Own indexes of every version. Those of the tables over the log begin with the tables' names. */
 const ownIndexes: ReadonlySet<string> = new Set([
   'runs_by_start',
   'runs_by_agent',
@@ -32,7 +32,7 @@ interface Added {
   worked: boolean
 }
 
-/** Takes them out. The function puts them back; `warn` gets a line about each that does not work any more. Call both in one transaction. */
+/** Removes them. The returned function restores them; `warn` gets a line about each that no longer works. Call both in one transaction. */
 export function setAside(db: DatabaseSync): (warn: (line: string) => void) => void {
   const added = list(db)
   for (const { type, name } of added.toReversed()) db.exec(`DROP ${type.toUpperCase()} IF EXISTS ${quote(name)}`)
@@ -47,7 +47,7 @@ export function setAside(db: DatabaseSync): (warn: (line: string) => void) => vo
 }
 
 function list(db: DatabaseSync): Added[] {
-  // Before the tables over the log there were no views of ours.
+  // Before the tables over the log, Millrace had no views.
   const hasViews = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'index_state'").get() !== undefined
   const isTheirs: Record<string, (name: string, table: string) => boolean> = {
     view: (name) => !hasViews || !ownViews.has(name),
@@ -101,7 +101,7 @@ function faultOfView(db: DatabaseSync, name: string): string | undefined {
   return faultOf(db, `SELECT * FROM ${quote(name)}`)
 }
 
-/** Of any trigger of the table: a statement is compiled with those that it starts. */
+/** Tests any trigger of the table: a statement is compiled together with the triggers that it fires. */
 function faultOfTrigger(db: DatabaseSync, table: string): string | undefined {
   const columns = db.prepare(`PRAGMA table_info(${quote(table)})`).all()
   const sets = columns.map(({ name }) => `${quote(String(name))} = ${quote(String(name))}`)

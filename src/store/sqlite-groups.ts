@@ -1,8 +1,8 @@
 /**
- * Finds the rows of a run in `ticks`. That table has no index by run: with one, every row would change a page of its own run, which
- * costs three times as much as the row. Instead a row of `tick_groups` has the ids of up to 64 rows of a run, and is written when
- * there are that many, and when the run waits or ends. The rows since then are the run's tail, a chain: `runs.last_tick` is the
- * last one, `prev` of each the one before.
+ * Finds the rows of a run in `ticks`. That table has no index by run: with one, every row would change a page of its own run, which costs three
+ * times as much as the row. Instead a row of `tick_groups` has the ids of up to 64 rows of a run. It is written when it is full, and when the run
+ * is suspended or ends. The rows since then are the run's tail, a linked list: `runs.last_tick` is the last one, and `prev` of each is the one
+ * before.
  */
 import type { DatabaseSync } from 'node:sqlite'
 import { LeanMap } from '../async/lean-map.ts'
@@ -18,15 +18,15 @@ export interface TickRow {
 }
 
 export interface TickGroups {
-  /** The rows of a run from the one on that has this entry or, if there is none, the one after it. Leave the loop before something is written. */
+  /** The rows of a run, starting with the one that has this entry or, if there is none, the next one. Leave the loop before a write. */
   from(run: string, seq: number): Generator<TickRow>
-  /** The ids of a run's tail, whose last row this is. */
+  /** The ids of a run's tail, given its last row. */
   tail(last: number | undefined): number[]
   /** The `first_seq` of a row. */
   firstSeqOf(id: number): number
   /** Call these inside a transaction. `run` is the run's number. */
   add(run: number, group: Group): void
-  /** Replaces rows of a run without a tail by one, which is written under the last id. Returns false if they are not what they were. */
+  /** Replaces rows of a run without a tail by one, which is written under the last id. Returns false if the rows have changed. */
   replace(run: string, rows: readonly TickRow[], entries: string): boolean
   /** Removes some rows of a run without a tail. Returns whether there were any. */
   removeSome(run: number, most: number): boolean
@@ -75,7 +75,7 @@ export function createTickGroups(db: DatabaseSync): TickGroups {
   )
   const putRow = db.prepare('REPLACE INTO ticks (id, run, first_seq, last_seq, entries) VALUES (?, ?, ?, ?, ?)')
 
-  /** The index of the first of these rows that has this entry or a later one. */
+  /** The index of the first row that has this entry or a later one. */
   function indexOf(ids: readonly number[], seq: number): number {
     let low = 0
     let high = ids.length
@@ -89,7 +89,7 @@ export function createTickGroups(db: DatabaseSync): TickGroups {
   }
 
   function* read(ids: readonly number[], seq: number): Generator<TickRow> {
-    // Rows of the tail may have been replaced by another process since its ids were read: they are not found.
+    // Another process may have replaced rows of the tail since its ids were read: they are skipped.
     for (const found of rowsOf.iterate(JSON.stringify(ids.slice(indexOf(ids, seq))))) {
       const [id, firstSeq, lastSeq, entries] = valuesOf(found) as [number, number, number, string]
       yield { id, firstSeq, lastSeq, entries }
@@ -104,7 +104,7 @@ export function createTickGroups(db: DatabaseSync): TickGroups {
 
   function previousOf(id: number): number | undefined {
     const [prev] = valuesOf(previous.get(id)) as (number | null | undefined)[]
-    // The ids of a run grow: anything else is a damaged file, and perhaps a circle.
+    // The ids of a run increase: anything else is a damaged file, and perhaps a cycle.
     return prev != null && prev < id ? prev : undefined
   }
 
@@ -112,7 +112,7 @@ export function createTickGroups(db: DatabaseSync): TickGroups {
     return (valuesOf(seqs.get(id)) as [number])[0]
   }
 
-  /** The groups with entries between these. */
+  /** The groups with entries in this range. */
   function between(run: number, firstSeq: number, lastSeq: number): Group[] {
     return groupsAt.all(run, firstSeq, lastSeq).map(toGroup)
   }
@@ -122,8 +122,8 @@ export function createTickGroups(db: DatabaseSync): TickGroups {
   }
 
   /**
-   * The last row of the table keeps its place, empty. Otherwise new rows would get its id, and who has read up to it would miss them.
-   * An empty row before a removed one is needed no more.
+   * The last row of the table keeps its id, empty. Otherwise new rows would get its id, and readers that have passed it would miss them. An empty
+   * row before a removed one is no longer needed.
    */
   function remove(ids: readonly number[]): void {
     const [last] = valuesOf(lastId.get())
@@ -138,7 +138,7 @@ export function createTickGroups(db: DatabaseSync): TickGroups {
     *from(run, seq) {
       const [number, last] = valuesOf(runOf.get(run)) as [number?, (number | null)?]
       if (number === undefined) return
-      // Before the groups, which another process may add to meanwhile: a row that is met twice is skipped.
+      // Before the groups, which another process may extend meanwhile: a row that occurs twice is skipped.
       const since = tail(last ?? undefined)
       let next = seq
       for (const found of idsFrom.iterate(number, seq)) {
@@ -165,7 +165,7 @@ export function createTickGroups(db: DatabaseSync): TickGroups {
       putRow.run(to.id, run, from.firstSeq, to.lastSeq, entries)
       for (const { firstSeq } of groups) removeGroup.run(number, firstSeq)
       add(number, { firstSeq: groups[0]!.firstSeq, lastSeq: from.firstSeq - 1, ids: ids.slice(0, at) })
-      // A group of its own: it is large.
+      // Its own group: it is large.
       add(number, { firstSeq: from.firstSeq, lastSeq: to.lastSeq, ids: [to.id] })
       const rest = ids.slice(at + rows.length)
       add(number, { firstSeq: to.lastSeq + 1, lastSeq: groups.at(-1)!.lastSeq, ids: rest })
@@ -194,26 +194,26 @@ function valuesOf(found: unknown): unknown[] {
   return (found ?? []) as unknown[]
 }
 
-/** Adds rows to `ticks`, and says when they become a group (`sqlite-groups.ts`). Call it inside a transaction. */
+/** Adds rows to `ticks`, and reports when they become a group (`sqlite-groups.ts`). Call it inside a transaction. */
 interface Added {
   /** The id of the row. */
   id: number
-  /** The last row of the run's tail from now on; undefined if it has none. */
+  /** The last row of the run's tail after the addition; undefined if it has none. */
   last: number | undefined
-  /** A group that is to be added to the run, once it has a number. */
+  /** A group to add to the run, once it has a number. */
   group: Group | undefined
 }
 
 export interface Tails {
-  /** Adds a row to a run whose tail ends with `last`. `rests`: the run waits or has ended, so its tail becomes a group. */
+  /** Adds a row to a run whose tail ends with `last`. `rests`: the run is suspended or has ended, so its tail becomes a group. */
   add(run: string, last: number | undefined, row: Omit<TickRow, 'id'>, rests: boolean): Added
-  /** Another process goes on with the run. */
+  /** Call this when another process continues the run. */
   forget(run: string): void
 }
 
 export function createTails(db: DatabaseSync, groups: TickGroups): Tails {
   const insert = db.prepare('INSERT INTO ticks (run, prev, first_seq, last_seq, entries) VALUES (?, ?, ?, ?, ?)')
-  /** The tails of runs that this process writes, and where each begins. Only true of a run whose `last_tick` is the last id. */
+  /** The tails of runs that this process writes, and the start of each. Valid only while a run's `last_tick` is the last id. */
   const known = new LeanMap<{ from: number; ids: number[] }>()
 
   function tailOf(run: string, last: number): { from: number; ids: number[] } {
@@ -242,24 +242,24 @@ export function createTails(db: DatabaseSync, groups: TickGroups): Tails {
   }
 }
 
-/* The `dropped` table: runs whose deletion has begun; and the ids of runs that were deleted lately. */
+/* The `dropped` table: runs whose deletion has begun; and the ids of recently deleted runs. */
 
-/** Maximum number of ids to remember: whoever reads a deleted run late must not wait for it to begin. */
+/** Maximum number of remembered ids: a late reader of a deleted run must not wait for it to start. */
 const mostRecent = 1000
 
 export interface Dropped {
-  /** Whether the run was deleted lately. */
+  /** Whether the run was deleted recently. */
   has(run: string): boolean
   /** The numbers of runs that still have rows. */
   unfinished(): number[]
   /** Call these inside a transaction. Returns the run's number. */
   begin(run: string): number
-  /** Removes some of its rows. Returns false if there are none: from then on the number may be that of a new run. */
+  /** Removes some of its rows. Returns false if there are none: from then on a new run may get the number. */
   removeSome(number: number, most: number): boolean
-  /** Whether no run is being deleted. What is known is forgotten by `refresh`: another process may begin to delete one. */
+  /** Whether no run is being deleted. `refresh` drops the cached answer: another process may begin a deletion. */
   isEmpty(): boolean
   refresh(): void
-  /** A run begins with the id of a deleted one, of which nothing may be left. */
+  /** A run starts with the id of a deleted one, of which nothing may remain. */
   revive(run: string): void
 }
 
@@ -278,7 +278,7 @@ export function createDropped(db: DatabaseSync, groups: Pick<TickGroups, 'remove
   }
 
   function removeSome(number: number, most: number): boolean {
-    // Whoever else deletes it may have completed it since the last time.
+    // Another process may have completed the deletion since.
     if (find.get(number) === undefined) return false
     if (groups.removeSome(number, most)) return true
     remove.run(number)

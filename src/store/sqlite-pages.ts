@@ -13,27 +13,27 @@ export const pageRows = 256
 
 export interface Pages {
   /**
-   * Entries after this one; at most `rows` rows of the table. With `types`, of a row without such entries only the last one, so
-   * that the text of an answer is not parsed by who does not want it.
+   * Entries after this one; at most `rows` rows of the table. With `types`, a row without such entries yields only its last one, so that unwanted
+   * text is not parsed.
    */
   read(run: string, after: number, rows?: number, types?: readonly Entry['type'][]): Entry[]
   changes(after: number): Change[]
   position(): number
-  /** Where a run was forked from. */
+  /** The origin of a fork. */
   origin(run: string): Origin | undefined
   /** Call this inside a transaction. */
   addFork(run: string, origin: Origin): void
 }
 
 export function createPages(db: DatabaseSync, groups: TickGroups): Pages {
-  // An empty row is the place of a deleted one.
+  // An empty row is the placeholder of a deleted one.
   const later = db.prepare(
     `SELECT id, run, entries FROM ticks WHERE id > ? AND entries <> '' ORDER BY id LIMIT ${pageRows}`,
   )
   const last = db.prepare('SELECT coalesce(max(id), 0) AS n FROM ticks')
   const fork = db.prepare('SELECT source, seq, at FROM forks WHERE run = ?')
   const insertFork = db.prepare('INSERT INTO forks (run, source, seq, at) VALUES (?, ?, ?, ?)')
-  // What a fork shares is no change: the tables would not hear of it.
+  // Shared entries of a fork are not changes: the tables would not be notified.
   const queueFork = db.prepare('INSERT OR IGNORE INTO index_queue (run) VALUES (?)')
 
   function origin(run: string): Origin | undefined {
@@ -42,7 +42,7 @@ export function createPages(db: DatabaseSync, groups: TickGroups): Pages {
   }
 
   function rowsOf(run: string, after: number, rows: number, types?: readonly Entry['type'][]): Entry[] {
-    // As JSON.stringify writes it. Within a string of an entry its quotes would be escaped.
+    // As JSON.stringify writes it. Within a string its quotes would be escaped.
     const marks = types?.map((type) => `"type":"${type}"`)
     const texts: string[] = []
     let length = 0

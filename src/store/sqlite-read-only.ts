@@ -1,6 +1,6 @@
 /**
- * Opens a database to read it. In WAL mode SQLite makes a file beside it even then; where it cannot, in a folder or on a disk that is
- * read-only, nobody else can write either, and the file is read as it is (`immutable=1`).
+ * Opens a database for reading. In WAL mode SQLite creates a file beside it even then. Where it cannot, in a read-only folder or on a read-only
+ * disk, no other process can write either, and the file is read as it is (`immutable=1`).
  */
 import { statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
@@ -25,7 +25,7 @@ function urlOf(path: string): URL {
   return url
 }
 
-/** Undefined where the file beside it cannot be made. */
+/** Undefined if the file beside it cannot be created. */
 function open(url: URL, timeout: number): DatabaseSync | undefined {
   const db = new DatabaseSync(url, { timeout, readOnly: true })
   try {
@@ -38,11 +38,11 @@ function open(url: URL, timeout: number): DatabaseSync | undefined {
   }
 }
 
-/** SQLITE_READONLY and SQLITE_CANTOPEN. If it is the file itself that cannot be opened, that is said before. */
+/** SQLITE_READONLY and SQLITE_CANTOPEN. If the database itself cannot be opened, `open` fails before. */
 const cannotPrepare: ReadonlySet<number> = new Set([8, 14])
 
 function immutable(path: string): URL {
-  // Its entries cannot be found, and without them the newest runs would be missing.
+  // Its newest entries would be missing.
   if ((statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0) {
     const why = `its newest entries are in ${path}-wal, which cannot be read in a folder that is read-only`
     const message = `cannot read the database ${path}: ${why}. Copy the folder to where you can write.`

@@ -1,4 +1,4 @@
-/** One reader of a run: it gets cached entries if it keeps up, else pages of the table. */
+/** One reader of a run: it gets cached entries if it keeps up, otherwise pages of the table. */
 import type { Entry } from '../part/entry.ts'
 import { hasEnded } from '../part/log.ts'
 import type { Puller } from './follow.ts'
@@ -13,7 +13,7 @@ interface Sources {
   heads: Heads
   runs: RunTable
   pages: Pages
-  /** Runs that were deleted lately. */
+  /** Recently deleted runs. */
   dropped: Pick<Dropped, 'has'>
 }
 
@@ -21,7 +21,7 @@ export interface Wanted {
   run: string
   after: number
   limit?: number | undefined
-  /** Whether it waits for more; if not, it ends with what is stored when it first looks. */
+  /** Whether it waits for more; if not, it ends with the entries stored at its first pull. */
   follows: boolean
   types?: readonly Entry['type'][] | undefined
 }
@@ -49,7 +49,7 @@ export function createTickReader(
       const { seq } = position
       if (row === undefined) {
         if (seen || dropped.has(run)) throw runDropped(run)
-        // The run may come later.
+        // The run may start later.
         return 'wait'
       }
       seen = true

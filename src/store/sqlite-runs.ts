@@ -8,26 +8,26 @@ import { unknownCursor, unreadableRow } from './store-error.ts'
 
 export interface RunTable {
   get(run: string): RunRow | undefined
-  /** With what only the store needs. */
+  /** The row with store-only fields. */
   stored(run: string): StoredRow | undefined
   list(query: RunQuery): RunRow[]
   due(before: number, limit: number): DueRun[]
-  /** Running runs that are not `owned`, and suspended runs that are due, answered or stopped, or wait for nothing; oldest first. */
+  /** Orphans, oldest first: running runs that are not `owned`; and suspended runs that are due, have a reply or a stop, or have no open request. */
   left(now: number, owned: (run: string) => boolean): string[]
-  /** Gives the row its number. `isFree`: no run is being deleted, whose number might be given again. */
+  /** Assigns the row its number. `isFree`: no run is being deleted, whose number might be reused. */
   insert(row: StoredRow, isFree?: boolean): void
-  /** The run goes on as another agent. */
+  /** The run continues as another agent. */
   rename(row: StoredRow): void
   /** Updates the position; called for every commit. */
   advance(row: StoredRow): void
-  /** Updates all that may change: after suspend, resume, end, requests, responses, model calls, errors and the first token. */
+  /** Updates all fields that may change: after suspend, resume, end, requests, responses, model calls, errors and the first token. */
   update(row: StoredRow): void
 }
 
 export function createRunTable(db: DatabaseSync): RunTable {
   const get = db.prepare('SELECT * FROM runs WHERE id = ?')
   const numberOf = db.prepare('SELECT number FROM runs WHERE id = ?')
-  // The number of a run that is being deleted is not used again before its last row is gone. Without such a run SQLite chooses it.
+  // The number of a run that is being deleted is not reused before its last row is gone. Without such a run SQLite chooses it.
   const insert = db.prepare(
     `INSERT INTO runs (number, id, agent, thread_id, parent_run_id, protocol, status, started_at, updated_at, ended_at, last_seq,
        epoch, usage, cost, error, title, title_folded, requests, due_at, previous_run_id, first_token_ms, errors, last_tick,
@@ -82,7 +82,7 @@ export function createRunTable(db: DatabaseSync): RunTable {
       return { ...toRow(row), open, lastTick, number: Number(row.number), suspendedMs, suspendedAt }
     },
     due: (before, limit) =>
-      // An infinite limit is none.
+      // Infinity means no limit.
       due
         .all(before, Number.isFinite(limit) ? limit : -1)
         .map(({ id, due_at: at }) => ({ id: String(id), dueAt: Number(at) })),
@@ -164,7 +164,7 @@ function toWhere({ agent, threadId, status, since, idPrefix, q, search }: RunQue
   add('agent = ?', agent)
   add('thread_id = ?', threadId)
   const statuses = statusesOf(status)
-  // Of one status the rows are read off its index, in order.
+  // For a single status, the rows come from its index, in order.
   if (statuses?.length === 1) add('status = ?', statuses[0])
   else if (statuses !== undefined) {
     where.push(`status IN (${statuses.map(() => '?').join(', ')})`)

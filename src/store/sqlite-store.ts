@@ -1,9 +1,9 @@
 /**
  * A store in one SQLite file.
  *
- * Appends of one event-loop tick are committed together (`commit-queue.ts`); then they resolve and readers wake. A reader
- * that keeps up gets the appended batch itself; one that lags reads the table, so a slow client costs no memory. Several
- * processes may open the file; readers of one get what another has stored a moment later.
+ * Appends of one event-loop tick are committed together (`commit-queue.ts`); then they resolve and readers wake. A reader that keeps up gets the
+ * appended batch itself; one that lags reads the table, so a slow client costs no memory. Several processes may open the file; readers get entries
+ * of other processes a moment later.
  */
 import type { Entry } from '../part/entry.ts'
 import { MillraceError } from '../part/error.ts'
@@ -33,7 +33,7 @@ import { createRecords } from './tables/records.ts'
 import { checkFork, runExists, storeClosed, storeFailed } from './store-error.ts'
 import type { DatabaseSync } from 'node:sqlite'
 
-/** How often to look for what another process has stored, in ms. */
+/** Polling interval for commits of other processes, in ms. */
 const watchEvery = 200
 
 /** Options of {@link sqliteStore}. */
@@ -45,7 +45,7 @@ export interface SqliteOptions {
   busyTimeout?: number
   /** Open the file for reading only. It must exist and is not changed; writes reject with `store-failed`. */
   readOnly?: boolean
-  /** What becomes of a file of an older version: `false` refuses it with `store-version`. Default: it is migrated. */
+  /** The migration of a file of an older version: `false` refuses it with `store-version`. Default: it is migrated. */
   migration?: MigrationOptions | false
 }
 
@@ -95,7 +95,7 @@ export function sqliteStore(path: string, options: SqliteOptions = {}): Store {
     for (const bell of [entryBell, inboxBell, changeBell]) bell.ringAll()
   }
 
-  /** Looks for what another process has stored, and whether it is a newer version. */
+  /** Checks for commits of other processes, and for a newer version. */
   function watch(): void {
     try {
       ticks.refresh()

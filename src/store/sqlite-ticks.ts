@@ -1,4 +1,4 @@
-/** Collects what a transaction adds to the `ticks` table, and serves the readers of runs. */
+/** Collects the rows that a transaction adds to the `ticks` table, and serves the readers of runs. */
 import type { DatabaseSync } from 'node:sqlite'
 import { isDelta, type Entry } from '../part/entry.ts'
 import type { Appended, KeptView } from '../part/log.ts'
@@ -20,7 +20,7 @@ import type { ViewTable } from './sqlite-views.ts'
 import type { DeltaRow } from './tables/delta-rows.ts'
 import type { MillraceError } from '../part/error.ts'
 
-/** What a transaction adds to a run. `before` is absent for a new run. */
+/** The additions of a transaction to a run. `before` is absent for a new run. */
 interface Gathered {
   before: StoredRow | undefined
   row: StoredRow
@@ -28,13 +28,13 @@ interface Gathered {
   /** The same array, if it was made here and not by the caller. */
   own: Entry[] | undefined
   lines: string
-  /** The view to keep, as JSON. */
+  /** The view to store, as JSON. */
   view: { seq: number; text: string } | undefined
   /** The id of the row in the table. */
   n: number
 }
 
-/** What transactions need of the store. */
+/** The context that transactions need from the store. */
 export interface TicksContext {
   runs: RunTable
   pages: Pages
@@ -44,7 +44,7 @@ export interface TicksContext {
   tails: Tails
   groups: Pick<TickGroups, 'add'>
   guard: Pick<VersionGuard, 'look'>
-  /** Wakes the readers of a run; without one, all readers of everything, because another connection has committed. */
+  /** Wakes the readers of a run; without one, all readers, because another connection has committed. */
   ring(run?: string): void
   ringChanges(): void
   /** Called for each row of the table after its commit. */
@@ -56,25 +56,25 @@ export interface Ticks extends Gathering {
   encode(run: string, entries: readonly Entry[]): string
   /** Adds entries, and the same as JSON lines, to the open transaction. If `checkAppend` throws, adds nothing and rethrows. */
   apply(run: string, epoch: number, entries: readonly Entry[], lines: string): Appended
-  /** Keeps a view with the entries of the open transaction. `text` is JSON. */
+  /** Stores a view with the entries of the open transaction. `text` is JSON. */
   keepView(run: string, seq: number, text: string): void
   /** Adds a claim to the open transaction. */
   claim(run: string, epoch: number): boolean
-  /** The row of a run, also while the open transaction changes it. */
+  /** The row of a run, including changes of the open transaction. */
   row(run: string): StoredRow | undefined
   /** Adds a fork to the open transaction. */
   fork(row: StoredRow, origin: Origin): void
-  /** Call this when the rows of a run that has ended were rewritten, or, with `isDropped`, deleted. */
+  /** Call this when the rows of an ended run were rewritten or, with `isDropped`, deleted. */
   forget(run: string, isDropped: boolean): void
-  /** Notices commits of other connections. */
+  /** Detects commits of other connections. */
   refresh(): void
   /** Whether the run's last append was made here and no other connection has written since. */
   knows(run: string): boolean
   /** Whether this process claimed or started the run, which is running since. */
   owns(run: string): boolean
   /**
-   * Creates a reader: it gets cached entries if it keeps up, else pages of the table. `limit`: it needs no more entries. `types`: it
-   * needs no others, but may get some.
+   * Creates a reader: it gets cached entries if it keeps up, otherwise pages of the table. `limit`: it needs no more entries. `types`: it needs
+   * only these, but may get others.
    */
   reader(wanted: Wanted): Puller<Entry[]>
 }
@@ -85,8 +85,8 @@ export function createTicks(
 ): Ticks {
   const dataVersion = db.prepare('PRAGMA data_version', { returnArrays: true })
   const heads = createHeads()
-  // A new map each time: a cleared one leaves its old table behind, which refers to the next one. Once one of them is old, V8's young
-  // generation keeps all that come after it, with what is in them.
+  // A new map each time: a cleared one leaves its old table behind, which refers to the next one. Once one of them is old, V8's young generation
+  // retains all later ones and their contents.
   let gathered = new Map<string, Gathered>()
   const owned = new Set<string>()
   const sources = { heads, runs, pages, dropped }
@@ -97,7 +97,7 @@ export function createTicks(
     return gathered.get(run)?.row ?? heads.get(run)?.row ?? runs.stored(run)
   }
 
-  /** Looks whether another connection has committed: the cached rows may then be stale. */
+  /** Checks whether another connection has committed: the cached rows may then be stale. */
   function look(): boolean {
     const [now] = dataVersion.get() as unknown as [number]
     if (now === version) return false
@@ -110,7 +110,7 @@ export function createTicks(
     return !isFirst
   }
 
-  /** Returns a function that tells whether an entry is stored or in the open transaction. */
+  /** Returns a predicate: whether an entry is stored or in the open transaction. */
   function storedEntries(run: string): (entry: Entry) => boolean {
     const written = gathered.get(run)?.entries ?? []
     let near: Entry[] = []
@@ -187,7 +187,7 @@ export function createTicks(
       return true
     },
     flush() {
-      // The last page of the table; and of each run its row, and sometimes its group and view.
+      // The last page of the table; and for each run its row, and sometimes its group and view.
       let pages = 1
       for (const [run, each] of gathered) {
         const { before, row, entries, lines, view } = each
@@ -218,7 +218,7 @@ export function createTicks(
         if (row.status !== 'running') owned.delete(run)
         else if (row.epoch !== before?.epoch) owned.add(run)
         if (entries.length === 0) {
-          // A claim. The run is not `known` before its next append, unless it is by now.
+          // A claim. The run is not `known` before its next append, unless it already is.
           const head = heads.get(run)
           if (head) head.row = row
           continue
@@ -232,7 +232,7 @@ export function createTicks(
       if (isStale) ring()
     },
     rolledBack() {
-      // What it had removed is there again.
+      // Removed rows are back.
       dropped.refresh()
       gathered = new Map()
       if (isStale) ring()
@@ -248,7 +248,7 @@ function entryAt(entries: readonly Entry[], seq: number): Entry | undefined {
 
 /* An append, as a write of the commit queue. A class, not closures: one for each delta. */
 
-/** What `Log.append` is given. */
+/** The arguments of `Log.append`. */
 interface Given {
   run: string
   epoch: number

@@ -1,4 +1,4 @@
-/** Compacts and deletes runs in slices: each is one transaction of a few ms, after which the database is whole. */
+/** Compacts and deletes runs in slices: each is one transaction of a few ms, after which the database is consistent. */
 import type { DatabaseSync } from 'node:sqlite'
 import { hasEnded } from '../part/log.ts'
 import type { Upkeep, UpkeepPage, Erased } from '../part/upkeep.ts'
@@ -14,22 +14,22 @@ export interface UpkeepContext {
   runs: RunTable
   groups: TickGroups
   dropped: Dropped
-  /** Does something in a transaction. `pages`: about how many pages of the file it changes. */
+  /** Runs `apply` in a transaction. `pages`: approximate number of pages that it changes. */
   write<T>(what: string, apply: () => T, pages: number): Promise<T>
   reading<T>(what: string, read: () => T): T
   /** Called when a run was rewritten, or deleted. */
   changed(run: string, isDropped: boolean): void
   /** `Checkpoints.erase`; absent for a database in memory. */
   eraseFile?: ((rewrites: boolean) => Promise<boolean>) | undefined
-  /** Tells how long a slice takes. Default `performance.now`. */
+  /** Measures slices. Default `performance.now`. */
   clock?: () => number
 }
 
-/** How many runs are looked at in one slice. */
+/** Number of runs that are checked in one slice. */
 const window = 100
-/** How many rows are deleted in one go. */
+/** Number of rows that are deleted at once. */
 const mostRows = 16
-/** How many pages are moved in one go. */
+/** Number of pages that are moved at once. */
 const mostPages = 20
 
 const noRest = async (): Promise<void> => undefined
@@ -48,7 +48,7 @@ export function createUpkeep(db: DatabaseSync, context: UpkeepContext): Upkeep {
   const dropLongView = db.prepare(
     'DELETE FROM views WHERE run = (SELECT number FROM runs WHERE id = ?) AND length(view) > 65536',
   )
-  // A run that has ended is not changed after that. Two conditions, because both are found in the index of a thread of any length.
+  // An ended run is not changed any more. Two conditions, because both use the index of a thread of any length.
   const isFree = `r.ended_at IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM runs o WHERE o.thread_id = r.thread_id AND o.ended_at IS NULL)
     AND NOT EXISTS (SELECT 1 FROM runs o WHERE o.thread_id = r.thread_id AND o.ended_at >= ?1)
@@ -76,7 +76,7 @@ export function createUpkeep(db: DatabaseSync, context: UpkeepContext): Upkeep {
     return (statement.get() as unknown as [number])[0]
   }
 
-  /** Does something again and again until it returns false or the slice is over. Returns whether more is to do. */
+  /** Repeats `step` until it returns false or the slice is over. Returns whether work is left. */
   function slice(step: () => boolean): boolean {
     const began = clock()
     let more = step()
@@ -84,13 +84,13 @@ export function createUpkeep(db: DatabaseSync, context: UpkeepContext): Upkeep {
     return more
   }
 
-  /** Removes the rows of a run that is gone already. */
+  /** Removes the rows of a deleted run. */
   async function sweep(number: number, rest = noRest): Promise<void> {
     const rows = () => slice(() => dropped.removeSome(number, mostRows))
     while (await write('delete rows of a run', rows, 256)) await rest()
   }
 
-  /** Completes deletions that were cut off, or that another process is at. */
+  /** Completes interrupted deletions, and those of another process. */
   async function sweepAll(rest: () => Promise<void>): Promise<void> {
     for (const number of dropped.unfinished()) await sweep(number, rest)
   }
@@ -146,7 +146,7 @@ export function createUpkeep(db: DatabaseSync, context: UpkeepContext): Upkeep {
       }),
     async drop(run, { rest = noRest } = {}) {
       let isWithheld = false
-      // Its rows of the tables first: they may be many.
+      // First its rows of the tables: they may be many.
       const some = () => (stillFree.get(Infinity, run) === undefined ? undefined : slice(() => trim(run)))
       for (let more: boolean | undefined = true; more === true;) {
         more = await write(`delete run ${run}`, some, 256)
@@ -181,7 +181,7 @@ export function createUpkeep(db: DatabaseSync, context: UpkeepContext): Upkeep {
       await sweep(number, rest)
       return true
     },
-    // A number may be used again.
+    // A number may be reused.
     marks: async (list) =>
       reading('read runs', () => {
         const [deletions] = generation.get() as unknown as [number]
@@ -217,7 +217,7 @@ export function createUpkeep(db: DatabaseSync, context: UpkeepContext): Upkeep {
   }
 }
 
-/* Reads the rows of a run piece by piece, merged, and replaces each piece by one row. */
+/* Reads the rows of a run batch by batch, merged, and replaces each batch by one row. */
 
 /** In ms. */
 const sliceLength = 5
@@ -233,9 +233,9 @@ interface Piece {
 interface Pieces {
   /** Leave the loop before something is written. */
   read(run: string, after: number): Iterable<TickRow>
-  /** The `seq`s at which forks branch off, forks of forks included. */
+  /** The `seq`s at which forks branch off, including forks of forks. */
   bounds(run: string): Set<number>
-  /** Call this inside a transaction. Changes nothing and returns false if the rows are not what they were. */
+  /** Call this inside a transaction. Returns false without a change if the rows have changed. */
   replace(run: string, rows: TickRow[], text: string): boolean
 }
 
@@ -252,7 +252,7 @@ function createPieces(db: DatabaseSync, groups: TickGroups): Pieces {
     read: (run, after) => groups.from(run, after + 1),
     bounds: (run) => new Set(forks.all(run).map(({ seq }) => Number(seq))),
     replace(run, rows, text) {
-      // The last position is kept: readers of changes that have come so far miss nothing.
+      // The last position is kept: readers of changes at it miss nothing.
       if (!groups.replace(run, rows, text)) return false
       const [from, to] = [rows[0]!, rows.at(-1)!]
       move(run, { firstSeq: from.firstSeq, lastSeq: to.lastSeq, tick: to.id, text })
@@ -262,8 +262,8 @@ function createPieces(db: DatabaseSync, groups: TickGroups): Pieces {
 }
 
 /**
- * Returns a function that reads on for one slice. It gives the next piece of a run, or `reading` if the piece is not complete yet, or
- * undefined after the last.
+ * Returns a function that continues reading for one slice. It returns the next batch of a run, `reading` if the batch is incomplete, or undefined
+ * after the last.
  */
 function compactPieces(run: string, pieces: Pieces, clock: () => number): () => Piece | 'reading' | undefined {
   const lines = createLineMerge(run, createCompaction(pieces.bounds(run)))
@@ -271,7 +271,7 @@ function compactPieces(run: string, pieces: Pieces, clock: () => number): () => 
   let rows: TickRow[] = []
   let length = 0
 
-  /** Returns whether the slice ended before the piece did. */
+  /** Returns whether the slice ended before the batch did. */
   function readOn(): boolean {
     const began = clock()
     for (const row of pieces.read(run, after)) {
@@ -301,28 +301,28 @@ function compactPieces(run: string, pieces: Pieces, clock: () => number): () => 
 }
 
 /**
- * Leaves no byte of what was deleted. SQLite overwrites deleted rows and freed pages (`secure_delete`). Three things are left:
+ * Erases deleted data. SQLite overwrites deleted rows and freed pages (`secure_delete`). Three kinds of copies remain:
  *
- * - The words of texts: the full-text index has no texts, so that it can only note which are gone. It forgets their words when it merges
- *   its segments, all of them.
- * - The WAL, in which pages stand as they were, until it is truncated. Who reads meanwhile keeps it.
- * - Copies of rows that SQLite has moved from one page to another: it does not overwrite the place that they came from while that page is
- *   in use. Only `VACUUM` does away with them: it writes the file anew, in which commits wait. For a small file that takes a moment.
+ * - The words of texts: the full-text index has no texts, so it can only mark the deleted ones. It drops their words when it merges all its
+ *   segments.
+ * - The WAL, which has old versions of pages until it is truncated. A concurrent reader prevents that.
+ * - Copies of rows that SQLite has moved between pages: it does not overwrite the old place while that page is in use. Only `VACUUM` removes them:
+ *   it rewrites the file, and commits wait. For a small file that takes a moment.
  */
 interface EraseContext {
-  /** Does something in a transaction. `pages`: about how many pages of the file it changes. */
+  /** Runs `apply` in a transaction. `pages`: approximate number of pages that it changes. */
   write<T>(what: string, apply: () => T, pages: number): Promise<T>
-  /** Does something again and again until it returns false or the slice is over. Returns whether more is to do. */
+  /** Repeats `step` until it returns false or the slice is over. Returns whether work is left. */
   slice(step: () => boolean): boolean
   /** `Checkpoints.erase`. Undefined for a database in memory. */
   eraseFile: ((rewrites: boolean) => Promise<boolean>) | undefined
 }
 
-/** Bytes of a file that is written anew without being asked for: about 0.2 s. */
+/** Maximum bytes of a file that is rewritten without a request: about 0.2 s. */
 const smallFile = 16 * 1024 * 1024
-/** Pages of the full-text index that are merged in one go: about 2 ms. */
+/** Pages of the full-text index that are merged at once: about 2 ms. */
 const mostPagesAtOnce = 16
-/** Rows of the index that say which texts of a segment are gone have ids from here on. */
+/** Ids of index rows that mark deleted texts of a segment start here. */
 const firstTombstone = 2 ** 53
 
 function createErase(db: DatabaseSync, { write, slice, eraseFile }: EraseContext) {
@@ -334,7 +334,7 @@ function createErase(db: DatabaseSync, { write, slice, eraseFile }: EraseContext
   const size = db.prepare('SELECT page_count * page_size AS bytes FROM pragma_page_count, pragma_page_size')
   let last: Promise<unknown> = Promise.resolve()
 
-  /** Returns whether there was something to merge. A negative number of pages begins with all segments. */
+  /** Returns whether there were segments to merge. A negative number of pages begins with all segments. */
   function mergeSome(pages: number): boolean {
     const before = Number(changes.get()!.n)
     merge.run(pages)
@@ -363,7 +363,7 @@ function createErase(db: DatabaseSync, { write, slice, eraseFile }: EraseContext
     return all ? 'nothing' : 'moved'
   }
 
-  /** One at a time: what comes second often finds nothing to do. */
+  /** One at a time: the second call often finds nothing to do. */
   return (rest: () => Promise<void>, rewrites: boolean): Promise<Erased> => {
     const done = last.then(() => erase(rest, rewrites))
     last = done.catch(() => undefined)

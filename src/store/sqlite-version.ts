@@ -1,6 +1,6 @@
 /**
- * Notices that a newer Millrace has migrated the file while this process has it open: what that one writes, this one may misread. From
- * then on everything fails, with the cure.
+ * Detects that a newer Millrace has migrated the file while this process has it open: this process could misread newer data. From then on
+ * everything fails, with the cure.
  */
 import type { DatabaseSync } from 'node:sqlite'
 import { MillraceError } from '../part/error.ts'
@@ -9,7 +9,7 @@ import { schemaVersion } from './sqlite-schema.ts'
 export interface VersionGuard {
   /** Call it when another connection has committed. Throws `store-version`, as `check` does from then on. */
   look(): void
-  /** Throws `store-version` if a look has found a newer schema. */
+  /** Throws `store-version` if `look` has found a newer schema. */
   check(): void
 }
 

@@ -1,13 +1,13 @@
-/** The `views` table: what the entries of a run amount to, for whoever would otherwise fold them again. */
+/** The `views` table: stored folds of runs, so that readers need not fold the entries again. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { KeptView } from '../part/log.ts'
 import { decodeView } from './encode.ts'
 
 export interface ViewTable {
   get(run: string): KeptView | undefined
-  /** Call these inside a transaction. `text` is JSON. Of an unknown run nothing is kept. */
+  /** Call these inside a transaction. `text` is JSON. Views of unknown runs are not stored. */
   keep(run: string, seq: number, text: string): void
-  /** `number`: of a run that exists. */
+  /** `number`: of an existing run. */
   keepOf(number: number, seq: number, text: string): void
 }
 

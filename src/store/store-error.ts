@@ -10,17 +10,17 @@ export function storeFailed(what: string, path: string, cause: unknown): Millrac
   return new MillraceError('store-failed', `${what}: the store failed`, { status: 503, detail, cause })
 }
 
-/** SQLite's codes for what a value is to blame for: too long, of the wrong type, out of range, against CHECK, and NULL where none may be. */
+/** SQLite's codes for errors of a value: too long, of the wrong type, out of range, against CHECK, and NULL where not allowed. */
 const ofValue: ReadonlySet<number> = new Set([18, 20, 25, 275, 1299])
 
-/** Whether a value is to blame, and not the disk or the database: another run can be stored all the same. */
+/** Whether the error is caused by a value, not by the disk or the database: other runs can still be stored. */
 export function isOfValue(error: unknown): boolean {
   if (error instanceof TypeError || error instanceof RangeError) return true
   const { code, errcode } = (error ?? {}) as { code?: unknown; errcode?: unknown }
   return code === 'ERR_SQLITE_ERROR' && ofValue.has(Number(errcode))
 }
 
-/** The error of who wants to store such a value. */
+/** The error of a write with such a value. */
 export function valueRefused(cause: unknown): MillraceError {
   const message = 'The store does not take a value of this run: check the types of the fields of its entries.'
   return new MillraceError('bad-entry', message, { status: 400, detail: messageOf(cause), cause })
@@ -38,7 +38,7 @@ export function runDropped(run: string): MillraceError {
   return new MillraceError('unknown-run', `run ${run} was deleted`, { status: 404 })
 }
 
-/** The error of who has seen entries, or written them, that the store does not have any more. */
+/** The error of a reader or writer whose entries the store has lost. */
 export function entriesLost(run: string): MillraceError {
   const what = `the store has lost entries of run ${run} that were seen already`
   return new MillraceError('store-lost', `${what}: read the run from the start`, { status: 410 })
@@ -48,7 +48,7 @@ export function runExists(run: string): MillraceError {
   return new MillraceError('run-exists', `run ${run} exists and is not this fork`, { status: 409 })
 }
 
-/** The error of who needs what somebody else has damaged in the store. `key`: its name. Everything else goes on. */
+/** The error of a read of damaged data. `key`: the name of the damaged key. Everything else continues. */
 export function storeDamaged(what: string, key: string): MillraceError {
   return new MillraceError('store-damaged', `${what}: what the store has of it is damaged: ${key}`)
 }

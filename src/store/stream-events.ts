@@ -3,7 +3,7 @@ import { createStreamEvents } from '../fold/stream-events.ts'
 import type { Log, Store } from '../part/log.ts'
 import type { StreamEvent, StreamEventQuery } from '../part/records.ts'
 
-/** The events of a run, ascending: from the tables if the store has some, else from the log. None for an unknown run. */
+/** The events of a run, ascending: from the tables if the store has them, otherwise from the log. None for an unknown run. */
 export async function getStreamEvents(
   store: Pick<Store, 'log' | 'records'>,
   run: string,
@@ -12,7 +12,7 @@ export async function getStreamEvents(
   return (await store.records?.streamEvents(run, query)) ?? eventsOfLog(store.log, run, query)
 }
 
-/** From the log. `agents`: the called agents up to there, if only what follows is read. */
+/** From the log. `agents`: the agents called before `after`, so that only later entries are read. */
 export async function eventsOfLog(
   log: Log,
   run: string,
@@ -23,7 +23,7 @@ export async function eventsOfLog(
   const wanted = types === undefined ? undefined : new Set(types)
   const found: StreamEvent[] = []
   if (limit <= 0) return found
-  // Which agent an entry belongs to is known from the start of the run.
+  // The agent of an entry depends on all entries since the start of the run.
   for await (const batch of log.read(run, { after: agents === undefined ? 0 : after })) {
     for (const entry of batch) {
       events.note(entry)

@@ -13,7 +13,7 @@ export interface AnswerWords {
   add(entry: Delta | EntryOf<'step-start'> | EntryOf<'step-finish'>): string
   /** Drops the held text of a superseded attempt. True if some of its text was already sent and cannot be retracted. */
   reset(path: string): boolean
-  /** The text begins anew: no blank line before what comes next. */
+  /** Starts a new text: no blank line before the next one. */
   restart(): void
 }
 
@@ -21,7 +21,7 @@ export function createAnswerWords(): AnswerWords {
   return new Words()
 }
 
-/** Classes, because an answer has up to two: their functions would cost more than what they know. */
+/** Classes, not closures: an answer has up to two (decisions/0028). */
 class Words implements AnswerWords {
   readonly #order = createDeclaredOrder()
   readonly #paragraphs = new Paragraphs()
@@ -86,9 +86,8 @@ export function outputText(output: unknown): string {
 }
 
 /**
- * Orders the text of parallel branches for a wire with a single text: one branch after the other, as their `parallel` declares
- * them. Text of later branches is buffered in memory, with its deltas joined. (The log contains it as well. Reading it
- * back would bound the memory, but needs a reader.)
+ * Orders the text of parallel branches for a wire with a single text: one branch after the other, as their `parallel` declares them. Text of later
+ * branches is buffered in memory, with its deltas joined. (Reading it back from the log would bound the memory, but needs a reader.)
  */
 type Spoken =
   | { type: 'say'; path: string; text: string }
@@ -106,7 +105,7 @@ interface DeclaredOrder {
 
 interface Parallel {
   order: readonly string[]
-  /** Of each branch: its first index. */
+  /** The first index of each branch. */
   places: ReadonlyMap<string, number>
   /** Index of the branch whose turn it is. */
   turn: number
@@ -127,7 +126,7 @@ class Branches implements DeclaredOrder {
 
   take(event: Spoken): Extract<Spoken, { type: 'say' }>[] {
     const said: Extract<Spoken, { type: 'say' }>[] = []
-    // What a branch has held back may end it, which begins the next one. The last of the list comes first.
+    // A branch's buffered events may end it, which begins the next one. A stack: the last item comes first.
     const next = [event]
     for (let each = next.pop(); each !== undefined; each = next.pop()) {
       if (this.#holds(each)) continue
@@ -144,7 +143,7 @@ class Branches implements DeclaredOrder {
     this.#parallels.set(path, { order, places, turn: 0, held: new Map() })
   }
 
-  /** What the branch after the one that has finished has said. */
+  /** The buffered text of the branch after the finished one. */
   #finish(path: string): readonly Spoken[] {
     const parallel = this.#parallels.get(parentPath(path))
     if (parallel === undefined || !path.endsWith(`/${parallel.order[parallel.turn]}`)) return []
@@ -155,7 +154,7 @@ class Branches implements DeclaredOrder {
     return waiting
   }
 
-  /** Whether it waits for the turn of its branch, in the outermost step in which it has to. */
+  /** Whether an event waits for its branch's turn, in the outermost parallel step that delays it. */
   #holds(event: Spoken): boolean {
     const { path } = event
     if (this.#parallels.size === 0) return false

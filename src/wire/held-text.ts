@@ -1,8 +1,8 @@
 /**
- * Buffers structured output until it is known to be the answer. No protocol can retract text that a model writes before a tool
- * call, or output that does not match the schema. So text under a step with `object: true` waits for the end of its model
- * call. It is dropped if the call made tool calls for us, if a `retry` follows, or if the call failed. Otherwise it is
- * sent as one block that contains only the JSON. Memory: the text of one model call.
+ * Buffers structured output until it is known to be the answer. No protocol can retract text that a model writes before a tool call, or output that
+ * does not match the schema. So text under a step with `object: true` is held until its model call ends. It is dropped if the call made tool calls
+ * for us, if a `retry` follows, or if the call failed. Otherwise it is sent as one block that contains only the JSON. Memory: the text of one model
+ * call.
  */
 import type { Entry, EntryOf } from '../part/entry.ts'
 import { isUnder, parentPath } from '../part/path.ts'

@@ -70,7 +70,7 @@ export function wireContract<Options extends object, Out extends Piece>(
         const resumed = wire.createEncoder(context, options)
         for (const entry of entries.slice(0, k)) resumed.skip(entry)
         const rest = entries.slice(k).map((entry) => resumed.encode(entry))
-        // In tens of thousands of places `expect` takes most of the time.
+        // For tens of thousands of positions `expect` would take most of the time.
         const [sent, due] = [joined(rest), joined(frames.slice(k))]
         if (sent !== due) expect(sent).toEqual(due)
         if (resumed.state !== whole.state) expect(resumed.state).toBe(whole.state)
@@ -108,7 +108,7 @@ export function wireContract<Options extends object, Out extends Piece>(
   })
 }
 
-/** What a wire with `isStateless` must satisfy besides. */
+/** The further properties of a wire with `isStateless`. */
 export function statelessContract<Options extends object, Out extends Piece>(
   wire: Wire<Options, Out>,
   options: fc.Arbitrary<Partial<Options>>,
@@ -128,7 +128,7 @@ export function statelessContract<Options extends object, Out extends Piece>(
   })
 }
 
-/** Pieces as one: texts joined, lists one behind the other. */
+/** Joins pieces: texts or lists. */
 export function joined<Out extends Piece>(pieces: readonly Out[]): Out {
   const list: readonly Piece[] = pieces
   const isText = (each: Piece): each is string & Piece => typeof each === 'string'
@@ -137,7 +137,7 @@ export function joined<Out extends Piece>(pieces: readonly Out[]): Out {
     : list.flatMap((each) => [...(each as unknown as unknown[])])) as unknown as Out
 }
 
-/** The `resumedAt` that a server knows when a reader connects. */
+/** The `resumedAt` at the time when a reader connects. */
 export function lastResume(entries: readonly Entry[]): number {
   return entries.findLast(({ type }) => type === 'resume')?.seq ?? 0
 }

@@ -1,13 +1,12 @@
 /**
- * A wire turns a run's entries into what one protocol sends. It has two halves:
+ * A wire turns a run's entries into the output of one protocol. It has two halves:
  *
- * - a {@link Projection}: entries → the protocol's typed events. A deterministic state machine over the entries of one run,
- *   starting with the first: the same entries always produce the same events, however they are batched.
- * - a {@link Framing}: events → what the transport sends: SSE text, NDJSON lines, plain text, objects, bytes.
+ * - a {@link Projection}: entries → the protocol's typed events. A deterministic state machine over the entries of one run, starting with the
+ *   first: the same entries always produce the same events, however they are batched.
+ * - a {@link Framing}: events → the output on the transport: SSE text, NDJSON lines, plain text, objects, bytes.
  *
- * To resume after entry k, pass entries 1…k to `skip` and the rest to `encode`; so `prefix(k) + resume(k) = whole` for every k.
- * For a client that reads a run from the start later, filter the entries with `fold/superseded.ts`, so that it never sees a
- * retracted attempt.
+ * To resume after entry k, pass entries 1…k to `skip` and the rest to `encode`; so `prefix(k) + resume(k) = whole` for every k. For a client that
+ * reads a run from the start later, filter the entries with `fold/superseded.ts`, so that it never sees a retracted attempt.
  */
 import type { Entry } from '../part/entry.ts'
 import type { ErrorValue } from '../part/error.ts'
@@ -16,14 +15,16 @@ import type { Message } from '../part/message.ts'
 /** `complete`: the terminal event was sent. `broken`: the protocol has no event for a failure, so the transfer must be aborted. */
 export type WireState = 'open' | 'complete' | 'broken'
 
-/** What is known of the run and its thread when the reader connects. Common to all protocols. */
+/** The state of the run and its thread when the reader connects. Common to all protocols. */
 export interface WireContext {
   /**
    * The `seq` of the last `resume` when the reader connects. `suspend` entries before it do not end the stream. Default 0: the
    * first `suspend` ends it.
    */
   resumedAt?: number
-  /** The `seq` of the first entry that is sent, for a client that joins a run that is not suspended. What is open there was never begun for it. */
+  /**
+   * The `seq` of the first sent entry, for a client that joins a run that is not suspended. Items that are open there were never started for it.
+   */
   joinedAt?: number
   /** The conversation before this run, if the wire has `showsHistory`. */
   history?: readonly Message[]
@@ -35,9 +36,9 @@ export interface Sink<Event> {
   readonly muted: boolean
   send(event: Event): void
   /**
-   * Returns a sender for events that differ only in one text, and perhaps in one number (a time), such as the deltas of a block. A text
-   * framing prepares what stays the same, so that a delta costs a concatenation and no object. `make` must place its text in the event
-   * once, as it is; and its number once, or not at all.
+   * Returns a sender for events that differ only in one text, and optionally in one number (a time), such as the deltas of a block. A text framing
+   * prepares the constant part, so that a delta costs a concatenation and no object. `make` must place its text in the event once, unchanged; and
+   * its number once, or not at all.
    */
   prepare(make: (text: string, number: number) => Event): (text: string, number?: number) => void
   /** The protocol's stream ends here. A framing may have a frame for it (`[DONE]`). */
@@ -59,7 +60,7 @@ export type CreateProjection<Event, Options extends object> = (
   options: Partial<Options>,
 ) => Projection
 
-/** What an encoder returns at a time: a text, bytes, or a list of objects. Empty if there is nothing to send. */
+/** An encoder's output: a text, bytes, or a list of objects. Empty if there is nothing to send. */
 export interface Piece {
   readonly length: number
 }
@@ -67,11 +68,11 @@ export interface Piece {
 /** A sink that frames events and collects them until they are taken. */
 export interface Frames<Event, Out extends Piece = string> extends Sink<Event> {
   mute(isMuted: boolean): void
-  /** What was framed since the last call. */
+  /** The frames since the last call. */
   take(): Out
 }
 
-/** What events look like on one transport. */
+/** The format of events on one transport. */
 export interface Framing<Event, Out extends Piece = string> {
   readonly contentType: string
   readonly headers?: Readonly<Record<string, string>>
@@ -82,7 +83,7 @@ export interface Framing<Event, Out extends Piece = string> {
 
 /** Encodes one run for one client, entry by entry. */
 export interface Encoder<Out extends Piece = string> {
-  /** What to send for this entry; empty for nothing. Always empty after the terminal event. */
+  /** The output for this entry; empty for nothing. Always empty after the terminal event. */
   encode(entry: Entry): Out
   /** Like `encode`, but collects: `take` returns everything written since the last call. */
   write(entry: Entry): void
@@ -94,7 +95,7 @@ export interface Encoder<Out extends Piece = string> {
   readonly state: WireState
 }
 
-/** How a wire differs from others where answers are sent. */
+/** Differences between wires in the delivery. */
 export interface WireTraits {
   /** It has no frames, so a `Response` that a step returns is sent as it is. */
   isRaw?: true
@@ -105,8 +106,8 @@ export interface WireTraits {
   /** It shows the conversation before the run: `WireContext.history` is read for it. */
   showsHistory?: true
   /**
-   * What it sends for an entry depends on that entry and on the options alone, and only `run-end` and `fail` change its state. So a reader
-   * begins at any entry without those before it, and readers of one run that are at the same entry share what is encoded.
+   * Its output for an entry depends only on that entry and on the options, and only `run-end` and `fail` change its state. So a reader can begin at
+   * any entry, and readers of one run at the same entry share the encoded output.
    */
   isStateless?: true
 }
@@ -155,7 +156,7 @@ function createEncoder<Event, Out extends Piece>(frames: Frames<Event, Out>, pro
     projection.apply(entry)
     encoder.state = projection.state
   }
-  // `state` is a plain field: an object with a getter of its own takes four times the memory.
+  // `state` is a plain field: an object with its own getter takes four times the memory.
   const encoder = {
     state: projection.state,
     write,
@@ -179,15 +180,15 @@ function createEncoder<Event, Out extends Piece>(frames: Frames<Event, Out>, pro
 }
 
 /*
- * What readers of one run share. Those that keep up get the same entries in the same tick; where a wire is stateless they also need the
- * same piece, so the first of them makes it for all.
+ * Output shared between readers of one run. Those that keep up get the same entries in the same tick; with a stateless wire they also need the same
+ * piece, so the first of them makes it for all.
  */
 
-/** The last batch that a wire has encoded, and its piece for each set of options. Nothing older is kept, whoever lags. */
+/** The last encoded batch of a wire, and its piece for each set of options. Older ones are not kept, even for lagging readers. */
 export interface LastBatch<Out extends Piece> {
   /**
-   * The piece for these entries, which follow each other in one log. `options`: a name of the protocol's options. Do not change the piece:
-   * others send it, too.
+   * The piece for these consecutive entries of one log. `options`: a key of the protocol's options. Do not change the piece: other readers send it,
+   * too.
    */
   encode(batch: readonly Entry[], options: string, encoder: Encoder<Out>): Out
 }
@@ -205,7 +206,7 @@ export function createLastBatch<Out extends Piece>(): LastBatch<Out> {
   return {
     encode(batch, options, encoder) {
       const end = batch.at(-1)
-      // The end of the run is what changes an encoder's state.
+      // Only the end of the run changes an encoder's state.
       if (end === undefined || end.type === 'run-end') return encodeAlone(batch, encoder)
       if (batch[0] !== first || end !== last) {
         first = batch[0]
@@ -232,5 +233,5 @@ export function errorText({ message, retryAfter }: Pick<ErrorValue, 'message' | 
   return `${sentence} Try again in ${seconds} ${seconds === 1 ? 'second' : 'seconds'}.`
 }
 
-/** For wires that cannot take back what they have sent of an attempt that a crash superseded. */
+/** For wires that cannot retract sent output of an attempt that a crash superseded. */
 export const begunAgain = 'The server was interrupted and had to begin this answer again. Load the conversation again.'

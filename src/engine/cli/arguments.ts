@@ -1,4 +1,4 @@
-/** How each CLI agent is called. The prompt is not among the arguments: all of them read it from stdin. */
+/** The command line of each CLI agent. The prompt is not among the arguments: all of them read it from stdin. */
 import { MillraceError } from '../../part/error.ts'
 import type { CliAgentConfig } from '../../pipeline/pipeline.ts'
 
@@ -15,7 +15,7 @@ function argumentsOf({ cli, model, permissionMode, allowedTools = [], args }: Ca
     case 'claude':
       return [
         '-p',
-        // Takes all arguments up to the next option, so it is not the last.
+        // Takes all arguments up to the next option, so it must not be last.
         ...(allowedTools.length === 0 ? [] : ['--allowedTools', ...allowedTools]),
         '--output-format',
         'stream-json',
@@ -51,7 +51,7 @@ function argumentsOf({ cli, model, permissionMode, allowedTools = [], args }: Ca
   }
 }
 
-/** What a request may choose as an argument. Throws `bad-input`: it could be taken for an option, or be none at all. */
+/** Checks a model name from a request. Throws `bad-input` for anything that could be read as an option, or is not a name. */
 export function toModelName(value: unknown): string | undefined {
   if (value === undefined || value === null) return undefined
   const isName = typeof value === 'string' && value.length > 0 && value.length <= 256 && value.isWellFormed()
@@ -60,7 +60,7 @@ export function toModelName(value: unknown): string | undefined {
   throw new MillraceError('bad-input', `"model" must be the name of a model: ${what}.`, { status: 400 })
 }
 
-/** Names for people, and how to install them. */
+/** Display names, and install commands. */
 export const clis = {
   claude: { name: 'Claude Code', install: 'npm install -g @anthropic-ai/claude-code' },
   codex: { name: 'Codex', install: 'npm install -g @openai/codex' },

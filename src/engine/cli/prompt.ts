@@ -1,4 +1,4 @@
-/** What a CLI agent is asked: one text, whatever the client has sent. */
+/** The prompt of a CLI agent: one text, in whichever form the client sent it. */
 import { MillraceError } from '../../part/error.ts'
 import { textOf } from '../../fold/run-view.ts'
 import { toMessages } from '../input.ts'
@@ -9,7 +9,7 @@ export interface CliPrompt {
   hasFiles: boolean
 }
 
-/** Messages become a text: the last one, after a transcript of those before it. Throws `bad-input` if nothing is asked. */
+/** Converts messages to a text: the last one, after a transcript of the others. Throws `bad-input` if the prompt is empty. */
 export function toPrompt(value: unknown): CliPrompt {
   const prompt = typeof value === 'string' ? { text: value, hasFiles: false } : fromMessages(value)
   if (prompt.text.trim() !== '') return prompt

@@ -1,4 +1,4 @@
-/** Runs a CLI agent from its start to its end: its output becomes parts of the run, and the run's limits stop it. */
+/** Runs a CLI agent from start to end: its output becomes parts of the run, and the run's limits stop it. */
 import { compact } from '../../part/compact.ts'
 import { fromErrorValue, MillraceError, type ErrorValue } from '../../part/error.ts'
 import type { SourcePart, UsagePart } from '../../part/part.ts'
@@ -19,7 +19,7 @@ import { createSpending, type SpendingOptions } from './spending.ts'
 import { createTranscript } from './transcript.ts'
 import { toLastWords } from '../../tools/mcp/last-words.ts'
 
-/** ms that a process has to exit by itself once it has said its result. */
+/** ms that a process has to exit by itself after its result. */
 const exitGrace = 5000
 
 export interface CliCall extends Omit<CliAgentConfig, 'command' | 'cwd'>, WorkingFolder {
@@ -44,9 +44,9 @@ export async function runCli(scope: Scope, path: string, call: CliCall): Promise
   const signal = watch?.signal ?? outer
   const before = await usedBefore(scope, call)
   const feed = createCliFeed(scope, path, call)
-  /** Resolves when the step need not wait for the process any longer. */
+  /** Resolves when the step must no longer wait for the process. */
   const over = Promise.withResolvers<{ hung: true } | { failure: unknown }>()
-  /** `stopped`: of what it says, only what it has used counts. */
+  /** `stopped`: only usage is still read from its output. */
   let state: 'live' | 'ending' | 'stopped' = 'live'
   let report: UsagePart | undefined
   let hangTimer: ReturnType<typeof setTimeout> | undefined
@@ -56,7 +56,7 @@ export async function runCli(scope: Scope, path: string, call: CliCall): Promise
       if (part.type === 'usage') report = part
       return
     }
-    // The step reports the error that ends it, under its own name.
+    // The step reports the final error, under its own name.
     if (state === 'ending' && part.type === 'error') return
     try {
       feed.part(part, state === 'ending' || reader.isDone)
@@ -83,7 +83,7 @@ export async function runCli(scope: Scope, path: string, call: CliCall): Promise
     return scope.ready()
   }
 
-  /** Of the run, not of the step, which may have ended by then. */
+  /** A warning of the run, not of the step, which may have ended by then. */
   function onRawLogLost(why: string): void {
     scope.emit('', { type: 'warning', code: 'raw-log-lost', message: `The raw log of ${path} is incomplete: ${why}.` })
   }
@@ -100,7 +100,7 @@ export async function runCli(scope: Scope, path: string, call: CliCall): Promise
     signal.throwIfAborted()
     if ('failure' in how) throw how.failure
     const exit = 'exit' in how ? how.exit : undefined
-    // Whoever reads the run must know that it may lack something.
+    // Readers of the run must see that it may be incomplete.
     if ('hung' in how) take({ type: 'warning', code: 'cli-cut', message: cutOff(name) })
     state = 'ending'
     stderr.end()
@@ -148,12 +148,12 @@ async function start(
   }
 }
 
-/** Where things are on this machine is nothing for clients: of a path they see its last name. */
+/** Hides paths of this machine from clients: they see only the last name. */
 function withoutPaths(text: string): string {
   return text.replaceAll(/(?:[A-Za-z]:)?(?:[\\/][\w.@~+-]+)+[\\/]([\w.@~+-]+)/gu, '…/$1')
 }
 
-/** The error with the reason that stderr gives, where the program has given none. */
+/** Adds the reason from stderr to an error without one. */
 function withReason(error: ErrorValue, words: string | undefined): MillraceError {
   const hasNone = error.code === 'cli-exit' || error.code === 'interrupted'
   if (words === undefined || !hasNone) return fromErrorValue(error)
@@ -162,13 +162,13 @@ function withReason(error: ErrorValue, words: string | undefined): MillraceError
   return fromErrorValue(compact({ ...error, message: `${error.message} It said: ${shown}`, detail }) as ErrorValue)
 }
 
-/** What the run watches while a CLI agent works: the length of its output, its budgets, and the agent file's callbacks. */
+/** Watches a working CLI agent: the length of its output, its budgets, and the agent file's callbacks. */
 interface CliFeed {
-  /** Throws when a limit is exceeded. `isDone`: its result is there, so a budget need not stop it any more. */
+  /** Throws when a limit is exceeded. `isDone`: its result is there, so a budget no longer stops it. */
   part(part: SourcePart, isDone: boolean): void
-  /** It was stopped: what it has used counts, as it reports it or as an estimate. */
+  /** It was stopped: records its usage, as reported or estimated. */
   giveUp(report: UsagePart | undefined): void
-  /** It is done: closes what is open. */
+  /** It is done: closes open items. */
   end(): void
 }
 
@@ -180,7 +180,7 @@ function createCliFeed(scope: Scope, path: string, options: Options): CliFeed {
   const transcript = createTranscript(scope, path, () => spending.call())
   const written = new Set<string>()
   let length = 0
-  /** The model call whose text came last, and whether that text ends a line. */
+  /** The model call of the last text, and whether that text ended a line. */
   let lastCall: string | undefined
   let isAtLineStart = true
 
@@ -227,17 +227,17 @@ function createCliFeed(scope: Scope, path: string, options: Options): CliFeed {
   }
 }
 
-/** Splits stderr into lines, however long: a line of more than 64 Ki characters comes in pieces. */
+/** Splits stderr into lines. A line of more than 64 Ki characters is split into pieces. */
 const longest = 65_536
 
-/** The last lines that are kept, and their length. */
+/** How many of the last lines are kept, and their maximum length. */
 const keptLines = 20
 const keptLength = 500
 
 interface StderrLines {
   push(bytes: Uint8Array): void
   end(): void
-  /** The last lines with words as one line: they often say why a program has ended. */
+  /** The last meaningful lines as one line: they often give the reason for an exit. */
   lastWords(): string | undefined
 }
 
@@ -268,5 +268,5 @@ function createStderrLines(onLine: (line: string) => void): StderrLines {
   }
 }
 
-/** Lines that are no reason: of a stack, without a word, and what programs say while they start. */
+/** Lines without a reason: stack traces, lines without a word, and start-up messages. */
 const noReason = /^\s*at\s|^\W*$|^Node\.js v|^WARNING: proceeding|^Reading (?:prompt|additional input) from stdin/u

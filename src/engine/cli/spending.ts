@@ -1,6 +1,6 @@
 /**
- * What a CLI agent has used since its last report. Codex and Gemini report only at their end, so a budget counts an estimate until
- * then, and so does the run if they are stopped before: 4 characters per token, and each model call reads all that was said before.
+ * The usage of a CLI agent since its last report. Codex and Gemini report only at their end, so until then a budget counts an estimate, and so does
+ * the run if they are stopped early: 4 characters per token, and each model call reads the whole conversation so far.
  */
 import type { SourcePart, UsagePart } from '../../part/part.ts'
 import { estimateUsage } from '../../part/usage.ts'
@@ -12,9 +12,9 @@ export interface Spending {
   /** A model call begins. */
   call(): void
   said(part: SourcePart): void
-  /** The report with its price: the agent's own, or that of the config. */
+  /** The report with its price: the agent's own, or the one from the config. */
   reported(part: UsagePart): UsagePart
-  /** What was not reported. Call it when no report comes any more. */
+  /** The unreported usage. Call it when no more reports will come. */
   rest(): UsagePart | undefined
 }
 
@@ -32,7 +32,7 @@ export function createSpending({ registry, speaking }: Scope, path: string, { pr
   }
   let context = prompt.length
   let name = model
-  /** What the prices of the config say so far, until the agent names its price. */
+  /** The cost so far by the config's prices, until the agent reports its own. */
   let paid = 0
   speaking.set(path, since)
 

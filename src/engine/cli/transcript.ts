@@ -1,6 +1,6 @@
 /**
- * The parts of a CLI agent as steps of the run: each of its model calls is a step, as those of an `llm` step are, and each sub-agent
- * is a step of the tool call that started it, so that it never enters the answer. The shared normaliser makes the parts legal.
+ * The parts of a CLI agent as steps of the run: each of its model calls is a step, as in an `llm` step, and each sub-agent is a step of the tool
+ * call that started it, so that its text never enters the answer. The shared normaliser makes the parts legal.
  */
 import type { ModelPart } from '../../part/model-part.ts'
 import { joinPath } from '../../part/path.ts'
@@ -10,18 +10,18 @@ import { endProviderCalls } from '../model-call.ts'
 import type { Scope } from '../scope.ts'
 
 export interface Transcript {
-  /** Returns the model call that has said it; undefined if a sub-agent did, or no model call. */
+  /** Returns the model call of the part; undefined for a sub-agent's part, or one without a model call. */
   part(part: SourcePart): string | undefined
-  /** Closes what is open. */
+  /** Closes open items. */
   end(): void
 }
 
 /** The agent itself, or one of its sub-agents. */
 interface Speaker {
-  /** The step whose children its model calls are. */
+  /** The step that is the parent of its model calls. */
   root: string
   call: ModelCall | undefined
-  /** Of its last child step. */
+  /** The number of its last child step. */
   number: number
 }
 
@@ -44,14 +44,14 @@ interface ModelCall {
 export function createTranscript(scope: Scope, root: string, onCall: () => void): Transcript {
   const { emit, now, newId, state } = scope
   const main: Speaker = { root, call: undefined, number: state.loopAt(root).children }
-  /** Sub-agents that are at work, by the id of the tool call that started them. */
+  /** Running sub-agents, by the id of the tool call that started them. */
   const subs = new Map<string, Speaker>()
-  /** Who has begun a block or an input, or made a call. */
+  /** The speaker of each block, input or call. */
   const blocks = new Map<string, Speaker>()
   const callers = new Map<string, { speaker: Speaker; toolName: string }>()
 
   function part(given: SourcePart): string | undefined {
-    // Not by a model call: those are told apart by what they say, and a report may come late.
+    // Usage is not assigned to a model call: calls are distinguished by their content, and a report may come late.
     const speaker = given.type === 'usage' ? main : speakerOf(given)
     if (given.type === 'usage') emit(root, given)
     else say(speaker, given)
@@ -81,8 +81,8 @@ export function createTranscript(scope: Scope, root: string, onCall: () => void)
   }
 
   /**
-   * The model call that says this. After a tool's result, whatever is new comes from the next one. Where no ids tell model calls apart, so do
-   * words after a tool call: the tool may be still at work, and its result comes while a later model call is made.
+   * The model call of a part. After a tool's result, new content belongs to the next call. Without ids that distinguish model calls, so does text
+   * after a tool call: the tool may still run, and its result comes during a later model call.
    */
   function callFor(speaker: Speaker, given: SourcePart): ModelCall {
     const { call } = speaker
@@ -180,7 +180,7 @@ export function createTranscript(scope: Scope, root: string, onCall: () => void)
   function beginSub(toolCallId: string): Speaker {
     const { speaker, toolName } = callers.get(toolCallId) ?? { speaker: main, toolName: 'agent' }
     const root = joinPath(speaker.root, ++speaker.number)
-    // The id under which the log has the call.
+    // The call's id in the log.
     const named = state.callIds.toLog(speaker.root, { type: 'tool-input-end', id: toolCallId })
     const start = { stepType: 'sub-agent', kind: 'tool-call', toolCallId: named.id, toolName } as const
     emit(root, { type: 'step-start', attempt: attemptAt(root), ...start })
@@ -200,7 +200,7 @@ export function createTranscript(scope: Scope, root: string, onCall: () => void)
   }
 }
 
-/** Parts with which a model call says something. */
+/** Parts that are content of a model call. */
 const starts: ReadonlySet<SourcePart['type']> = new Set<ModelPart['type']>([
   'text-start',
   'text-delta',
@@ -214,7 +214,7 @@ const starts: ReadonlySet<SourcePart['type']> = new Set<ModelPart['type']>([
 
 const words: ReadonlySet<SourcePart['type']> = new Set<ModelPart['type']>(['text-start', 'reasoning-start'])
 
-/** The tool call that has started the sub-agent which says this. */
+/** The tool call that started the sub-agent of this part. */
 function parentCallOf(part: SourcePart): string | undefined {
   if (!('providerMetadata' in part)) return undefined
   const parent = (part.providerMetadata?.['claude'] ?? part.providerMetadata?.['qwen'])?.['parentToolUseId']

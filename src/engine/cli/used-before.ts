@@ -1,6 +1,5 @@
 /**
- * What the earlier runs of a session have used. Codex counts the tokens of a whole session, so a run that resumes one would count those of
- * the runs before it again.
+ * The usage of a session's earlier runs. Codex counts the tokens of a whole session, so a run that resumes one would count the earlier runs again.
  */
 import type { Entry } from '../../part/entry.ts'
 import type { Store } from '../../part/log.ts'
@@ -11,10 +10,10 @@ import type { Scope } from '../scope.ts'
 
 type Used = (sessionId: string) => Usage | undefined
 
-/** Runs that are looked at, newest first. */
+/** Maximum number of runs that are searched, newest first. */
 const mostRuns = 200
 
-/** Undefined if nothing is resumed. */
+/** Undefined if no session is resumed. */
 export async function usedBefore(
   scope: Scope,
   call: Pick<CliAgentConfig, 'cli' | 'command' | 'args'>,
@@ -27,7 +26,7 @@ export async function usedBefore(
   return (sessionId) => used.get(sessionId)
 }
 
-/** By session: what Codex said in the newest run that had it. */
+/** Codex's reported usage by session, from the newest run of each. */
 export async function readUsed(
   { runs, log }: Pick<Store, 'runs' | 'log'>,
   query: { before?: string },
@@ -43,7 +42,7 @@ export async function readUsed(
 
 const types: readonly Entry['type'][] = ['session-info', 'finish']
 
-/** The finish of a session is behind its start, in the same step or below it. */
+/** The finish of a session follows its start, in the same step or below it. */
 async function sessionsOf(log: Store['log'], run: string): Promise<Map<string, Usage>> {
   const found = new Map<string, Usage>()
   let session: string | undefined

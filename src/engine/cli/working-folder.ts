@@ -1,16 +1,16 @@
-/** Where a CLI agent works: a folder that the agent file names, or one below it that the request chooses. */
+/** The working folder of a CLI agent: a folder that the agent file names, or one below it that the request chooses. */
 import { splitReferences } from '../../pipeline/reference.ts'
 import type { ProcessOptions } from '../../processes/processes.ts'
 
 export interface WorkingFolder {
   folder: ProcessOptions['cwd']
-  /** The request has a say in it, so that a wrong one is its mistake. */
+  /** The request determines part of it, so a wrong folder is the client's mistake. */
   isRequested: boolean
 }
 
 /**
- * `root` is the path up to the first reference other than `$env`, without an unfinished last name: that of `./work/p-$input.name` is
- * `./work`. Whoever starts the process checks that `path` does not leave it.
+ * `root` is the path up to the first reference other than `$env`, without an unfinished last name: for `./work/p-$input.name` it is `./work`. The
+ * code that starts the process checks that `path` stays inside `root`.
  */
 export function workingFolder(cwd: string, at: <T>(value: T) => T): WorkingFolder {
   const pieces = splitReferences(cwd)

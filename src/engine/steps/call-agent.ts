@@ -1,7 +1,7 @@
 /**
- * `call-agent`: runs another agent's pipeline under this step's path, with its own variables. The log records the pipeline's
- * text, so that a resumed run calls the same version. A finished call is replayed for its value with the input it had then,
- * not with input that came later. The call streams the answer if its config says so, or if it is the last step.
+ * `call-agent`: runs another agent's pipeline under this step's path, with its own variables. The log records the pipeline's text, so that a
+ * resumed run calls the same version. A finished call is replayed for its value with its input at that time, not with later input. The call streams
+ * the answer if its config says so, or if it is the last step.
  */
 import { MillraceError } from '../../part/error.ts'
 import { agentIdFault } from '../../pipeline/names.ts'

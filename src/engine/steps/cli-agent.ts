@@ -15,7 +15,7 @@ import { toolLoopResult, type LlmStepResult, type ToolLoopResult } from '../tool
 
 /** The value of `result` after a `cli-agent` step. */
 export interface CliAgentResult extends Omit<ToolLoopResult, 'steps'> {
-  /** What each of its model calls has said. Only the total of their usage is known. */
+  /** The output of each of its model calls. Only the total of their usage is known. */
   steps: Omit<LlmStepResult, 'usage'>[]
   sessionId?: string
   model?: string
@@ -40,7 +40,7 @@ export async function runCliAgent(
   answer: boolean,
 ): Promise<StepOutcome> {
   const attempt = scope.state.open.steps.get(path)?.attempt
-  // It was at work when its server crashed. Half an answer cannot be continued, so the step begins again.
+  // Its server crashed while it ran. Half an answer cannot be continued, so the step begins again.
   if (attempt !== undefined) scope.emit(path, { type: 'step-reset', attempt })
   const start = { stepType: 'cli-agent', kind: 'tool-loop' as const, ...(answer ? { answer } : undefined) }
   return inStep(scope, path, start, async () => {
@@ -78,7 +78,7 @@ const filesLeftOut = {
   message: 'A CLI agent gets text only: the files of the messages were left out.',
 } as const
 
-/** What the log does not say elsewhere. */
+/** The fields that the log has nowhere else. */
 function kept({ outcome, exitCode }: CliEnd): object {
   const { sessionId, model, structuredOutput: object } = outcome
   return { ...compact({ sessionId, model, object }), exitCode }

@@ -295,12 +295,12 @@ function decoderOf(type: string): TextDecoder {
 }
 
 /**
- * `context.request`: a handler asks a person or a client for a value. A run that waits unwinds, so when the answer is there the
- * handler is called again from its start. Its n-th request is the n-th of the log: one that has ended returns at once.
+ * `context.request`: a handler asks a person or a client for a value. A waiting run unwinds, so when the reply has come the handler is called again
+ * from its start. Its n-th request is the n-th of the log: one that has ended returns at once.
  */
 interface Questions {
   request: ExecutionContext['request']
-  /** Resolves as the handler does. Rejects with `Suspended` as soon as one of its requests does, whatever the handler makes of that. */
+  /** Resolves like the handler. Rejects with `Suspended` as soon as one of its requests does, even if the handler catches that. */
   unlessSuspended(handler: unknown): Promise<unknown>
 }
 
@@ -308,7 +308,7 @@ function createQuestions(scope: Scope, path: string): Questions {
   const suspended = Promise.withResolvers<never>()
   suspended.promise.catch(() => undefined)
   let count = 0
-  // One at a time: a step is one branch of the run, which waits or does not.
+  // One at a time: a step is one branch of the run, which either waits or not.
   let last: Promise<unknown> = Promise.resolve()
 
   async function ask(n: number, { timeout, ...question }: Question): Promise<QuestionAnswer> {

@@ -62,8 +62,8 @@ export async function runLlm({ scope, path, config, clientTools, answer }: LlmOp
 }
 
 /**
- * Whether text of the step may turn out not to be the answer after it was said: its JSON is then shown when it is complete
- * and fits. Without tools and without retries there is only one try, which is shown as it is written.
+ * Whether emitted text of the step may turn out not to be the answer: then its JSON is shown only when it is complete and valid. Without tools and
+ * retries there is only one attempt, which is shown while it is written.
  */
 export function holdsText(config: Omit<LlmConfig, 'messages'> & CallSettings, mayCall: boolean): boolean {
   const object = createObjectJudge(config)
@@ -120,7 +120,7 @@ function sayTaken(scope: Scope, name: string): void {
   scope.emit('', { type: 'warning', code: 'tool-name-taken', message })
 }
 
-/** `leftOut`: receives why, by the names that the tools would have. */
+/** `leftOut`: receives the reasons for omitted tools, by their names. */
 function mcpToolsOf(
   scope: Scope,
   server: string,

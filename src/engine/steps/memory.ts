@@ -40,7 +40,7 @@ export async function runMemory(scope: Scope, config: MemoryConfig, at: Resolve)
 async function recall(scope: Scope, { query, limit, runs }: MemoryConfig, at: Resolve): Promise<Recalled> {
   const messages = messagesOf(scope.input)
   const earlier = await readEarlier(scope, runs)
-  // Skip what the conversation already contains.
+  // Skip messages that the conversation already contains.
   const ids = new Set(messages.map(({ id }) => id))
   const known = new Set(messages.map((message) => sameText(textIn(message))))
   const wanted = cut(toWords(at(query) ?? lastOfUser(messages)), longestQuery)

@@ -135,15 +135,9 @@ function toLine({ toolName, input, output, isError }: ToolLoopResult['toolResult
   return `${toolName} ${JSON.stringify(input)} ${isError ? 'failed' : 'gave'}: ${said}`
 }
 
-/*
- * Whether a call of a loop was made before. A model may make thousands of calls in a message, so that the calls before are
- * looked up by what they say and not compared one by one.
- */
+/* Finds earlier equal calls of a loop. A message may have thousands of calls, so they are looked up by a key and not compared one by one. */
 
-/**
- * The first call of these replies with the same tool and arguments that gave a result. One that failed does not count. The
- * order of keys makes no difference.
- */
+/** The first call of these replies with the same tool and arguments and a result. Failed calls do not count. The order of keys is ignored. */
 export function sameCall(call: Call, replies: readonly Reply[]): Call | undefined {
   const key = keyOf(call)
   for (const reply of replies) {
@@ -173,7 +167,7 @@ function resultsOf(reply: Reply): ReadonlyMap<string, Call> {
     const gave = result !== undefined && result.isError !== true && result.outcome === undefined
     if (gave && !found.has(keyOf(call))) found.set(keyOf(call), call)
   }
-  // Until all have their outcomes there may be more.
+  // Cached only when all calls have outcomes: until then results may be added.
   if (reply.calls.every(({ result }) => result !== undefined)) results.set(reply, found)
   return found
 }

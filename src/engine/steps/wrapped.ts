@@ -14,7 +14,7 @@ import { runCustom } from './custom.ts'
 export interface WrappedOptions {
   step: BuiltinStep
   handler: PrimitiveHandler
-  /** The step's config with its references resolved, as far as they can be resolved before the step runs. */
+  /** The step's config with its references resolved, as far as possible before the step runs. */
   config: unknown
   answers: boolean
   /** Runs the built-in, or restores its outcome from the log. */

@@ -1,10 +1,10 @@
 /**
- * What the readers of the four protocols have in common. Bytes in, parts out, at once and in order: no stream, no promise and no schema
- * on the way, and neither connection nor clock.
+ * The common part of the readers of the four protocols. Bytes in, parts out, synchronously and in order: without streams, promises, schemas,
+ * connections or clocks.
  *
- * A reader uses the fields that it knows. It skips frames that say nothing and hands on what it does not understand as `raw`, once a kind.
- * It fails only where the stream shows that the answer is broken: an error, a frame that breaks off, an end that means failure. What was
- * said before stays. Whatever comes, there is one `finish`, and nothing throws but the limits.
+ * A reader uses the fields that it knows. It skips frames without content and passes on unknown ones as `raw`, once per kind. It fails only if the
+ * stream shows that the answer is broken: an error, a truncated frame, a final reason that means failure. Earlier parts stay. In any case there is
+ * one `finish`, and only the limits throw.
  */
 import type { JSONObject, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { recordable } from '../../part/json.ts'
@@ -23,7 +23,7 @@ type ResultFields = Partial<PartOf<'tool-result'>>
 export interface ReaderOptions {
   /** Called synchronously, in order. `stream-start` comes before the first bytes. */
   emit: Emit
-  /** Of the request. */
+  /** The warnings of the request. */
   warnings: PartOf<'stream-start'>['warnings']
   /** Subject of error messages: `openai:gpt-5`. */
   who: string
@@ -33,21 +33,21 @@ export interface ReaderOptions {
   call: LanguageModelV4CallOptions
   /** The package's name: `openai.responses`. */
   provider: string
-  /** Of the response. */
+  /** The headers of the response. */
   headers: Headers
 }
 
 export abstract class AnswerReader implements EventSink {
-  /** `ending`: the answer is complete, but its counts may follow. `done`: nothing more is read. */
+  /** `ending`: the answer is complete, but its counts may follow. `done`: the rest is ignored. */
   state: 'reading' | 'ending' | 'done' = 'reading'
-  /** How many parts have been emitted. */
+  /** The number of emitted parts. */
   emitted = 0
   protected readonly generateId: () => string
   protected usage: Finish['usage'] = noUsage
   protected metadata: Finish['providerMetadata'] = undefined
   /** The answer has a text, a call or a file. */
   protected hasContent = false
-  /** The caller has something to run. */
+  /** There are calls for the caller to run. */
   protected hasCalls = false
   protected hasRefusal = false
   protected readonly options: ReaderOptions
@@ -56,7 +56,7 @@ export abstract class AnswerReader implements EventSink {
   private stream: EventStream
   private readonly kept = new Set<string>()
   private reason: Finish['finishReason'] | undefined = undefined
-  /** What comes before the answer itself: behind an error that comes first it has no meaning. */
+  /** Parts before the answer itself: if an error comes first they are dropped. */
   private held: LanguageModelV4StreamPart[] | undefined
 
   constructor(options: ReaderOptions) {
@@ -79,7 +79,7 @@ export abstract class AnswerReader implements EventSink {
     if (this.state !== 'done') this.stream.push(bytes)
   }
 
-  /** The body has ended, or nothing comes after an end that is complete but for its counts. */
+  /** The body has ended, or no counts came after a complete answer. */
   end(): void {
     if (this.state === 'done') return
     this.stream.end()
@@ -88,7 +88,7 @@ export abstract class AnswerReader implements EventSink {
 
   /** One object of the stream. */
   protected abstract read(value: Fields, name: string): Repeat | undefined
-  /** Emits what is still open, and sets `usage` and `metadata`. `isWhole`: the answer is complete, so its calls may be made. */
+  /** Emits open items, and sets `usage` and `metadata`. `isWhole`: the answer is complete, so its calls may be made. */
   protected abstract close(isWhole: boolean): void
 
   protected emit(part: LanguageModelV4StreamPart): void {
@@ -102,7 +102,7 @@ export abstract class AnswerReader implements EventSink {
     this.send(part)
   }
 
-  /** What the answer says of itself. Some servers send 0 for a time that they do not know. */
+  /** The metadata of the response. Some servers send 0 for an unknown time. */
   protected respond(id: unknown, model?: unknown, created?: unknown): void {
     if (this.hasResponse) return
     this.hasResponse = true
@@ -110,14 +110,14 @@ export abstract class AnswerReader implements EventSink {
     this.emit({ type: 'response-metadata', id: textOf(id), modelId: textOf(model), timestamp })
   }
 
-  /** Does it with this text, and says where the next one stands. */
+  /** Applies this text, and returns where the next event has its text. */
   protected repeated(key: string, text: unknown, apply: (text: string) => void): Repeat | undefined {
     if (typeof text !== 'string') return undefined
     apply(text)
     return { key, apply }
   }
 
-  /** A call whose input has been told. */
+  /** A call whose input was emitted. */
   protected call(toolCallId: string, toolName: string, input: string, more: CallFields = {}, endMore = {}): void {
     this.emit({ type: 'tool-input-end', id: toolCallId, ...endMore })
     this.emit({ type: 'tool-call', toolCallId, toolName, input, ...more })
@@ -170,30 +170,30 @@ export abstract class AnswerReader implements EventSink {
     const said = text.trim()
     if (said[0] === '<') return this.fail(new HtmlAnswer(said))
     const value = parsed(said)
-    // Without `alt=sse`, Google sends its chunks as one list. Some send a line for each.
+    // Without `alt=sse`, Google sends its chunks as one list. Some servers send one line each.
     const values = value === undefined ? said.split('\n').map(parsed) : Array.isArray(value) ? value : [value]
     for (const each of values) {
       if (this.state === 'done') return
       if (each === undefined) this.fail(new BrokenFrame())
       else if (isFields(each)) this.onValue(each, '')
     }
-    // No answer, and no error by that name: `{"detail": "…"}`. What says nothing is an answer that did not come.
+    // An error without that name: `{"detail": "…"}`. An empty object counts as a missing answer.
     const isEmpty = isFields(value) && Object.keys(value).length === 0
     if (this.state === 'reading' && !this.hasContent && !isEmpty) this.fail(value)
   }
 
-  /** `[DONE]` without a reason: some servers know no other end. */
+  /** `[DONE]` without a reason: the only end that some servers send. */
   private onDone(): void {
     if (this.state === 'reading' && this.hasContent) this.ends(this.impliedReason(), undefined)
     this.finish()
   }
 
-  /** The tools run even if the model refuses: the refusal stays in the text. */
+  /** Calls are made even if the model refuses: the refusal stays in the text. */
   protected impliedReason(): Reason {
     return this.hasCalls ? 'tool-calls' : this.hasRefusal ? 'content-filter' : 'stop'
   }
 
-  /** The answer is complete. A reason that means failure fails it, with what the provider says of it. */
+  /** The answer is complete. A reason that means failure fails it, with the provider's message. */
   protected ends(unified: Reason, raw: string | undefined, why?: string): void {
     const isEmpty = unified === 'other' && !this.hasContent && raw !== undefined
     if (unified === 'error' || isEmpty) return this.fail(new FailedEnd(raw, why), raw)
@@ -201,7 +201,7 @@ export abstract class AnswerReader implements EventSink {
     if (this.state === 'reading') this.state = 'ending'
   }
 
-  /** The answer is broken: nothing more is read. `error`: what the provider sent. */
+  /** The answer is broken: the rest is ignored. `error`: as the provider sent it. */
   protected fail(error: unknown, raw?: string): void {
     if (this.state === 'done') return
     this.reason = { unified: 'error', raw }
@@ -221,7 +221,7 @@ export abstract class AnswerReader implements EventSink {
     })
   }
 
-  /** What nobody understands is kept once. */
+  /** Passes on an unknown frame once per kind. */
   protected keep(kind: string, rawValue: unknown): void {
     if (this.kept.has(kind) || this.kept.size >= 32) return
     this.kept.add(kind)
@@ -231,7 +231,7 @@ export abstract class AnswerReader implements EventSink {
 
 const aside: ReadonlySet<string> = new Set(['stream-start', 'response-metadata', 'raw', 'custom'])
 
-/** What servers say of how an answer ended. Many use the words of another protocol. */
+/** The servers' words for the end of an answer. Many use those of another protocol. */
 const reasons: readonly [Reason, RegExp][] = [
   ['stop', /^(stop|end_turn|stop_sequence|pause_turn|eos|eos_token|STOP)$/],
   [

@@ -20,7 +20,7 @@ import { anthropicUsage } from './usage.ts'
 
 interface Block {
   type: 'text' | 'reasoning' | 'redacted' | 'call'
-  /** Of the part; of a call, its own. */
+  /** The id of the part; for a call, its own id. */
   id: string
   citations: Fields[]
   toolName: string
@@ -46,11 +46,11 @@ export class AnthropicReader extends AnswerReader {
   private messageId: string | undefined = undefined
   private stopReason: string | undefined = undefined
   private hasSearchResults = false
-  /** Cited pages: sources only if the search's own results do not come. */
+  /** Cited pages: emitted as sources only if the search's own results do not come. */
   private readonly citedPages: Fields[] = []
   private counts: Fields = {}
   private rawUsage: Fields | undefined = undefined
-  /** What the provider told of the message beside its content. */
+  /** Provider metadata of the message besides its content. */
   private about: Fields = {}
 
   protected override read(event: Fields, name: string): Repeat | undefined {
@@ -210,7 +210,7 @@ export class AnthropicReader extends AnswerReader {
 
   private addInput(block: Block, text: string): void {
     if (text === '') return
-    // Some servers send at the beginning what they send again.
+    // Some servers send input in the start event and again later.
     if (block.isFirst) block.input = ''
     const isTyped = block.isFirst && block.inputType !== undefined
     const delta = isTyped ? `{"type": "${block.inputType}",${text.slice(1)}` : text
@@ -234,7 +234,7 @@ export class AnthropicReader extends AnswerReader {
     this.call(id, toolName, inputOf(block), more)
   }
 
-  /** Of tools that Anthropic runs itself. */
+  /** For tools that Anthropic runs itself. */
   private readResult(block: Fields, type: string): void {
     const { tool_use_id: id, content, caller } = block
     const toolCallId = String(id)
@@ -296,7 +296,7 @@ export class AnthropicReader extends AnswerReader {
       ...(details && { stopDetails: named(details) }),
       ...(edits ? { contextManagement: { appliedEdits: camelCased(edits) } } : {}),
     })
-    // Some servers send the counts in an event of their own behind it.
+    // Some servers send the counts in a separate later event.
     this.stopReason = textOf(delta['stop_reason']) ?? this.stopReason
     if (this.stopReason !== undefined)
       this.ends(reasonOf(this.stopReason), this.stopReason, textOf(details?.['explanation']))
@@ -325,7 +325,7 @@ function containerOf(container: unknown): Fields | null {
     : null
 }
 
-/** From which tool a call came. */
+/** The tool from which a call came. */
 function metadataOf(caller: unknown): Block['more'] {
   if (!isFields(caller)) return {}
   const { type, tool_id: toolId } = caller

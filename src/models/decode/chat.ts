@@ -9,7 +9,7 @@ import { openAIUsage } from './usage.ts'
 interface Call {
   id: string | undefined
   index: number | undefined
-  /** Undefined: some servers send it after the first arguments, which wait for it. */
+  /** Undefined if some arguments came first: they wait for the name. */
   name: string | undefined
   input: string
   metadata: SharedV4ProviderMetadata | undefined
@@ -22,12 +22,12 @@ export class ChatReader extends AnswerReader {
   private readonly key = metadataKeyOf(this.options.provider, this.options.call.providerOptions)
   private readonly calls: Call[] = []
   private readonly usedIds = new Set<string>()
-  /** The answer of several that is read. */
+  /** The index of the choice that is read. */
   private choice: number | undefined = undefined
   private active: Block | undefined = undefined
-  /** Of the text that came in deltas: a whole message may repeat it. */
+  /** Length of the text from deltas: a whole message may repeat it. */
   private chars = 0
-  /** Signed or encrypted reasoning, as it must come back. */
+  /** Signed or encrypted reasoning, to be returned unchanged. */
   private details: Fields[] = []
   private predictions: Fields = {}
 
@@ -51,7 +51,7 @@ export class ChatReader extends AnswerReader {
     if (typeof reason !== 'string' || reason === '') return repeat
     const why =
       textOf(choice['error']) ?? textOf(fieldsOf(choice['error'])?.['message']) ?? textOf(choice['stop_reason'])
-    // An error beside it says more.
+    // An error beside it is more specific.
     if (!value['error']) this.ends(reason === 'stop' ? this.impliedReason() : reasonOf(reason), reason, why)
     return undefined
   }
@@ -81,7 +81,7 @@ export class ChatReader extends AnswerReader {
     }
     const list = listOf(calls || (call && { function: call }))
     if (list.length === 0) {
-      // What was read alone may be read so again.
+      // The fast path applies only to an event with a single text.
       if (refusal || details) return undefined
       if (thoughts !== '') return content ? undefined : { key: field, apply: this.think }
       return typeof content === 'string' && content !== '' ? { key: 'content', apply: this.speak } : undefined
@@ -127,7 +127,7 @@ export class ChatReader extends AnswerReader {
     else this.keep(`block ${String(type)}`, block)
   }
 
-  /** A whole message in place of a delta. Some send it at the end, with what the deltas have said. */
+  /** A whole message instead of a delta. Some servers send it at the end, repeating the deltas. */
   private readMessage(message: Fields): void {
     const { content } = message
     const isRest = typeof content === 'string' && this.chars > 0 && content.length >= this.chars
@@ -168,7 +168,7 @@ export class ChatReader extends AnswerReader {
     if (call.name !== undefined) this.emit({ type: 'tool-input-delta', id: call.id!, delta })
   }
 
-  /** The call that a piece belongs to. Undefined: a new one. Some servers send no index, others the same one for all calls. */
+  /** The call that a piece belongs to; undefined for a new one. Some servers send no index, others the same index for all calls. */
   private callOf(
     index: number | undefined,
     id: string | undefined,
@@ -183,7 +183,7 @@ export class ChatReader extends AnswerReader {
     })
     if (open?.name === undefined || name === undefined) return open
     if (open.name !== name) return undefined
-    // The same name again: a new call if it begins anew where the last one is complete.
+    // The same name again: a new call if the last one is complete and this one starts anew.
     const isOther = id !== undefined && id !== open.id
     return (isOther || open.input !== '') && /^\s*[{[]/u.test(text) && (isOther || parsed(open.input) !== undefined)
       ? undefined
@@ -197,7 +197,7 @@ export class ChatReader extends AnswerReader {
     return id
   }
 
-  /** OpenRouter's: pieces of one detail come one after the other. */
+  /** OpenRouter's: pieces of one detail are consecutive. */
   private keepDetails(details: readonly Fields[]): void {
     for (const detail of details) {
       const last = this.details.at(-1)

@@ -1,4 +1,4 @@
-/** Where an answer comes from: what the services cite, as `source` parts and as `citations` of a text. */
+/** The sources of an answer: citations of the services, as `source` parts and as `citations` of a text. */
 import type {
   JSONObject,
   LanguageModelV4CallOptions,
@@ -14,7 +14,7 @@ export interface CitedDocument {
   mediaType: string
 }
 
-/** Documents of the prompt that the model may cite, in their order. */
+/** Documents of the prompt that the model may cite, in order. */
 export function documentsOf(prompt: LanguageModelV4CallOptions['prompt']): CitedDocument[] {
   const parts = prompt.flatMap((message) => (message.role === 'user' ? message.content : []))
   return parts.flatMap((part) => {
@@ -25,7 +25,7 @@ export function documentsOf(prompt: LanguageModelV4CallOptions['prompt']): Cited
   })
 }
 
-/** Anthropic's. Undefined if the citation has no page and no document that we know. */
+/** Anthropic's. Undefined if the citation has neither a page nor a known document. */
 export function anthropicSource(
   citation: Fields,
   documents: readonly CitedDocument[],
@@ -92,7 +92,7 @@ export function openAICitation(annotation: Fields): LanguageModelV4Citation {
   return { source: openAISource(annotation, id), ...picked(annotation, 'start_index', 'end_index') }
 }
 
-/** Google's: searches, images, files and maps. `key` tells whether it is known. */
+/** Google's: searches, images, files and maps. `key` identifies a source, to detect duplicates. */
 export function groundingSource(
   { web, image, retrievedContext: found, maps }: Fields,
   newId: () => string,

@@ -1,4 +1,4 @@
-/** JSON of which nothing is known: each asks for what it can use. */
+/** Accessors for untrusted JSON. */
 import { recordable } from '../../part/json.ts'
 
 export type Fields = Record<string, unknown>
@@ -13,7 +13,7 @@ export function fieldsOf(value: unknown): Fields | undefined {
 
 const none: Fields[] = []
 
-/** The objects of a list; one that stands in place of a list is one of its own. */
+/** The objects of a list; a single object counts as a list of one. */
 export function listOf(value: unknown): Fields[] {
   if (Array.isArray(value)) return value.every(isFields) ? value : value.filter(isFields)
   return isFields(value) ? [value] : none
@@ -33,12 +33,12 @@ export function argumentsOf(value: unknown): string {
   return value === undefined || value === null ? '' : (JSON.stringify(recordable(value)) ?? '')
 }
 
-/** `retrieved_at` → `retrievedAt`, as the AI SDK names it. */
+/** `retrieved_at` → `retrievedAt`, as in the AI SDK. */
 export function camel(name: string): string {
   return name.replaceAll(/[_-]([a-z])/g, (_, letter: string) => letter.toUpperCase())
 }
 
-/** In all that a value holds. */
+/** Converts all keys of a value, deeply. */
 export function camelCased(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(camelCased)
   if (!isFields(value)) return value
@@ -50,13 +50,13 @@ export function withoutNulls(value: unknown, also?: unknown): Fields {
   return Object.fromEntries(entries.filter(([, field]) => (field ?? null) !== null && field !== also))
 }
 
-/** Its own names in the AI SDK's form, without nulls: what stands deeper may be the user's. */
+/** Converts its own keys to the AI SDK's form, without nulls: deeper keys may be the user's. */
 export function named(value: unknown): Fields {
   const entries = Object.entries(withoutNulls(value))
   return Object.fromEntries(entries.map(([key, field]) => [camel(key), field]))
 }
 
-/** Those of these names that it has, in their order. */
+/** The fields with these names, in order. */
 export function picked(value: unknown, ...names: string[]): Fields {
   const fields = fieldsOf(value) ?? {}
   return named(Object.fromEntries(names.map((name) => [name, fields[name]])))

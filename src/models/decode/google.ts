@@ -11,7 +11,7 @@ interface OpenCall {
   id: string
   toolName: string
   args: unknown
-  /** The JSON text of the arguments, as far as it has been told. */
+  /** The JSON text of the arguments that was emitted so far. */
   told: string
   metadata: { providerMetadata?: SharedV4ProviderMetadata | undefined }
 }
@@ -26,20 +26,20 @@ export class GoogleReader extends AnswerReader {
   private raw: Fields | undefined = undefined
   private promptFeedback: unknown = null
   private isBlocked = false
-  /** The last of each. */
+  /** The latest value of each. */
   private readonly last: Fields = {
     groundingMetadata: null,
     urlContextMetadata: null,
     safetyRatings: null,
     finishMessage: null,
   }
-  // Of an answer that takes several requests.
+  // For an answer that takes several requests.
   private token: string | undefined = undefined
   private earlier: Fields | undefined = undefined
   private firstPrompt: unknown = undefined
   private readonly groundings: unknown[] = []
   private grounding: unknown = null
-  /** The calls that the next results belong to. */
+  /** The ids of the calls to which the next results belong. */
   private codeId: string | undefined = undefined
   private serverId: string | undefined = undefined
 
@@ -76,13 +76,13 @@ export class GoogleReader extends AnswerReader {
     }
     for (const key in this.last) this.last[key] = candidate[key] ?? this.last[key]
     this.grounding = candidate['groundingMetadata'] ?? this.grounding
-    // A blocked prompt has no answer, but what comes later may tell more of it.
+    // A blocked prompt has no answer, but later chunks may have more details.
     return this.isBlocked ? undefined : this.readCandidate(candidate)
   }
 
   private readCandidate(candidate: Fields): Repeat | undefined {
     for (const chunk of listOf(fieldsOf(candidate['groundingMetadata'])?.['groundingChunks'])) {
-      // It takes an id even for a source that is known, as the package does.
+      // Takes an id even for a known source, as the package does.
       const source = groundingSource(chunk, this.generateId)
       if (source === undefined || this.sources.has(source.key)) continue
       this.sources.add(source.key)
@@ -138,7 +138,7 @@ export class GoogleReader extends AnswerReader {
     else this.keep(`part ${String(Object.keys(part)[0])}`, part)
   }
 
-  /** Of a tool that Google runs. */
+  /** For a tool that Google runs. */
   private readServerTool(
     { id, toolType, args, response }: Fields,
     isCall: boolean,
@@ -154,7 +154,7 @@ export class GoogleReader extends AnswerReader {
     this.emit({ type: 'tool-call', toolCallId, toolName, input, providerExecuted: true, dynamic: true, ...more })
   }
 
-  /** A signature alone must come back in the same place, so it makes a block of its own unless a text is open. */
+  /** A signature alone must be returned in the same place, so it gets a block of its own unless a text is open. */
   private say(type: Block, delta: string, providerMetadata: SharedV4ProviderMetadata | undefined): void {
     if (delta === '' && providerMetadata === undefined) return
     const isOpen = this.active?.type === (delta === '' ? 'text' : type)
@@ -168,13 +168,13 @@ export class GoogleReader extends AnswerReader {
     if (delta === '' && !isOpen) this.endBlock()
   }
 
-  /** Parts other than texts separate them. */
+  /** Other parts end a text block. */
   private endBlock(): void {
     if (this.active !== undefined) this.emit({ type: `${this.active.type}-end`, id: this.active.id })
     this.active = undefined
   }
 
-  /** Most come whole; Vertex can send their arguments piece by piece. */
+  /** Most calls come whole; Vertex can send their arguments in pieces. */
   private readCall(call: Fields, providerMetadata: SharedV4ProviderMetadata | undefined): void {
     const { args = null, partialArgs: pieces = null, willContinue: goesOn = null } = call
     const toolName = textOf(call['name'])
@@ -194,7 +194,7 @@ export class GoogleReader extends AnswerReader {
     if (goesOn !== true && list.every(({ willContinue }) => willContinue !== true)) this.endCall()
   }
 
-  /** Pieces that come in another order than they stand in the arguments are told at the end, with the call. */
+  /** Pieces that are not in the order of the arguments are emitted at the end, with the call. */
   private tell(open: OpenCall, json: string): void {
     const delta = json.startsWith(open.told) ? json.slice(open.told.length) : ''
     open.told += delta
@@ -230,7 +230,7 @@ export class GoogleReader extends AnswerReader {
   }
 }
 
-/** `$.recipe.steps[0]` = "Mix". A text goes on where there is one. */
+/** `$.recipe.steps[0]` = "Mix". Continues an existing text. */
 function addPiece(args: Fields, piece: Fields): void {
   const path = [...(textOf(piece['jsonPath']) ?? '').matchAll(/[^.[\]$]+/g)].map(([key]) => key)
   const last = path.pop()
@@ -243,7 +243,7 @@ function addPiece(args: Fields, piece: Fields): void {
     if (typeof next !== 'object' || next === null) return
     at = next as Fields
   }
-  // A gap would fill the memory.
+  // A huge index would exhaust the memory.
   if (Array.isArray(at) && !(Number(last) <= at.length)) return
   const { stringValue: text, numberValue, boolValue } = piece
   const before = ownValue(at, last)

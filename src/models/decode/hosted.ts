@@ -1,4 +1,4 @@
-/** Tools that OpenAI runs or defines. Millrace asks for none of them; servers and stored prompts add them. */
+/** Tools that OpenAI runs or defines. Millrace requests none of them; servers and stored prompts add them. */
 import type { JSONObject } from '@ai-sdk/provider'
 import { AnswerReader } from './answer-reader.ts'
 import { argumentsOf, camel, fieldsOf, listOf, named, numberOf, picked, textOf, type Fields } from './fields.ts'
@@ -7,12 +7,12 @@ export interface OpenCall {
   toolName: string
   toolCallId: string
   input?: string
-  /** As it began, if the caller runs it. */
+  /** The initial item, if the caller runs it. */
   item?: Fields
   containerId?: unknown
-  /** What ends the JSON around a text that comes in deltas. */
+  /** The end of the JSON around a text that comes in deltas. */
   tail?: string | undefined
-  /** It may stand for several, so its input waits. */
+  /** It may stand for several calls, so its input is held. */
   isWithheld?: true
 }
 
@@ -27,7 +27,7 @@ const searchOf: Make = (item) => ({
 const outputOf: Make = ({ outcome, ...output }) => ({ ...output, outcome: named(outcome) })
 const shellOf: Make = (item) => ({ ...picked(item, 'max_output_length'), output: listOf(item['output']).map(outputOf) })
 
-/** Items, their tools, and what they say once they are complete: as JSON text and as value, in the order of the package. */
+/** Items, their tools, and their output once complete: as JSON text and as value, in the order of the package. */
 const kinds = new Map<unknown, [tool: string, input?: Make | undefined, result?: Make]>([
   ['web_search_call', ['web_search']],
   ['file_search_call', ['file_search']],
@@ -46,7 +46,7 @@ const kinds = new Map<unknown, [tool: string, input?: Make | undefined, result?:
 ])
 /** OpenAI runs them. */
 const running = /^(program|(web_search|file_search|image_generation|code_interpreter|tool_search)_call)$/
-/** Their input is told from the beginning of the item. */
+/** Their input is emitted from the start of the item. */
 const starting = /^(web_search|code_interpreter|apply_patch|computer|tool_search)_call$/
 const withoutMetadata = /^(shell_call_output|(code_interpreter|image_generation)_call)$/
 
@@ -58,13 +58,13 @@ export abstract class HostedTools extends AnswerReader {
   protected hasFiles = false
   /** By output index. */
   protected readonly calls = new Map<number, OpenCall>()
-  /** Ids of calls by the id of the approval that they ask for. */
+  /** Ids of calls by the id of their approval request. */
   protected readonly asked = new Map<unknown, string>()
   private readonly files = new Set<unknown>()
-  /** Searches of tools whose results have not come. */
+  /** Tool searches without results. */
   private readonly searches: string[] = []
 
-  /** Whether the event is one of a hosted tool. */
+  /** Whether the event belongs to a hosted tool. */
   protected readHosted(event: Fields, type: string): boolean {
     const open = this.calls.get(numberOf(event['output_index']) ?? -1)
     if (type === 'response.image_generation_call.partial_image') {
@@ -105,7 +105,7 @@ export abstract class HostedTools extends AnswerReader {
   protected endHosted(index: number, id: string, item: Fields): void {
     const type = String(item['type'])
     const [, inputOf, resultOf] = kinds.get(type) ?? []
-    // Servers that send no beginnings.
+    // Some servers send no start events.
     if (!this.calls.has(index)) this.startHosted(index, id, item)
     const open = this.calls.get(index)
     this.calls.delete(index)
@@ -141,7 +141,7 @@ export abstract class HostedTools extends AnswerReader {
       case 'mcp_call': {
         const asking = type === 'mcp_call' ? undefined : this.generateId()
         const approvalId = textOf(item['approval_request_id']) ?? id
-        // A call that was asked for has the id under which it was.
+        // A call after an approval has the id of its request.
         const own = asking ?? this.asked.get(approvalId) ?? id
         const input = argumentsOf(item['arguments'])
         this.emit({ type: 'tool-call', toolCallId: own, toolName, input, ...executed, dynamic: true })
@@ -177,7 +177,7 @@ export abstract class HostedTools extends AnswerReader {
     this.emit({ type: 'tool-input-delta', id, delta })
   }
 
-  /** An input whose last text is empty: it comes in deltas. */
+  /** An input that ends with an empty text: the text comes in deltas. */
   private startStreamed(open: OpenCall, input: Fields): void {
     const json = JSON.stringify(input)
     const at = json.lastIndexOf('""') + 1 || json.length

@@ -9,14 +9,14 @@ import { openAIUsage } from './usage.ts'
 
 export class ResponsesReader extends HostedTools {
   private readonly own = this.options.call.providerOptions?.['openai']
-  /** The server keeps reasoning, so its text ends without the encrypted form. */
+  /** The server stores reasoning, so its text ends without the encrypted form. */
   private readonly isStored = this.own?.['store'] === true
   private readonly logprobs: unknown[] | undefined = this.own?.['logprobs'] ? [] : undefined
-  /** Names of those that the caller declares. */
+  /** Names of the caller's tools. */
   private readonly tools: ReadonlySet<string> = new Set(this.options.call.tools?.map(({ name }) => name))
-  /** By output index. Servers that only resemble OpenAI's change an item's id between events. */
+  /** By output index. Servers that imitate OpenAI's change an item's id between events. */
   private readonly itemIds = new Map<number, string>()
-  /** Summaries by their index, and whether they can end. A server that keeps nothing ends them with the item. */
+  /** Summaries by their index, and whether they can end. Without storage they end with the item. */
   private readonly reasonings = new Map<string, { encrypted: unknown; summaries: Map<number, boolean> }>()
   /** Items whose text has come in deltas. */
   private readonly said = new Set<string>()
@@ -157,7 +157,7 @@ export class ResponsesReader extends HostedTools {
   private endText(index: number, item: Fields): void {
     const isOpen = this.itemIds.has(index)
     const itemId = this.itemIdOf({ item_id: item['id'], output_index: index })
-    // Servers that send no deltas say all of it here.
+    // Servers without deltas send the whole content here.
     const content = listOf(item['content'])
     const whole = content.map((part) => textOf(part['text']) ?? textOf(part['refusal']) ?? '').join('')
     if (!isOpen) this.startItem(index, { ...item, id: itemId })
@@ -190,7 +190,7 @@ export class ResponsesReader extends HostedTools {
     const summary = numberOf(event['summary_index']) ?? 0
     const said = this.openai({ itemId: id })
     this.said.add(`${id} ${type}`)
-    // Open models send their thoughts, and maybe a summary as well.
+    // Open models send their thoughts, and possibly a summary as well.
     if (type === 'response.reasoning_text.delta' && this.said.has(`${id} response.reasoning_summary_text.delta`))
       return undefined
     return this.repeated('delta', event['delta'], (delta) =>
@@ -204,7 +204,7 @@ export class ResponsesReader extends HostedTools {
 
   private startSummary(itemId: string, summary: number): void {
     const open = this.reasonings.get(itemId)
-    // The first starts with its item.
+    // The first one starts with its item.
     if (open === undefined || summary === 0) return
     for (const [other, canEnd] of open.summaries) if (canEnd) this.conclude(open.summaries, itemId, other)
     open.summaries.set(summary, false)
@@ -250,7 +250,7 @@ export class ResponsesReader extends HostedTools {
     this.emit({ type: 'tool-input-delta', id, delta: input })
   }
 
-  /** Whether a call stands for several. If one of them is not of a declared tool, it is a call as it is. */
+  /** Expands a call that stands for several. If one of them is not of a declared tool, the call is emitted unchanged. */
   private expand({ toolCallId, toolName }: OpenCall, itemId: unknown, input: string): boolean {
     const calls = listOf(fieldsOf(parsed(input))?.['tool_uses']).map(({ recipient_name: recipient, parameters }) => ({
       name: /^functions\.(.+)$/.exec(String(recipient))?.[1] ?? '',
@@ -293,7 +293,7 @@ export class ResponsesReader extends HostedTools {
   }
 
   private endResponse(response: Fields, type: string): void {
-    // A server that sends nothing but the whole.
+    // A server that sends only the whole response.
     if (!this.hasContent) for (const [at, item] of listOf(response['output']).entries()) this.endItem(at, item)
     const { usage, service_tier: tier, reasoning, prompt_cache_diagnostics: diagnostics, error } = response
     if (isFields(usage)) this.usage = openAIUsage(usage)
@@ -305,7 +305,7 @@ export class ResponsesReader extends HostedTools {
     const isFailed = /failed$|cancelled$/.test(type) || /^(failed|cancelled)$/.test(String(response['status']))
     if (error) return this.fail({ type, error })
     if (isFailed) return this.ends('error', reason ?? type.replace('response.', ''))
-    // Calls that nobody has ended.
+    // Calls without an end event.
     for (const [index, { item, toolCallId }] of reason === undefined ? [...this.calls] : []) {
       const whole = listOf(response['output']).find((each) => each['call_id'] === toolCallId)
       if (item !== undefined) this.endCall(index, whole ?? { ...item, arguments: '', input: undefined })
@@ -317,7 +317,7 @@ export class ResponsesReader extends HostedTools {
 
   protected override close(): void {
     for (const open of this.calls.values()) this.tellWithheld(open)
-    // Sources only where the search itself named none.
+    // Sources only if the search itself named none.
     for (const annotation of this.cited) {
       const isKnown = annotation['type'] === 'url_citation' ? this.hasPages : this.hasFiles
       if (!isKnown) this.emit(openAISource(annotation, this.generateId()))
@@ -327,6 +327,6 @@ export class ResponsesReader extends HostedTools {
   }
 }
 
-/** Events that only say how far a part has come, or repeat what its deltas have said. */
+/** Progress events, or events that repeat earlier deltas. */
 const silent =
   /^response\.(in_progress|queued|content_part\.|output_text\.done|refusal\.done|reasoning_|[a-z_]+_call\.)/

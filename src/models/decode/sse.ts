@@ -1,31 +1,31 @@
 /**
- * Splits the body of a model server into its events: `text/event-stream`, as the standard has it, and what servers send in its place.
- * A body that begins like JSON or HTML is no event stream: it is handed over whole at its end.
+ * Splits the body of a model server into its events: standard `text/event-stream`, and the deviations of servers. A body that begins like JSON or
+ * HTML is not an event stream: it is passed on whole at its end.
  */
 import { bodyTooLarge, defaultReadLimits, lineTooLong, type ReadLimits } from '../outside/read-limits.ts'
 import { parsed } from './fields.ts'
 
-/** How the next event may be read if it differs from this one in its text alone: without parsing it. */
+/** How to read the next event without parsing it, if it differs from this one only in its text. */
 export interface Repeat {
-  /** The name of the field with the text, as it stands in the event. */
+  /** The name of the field with the text, as it occurs in the event. */
   key: string
-  /** What the event did for its own text. Never called with an empty one. */
+  /** Applies a text like the event itself. Never called with an empty one. */
   apply(text: string): void
 }
 
 export interface EventSink {
   /** The `data` lines of an event, joined by line feeds. */
   onEvent(data: string, name: string): Repeat | undefined
-  /** All of a body that is no event stream. */
+  /** The whole of a body that is not an event stream. */
   onDocument(text: string): void
 }
 
 const space = 32
 const quote = 34
 const backslash = 92
-/** Events in a row that were not like the one before: this server changes more than the text. */
+/** Maximum number of consecutive events unlike the previous one: then this server changes more than the text. */
 const mostMisses = 8
-/** Longer events are rare, and their slices would keep much in memory. */
+/** Longer events are rare, and their slices would retain much memory. */
 const mostChars = 4096
 
 /** A class, not closures: one for each open stream (decisions/0028). */
@@ -36,22 +36,22 @@ export class EventStream {
   private decoder: TextDecoder | undefined = undefined
   /** The decoder holds the beginning of a character. */
   private holds = false
-  /** Of the last piece: a line feed that follows belongs to the same line end. */
+  /** The last piece ended in CR: a following line feed belongs to the same line end. */
   private endsInReturn = false
   /** Until the first character that is not white space. */
   private isStart = true
   private document: string[] | undefined = undefined
-  /** An unfinished line. Joined only when its end comes: adding up would cost the square of its length. */
+  /** An unfinished line. Joined only at its end: appending would take quadratic time. */
   private pieces: string[] = []
   private waiting = 0
   private data: string | undefined = undefined
   private name = ''
   /** Whether the next line is the first of an event. */
   private isFirst = true
-  /** The last event, with how the next one may be read. */
+  /** The last event, and how to read the next one. */
   private last: string | undefined = undefined
   private repeat: Repeat | undefined = undefined
-  /** What stands before and behind the text of such an event. */
+  /** The parts before and after the text of such an event. */
   private head = ''
   private tail = ''
   private misses = 0
@@ -101,7 +101,7 @@ export class EventStream {
       this.sink.onEvent(data ?? '', this.name)
   }
 
-  /** Most pieces end with a whole character, and take one native call. */
+  /** Most pieces end with a whole character, and need one native call. */
   private textOf(bytes: Uint8Array): string {
     if (bytes.length === 0) return ''
     const endsWhole = bytes[bytes.length - 1]! < 0x80
@@ -117,7 +117,7 @@ export class EventStream {
     return this.isStart && text.charCodeAt(0) === 0xfeff ? text.slice(1) : text
   }
 
-  /** `text` follows an unfinished line. What ends its event is joined with it; a piece may have hundreds of events more. */
+  /** `text` continues an unfinished line. Only the rest of its event is joined with it; a piece may have hundreds of further events. */
   private continue(text: string): void {
     const blank = text.indexOf('\n\n')
     const end = blank === -1 ? text.length : blank + 2
@@ -151,7 +151,7 @@ export class EventStream {
   }
 
   private readLine(source: string, at: number, end: number): void {
-    // llama.cpp had a field of its own for errors.
+    // llama.cpp used a separate field for errors.
     const isError = source.startsWith('error', at)
     const isData = !isError && source.startsWith('data', at)
     if (!isData && !isError && !source.startsWith('event', at)) return
@@ -179,9 +179,9 @@ export class EventStream {
     this.repeat = repeat
   }
 
-  /** Reads the events that are like the last one. Returns the index behind them. */
+  /** Reads events like the last one. Returns the index after them. */
   private readRepeated(source: string, at: number, repeat: Repeat): number {
-    // Made only now: the first delta waits for none.
+    // Lazy: the first delta must not wait for it.
     if (this.last !== undefined && !this.learn(this.last, repeat.key)) {
       this.repeat = undefined
       return at
@@ -205,7 +205,7 @@ export class EventStream {
     return next
   }
 
-  /** Whether the event has one text by that name. */
+  /** Whether the event has exactly one text with that name. */
   private learn(event: string, key: string): boolean {
     this.last = undefined
     const name = `"${key}":"`
@@ -231,7 +231,7 @@ function endOfString(source: string, at: number): number {
   }
 }
 
-/** V8 keeps the whole source of a slice of 13 characters or more in memory: a long one is not worth that. */
+/** V8 retains the whole source of a slice of 13 characters or more: a long one is copied. */
 function ownedSlice(source: string, from: number, to: number): string {
   const slice = source.slice(from, to)
   return to - from < 13 || source.length < 1024 ? slice : ` ${slice}`.slice(1)

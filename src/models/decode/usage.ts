@@ -1,4 +1,4 @@
-/** Token counts of the four protocols. A count that is no number is none. */
+/** Token counts of the four protocols. A count that is not a number is ignored. */
 import type { JSONObject, LanguageModelV4Usage } from '@ai-sdk/provider'
 import { ownValue } from '../../part/own-value.ts'
 import { fieldsOf, listOf, numberOf, type Fields } from './fields.ts'
@@ -6,12 +6,12 @@ import { fieldsOf, listOf, numberOf, type Fields } from './fields.ts'
 const countIn = (fields: unknown, key: string): number | undefined => numberOf(ownValue(fieldsOf(fields), key))
 
 interface Counts {
-  /** All of it. */
+  /** All input tokens. */
   input: number
   cacheRead: number
   cacheWrite?: number | undefined
   output: number
-  /** Undefined: not known, and so is how much of the output is text. */
+  /** Undefined if unknown, and then so is the text's share of the output. */
   reasoning: number | undefined
 }
 
@@ -25,7 +25,7 @@ function usageWith(raw: Fields | undefined, counts: Counts): LanguageModelV4Usag
   }
 }
 
-/** Of both protocols. */
+/** For both protocols. */
 export function openAIUsage(raw: Fields): LanguageModelV4Usage {
   const isChat = 'prompt_tokens' in raw || 'completion_tokens' in raw
   const [input, output] = isChat ? ['prompt_tokens', 'completion_tokens'] : ['input_tokens', 'output_tokens']
@@ -33,14 +33,14 @@ export function openAIUsage(raw: Fields): LanguageModelV4Usage {
   return usageWith(raw, {
     input: countIn(raw, input!) ?? 0,
     cacheRead: countIn(details, 'cached_tokens') ?? 0,
-    // Chat servers count them among the others.
+    // Chat servers include them in the others.
     cacheWrite: isChat ? undefined : countIn(details, 'cache_write_tokens'),
     output: countIn(raw, output!) ?? 0,
     reasoning: countIn(raw[`${output}_details`], 'reasoning_tokens') ?? 0,
   })
 }
 
-/** The totals of a message leave out what compaction took. What a fallback answered is in them. */
+/** The totals of a message leave out compaction's tokens. They include a fallback's answer. */
 export function anthropicUsage(raw: Fields, counts: Fields): LanguageModelV4Usage {
   const iterations = listOf(counts['iterations'])
   const hasFallback = iterations.some(({ type }) => type === 'fallback_message')
@@ -68,7 +68,7 @@ export function googleUsage(raw: Fields): LanguageModelV4Usage {
   })
 }
 
-/** Of an answer that took several requests: counts add up, in lists by their modality. What is no count is taken from the later one. */
+/** For an answer that took several requests: adds counts, in lists by modality. Other values are taken from the later one. */
 export function addedUsage(a: Fields | undefined, b: Fields | undefined): Fields | undefined {
   if (a === undefined || b === undefined) return b ?? a
   const sums = Object.entries(b).map(([key, value]) => [key, sumOf(ownValue(a, key), value)])

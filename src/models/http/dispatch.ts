@@ -33,7 +33,7 @@ export interface Dispatched {
   status: number
   statusText: string
   headers: Headers
-  /** As it was sent: compressed if the headers say so. Undefined for a redirect. */
+  /** As sent: compressed if the headers declare it. Undefined for a redirect. */
   body: PushBody | undefined
   /** Whether the limits on its size are applied: only to unencoded bodies of successful responses. */
   isBounded: boolean
@@ -68,10 +68,10 @@ class Exchange implements DispatchHandler, PushBody {
   #resumeConnection: (() => void) | undefined = undefined
   #meter: ByteMeter | undefined = undefined
   #sink: BodySink | undefined = undefined
-  /** Nothing more is delivered. */
+  /** Ends all delivery. */
   #over = false
   #isPaused = false
-  /** The body has ended, or failed with the error. Told after the last bytes. */
+  /** The body has ended, or failed with the error. Delivered after the last bytes. */
   #ending: { error?: unknown } | undefined = undefined
   /** Data received in this turn: one socket read becomes one piece, however many HTTP chunks it contains. */
   #pieces: Uint8Array[] | undefined = undefined
@@ -109,7 +109,7 @@ class Exchange implements DispatchHandler, PushBody {
     this.#signal?.removeEventListener('abort', this)
   }
 
-  /** At once: what has arrived is dropped. */
+  /** At once: received data is dropped. */
   fail(error: unknown): void {
     if (this.#over) return
     this.#detach()
@@ -124,7 +124,7 @@ class Exchange implements DispatchHandler, PushBody {
     this.#abort?.(this.#signal?.reason)
   }
 
-  /** After what has arrived. */
+  /** After the received data. */
   #finish(how: { error?: unknown }): void {
     if (this.#over) return
     if (this.#head !== undefined) return this.fail(how.error)
@@ -190,10 +190,10 @@ class Exchange implements DispatchHandler, PushBody {
       this.#abort?.(error)
       return true
     }
-    // `queueMicrotask` of Node costs more: it keeps an async resource for each call.
+    // Node's `queueMicrotask` costs more: it keeps an async resource for each call.
     if (this.#pieces !== undefined) this.#pieces.push(bytes)
     else {
-      // An array that begins empty takes room for 17 with its first item.
+      // V8 gives an array that begins empty room for 17 items with its first.
       this.#pieces = [bytes]
       void settled.then(this.#deliver)
     }

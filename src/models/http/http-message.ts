@@ -58,7 +58,7 @@ export function listOf(given: RequestInit['headers']): string[] {
   return list
 }
 
-/** Whether `Headers` would leave all values as they are: it trims whitespace and rejects invalid characters. */
+/** Whether `Headers` would not change the values: it trims whitespace and rejects invalid characters. */
 function isTrimmed(given: object): boolean {
   return Object.values(given).every((value) => typeof value === 'string' && /^(?:[!-~](?:[ -~]*[!-~])?)?$/u.test(value))
 }

@@ -1,4 +1,4 @@
-/** The body of a response that hands its bytes to a sink, without a stream in between. */
+/** The body of a response that pushes its bytes to a sink, without a stream in between. */
 
 export interface BodySink {
   /** The bytes that arrived in one turn of the event loop. Returns false to pause until `resume` is called. */
@@ -9,7 +9,7 @@ export interface BodySink {
 
 /** Every call of the sink is synchronous. Nothing follows `end`, `fail` or `cancel`. */
 export interface PushBody {
-  /** Delivers what has arrived, at once, then the rest as it arrives. Can be called once. */
+  /** Delivers the received data at once, then the rest as it arrives. Can be called once. */
   start(sink: BodySink): void
   resume(): void
   cancel(reason: unknown): void

@@ -18,7 +18,7 @@ export function boundBody(
   onPassed?: (error: Error) => void,
   response?: Response,
 ): ReadableStream<Uint8Array> {
-  // In Deno the signal of a `fetch` reaches the body only while the response has not been collected: findings/deno-abort-needs-the-response.sh.
+  // In Deno the signal of a `fetch` reaches the body only while the response is reachable: findings/deno-abort-needs-the-response.sh.
   const from = { reader: body.getReader(), response }
   return new ReadableStream<Uint8Array>(
     {

@@ -54,7 +54,7 @@ export function createByteMeter({ who, limits, shape }: MeterOptions): ByteMeter
   }
 }
 
-/** The index behind the last empty line, 0 if there is none. Usually the first look at the end finds it. */
+/** The index after the last empty line, 0 if there is none. Usually found at the end at once. */
 function endOfEvents(bytes: Uint8Array, [second, first]: readonly [number, number]): number {
   const at = (i: number) => (i >= 0 ? bytes[i]! : i === -1 ? first : second)
   for (let i = bytes.lastIndexOf(lineFeed); i >= 0; i = i === 0 ? -1 : bytes.lastIndexOf(lineFeed, i - 1)) {

@@ -30,7 +30,7 @@ export function lineTooLong(who: string, { lineBytes }: ReadLimits): MillraceErr
   )
 }
 
-/** `bytes`: what was allowed, which is a multiple of `limits.bodyBytes` for a stream. */
+/** `bytes`: the limit, which is a multiple of `limits.bodyBytes` for a stream. */
 export function bodyTooLarge(who: string, bytes: number): MillraceError {
   const cure = 'Raise limits.bodyBytes in the config to allow it.'
   return new MillraceError('body-too-large', `${who} sent a response of more than ${bytes} bytes. ${cure}`)

@@ -4,7 +4,7 @@
  */
 import { MillraceError } from '../../part/error.ts'
 
-/** What a redirect is recognised by. */
+/** The fields that identify a redirect. */
 interface Head {
   status: number
   headers: Headers
@@ -15,7 +15,7 @@ interface Head {
 const most = 20
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
-/** `ask` must honour `redirect: 'manual'`; `discard` gives up the body of a redirect. Rejects with `redirect-refused`. */
+/** `ask` must honour `redirect: 'manual'`; `discard` drops the body of a redirect. Rejects with `redirect-refused`. */
 export async function fetchWithinOrigin<T extends Head>(
   ask: (url: string, init: RequestInit) => Promise<T>,
   discard: (redirect: T) => void,

@@ -1,4 +1,7 @@
-/** `streamText` is the oracle: the same bytes through the AI SDK and through us must come to the same. One suite: a choice of it, or all. */
+/**
+ * `streamText` is the oracle: the same bytes must give the same result through the AI SDK and through Millrace. One suite, for a selection of cuts
+ * or for all.
+ */
 import { jsonSchema, streamText, tool, type TextStreamPart, type ToolSet } from 'ai'
 import { afterEach, expect } from 'vitest'
 import { MillraceError } from '../../part/error.ts'
@@ -10,7 +13,7 @@ import { createProviderModel, protocolOf, type ProviderFixture } from './provide
 import { startRecordedProvider, type RecordedProvider, type Reply } from './recorded-provider.ts'
 import { ours, theirs } from './said.ts'
 
-// The SDK prints what it warns of otherwise.
+// Otherwise the SDK prints its warnings.
 globalThis.AI_SDK_LOG_WARNINGS = false
 
 let server: RecordedProvider | undefined
@@ -19,7 +22,7 @@ afterEach(() => server?.close())
 const inputSchema = { type: 'object' as const, properties: {} }
 const messages = [{ role: 'user' as const, content: 'What now?' }]
 
-/** The models of Millrace, whose streams it reads itself, and models of the packages alone. */
+/** Millrace's models, whose streams it reads itself, and models of the packages alone. */
 const readers = {
   millrace: (fixture: ProviderFixture): Promise<LanguageModel> =>
     loadModel({
@@ -79,7 +82,7 @@ async function hearOracle(fixture: ProviderFixture, read: Reader): Promise<TextS
   return parts
 }
 
-/** Google gives calls without an id a random one: those are numbered; what the recording holds is compared as it is. */
+/** Google gives calls without an id a random one: those are numbered; recorded ids are compared unchanged. */
 function settled(said: object[], { lines }: ProviderFixture): object[] {
   const given = lines.join('\n')
   const invented = new Map<string, string>()
@@ -98,7 +101,7 @@ function settled(said: object[], { lines }: ProviderFixture): object[] {
   )
 }
 
-/** `cuts`: bytes in a piece. */
+/** `cuts`: bytes per piece. */
 export async function expectOracle(fixture: ProviderFixture, read: Reader, cuts: number[]): Promise<void> {
   const protocol = protocolOf(fixture)
   const { lines } = fixture
@@ -121,7 +124,7 @@ export async function expectOracle(fixture: ProviderFixture, read: Reader, cuts:
   }
 }
 
-/** `places`: the lines behind which the connection breaks. */
+/** `places`: the lines after which the connection breaks. */
 export async function expectNoBrokenAnswer(fixture: ProviderFixture, read: Reader, places: number[]): Promise<void> {
   const protocol = protocolOf(fixture)
   const { lines } = fixture
@@ -134,7 +137,7 @@ export async function expectNoBrokenAnswer(fixture: ProviderFixture, read: Reade
   }
 }
 
-/** `places`: the lines behind which the body ends. */
+/** `places`: the lines after which the body ends. */
 export async function expectNoQuietAnswer(fixture: ProviderFixture, read: Reader, places: number[]): Promise<void> {
   const protocol = protocolOf(fixture)
   const { lines } = fixture

@@ -12,10 +12,10 @@ import { readLines, type Protocol } from './recorded-provider.ts'
 
 export interface ProviderFixture {
   name: string
-  /** The package that reads it. Several use `openai-chat`. */
+  /** The package of the stream. Several use `openai-chat`. */
   provider: Protocol | 'openai-compatible'
   lines: string[]
-  /** Names of the tools that the stream calls. */
+  /** Names of the called tools. */
   tools: string[]
 }
 

@@ -43,10 +43,10 @@ export interface RecordedProvider {
 export async function startRecordedProvider(replies: readonly Reply[]): Promise<RecordedProvider> {
   const requests: RecordedRequest[] = []
   const server = createServer((request, response) => {
-    // Errors have the headers of their response, and tests compare those of two.
+    // Errors contain the headers of their response, and tests compare two of them.
     response.sendDate = false
     void readBody(request).then((body) => {
-      // The client has left before it had sent its request.
+      // The client disconnected before it had sent its request.
       if (body === '') return void response.destroy()
       const reply = replies[Math.min(requests.length, replies.length - 1)]!
       requests.push({ path: request.url ?? '', headers: request.headers, body: JSON.parse(body) })
@@ -98,7 +98,7 @@ function frame(protocol: Protocol, line: string): string {
   return `${event}data: ${line}\n\n`
 }
 
-/** Empty if the connection broke before it had come whole. */
+/** Empty if the connection broke before the end of the body. */
 async function readBody(request: IncomingMessage): Promise<string> {
   const pieces: Buffer[] = []
   try {

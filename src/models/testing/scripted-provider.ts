@@ -1,4 +1,4 @@
-/** A provider that answers over HTTP as a test says. */
+/** A provider over HTTP whose responses a test defines. */
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { once } from 'node:events'
 import { type AddressInfo } from 'node:net'

@@ -1,4 +1,4 @@
-/** What a `RunAgentInput` means for the thread: it answers what the thread's run has asked, or begins a turn. */
+/** The meaning of a `RunAgentInput` for the thread: it replies to requests of the thread's run, or begins a turn. */
 import { compact } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
 import type { KeptRun } from '../../fold/kept-run.ts'
@@ -17,17 +17,17 @@ import { optionalText } from '../http/body.ts'
 export interface AgUiTurn {
   turn: Turn
   /**
-   * For the MESSAGES_SNAPSHOT of a run that begins, if the client keeps the history: its own messages. It puts those that it does not
-   * know by their ids at the end.
+   * For the MESSAGES_SNAPSHOT of a new run, if the client keeps the history: its own messages. The client appends messages with unknown ids at the
+   * end.
    */
   messages: AgUiMessage[] | undefined
-  /** What of the request was ignored. */
+  /** Warnings about ignored parts of the request. */
   warnings: string[]
 }
 
 /**
- * A new message of the user begins a turn, which closes what is open. Any other request has to answer all open interrupts at once, as
- * the protocol demands. Throws `interrupts-open` (409), or `bad-input` (400).
+ * A new user message begins a turn, which closes open requests. Any other request must reply to all open interrupts at once, as the protocol
+ * demands. Throws `interrupts-open` (409), or `bad-input` (400).
  */
 export async function toAgUiTurn(
   { store, redact }: Runtime,
@@ -37,7 +37,7 @@ export async function toAgUiTurn(
 ): Promise<AgUiTurn> {
   const { threadId, runId, parentRunId, messages, results, resume, input } = asked
   const kept = (await activeRun(store, threadId))?.kept
-  // Also of a run that has completed: another client may have been faster.
+  // Also for a completed run: another client may have been faster.
   const asker = kept ?? (resume.length === 0 ? undefined : (await newestRun(store, threadId))?.kept)
   const known = new Set([...(asker?.requests ?? []), ...(asker?.ended ?? [])].map(({ requestId }) => requestId))
   const answers = resume.filter(({ requestId }) => known.has(requestId))
@@ -57,7 +57,7 @@ export async function toAgUiTurn(
     labels: compact({ runId, parentRunId }) as Record<string, string>,
     onBusy: 'interrupt',
     history,
-    // The same request again reads the run of the first one. With another question it is another request, whatever its id.
+    // The same request again reads the run of the first one. With another question it is a new request, whatever its id.
     turnKey: keyOf(
       `run:${runId}`,
       messages.findLast(({ role }) => role === 'user'),
@@ -71,8 +71,8 @@ export async function toAgUiTurn(
 }
 
 /**
- * Whether a call waits for approval, or this request approves it: then a tool message is not its result. CopilotKit's `useInterrupt`
- * sends one beside resume[], with the decision in it.
+ * Whether a call waits for approval, or this request approves it: then a tool message is not its result. CopilotKit's `useInterrupt` sends one
+ * beside resume[], with the decision in it.
  */
 function isDecided(toolCallId: string, kept: KeptRun | undefined, answers: AgUiRequest['resume']): boolean {
   const { requests = [], ended = [] } = kept ?? {}
@@ -81,7 +81,7 @@ function isDecided(toolCallId: string, kept: KeptRun | undefined, answers: AgUiR
   return ended.some((request) => request.toolCallId === toolCallId && named.has(request.requestId))
 }
 
-/** The user says something that the run has not been told. */
+/** Whether the user's last message is new to the run. */
 function saysMore(messages: readonly Message[], kept: KeptRun | undefined): boolean {
   const last = messages.at(-1)
   if (last?.role !== 'user') return false
@@ -89,7 +89,7 @@ function saysMore(messages: readonly Message[], kept: KeptRun | undefined): bool
   return told === undefined || last.id === undefined || last.id !== told.id
 }
 
-/** A client must name the interrupts that it drops. One that answers some and says more would lose either. */
+/** A client must name the interrupts that it drops. A request that replies to some and has a new message would lose either. */
 function dropsInterrupts({ requests }: KeptRun, answers: AgUiRequest['resume']): boolean {
   if (answers.every(({ isCancelled }) => isCancelled)) return true
   const isOpen = answers.some(({ requestId }) => requests.some((request) => request.requestId === requestId))
@@ -102,7 +102,7 @@ function dropsInterrupts({ requests }: KeptRun, answers: AgUiRequest['resume']):
 
 function checkCoverage(kept: KeptRun | undefined, messages: readonly Message[], answers: AgUiRequest['resume']): void {
   if (kept?.status !== 'suspended') return
-  // Without an answer to any of them, the same question again is a new turn, too.
+  // Without a reply to any of them, the same question again is a new turn, too.
   if (answers.length === 0 && messages.at(-1)?.role === 'user') return
   const covered = new Set(answers.map(({ requestId }) => requestId))
   const open = kept.requests.filter(({ kind, requestId }) => kind !== 'tool' && !covered.has(requestId))
@@ -117,17 +117,17 @@ function checkCoverage(kept: KeptRun | undefined, messages: readonly Message[], 
 /** Reads a `RunAgentInput` of AG-UI, 1.0 or older. The input is untrusted: every field is checked, and errors name its place. */
 export interface AgUiRequest {
   threadId: string
-  /** The client's name for what this request begins. */
+  /** The client's id for the new AG-UI run. */
   runId: string
   parentRunId?: string
   /** The client is older than 1.0. */
   old: boolean
   messages: Message[]
-  /** The messages as the client has them, if each has an id. */
+  /** The messages in the client's form, if each has an id. */
   shown: AgUiMessage[] | undefined
   results: ReturnType<typeof toolResults>
   resume: Resumed[]
-  /** `$input`, besides the messages. */
+  /** `$input`, without the messages. */
   input: Record<string, unknown>
   /** `forwardedProps.mcpHeaders`, which is neither input nor stored. */
   mcpHeaders: unknown
@@ -160,7 +160,7 @@ export function readRunInput(body: Fields): AgUiRequest {
   }
 }
 
-/** Checked with the messages. Null stands for what is missing. */
+/** Already checked with the messages. Null stands for a missing value. */
 function toShown(messages: unknown): AgUiMessage[] | undefined {
   const shown = (messages as Fields[]).map((message) =>
     Object.fromEntries(Object.entries(message).filter(([, value]) => value !== null)),
@@ -179,7 +179,7 @@ function readProps(value: unknown): Fields {
   return toFields(value, 'forwardedProps')
 }
 
-/** As the client sent them, without null: the engine reads names, descriptions and parameters; `metadata` may ask for approval. */
+/** In the client's form, without null: the engine reads names, descriptions and parameters; `metadata` may require approval. */
 function readTools(value: unknown): Fields[] {
   const list = toArray(value, 'tools')
   if (list.length > maxTools) throw bad('tools', `has ${list.length} entries; at most ${maxTools} are allowed.`)

@@ -1,4 +1,4 @@
-/** `GET /ag-ui/:agentId/capabilities`: what an agent's file declares, in AG-UI's terms. What is unknown is left out. */
+/** `GET /ag-ui/:agentId/capabilities`: the declarations of an agent's file, in AG-UI's terms. Unknown capabilities are left out. */
 import type { AgentCapabilities, Tool } from '@ag-ui/core'
 import { compact } from '../../part/compact.ts'
 import { ownValue } from '../../part/own-value.ts'
@@ -67,7 +67,7 @@ function withInner(step: Step): Step[] {
   return [step, ...stepsInside(step).flatMap(withInner)]
 }
 
-/** Those of the file with their schemas. Tools of a whole MCP server are known only when it is asked. */
+/** The file's tools with their schemas. The tools of a whole MCP server are known only when the server is asked. */
 async function toolsOf({ tools }: Runtime, configs: readonly (LlmConfig | RouterConfig)[]): Promise<Tool[]> {
   const items = new Map<string, Tool>()
   for (const config of configs) {
@@ -97,7 +97,7 @@ function describe({ agents }: Runtime, name: string): { name: string; descriptio
   return called === undefined ? [] : [compact({ name, description: called.metadata.description })]
 }
 
-/** What the protocols of the model servers can carry. Whether a model understands it is for the model to say. */
+/** File types that the protocols of the model servers can carry. Whether a model understands them is unknown here. */
 const carried: Readonly<Record<string, NonNullable<AgentCapabilities['multimodal']>['input']>> = {
   google: { image: true, audio: true, video: true, pdf: true, file: true },
   openai: { image: true, pdf: true },
@@ -110,7 +110,7 @@ function inputsOf(configs: readonly (LlmConfig | RouterConfig)[]): AgentCapabili
   return input && { input }
 }
 
-/** A name without a prefix is one of Google's, unless it names another. */
+/** The provider of a model name. Without a prefix it is Google for `gemini…`, otherwise unknown. */
 function providerOf(model: string): string {
   const at = model.indexOf(':')
   return at > 0 ? model.slice(0, at) : model.startsWith('gemini') ? 'google' : ''

@@ -1,4 +1,4 @@
-/** `GET /ag-ui/:agentId/connect?threadId=`: a client comes to a thread, or comes back to it. */
+/** `GET /ag-ui/:agentId/connect?threadId=`: a client opens a thread, or returns to it. */
 import { answerResponse, withRunId } from '../../answer/answer-response.ts'
 import { openAnswer, readHistory, type OpenOptions } from '../../answer/open-answer.ts'
 import { compact } from '../../part/compact.ts'
@@ -25,12 +25,12 @@ import { projectAgUi } from '../../wire/ag-ui/ag-ui-projection.ts'
 import { createWire, type Framing, type Wire } from '../../wire/wire.ts'
 import { preferredType } from '../http/accept.ts'
 
-/** Protocols whose clients come back, so that a run stops when all of them have left. Others run on. */
+/** Protocols whose clients return, so that a run stops when all of them have left. Runs of others continue. */
 const interactive: ReadonlySet<string> = new Set([agUiWire.name, uiWire.name, textWire.name])
 
 /**
- * The conversation and its newest run: an active one from where it was last continued, then live; a suspended one with what it waits
- * for; otherwise the snapshot alone. Without `protocolVersion` the client counts as older than 1.0, as in a run's input.
+ * The conversation and its newest run: an active one from its last continuation, then live; a suspended one with its open requests; otherwise the
+ * snapshot alone. Without `protocolVersion` the client counts as older than 1.0, as in a run's input.
  */
 export async function connectThread(context: HandlerContext, request: Request): Promise<Response> {
   const { runtime } = context
@@ -77,10 +77,7 @@ type Joining = Required<Pick<OpenOptions<AgUiOptions, never>, 'how' | 'from' | '
   options: Partial<AgUiOptions>
 }
 
-/**
- * A run that was continued has an AG-UI run for each part: the client is sent the last one, and what came before it is in the
- * snapshot, as the events before said it.
- */
+/** A continued run has an AG-UI run for each part: the client gets the last one, and the earlier ones as messages in the snapshot. */
 export async function joinRun(runtime: Runtime, runId: string): Promise<Joining> {
   const { log } = runtime.store
   const standing = await readStanding(log, runId)
@@ -112,15 +109,15 @@ type Bytes = string | Uint8Array
 
 interface AgUiTransport {
   wire: Wire<AgUiOptions, Bytes>
-  /** All of a body. */
+  /** Frames a whole body. */
   frame(events: readonly AgUiEvent[]): Bytes
 }
 
 const protobufType = 'application/vnd.ag-ui.event+proto'
 
 /**
- * A wildcard in `Accept` means SSE, which everybody can read. The official encoder would send protobuf to curl. A client that names both alike gets
- * protobuf, in whichever order, as from the official servers.
+ * A wildcard in `Accept` means SSE, which every client can read. The official encoder would send protobuf to curl. A client that names both with
+ * equal weight gets protobuf, in any order, as from the official servers.
  */
 export async function transportOf(request: Request): Promise<AgUiTransport> {
   const wanted = preferredType(request, ['text/event-stream', protobufType], protobufType)
@@ -131,7 +128,7 @@ export async function transportOf(request: Request): Promise<AgUiTransport> {
 
 let protobuf: Promise<AgUiTransport> | undefined
 
-/** The package is loaded for the first client that asks for it. */
+/** The package is loaded for the first client that needs it. */
 async function createProtobuf(): Promise<AgUiTransport> {
   const { EventEncoder } = await import('@ag-ui/encoder')
   const encoder = new EventEncoder({ accept: protobufType })

@@ -1,6 +1,6 @@
 /**
- * The media type of `types` that the request prefers in `Accept`: by weight, then `first`, then by the order of the header. Undefined when
- * none is listed. Wildcards do not count, and a weight of 0 rules a type out.
+ * The media type of `types` that the request prefers in `Accept`: by weight, then `first`, then by the order of the header. Undefined if none is
+ * listed. Wildcards are ignored, and a weight of 0 excludes a type.
  */
 export function preferredType<T extends string>({ headers }: Request, types: readonly T[], first?: T): T | undefined {
   const accept = headers.get('accept')

@@ -1,34 +1,34 @@
-/** Who may start a run or open a stream: limits that hold over all processes of the store. */
+/** Limits for starting runs and opening streams, over all processes of the store. */
 import { MillraceError } from '../../part/error.ts'
 import type { Limits, Place } from '../../part/limits.ts'
 
-/** Who asks: everybody with the server's key, or else an address. */
+/** The caller of a request: the holder of the server's key, or an address. */
 export interface Caller {
-  /** Under this the store counts. It has nothing secret. */
+  /** The key of the store's counter. It contains no secret. */
   id: string
   /** In messages: "from 10.0.0.1". */
   words: string
 }
 
 export interface Admission {
-  /** The error for a start that must wait, with `retryAfter`. Undefined if it may go ahead, which counts it. */
+  /** The error for a start that must wait, with `retryAfter`. Undefined if it may proceed, and then it is counted. */
   start(address: string): Promise<MillraceError | undefined>
-  /** A place for a stream, or the error for one that is too many. */
+  /** A place for a stream, or the error if there are too many. */
   stream(address: string): Promise<Place | MillraceError>
 }
 
 export interface AdmissionOptions {
   limits: Limits
-  /** Default: any number. */
+  /** Default: unlimited. */
   runsPerMinute?: number | undefined
-  /** Streams that may be open at the same time. Default: any number. */
+  /** Maximum number of open streams. Default: unlimited. */
   streams?: number | undefined
   callerOf(address: string): Caller
   onRefused?: (what: 'start' | 'stream') => void
 }
 
 const minute = 60_000
-/** Seconds after which a place may be free. */
+/** Seconds for `Retry-After`: a place may be free by then. */
 const placeRetry = 5
 const open: Place = { leave: () => undefined }
 
@@ -64,7 +64,7 @@ export function createAdmission({ limits, runsPerMinute, streams, callerOf, onRe
   }
 }
 
-/** `keyHash`: a hash of the server's key, if it has one: who knows the key is one caller, whatever the address. */
+/** `keyHash`: a hash of the server's key, if it has one: then all requests have the same caller, whatever the address. */
 export function createCallerOf(keyHash: string | undefined): (address: string) => Caller {
   if (keyHash === undefined) return (address) => ({ id: `address:${address}`, words: `from ${address}` })
   const caller = { id: `key:${keyHash.slice(0, 16)}`, words: 'with this key' }

@@ -4,14 +4,14 @@ import { isDeepText, maxDepth, parseFinite } from '../../part/json.ts'
 import { readMessage, claimMessage, type OnPiece } from './incoming-request.ts'
 import { ownValue } from '../../part/own-value.ts'
 
-/** Clients send values that they received back inside their messages, so a body may be somewhat deeper than a value. */
+/** Clients return received values inside their messages, so a body may be somewhat deeper than a value. */
 const deepest = maxDepth + 32
-/** What nearly all clients send. */
+/** The content type of nearly all clients. */
 const plain = 'application/json'
 
 export async function readJson(request: Request, maxBytes: number): Promise<Record<string, unknown>> {
   const type = request.headers.get('content-type')
-  // A missing type is refused too: a page of another origin can send that without a preflight, but not JSON.
+  // A missing type is refused, too: a page of another origin can send that without a preflight, but not JSON.
   if (type !== plain && !/^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/iu.test(type ?? '')) {
     const cure = 'The body must be JSON: send content-type: application/json'
     throw new MillraceError('unsupported-type', type === null ? `${cure}.` : `${cure}, not ${type}.`)
@@ -50,7 +50,7 @@ function checkEncoding(headers: Headers): void {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Reads a body of this type piece by piece, up to a size, as fast as `onPiece` takes them. What it throws ends it. */
+/** Reads a body of this type in chunks, up to a size, as fast as `onPiece` takes them. An error of `onPiece` ends it. */
 export async function readPieces(
   request: Request,
   { type, maxBytes }: { type: string; maxBytes: number },
@@ -76,7 +76,7 @@ async function readText(request: Request, maxBytes: number): Promise<string> {
   }
 }
 
-/** Returns how many there were. */
+/** Returns the number of bytes. */
 async function readBytes(request: Request, maxBytes: number, onPiece: OnPiece, cure = ''): Promise<number> {
   const tooLarge = () => new MillraceError('too-large', `The body is larger than ${maxBytes} bytes.${cure}`)
   if (Number(request.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge()

@@ -1,10 +1,10 @@
-/** Who may change agents. An agent can start programs, so this takes more than running one. */
+/** Access control for changes of agents. An agent can start programs, so this requires more than running one. */
 import { MillraceError } from '../../part/error.ts'
 import { isOtherPage, senderOf } from './foreign.ts'
 import { isSameSecret } from './key.ts'
 
 export interface Editing {
-  /** `token`: with the token of the server. */
+  /** `token`: the server's token is required. */
   readonly state: boolean | 'token'
   /** Throws `forbidden`. */
   check(request: Request): void
@@ -13,11 +13,11 @@ export interface Editing {
 export interface EditingOptions {
   edit?: boolean
   editToken?: string
-  /** Nobody proves anything, so of all pages only that of the server itself is let in. */
+  /** Requests are not authenticated, so only the server's own page is allowed. */
   ownPageOnly: boolean
 }
 
-/** The name of the header, in which the token is sent. */
+/** The header that carries the token. */
 export const editTokenHeader = 'x-millrace-edit-token'
 
 export function createEditing({ edit = false, editToken, ownPageOnly }: EditingOptions): Editing {

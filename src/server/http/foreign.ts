@@ -1,7 +1,7 @@
 /**
- * Refuses requests from elsewhere. A local server without a key trusts who is at this machine, but not the pages that they visit, and not
- * who reaches it through a proxy or a tunnel. Programs send no `Origin`; pages of this machine (a development server) are allowed.
- * Requests for images, scripts and links carry no `Origin`, but browsers mark them with `Sec-Fetch-Site`. Proxies add headers of their own.
+ * Refuses requests from elsewhere. A local server without a key trusts users of this machine, but not the pages that they visit, and not requests
+ * through a proxy or a tunnel. Programs send no `Origin`; pages of this machine (a development server) are allowed. Requests for images, scripts
+ * and links carry no `Origin`, but browsers mark them with `Sec-Fetch-Site`. Proxies add their own headers.
  */
 
 export interface Sender {
@@ -37,10 +37,10 @@ export function foreignFault(
   return `Pages of ${origin} must not use this server. ${cure}`
 }
 
-/** What proxies and tunnels say of the request that they pass on. Browsers and programs send none of it. */
+/** Headers that proxies and tunnels add. Browsers and programs send none of them. */
 const forwarding = /^(?:forwarded|via|x-real-ip|x-forwarded(?:-.*)?)$/iu
 
-/** Whether a page sends this, and not one of this server itself. `Host` is what the browser asked for. */
+/** Whether the request comes from a page of another server. `Host` is the host that the browser requested. */
 export function isOtherPage({ host, origin, site }: Sender): boolean {
   if (origin !== undefined) return host === undefined || URL.parse(origin)?.host !== host.toLowerCase()
   return site !== undefined && site !== 'same-origin' && site !== 'none'

@@ -1,6 +1,6 @@
 /**
- * A lightweight `Request` over what `node:http` received. Our routes need only method, URL, headers and body text. A real
- * `Request`, with its stream and signal, costs more than the rest of a small request, so it is created on demand.
+ * A lightweight `Request` over a `node:http` message. Our routes need only method, URL, headers and body text. A real `Request`, with its stream
+ * and signal, costs more than the rest of a small request, so it is lazy.
  */
 import type { IncomingMessage } from 'node:http'
 import { realResponse } from '../../answer/light-response.ts'
@@ -70,25 +70,25 @@ export function toRequest(message: IncomingMessage, signal: AbortSignal): Reques
   return request as Request
 }
 
-/** The last host that was asked for, and its origin. */
+/** The last requested host, and its origin. */
 let known: { host: string; origin: string } | undefined
 
-/** The whole address of a request target. Undefined if there is none, or it has credentials. */
+/** The whole URL of a request target. Undefined if it is invalid, or has credentials. */
 function addressAt(host: string, target: string): string | undefined {
   if (host === known?.host && isPlainTarget.test(target)) return known.origin + target
   // Proxies send the absolute form: origin and path.
   const isWhole = /^https?:\/\//iu.test(target)
   const url = URL.parse(isWhole ? target : `http://${host}${target}`)
   if (url === null || url.username !== '' || url.password !== '') return undefined
-  // A host with more in it than a name and a port is read anew each time.
+  // A host with further characters is parsed anew each time.
   if (!isWhole && url.host === host) known = { host, origin: url.origin }
   return url.href
 }
 
-/** A target that `URL` leaves as it is: nothing to encode, and no dots. */
+/** A target that `URL` does not change: nothing to encode, and no dots. */
 const isPlainTarget = /^\/[\w/-]*(?:\?[\w=&-]*)?$/u
 
-/** With `insecureHTTPParser` Node lets it through, but no `Headers` can have it. */
+/** With `insecureHTTPParser` Node accepts it, but `Headers` does not. */
 function hasNul(text: string): boolean {
   return text.includes('\0')
 }
@@ -101,7 +101,7 @@ export function realRequest(request: Request): Request {
   return IncomingRequest.real(request) ?? request
 }
 
-/** The same with GET: its answer without a body is that to HEAD. */
+/** The same request with GET: its response without a body answers HEAD. */
 export function asGet(request: Request): Request {
   const get = new Request(realRequest(request), { method: 'GET' })
   const address = addressOf(request)
@@ -114,14 +114,14 @@ export function responseTo(request: Request, response: Response): Response {
   return IncomingRequest.is(request) ? response : realResponse(response)
 }
 
-/** Where the connection of a request to our own listener comes from. No header can change it. */
+/** The remote address of a request to our own listener. Headers cannot change it. */
 export function addressOf(request: Request): string | undefined {
   return IncomingRequest.address(request) ?? addresses.get(request)
 }
 
 const addresses = new WeakMap<Request, string>()
 
-/** For a request that came over a connection of another kind. */
+/** For a request over another kind of connection. */
 export function noteAddress(request: Request, address: string): void {
   addresses.set(request, address)
 }
@@ -131,13 +131,13 @@ export function claimMessage(request: Request): IncomingMessage | undefined {
   return IncomingRequest.claim(request)
 }
 
-/** Takes a chunk. If it returns a promise, the next one comes when that has settled. */
+/** Takes a chunk. If it returns a promise, the next chunk comes after that has settled. */
 export type OnPiece = (piece: Uint8Array) => void | Promise<void>
 
 /** Calls `onPiece` with each chunk of a message. If it throws or rejects, reading stops and the rest stays unread. */
 export async function readMessage(message: IncomingMessage, onPiece: OnPiece): Promise<void> {
   const length = Number(message.headers['content-length'])
-  // The parser calls for the head before it reads on.
+  // The parser calls for the head before it continues reading.
   if (message.readableLength !== length) await Promise.resolve()
   if (message.destroyed) throw message.errored ?? new Error('aborted')
   if (message.readableLength === length) {
@@ -173,7 +173,7 @@ export async function readMessage(message: IncomingMessage, onPiece: OnPiece): P
 
 let isComplete = false
 
-/** Discards what nobody reads of a body: it would block the next request of the connection. */
+/** Discards the unread rest of a body: it would block the next request of the connection. */
 export function discardUnread(message: IncomingMessage): void {
   // A reader that has just received a chunk asks for the next one first.
   setImmediate(() => {

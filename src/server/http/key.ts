@@ -4,8 +4,8 @@ export function createKeyCheck(key: string): (header: string | null) => boolean 
 }
 
 /**
- * In a time that depends only on the length of what is given. Synchronous: Web Crypto digests run on another thread, and every request would wait
- * for one. An empty secret is none.
+ * Takes a time that depends only on the length of `given`. Synchronous: Web Crypto digests run on another thread, and every request would wait for
+ * one. An empty secret never matches.
  */
 export function isSameSecret(given: string, secret: string): boolean {
   let difference = given.length ^ secret.length

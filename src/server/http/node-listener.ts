@@ -42,7 +42,7 @@ async function answer(
   outgoing: ServerResponse,
 ): Promise<BodySource<string | Uint8Array> | undefined> {
   const gone = new AbortController()
-  // Here and below not `once`, which keeps two more objects: a response closes only once.
+  // Not `once`, here and below: it allocates two more objects, and a response closes only once.
   outgoing.on('close', () => {
     if (!outgoing.writableFinished) gone.abort(new MillraceError('client-gone', 'The client has disconnected.'))
   })
@@ -60,7 +60,7 @@ async function answer(
     try {
       outgoing.writeHead(response.status, light.head)
     } catch (error) {
-      // A header of a protocol that somebody registered.
+      // A custom protocol may have set an invalid header.
       light.source.cancel()
       throw error
     }
@@ -92,7 +92,7 @@ function pump(source: BodySource<string | Uint8Array>, outgoing: ServerResponse)
 
 /** A class, not closures: one for each open stream (decisions/0028). */
 class Pump {
-  /** Until it has ended: Node may keep a response for long, and must not keep the run. */
+  /** Cleared at the end: Node may retain a response for long, which must not retain the run. */
   #source: BodySource<string | Uint8Array> | undefined
   readonly #outgoing: ServerResponse
   #flush: NodeJS.Immediate | undefined
@@ -120,7 +120,7 @@ class Pump {
     this.#source = undefined
   }
 
-  /** By itself: joined with the first chunk, an open response would keep the thirty strings that its head is made of. */
+  /** In a separate write: joined with the first chunk, an open response would retain the thirty strings of its head. */
   #sendHead(): void {
     clearImmediate(this.#flush)
     this.#flush = undefined
@@ -139,7 +139,7 @@ class Pump {
       return void outgoing.end()
     }
     try {
-      // Backpressure: nothing more is read until the socket has drained.
+      // Backpressure: stop reading until the socket has drained.
       this.#isFull = !outgoing.write(piece)
     } catch {
       // A body from another source may contain values that are not bytes.
@@ -150,7 +150,7 @@ class Pump {
     else if (!this.#drains) this.#awaitDrain()
   }
 
-  /** Most responses are never full, so they have no listener for it. */
+  /** Most responses never fill the buffer, so they have no listener for it. */
   #awaitDrain(): void {
     this.#drains = true
     this.#outgoing.on('drain', () => {
@@ -159,7 +159,7 @@ class Pump {
     })
   }
 
-  /** Flushes what was written and closes without the last chunk, so that the client sees an incomplete body. */
+  /** Flushes the written data and closes without the last chunk, so that the client sees an incomplete body. */
   readonly #breakOff = (): void => {
     clearImmediate(this.#flush)
     this.#outgoing.flushHeaders()
@@ -167,7 +167,7 @@ class Pump {
   }
 }
 
-/** A body that is not ours. */
+/** A body from another source. */
 function fromStream(body: ReadableStream<Uint8Array>): BodySource<Uint8Array> {
   const reader = body.getReader()
   return {

@@ -1,4 +1,4 @@
-/** The port of a server, and what is streamed over it, from the start to the last byte. */
+/** The port of a server, and its streams, from the start to the last byte. */
 import type { Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { pause } from '../../async/pause.ts'
@@ -19,13 +19,13 @@ export async function openPort(server: Server, wanted: number, host: string): Pr
 }
 
 export interface Port {
-  /** Takes no connection any more. */
+  /** Accepts no more connections. */
   leave(): void
-  /** Resolves when the last connection is closed: after a moment, those that are left are. */
+  /** Resolves when the last connection is closed: after a moment, the remaining ones are closed by force. */
   left(): Promise<void>
 }
 
-/** ms in which readers that are slow get the rest. */
+/** ms in which slow readers can receive the rest. */
 const restMs = 1000
 
 export function createPort(server: Server): Port {
@@ -48,13 +48,13 @@ export function createPort(server: Server): Port {
   }
 }
 
-/** Responses that are under way. */
+/** The open responses. */
 export interface Streams {
   readonly size: number
   add(outgoing: ServerResponse): void
-  /** Resolves when all have ended, or after so many ms. */
+  /** Resolves when all have ended, or after `ms`. */
   ended(ms: number): Promise<void>
-  /** Breaks off those that are left, behind what was written: a client that can reads on, elsewhere. */
+  /** Aborts the remaining ones after their written data: clients can reconnect to another server. */
   breakOff(): void
 }
 

@@ -1,6 +1,6 @@
 /**
- * Hono, with its router for any set of routes. That one walks a tree for each request. Most requests go to a few paths without parameters, so
- * what was found for those is kept.
+ * Hono, with its router for any set of routes. That router walks a tree for each request. Most requests go to a few paths without parameters, so
+ * their results are cached.
  */
 import type { Hono } from 'hono'
 import { HonoBase } from 'hono/hono-base'
@@ -19,7 +19,7 @@ class KeepingRouter<T> implements Router<T> {
   readonly #tree = new TrieRouter<T>()
   /** Paths of routes; those with parameters match no request. */
   readonly #paths = new Set<string>()
-  /** By method and path: as many as there are routes. */
+  /** By method and path: at most one per route. */
   readonly #found = new Map<string, Result<T>>()
 
   add(method: string, path: string, handler: T): void {
@@ -38,7 +38,7 @@ class KeepingRouter<T> implements Router<T> {
   }
 }
 
-/** What a path says of a request, before its route is known. */
+/** Classifies requests by path, before routing. */
 const starts =
   /^\/(?:api\/(?:beddel\/)?chat|api\/runs|api\/runs\/[^/]+\/fork|(?:api\/)?v1\/(?:chat\/)?completions|ag-ui\/[^/]+)$/u
 const streams =
@@ -59,7 +59,7 @@ function isHealthPath(path: string): boolean {
   return path === '/health' || path === '/health/live'
 }
 
-/** Requests of monitors. They are answered until the server has closed. */
+/** Requests of monitors. They are served until the server has closed. */
 export function isMonitorPath(path: string): boolean {
   return isHealthPath(path) || path === '/metrics'
 }

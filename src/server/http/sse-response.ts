@@ -1,4 +1,4 @@
-/** A stream of server-sent events that is no run's answer: for monitors. */
+/** A stream of server-sent events for monitors, not the delivery of a run. */
 import { toBody, type BodySource } from '../../answer/streamed-body.ts'
 import { runIdHeader } from '../../answer/answer-response.ts'
 
@@ -11,7 +11,7 @@ export function sseResponse(source: BodySource): Response {
   return new Response(toBody(source), { headers })
 }
 
-/** Calls `tell` when nothing was written for a while, and again until it is stopped. */
+/** Calls `tell` after each period of `ms` without a write, until it is stopped. */
 export function watchSilence(ms: number, tell: () => void): { wrote(): void; stop(): void } {
   let lastWrite = performance.now()
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -31,7 +31,7 @@ export function watchSilence(ms: number, tell: () => void): { wrote(): void; sto
   }
 }
 
-/** A body of JSON lines about a run that is made while it is read. */
+/** A lazy body of JSON lines about a run. */
 export function ndjsonResponse(run: string, batches: AsyncIterable<readonly unknown[]>): Response {
   const each = batches[Symbol.asyncIterator]()
   const bytes = new TextEncoder()

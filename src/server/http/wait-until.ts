@@ -1,11 +1,11 @@
-/** `waitUntil` of platforms that end with a request what it began: from the options, or the one that came with the request. */
+/** The `waitUntil` of platforms that end a request's work with it: from the options, or from the request. */
 import { isBoundToRequest } from '../../async/bound-to-request.ts'
 import { MillraceError } from '../../part/error.ts'
 
 /** Keeps the request's work alive until the promise has settled. */
 export type WaitUntil = (ended: Promise<unknown>) => void
 
-/** Cloudflare hands a `fetch` function this as its third argument. */
+/** Cloudflare passes this to a `fetch` function as its third argument. */
 export interface Execution {
   waitUntil?: WaitUntil
 }
@@ -16,18 +16,18 @@ export function noteExecution(request: Request, execution: Execution | undefined
   if (typeof execution?.waitUntil === 'function') executions.set(request, execution)
 }
 
-/** The request's own one. Called as a method: Cloudflare's refuses another `this`. */
+/** The request's own `waitUntil`. Called as a method: Cloudflare's refuses another `this`. */
 export function waitUntilOf(request: Request): WaitUntil | undefined {
   const execution = executions.get(request)
   return execution && ((ended) => execution.waitUntil!(ended))
 }
 
-/** Keeps the run alive, where the platform needs that. Only there is `run.result` read: it reads the log. */
+/** Keeps the run alive, if the platform needs that. Only there is `run.result` read: it reads the log. */
 export function keepRunning(waitUntil: WaitUntil | undefined, run: { readonly result: Promise<unknown> }): void {
   if (waitUntil !== undefined) waitUntil(run.result)
 }
 
-/** For a run that nobody reads. Throws `no-wait-until` where it would end with the response. */
+/** For a run without readers. Throws `no-wait-until` where it would end with the response. */
 export function checkWaits(given: WaitUntil | undefined, what: string): void {
   if (given !== undefined || !isBoundToRequest()) return
   throw new MillraceError(

@@ -1,14 +1,14 @@
-/** One cursor into the changes of all runs, shared by the monitors of this process. It is open while somebody listens. */
+/** One cursor into the changes of all runs, shared by the monitors of this process. It is open while it has listeners. */
 import type { Change, Log } from '../../part/log.ts'
 
 export interface TapListener {
   onChanges(changes: readonly Change[]): void
-  /** The store was closed or has failed: nothing more comes. */
+  /** The store was closed or has failed: no more changes come. */
   onEnd(): void
 }
 
 export interface ChangesTap {
-  /** Everything that is stored from now on. Returns a function that leaves. */
+  /** Subscribes to later changes. Returns a function that unsubscribes. */
   join(listener: TapListener): () => void
 }
 

@@ -1,4 +1,4 @@
-/** One live connection: rows, runs and agents in one stream of events. What it holds is bounded, however slowly it is read. */
+/** One live connection: rows, runs and agents in one stream of events. Its buffers are bounded, however slowly it is read. */
 import { fromPromises, type BodySource } from '../../answer/streamed-body.ts'
 import { watchSilence } from '../http/sse-response.ts'
 import type { ChangesTap } from './changes-tap.ts'
@@ -9,7 +9,7 @@ export interface LiveOptions {
   tap: ChangesTap
   /** Absent: rows are not wanted. */
   rows: RowFeed | undefined
-  /** Calls back when agents were loaded again. Absent: not wanted. */
+  /** Calls back after a reload of the agents. Absent: not wanted. */
   onAgents: ((listener: () => void) => () => void) | undefined
   /** Opens the cursors of the runs. */
   open(live: LiveHandle): RunCursor[]
@@ -19,14 +19,14 @@ export interface LiveOptions {
   onClose(): void
 }
 
-/** What cursors tell their connection. */
+/** The events that cursors report to their connection. */
 export interface LiveHandle {
   ready(): void
   gone(run: string, reason: string): void
   end(error?: unknown): void
 }
 
-/** Rows that wait for the client to read. Beyond it, it gets the beginning of the list again instead. */
+/** Maximum number of buffered rows. Beyond it, the client gets the beginning of the list again instead. */
 const mostRows = 1000
 /** A piece is sent when it has this many characters. */
 const pieceLength = 256 * 1024
@@ -38,7 +38,7 @@ export function createLiveSource(options: LiveOptions): BodySource {
   let other = keepAlive
   let isListWanted = rows !== undefined
   let isClosed = false
-  /** Whose turn it is: a run that says much does not keep others waiting. */
+  /** The next cursor in turn: a busy run must not delay others. */
   let turn = 0
   let asked: PromiseWithResolvers<string | undefined> | undefined
 
@@ -64,7 +64,7 @@ export function createLiveSource(options: LiveOptions): BodySource {
     return text
   }
 
-  /** The latest row of a run counts. */
+  /** Only the latest row of a run counts. */
   function onRow(run: string, frame: string): void {
     waiting.set(run, frame)
     if (waiting.size > mostRows) {
@@ -105,7 +105,7 @@ export function createLiveSource(options: LiveOptions): BodySource {
     end,
   })
   const leaves = [
-    // Whoever wants no rows learns that the store is closed.
+    // A connection without rows must also learn that the store is closed.
     rows === undefined
       ? options.tap.join({ onChanges: () => undefined, onEnd: () => end() })
       : rows.join({ onRow, onEnd: () => end() }),

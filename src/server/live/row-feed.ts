@@ -1,4 +1,4 @@
-/** The rows of runs that change, as frames that are made once for all who listen: at most four a second of one run. */
+/** The rows of changed runs, as frames shared by all listeners: at most four a second per run. */
 import type { RunIndex, RunRow } from '../../part/log.ts'
 import type { ChangesTap } from './changes-tap.ts'
 
@@ -9,18 +9,18 @@ export interface RowListener {
 
 export interface RowFeed {
   join(listener: RowListener): () => void
-  /** Frames of what a list begins with: the newest runs and all that have not ended, oldest first. */
+  /** Frames of the initial list: the newest runs and all active ones, oldest first. */
   first(): Promise<Map<string, string>>
 }
 
 const pace = 250
 const firstRows = 50
-/** Of each status. */
+/** Maximum number per status. */
 const mostActive = 200
 
 export function createRowFeed(tap: ChangesTap, runs: RunIndex, onError: (error: unknown) => void): RowFeed {
   const listeners = new Set<RowListener>()
-  /** When the row of a run was sent, within the last `pace` ms. */
+  /** The times at which rows were sent, within the last `pace` ms. */
   const sent = new Map<string, number>()
   const changed = new Set<string>()
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -48,7 +48,7 @@ export function createRowFeed(tap: ChangesTap, runs: RunIndex, onError: (error: 
     timer = undefined
     const due = performance.now() - pace
     for (const [run, at] of sent) {
-      // In the order in which they were sent.
+      // In the order of sending.
       if (at > due) break
       sent.delete(run)
       if (changed.delete(run)) void send(run)

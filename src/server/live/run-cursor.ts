@@ -1,6 +1,6 @@
 /**
- * One run that a live connection follows: a cursor into its log. It reads only when the connection wants more, so it holds one batch
- * at most. Its first entries go out at once; what comes within 50 ms after them goes out together, with its deltas merged.
+ * A cursor into the log of one run that a live connection follows. It reads only on demand, so it holds at most one batch. Its first entries are
+ * sent at once; entries of the next 50 ms are sent together, with their deltas merged.
  */
 import { mergeDeltas, type Entry } from '../../part/entry.ts'
 import { createEntryLines } from '../../part/entry-lines.ts'
@@ -11,9 +11,9 @@ export interface RunCursorOptions {
   log: Log
   run: string
   after: number
-  /** The last entry when the connection was opened: what is stored is sent without a pause. */
+  /** The last entry when the connection was opened: stored entries are sent without a pause. */
   lastSeq: number
-  /** Called when there is something to take. */
+  /** Called when `take` has frames. */
   onReady(): void
   /** The run was deleted, or its deltas were merged around the cursor. */
   onGone(reason: 'deleted' | 'compacted'): void
@@ -22,16 +22,16 @@ export interface RunCursorOptions {
 }
 
 export interface RunCursor {
-  /** Reads on, now or when its window has passed. */
+  /** Continues reading, now or when its window has passed. */
   ask(): void
-  /** Frames of what was read; empty if there is nothing. */
+  /** The frames that were read; empty if there are none. */
   take(): string
   close(): void
 }
 
 /** ms */
 const pace = 50
-/** A batch of so many entries, or with so many characters, shows that the cursor is behind. */
+/** A batch of this many entries or characters shows that the cursor lags. */
 const large = { entries: 128, chars: 64 * 1024 }
 
 export function createRunCursor(options: RunCursorOptions): RunCursor {
@@ -68,7 +68,7 @@ export function createRunCursor(options: RunCursorOptions): RunCursor {
     if (isDone) return
     if (done === true) {
       isDone = true
-      // A log ends with `run-end`, after which nothing is read: the store was closed.
+      // A log ends with `run-end`, after which nothing is read: so the store was closed.
       onEnd()
       return
     }

@@ -44,7 +44,7 @@ async function postRun(context: HandlerContext, request: Request, agent: Agent):
   const { run, how, from } = await continueOrStart(runtime, { ...turn, wireOptions: { old: asked.old, warnings } })
   const { id: runId } = run
   keepRunning(context.waitUntil(request), run)
-  // A repeated request has not read what its run said before it was continued.
+  // A repeated request has not read the run's events before its continuation.
   const joined = how === 'joined' ? await joinRun(runtime, runId) : undefined
   const answered = await answerRun(context, {
     runId,
@@ -55,7 +55,7 @@ async function postRun(context: HandlerContext, request: Request, agent: Agent):
     options: { old: asked.old, warnings, ...(how === 'started' && compact({ messages })), ...joined?.options },
     policy: chatPolicy(runtime, agent.id),
     signal: request.signal,
-    // The first event is due at once, also from an agent that has only a value.
+    // The first event is sent at once, even for an agent with only a value.
     streams: true,
     framesValue: true,
   })

@@ -1,4 +1,4 @@
-/** `/api/agents…`: the agents, what their files say, and an editor for them. */
+/** `/api/agents…`: the agents, their files, and an editor for them. */
 import type { Hono } from 'hono'
 import type { AgentCheck } from '../../part/agent-tree.ts'
 import { MillraceError } from '../../part/error.ts'
@@ -15,14 +15,14 @@ import { optionalText, readJson } from '../http/body.ts'
 import { hashText } from '../http/hash-text.ts'
 import { bad } from '../http/query.ts'
 
-/** `errors`: those of files that were not loaded. */
+/** `errors`: load errors of files. */
 export function mountAgents(
   app: Hono,
   context: HandlerContext,
   errors: () => { file: string; message: string }[],
 ): void {
   const { runtime, isPrivate } = context
-  // The texts of agents, which their mistakes repeat, are for those who may see their runs.
+  // Load errors quote the texts of agents, so they are only for callers who may see runs.
   app.get('/api/agents', () =>
     Response.json({ agents: listedAgents(runtime.agents).map(describeAgent), errors: isPrivate ? errors() : [] }),
   )
@@ -50,7 +50,7 @@ async function getAgent(context: HandlerContext, name: string): Promise<Response
   })
 }
 
-/** As it is on disk: the agent may be served in an older version. A text with a secret is not loaded, and not shown. */
+/** The file on disk: the agent may be served in an older version. A text with a secret is neither loaded nor shown. */
 async function fileOf({ agentEditor, runtime }: HandlerContext, id: string, pipeline: Pipeline | undefined) {
   const found = agentEditor?.read(id)
   const text = found?.text ?? pipeline?.source ?? pipeline?.text
@@ -63,7 +63,7 @@ async function getSchema({ agentEditor }: HandlerContext): Promise<Response> {
   return Response.json(agentJsonSchema(agentEditor?.names))
 }
 
-/** Without files, an agent is checked for itself: any name of a tool may be right. */
+/** Without files, an agent is checked alone: any tool name may be valid. */
 export function checkText({ agentEditor }: HandlerContext, id: string, text: string): CheckedText {
   if (agentEditor !== undefined) return agentEditor.check(id, text)
   try {
@@ -77,7 +77,7 @@ export function told(text: string, { faults, pipeline }: CheckedText): AgentChec
   return { faults: faults.map((fault) => withFix(text, fault)), ...(pipeline && { tree: treeOf(pipeline) }) }
 }
 
-/** Body: `{id, text}`. Runs no code, and reads no file but prompts of the agents folder. */
+/** Body: `{id, text}`. Runs no code, and reads only prompt files of the agents folder. */
 async function checkAgent(context: HandlerContext, request: Request): Promise<Response> {
   context.editing.check(request)
   const body = await readJson(request, context.maxBodyBytes)
@@ -85,7 +85,7 @@ async function checkAgent(context: HandlerContext, request: Request): Promise<Re
   return Response.json(told(text, checkText(context, optionalText(body, 'id') ?? '', text)))
 }
 
-/** Body: `{text, etag}`; no `etag` for a new agent. 409 with what is on disk, 422 with the faults of the text. */
+/** Body: `{text, etag}`; no `etag` for a new agent. 409 with the text on disk, 422 with the faults of the text. */
 async function saveAgent(context: HandlerContext, request: Request, id: string): Promise<Response> {
   context.editing.check(request)
   const { agentEditor: editor } = context
@@ -99,7 +99,7 @@ async function saveAgent(context: HandlerContext, request: Request, id: string):
   }
   const checked = editor.check(id, text)
   if (checked.faults.length > 0) return Response.json(told(text, checked), { status: 422 })
-  // What was changed since then is found when it is written.
+  // The write detects changes since the check.
   const saved = editor.save(id, text, etag === undefined ? undefined : before!.text)
   if (saved.conflict !== undefined) return conflict(context, saved.conflict)
   return Response.json({ id, etag: await hashText(text), ...told(text, checked) })

@@ -1,6 +1,6 @@
 /**
- * `GET /api/events`: what happens in all runs, over SSE, for monitors. Each frame is one entry with its run; its id is a position over
- * all runs, with which a client goes on. The reader is a cursor into the store's changes, so a slow monitor costs one batch.
+ * `GET /api/events`: the entries of all runs, over SSE, for monitors. Each frame is one entry with its run; its id is a position over all runs,
+ * from which a client can continue. The reader is a cursor into the store's changes, so a slow monitor costs one batch.
  */
 import { isDelta, mergeDeltas, type Entry } from '../../part/entry.ts'
 import type { Change, Log, Store } from '../../part/log.ts'
@@ -11,7 +11,7 @@ import type { HandlerContext } from '../handler-context.ts'
 import { bad, readQuery, wholeNumber } from '../http/query.ts'
 import { sseResponse, watchSilence } from '../http/sse-response.ts'
 
-/** After this change and, of the next one, after the entry with this `seq`. */
+/** After change `n` and, in the next change, after the entry with this `seq`. */
 interface Position {
   n: number
   seq: number
@@ -42,7 +42,7 @@ function list(text: string | undefined): string[] | undefined {
   return text?.split(',')
 }
 
-/** Without a list: everything but deltas, because a monitor would get most of its bytes for them. */
+/** Without a list: all types except deltas, which would be most of a monitor's bytes. */
 function readTypes(listed: string | undefined): (entry: Entry) => boolean {
   if (listed === undefined) return (entry) => !isDelta(entry) && entry.type !== 'raw'
   const types = new Set(listed.split(','))
@@ -65,7 +65,7 @@ async function startOf(log: Log, lastEventId: string | null, after: string | und
     seq: wholeNumber(seq, 'after', 0, 2 ** 53),
   }
   if (position.n > last) {
-    // An `EventSource` that reconnects cannot correct itself: the log is a new one, of which it has nothing.
+    // A reconnecting `EventSource` cannot correct itself: the log is a new one, of which it has nothing.
     if (lastEventId !== null) return { n: 0, seq: 0 }
     throw bad('after', `at most ${last}, the position of the last event`)
   }
@@ -86,7 +86,7 @@ function createEventSource(
   let { seq } = start
   let isFirst = true
 
-  /** An id without data is no event, but the client goes on from it: what it does not want need not be read again. */
+  /** An id without data is not an event, but moves the client's position: unwanted entries need not be read again. */
   function keepAlive(): string {
     return `: keep-alive\n${seq === 0 ? `id: ${position}\n` : ''}\n`
   }
@@ -97,7 +97,7 @@ function createEventSource(
       if (done) return undefined
       let text = ''
       for (const change of value) {
-        // The change in which the client stands may have been deleted since.
+        // The change at the client's position may have been deleted since.
         text += await encode(change, { seq: change.n === start.n + 1 ? seq : 0 })
         position = change.n
         seq = 0
@@ -134,14 +134,14 @@ function createEventSource(
   return source
 }
 
-/** Chooses runs by id, agent and thread, as their changes come. Runs need not exist yet. */
+/** Selects runs by id, agent and thread, as their changes come. Runs need not exist yet. */
 interface RunChoice {
   runs: readonly string[] | undefined
   agents: readonly string[] | undefined
   threads: readonly string[] | undefined
 }
 
-/** Most answers that are kept. Others are looked up again. */
+/** Maximum number of cached decisions. Others are looked up again. */
 const most = 10_000
 
 function createRunFilter({ runs }: Pick<Store, 'runs'>, choice: RunChoice) {
@@ -152,7 +152,7 @@ function createRunFilter({ runs }: Pick<Store, 'runs'>, choice: RunChoice) {
     return agents?.has(agent) !== false && threads?.has(threadId) !== false
   }
 
-  /** `entries`: those that came together, of which the first may be the run's first. */
+  /** `entries`: one batch, of which the first may be the run's first. */
   return async (run: string, entries: readonly Entry[]): Promise<boolean> => {
     if (wanted?.has(run) === false) return false
     if (agents === undefined && threads === undefined) return true

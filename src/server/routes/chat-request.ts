@@ -31,7 +31,7 @@ export function readWire({ wires }: HandlerContext, request: Request, otherwise:
   return { wire, options: optionsOf(request) }
 }
 
-/** The log shows prompts, so a chat cannot ask for it. */
+/** The log contains prompts, so a chat cannot request it. */
 function namedWire(wires: ReadonlyMap<string, Wire>, format: string): Wire {
   const wire = wires.get(format)
   if (wire !== undefined && wire.showsLog !== true) return wire
@@ -69,7 +69,7 @@ export async function readChat({ runtime, maxBodyBytes }: HandlerContext, reques
   }
 }
 
-/** What a disconnect of a chat means. Clients can come back to a run only if the store is durable; otherwise it stops. */
+/** The disconnect policy of a chat. Clients can return to a run only if the store is durable; otherwise it stops. */
 export function chatPolicy({ agents, store }: Runtime, agentId: string): DisconnectPolicy {
   return startersPolicy(agents.get(agentId)?.pipeline, 'ui', store.durable)
 }
@@ -81,7 +81,7 @@ function inputOf(body: Record<string, unknown>): Record<string, unknown> {
   return input
 }
 
-/** For routes that show what was said, to whoever names it. Throws `forbidden` where anybody may ask. */
+/** For routes that show conversations by id. Throws `forbidden` if callers are not authenticated. */
 export function checkShown({ isPrivate }: Pick<HandlerContext, 'isPrivate'>): void {
   if (isPrivate) return
   const why = 'Conversations are shown only where it is decided who may see them'

@@ -49,7 +49,7 @@ export async function getChatStream(context: HandlerContext, request: Request, t
   if (row === undefined || standing === undefined || standing.isAnswered) {
     return new Response(null, { status: 204, headers: { 'cache-control': 'no-store' } })
   }
-  // A run that was not started by a chat (but by /api/runs or a program) goes on when a reader disconnects.
+  // A run that was not started by a chat (but by /api/runs or a program) continues when a reader disconnects.
   const isChat = row.protocol === uiWire.name || row.protocol === textWire.name
   const policy = isChat ? chatPolicy(runtime, row.agent) : 'detach'
   const { wire, options } = readWire(context, request, uiWire)

@@ -1,4 +1,4 @@
-/** `DELETE /api/runs/:id` and `DELETE /api/threads/:id`: runs that have ended, with everything that is kept of them. */
+/** `DELETE /api/runs/:id` and `DELETE /api/threads/:id`: deletes ended runs with all their data. */
 import type { Hono } from 'hono'
 import { deleteRun, deleteThread } from '../../record/delete.ts'
 import { createRest } from '../../record/housekeeping.ts'

@@ -1,4 +1,4 @@
-/** `GET /api/diff?a=&b=`: where two runs part, and what each came to. */
+/** `GET /api/diff?a=&b=`: the point where two runs diverge, and the results of each. */
 import { recordedRun } from '../../part/recording.ts'
 import { diffRuns } from '../../record/diff/diff.ts'
 import type { HandlerContext } from '../handler-context.ts'

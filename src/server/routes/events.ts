@@ -1,4 +1,4 @@
-/** `GET /api/runs/:id/events`: the log of a run. It is followed live, or read as it stands, whole or a window of it. */
+/** `GET /api/runs/:id/events`: the log of a run: followed live, or a snapshot, whole or a window of it. */
 import { runIdHeader, answerResponse } from '../../answer/answer-response.ts'
 import { compact } from '../../part/compact.ts'
 import { type Entry, isDelta } from '../../part/entry.ts'
@@ -16,7 +16,7 @@ import { createCompaction } from '../../fold/compaction.ts'
 import { MillraceError } from '../../part/error.ts'
 
 const parameters = { after: 400, types: 2000, follow: 1, before: 20, limit: 20, merge: 1, step: 2000, cut: 20 }
-/** They ask for a window. */
+/** Parameters that request a window. */
 const windowNames = ['before', 'limit', 'merge', 'step', 'cut'] as const
 type Query = ReturnType<typeof readQuery<keyof typeof parameters>>
 
@@ -46,7 +46,7 @@ export async function getEvents(context: HandlerContext, request: Request, id: s
     const wire = sse ? partsSseWire : partsWire
     const options = compact({ types })
     const answer = await openAnswer(context, { runId: id, wire, options, from: after + 1 })
-    // Whether a run that has ended can be read is known before anything is sent: its archive may be away.
+    // Whether an ended run is readable is checked before anything is sent: its archive may be unavailable.
     if (ended) await unlessItFails(answer)
     return answerResponse(wire, id, answer)
   }
@@ -62,7 +62,7 @@ async function unlessItFails(answer: OpenAnswer<string>): Promise<void> {
   }
 }
 
-/** A cursor is a `seq`, because the address names the run. It may name the run as well: `<run>~<seq>`, as in `/api/live`. */
+/** A cursor is a `seq`, because the URL names the run. It may include the run: `<run>~<seq>`, as in `/api/live`. */
 function seqOf(cursor: string, id: string): string {
   const at = cursor.lastIndexOf('~')
   const named = cursor.slice(0, Math.max(at, 0))
@@ -84,14 +84,14 @@ function readTypes(listed: string | undefined): Entry['type'][] | undefined {
 }
 
 interface Shown {
-  /** The first parameter that asks for a window. */
+  /** The first parameter that requests a window. */
   name: string
   window: LogWindow
   merges: boolean
   cut: number | undefined
 }
 
-/** What a request asks for that only makes sense for a log as it stands. Undefined if it asks for nothing of that kind. */
+/** The window and text limit of a request, which only apply to a snapshot. Undefined if it has neither. */
 function readShown(query: Query, { after, lastSeq }: { after: number; lastSeq: number }): Shown | undefined {
   const name = windowNames.find((each) => query[each] !== undefined)
   if (name === undefined) return undefined
@@ -102,9 +102,9 @@ function readShown(query: Query, { after, lastSeq }: { after: number; lastSeq: n
   const cut = number('cut', 2, 1_000_000)
   if (before !== undefined && before <= after) throw bad('before', `greater than after, which is ${after}`)
   const window = compact({
-    // The last entries before one are meant if only that one is named.
+    // With `before` alone, the window has the last entries before it.
     after: before === undefined || query.after !== undefined ? after : undefined,
-    // What is stored now: the run may go on.
+    // Only stored entries: the run may continue.
     before: Math.min(before ?? Infinity, lastSeq + 1),
     limit,
     step: query.step,
@@ -150,8 +150,8 @@ async function snapshot(id: string, batches: AsyncIterable<Entry[]>, cut?: numbe
 type LogWindow = Pick<ReadOptions, 'after' | 'before' | 'limit' | 'step' | 'types'>
 
 /**
- * Reads a window in batches. With `before` and `limit`, but without `after`, it has the last entries before that one. A cursor inside
- * merged deltas gets them whole.
+ * Reads a window in batches. With `before` and `limit`, but without `after`, it has the last entries before that one. A cursor inside merged deltas
+ * gets the whole merged deltas.
  */
 async function* readWindow(log: Log, run: string, window: LogWindow): AsyncGenerator<Entry[], void, void> {
   const { after, before, limit, ...choice } = window
@@ -175,7 +175,7 @@ async function readBackwards(
 ): Promise<Entry[]> {
   let found: Entry[] = []
   let end = before
-  // Without a step, without types and without gaps the first round finds all.
+  // Without a step, types and gaps the first round finds all.
   for (let size = limit; end > 1 && found.length < limit; size *= 2) {
     const after = Math.max(0, end - 1 - size)
     const page: Entry[] = []
@@ -193,7 +193,7 @@ async function readBackwards(
   return found.slice(-limit)
 }
 
-/** Reads from the start of a log what comes after a cursor inside merged deltas. A compacted log is short. */
+/** Reads the entries after a cursor inside merged deltas, from the start of the log. A compacted log is short. */
 async function* readThrough(log: Log, run: string, { after = 0, limit = Infinity, ...rest }: LogWindow) {
   let left = limit
   for await (const batch of log.read(run, rest)) {
@@ -208,7 +208,7 @@ function isCompacted(error: unknown): boolean {
   return error instanceof MillraceError && error.code === 'compacted'
 }
 
-/** Deltas in a row that are merged at once. */
+/** Maximum number of consecutive deltas that are merged at once. */
 const mostMerged = 4096
 
 /** Merges deltas like compaction: see `createCompaction`. The result does not depend on the batches. */
@@ -228,10 +228,10 @@ async function* mergeBatches(batches: AsyncIterable<Entry[]>): AsyncGenerator<En
   if (held.length > 0) yield merge(held)
 }
 
-/** What names an entry's step, block or call is not shortened. */
+/** Fields that identify an entry's step, block or call are not shortened. */
 const kept = /^(?:type|step|id|.*Id)$/u
 
-/** Shortens every text in an entry to at most so many characters. The last one of a shortened text is `…`. */
+/** Shortens every text in an entry to at most `chars` characters, the last of which is `…`. */
 function cutEntry(entry: Entry, chars: number): Entry {
   const fields = Object.entries(entry).map(([key, value]) => [key, kept.test(key) ? value : cutValue(value, chars)])
   return Object.fromEntries(fields) as Entry
@@ -241,14 +241,14 @@ function cutValue(value: unknown, chars: number): unknown {
   if (typeof value === 'string') return cutText(value, chars)
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map((each) => cutValue(each, chars))
-  // Own names like `__proto__` stay what they are.
+  // Keeps own properties such as `__proto__`.
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, cutValue(each, chars)]))
 }
 
 function cutText(text: string, chars: number): string {
   if (text.length <= chars) return text
   const last = text.charCodeAt(chars - 2)
-  // Not between the halves of a character.
+  // Does not split a surrogate pair.
   const end = last >= 0xd800 && last < 0xdc00 ? chars - 2 : chars - 1
   return `${text.slice(0, end)}…`
 }

@@ -1,4 +1,4 @@
-/** `POST /api/runs/:id/fork`: a new run that shares the log of another up to an entry and runs on. */
+/** `POST /api/runs/:id/fork`: a new run that shares the log of another up to an entry and continues. */
 import { runIdHeader } from '../../answer/answer-response.ts'
 import { compact } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
@@ -17,7 +17,10 @@ import { bindKey, idempotencyKey } from './idempotency.ts'
 
 const keys: ReadonlySet<string> = new Set(['at', 'input', 'agentId', 'pipeline', 'trust'])
 
-/** Body: `{at, input?, agentId?, pipeline?, trust?}`; `pipeline` is YAML, which 422 finds faults in. 201 with the id and the thread of the fork; 200 if the same request has made it before. */
+/**
+ * Body: `{at, input?, agentId?, pipeline?, trust?}`; `pipeline` is YAML, whose faults are reported with 422. 201 with the id and the thread of the
+ * fork; 200 if the same request has made it before.
+ */
 export async function forkRun(context: HandlerContext, request: Request, source: string): Promise<Response> {
   const { runtime, maxBodyBytes, protocol } = context
   const waitUntil = context.waitUntil(request)
@@ -47,7 +50,7 @@ export async function forkRun(context: HandlerContext, request: Request, source:
   let runId: string | undefined
   if (key !== undefined) {
     await bindKey(runtime.store.log, key, { fork: source, ...body })
-    // The same request names the same fork.
+    // The same request gets the same fork.
     runId = `run_${(await hashText(`fork\n${source}\n${key}`)).replaceAll(/[^\da-f]/gu, '').slice(0, 32)}`
   }
   const own = { pipeline, runId, input: input && withMessages(input) }
@@ -60,15 +63,15 @@ export async function forkRun(context: HandlerContext, request: Request, source:
   )
 }
 
-/** Messages as clients have them. */
+/** Converts `messages` from the clients' form. */
 function withMessages(input: object): Record<string, unknown> {
   const { messages } = input as { messages?: unknown }
   return messages === undefined ? { ...input } : { ...input, messages: fromClientMessages(messages) }
 }
 
 /**
- * `GET /api/runs/:id/programs`: what a run that was recorded elsewhere would set to work if it went on. `at`: behind which entry; default its last.
- * `own=0`: not with its own text.
+ * `GET /api/runs/:id/programs`: the programs that a run recorded elsewhere would start if it continued. `at`: after which entry; default its last.
+ * `own=0`: without its own text.
  */
 export async function getPrograms(context: HandlerContext, id: string, url: URL): Promise<Response> {
   const { at, own = '1' } = readQuery(url, { at: 20, own: 1 })

@@ -1,13 +1,10 @@
-/**
- * `GET /`: what this server is and how to use it, as a page and as JSON. The page loads nothing else: no scripts, no files, no
- * other origins.
- */
+/** `GET /`: what this server is and how to use it, as a page and as JSON. The page loads nothing else: no scripts, no files, no other origins. */
 import { preferredType } from '../http/accept.ts'
 import type { Agent } from '../../runtime/runtime.ts'
 import { version } from '../version.ts'
 
 export interface HomeFacts {
-  /** The agents, or why the client may not see them. */
+  /** The agents, or the reason why the client may not see them. */
   agents: readonly Agent[] | { refusal: string }
   /** Load errors of agents. */
   faults: readonly string[]

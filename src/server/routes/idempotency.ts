@@ -1,7 +1,7 @@
 /**
  * `Idempotency-Key`: with the same request it returns the same run, with a different request it is refused, as in
- * https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/. Otherwise the client would take the answer to
- * one request for the answer to another.
+ * https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/. Otherwise the client would take the response to one request for the
+ * response to another.
  */
 import { MillraceError } from '../../part/error.ts'
 import type { Log } from '../../part/log.ts'

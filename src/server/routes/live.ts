@@ -1,6 +1,6 @@
 /**
- * What a page needs of the server while it is open. `GET /api/live`: rows of runs, entries of some runs and reloads of agents over one
- * connection. `GET /api/server`: what this server can do.
+ * Data for an open page. `GET /api/live`: rows of runs, entries of some runs and reloads of agents over one connection. `GET /api/server`: the
+ * features of this server.
  */
 import type { Hono } from 'hono'
 import { hasEnded, type RunRow } from '../../part/log.ts'
@@ -29,7 +29,7 @@ function serverFacts({ runtime, editing, maxBodyBytes, sockets }: HandlerContext
   return { version, durable, edit: editing.state, maxBodyBytes, features }
 }
 
-/** Most runs that a connection follows or holds. */
+/** Maximum number of runs that a connection follows or holds. */
 const mostRuns = 64
 const parameters = { rows: 1, agents: 1, runs: 30_000, hold: 20_000 }
 
@@ -86,7 +86,7 @@ function decoded(text: string, name: string): string {
   }
 }
 
-/** The runs to follow, each with the last entry that the client has. */
+/** The runs to follow, each with the client's last entry. */
 function readRuns(given: string | undefined, lastEventId: string | null): Map<string, number> {
   const runs = new Map<string, number>()
   for (const item of listOf(given, 'runs')) {
@@ -118,7 +118,7 @@ async function holdRuns({ runtime }: HandlerContext, ids: readonly string[]): Pr
     return row === undefined || hasEnded(row.status) ? [] : [runtime.attach(row.id, policyOf(row))]
   })
 
-  /** A run that no chat has started goes on without readers, unless its agent says otherwise. */
+  /** A run that was not started by a chat continues without readers, unless its agent has a policy. */
   function policyOf({ agent, protocol }: RunRow): DisconnectPolicy {
     if (['ag-ui', 'ui', 'text'].includes(protocol)) return chatPolicy(runtime, agent)
     return runtime.agents.get(agent)?.pipeline.onDisconnect ?? 'detach'

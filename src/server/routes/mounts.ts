@@ -43,10 +43,10 @@ function mountRuns(app: Hono, context: HandlerContext): void {
   )
 }
 
-/** For those who talk with agents. */
+/** For users of agents. */
 export const talkRoutes: readonly Mount[] = [mountChat, mountOpenAi, mountAgUi]
 
-/** They give access to all runs. */
+/** Routes with access to all runs. */
 export const runRoutes: readonly Mount[] = [
   mountRecorded,
   mountRuns,
@@ -69,7 +69,7 @@ function mountRecorded(app: Hono, context: HandlerContext): void {
   app.post('/api/runs/import', (c) => importRun(context, c.req.raw))
 }
 
-/** What monitors ask: events of all runs, and metrics for Prometheus. */
+/** For monitors: events of all runs, and metrics for Prometheus. */
 function mountMonitoring(app: Hono, context: HandlerContext): void {
   const { runtime } = context
   const metrics = createRunMetrics(runtime.store)
@@ -85,7 +85,7 @@ function mountMonitoring(app: Hono, context: HandlerContext): void {
   })
 }
 
-/** Nothing where there is no Node. */
+/** Empty without Node. */
 function memory(): string {
   const used = globalThis.process?.memoryUsage?.()
   if (used === undefined) return ''

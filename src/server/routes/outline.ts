@@ -1,4 +1,4 @@
-/** What the page reads of one run: its outline, and the whole prompt of a model call. */
+/** Data of one run for the page: its outline, and the whole prompt of a model call. */
 import type { Hono } from 'hono'
 import { createOutline } from '../../fold/outline.ts'
 import type { OutlineItem } from '../../fold/outline-item.ts'
@@ -15,7 +15,7 @@ export function mountOutline(app: Hono, context: HandlerContext): void {
   app.get('/api/runs/:id/prompt', (c) => getPrompt(context, c.req.param('id'), new URL(c.req.url)))
 }
 
-/** NDJSON, sent while the log is read. `after`: only items that are new or have changed behind this entry. */
+/** NDJSON, sent while the log is read. `after`: only items that are new or have changed after this entry. */
 async function getOutline(context: HandlerContext, id: string, url: URL): Promise<Response> {
   const { lastSeq } = await existingRun(context, id)
   const { after: wanted = '0' } = readQuery(url, { after: 20 })
@@ -30,7 +30,7 @@ async function getOutline(context: HandlerContext, id: string, url: URL): Promis
     for await (const batch of log.read(id)) {
       for (const entry of batch) {
         outline.apply(entry)
-        // What has changed so far is known to the client.
+        // The client has all changes up to here.
         if (entry.seq === after) outline.take()
       }
       if (outline.lastSeq > after) yield outline.take({ settled: true })

@@ -1,6 +1,6 @@
 /**
- * The page: its shell at the paths of its rooms, and the files that the shell loads. Both need no key, because they hold nothing of
- * this server; what the page shows it asks the other routes for. The policy allows scripts of this origin only.
+ * The page: its shell at the paths of its rooms, and the files that the shell loads. Both need no key, because they contain no data of this server;
+ * the page gets its data from the other routes. The policy allows scripts of this origin only.
  */
 import type { Hono } from 'hono'
 import { preferredType } from '../http/accept.ts'
@@ -52,7 +52,7 @@ async function shellResponse(web: WebFiles): Promise<Response | undefined> {
 async function fileResponse(web: WebFiles, path: string): Promise<Response | undefined> {
   const file = await web.read(path.slice(1))
   if (file === undefined) return undefined
-  // Names of assets have a hash of their content. The worker's script has a policy of its own, which is that of the page.
+  // Names of assets have a hash of their content. The worker's script needs its own policy header, equal to the page's.
   const isHashed = path.startsWith('/assets/')
   return new Response(file.body, {
     headers: {

@@ -1,4 +1,4 @@
-/** `GET /api/runs/:id/replay`: a recorded run through any wire, in the rhythm in which it was recorded. */
+/** `GET /api/runs/:id/replay`: a recorded run through any wire, at its recorded pace. */
 import { hasEnded } from '../../part/log.ts'
 import { recordedRun } from '../../part/recording.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
@@ -32,7 +32,7 @@ export async function replayRun(context: HandlerContext, id: string, url: URL): 
     to: seq(to, 'to') ?? row.lastSeq,
     signal: leave.signal,
     ...(wire.showsHistory === true && { history: await readHistory(runtime, id) }),
-    // Who asks for a part of it knows that it ends early.
+    // A request for a part expects an early end.
     ...(to === undefined &&
       !hasEnded(row.status) &&
       wire.showsLog !== true && {

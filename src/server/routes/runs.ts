@@ -123,7 +123,7 @@ export async function stopRun(
   request: Request,
   id: string,
 ): Promise<Response> {
-  // The body is optional, and a stop never fails because of it: libraries send various things with an empty POST.
+  // The body is optional, and never makes a stop fail: libraries send various bodies with an empty POST.
   const { reason } = await readJson(request, maxBodyBytes).catch((): Record<string, unknown> => ({}))
   const isReason = typeof reason === 'string' && reason !== ''
   await runtime.stop(id, isReason ? reason.slice(0, 500) : 'Stopped by request.')
@@ -151,7 +151,7 @@ export async function answerRequest(
   checkWaits(waitUntil, 'An answer to a run')
   const body = await readJson(request, maxBodyBytes)
   const consent = consentIn(context, request, body)
-  // Redacted like the stored answer, so that the same answer compares as equal.
+  // Redacted like the stored reply, so that the same reply compares as equal.
   const answer = runtime.redact(toAnswer(body))
   const { duplicate, answer: winner } = await runtime.answer(id, requestId, answer, { protocol }, consent)
   waitUntil?.(runtime.open(id).then((run) => run?.result))

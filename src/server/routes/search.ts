@@ -1,4 +1,4 @@
-/** `GET /api/search`: where words occur in recorded runs. */
+/** `GET /api/search`: full-text search in recorded runs. */
 import type { Hono } from 'hono'
 import { compact } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'

@@ -14,7 +14,7 @@ const windows = new Map([
   ['7d', week],
 ])
 
-/** Default: the last seven days. With `window` also in slices of time. */
+/** Default: the last seven days. With `window` also per time slice. */
 export async function getStats({ runtime }: HandlerContext, url: URL): Promise<Response> {
   const { since, until, agent, window } = readQuery(url, { since: 40, until: 40, agent: 256, window: 10 })
   if (window !== undefined)

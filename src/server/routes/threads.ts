@@ -1,4 +1,4 @@
-/** `/api/threads…`: conversations, as rows of a list, as their runs and as their messages. */
+/** `/api/threads…`: conversations: the list, and the runs and messages of each. */
 import type { Hono } from 'hono'
 import { compact } from '../../part/compact.ts'
 import { threadStatuses, type ThreadQuery } from '../../part/thread.ts'

@@ -15,7 +15,7 @@ const mostBytes = 256 * 1024 * 1024
 export async function exportRun(context: HandlerContext, id: string): Promise<Response> {
   await existingRun(context, id)
   const lines = exportLines(context.runtime.store, id)
-  // What cannot be read is an error, and no file that breaks off.
+  // An unreadable log is an error response, not a truncated file.
   let first: IteratorResult<string, void> | undefined = await lines.next()
   const next = async () => {
     const { value } = first ?? (await lines.next())
@@ -31,7 +31,7 @@ export async function exportRun(context: HandlerContext, id: string): Promise<Re
   return response
 }
 
-/** Imports that a server does at the same time: each takes time of all other requests, and a file. */
+/** Maximum number of concurrent imports: each slows down all other requests, and needs a file. */
 const mostAtOnce = 2
 const running = new WeakMap<HandlerContext, number>()
 

@@ -6,7 +6,7 @@ import { isOpenAiPath } from '../openai/error.ts'
 import { errorResponse } from '../../answer/http-error.ts'
 
 export function unknownRoute(app: Hono, path: string, method: string): Response {
-  // The page looks at every path, and answers its own.
+  // The page's route matches every path.
   const isRoute = (m: string) => app.router.match(m, path)[0].some(([[, route]]) => route.path !== '/*')
   const allowed = ['GET', 'POST', 'DELETE'].filter((m) => m !== method && isRoute(m))
   if (allowed.length > 0) {
@@ -25,7 +25,7 @@ export function unknownRoute(app: Hono, path: string, method: string): Response 
   )
 }
 
-/** Clients that find a base URL try OpenAI's Responses or Anthropic's Messages there. */
+/** With a base URL, clients try OpenAI's Responses or Anthropic's Messages there. */
 const chatCompletions =
   'Under /v1 this server speaks OpenAI’s Chat Completions: set your client to that protocol (POST /v1/chat/completions). '
 
@@ -64,7 +64,7 @@ function compare(
     }
     literals++
   }
-  // Only ids: such a route is near to every path.
+  // Only ids: such a route is similar to every path.
   return literals === 0
     ? undefined
     : { mistakes, path: wanted.map((segment, i) => (isParameter(segment) ? given[i]! : segment)) }

@@ -1,4 +1,4 @@
-/** `POST /api/compact` and `POST /api/prune`: what keeps the store small, at once. The answer is NDJSON: progress, then the result. */
+/** `POST /api/compact` and `POST /api/prune`: runs the upkeep of the store at once. The response is NDJSON: progress, then the result. */
 import { anySignal } from '../../async/any-signal.ts'
 import type { Hono } from 'hono'
 import { MillraceError, toErrorValue } from '../../part/error.ts'
@@ -67,7 +67,7 @@ type Task = (
   options: { dryRun: boolean; rest: () => Promise<void>; tell: (runs: number) => void },
 ) => Promise<object>
 
-/** Runs the task while the client reads. A client that leaves ends it at the next slice; what is done stays done. */
+/** Runs the task while the client reads. A disconnect ends it at the next slice; completed work stays. */
 function work(
   { runtime }: HandlerContext,
   request: Request,

@@ -1,4 +1,4 @@
-/** The tool calls of one run, as its stream shows them to one client: which of them the client may answer, and how. */
+/** The tool calls of one run in its stream to one client: which of them the client may answer, and how. */
 import type { Entry, EntryOf } from '../../part/entry.ts'
 import { MillraceError } from '../../part/error.ts'
 import type { Log } from '../../part/log.ts'
@@ -8,11 +8,11 @@ export interface ClientCalls {
   /** Takes an entry of the run, in order. */
   note(entry: Entry): void
   has(toolCallId: string): boolean
-  /** A client is being asked to run this call. */
+  /** Whether a client is asked to run this call. */
   isOpen(toolCallId: string): boolean
   /**
-   * The request that the result of this call answers. A client may be faster than the run: it has seen the whole call while the model
-   * still makes others. Then this waits until the run asks. Rejects if it does not ask.
+   * The request for the result of this call. A client may be faster than the run: it has seen the whole call while the model still makes others.
+   * Then this waits for the request. Rejects if none comes.
    */
   requestOf(toolCallId: string): Promise<string>
 }
@@ -26,10 +26,10 @@ export interface ClientCallsOptions {
 }
 
 interface Call {
-  /** Behind it the run asks for the result. */
+  /** The `seq` after which the run makes the request for the result. */
   seq: number
   requestId?: string
-  /** The request that asks whether it may run. */
+  /** The request for approval of the call. */
   approval?: string
   isOpen: boolean
   /** Why it cannot be answered (now). */
@@ -64,7 +64,7 @@ export function createClientCalls({ log, runId, signal, onWaiting }: ClientCalls
         break
       case 'tool-result': {
         const call = calls.get(entry.toolCallId)
-        // A call that was asked of a client stays, to say of a late answer what became of it.
+        // A client tool call is kept, to report its outcome after a late reply.
         if (call !== undefined && call.requestId === undefined) calls.delete(entry.toolCallId)
         break
       }

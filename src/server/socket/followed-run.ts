@@ -1,6 +1,4 @@
-/**
- * One run that one client follows: a cursor into its log, read as fast as the connection takes it. A slow client costs one batch.
- */
+/** One run that one client follows: a cursor into its log, read as fast as the connection accepts it. A slow client costs one batch. */
 import { compact } from '../../part/compact.ts'
 import { openAnswer, type AnswerContext } from '../../answer/open-answer.ts'
 import { readStanding } from '../../answer/run-reader.ts'
@@ -16,12 +14,12 @@ import type { Socket } from 'socket.io'
 
 export interface FollowOptions {
   runId: string
-  /** The client's id of the run, until an event says another. */
+  /** The client's id of the run, until an event names another. */
   label: string
   threadId: string
-  /** What the client has. Default: nothing. */
+  /** The client's position. Default: the beginning. */
   after?: Position
-  /** The run began or went on for this client, so nothing of it is superseded, and what was before has ended for it. */
+  /** The run was started or continued for this client, so nothing of it is superseded, and its earlier parts have ended. */
   isNew: boolean
   /** The calls whose results the client has sent with its request. */
   answered?: ReadonlySet<string>
@@ -29,7 +27,7 @@ export interface FollowOptions {
   policy: DisconnectPolicy
   drain: Drain
   emit(events: readonly SentEvent[]): void
-  /** No event follows. */
+  /** No more events follow. */
   onEnd(): void
 }
 
@@ -40,9 +38,9 @@ export interface FollowedRun {
   readonly label: string
   readonly isOver: boolean
   readonly calls: ClientCalls
-  /** Settles when it has read what was stored when it began: until then `calls` may lack some. */
+  /** Settles when it has read the entries stored at its start: until then `calls` may be incomplete. */
   caughtUp: Promise<void>
-  /** Begins to send. Call it once. */
+  /** Starts sending. Call it once. */
   begin(): void
   leave(): void
 }
@@ -55,7 +53,7 @@ export async function followRun(context: SessionContext, options: FollowOptions)
   const lastSeq = isNew ? after.seq : ((await runs.get(runId))?.lastSeq ?? 0)
   const caughtUp = Promise.withResolvers<void>()
   if (lastSeq === 0) caughtUp.resolve()
-  /** The run as the client calls it. */
+  /** The client's ids of the run and its thread. */
   let of = { runId: label, threadId }
   let isOver = false
 
@@ -66,14 +64,14 @@ export async function followRun(context: SessionContext, options: FollowOptions)
   function finish(): void {
     if (isOver) return
     isOver = true
-    // A session keeps what is over for its calls: it must not keep what has read the run.
+    // A session keeps ended runs for their calls: they must not retain their readers.
     source = undefined
     caughtUp.resolve()
     onEnd()
   }
 
   const standing = isNew ? undefined : await readStanding(log, runId)
-  // Only a client that has seen nothing can be spared what was superseded.
+  // Superseded attempts can be left out only for a client that has seen nothing.
   const isFresh = after.seq === 0 && after.index === undefined
   if (standing !== undefined && !isFresh) standing.filter = (entries) => entries
   const wire = numberedWire(agUiObjectsWire, after, {
@@ -133,7 +131,7 @@ export async function followRun(context: SessionContext, options: FollowOptions)
   }
 }
 
-/** What all sockets of a server share. */
+/** Shared by all sockets of a server. */
 export interface SessionContext extends AnswerContext {
   admission: Admission | undefined
   /** The HTTP routes. */
@@ -144,15 +142,15 @@ export interface SessionContext extends AnswerContext {
   onWaiting(change: 1 | -1): void
 }
 
-/** Backpressure of one connection: whoever has sent something continues once the network has taken it. */
+/** Backpressure of one connection: the sender continues once the network has accepted its data. */
 interface Drain {
   /** Calls `next` once the connection can take more: at once if it can now. Never, once the connection is closed. */
   whenDrained(next: () => void): void
 }
 
 /**
- * A transport is not `writable` while the network has not taken what was sent; with polling, while no request waits for
- * an answer. `ready` says that it is again; `upgrade` that another transport has replaced it.
+ * A transport is not `writable` while the network has not accepted the sent data; with polling, while no request waits for a response. `ready`
+ * reports that it is again; `upgrade`, that another transport has replaced it.
  */
 export function createDrain(conn: Socket['conn']): Drain {
   let waiting: (() => void)[] = []
@@ -183,33 +181,33 @@ export function createDrain(conn: Socket['conn']): Drain {
 }
 
 /*
- * Many events for one client in one write. `socket.emit` takes each event through four layers and costs 11 µs of CPU; in one write
- * with 20 others it costs 2. On the network both are the same: one packet an event, each in a frame of its own.
+ * Sends many events for one client in one write. `socket.emit` takes each event through four layers and costs 11 µs of CPU; in one write with 20
+ * others it costs 2. On the network both are the same: one packet per event, each in its own frame.
  */
 
 /** Engine.IO's type of a message. */
 const message = '4'
 /** Socket.IO's type of an event in the namespace `/`. */
 const type = '2'
-/** Between the packets of a polling response. JSON has it escaped. */
+/** Between the packets of a polling response. JSON escapes it. */
 const separator = '\u001e'
 
 export interface SentEvent {
   event: AgUiEvent
-  /** Its run and its thread, as the client calls them. */
+  /** Its run and its thread, by the client's ids. */
   of: { runId: string; threadId: string }
-  /** The position behind it. */
+  /** The position after it. */
   seq: number
   index?: number | undefined
 }
 
-/** Sends for each what `socket.emit('event', event, { ...of, seq, index })` would. */
+/** Has the same effect as `socket.emit('event', event, { ...of, seq, index })` for each. */
 export function emitEvents({ conn }: Socket, events: readonly SentEvent[]): void {
   if (events.length === 0) return
   let last: SentEvent['of'] | undefined
   let open = ''
   const packets = events.map(({ event, of, seq, index }) => {
-    // Usually the same for all.
+    // Usually equal for all events.
     if (of !== last) open = JSON.stringify((last = of)).slice(0, -1)
     const at = index === undefined ? seq : `${seq},"index":${index}`
     return `${message}${type}["event",${JSON.stringify(event)},${open},"seq":${at}}]`
@@ -221,7 +219,7 @@ export function emitEvents({ conn }: Socket, events: readonly SentEvent[]): void
   conn.write(text.slice(message.length), options)
 }
 
-/** Unmasked text frames, one behind the other. */
+/** Unmasked text frames, concatenated. */
 function toFrames(packets: readonly string[], text: string): Buffer {
   // ASCII, as most text is: a character is a byte.
   if (Buffer.byteLength(text) === text.length) {

@@ -1,4 +1,4 @@
-/** Reads what clients send. Throws `bad-input` with the place and the cure. */
+/** Parses messages of clients. Throws `bad-input` with the place and the cure. */
 import { MillraceError } from '../../part/error.ts'
 import { isRecordable, maxDepth } from '../../part/json.ts'
 import { ownValue } from '../../part/own-value.ts'
@@ -16,7 +16,7 @@ export interface ClientMessage {
   data: Data
 }
 
-/** What a message is acknowledged with. `begin`: then the events of the run begin. */
+/** The acknowledgement of a message. `begin` starts the events of the run. */
 export interface Reply {
   said: object
   begin?: () => void
@@ -36,14 +36,14 @@ export function readMessage(value: unknown): ClientMessage {
   return { type: known, data }
 }
 
-/** An id that must be there. */
+/** A required id. */
 export function requiredText(data: Data, name: string): string {
   const text = optionalText(data, name)
   if (text === undefined) throw bad(name, 'a string of 1 to 256 characters')
   return text
 }
 
-/** `after` of `watch_run`: a `seq`, or what was sent with the last event. */
+/** `after` of `watch_run`: a `seq`, or the position of the last event. */
 export function readPosition(data: Data): Position {
   const after = ownValue(data, 'after') ?? 0
   const { seq, index } = isObject(after)
@@ -69,34 +69,31 @@ export function bad(name: string, what: string): MillraceError {
 
 /* Adds to each event of a wire its position in the log, so that a client can resume after it. */
 
-/**
- * A position in the stream of a run: behind all events of the entries up to `seq`, and behind `index` events of the next one that
- * has any.
- */
+/** A position in the stream of a run: after all events of the entries up to `seq`, and after `index` events of the next entry with events. */
 export interface Position {
   seq: number
   index?: number
 }
 
-/** An event and the position behind it. */
+/** An event and the position after it. */
 export interface NumberedEvent<Event> extends Position {
   event: Event
 }
 
 interface Notes<Event> {
-  /** Gets each entry before it is encoded, those that the client has included. */
+  /** Called with each entry before it is encoded, including those that the client has. */
   entry(entry: Entry): void
-  /** Gets the events of a beginning that the client has. */
+  /** Called with the events of a beginning that the client has. */
   begun(event: Event): void
 }
 
-/** `after`: what the client has. Entries up to its `seq` must be skipped. */
+/** `after`: the client's position. Entries up to its `seq` must be skipped. */
 export function numberedWire<Event, Options extends object>(
   wire: Wire<Options, Event[]>,
   after: Position,
   note: Notes<Event>,
 ): Wire<Options, NumberedEvent<Event>[]> {
-  // The position is state.
+  // Numbering has state, so the wire is no longer stateless.
   const { isStateless: _, lastBatch: __, ...rest } = wire
   return {
     ...rest,
@@ -143,7 +140,7 @@ export function numberedWire<Event, Options extends object>(
           encoder.state = inner.state
         },
         fail(error: Parameters<typeof inner.fail>[0]) {
-          // The run is not over: the connection ends, and a client that comes again reads on.
+          // The run is not over: the connection ends, and a client can reconnect and continue.
           if (error.code === 'closing') {
             encoder.state = 'complete'
             return []

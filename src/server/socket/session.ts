@@ -1,6 +1,6 @@
 /**
- * One connected client: the runs that it has started or watches. Runs belong to the server, so nothing but cursors ends with the
- * connection; the policies of the runs say what happens when nobody reads them any more.
+ * One connected client: the runs that it has started or watches. Runs belong to the server, so only cursors end with the connection; the disconnect
+ * policies of the runs decide about runs without readers.
  */
 import type { Socket } from 'socket.io'
 import { MillraceError, toMillraceError } from '../../part/error.ts'
@@ -16,9 +16,9 @@ import { didYouMean } from '../../pipeline/nearest.ts'
 import { editTokenHeader } from '../http/editing.ts'
 import { noteAddress } from '../http/incoming-request.ts'
 
-/** The most runs that a client may start or watch at the same time. */
+/** Maximum number of runs that a client may start or watch at the same time. */
 export const mostRuns = 64
-/** Runs that are over, and of whose calls a late answer is told what became of them. */
+/** Maximum number of ended runs whose calls are kept, to report their outcome after a late reply. */
 const mostOver = 64
 
 export interface Follow {
@@ -31,25 +31,25 @@ export interface Follow {
   answered?: ReadonlySet<string>
   options: Partial<AgUiOptions>
   policy: DisconnectPolicy
-  /** Its place among the streams that may be open. */
+  /** Its place in the limit of open streams. */
   place: Place | undefined
 }
 
 export interface Session {
-  /** Where the connection comes from. */
+  /** The remote address of the connection. */
   readonly address: string
-  /** Runs that are being started, by the client's id. Resolves with ours. */
+  /** Runs that are being started, by the client's id. Resolves with our id. */
   readonly starting: Map<string, Promise<string>>
-  /** The runs that it follows, and the last ones that are over. */
+  /** The runs that it follows, and the last ended ones. */
   readonly followed: ReadonlyMap<string, FollowedRun>
-  /** How many runs are followed or about to be. */
+  /** Number of runs that are or will be followed. */
   readonly active: number
   readonly requests: PassedRequests
-  /** Follows a run, and no longer from where it was followed before. `begin` begins to send. */
+  /** Follows a run, and ends an earlier cursor of it. `begin` starts sending. */
   follow(how: Follow): Promise<FollowedRun>
-  /** Notes a message that will make it follow a run. Returns the same promise. */
+  /** Registers a message that will follow a run. Returns the same promise. */
   track<T>(message: Promise<T>): Promise<T>
-  /** Resolves when all runs of the messages before are followed, and all that was stored of them then is known. */
+  /** Resolves when all runs of earlier messages are followed, and their stored entries are known. */
   caughtUp(): Promise<void>
   emit(event: AgUiEvent, sentWith: object): void
   leave(): void
@@ -60,7 +60,7 @@ export function createSession(context: SessionContext, socket: Socket): Session 
   const requests = createPassedRequests(context, socket)
   const followed = new Map<string, FollowedRun>()
   const starting = new Map<string, Promise<string>>()
-  /** The last request to follow each run: an earlier one that is still being opened gives way. */
+  /** The last request to follow each run: an earlier pending one is dropped. */
   const wanted = new Map<string, object>()
   const opening = new Set<Promise<unknown>>()
   let active = 0
@@ -140,7 +140,7 @@ export async function openPlace(admission: Admission | undefined, address: strin
   return place
 }
 
-/** What a client is told of an error. */
+/** The error message for a client. */
 export function toldError(
   error: unknown,
   onError: (error: unknown) => void,
@@ -151,25 +151,25 @@ export function toldError(
 }
 
 /**
- * `request`: a request to the HTTP routes under `/api`, over this connection. A client then needs one connection for everything, however
- * many runs it follows. Who may ask, and what is answered, is decided by the routes.
+ * `request`: a request to the HTTP routes under `/api`, over this connection, so that a client needs one connection for everything. The routes
+ * decide about access and responses.
  */
 interface PassedRequests {
-  /** Responses that still stream. */
+  /** Number of streaming responses. */
   readonly size: number
   pass(data: Data): Promise<Reply>
-  /** Ends a response that streams. Does nothing if there is none of this id. */
+  /** Ends a streaming response, if there is one with this id. */
   cancel(data: Data): Promise<Reply>
   leave(): void
 }
 
-/** The most responses that may stream to one client at the same time. */
+/** Maximum number of responses that stream to one client at the same time. */
 const mostStreams = 256
-/** Chunks that a client has not taken yet. More are not read for it. */
+/** Maximum number of unacknowledged chunks of a client. */
 const mostUntaken = 8
 
 const methods = ['GET', 'POST', 'DELETE'] as const
-/** What a header can have. */
+/** The characters that a header can contain. */
 const isHeaderValue = /^[\t -~\u0080-\u00ff]*$/u
 const passedHeaders = [
   'accept',
@@ -184,7 +184,7 @@ function createPassedRequests({ handler, onError }: SessionContext, socket: Sock
   const { headers, auth, address } = socket.handshake
   const { host = 'localhost', origin } = headers
   const { token } = auth as { token?: unknown }
-  // A server without a key takes any token: what no header can have is none.
+  // A server without a key accepts any token: one that no header can contain is dropped.
   const key = typeof token === 'string' && isHeaderValue.test(token) ? `Bearer ${token}` : undefined
   const streams = new Map<string, AbortController>()
 
@@ -193,7 +193,7 @@ function createPassedRequests({ handler, onError }: SessionContext, socket: Sock
     if (method === undefined) throw bad('method', `one of ${methods.join(', ')}`)
     const path = ownValue(data, 'path')
     const url = typeof path === 'string' && path.startsWith('/api/') ? URL.parse(path, `http://${host}`) : null
-    // What resolves to another place, such as `/api/../health`, is none of these routes.
+    // A path that resolves to another place, such as `/api/../health`, is not one of these routes.
     if (url === null || !url.pathname.startsWith('/api/')) throw bad('path', 'a path that begins with /api/')
     const body = ownValue(data, 'body')
     if (body !== undefined && method !== 'POST') throw bad('body', `absent: a ${method} request has none`)
@@ -245,7 +245,7 @@ function createPassedRequests({ handler, onError }: SessionContext, socket: Sock
     }
   }
 
-  /** A client acknowledges each chunk once it has read it. */
+  /** A client acknowledges each chunk after it has read it. */
   async function send(id: string, source: BodySource<string | Uint8Array>, signal: AbortSignal): Promise<void> {
     const decoder = new TextDecoder()
     let untaken = 0

@@ -1,6 +1,6 @@
 /**
- * Socket.IO handles all that a chunk of the network holds at once, which may be thousands of small messages. Here they wait in lines, of which
- * each turn of the event loop takes a few. A connection for which much waits is not read on.
+ * Socket.IO handles a whole network chunk at once, which may contain thousands of small messages. Here they wait in queues, and each turn of the
+ * event loop takes a few. A connection with a long queue is paused.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Server, Socket } from 'socket.io'
@@ -8,27 +8,27 @@ import type { Server, Socket } from 'socket.io'
 type Connection = Socket['conn']
 
 export interface SlicedInput {
-  /** Hands on a request of a client that polls and sends, and its answer, after which the client sends more: each when little waits. */
+  /** Forwards a polling client's request, and later its response, after which the client sends more: each when the queue is short. */
   handle(request: IncomingMessage, response: ServerResponse, next: () => void): void
 }
 
-/** Messages in a turn. What they begin takes some milliseconds. */
+/** Messages per turn: some milliseconds of work. */
 const perTurn = 20
-/** A longer message counts for more: for one, and one for each so many characters. */
+/** A longer message counts more: one, plus one for every `unit` characters. */
 const unit = 16_384
-/** When more than this waits, a connection is not read on. */
+/** A connection with a longer queue is paused. */
 const most = 200
-/** Messages of one request of a client that polls that are taken apart at once. */
+/** Messages of one polling request that are split off at once. */
 const perPiece = 500
 const separator = '\u001e'
 
 interface Input {
   line: Line
-  /** Called once the line is short again. */
+  /** Called once the queue is short again. */
   onShort: (() => void)[]
 }
 
-/** Call it before anybody connects. */
+/** Call it before the first connection. */
 export function sliceInput({ engine }: Server): SlicedInput {
   const turns = createTurns({ room: perTurn })
   const inputs = new Map<string, Input>()
@@ -39,7 +39,7 @@ export function sliceInput({ engine }: Server): SlicedInput {
     // Its `sid`, which TypeScript keeps private.
     const { id } = conn as unknown as { id: string }
     inputs.set(id, input)
-    // Those of Socket.IO.
+    // The listeners of Socket.IO.
     const readers = takeListeners(conn, 'data')
     const closers = takeListeners(conn, 'close')
 
@@ -54,7 +54,7 @@ export function sliceInput({ engine }: Server): SlicedInput {
       push(() => readers(data), 1 + Math.floor(data.length / unit))
       if (line.waiting > most) pause(conn, onShort)
     })
-    // Behind what was sent before.
+    // After the messages that were sent before.
     conn.on('close', (...why: unknown[]) => {
       inputs.delete(id)
       push(() => closers(...why), 0)
@@ -83,7 +83,7 @@ export function sliceInput({ engine }: Server): SlicedInput {
   }
 }
 
-/** Takes all listeners of an event off. Returns what calls them. */
+/** Removes all listeners of an event. Returns a function that calls them. */
 function takeListeners(conn: Connection, event: string): (...args: unknown[]) => void {
   const listeners = conn.listeners(event) as ((...args: unknown[]) => void)[]
   conn.removeAllListeners(event)
@@ -92,7 +92,7 @@ function takeListeners(conn: Connection, event: string): (...args: unknown[]) =>
   }
 }
 
-/** Reads no more of a WebSocket until the line is short. A client that polls waits for its answer. */
+/** Pauses a WebSocket until the queue is short. A polling client waits for its response. */
 function pause({ transport }: Connection, onShort: (() => void)[]): void {
   const { socket } = transport as { socket?: { isPaused: boolean; pause(): void; resume(): void } }
   if (socket === undefined || socket.isPaused) return
@@ -100,7 +100,7 @@ function pause({ transport }: Connection, onShort: (() => void)[]): void {
   onShort.push(() => socket.resume())
 }
 
-/** Takes a request of a client that polls apart in pieces. Its answer waits for the last one: only then the client may go on, or change to a WebSocket. */
+/** Splits a polling request into pieces. Its response waits for the last one: only then the client may continue, or change to a WebSocket. */
 function sliceRequests({ transport }: Connection, push: (call: () => void, cost: number) => void): void {
   if (transport.name !== 'polling') return
   const polling = transport as unknown as { onData(data: unknown): void }
@@ -126,8 +126,8 @@ function endOfPiece(data: string, from: number): number {
 }
 
 /**
- * What many connections have sent, a little of it in each turn of the event loop: nobody keeps the others waiting, however much they
- * send at once. Each line keeps its order, and the lines take turns.
+ * Handles the input of many connections, a little in each turn of the event loop: no connection delays the others, however much it sends at once.
+ * Each queue keeps its order, and the queues take turns.
  */
 interface Turns {
   line(): Line
@@ -135,14 +135,14 @@ interface Turns {
 
 /** The tasks of one connection. */
 interface Line {
-  /** Runs the task at once if this turn has room and nothing waits before it, else in a later turn. `cost`: its share of a turn's room. */
+  /** Runs the task at once if this turn has room and the queue is empty, otherwise in a later turn. `cost`: its share of a turn's room. */
   push(run: () => void, cost: number): void
-  /** The cost of what waits. */
+  /** The cost of the queued tasks. */
   readonly waiting: number
 }
 
 interface TurnsOptions {
-  /** The room of a turn. What costs more has a turn for itself. */
+  /** The room of a turn. A task that costs more gets a turn of its own. */
   room: number
   /** Calls back in the next turn of the event loop. */
   later?: (next: () => void) => void
@@ -155,7 +155,7 @@ interface Task {
 
 interface Waiting {
   tasks: Task[]
-  /** Those before it are done. */
+  /** The index of the next task. */
   next: number
   cost: number
 }

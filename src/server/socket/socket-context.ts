@@ -3,7 +3,7 @@ import type { MillraceError } from '../../part/error.ts'
 import type { Handler } from '../handler-context.ts'
 import type { Admission } from '../http/admission.ts'
 
-/** What the Socket.IO binding serves, who may use it, and its limits. As for {@link HandlerOptions}. */
+/** The runtime of the Socket.IO binding, its access rules, and its limits. As for {@link HandlerOptions}. */
 export interface SocketOptions extends Omit<AnswerContext, 'keepAliveMs'> {
   /** Every client must then send it as `auth.token`. */
   apiKey?: string
@@ -13,8 +13,8 @@ export interface SocketOptions extends Omit<AnswerContext, 'keepAliveMs'> {
   handler: Handler
   /** The maximum size of a message. */
   maxBodyBytes?: number
-  /** The same as that of the handler. */
+  /** The same object as the handler's. */
   admission?: Admission
-  /** As for the handler: what comes while it returns an error is refused. */
+  /** As for the handler: messages are refused while it returns an error. */
   draining?: () => MillraceError | undefined
 }

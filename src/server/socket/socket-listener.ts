@@ -1,6 +1,6 @@
 /**
- * Socket.IO beside the HTTP routes, on the same port: polling requests and WebSocket upgrades under `/socket.io/`. The package is loaded
- * with the first of them, because it takes as long to load as the rest of the server.
+ * Socket.IO beside the HTTP routes, on the same port: polling requests and WebSocket upgrades under `/socket.io/`. The package is loaded lazily,
+ * because it takes as long to load as the rest of the server.
  */
 import type { IncomingHttpHeaders, IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
@@ -14,16 +14,16 @@ export interface SocketListener {
   /** For `createServer`: other upgrades (`h2c`, which some clients offer with every request) stay ordinary requests. */
   shouldUpgradeCallback(request: IncomingMessage): boolean
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
-  /** Answers what is for Socket.IO and leaves the rest to `next`. */
+  /** Handles requests for Socket.IO and passes the rest to `next`. */
   before(next: RequestListener): RequestListener
-  /** Tells every client the agents anew. */
+  /** Sends every client the new list of agents. */
   announceAgents(): void
-  /** Clients that poll reconnect for every message, so the port must stay open until they have been told the end of their runs. */
+  /** Polling clients reconnect for every message, so the port must stay open until they have received the end of their runs. */
   isPolled(): boolean
   counts(): SocketCounts
-  /** Resolves when no run is followed any more, or after so many ms. */
+  /** Resolves when no run is followed any more, or after `ms`. */
   ended(ms: number): Promise<void>
-  /** Gives clients a moment to receive what has been sent, then disconnects them. Call it once the runs have ended. */
+  /** Gives clients a moment to receive the sent data, then disconnects them. Call it once the runs have ended. */
   close(): Promise<void>
 }
 
@@ -50,7 +50,7 @@ export function createSocketListener(options: SocketOptions): SocketListener {
   }
 
   function refusalOf({ headers, rawHeaders, url = '' }: IncomingMessage): MillraceError | undefined {
-    // Who is connected already polls on, or changes its transport.
+    // Connected clients continue polling, or change their transport.
     const drained = /[?&]sid=/u.test(url) ? undefined : draining()
     if (drained !== undefined) return drained
     if (apiKey !== undefined) return undefined
@@ -89,7 +89,7 @@ export function createSocketListener(options: SocketOptions): SocketListener {
       socket.on('error', () => socket.destroy())
       upgraded.add(socket)
       socket.once('close', () => upgraded.delete(socket))
-      // Only before Node 24.9, which does not know `shouldUpgradeCallback`.
+      // Only before Node 24.9, which lacks `shouldUpgradeCallback`.
       if (!isOurs(request)) return void socket.end('HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n')
       connect(request, socket, head).catch((error: unknown) => {
         onError(error)
@@ -114,7 +114,7 @@ export function createSocketListener(options: SocketOptions): SocketListener {
     async close() {
       isClosed = true
       await server?.close()
-      // Clients close their side. Those that do not answer must not keep the process.
+      // Clients close their side. Unresponsive ones must not keep the process alive.
       const enough = performance.now() + goodbyeMs
       while (upgraded.size > 0 && performance.now() < enough) await new Promise((done) => setTimeout(done, 10))
       for (const socket of upgraded) socket.destroy()
@@ -123,8 +123,8 @@ export function createSocketListener(options: SocketOptions): SocketListener {
 }
 
 /**
- * A server that anyone may use is not for the pages that they visit: no browser keeps those from opening a WebSocket and reading it, as it
- * does over HTTP. Behind a proxy the page has the proxy's name.
+ * Refuses pages of other sites on a server without authentication: browsers let them open a WebSocket and read it, unlike HTTP responses. Behind a
+ * proxy, the page's host is the proxy's.
  */
 function otherPageFault(
   sender: Sender,
@@ -139,6 +139,6 @@ function otherPageFault(
 }
 
 function isOurs({ url = '' }: IncomingMessage): boolean {
-  // Without the last slash Engine.IO does not know it, and would never answer.
+  // Without the trailing slash Engine.IO ignores it, and would never respond.
   return url.startsWith('/socket.io/')
 }

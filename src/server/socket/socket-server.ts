@@ -1,4 +1,4 @@
-/** The Socket.IO server: who may connect, and what each message does. docs/socket-io.md is its contract. */
+/** The Socket.IO server: access, and the effect of each message. docs/socket-io.md is its contract. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { Server, type Socket } from 'socket.io'
@@ -32,10 +32,10 @@ import { continueOrStart } from '../../runtime/continue.ts'
 import { listNames } from '../../pipeline/nearest.ts'
 import { toAgUiTurn, readRunInput, type AgUiRequest } from '../ag-ui/ag-ui-turn.ts'
 
-/** What is open, so that a test sees what is left behind. */
+/** Counts of open resources, so that tests can detect leaks. */
 export interface SocketCounts {
   sockets: number
-  /** Of these, those that poll. */
+  /** Polling sockets among them. */
   polling: number
   /** Followed runs, and responses that stream. */
   runs: number
@@ -52,13 +52,13 @@ export interface SocketServer {
   close(): Promise<void>
 }
 
-/** Messages that begin something. What goes on may still be answered and stopped. */
+/** Messages that begin work. Current runs may still be answered and stopped. */
 const entering: ReadonlySet<string> = new Set(['run_agent', 'watch_run', 'request'])
 
-/** Messages of a client that are not answered yet. */
+/** Maximum number of a client's unacknowledged messages. */
 const mostUnanswered = 1000
 
-/** Messages that end something: they are always heard. */
+/** Messages that end work: they are always accepted. */
 const leaving: ReadonlySet<string> = new Set(['abort_run', 'cancel_request'])
 
 /** ms in which clients must have received the end of their runs when the server closes. */
@@ -88,7 +88,7 @@ export function createSocketServer(options: SocketOptions): SocketServer {
     connectTimeout: 10_000,
     ...(allowedOrigins.length > 0 && { cors: { origin: [...allowedOrigins] } }),
   })
-  // It takes requests from this server's events. Ours listens and hands over what is for Socket.IO.
+  // Socket.IO takes requests from this server's events. Our own server listens and forwards requests for Socket.IO.
   const inner = createServer()
   io.attach(inner)
   const input = sliceInput(io)
@@ -119,7 +119,7 @@ export function createSocketServer(options: SocketOptions): SocketServer {
     })
   })
 
-  /** Never rejects. Every message is acknowledged; who asks for no acknowledgement is told of a start that failed as of a run that did. */
+  /** Never rejects. Every message is acknowledged; without an acknowledgement callback, a failed start is sent like a failed run. */
   async function receive(session: Session, args: unknown[], isTooMany: boolean): Promise<void> {
     const last = args.at(-1)
     const acknowledge = typeof last === 'function' ? (last as (answer: object) => void) : undefined
@@ -185,13 +185,13 @@ export function createSocketServer(options: SocketOptions): SocketServer {
         await new Promise((done) => setTimeout(done, 10))
       }
       closing.abort()
-      // Not `disconnectSockets`: clients would take that as a wish, and not connect again.
+      // Not `disconnectSockets`: clients would take that as intended, and not reconnect.
       io.engine.close()
     },
   }
 }
 
-/** Whoever waits for an acknowledgement of another event would wait forever. */
+/** A client that waits for an acknowledgement of an unknown event would wait forever. */
 function notMessage(event: string): MillraceError {
   const type = messageTypes.find((each) => each === event)
   const meant = type === undefined ? `{type, data}` : `{type: '${type}', data}`
@@ -204,7 +204,7 @@ function tooMany(): MillraceError {
   return new MillraceError('too-many', `This socket has ${mostUnanswered} messages that are not answered yet. ${cure}`)
 }
 
-/** `agents`: what a client may run, and which agent runs if it names none. */
+/** `agents`: the agents that a client may run, and the default one. */
 function agentsMessage(source: AgentSource): object {
   const agents = listedAgents(source).map(({ id, pipeline }) => {
     const { name = id, description } = pipeline.metadata
@@ -214,11 +214,11 @@ function agentsMessage(source: AgentSource): object {
 }
 
 /*
- * `abort_run` and `watch_run`. A run is named by our id, whichever client started it: who is connected may read and stop all runs, as
- * over HTTP. Ids that clients make need not be unique, so they name only runs of the same socket.
+ * `abort_run` and `watch_run`. A run is named by our id, whichever client started it: a connected client may read and stop all runs, as over HTTP.
+ * Ids of clients need not be unique, so they name only runs of the same socket.
  */
 
-/** Protocols whose runs are for a client that reads them. */
+/** Protocols whose runs have a reading client. */
 const readProtocols: ReadonlySet<string> = new Set(['ag-ui', 'ui', 'text'])
 
 async function abortRun({ runtime }: SessionContext, session: Session, data: Data): Promise<Reply> {
@@ -237,7 +237,7 @@ async function watchRun({ runtime, admission }: SessionContext, session: Session
   if (after.seq > row.lastSeq) throw bad('after', `at most ${row.lastSeq}, the last entry of run ${name}`)
   await checkCursor(runtime.store.log, row.id, after.seq)
   const { threadId, agent, protocol } = row
-  // The latest, as the events after it name it.
+  // The latest one, as the later events name it.
   const label = (await readKept(runtime.store, runId))?.labels?.['runId'] ?? runId
   const { begin } = await session.follow({
     runId,
@@ -252,14 +252,14 @@ async function watchRun({ runtime, admission }: SessionContext, session: Session
   return { said: { runId: label, threadId, millraceRunId: runId }, begin }
 }
 
-/** Our id of the run that a client names. The latest one counts, if it has given several the same id. */
+/** Our id for a client's name of a run. If the client has reused an id, the latest run counts. */
 async function idOf(session: Session, name: string): Promise<string> {
   const starting = await session.starting.get(name)?.catch(() => undefined)
   const own = [...session.followed.values()].findLast(({ label }) => label === name)
   return starting ?? own?.runId ?? name
 }
 
-/** `tool_result`: what a client's tool returned. It answers a call of a run that this socket follows, never one of others. */
+/** `tool_result`: the result of a client's tool. It replies to a call of a run that this socket follows, never to others. */
 async function answerCall(context: SessionContext, session: Session, data: Data): Promise<Reply> {
   const { runtime } = context
   const name = requiredText(data, 'toolCallId')
@@ -267,7 +267,7 @@ async function answerCall(context: SessionContext, session: Session, data: Data)
   const given = toToolAnswer(data, 'data')
   const run = await runOf(session, toolCallId, optionalText(data, 'runId'))
   const requestId = await run.calls.requestOf(toolCallId)
-  // Redacted like the stored answer, so that the same answer compares as equal.
+  // Redacted like the stored reply, so that the same reply compares as equal.
   const answer = runtime.redact(given)
   const { duplicate, answer: winner } = await runtime.answer(run.runId, requestId, answer, { protocol: 'socket.io' })
   if ('closed' in winner) throw conflict(toolCallId, `was closed: ${winner.closed}`)
@@ -276,7 +276,7 @@ async function answerCall(context: SessionContext, session: Session, data: Data)
   return { said: { toolCallId: name, duplicate } }
 }
 
-/** The run whose call this is. Providers repeat ids, so calls of several runs may have the same one. */
+/** The run with this call. Providers repeat ids, so calls of several runs may have the same one. */
 async function runOf(session: Session, toolCallId: string, label: string | undefined): Promise<FollowedRun> {
   await session.caughtUp()
   const runs = [...session.followed.values()]
@@ -298,7 +298,7 @@ function conflict(toolCallId: string, why: string): MillraceError {
   return new MillraceError('answer-conflict', `The call "${toolCallId}" ${why}.`, { status: 409 })
 }
 
-/** `run_agent`: starts a run, or goes on with the one that waits for what the request brings, and follows it. */
+/** `run_agent`: starts a run, or continues the one that waits for the request's replies, and follows it. */
 async function runAgent(context: SessionContext, session: Session, data: Data): Promise<Reply> {
   const { runtime } = context
   const agent = agentOf(runtime.agents, data)
@@ -316,7 +316,7 @@ async function runAgent(context: SessionContext, session: Session, data: Data): 
     const { run, how, from, warnings, messages, place } = await begun
     const { id: runId, threadId } = run
     const said = { runId: label, threadId, millraceRunId: runId }
-    // Sent twice, it has its stream already.
+    // A repeated message: it has its stream already.
     if (how === 'joined' && session.followed.get(runId)?.isOver === false) {
       place?.leave()
       return { said }

@@ -1,12 +1,12 @@
 /**
- * Reads archived runs page by page, for readers that come with their position. A reader that goes on where a page ended gets the next
- * one from the same pass over the run, if it comes soon.
+ * Reads archived runs page by page, for readers that pass their position. A reader that continues where a page ended gets the next one from the
+ * same pass over the run, if it comes soon.
  */
 import type { Entry } from '../../part/entry.ts'
 import { indexAfter } from '../recent.ts'
 import type { Archive } from './archive.ts'
 
-/** Maximum number of passes that wait for their readers, and for how long, in ms. */
+/** Maximum number of passes that wait for their readers, and their timeout in ms. */
 const mostPasses = 32
 const waits = 10_000
 
@@ -16,7 +16,7 @@ interface Pass {
 }
 
 export interface ArchiveReader {
-  /** Entries after this one, in an array of the reader's own; empty at the end. */
+  /** Entries after this one, in the reader's own array; empty at the end. */
   page(run: string, place: string, after: number): Promise<Entry[]>
   close(): void
 }
@@ -41,7 +41,7 @@ export function createArchiveReader(archive: Archive): ArchiveReader {
   }
 
   function keep(key: string, batches: AsyncIterator<Entry[]>): void {
-    // Another reader of the run is at the same place.
+    // Another reader of the run is at the same position.
     end(key)
     if (passes.size >= mostPasses) end(passes.keys().next().value!)
     const timer = setTimeout(() => end(key), waits)

@@ -1,4 +1,4 @@
-/** What every archive keeps: what it was given, whole or not at all. */
+/** The contract of every archive: it stores a run whole or not at all. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createCompaction } from '../../fold/compaction.ts'
 import type { Entry } from '../../part/entry.ts'
@@ -10,7 +10,7 @@ import { openArchive, type Archive } from './archive.ts'
 
 const hostile = '\u2028"\\\u0000\ud83d\ude00\r'
 
-/** A merged run with a text of so many deltas, and what could break a line format. */
+/** A merged run with `deltas` deltas, and characters that could break a line format. */
 export function runOf(id: string, deltas = 20): Entry[] {
   const entries = exampleRun(id, deltas)
   const end = entries.pop()!
@@ -29,7 +29,7 @@ export async function put(archive: Archive, id: string, entries = runOf(id), len
   return archive.placeOf(rowOf(entries, id))
 }
 
-/** `fresh`: the place of an archive that is empty. */
+/** `fresh`: the place of an empty archive. */
 export function archiveContract(fresh: () => Promise<string> | string): void {
   let path: string
   let archive: Archive

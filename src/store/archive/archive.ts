@@ -1,4 +1,4 @@
-/** Where runs go that have ended: a folder, a SQLite file, or Postgres. Their rows stay in the store. */
+/** The archive of ended runs: a folder, a SQLite file, or Postgres. Their rows stay in the store. */
 import type { Entry } from '../../part/entry.ts'
 import { MillraceError } from '../../part/error.ts'
 import type { StoredRow } from '../run-row.ts'
@@ -8,26 +8,26 @@ import { isPostgresUrl } from './postgres-url.ts'
 import { sqliteArchive } from './sqlite-archive.ts'
 
 export interface Archive {
-  /** For who will write to it: rejects if a package is missing. */
+  /** Call it before writing: rejects if a package is missing. */
   load?(): Promise<void>
-  /** Where a run is, or would be. */
+  /** The place where a run is or would be stored. */
   placeOf(row: Pick<StoredRow, 'startedAt'>): string
-  /** Stores the entries of a run that has ended. Resolves once they survive a crash. The same again changes nothing. */
+  /** Stores the entries of an ended run. Resolves once they survive a crash. Storing a run again changes nothing. */
   put(row: StoredRow, entries: AsyncIterable<readonly Entry[]>): Promise<void>
   /** The entries of a run at its place, in batches. Rejects with `store-failed` if they are missing or damaged. */
   read(run: string, place: string): AsyncIterable<Entry[]>
-  /** Removes a run. Nothing happens if it is not there. */
+  /** Removes a run, if it is there. */
   remove(run: string, place: string): Promise<void>
-  /** Bytes in use. It may have to look at every run. */
+  /** Bytes in use. May visit every run. */
   size(): Promise<number>
-  /** Removes what crashes have left, and gives unused space back. */
+  /** Removes leftovers of crashes, and frees unused space. */
   tidy(): Promise<void>
   close(): Promise<void>
 }
 
 /**
- * Postgres if it is an address of that, a SQLite file if the name ends in `.db`, else a folder. Opened when it is first used. Throws `bad-config`
- * for another address.
+ * Opens Postgres for its URL, a SQLite file if the name ends in `.db`, otherwise a folder. Opened on first use. Throws `bad-config` for another
+ * address.
  */
 export function openArchive(place: string): Archive {
   if (isPostgresUrl(place)) return postgresArchive(place)

@@ -1,9 +1,8 @@
 /**
- * An archive in a folder that all instances see: a network file system, a mounted bucket.
+ * An archive in a folder that all instances share: a network file system, a mounted bucket.
  *
- * `<folder>/<yyyy-mm>/<shard>/<run>.ndjson.gz` has the entries of a run, one per line, as an export does. A file is written under another
- * name and renamed when it is whole. So a crash leaves a file in `<folder>/.new`, and whoever writes the run again replaces nothing but
- * the same.
+ * `<folder>/<yyyy-mm>/<shard>/<run>.ndjson.gz` has the entries of a run, one per line, like an export. A file is written under a temporary name and
+ * renamed when it is complete. So a crash leaves a file in `<folder>/.new`, and writing the run again replaces a file only with the same content.
  */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
@@ -19,16 +18,16 @@ import type { Archive } from './archive.ts'
 
 /** Characters of a batch. */
 const batchLength = 256 * 1024
-/** A file that is not whole after this time, in ms, is what a crash has left. */
+/** An incomplete file that is older than this, in ms, is a leftover of a crash. */
 const leftAfter = 3_600_000
-/** The file of a run whose id is longer has a hash as its name. File systems take 255 bytes. */
+/** A longer run id is replaced by a hash in the file's name. File systems take 255 bytes. */
 const longestName = 200
 
 export function folderArchive(folder: string): Archive {
   const root = resolve(folder)
   const fresh = join(root, '.new')
 
-  /** `place`: the month in which the run began. */
+  /** `place`: the month in which the run started. */
   function fileOf(run: string, place: string): string {
     if (!/^\d{4}-\d\d$/u.test(place)) throw new Error(`no place of an archive folder: ${place}`)
     const hash = createHash('sha256').update(run).digest('hex')
@@ -58,7 +57,7 @@ export function folderArchive(folder: string): Archive {
 
   async function* read(run: string, place: string): AsyncGenerator<Entry[], void, void> {
     try {
-      // An error of either end is one of what is read.
+      // An error of either stream becomes a read error.
       const unzipped = pipeline(createReadStream(fileOf(run, place)), createGunzip(), () => undefined)
       yield* entriesOf(unzipped)
     } catch (error) {
@@ -106,13 +105,13 @@ function zipped(run: string, entries: AsyncIterable<readonly Entry[]>): AsyncIte
   async function* lines() {
     for await (const batch of entries) if (batch.length > 0) yield `${encodeEntries(run, batch)}\n`
   }
-  // Whoever reads gets the error.
+  // The reader gets the error.
   return pipeline(lines, createGzip(), () => undefined)
 }
 
 async function* entriesOf(bytes: AsyncIterable<Buffer>): AsyncGenerator<Entry[], void, void> {
   const decoder = new StringDecoder('utf8')
-  /** Whole lines, the last of which is being read. */
+  /** Complete lines, of which the last is still growing. */
   let pieces: string[] = []
   let length = 0
   let last: Entry | undefined

@@ -1,8 +1,8 @@
 /**
- * An archive in Postgres. A row of the table `millrace_archive` has some entries of a run, one per line, as an export does. All rows of a run
- * are written in one transaction: so it is there as a whole, or not at all.
+ * An archive in Postgres. Each row of the table `millrace_archive` has some entries of a run, one per line, like an export. All rows of a run are
+ * written in one transaction, so a run is stored whole or not at all.
  *
- * The comment of the table says its layout. Another layout is not touched.
+ * The comment of the table names its layout. A table with another layout is not touched.
  */
 import type { Entry } from '../../part/entry.ts'
 import { MillraceError } from '../../part/error.ts'
@@ -11,14 +11,14 @@ import { storeFailed } from '../store-error.ts'
 import type { Archive } from './archive.ts'
 import { shownPostgresUrl, withoutPassword } from './postgres-url.ts'
 
-/** All runs are at one place. */
+/** All runs have the same place. */
 const place = 'postgres'
 const layout = 'Millrace archive, layout 1'
-/** Characters of a row, about. */
+/** Approximate characters of a row. */
 const rowLength = 256 * 1024
-/** The lock under which instances create the table; any number that others do not use. */
+/** The lock under which instances create the table; an arbitrary number. */
 const creation = 0x6d_69_6c_6c
-/** How long a Postgres that says nothing is waited for, in ms: while it accepts a connection, and for each answer. */
+/** Timeout of a silent Postgres in ms: for connecting, and for each response. */
 const patience = 4000
 const options = {
   max: 4,
@@ -38,7 +38,7 @@ export function postgresArchive(url: string, { timeoutMs = patience }: { timeout
     if (pool !== undefined) return pool
     const limits = { connectionTimeoutMillis: timeoutMs, query_timeout: timeoutMs }
     pool = new Connections({ ...options, ...limits, connectionString: url })
-    // Of a connection that nobody uses: the next one is new.
+    // An idle connection failed: the next one is new.
     pool.on('error', () => undefined)
     return pool
   }
@@ -48,7 +48,7 @@ export function postgresArchive(url: string, { timeoutMs = patience }: { timeout
     try {
       const client = await (await load()).connect()
       try {
-        // Again after a failure.
+        // Retried after a failure.
         ready ??= createTable(client)
         ready.catch(() => (ready = undefined))
         await ready
@@ -56,7 +56,7 @@ export function postgresArchive(url: string, { timeoutMs = patience }: { timeout
         client.release()
         return done
       } catch (error) {
-        // It may be in a transaction, or wait for an answer.
+        // It may be in a transaction, or wait for a response.
         client.release(error as Error)
         throw error
       }
@@ -120,12 +120,12 @@ async function importPg(): Promise<Pg> {
   }
 }
 
-/** Whether there is something to commit: not if the run is there already. */
+/** Inserts a run's rows. Returns false if the run is there already. */
 async function insertAll(client: Client, run: string, entries: AsyncIterable<readonly Entry[]>): Promise<boolean> {
   let number = 0
   let lines: string[] = []
   let length = 0
-  // The first row is the lock of a run: whoever writes the same waits here for the end of this transaction.
+  // The first row is the lock of a run: a concurrent writer of the same run waits here for the end of this transaction.
   async function insert(): Promise<boolean> {
     const text = 'INSERT INTO millrace_archive (run, number, entries) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING'
     const { rowCount } = await client.query(text, [run, number++, lines.join('\n')])
@@ -143,11 +143,11 @@ async function insertAll(client: Client, run: string, entries: AsyncIterable<rea
 }
 
 async function createTable(client: Client): Promise<void> {
-  // Not to_regclass: that may not see yet what another one has just created.
+  // Not to_regclass: it may not see a table that was just created by another instance.
   const find = `SELECT obj_description(oid, 'pg_class') AS comment FROM pg_class
     WHERE relname = 'millrace_archive' AND pg_table_is_visible(oid)`
   const look = async () => (await client.query<{ comment: string | null }>(find)).rows[0]
-  // First without the lock: the user need not be one that may create tables.
+  // First without the lock: the user need not have the right to create tables.
   let found = await look()
   if (found === undefined) {
     await client.query('BEGIN')
@@ -166,23 +166,23 @@ async function createTable(client: Client): Promise<void> {
   throw new MillraceError('store-version', `${what}. Use the version that wrote it, or another database.`)
 }
 
-/** `pg` says of a silence only that it has given up. */
+/** Rephrases a timeout: `pg` reports only that it has given up. */
 function wordsOf(error: unknown, timeoutMs: number): string {
   const text = textOf(error)
   return /timeout/iu.test(text) ? `no answer within ${timeoutMs} ms (${text})` : text
 }
 
-/** Of a connection that was tried at several addresses, the first fault. */
+/** The first fault of a connection that was tried at several addresses. */
 function textOf(error: unknown): string {
   const { message = '', code, errors } = error as { message?: string; code?: string; errors?: unknown[] }
   if (message !== '') return message
   return errors?.[0] === undefined ? (code ?? 'no answer') : textOf(errors[0])
 }
 
-/** What the archive uses of `pg`. Its own types are another package. */
+/** The part of `pg` that the archive uses. Its own types are another package. */
 interface Client {
   query<T>(text: string, values?: readonly unknown[]): Promise<{ rows: T[]; rowCount: number | null }>
-  /** With an error the connection is closed. */
+  /** With an error, the connection is closed. */
   release(error?: Error): void
 }
 

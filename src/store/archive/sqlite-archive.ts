@@ -1,4 +1,4 @@
-/** An archive in a SQLite file, for the instances of one machine. It is a whole store: its tables, SQL and search are over archived runs. */
+/** An archive in a SQLite file, for the instances of one machine. It is a whole store: its tables, SQL and search cover archived runs. */
 import { mkdirSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { hasEnded, type Store } from '../../part/log.ts'
@@ -6,7 +6,7 @@ import { sqliteStore } from '../sqlite-store.ts'
 import { storeFailed } from '../store-error.ts'
 import type { Archive } from './archive.ts'
 
-/** All runs are at one place. */
+/** All runs have the same place. */
 const place = 'db'
 
 export function sqliteArchive(path: string): Archive {
@@ -22,7 +22,7 @@ export function sqliteArchive(path: string): Archive {
     return (opened = sqliteStore(path))
   }
 
-  /** Whether it is there as a whole. */
+  /** Whether the whole run is there. */
   async function isThere(run: string): Promise<boolean> {
     const row = await store().runs.get(run)
     return row !== undefined && hasEnded(row.status)
@@ -32,7 +32,7 @@ export function sqliteArchive(path: string): Archive {
     placeOf: () => place,
     async put({ id, epoch }, entries) {
       if (await isThere(id)) return
-      // Batch by batch, so that rows stay short. Those that are there already are skipped.
+      // Batch by batch, so that rows stay short. Stored entries are skipped.
       for await (const batch of entries) await store().log.append(id, epoch, batch)
     },
     async *read(run) {

@@ -1,4 +1,4 @@
-/** What `append` promises. */
+/** The contract of `append`. */
 import fc from 'fast-check'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { Appended, Batch, Store } from '../../part/log.ts'
@@ -52,7 +52,7 @@ export function appendContract(current: () => Store): void {
       for (const batch of batches) {
         expect(await append('r', batch)).toBe('stored')
         expect(await append('r', batch)).toBe('duplicate')
-        // As another process has it that read it: equal, but not the same objects.
+        // Like entries that another process read: equal, but not the same objects.
         expect(await append('r', structuredClone(batch))).toBe('duplicate')
       }
       expect(await append('r', exampleRun('r'))).toBe('duplicate')

@@ -1,4 +1,4 @@
-/** What the changes of all runs promise. */
+/** The contract of the changes of all runs. */
 import { setImmediate as turn } from 'node:timers/promises'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { Entry } from '../../part/entry.ts'
@@ -16,7 +16,7 @@ export function changesContract(current: () => Store): void {
     const said = (changes: Change[]) => changes.flatMap(({ run, entries }) => entries.map(({ seq }) => `${run}${seq}`))
     const rising = (changes: Change[]) => changes.every(({ n }, i) => n > (changes[i - 1]?.n ?? 0))
 
-    /** Follows until a run `end` begins. */
+    /** Follows until the run `end` starts. */
     async function followed(after = 0): Promise<Change[]> {
       const changes: Change[] = []
       for await (const batch of store.log.changes({ after, signal: live() })) {

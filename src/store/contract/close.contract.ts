@@ -1,4 +1,4 @@
-/** What `close` promises. */
+/** The contract of `close`. */
 import { setImmediate as turn } from 'node:timers/promises'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { Batch, Store } from '../../part/log.ts'

@@ -1,4 +1,4 @@
-/** Runs whose deltas were merged, as an import of them brings: their `seq`s have gaps. */
+/** Runs with merged deltas, such as imported ones: their `seq`s have gaps. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import { createCompaction } from '../../fold/compaction.ts'
 import type { Store } from '../../part/log.ts'
@@ -11,7 +11,7 @@ export function compactedContract(current: () => Store): void {
     beforeEach(() => {
       store = current()
     })
-    // The deltas are 4 to 13: 4 stays, 5 to 13 are one.
+    // The deltas are 4 to 13: 4 stays, 5 to 13 become one.
     const whole = createCompaction()(exampleRun('r', 10))
     const gone = { code: 'compacted', status: 410, message: expect.stringContaining('Use 4 or 13') }
 

@@ -1,4 +1,4 @@
-/** What the fleet of one process promises. */
+/** The contract of the fleet within one process. */
 import { setImmediate as turn } from 'node:timers/promises'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { Store } from '../../part/log.ts'
@@ -51,7 +51,7 @@ export function fleetContract(current: () => Store): void {
       const wanted = watch()
       await wanted.next()
       let at: number, replaced: string[]
-      // On a slow machine the near deadline passes before it is replaced: then once more, with more time.
+      // On a slow machine the near deadline passes before it is replaced: then it is retried with more time.
       for (let ms = 150; ; ms *= 4) {
         replaced = [`claimed-${ms}`, `postponed-${ms}`]
         await add(replaced[0]!, Date.now() + hour)
@@ -87,7 +87,7 @@ export function fleetContract(current: () => Store): void {
       else await wait()
       await store.fleet.want('soon', Date.now() + 200)
       const found: string[] = []
-      // A run whose reply was seen needs no second look.
+      // A run whose reply was seen is not reported again.
       while (!found.includes(seen === 1 ? 'soon' : 'r')) found.push(...(await wanted.next()).value!)
       expect(found.includes('r')).toBe(seen === 0)
     })
@@ -97,7 +97,7 @@ export function fleetContract(current: () => Store): void {
       await add('left', at)
       const wanted = watch()
       const found: string[] = []
-      // Until a slow store has looked for the first time, it may be due.
+      // Until a slow store has checked for the first time, the run may count as due.
       while (found.length === 0) found.push(...(await wanted.next()).value!)
       expect(found).toEqual(['left'])
       expect(Date.now()).toBeGreaterThanOrEqual(at - 1)
@@ -117,7 +117,7 @@ export function fleetContract(current: () => Store): void {
 
     test('a run is attended while one client reads it', async () => {
       const { fleet } = store
-      // Who shares a store knows it a little later.
+      // Other processes see it a little later.
       const nobodyReads = async (run: string) => {
         if (fleet.shared) await expect.poll(() => fleet.attended(run)).toBe(false)
         else expect(await fleet.attended(run)).toBe(false)

@@ -1,4 +1,4 @@
-/** What `fork` promises. */
+/** The contract of `fork`. */
 import { setImmediate as turn } from 'node:timers/promises'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { Store } from '../../part/log.ts'
@@ -92,7 +92,7 @@ export function forkContract(current: () => Store): void {
         ['waiting', 5],
       ] as const) {
         await store.log.fork('r', seq, run, noon + 20_000)
-        // Again, later: it is that fork.
+        // Forking again later returns the same fork.
         await store.log.fork('r', seq, run, noon + 30_000)
         const [start] = await readAll(store, run)
         expect(start).toMatchObject({ timestamp: noon, forkedFrom: { runId: 'r', seq, at: noon + 20_000 } })

@@ -1,4 +1,4 @@
-/** What `post` and `inbox` promise. */
+/** The contract of `post` and `inbox`. */
 import { setImmediate as turn } from 'node:timers/promises'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { Store } from '../../part/log.ts'

@@ -1,4 +1,4 @@
-/** What `claim` and the epoch promise. */
+/** The contract of `claim` and the epoch. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { Batch, Store } from '../../part/log.ts'
 import { endEntry, entry, startEntry } from '../example-run.contract.ts'

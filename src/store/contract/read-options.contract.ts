@@ -1,4 +1,4 @@
-/** What the options of `read` promise. */
+/** The contract of the options of `read`. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { Batch, ReadOptions, Store } from '../../part/log.ts'
 import type { Entry } from '../../part/entry.ts'

@@ -1,4 +1,4 @@
-/** What `read` promises. */
+/** The contract of `read`. */
 import { getEventListeners } from 'node:events'
 import { setImmediate as turn } from 'node:timers/promises'
 import { beforeEach, describe, expect, test } from 'vitest'

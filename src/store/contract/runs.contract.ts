@@ -1,4 +1,4 @@
-/** What the list of runs promises. */
+/** The contract of the list of runs. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { Batch, RunRow, Store } from '../../part/log.ts'
 import { cutAt, endEntry, entry, exampleRun, noon, startEntry } from '../example-run.contract.ts'
@@ -118,7 +118,7 @@ export function runsContract(current: () => Store): void {
       await append('r', [startEntry('r', {}, noon), at(2, 1, answers, 'main/a'), asks(3, 3)])
       expect((await store.runs.get('r'))!.firstTokenMs).toBeUndefined()
       await store.log.claim('r', 1)
-      // A response may come before the run goes on: it ends no waiting.
+      // A response may come before the run is resumed: it does not end the suspension.
       const response = { type: 'response', requestId: 'x', outcome: 'closed', reason: 'gone' } as const
       await append('r', [at(4, 100_000, response)], 2)
       await append('r', [goesOn(5, 144_003), asks(6, 144_004)], 2)

@@ -1,4 +1,4 @@
-/** What two stores on one place promise, as two processes have them. With a store in memory both are the same. */
+/** The contract of two stores on one place, as in two processes. With a store in memory both are the same. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Change, Store } from '../../part/log.ts'
 import { endEntry, entry, exampleRun, noon, startEntry } from '../example-run.contract.ts'
@@ -105,7 +105,7 @@ export function sharedContract(name: string, make: () => Promise<readonly [Store
       await two.log.append('s', 1, [endEntry(3)])
       await one.log.append('r', 1, [delta(5)])
       await one.log.post('r', 'stop', {})
-      // From here on the other stores nothing, so what comes it has not brought itself.
+      // From here on the other store writes nothing, so new entries must come from the first.
       expect(await inbox).toMatchObject([{ key: 'stop' }])
       await one.log.append('r', 1, [delta(6), endEntry(7)])
       expect((await reader).map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5, 6, 7])
@@ -130,7 +130,7 @@ export function sharedContract(name: string, make: () => Promise<readonly [Store
         for (let seq = 2; seq < 12; seq++) await store.log.append(run, 1, [delta(seq)])
       }
       const written = Promise.all(runs.map(write))
-      // Whatever is stored already: all that comes later has a greater place.
+      // Every later change has a greater position.
       const position = await two.log.position()
       const late = follow(one, position)
       await written

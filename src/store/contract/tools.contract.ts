@@ -1,4 +1,4 @@
-/** What the sections of the store's contract share. */
+/** Shared by the sections of the store's contract. */
 import { expect } from 'vitest'
 import type { Entry } from '../../part/entry.ts'
 import type { Appended, InboxMessage, Store } from '../../part/log.ts'

@@ -1,4 +1,4 @@
-/** What kept views and deadlines promise. */
+/** The contract of stored views and deadlines. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { Entry } from '../../part/entry.ts'
 import type { Store } from '../../part/log.ts'
@@ -61,7 +61,7 @@ export function viewsContract(current: () => Store): void {
         () => undefined,
       )
       expect(await store.runs.view('r')).toMatchObject({ seq: 2 })
-      // The acknowledgement was lost, and with it, for all the writer knows, the view.
+      // The acknowledgement was lost, and so, as far as the writer can see, the view.
       expect(await store.log.append('r', 2, [resume], view(3))).toBe('duplicate')
       expect(await store.runs.view('r')).toEqual({ seq: 3, view: { at: 3 } })
       const whole = [startEntry('short'), endEntry(2)]

@@ -1,6 +1,6 @@
 /**
- * An append. As long as this process knows the run, it folds the row itself and the script only compares. What does not fit (sent
- * again, fenced, a gap) is decided with what the store has.
+ * An append. As long as this process knows the run, it folds the row itself and the script only compares. A mismatch (sent again, fenced, a gap) is
+ * decided with the stored data.
  */
 import type { Entry } from '../../part/entry.ts'
 import { MillraceError } from '../../part/error.ts'
@@ -16,7 +16,7 @@ import type { Rows, StoredRun } from './rows.ts'
 import { listed, operation } from './script.ts'
 import type { Job, Send } from './write-queue.ts'
 
-/** What an append changes. The entries are only in its `lines`: it is kept for seconds, and objects that live on cost the collector much. */
+/** The change of an append. The entries are only in its `lines`: it is kept for seconds, and long-lived objects burden the garbage collector. */
 export interface Change {
   run: string
   before: StoredRow | undefined
@@ -34,23 +34,23 @@ export interface AppendContext {
   process: string
   rows: Rows
   pages: Pages
-  /** The row as it will be when the operations before this one are done; undefined if that is not known. */
+  /** The row after the pending operations; undefined if unknown. */
   expected(run: string): StoredRow | undefined
   expect(run: string, row: StoredRow): void
-  /** Whether something of this run is done alone, so that what comes after it must be too. */
+  /** Whether an operation of this run is done alone, so that later ones must be, too. */
   isUnsure(run: string): boolean
   doubt(run: string): void
   encode(run: string, entries: readonly Entry[]): string
   stored(appending: Appending): void
-  /** What this process knows of the run may be outdated. */
+  /** This process's data about the run may be outdated. */
   outdated(run: string): void
-  /** The last entry that this process knows to be stored. */
+  /** The `seq` of the last entry that this process knows to be stored. */
   lastKnown(run: string): number
-  /** Writes again what Redis has lost of a run. */
+  /** Rewrites the entries of a run that Redis has lost. */
   heal(run: string): Promise<void>
 }
 
-/** How often to decide anew because somebody else has written meanwhile. */
+/** Maximum number of attempts when other processes write in between. */
 const mostTries = 10
 
 /** `whole`: the row is sent in any case. */
@@ -74,7 +74,7 @@ export function appendOperation(
   ])
 }
 
-/** What the lists of runs need to know. */
+/** The fields that the lists of runs need. */
 export function indexed(before: StoredRow | undefined, row: StoredRow): string[] {
   if (before === undefined) return [row.agent, row.threadId, String(row.startedAt), fold(row.title ?? '')]
   return before.agent === row.agent ? [] : [before.agent, row.agent]
@@ -141,7 +141,7 @@ export function createAppendJob(
       fence()
       return true
     }
-    // Its own answer was lost.
+    // The response to its own append was lost.
     if (admitted === 'duplicate' && appending !== undefined) return isDone(1)
     if (admitted === 'duplicate') {
       const toKeep = keptView()
@@ -175,7 +175,7 @@ export function createAppendJob(
     return (known?.row.lastSeq ?? 0) < context.lastKnown(run) && (known?.row.epoch ?? epoch) <= epoch
   }
 
-  /** Whether the entries follow a row as they are. If not, the row may be outdated. */
+  /** Whether the entries directly follow a row. If not, the row may be outdated. */
   function fits(before: StoredRow | undefined): boolean {
     if (before === undefined && entries[0]!.type !== 'run-start') return false
     try {
@@ -204,14 +204,14 @@ export function createAppendJob(
     },
     take: isDone,
     async alone(send, isRepeated) {
-      // If it was sent once, it has not been stored.
+      // If it was sent only once, it has not been stored.
       if (!isRepeated) appending = undefined
       for (let i = 0; i < mostTries; i++) if (await decide(send)) return
       throw new Error(`run ${run} changes all the time`)
     },
     fail(error) {
       context.doubt(run)
-      // Nobody knows whether it is stored.
+      // Whether it is stored is unknown.
       if (error.code === 'store-failed') context.outdated(run)
       settle.reject(error)
     },

@@ -1,22 +1,22 @@
-/** Failures that pass: Redis is away, starts, or moves. Whoever sent something sends it again. */
+/** Transient errors: Redis is unavailable, starts, or moves. The sender retries. */
 import { messageOf } from '../../part/error.ts'
 
 const passing = /^(?:LOADING|CLUSTERDOWN|TRYAGAIN|MASTERDOWN|READONLY|BUSY|NOREPLICAS|MOVED|ASK|UNBLOCKED)\b/u
 
-/** Whether an answer of Redis that is an error says to come back. */
+/** Whether an error reply of Redis is transient. */
 export const isPassingReply = (message: string): boolean => passing.test(message)
 
-/** Such an answer, given by a script for one of its operations. */
+/** A transient error reply for a single operation of a script. */
 export class PassingError extends Error {}
 
 const isReply = (error: Error) => /^(?:ErrorReply|SimpleError|BlobError|MultiErrorReply)$/u.test(error.constructor.name)
 
-/** Whether Redis has answered, and the answer is no. */
+/** Whether Redis has replied with a permanent error. */
 export function isRefusal(error: unknown): boolean {
   return error instanceof Error && isReply(error) && !isPassingReply(messageOf(error))
 }
 
-/** Whether to send again. An answer of Redis that is an error stays one, except those that say to come back. */
+/** Whether to retry. An error reply of Redis is permanent, except for transient ones. */
 export function isAway(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   if (error instanceof PassingError) return true

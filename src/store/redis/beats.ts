@@ -1,57 +1,59 @@
 /**
- * The beats of the processes, by the clock of Redis, and who is dead. A beat waits for nothing but Redis: neither for runs that are
- * taken over nor for writes. Whoever did not beat steadily himself judges nobody, because to him all others look dead.
+ * The heartbeats of the processes, by the clock of Redis, and the list of dead processes. A heartbeat waits only for Redis: not for runs that are
+ * taken over, and not for writes. A process whose own heartbeat had gaps must not declare others dead.
  */
 import type { Channels } from './channels.ts'
 import type { Connection } from './connection.ts'
 import type { StoreClock } from './store-clock.ts'
 
 export interface BeatOptions {
-  /** ms between beats. Default 300. */
+  /** ms between heartbeats. Default 300. */
   beatMs?: number
   /**
-   * A process that is connected and whose last beat is older is dead, in ms. Default 2000: it may be paused, or just busy. One that is
-   * not connected any more, because it was killed, is dead after two beats.
+   * A connected process with an older heartbeat is dead, in ms. Default 2000: it may be paused, or just busy. A killed process is no longer
+   * connected, and is dead after two missed heartbeats.
    */
   leaseMs?: number
-  /** Whether the others see this process. Not needed to read, or to post to runs. Default true. */
+  /** Whether other processes see this one. Not needed for reading, or for posting to runs. Default true. */
   joins?: boolean
 }
 
 export interface Beat {
   id: string
-  /** ms since it. */
+  /** ms since its last heartbeat. */
   age: number
 }
 
 export interface Beats {
   /** Resolves when others can see this process. */
   start(): Promise<void>
-  /** Those whose runs may be taken; none if this process cannot tell. */
+  /** Dead processes, whose runs may be taken; empty if this process must not judge. */
   dead(): string[]
-  /** Of processes that own runs, those that Redis has forgotten are dead as well, until the next call. Call it when all owners are known. */
+  /**
+   * Finds dead processes that Redis has already forgotten, among the owners of runs; valid until the next call. Call it when all owners are known.
+   */
   findForgotten(owners: ReadonlySet<string>): Promise<void>
   alive(): string[]
-  /** The living ones that take runs over. */
+  /** The living processes that take over runs. */
   takers(): string[]
-  /** Dead ones included. Of others as of the last beat of this process; its own age is that of its last beat that was answered. */
+  /** Including dead ones. Others as of the last heartbeat of this process; its own age is that of its last acknowledged heartbeat. */
   all(): Beat[]
-  /** Whether this process may judge. */
+  /** Whether this process may declare others dead. */
   isSteady(): boolean
-  /** Redis was away, or this process was paused, so that what it knows of others may be wrong. */
+  /** Whether Redis was unavailable, or this process was paused, so that its data about others may be wrong. */
   isDisturbed(): boolean
-  /** Calls back after each beat. */
+  /** Calls back after each heartbeat. */
   onBeat(listener: () => void): void
   stop(): void
 }
 
-/** Who has beaten for so long without a gap may judge, in ms. */
+/** ms of heartbeats without a gap after which a process may declare others dead. */
 const steadyAfter = 2000
-/** A longer time between two beats of this process is a gap, in ms. */
+/** A longer time between two heartbeats of this process is a gap, in ms. */
 const gap = 1000
-/** A disturbance is over after so long, in ms. */
+/** Duration of a disturbance, in ms. */
 const calm = 3000
-/** Redis forgets dead processes after so long, in ms. */
+/** Redis forgets dead processes after this time, in ms. */
 export const forgetAfter = 60_000
 
 const beatScript = `#!lua flags=allow-oom
@@ -90,19 +92,19 @@ export function createBeats(
   const listeners = new Set<() => void>()
   /** Of all processes, by the clock of Redis. */
   let beats = new Map<string, number>()
-  /** Processes that take runs over. */
+  /** Processes that take over runs. */
   let takers: string[] = []
-  /** Processes that are not connected any more. */
+  /** Processes that are no longer connected. */
   let gone = new Set<string>()
-  /** Processes that own runs, but whose last beat is so old that Redis has forgotten them. */
+  /** Owners of runs whose last heartbeat is so old that Redis has forgotten them. */
   let forgotten: string[] = []
-  /** Beats that were sent, and the one that was answered last: answers may overtake each other. */
+  /** The numbers of the last sent and of the last acknowledged heartbeat: replies may overtake each other. */
   let sent = 0
   let answered = 0
-  /** By the clock of Redis: this process's last beat, and since when it beats without a gap. */
+  /** By the clock of Redis: this process's last heartbeat, and the start of its heartbeats without a gap. */
   let last = 0
   let steadySince = Infinity
-  /** By the clock of this process: when the last beat was answered, and when something was wrong. */
+  /** By the clock of this process: the last acknowledgement, and the last disturbance. */
   let answeredAt = -Infinity
   let disturbedAt = -Infinity
   let timer: ReturnType<typeof setInterval> | undefined
@@ -111,7 +113,7 @@ export function createBeats(
   const isFresh = () => performance.now() - answeredAt < gap
   const isDead = (id: string, age: number) => id !== process && (age > leaseMs || (gone.has(id) && age > 2 * beatMs))
 
-  /** Asks which processes that missed a beat are still connected: a killed one is not. */
+  /** Finds which processes with missed heartbeats are no longer connected: they were killed. */
   async function lookForGone(late: readonly string[]): Promise<Set<string>> {
     const answers = late.map(async (id) => {
       const channel = keys.process(id)
@@ -149,7 +151,7 @@ export function createBeats(
     const late = [...beats].filter(([id, at]) => id !== process && now - at > 2 * beatMs && now - at <= leaseMs)
     if (isJudge() && late.length > 0) {
       gone = await lookForGone(late.map(([id]) => id))
-      // Looks again when the first of them is dead for certain.
+      // Checks again when the first of them is certainly dead.
       const soonest = Math.min(...late.map(([, at]) => at)) + leaseMs + 5 - now
       clearTimeout(extra)
       if (timer !== undefined) extra = setTimeout(tryBeat, Math.max(10, soonest))
@@ -187,7 +189,7 @@ export function createBeats(
       return [...late, ...forgotten.filter((id) => !beats.has(id))]
     },
     async findForgotten(owners) {
-      // Asked now, because one may have come since the last beat. Each beats before it owns a run.
+      // Asked now, because a new process may have sent a heartbeat since. Each does so before it owns a run.
       const unknown = [...owners].filter((id) => id !== process && !beats.has(id))
       const found = await Promise.all(unknown.map((id) => connection.send(keys.beats, ['ZSCORE', keys.beats, id])))
       forgotten = unknown.filter((_, i) => found[i] === null)

@@ -1,6 +1,6 @@
 /**
- * The changes of all runs, in one order over all partitions. A look takes the same place as the end for all of them, and moves their clocks up to
- * it: nothing comes at or before it any more. Readers at the same place share one look.
+ * The changes of all runs, in one order over all partitions. A poll uses the same end position for all of them, and advances their clocks to it: no
+ * later change gets a position up to it. Readers at the same position share one poll.
  */
 import { leavable } from '../../async/leavable.ts'
 import type { Entry } from '../../part/entry.ts'
@@ -15,14 +15,14 @@ import { readScript } from './read-script.ts'
 import { damagedIs, clockScript } from './damage-script.ts'
 
 /*
- * Reads changes of one partition. Before, it moves the partition's clock, so that nothing that is stored later comes at or before the
- * place up to which it reads: what was delivered is then all that there will ever be up to there.
+ * Reads changes of one partition. Before, it moves the partition's clock, so that later changes get positions after the end of this read: the
+ * delivered range is then complete forever.
  *
- * KEYS: `T:clock`. ARGV: after which place, up to which place, and how many bytes of entries, about. Returns the place up to which the
- * answer is complete, and for each change its place, run, first and last `seq` and lines; empty lines: they are not there any more.
+ * KEYS: `T:clock`. ARGV: start position (exclusive), end position, and approximate bytes of entries. Returns the position up to which the reply is
+ * complete, and for each change its position, run, first and last `seq` and lines; empty lines: the item is gone.
  */
 
-/** Limit of changes in an answer. */
+/** Maximum number of changes in a reply. */
 const most = 256
 
 const lookScript = String.raw`#!lua flags=allow-oom
@@ -51,11 +51,11 @@ end
 return found
 `
 
-/** How often to look although nobody said that there is something new, in ms: what is said may be lost. */
+/** Polling interval without notifications, in ms: notifications may be lost. */
 const lookEvery = 1000
-/** Least time between two looks of a reader that keeps up, in ms. */
+/** Minimum time between two polls of a reader that keeps up, in ms. */
 const gap = 10
-/** Limit of what a partition gives in one look, and of what is kept for other readers, in characters of JSON. */
+/** Maximum size of a partition's reply to a poll, and of the cache for other readers, in characters of JSON. */
 const mostOfLook = 128 * 1024
 const mostKept = 1024 * 1024
 
@@ -64,7 +64,7 @@ const what = 'read the changes of all runs'
 
 const isPlace = (n: number) => Number.isSafeInteger(n) && n >= 0
 
-/** Nothing of a run that is damaged: it holds up nobody who follows all runs. */
+/** Empty for a damaged run: it must not block readers of all runs. */
 function readable(run: string, lines: string): Entry[] {
   try {
     return readLines(run, [lines])
@@ -75,7 +75,7 @@ function readable(run: string, lines: string): Entry[] {
 
 interface Look {
   changes: Change[]
-  /** There is nothing else up to here, and nothing will come. */
+  /** All changes up to this position are known, and no more will come. */
   upto: number
 }
 
@@ -89,9 +89,9 @@ export interface ChangeFeed {
 export function createChangeFeed(connection: Connection, channels: Channels, log: Pick<Log, 'read'>): ChangeFeed {
   const { keys, ask } = connection
   const all = Array.from({ length: partitions }, (_, partition): Partition => partition)
-  /** Looks under way and done, by the place after which they began, with their size. */
+  /** Running and completed polls, by their start position, with their size. */
   const looks = new Map<number, { found: Promise<Look>; length: number }>()
-  /** One for each reader that follows: what ends it. */
+  /** One for each following reader: a function that ends it. */
   const followers = new Set<() => void>()
   let kept = 0
   let rings = 0
@@ -109,7 +109,7 @@ export function createChangeFeed(connection: Connection, channels: Channels, log
     const place = await ask(what, key, ['GET', key]).catch(damagedIs(undefined))
     if (place === null) return 0
     if (place !== '' && isPlace(Number(place))) return Number(place)
-    // The script finds it out again.
+    // The script restores it.
     await look(connection, what, partition, ['0', '0', '0'])
     return Number(await ask(what, key, ['GET', key]))
   }
@@ -118,7 +118,7 @@ export function createChangeFeed(connection: Connection, channels: Channels, log
     return Math.max(...(await Promise.all(all.map(clockOf))))
   }
 
-  /** Of a change whose item is gone, because the run was dropped, or its deltas merged: what is left. */
+  /** The remaining entries of a change whose item is gone, because the run was dropped or its deltas were merged. */
   async function readRange(run: string, first: number, last: number, after = first - 1): Promise<Entry[]> {
     const entries: Entry[] = []
     try {
@@ -127,7 +127,7 @@ export function createChangeFeed(connection: Connection, channels: Channels, log
       const isGone =
         error instanceof MillraceError && ['compacted', 'unknown-run', 'store-damaged'].includes(error.code)
       if (!isGone) throw error
-      // It begins among merged deltas: a compacted run is short.
+      // It begins inside merged deltas: a compacted run is short.
       if (error.code === 'compacted') return readRange(run, first, last, 0)
     }
     return entries.filter(({ seq }) => seq >= first)
@@ -142,7 +142,7 @@ export function createChangeFeed(connection: Connection, channels: Channels, log
     const end = await lastPlace()
     if (end <= after) return { changes: [], upto: after, length: 0 }
     const answers = await lookBetween(after, end)
-    // Where one has more, the others have to wait for it.
+    // If one partition has more, the others must wait for it.
     const upto = Math.min(...answers.map(([place]) => Number(place)))
     const changes: Change[] = []
     let length = 0
@@ -151,7 +151,7 @@ export function createChangeFeed(connection: Connection, channels: Channels, log
         const [n, run, first, last, lines] = answer.slice(i, i + 5) as [string, string, string, string, string]
         length += lines.length
         const entries = lines === '' ? await readRange(run, Number(first), Number(last)) : readable(run, lines)
-        // In a compacted run the item has what came before, too.
+        // In a compacted run the item may contain earlier entries.
         while (entries.length > 0 && entries[0]!.seq < Number(first)) entries.shift()
         if (entries.length > 0) changes.push({ n: Number(n), run, entries })
       }
@@ -159,7 +159,7 @@ export function createChangeFeed(connection: Connection, channels: Channels, log
     return { changes: changes.sort((a, b) => a.n - b.n), upto, length }
   }
 
-  /** Readers at the same place, and those that come there a little later, get the same. */
+  /** Readers at the same position, and slightly later ones, share a poll. */
   function lookOnce(after: number): Promise<Look> {
     const known = looks.get(after)
     if (known !== undefined) return known.found
@@ -167,7 +167,7 @@ export function createChangeFeed(connection: Connection, channels: Channels, log
     const entry = { found, length: 0 }
     looks.set(after, entry)
     const done = ({ upto, length }: { upto: number; length: number }) => {
-      // Where nothing is now there may be something later.
+      // An empty reply is not cached: changes may come later.
       if (upto === after) return void looks.delete(after)
       entry.length = length
       kept += length
@@ -185,7 +185,7 @@ export function createChangeFeed(connection: Connection, channels: Channels, log
     followers.add(leave)
     if (followers.size > 1) return
     const opened = all.map((partition) => channels.open(keys.changed(partition), ring))
-    // What came before it was open was not heard.
+    // Earlier notifications were missed.
     Promise.all(opened).then(ring, () => undefined)
   }
 
@@ -234,7 +234,7 @@ export function createChangeFeed(connection: Connection, channels: Channels, log
     read: (options = {}) => ({ [Symbol.asyncIterator]: () => leavable((left) => follow(options, left)) }),
     async position() {
       const end = await lastPlace()
-      // What is stored from now on comes after it, in every partition.
+      // From now on, changes get later positions in every partition.
       if (end > 0) await lookBetween(end, end)
       return end
     },
@@ -245,7 +245,7 @@ export function createChangeFeed(connection: Connection, channels: Channels, log
   }
 }
 
-/** Resolves after so many ms; a process may end before. */
+/** Resolves after `ms`; does not keep the process alive. */
 function pause(ms: number): Promise<undefined> {
   return new Promise((resolve) => void setTimeout(() => resolve(undefined), Math.max(0, ms)).unref())
 }

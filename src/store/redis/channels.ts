@@ -1,14 +1,14 @@
 /**
- * Subscriptions: at most one to each channel, whatever the number of listeners. Subscribing and unsubscribing take turns, because
- * the client gets confused by one that begins before the other has ended. While Redis is away they wait.
+ * Subscriptions: at most one per channel, for any number of listeners. Subscribing and unsubscribing take turns, because the client library
+ * mishandles overlapping ones. While Redis is unavailable they wait.
  */
 import { isAway } from './away.ts'
 import type { Connection } from './connection.ts'
 
 export interface Channels {
-  /** Adds a listener. Resolves when messages come. */
+  /** Adds a listener. Resolves when messages are received. */
   open(channel: string, listener: (message: string) => void): Promise<void>
-  /** Resolves when no messages come any more. */
+  /** Resolves when no more messages are received. */
   close(channel: string): Promise<void>
   end(): void
 }
@@ -16,7 +16,7 @@ export interface Channels {
 type Listener = (message: string) => void
 
 interface Channel {
-  /** None: it is not wanted. */
+  /** Empty: the subscription is not wanted. */
   listeners: Set<Listener>
   isOpen: boolean
   turn: Promise<void>
@@ -26,7 +26,7 @@ export function createChannels(connection: Connection): Channels {
   const channels = new Map<string, Channel>()
   let ended = false
 
-  /** Makes what is so what is wanted. */
+  /** Subscribes or unsubscribes until the state is as wanted. */
   async function settle(name: string, channel: Channel): Promise<void> {
     while (!ended && channel.isOpen !== channel.listeners.size > 0) {
       try {

@@ -6,27 +6,27 @@ import type { RedisCluster } from '@redis/client'
 
 type Listener = (message: string, channel: string) => void
 
-/** What the store needs of a connection, be it one or those of a cluster. */
+/** The part of a connection that the store needs, for a single server or a cluster. */
 export interface Client {
   /** `key`: which node of a cluster. Rejects at once while the connection is broken. */
   send(key: string, args: string[]): Promise<unknown>
   subscribe(channel: string, listener: Listener): Promise<void>
   unsubscribe(channel: string): Promise<void>
-  /** The connection that takes the commands of a key now; undefined: there is none. */
+  /** The current connection for the commands of a key; undefined if there is none. */
   linkOf(key: string): unknown
-  /** The connections that messages come on. */
+  /** The connections that receive messages. */
   subscribers(): readonly { readonly isReady: boolean }[]
-  /** Connects again: the name may stand for another server now. A cluster knows its nodes itself. */
+  /** Reconnects: the name may refer to another server now. A cluster knows its nodes itself. */
   reconnect(): void
   close(): Promise<void>
 }
 
-/** Called when a connection has broken, right then, and when one is ready. */
+/** Called at once when a connection breaks, and when one is ready. */
 export type Stirred = () => void
 
-/** How long to try at the start, in ms. */
+/** Time limit for the first connection, in ms. */
 const firstTries = 5000
-/** How long a server that has taken a connection may say nothing, in ms. */
+/** Timeout of an accepted connection without a reply, in ms. */
 const silence = 5000
 
 async function load() {
@@ -37,7 +37,7 @@ async function load() {
   }
 }
 
-/** Connects. Rejects with the client's own error if nobody answers within a few seconds. */
+/** Connects. Rejects with the client's own error if there is no reply within a few seconds. */
 export async function connect(
   address: RedisAddress,
   shown: string,
@@ -80,7 +80,7 @@ async function connectClient(
   const common = {
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password }),
-    // Who sends decides when to send again.
+    // The sender decides about retries.
     disableOfflineQueue: true,
     maintNotifications: 'disabled' as const,
     commandOptions: { timeout: undefined },
@@ -98,9 +98,9 @@ async function connectClient(
     return cluster
   }
   const options = { ...common, database, socket: { ...socketOptions, ...hosts[0]! } }
-  // `createClient` makes a class with a method for each command of Redis, for each address anew: tens of ms, and we use none of them.
+  // `createClient` builds a class with a method for each command of Redis, for each address anew: tens of ms, and none is used here.
   const client = new RedisClient(options)
-  // Large pages and many messages are not in each other's way.
+  // Separate, so that large pages do not delay messages.
   const subscriber = new RedisClient(options)
   for (const each of [client, subscriber]) each.on('error', stirred).on('ready', stirred)
   try {
@@ -134,15 +134,15 @@ type Cluster = Pick<
   'on' | 'connect' | 'destroy' | 'sendCommand' | 'sSubscribe' | 'sUnsubscribe' | 'masters' | 'slots'
 >
 
-/** How often to ask the nodes of a cluster at the start, in ms. */
+/** Retry interval for the nodes of a cluster at the start, in ms. */
 const tryEvery = 100
 
-/** The client wraps what its strategy returns. */
+/** The client wraps the error that its strategy returns. */
 function causeOf(error: unknown): unknown {
   return error instanceof Error && 'originalError' in error ? error.originalError : error
 }
 
-/** `isFinal`: whether it makes no sense to try once more, at the start. */
+/** `isFinal`: whether a retry at the start is pointless. */
 async function connectCluster(
   create: () => Cluster,
   stirred: Stirred,
@@ -155,7 +155,7 @@ async function connectCluster(
     ...cluster.masters.flatMap(({ client }) => (client === undefined ? [] : [client])),
     ...subscribers(),
   ]
-  // The client asks who is in the cluster now when a connection was tried twice, which takes long where nobody refuses it.
+  // The client refreshes its list of nodes only after two failed connections, which takes long if none is refused.
   const unwatch = watchLinks(links, stirred, (link) => void link.emit('reconnecting'))
   return {
     send: (key, args) => cluster.sendCommand(key, false, args),
@@ -174,11 +174,11 @@ async function connectCluster(
   }
 }
 
-/** One that could not connect does not do so later. */
+/** A client that could not connect does not retry by itself. */
 async function firstAnswer(create: () => Cluster, isFinal: (cause: unknown) => boolean): Promise<Cluster> {
   for (;;) {
     const cluster = create()
-    // The client says only that no node can be asked.
+    // The client reports only that no node can be reached.
     let fault: unknown
     cluster.on('error', (error) => (fault = error))
     try {
@@ -205,8 +205,8 @@ function slotOf(key: string): number {
 }
 
 /**
- * Finds connections that have gone without a word, because a machine or a network has: everything that is sent disappears, and the system
- * says so after many minutes only. Each is asked every second, and one that owes its answers is ended.
+ * Detects silently broken connections, after a failure of a machine or a network: everything that is sent is lost, and the system reports it only
+ * after many minutes. Each connection gets a ping every second, and one without replies is closed.
  */
 interface Link {
   readonly isReady: boolean
@@ -216,12 +216,15 @@ interface Link {
 }
 
 const askEvery = 1000
-/** After so many questions a link that has not answered the first is ended. Counted, so that a process that was busy itself does not end all. */
+/**
+ * Number of pings after which a link without a reply to the first is closed. Counted, so that a process that was busy itself does not close all
+ * links.
+ */
 const patience = 5
 
 /**
- * Returns a function that ends it. `ended` is called after a link was ended; it connects again. `doubted`, every second, as long as a link
- * is broken or owes an answer that was asked for a second ago.
+ * Returns a function that stops it. `ended` is called after a link was closed; it reconnects. `doubted` is called every second while a link is
+ * broken or owes the reply to a ping for a second.
  */
 function watchLinks<L extends Link>(
   links: () => readonly L[],
@@ -235,7 +238,7 @@ function watchLinks<L extends Link>(
     try {
       await link.sendCommand(['PING'])
     } catch {
-      // An error is an answer; or the link has broken, and everybody knows.
+      // An error is a reply; or the link has broken, which is reported elsewhere.
     }
     owing.delete(link)
   }
@@ -257,7 +260,7 @@ function watchLinks<L extends Link>(
   return () => clearInterval(timer)
 }
 
-/** What was sent rejects. Only for a link that is ready: one that connects does so already. */
+/** Pending commands reject. Only for a ready link: a connecting one reconnects by itself. */
 function reconnect(link: Link): void {
   if (!link.isReady) return
   link.destroy()

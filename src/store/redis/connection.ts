@@ -1,4 +1,4 @@
-/** The connection to Redis or Valkey: opened, checked, and sent to again while it is away. */
+/** The connection to Redis or Valkey: opens it, checks it, and retries commands while it is unavailable. */
 import { MillraceError, messageOf } from '../../part/error.ts'
 import type { Archive } from '../archive/archive.ts'
 import { storeClosed } from '../store-error.ts'
@@ -14,11 +14,14 @@ import { createWatch, type Area, type Watch } from './watch.ts'
 
 /** Options of {@link redisStore}. */
 export interface RedisOptions extends BeatOptions {
-  /** Where runs go some time after their end, and are read from then. It is closed with the store, or when that cannot be opened. Default: they stay in Redis. */
+  /**
+   * The archive for ended runs, to which they are moved later and from which they are then read. It is closed with the store, or when the store
+   * cannot be opened. Default: they stay in Redis.
+   */
   archive?: Archive
-  /** How long reads and writes wait while Redis is away, in ms. Default 15 000. Then they reject with `store-failed`. */
+  /** Timeout of reads and writes while Redis is unavailable, in ms. Default 15 000. Then they reject with `store-failed`. */
   timeoutMs?: number
-  /** Called with what the operator should know. Default: nowhere. */
+  /** Called with messages for the operator. Default: they are dropped. */
   warn?: (message: string) => void
   /** The clocks of this machine. */
   clocks?: Clocks
@@ -30,34 +33,37 @@ export interface Connection {
   readonly keys: Keys
   readonly isCluster: boolean
   readonly timeoutMs: number
-  /** Whether this Redis has just been started from its files: it may have lost its last second. */
+  /** Whether this Redis has just been restarted from its files: it may have lost its last second. */
   readonly isFresh: boolean
   /** Sends a command once, to the node of a key. */
   send(key: string, args: string[]): Promise<unknown>
-  /** Sends a command, and again while Redis is away: only for what may be done twice. `what` completes “cannot …”. */
+  /** Sends a command, and retries while Redis is unavailable: only for commands that may be executed twice. `what` completes “cannot …”. */
   ask(what: string, key: string, args: string[]): Promise<unknown>
-  /** Resolves when it is worth trying again. */
+  /** Resolves when a retry is worthwhile. */
   again(): Promise<void>
-  /** Waits as long as a read or a write does. */
+  /** Waits with the timeout of reads and writes. */
   patiently<T>(what: string, answer: Promise<T>): Promise<T>
   subscribe: Client['subscribe']
   unsubscribe: Client['unsubscribe']
-  /** Whether all partitions take writes, and messages come. */
+  /** Whether all partitions accept writes, and messages are received. */
   isWhole(): boolean
-  /** Partitions take writes again; none: messages come again, and some may have been missed. Returns a function that ends it. */
+  /**
+   * Called when partitions accept writes again; with an empty list when messages are received again, and some may have been missed. Returns a
+   * function that removes the listener.
+   */
   onUp(listener: Listener): () => void
-  /** Partitions do not answer any more; none: no messages come. */
+  /** Called when partitions no longer respond; with an empty list when messages are no longer received. */
   onDown(listener: Listener): () => void
   close(): Promise<void>
 }
 
 type Listener = (partitions: readonly Partition[]) => void
 
-/** How often to try while nothing says that Redis is back, in ms. */
+/** Retry interval while no event reports that Redis is back, in ms. */
 const tryEvery = 100
-/** How long a Redis that has just been started may read its files, in ms. */
+/** Maximum time that a restarted Redis may take to load its files, in ms. */
 const loadTime = 30_000
-/** One that is up for less, in seconds, has just been started: it does not say when it had read its files. */
+/** A Redis with a shorter uptime, in seconds, has just been restarted: it does not report when it finished loading. */
 const fresh = loadTime / 1000
 
 /** Connects and checks. Throws `bad-config`, `missing-package`, `store-failed` or `store-version`. */
@@ -74,7 +80,7 @@ export async function openConnection(
   let watch: Watch | undefined
 
   const { client, isCluster, isFresh } = await open({ address, shown, keys, warn, joins }, () => watch?.look())
-  // Who only reads may not be allowed more.
+  // A reader may not have the right to write.
   watch = createWatch(client, areasOf(keys, isCluster), joins ? 'DEL' : 'EXISTS', {
     up: (all) => ups.forEach((listener) => listener(all)),
     down: (all) => downs.forEach((listener) => listener(all)),
@@ -137,7 +143,7 @@ export async function openConnection(
   }
 }
 
-/** In a cluster each partition may move to another node by itself, and the list of processes too. */
+/** In a cluster each partition may move to another node, and so may the list of processes. */
 function areasOf({ none }: Keys, isCluster: boolean): Area[] {
   const all = none.map((key, partition): Area => ({ key, partitions: partition < partitions ? [partition] : [] }))
   return isCluster ? all : [{ key: none[0]!, partitions: all.flatMap((area) => area.partitions) }]
@@ -148,7 +154,7 @@ function added<T>(set: Set<T>, value: T): () => void {
   return () => void set.delete(value)
 }
 
-/** Rejects if there is no answer after so many ms. */
+/** Rejects if there is no reply within `ms`. */
 export function inTime<T>(answer: Promise<T>, ms: number): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new TimeoutError('no answer in time')), Math.max(0, ms))
@@ -183,7 +189,7 @@ async function open({ address, shown, keys, warn, joins }: Opening, stirred: Sti
       if (isCluster && address.database !== 0) {
         throw noDatabase(shown, address)
       }
-      // Who only reads needs less. Each node of a cluster has users of its own.
+      // A reader needs fewer rights. Each node of a cluster has its own users.
       const asked = !joins ? [] : isCluster ? partitionTags(keys) : [keys.tag(0)]
       const missing = await Promise.all(
         asked.map((tag) => loaded(() => missingRights(client.send, keys, `${tag}:clock`))),
@@ -217,7 +223,7 @@ async function open({ address, shown, keys, warn, joins }: Opening, stirred: Sti
 
 const partitionTags = ({ tag }: Keys) => Array.from({ length: partitions }, (_, partition) => tag(partition))
 
-/** A Redis that has just been started reads its files first. */
+/** Waits while a restarted Redis loads its files. */
 async function loaded<T>(send: () => Promise<T>): Promise<T> {
   for (const end = Date.now() + loadTime; ; await new Promise((resolve) => setTimeout(resolve, tryEvery))) {
     try {
@@ -234,7 +240,7 @@ function checkVersion(shown: string, version: string): void {
   throw new MillraceError('store-version', `${shown} ${what}; Redis or Valkey 7 or later is needed`)
 }
 
-/** Why a store cannot be opened, with the cure. Nothing of what Redis says is passed on that may name its user. */
+/** The reason why a store cannot be opened, with the cure. Omits Redis' own messages that may name the user. */
 const listed = 'docs/redis.md lists all that its user needs (ACL SETUSER)'
 
 /** `shown`: the address without user and password. */
@@ -265,7 +271,7 @@ function noDatabase(shown: string, { database }: RedisAddress): MillraceError {
   return new MillraceError('bad-config', `${shown}: a cluster has no database ${database}; use ?prefix=`)
 }
 
-/** `rights`: as `ACL SETUSER` takes them. */
+/** `rights`: in the syntax of `ACL SETUSER`. */
 function lackingRights(shown: string, rights: readonly string[]): MillraceError {
   return new MillraceError('store-failed', `the user of ${shown} lacks rights: ${rights.join(' ')}. ${listed}`)
 }
@@ -296,8 +302,8 @@ function cureOf(error: Error & { code: string }, { hosts, files }: RedisAddress)
 }
 
 /**
- * A small write that replaces what is there, also what somebody else has put there, and is done when Redis is full as well: without it no process
- * could start, and make room.
+ * A small write that replaces any value, also one of another program, and works even if Redis is full: otherwise no process could start and free
+ * space.
  */
 export function evenFull(command: string, key: string, ...args: string[]): string[] {
   return ['EVAL', script, '1', key, command, ...args]
@@ -309,11 +315,11 @@ if type(result) ~= 'table' or not result.err or not string.find(result.err, 'WRO
 redis.call('UNLINK', KEYS[1])
 return redis.call(ARGV[1], KEYS[1], unpack(ARGV, 2))`
 
-/* What the user of the store may do is looked at when it is opened, because a right that is missing would show much later, in the middle of a run. */
+/* The rights of the store's user are checked when the store is opened, because a missing right would show much later, in the middle of a run. */
 
 /**
- * All that a store sends, itself or in a script: K is a key, C a channel. Each with as many arguments as it needs: Redis 7.0 crashes when it is asked about
- * a command with fewer.
+ * All commands that a store sends, itself or in a script: K is a key, C a channel. Each with all required arguments: Redis 7.0 crashes when it is
+ * asked about a command with fewer.
  */
 export const forms = `
 CLUSTER SLOTS;DEL K;EVAL s 1 K;EVALSHA s 1 K;EXISTS K;EXPIRE K 1;GET K;HDEL K f;HGET K f;HGETALL K;HKEYS K;HMGET K f;HSET K f v;HSTRLEN K f
@@ -323,7 +329,7 @@ ZRANDMEMBER K;ZRANGE K 0 1;ZRANGEBYLEX K - +;ZRANGEBYSCORE K 0 1;ZREM K m;ZREMRA
   .trim()
   .split(/[;\n]/u)
 
-/** ARGV: the forms. Returns those that are refused; none if this server cannot tell. */
+/** ARGV: the forms. Returns the refused ones; none if this server cannot check. */
 const rightsScript = `
 local refused = {}
 if not redis.acl_check_cmd then return refused end
@@ -336,17 +342,20 @@ end
 return refused
 `
 
-/** The keys and the channels that a store uses, as `ACL SETUSER` takes them. What follows the prefix is in them: others may begin with it. */
+/**
+ * The keys and the channels that a store uses, in the syntax of `ACL SETUSER`. They include the character after the prefix, because other prefixes
+ * may begin with this one.
+ */
 const keysOf = ({ prefix }: Keys): string => `~{${prefix}}* ~{${prefix}:*`
 const channelsOf = ({ prefix }: Keys): string => `&{${prefix}:*`
 
-/** The name of a command as `ACL SETUSER` takes it. */
+/** The name of a command in the syntax of `ACL SETUSER`. */
 export function commandOf(form: string): string {
   const [name = '', sub = ''] = form.toLowerCase().split(' ')
   return /^(?:cluster|memory|pubsub)$/u.test(name) ? `${name}|${sub}` : name
 }
 
-/** The rights that the user lacks at the node of a key, as `ACL SETUSER` takes them. */
+/** The missing rights of the user at the node of a key, in the syntax of `ACL SETUSER`. */
 async function missingRights(
   send: (key: string, args: string[]) => Promise<unknown>,
   keys: Keys,
@@ -355,7 +364,7 @@ async function missingRights(
   const asked = forms.map((form) => form.replaceAll(/\bK\b/gu, key).replace(/\bC\b/u, `${key}:live`))
   const refused = (await send(key, ['EVAL', rightsScript, '0', ...asked])) as string[]
   const names = refused.map(commandOf)
-  // Whoever runs a script may run one: it is the key that is refused.
+  // A user that runs this script may run scripts: it is the key that is refused.
   if (names.includes('eval')) return [keysOf(keys)]
   const isChannel = ['spublish', 'ssubscribe'].every((name) => names.includes(name))
   if (!isChannel || names.includes('pubsub|shardnumsub')) return names.map((name) => `+${name}`)

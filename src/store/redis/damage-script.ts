@@ -1,16 +1,16 @@
 /**
- * The part of the scripts that knows what to do with keys that somebody else has damaged: by hand, by another program, or by a copy that was cut off.
- * What can be found out again is found out again. What cannot be is refused by its name.
+ * The part of the scripts that handles damaged keys: changed by hand, by another program, or by an interrupted copy. Derived data is restored.
+ * Other keys are refused by name.
  */
 import { runStatuses, hasEnded } from '../../part/log.ts'
 import { began, partitions, step } from './index-script.ts'
 import { MillraceError, messageOf } from '../../part/error.ts'
 import { storeDamaged, storeFailed } from '../store-error.ts'
 
-/** A script that is refused because of such a key says so with this word, and the name of the key. */
+/** The prefix of a script's error for a damaged key, followed by its name. */
 export const damagedKey = 'DAMAGED'
 
-/** What keys are, by how their names begin behind `T:`; the first are those of a run. */
+/** The types of keys by the prefix of their names after `T:`; the first are those of a run. */
 const types = Object.entries({
   run: 'hash',
   log: 'stream',
@@ -24,7 +24,7 @@ const types = Object.entries({
 
 const endings = runStatuses.filter(hasEnded)
 
-/** `clock`: the last place, of which `T:clock` is only a copy. Needs `T`. */
+/** `clock`: the last position, of which `T:clock` is only a copy. Needs `T`. */
 export const clockScript = String.raw`
 local whole = function(n) return string.format('%.0f', n) end
 local function isPlace(n) return n and n >= 0 and n < 9007199254740992 and n == math.floor(n) end
@@ -128,7 +128,7 @@ local function named(err, id)
 end
 `
 
-/** `ahead`: by how much the clock of a process was ahead of `n`, at most: a list since a time can end there. In ms; needs `T`. */
+/** `ahead`: the maximum ms by which a process's clock was ahead of `n`: a list from a time on can end there. Needs `T`. */
 export const aheadScript = String.raw`
 -- What cannot be, or is lost: so much that a list ends nowhere.
 local mostAhead = 1e12
@@ -141,7 +141,7 @@ local function toMs(n) return (n / ${partitions} * ${step} + ${began}) / 1000 en
 local function toPlace(ms) return math.floor((ms * 1000 - ${began}) / ${step}) * ${partitions} end
 `
 
-/** `place`: the address without user and password. Redis itself may name the user in what it says. */
+/** `place`: the address without user and password. Redis' own message may name the user. */
 export function redisFailed(what: string, place: string, error: unknown): MillraceError {
   const message = messageOf(error)
   const key = new RegExp(`${damagedKey} ([^]*)$`, 'u').exec(message)?.[1]
@@ -150,12 +150,12 @@ export function redisFailed(what: string, place: string, error: unknown): Millra
   return storeFailed(what, place, shown === message ? error : new Error(shown))
 }
 
-/** A command of ours that is refused because its key is not what it should be names that key. */
+/** Names the key of a command that was refused for its type. */
 export function naming(error: unknown, [, key = '']: readonly string[]): unknown {
   return messageOf(error).startsWith('WRONGTYPE') ? new Error(`${damagedKey} ${key} is of another type`) : error
 }
 
-/** For `catch`: what to go on with if a key is damaged. */
+/** For `catch`: the value to use if a key is damaged. */
 export function damagedIs<T>(value: T): (error: unknown) => T {
   return (error) => {
     if (error instanceof MillraceError && error.code === 'store-damaged') return value

@@ -1,17 +1,17 @@
-/** Runs that have ended, and the work at them: who is at one keeps the others away for a while. What counts is the script. */
+/** Ended runs, and leases for the work on them: a worker's lease excludes others for a while. The script decides. */
 import { randomUUID } from 'node:crypto'
 import type { Connection } from './connection.ts'
 import { partitions } from './index-script.ts'
 import { partitionOf, type Partition } from './keys.ts'
 import { operate, readSet } from './read-script.ts'
 
-/** How long a worker that says nothing has a run, in ms. */
+/** Duration of a lease without renewal, in ms. */
 const leaseFor = 60_000
 
-/** The right to work at a run. */
+/** The right to work on a run. */
 export interface Lease {
   token: string
-  /** Goes on having it, if that is due. Rejects if somebody else has it now. */
+  /** Renews the lease if that is due. Rejects if another worker has it now. */
   renew(): Promise<void>
   release(): Promise<void>
 }
@@ -45,7 +45,7 @@ export function createEndedRuns(connection: Connection) {
     }
   }
 
-  /** The runs of a set that ended before a moment, oldest first, without those that somebody works at. */
+  /** The runs of a set that ended before a moment, oldest first, without leased ones. */
   async function endedBefore(set: 'ended' | 'compacted', before: number, limit: number): Promise<[string, number][]> {
     const range = ['-inf', before === Infinity ? '+inf' : `(${before}`, 'WITHSCORES', 'LIMIT', '0', String(limit)]
     const found = await Promise.all(
@@ -68,7 +68,7 @@ export function createEndedRuns(connection: Connection) {
     return free.slice(0, limit)
   }
 
-  /** Forgets what was stored when, before a moment. */
+  /** Drops the times of changes before a moment. */
   async function forgetChanges(before: number): Promise<void> {
     const args = ['trim', String(Math.max(0, before))]
     await Promise.all(all.map((partition) => operate(connection, 'forget old changes', partition, args)))

@@ -1,4 +1,4 @@
-/** The processes that share a store in Redis: who lives, which runs want an owner, and who reads them. All of it is a hint. */
+/** The processes that share a store in Redis: the living ones, runs that need an owner, and readers of runs. All of it is a hint. */
 import { hostname } from 'node:os'
 import type { Fleet, FleetProcess, Introduction } from '../../part/log.ts'
 import { createFleet } from '../fleet.ts'
@@ -14,11 +14,11 @@ import type { StoreClock } from './store-clock.ts'
 export interface RedisFleet extends Fleet {
   /** Processes whose runs may be claimed. */
   dead(): string[]
-  /** This process has claimed a run. */
+  /** Call this when this process has claimed a run. */
   claimed(run: string): void
   /** Resolves when other processes can see this one. */
   start(): Promise<void>
-  /** Ends `wanted`, gives this process's runs away and takes it off the list. */
+  /** Ends `wanted`, releases this process's runs and removes it from the list. */
   close(): Promise<void>
 }
 
@@ -27,31 +27,31 @@ export interface RedisFleetContext extends BeatOptions {
   channels: Channels
   process: string
   clock: StoreClock
-  /** Writes it, in its order among the writes of this process. Resolves with whether there are messages that were not seen. */
+  /** Writes it, in order with the writes of this process. Resolves with whether there are unseen messages. */
   want(run: string, at?: number, seen?: number): Promise<boolean>
 }
 
-/** At least so often each process looks for runs that are due, in ms. In a large fleet less often: others do. */
+/** Maximum polling interval of each process for due runs, in ms. Longer in a large fleet: other processes poll, too. */
 const lookEvery = 500
 const mostProcesses = 8
-/** How often the owners of all active runs are looked at, in ms. */
+/** Polling interval for the owners of all active runs, in ms. */
 const lookForForgotten = 30_000
-/** Most due runs that one process takes from a partition at once. */
+/** Maximum number of due runs that one process takes from a partition at once. */
 const mostTaken = 64
 
 export function createRedisFleet(context: RedisFleetContext): RedisFleet {
   const { connection, channels, process, clock } = context
   const { keys } = connection
-  /** Of those who iterate `wanted`. */
+  /** Signals of the consumers of `wanted`. */
   const signals = new Set<AbortSignal>()
   let closed = false
-  /** Whoever hands his runs over takes none. */
+  /** A process that releases its runs takes none. */
   const isWatched = () => !closed && [...signals].some(({ aborted }) => !aborted)
   const operate = createOperate(connection)
   const beats = createBeats(connection, channels, process, isWatched, clock, context)
   const orphans = createOrphans(operate, process, beats)
   const attendance = createAttendance(connection, channels, beats)
-  /** What was found, and deadlines of this process's own runs. */
+  /** Found runs, and deadlines of this process's own runs. */
   const local = createFleet({ left: () => [], due: () => [], hasMore: () => false }, clock.now)
   const about: Record<string, string> = { host: hostname(), pid: String(globalThis.process.pid) }
   let watching: Promise<void> | undefined
@@ -63,7 +63,7 @@ export function createRedisFleet(context: RedisFleetContext): RedisFleet {
     for (const run of runs) void local.want(run)
   }
 
-  /** Takes runs that are due. Returns them with the next moment at which one is, by the clock of Redis. */
+  /** Takes due runs. Returns them with the next moment at which one is due, by the clock of Redis. */
   async function takeDue(): Promise<{ runs: string[]; next: number }> {
     const taken = await Promise.all(everyPartition.map((partition) => operate(partition, 'take', process, mostTaken)))
     const found: [score: number, run: string][] = []
@@ -84,7 +84,7 @@ export function createRedisFleet(context: RedisFleetContext): RedisFleet {
         announce(due.runs)
         next = Math.max(due.next - clock.now(), due.runs.length > 0 ? 5 : 40)
       } catch {
-        // Redis is away: later.
+        // Redis is unavailable: later.
       }
       const timer = setTimeout(wake.resolve, Math.min(pause, next))
       timer.unref()
@@ -104,7 +104,7 @@ export function createRedisFleet(context: RedisFleetContext): RedisFleet {
         ownersAt = performance.now()
       }
     } catch {
-      // Redis is away: after the next beat.
+      // Redis is unavailable: after the next heartbeat.
     }
     findsOrphans = false
   }
@@ -124,7 +124,7 @@ export function createRedisFleet(context: RedisFleetContext): RedisFleet {
       const suspended = await orphans.suspended()
       return [...new Set([...suspended, ...(await takeDue()).runs])]
     } catch {
-      // What was left is found later.
+      // The remaining runs are found later.
       return []
     }
   }
@@ -227,7 +227,7 @@ export function createRedisFleet(context: RedisFleetContext): RedisFleet {
         await Promise.all(everyPartition.map((partition) => operate(partition, 'leave', process)))
         await connection.send(keys.beats, ['DEL', keys.process(process)])
       } catch {
-        // Then it dies like one that was killed.
+        // Then it dies like a killed process.
       }
     },
   }
@@ -240,7 +240,7 @@ function toRecord(flat: string[] | object): Record<string, string | undefined> {
   )
 }
 
-/** Who reads a run, in all processes: each with readers subscribes to a channel, and the subscribers are counted. */
+/** The readers of runs, in all processes: a process with readers subscribes to the run's channel, and the subscribers are counted. */
 interface Attendance {
   attend(run: string): () => void
   attended(run: string): Promise<boolean>
@@ -253,9 +253,9 @@ function createAttendance(
 ): Attendance {
   /** Readers here. */
   const readers = new Map<string, number>()
-  /** Subscriptions that are being ended. */
+  /** Pending unsubscriptions. */
   const leaving = new Map<string, Promise<void>>()
-  /** Questions of one tick, by partition. */
+  /** Counts requested in this tick, by partition. */
   const asked = new Map<number, Map<string, PromiseWithResolvers<number>>>()
 
   function leave(run: string): void {
@@ -312,7 +312,7 @@ function createAttendance(
     async attended(run) {
       if (readers.has(run)) return true
       await leaving.get(run)
-      // Others may be about to subscribe again.
+      // Other processes may be about to resubscribe.
       if (readers.has(run) || beats.isDisturbed()) return true
       return (await countOf(run)) > 0
     },

@@ -1,4 +1,4 @@
-/** Forks: copies of the beginning of a run. They lie in the partition of their own id, so they cannot refer to the entries of their source. */
+/** Forks: copies of the beginning of a run. They are in the partition of their own id, so they cannot refer to the entries of their source. */
 import { randomUUID } from 'node:crypto'
 import type { Log, RunIndex } from '../../part/log.ts'
 import { encodeEntries } from '../encode.ts'
@@ -11,7 +11,7 @@ import { listed, operation } from './script.ts'
 import { isFailed } from './write-queue.ts'
 import type { Writes } from './writes.ts'
 
-/** Limit of entries in a step. */
+/** Maximum number of entries in a step. */
 const most = 256
 
 export function createForking(

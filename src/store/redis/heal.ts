@@ -1,6 +1,6 @@
 /**
- * Writes again what Redis has lost of this process's writes: when a partition is back, before anything new. What another process wrote in between
- * must be there first, so a claim waits until the run is as far as it was. Meanwhile nobody claims.
+ * Rewrites this process's writes that Redis has lost: when a partition is back, before any new write. Writes of other processes in between must
+ * come first, so a claim waits until the run is complete up to its own position. Meanwhile claims are blocked.
  */
 import { isAway } from './away.ts'
 import { appendOperation } from './append-job.ts'
@@ -12,27 +12,27 @@ import type { StoredRow } from '../run-row.ts'
 import { runScript } from './write-queue.ts'
 import { claimOperation, type Written } from './writes.ts'
 
-/** How long after a partition is back nobody claims, and how long a run may take to be whole again, in ms. */
+/** Duration of the block on claims after a partition is back, and the maximum time for a run to be complete again, in ms. */
 const healingTime = 1000
-/** For so long after that, in ms, a run that is not there may be one whose owner is about to write it again. */
+/** For this time after that, in ms, a missing run may be one whose owner is about to rewrite it. */
 const lateTime = 3000
-/** How often to look whether something has come, in ms. */
+/** Polling interval for other processes' writes, in ms. */
 export const lookEvery = 50
 
 export interface Healing {
-  /** What was written, in case that Redis loses it. */
+  /** Remembers a write, in case Redis loses it. */
   keep(written: Written): void
-  /** Resolves when the partition is there, with all that was lost; undefined if it is. */
+  /** Resolves when the partition is available and healed; undefined if it already is. */
   healed(partition: Partition): Promise<void> | undefined
-  /** Resolves when claims are allowed; undefined if they are. */
+  /** Resolves when claims are allowed; undefined if they already are. */
   mayClaim(partition: Partition): Promise<void> | undefined
-  /** Whether the partition is away, or was a moment ago, so that what is not there may still come. */
+  /** Whether the partition is or was recently unavailable, so that missing data may still come. */
   isLate(partition: Partition): boolean
-  /** Writes a run again, as far as it is kept. */
+  /** Rewrites a run, as far as its writes are remembered. */
   heal(run: string): Promise<void>
-  /** Redis is away: nothing is written before `start`. */
+  /** Redis is unavailable: no writes before `start`. */
   pause(partitions: readonly Partition[]): void
-  /** It is back. */
+  /** Redis is back. */
   start(partitions: readonly Partition[]): void
 }
 
@@ -52,17 +52,17 @@ export function createHealing({ connection, process, pages }: HealingContext): H
   const opened = Date.now()
   const states = Array.from({ length: partitions }, () => ({
     kept: createKept(),
-    /** While it is away. */
+    /** Set while it is unavailable. */
     away: undefined as PromiseWithResolvers<void> | undefined,
-    /** Until it is healed. */
+    /** Set until it is healed. */
     healing: undefined as PromiseWithResolvers<void> | undefined,
     claimsFrom: connection.isFresh ? opened + healingTime : 0,
-    /** Counts the times that it went away or came back. */
+    /** Counts how often it became unavailable or came back. */
     round: 0,
   }))
   type State = (typeof states)[number]
 
-  /** Runs a script, again while Redis is away. */
+  /** Runs a script, and retries while Redis is unavailable. */
   async function send(id: string, args: readonly string[], isCurrent: () => boolean): Promise<unknown> {
     const end = Date.now() + connection.timeoutMs
     for (;;) {
@@ -75,7 +75,7 @@ export function createHealing({ connection, process, pages }: HealingContext): H
     }
   }
 
-  /** What is missing of a run, at its head: the operations that come next, `wait` for another process, or nothing. */
+  /** The missing operations of a run at this head: the next ones, `wait` for another process, or none. */
   function missing(head: Head | undefined, written: Written): string[][] | 'wait' | undefined {
     if (written.type === 'post') return [written.args]
     if (written.type === 'fork') return head === undefined ? written.operations : undefined
@@ -88,13 +88,13 @@ export function createHealing({ connection, process, pages }: HealingContext): H
     const { change } = written
     const { before, row } = change
     const follows = head === undefined ? before === undefined : head.epoch === row.epoch && head.seq === before?.lastSeq
-    // With its whole row: what is stored may be older than what was there before.
+    // With its whole row: the stored one may be older than before.
     return follows ? [appendOperation(process, change, { whole: true })] : undefined
   }
 
   async function healRun(run: string, all: readonly Written[], isCurrent = () => true): Promise<void> {
     let head = all.some(({ type }) => type !== 'post') ? await pages.head(run) : undefined
-    // Counted from the first answer: others may not be back before.
+    // Counted from the first reply: other processes may not be back earlier.
     const end = Date.now() + healingTime * 0.9
     for (const each of all) {
       let next = missing(head, each)
@@ -165,14 +165,14 @@ export function createHealing({ connection, process, pages }: HealingContext): H
 }
 
 /*
- * What this process wrote in the last seconds: Redis may lose as much when it is killed, and then it is written again. While it is away nothing is
- * written, so what is kept does not grow however long that takes.
+ * The writes of this process in the last seconds: Redis may lose as much when it is killed, and then they are written again. While it is
+ * unavailable there are no writes, so the list does not grow.
  */
 
-/** An append-only file that is written every second may lack somewhat more, in ms. */
+/** An append-only file that is flushed every second may lose somewhat more, in ms. */
 export const keptFor = 3000
 
-/** The run or the inbox that it went to. */
+/** The run or the inbox of a write. */
 function idOf(written: Written): string {
   if (written.type === 'append') return written.change.run
   return written.type === 'post' ? written.inbox : written.run
@@ -180,15 +180,15 @@ function idOf(written: Written): string {
 
 interface Kept {
   add(written: Written): void
-  /** In the order in which it was written. Of one run, or all. */
+  /** In the order of writing. Of one run, or all. */
   all(run?: string): Written[]
-  /** How long it is kept is counted only while Redis is there, and anew when it is back: what was written again can be lost again. */
+  /** Pauses expiry while Redis is unavailable. Expiry starts anew when it is back: rewritten data can be lost again. */
   hold(isHeld: boolean): void
 }
 
 export function createKept(now: () => number = Date.now): Kept {
   let items: { written: Written; at: number }[] = []
-  /** How many of them are too old. */
+  /** How many of them have expired. */
   let old = 0
   let held = false
 
@@ -198,7 +198,7 @@ export function createKept(now: () => number = Date.now): Kept {
       items.push({ written, at })
       if (held) return
       while (items[old]!.at < at - keptFor) old++
-      // Seldom, because it moves all the others.
+      // Rarely, because it moves all the others.
       if (old > 1000 || old > items.length / 2) {
         items = items.slice(old)
         old = 0

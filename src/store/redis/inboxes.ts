@@ -1,4 +1,4 @@
-/** Readers of inboxes. One that waits is told by a message that there is more; what it says is read from the list. */
+/** Readers of inboxes. A message notifies a waiting reader of new entries; their content is read from the list. */
 import type { InboxMessage } from '../../part/log.ts'
 import type { Bell } from '../bell.ts'
 import { decodeMessage } from '../encode.ts'
@@ -9,7 +9,7 @@ import type { Connection } from './connection.ts'
 import { messageKey } from './keys.ts'
 
 interface Box {
-  /** How many messages there are, as far as is known. */
+  /** The known number of messages. */
   count: number
   isLive: boolean
   ready: Promise<void>
@@ -17,7 +17,7 @@ interface Box {
   heard: number
 }
 
-/** A box that heard nothing for so long is looked at, in ms. */
+/** Polling interval of an inbox without notifications, in ms. */
 const silence = 2000
 const pageLength = 100
 
@@ -56,7 +56,7 @@ export function createInboxes({
     lookAtAll(Date.now() - silence)
   }
 
-  /** The channel may be that of a newer one by now. */
+  /** The channel may belong to a newer box by now. */
   function drop(inbox: string, box: Box): void {
     if (boxes.get(inbox) !== box) return
     boxes.delete(inbox)
@@ -124,7 +124,7 @@ export function createInboxes({
           return read(inbox, n).then((found) => {
             page = found
             if (found.length > 0) return next()
-            // Redis has lost what it said: whoever posted it posts it again.
+            // Redis has lost announced messages: their sender posts them again.
             if (box) box.count = Math.min(box.count, n)
             return box === undefined ? 'end' : 'again'
           })

@@ -1,20 +1,20 @@
 /**
- * The part of the writing script that keeps the index: the order of everything, the changes, and the sorted sets by which runs are
- * listed. Lua, for one partition: `T` is the start of its keys, as `{millrace:5}`. Needs what is in damage-script.ts.
+ * The part of the writing script that keeps the index: the order of all changes, and the sorted sets by which runs are listed. Lua, for one
+ * partition: `T` is the prefix of its keys, such as `{millrace:5}`. Needs damage-script.ts.
  */
-/** How many partitions the keys lie in. Part of the layout: another number is another store. */
+/** Number of partitions of the keys. Part of the layout: another number is another store. */
 export const partitions = 16
 
-/** Maximum number of changes that a partition keeps, about. */
+/** Approximate maximum number of changes that a partition keeps. */
 const mostChanges = 65_536
-/** `n` counts from here, so that it is a safe integer until 2096: µs of 2025. */
+/** The origin of `n`, so that it is a safe integer until 2096: µs of 2025. */
 export const began = 1_735_689_600_000_000
-/** How many µs are one step of `n`, which has a place for each partition. */
+/** µs per step of `n`, which has a slot for each partition. */
 export const step = 4
 
 /**
- * `nextN()`: the place of what is stored now. It is greater than all others of its partition, and no other partition has it.
- * `enterRun`, `moveRun`, `dropRun`: a run in the index. `noteChange`: an append.
+ * `nextN()`: the position of the current write. It is greater than all others of its partition, and unique over all partitions. `enterRun`,
+ * `moveRun`, `dropRun`: a run in the index. `noteChange`: an append.
  */
 export const indexScript = String.raw`
 local P = ${partitions}

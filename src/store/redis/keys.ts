@@ -2,7 +2,7 @@
 import { MillraceError } from '../../part/error.ts'
 import { partitions } from './index-script.ts'
 
-/** What the format key says. */
+/** The value of the format key. */
 export const format = `1 ${partitions}`
 
 export type Partition = number
@@ -17,14 +17,14 @@ export function partitionOf(id: string): Partition {
 
 export type Keys = ReturnType<typeof createKeys>
 
-/** `prefix`: that of the tenant. */
+/** `prefix`: the tenant's. */
 export function createKeys(prefix: string) {
   if (!/^[\w.:/-]{1,64}$/u.test(prefix)) {
     const cure = 'use letters, digits and . : / - _, at most 64'
     throw new MillraceError('bad-config', `the prefix of the Redis URL is not valid: ${cure}`)
   }
   const tags = Array.from({ length: partitions }, (_, partition) => `{${prefix}:${partition}}`)
-  /** `T` of a partition. */
+  /** The `T` of a partition. */
   const tag = (partition: Partition) => tags[partition]!
   const of = (name: string) => (id: string) => `${tag(partitionOf(id))}:${name}:${id}`
   return {
@@ -46,7 +46,7 @@ export function createKeys(prefix: string) {
     beats: `{${prefix}:fleet}:beats`,
     takers: `{${prefix}:fleet}:takers`,
     process: (id: string) => `{${prefix}:fleet}:process:${id}`,
-    /** None exists; deleting it shows whether writes are taken there. */
+    /** These keys do not exist; deleting one shows whether the partition accepts writes. */
     none: [...tags, `{${prefix}:fleet}`].map((each) => `${each}:none`),
   }
 }

@@ -1,6 +1,6 @@
 /** The part of the script that counts for limits. */
 
-/** Places are leased for so long, in ms. */
+/** Lease duration of places, in ms. */
 export const placeLease = 6000
 
 export const limitsScript = `

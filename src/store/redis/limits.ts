@@ -1,6 +1,6 @@
 /**
- * Limits over all processes of the store, by the clock of Redis. Places are leased: those of a process that dies are free some seconds
- * later. While Redis is away everything is let through: nothing can start without it anyway, and it must not refuse readers.
+ * Limits over all processes of the store, by the clock of Redis. Places are leased: those of a dead process are free after some seconds. While
+ * Redis is unavailable everything is allowed: nothing can start without it anyway, and readers must not be refused.
  */
 import type { Limits, Place } from '../../part/limits.ts'
 import { inTime, type Connection } from './connection.ts'
@@ -10,11 +10,11 @@ import { createOperate } from './orphans.ts'
 import { listed } from './script.ts'
 
 export interface RedisLimits extends Limits {
-  /** Leaves all places. */
+  /** Releases all places. */
   close(): Promise<void>
 }
 
-/** Whoever asks waits no longer for an answer of Redis, in ms. */
+/** Timeout of a request to Redis, in ms. */
 const patience = 500
 
 export function createRedisLimits(connection: Connection, process: string): RedisLimits {
@@ -58,7 +58,7 @@ export function createRedisLimits(connection: Connection, process: string): Redi
 
     async occupy(key, most): Promise<Place | undefined> {
       const place = `${process}:${count++}`
-      // What Redis did not hear of is leased when it is back.
+      // Places that Redis did not receive are leased when it is back.
       if ((await ask('occupy', key, place, most).catch(() => 1)) === 0) return undefined
       hold(key, place)
       return { leave: () => void release(key, place) }

@@ -1,21 +1,21 @@
-/** The memory of Redis: how much of it the runs take, and a warning before it is full. */
+/** The memory of Redis: measures the runs, and warns before it is full. */
 import { setTimeout as later } from 'node:timers/promises'
 import { messageOf } from '../../part/error.ts'
 import type { Connection } from './connection.ts'
 import { partitions } from './index-script.ts'
 import type { Partition } from './keys.ts'
 
-/** Runs of a partition that are measured; of more it is an estimate. */
+/** Number of measured runs per partition; with more the size is an estimate. */
 const measured = 64
-/** The keys of a run that count. */
+/** The keys of a run that are measured. */
 const kinds = ['run', 'log', 'inbox', 'messages'] as const
-/** What a run takes in the lists, about: most of it for the words of its title. */
+/** Approximate size of a run in the lists: most of it for the words of its title. */
 const listed = 4500
-/** How often to look, in ms. */
+/** Polling interval, in ms. */
 const lookEvery = 30_000
 const warnAt = 0.8
 
-/** Bytes that the runs take. Exact for some hundreds of runs, else measured at random ones. Others may use the same Redis: theirs do not count. */
+/** Bytes of the runs. Exact for some hundreds of runs, otherwise estimated from random ones. Other users of the same Redis are not counted. */
 export async function measureRuns({ keys, ask }: Connection): Promise<number> {
   const what = 'read the size'
   const each = Array.from({ length: partitions }, async (_, partition: Partition) => {
@@ -35,7 +35,7 @@ export async function measureRuns({ keys, ask }: Connection): Promise<number> {
   return Math.round((await Promise.all(each)).reduce((sum, bytes) => sum + bytes, 0))
 }
 
-/** Warns of a Redis that may fill up: once without a limit, and each time that it comes above 80 % of it. Returns a function that ends it. */
+/** Warns that Redis may fill up: once without a limit, and each time that it exceeds 80 % of it. Returns a function that stops it. */
 export function watchMemory({ keys, url, send, isCluster }: Connection, warn: (message: string) => void): () => void {
   const ending = new AbortController()
   let [saidNoLimit, saidFull] = [false, false]
@@ -63,13 +63,13 @@ export function watchMemory({ keys, url, send, isCluster }: Connection, warn: (m
       const what = `Redis uses ${Math.round(share * 100)} % of its memory (${mb(used)} of ${mb(most)} MB)`
       warn(`${url}: ${what}. When it is full, runs fail. ${cure}`)
     }
-    // Not again and again around the limit.
+    // Not repeatedly around the limit.
     saidFull = share > (saidFull ? warnAt - 0.1 : warnAt)
   }
 
   async function watch(): Promise<void> {
     while (!ending.signal.aborted) {
-      // One that is away, or may not be asked, is not said to be full.
+      // A Redis that is unavailable, or refuses INFO, causes no warning.
       await look().catch((error: unknown) => messageOf(error))
       await later(lookEvery, undefined, { signal: ending.signal, ref: false }).catch(() => undefined)
     }

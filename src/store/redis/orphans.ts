@@ -1,7 +1,4 @@
-/**
- * Finds runs without an owner. Those of a dead process are shared out among the living: each first takes its own part, and after a
- * while what others have not taken.
- */
+/** Finds orphans. Those of a dead process are divided among the living: each first takes its own share, and after a while the untaken rest. */
 import { isWanted } from '../run-row.ts'
 import type { Beats } from './beats.ts'
 import type { Connection } from './connection.ts'
@@ -14,7 +11,7 @@ import { redisFailed } from './damage-script.ts'
 
 type Operate = (partition: Partition, name: string, ...args: (string | number)[]) => Promise<unknown>
 
-/** One operation that may be done twice, beside the queue of writes. */
+/** One operation that may be executed twice, outside of the write queue. */
 export function createOperate(connection: Connection): Operate {
   return async (partition, name, ...args) => {
     const [result] = await runScript(connection, partition, operation(name, args))
@@ -25,14 +22,14 @@ export function createOperate(connection: Connection): Operate {
 
 export const everyPartition: readonly Partition[] = Array.from({ length: partitions }, (_, i) => i)
 
-/** What others have not taken after so long is everybody's, in ms. */
+/** After this time, untaken runs are open to all, in ms. */
 const ownPart = 600
-/** A dead process without runs is asked for so often, in ms: it may have been paused between a claim and its death. */
+/** Polling interval for a dead process without runs, in ms: it may have been paused between a claim and its death. */
 const askAgain = 3000
-/** Runs of a dead process that nobody takes, because their tools are missing, are looked for less and less often; at least so often, in ms. */
+/** Runs of a dead process that no process takes, because their tools are missing, are polled at growing intervals, at most this long, in ms. */
 const askSeldom = 30_000
 const pageLength = 200
-/** A run that nobody has taken is named again after so long, in ms. */
+/** An untaken run is reported again after this time, in ms. */
 const nameAgain = 1500
 
 export interface Orphans {
@@ -45,9 +42,9 @@ export interface Orphans {
 }
 
 export function createOrphans(operate: Operate, process: string, beats: Beats): Orphans {
-  /** Dead processes: since when, and when they are asked for next. */
+  /** Dead processes: since when, and the time of the next poll. */
   const found = new Map<string, { since: number; next: number }>()
-  /** When a run was named last. */
+  /** The time of each run's last report. */
   const named = new Map<string, number>()
 
   async function* pages(partition: Partition, status: string): AsyncGenerator<Item[]> {
@@ -67,7 +64,7 @@ export function createOrphans(operate: Operate, process: string, beats: Beats): 
     return (await Promise.all(all)).flat()
   }
 
-  /** It is not named again while somebody is about to take it. */
+  /** A run is not reported again while a process is about to take it. */
   function isNew(run: string): boolean {
     const now = performance.now()
     if (now - (named.get(run) ?? -Infinity) < nameAgain) return false
@@ -115,7 +112,7 @@ export function createOrphans(operate: Operate, process: string, beats: Beats): 
 
 type Item = [run: string, n: string, owner: string, row: string, messages: string[]]
 
-/** Whether a run is this process's to take first: about the same number for each, and all agree. */
+/** Whether a run is in this process's share: the shares are about equal, and all processes agree on them. */
 function shareOf(process: string, alive: readonly string[]): (run: string) => boolean {
   return (run) => {
     const mine = weigh(run, process)
@@ -128,7 +125,7 @@ function weigh(run: string, process: string): number {
   for (const text of [process, run]) {
     for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
   }
-  // The last characters must change the first bits too.
+  // The last characters must change the first bits, too.
   hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d)
   return (hash ^ (hash >>> 13)) >>> 0
 }

@@ -9,10 +9,10 @@ import { storeDamaged } from '../store-error.ts'
 import type { Connection } from './connection.ts'
 import { createForkTimes } from './fork-times.ts'
 
-/** Limit of items, each of which has the entries of an append. */
+/** Maximum number of items, each of which has the entries of an append. */
 const pageItems = 256
 
-/** Where a run is. */
+/** The position and state of a run. */
 export interface Head {
   epoch: number
   seq: number
@@ -22,19 +22,19 @@ export interface Head {
 export interface Page {
   /** Undefined if there is no such run. */
   head: Head | undefined
-  /** In an array of the reader's own. */
+  /** In the reader's own array. */
   entries: Entry[]
 }
 
 export type Item = [id: string, fields: string[]]
 
-/** Decodes stored lines, which somebody else may have damaged. */
+/** Decodes stored lines, which may be damaged. */
 export function readLines(run: string, texts: readonly string[]): Entry[] {
   try {
     const entries = decodeEntries(texts)
     if (entries.every(isEntry)) return entries
   } catch {
-    // What is no JSON is no entry either.
+    // Invalid JSON is no entry.
   }
   throw storeDamaged(`cannot read run ${run}`, 'an entry that is none')
 }
@@ -57,7 +57,7 @@ export function createPages({ keys, ask }: Connection, archive: ArchiveReader | 
       : undefined
   }
 
-  /** Entries after this one, of so many items at most. */
+  /** Entries after this one, from at most `items` items. */
   async function entries(run: string, after: number, items = pageItems): Promise<Entry[]> {
     const found = await stored(run, after, items)
     const [start] = found
@@ -81,7 +81,7 @@ export function createPages({ keys, ask }: Connection, archive: ArchiveReader | 
     return all.slice(indexAfter(all, after))
   }
 
-  /** Entries after this one of a run that is in the archive. */
+  /** Entries after this one of an archived run. */
   async function archived(run: string, after: number): Promise<Entry[]> {
     const key = keys.run(run)
     const [seq, place] = (await ask(`read run ${run}`, key, ['HMGET', key, 'seq', 'archive'])) as (string | null)[]
@@ -97,7 +97,7 @@ export function createPages({ keys, ask }: Connection, archive: ArchiveReader | 
     head,
     entries,
     forkTimes,
-    /** All that Redis has of a run, as it is stored. */
+    /** All items of a run in Redis, as stored. */
     async *items(run: string): AsyncGenerator<Item[], void, void> {
       const key = keys.log(run)
       for (let from = '-'; ;) {
@@ -108,7 +108,7 @@ export function createPages({ keys, ask }: Connection, archive: ArchiveReader | 
         from = `(${found.at(-1)![0]}`
       }
     },
-    /** The head is asked for first: if it says that the run has ended, the entries are complete. */
+    /** The head is requested first: if the run has ended, the entries are complete. */
     async page(run: string, after: number, items?: number): Promise<Page> {
       const [found, read] = await Promise.all([head(run), entries(run, after, items)])
       return { head: found, entries: read }

@@ -1,4 +1,4 @@
-/** Scripts that read: several keys of a partition in one go. They may be sent twice. */
+/** Scripts that read several keys of a partition at once. They may be sent twice. */
 import { createHash } from 'node:crypto'
 import { MillraceError, messageOf } from '../../part/error.ts'
 import type { Connection } from './connection.ts'
@@ -22,12 +22,12 @@ export function readScript(text: string) {
   }
 }
 
-/* Reads the sets of a partition that only say again what stands elsewhere. One that somebody else has damaged is made anew. */
+/* Reads the derived sets of a partition. A damaged one is rebuilt. */
 
-/** Does an operation of the script that keeps Redis small. */
+/** Runs an operation of the upkeep script. */
 export const operate = readScript(upkeepScript)
 
-/** `what` completes “cannot …”; `args`: what follows the key. */
+/** `what` completes “cannot …”; `args`: the arguments after the key. */
 export async function readSet<T>(
   connection: Connection,
   what: string,

@@ -1,4 +1,4 @@
-/** One reader of a run: it gets cached entries if it keeps up, else pages of the stream. */
+/** One reader of a run: it gets cached entries if it keeps up, otherwise pages of the stream. */
 import type { Entry } from '../../part/entry.ts'
 import { hasEnded, type ReadOptions } from '../../part/log.ts'
 import type { Pulled, Puller } from '../follow.ts'
@@ -12,7 +12,7 @@ export interface ReaderContext {
   heads: Heads
   tails: Tails
   pages: Pages
-  /** Whether Redis was away a moment ago, so that what is not there may still come. */
+  /** Whether Redis was recently unavailable, so that missing data may still come. */
   isLate: () => boolean
 }
 
@@ -47,7 +47,7 @@ export function createReader(
     refuseMerged(run, position.seq, value)
     position.seq = value.at(-1)!.seq
     seen = true
-    // Without a signal it ends with what is stored when it first looks.
+    // Without a signal it ends with the entries stored at its first pull.
     end ??= signal ? Infinity : head.seq
     const { seq } = position
     return { value, stored, last: seq >= end || (isOver(head) && seq >= head.seq) }
@@ -56,10 +56,10 @@ export function createReader(
   /** From the owner's own appends, or from its messages. */
   function near(head: Head | undefined, recent: Recent) {
     join(recent)
-    // The run may come later.
+    // The run may start later.
     if (head === undefined) return 'wait'
     if (position.seq > head.seq && !hasEnded(head.status)) {
-      // It was read before Redis lost it.
+      // The reader got entries that Redis has lost since.
       return tails
         .reach(run, position.seq)
         .then(() => tails.look(run))
@@ -73,7 +73,7 @@ export function createReader(
   async function page(): Promise<Exclude<Pulled<Entry[]>, 'wait'>> {
     const read = tail
     const { head, entries } = await pages.page(run, position.seq, limit)
-    // What is stored now may follow something else than what was read.
+    // The entries now stored may not continue the ones already read.
     if (read?.isSuspect) return 'again'
     if (read !== undefined && entries.at(-1)?.seq === read.head?.seq) read.last = entries.at(-1)
     const known = Math.max(seen ? position.seq : 0, heads.get(run)?.row.lastSeq ?? tail?.head?.seq ?? 0)
@@ -84,13 +84,13 @@ export function createReader(
     }
     if (head !== undefined && entries.length > 0) return take(entries, head, true)
     if (isOver(head) || (tail === undefined && known <= position.seq)) return 'end'
-    // Redis has less than was said: its owner is about to write it again.
+    // Redis has less than was announced: the owner is about to rewrite it.
     await tails.reach(run, known)
     await tails.look(run)
     return 'again'
   }
 
-  /** A run that has ended here may have been deleted elsewhere before anybody has read it. */
+  /** A run that has ended here may have been deleted elsewhere before it was read. */
   async function check() {
     isThere = (await pages.head(run)) !== undefined || isLate()
     if (!isThere) heads.forget(run)
@@ -99,7 +99,7 @@ export function createReader(
 
   return {
     pull() {
-      // First: this process may be the next owner of a run of which more was read here than it knows.
+      // First: this process may become the owner of a run of which it has read more than its own head has.
       if (tail?.error) throw tail.error
       if (tail?.isSuspect) return 'wait'
       const own = heads.get(run)

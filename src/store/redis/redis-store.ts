@@ -1,4 +1,4 @@
-/** A store in Redis or Valkey, which many processes share. decisions/0025 says how it is laid out. */
+/** A store in Redis or Valkey, shared by many processes. decisions/0025 describes its layout. */
 import { randomUUID } from 'node:crypto'
 import type { Entry } from '../../part/entry.ts'
 import { MillraceError } from '../../part/error.ts'
@@ -90,7 +90,7 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
   connection.onDown(healing.pause)
   connection.onUp((partitions) => {
     healing.start(partitions)
-    // Notes may have been missed.
+    // Notifications may have been missed.
     for (const run of heads.runs()) {
       const look = pages.head(run).then((head) => head && claimed(run, head.epoch))
       look.catch(() => undefined)
@@ -100,17 +100,17 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
   })
 
   function appended({ run, before, row, entries, lines }: Appending): void {
-    // Somebody else, or an append whose answer was lost, has written in between.
+    // Another process, or an append whose reply was lost, has written in between.
     if (heads.get(run) !== undefined && heads.get(run)!.row.lastSeq !== (before?.lastSeq ?? 0)) heads.forget(run)
     const head = heads.add(run, row, entries, lines.length)
     entryBell.ring(run)
     for (const listener of listeners) listener(row, entries)
     heads.trim(run, head)
-    // The next owner may be another process: what it appends comes as messages.
+    // The next owner may be another process, whose appends come as messages.
     if (row.status === 'suspended') lost(run)
   }
 
-  /** Here or elsewhere. */
+  /** In this or another process. */
   function claimed(run: string, epoch: number): void {
     if ((heads.get(run)?.row.epoch ?? epoch) < epoch) lost(run)
   }
@@ -128,7 +128,7 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
       const guard = (): ReturnType<typeof pull> => {
         if (closed) return 'end'
         const pulled = pull()
-        // What it asked for cannot come any more.
+        // Its pending request cannot succeed any more.
         return pulled instanceof Promise ? pulled.catch((error) => (closed ? 'end' : Promise.reject(error))) : pulled
       }
       return leave === undefined ? { pull: guard } : { pull: guard, leave }
@@ -160,7 +160,7 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
     ...listing,
     async get(run) {
       let row = await listing.get(run)
-      // Just after a reconnect it may be older than what was seen: its owner, who may be this process, writes that again.
+      // Just after a reconnect the stored data may be older than entries already seen: the owner, possibly this process, rewrites it.
       const partition = partitionOf(run)
       const whole = heads.get(run) === undefined ? healing.mayClaim(partition) : healing.healed(partition)
       if (whole) {
@@ -229,13 +229,13 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
   }
 }
 
-/** Positions in the changes of all runs, which processes hand on to each other. */
+/** Positions in the changes of all runs, which processes hand over to each other. */
 function createPositions({ ask, keys }: Connection): Positions {
   return {
     async get(name) {
       const key = keys.position(name)
       const found = await ask('read a position', key, ['GET', key]).catch(damagedIs(undefined))
-      // Whoever finds no position, or none that can be one, begins anew.
+      // Without a valid position, a reader begins anew.
       const [, position, by = ''] = /^(\d{1,16})(?: (.*))?$/u.exec(String(found)) ?? []
       return position === undefined ? undefined : { position: Number(position), by }
     },
@@ -246,7 +246,7 @@ function createPositions({ ask, keys }: Connection): Positions {
   }
 }
 
-/** Tells of claims by any process: who was the owner may not know yet. A hint, which may be lost. */
+/** Notifies of claims by any process: the former owner may not know yet. A hint, which may be lost. */
 function followClaims(channels: Channels, keys: Keys, claimed: (run: string, epoch: number) => void): void {
   /** `claim <epoch> <run>`. */
   function hear(note: string): void {
@@ -258,11 +258,11 @@ function followClaims(channels: Channels, keys: Keys, claimed: (run: string, epo
   }
 }
 
-/* What monitors are told of the store. */
+/* The status of the store for monitors. */
 
-/** Commits whose times are kept. */
+/** Number of commits whose times are kept. */
 const recent = 500
-/** Whoever asks waits no longer for an answer of Redis, in ms. */
+/** Timeout of a request to Redis, in ms. */
 const patience = 250
 
 function createStatus(connection: Connection, pending: () => number, clock: StoreClock) {
@@ -287,7 +287,7 @@ function createStatus(connection: Connection, pending: () => number, clock: Stor
   }
 
   return {
-    /** A script took so many ms. */
+    /** A script took `ms`. */
     committed(ms: number): void {
       times[commits.count++ % recent] = ms / 1000
       commits.seconds += ms / 1000

@@ -1,4 +1,4 @@
-/** Keeps Redis small: see `Upkeep`. Whatever a crash cuts off is readable, and is done again by whoever comes next. */
+/** Keeps Redis small: see `Upkeep`. After a crash, interrupted work leaves readable data, and the next process repeats it. */
 import { type RunIndex, hasEnded } from '../../part/log.ts'
 import type { Upkeep, Compacted, Paced, UpkeepPage } from '../../part/upkeep.ts'
 import type { Archive } from '../archive/archive.ts'
@@ -23,13 +23,13 @@ export interface RedisUpkeepContext {
   pages: Pages
   runs: Pick<RunIndex, 'list'>
   archive: Archive | undefined
-  /** Called when what is stored of a run is no longer what was appended. */
+  /** Called when the stored entries of a run differ from the appended ones. */
   changed(run: string): void
 }
 
-/** How long it is known which entries were stored when, in ms: for who reads the changes of all runs. */
+/** How long the times of changes are kept, in ms: for readers of the changes of all runs. */
 const changesFor = 3_600_000
-/** How long a measured size is taken for the current one, in ms. */
+/** How long a measured size counts as current, in ms. */
 const sizeFor = 60_000
 
 export function createRedisUpkeep(context: RedisUpkeepContext): Upkeep {
@@ -66,7 +66,7 @@ export function createRedisUpkeep(context: RedisUpkeepContext): Upkeep {
     async drop(run) {
       if (!(await expiry.drop(run))) return false
       changed(run)
-      // Measuring again for each run of many would take longer than deleting them.
+      // Measuring again for each of many runs would take longer than deleting them.
       size.bytes -= sizes.get(run) ?? 0
       return true
     },
@@ -98,7 +98,7 @@ export function createRedisUpkeep(context: RedisUpkeepContext): Upkeep {
   }
 }
 
-/** Moves a run that has ended to the archive. A crash before the last step leaves it in Redis, and the work is done again. */
+/** Moves an ended run to the archive. After a crash before the last step it is still in Redis, and the work is repeated. */
 interface ArchiveContext {
   ended: EndedRuns
   pages: Pages
@@ -140,9 +140,9 @@ async function archiveRun({ ended, pages, rows, archive }: ArchiveContext, run: 
   }
 }
 
-/* Reads marks of runs: see `Upkeep`. A run's place in the list is its mark, because no other run ever has it. */
+/* Reads marks of runs: see `Upkeep`. A run's position in the list is its mark, because it is unique. */
 
-/** ARGV: runs. Returns the place of each, or nothing. */
+/** ARGV: runs. Returns the position of each, or nothing. */
 const marksOf = readScript(`
 local T = string.sub(KEYS[1], 1, -7)
 local found = {}
@@ -153,10 +153,10 @@ end
 return found
 `)
 
-/** Runs that one script looks at. */
+/** Maximum number of runs per script. */
 const most = 500
 
-/** Asks each partition once, whatever the number of its runs. */
+/** Asks each partition once, for any number of runs. */
 async function readMarks(connection: Connection, runs: readonly string[]): Promise<(string | undefined)[]> {
   const parts = new Map<Partition, string[]>()
   for (const run of new Set(runs)) {
@@ -176,7 +176,7 @@ async function readMarks(connection: Connection, runs: readonly string[]): Promi
   return runs.map((run) => marks.get(run))
 }
 
-/* Compacts a run: reads its log, collects the merged entries beside it, and puts them in its place in one go. */
+/* Compacts a run: reads its log, collects the merged entries under another key, and replaces the log at once. */
 
 /** Characters of merged entries that are sent together. */
 const sentLength = 256 * 1024
@@ -264,11 +264,11 @@ async function* piecesOf(run: string, pages: Pages): AsyncGenerator<Piece, void,
   if (items > 0) yield { ...lines.finish(), last, items, bytes }
 }
 
-/* Which runs may be deleted, and their deletion. */
+/* Finds and deletes expired runs. */
 
-/** How many runs are looked at in one go. */
+/** Number of runs that are checked at once. */
 const window = 100
-/** Runs of a thread in one page. */
+/** Number of runs of a thread in one page. */
 const page = 1000
 
 interface ExpiryContext {
@@ -283,7 +283,7 @@ function createExpiry({ connection, ended, rows, runs, archive }: ExpiryContext)
   const { keys, ask } = connection
   const all = Array.from({ length: partitions }, (_, partition): Partition => partition)
 
-  /** The first runs after a place, in the order in which they began. */
+  /** The first runs after a position, in the order of their starts. */
   async function runsAfter(after: number): Promise<[run: string, n: number][]> {
     const range = [`(${after}`, '+inf', 'WITHSCORES', 'LIMIT', '0', String(window)]
     const found = await Promise.all(
@@ -298,7 +298,7 @@ function createExpiry({ connection, ended, rows, runs, archive }: ExpiryContext)
       .slice(0, window)
   }
 
-  /** Whether nothing goes on in a thread, nor was it used at or after a moment. */
+  /** Whether a thread has no active run, and none since a moment. */
   async function isIdle(threadId: string, idleBefore: number): Promise<boolean> {
     const active = await runs.list({ threadId, status: ['running', 'suspended'], limit: 1 })
     if (active.length > 0) return false
@@ -322,11 +322,11 @@ function createExpiry({ connection, ended, rows, runs, archive }: ExpiryContext)
     return (await Promise.all(used)).reduce<number>((sum, bytes) => sum + Number(bytes ?? 0), 0)
   }
 
-  /** Removes what is left of a deleted run outside of its partition. `left`: its place in the archive, if it may have one, and its thread. */
+  /** Removes the remains of a deleted run outside of its partition. `left`: its place in the archive, if any, and its thread. */
   async function complete(run: string, left: string): Promise<void> {
     const end = left.indexOf(' ')
     const [place, threadId] = [left.slice(0, end), left.slice(end + 1)]
-    // Who has the archive completes it.
+    // Only a process with the archive can complete it.
     if (place !== '' && archive === undefined) return
     if (place !== '') await archive!.remove(run, place)
     if ((await runs.list({ threadId, limit: 1 })).length === 0) {
@@ -337,13 +337,13 @@ function createExpiry({ connection, ended, rows, runs, archive }: ExpiryContext)
     await ask(`delete run ${run}`, key, ['HDEL', key, run])
   }
 
-  /** Completes deletions that a crash has cut off. */
+  /** Completes interrupted deletions. */
   async function completeAll(): Promise<void> {
     for (const partition of all) {
       const key = `${keys.tag(partition)}:dropped`
       for (const run of (await ask('delete runs', key, ['HKEYS', key])) as string[]) {
         const left = (await ask('delete runs', key, ['HGET', key, run])) as string | null
-        // One that is damaged says neither place nor thread.
+        // A damaged value has neither place nor thread.
         if (left !== null) await complete(run, left.includes(' ') ? left : ' ')
       }
     }
@@ -366,14 +366,14 @@ function createExpiry({ connection, ended, rows, runs, archive }: ExpiryContext)
           free.push({ id: row.id, bytes: await bytesOf(row.id) })
         }
       }
-      // Runs are in the order in which they began: those after these are too new.
+      // Runs are in the order of their starts: later ones are too new.
       const isOver = places.length < window || found.every(({ startedAt }) => startedAt >= idleBefore)
       return isOver ? { runs: free } : { runs: free, next: places.at(-1)![1] }
     },
     async drop(run: string): Promise<boolean> {
       const known = await rows.load(run)
       if (known === undefined || !(await isFree(known.row, (threadId) => isIdle(threadId, Infinity)))) return false
-      // A crash may have left it in the archive although it is not said to be there.
+      // After a crash it may be in the archive although its row does not show it.
       const said = (await ask(`delete run ${run}`, keys.run(run), ['HGET', keys.run(run), 'archive'])) as string | null
       const left = `${said ?? archive?.placeOf(known.row) ?? ''} ${known.row.threadId}`
       if ((await ended.change(`delete run ${run}`, run, 'drop', [left])) !== 1) return false

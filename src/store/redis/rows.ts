@@ -5,10 +5,10 @@ import type { ForkTimes } from './fork-times.ts'
 import { damagedIs } from './damage-script.ts'
 import { otherFields, readRow, rowFields } from './stored-row.ts'
 
-/** What is stored of a run. */
+/** The stored data of a run. */
 export interface StoredRun {
   row: StoredRow
-  /** The process that runs it; empty: nobody. */
+  /** The owner process; empty if there is none. */
   owner: string
 }
 
@@ -26,7 +26,7 @@ export function createRows({ keys, ask }: Connection, forkTimes: ForkTimes) {
 
   return {
     load,
-    /** The same for a list, which goes on without a run of which nothing can be read. */
+    /** The same for a list, which skips unreadable runs. */
     find: (run: string): Promise<StoredRun | undefined> => load(run).catch(damagedIs(undefined)),
   }
 }

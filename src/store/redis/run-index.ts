@@ -1,6 +1,6 @@
 /**
- * Lists of runs. Each partition gives its own, newest first, and they are merged by `n`. What is looked for in titles is found by what
- * begins at each of their characters: see index-script.ts.
+ * Lists of runs. Each partition returns its own, newest first, and they are merged by `n`. Titles are searched by their suffixes: see
+ * index-script.ts.
  */
 import type { DueRun, RunIndex, RunQuery } from '../../part/log.ts'
 import { decodeView } from '../encode.ts'
@@ -15,16 +15,16 @@ import type { Rows } from './rows.ts'
 import { aheadScript, damagedKey } from './damage-script.ts'
 
 /*
- * Lists runs of one partition, newest first. It walks the smallest of the sorted sets that the query names, from the cursor down, and looks
- * at each run there; never at more than `budget` runs in one go.
+ * Lists runs of one partition, newest first. It scans the smallest of the sorted sets that the query names, from the cursor down, and checks each
+ * run there; at most `budget` runs per call.
  *
- * KEYS: `T:clock`. ARGV: the query as JSON: `agent`, `thread`, `statuses`, `words`, `prefix`, `since` (epoch ms), `before` (an upper bound
- * of `n`, as Redis has it), `most`. Returns the bound from which to go on, or '' if there is no more, and then runs and their `n`.
+ * KEYS: `T:clock`. ARGV: the query as JSON: `agent`, `thread`, `statuses`, `words`, `prefix`, `since` (epoch ms), `before` (an upper bound of `n`,
+ * as Redis has it), `most`. Returns the bound for the next call, or '' at the end, and then runs and their `n`.
  */
 
-/** How many runs to look at in one go. */
+/** Maximum number of runs that are checked at once. */
 const budget = 2000
-/** A word that so many pieces of words contain is so common that it does not help to look for it. */
+/** A word that occurs in more pieces of words than this is too common to be a useful filter. */
 const mostPieces = 200
 
 const listScript = String.raw`
@@ -153,16 +153,16 @@ interface Place {
   n: number
 }
 
-/** What is known of a partition's list. */
+/** The known part of a partition's list. */
 interface Listing {
   partition: Partition
   places: Place[]
-  /** An upper bound of what is not known yet, as Redis has it. */
+  /** An upper bound of the unknown part, as Redis has it. */
   rest: string
 }
 
 const list = readScript(listScript)
-/** How many due runs to ask a partition for at once. */
+/** Number of due runs that are requested from a partition at once. */
 const duePage = 1000
 
 export function createRunIndex(connection: Connection, rows: Rows): Omit<RunIndex, 'keepView'> {
@@ -188,7 +188,7 @@ export function createRunIndex(connection: Connection, rows: Rows): Omit<RunInde
     const start = query.before === undefined ? '+inf' : `(${await placeOf(query.before)}`
     if (statuses?.length === 0) return []
     const words = [...queryWords(query.q), ...queryWords(query.search)]
-    // Of a long list most partitions give about the same share.
+    // In a long list most partitions have about the same share.
     const most = Math.ceil((limit / partitions) * 1.5) + 4
     const conditions = { agent, thread, prefix: idPrefix || undefined, statuses, since, words, most }
     const listings = all.map((partition): Listing => ({ partition, places: [], rest: start }))
@@ -208,7 +208,7 @@ export function createRunIndex(connection: Connection, rows: Rows): Omit<RunInde
     }
   }
 
-  /** The first due runs of a partition. A claim that was lost may have left some that are not due. */
+  /** The first due runs of a partition. A lost claim may have left runs that are not due. */
   async function dueIn(partition: Partition, before: number, limit: number): Promise<DueRun[]> {
     const found: DueRun[] = []
     for (let at = 0; found.length < limit; at += duePage) {

@@ -1,15 +1,15 @@
 /**
- * The script that changes a partition: a list of operations, and one result for each. An operation that does not fit changes nothing
- * and returns 0; one that fails returns the error, and the others are done.
+ * The script that changes a partition: a list of operations, with one result for each. An operation that does not apply changes nothing and returns
+ * 0; one that fails returns the error, and the others are executed.
  *
- * Its only key is `T:clock`; all others have the same hash tag. ARGV: for each operation its name and its arguments, as many as it takes.
+ * Its only key is `T:clock`; all others have the same hash tag. ARGV: for each operation its name and its arguments.
  */
 import { createHash } from 'node:crypto'
 import { aheadScript, clockScript, damageScript } from './damage-script.ts'
 import { indexScript } from './index-script.ts'
 import { limitsScript } from './limits-script.ts'
 
-/** The part of the writing script that creates forks. The entries of the source are copied under a key of their own first, page by page. */
+/** The part of the writing script that creates forks. The entries of the source are copied to a temporary key first, page by page. */
 const forkScript = String.raw`
 -- A page of entries. What nobody takes is gone after a minute.
 function ops.stage()
@@ -127,9 +127,9 @@ end
 
 /* The part of the script that stores messages. */
 
-/** How long after the last message the inbox of a thread is kept, in s. It goes with the thread's last run, too. */
+/** Retention of a thread's inbox after its last message, in s. It is also deleted with the thread's last run. */
 const threadFor = 31 * 86_400
-/** How long after the last message an inbox without a run is kept, in s: an idempotency key, a run that never began. */
+/** Retention of an inbox without a run after its last message, in s: an idempotency key, a run that never started. */
 const keptFor = 86_400
 
 const inboxScript = `
@@ -172,9 +172,9 @@ function ops.post()
 end
 `
 
-/* The part of the script that knows who owns what, and which runs want an owner. */
+/* The part of the script that manages owners, and runs that need one. */
 
-/** A run that no process can take is looked at again after so long, in ms, and then less and less often, but at least so often. */
+/** A run that no process can take is checked again after this time, in ms, and then at growing intervals up to the maximum. */
 const passFor = 2000
 const mostPassFor = 60_000
 

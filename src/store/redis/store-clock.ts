@@ -1,14 +1,14 @@
 /**
- * The clock of Redis, as this process knows it: what each beat hears of it, carried on by the steady clock. So setting the clock of this
- * machine changes nothing, and machines whose clocks differ write the same times.
+ * The clock of Redis, as this process knows it: updated with each heartbeat, and advanced by the steady clock. So setting this machine's clock
+ * changes nothing, and machines with different clocks write the same times.
  */
 
 export interface StoreClock {
   /** Epoch ms by Redis. Until it is known, by this machine. */
   now(): number
-  /** ms by which the clock of this machine is ahead of that of Redis; 0 as long as both may be the same. */
+  /** ms by which this machine's clock is ahead of that of Redis; 0 as long as they may be equal. */
   ahead(): number
-  /** Redis said `time` at some moment since `sent`, of the steady clock. */
+  /** Redis reported `time` at some moment since `sent`, of the steady clock. */
   heard(sent: number, time: number): void
 }
 
@@ -19,14 +19,14 @@ export interface Clocks {
   steady?: () => number
 }
 
-/** A clock that differs from that of Redis by more is told of, in ms, and told of again once it was right. */
+/** A larger difference from the clock of Redis is reported, in ms, and reported again after it was right. */
 const mostAhead = 2000
 
 export function createStoreClock(
   warn: ((message: string) => void) | undefined,
   { wall = () => Date.now(), steady = () => performance.now() }: Clocks = {},
 ): StoreClock {
-  /** The time of Redis without that of the steady clock. */
+  /** The time of Redis minus that of the steady clock. */
   let offset: number | undefined
   let ahead = 0
   let isTold = false
@@ -46,7 +46,7 @@ export function createStoreClock(
     heard(sent, time) {
       const received = steady()
       const [least, most] = [time - received, time - sent]
-      // What is known stays as long as it may be right, so that the time does not tremble with the network.
+      // The known offset stays as long as it may be right, so that the time does not jitter with the network.
       offset = offset === undefined ? (least + most) / 2 : Math.min(Math.max(offset, least), most)
       const here = wall()
       const [from, to] = [time, time + received - sent]

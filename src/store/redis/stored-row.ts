@@ -1,6 +1,6 @@
 /**
- * The row of a run from the fields of its hash. Somebody else may have damaged them: then the row says so, with what can be read, because a list must
- * not fail because of one run.
+ * The row of a run from the fields of its hash, which may be damaged: then the row reports it, with its readable fields, because one run must not
+ * break a list.
  */
 import { compact } from '../../part/compact.ts'
 import { runStatuses, type RunStatus } from '../../part/log.ts'
@@ -9,12 +9,12 @@ import type { StoredRow } from '../run-row.ts'
 
 /** The fields that {@link readRow} takes, in this order. */
 export const rowFields = ['row', 'epoch', 'seq', 'at', 'status'] as const
-/** What is known of a run beside its row: for a row that is damaged. */
+/** Fields of a run outside of its row: for a damaged row. */
 export const otherFields = ['agent', 'thread', 'started'] as const
 
 type Check = (value: unknown) => boolean
 
-/** The last moment of a `Date`. */
+/** The maximum time of a `Date`. */
 const lastTime = 8.64e15
 const isText: Check = (value) => typeof value === 'string'
 const isCount: Check = (value) => Number.isSafeInteger(value) && (value as number) >= 0
@@ -63,7 +63,7 @@ export interface ReadRow {
   isDamaged: boolean
 }
 
-/** `others`: the values of {@link otherFields}, if the row is known to be damaged. */
+/** `others`: the values of {@link otherFields}, for a damaged row. */
 export function readRow(
   run: string,
   [text, epoch, seq, at, status]: readonly (string | null | undefined)[],

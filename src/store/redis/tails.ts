@@ -1,6 +1,6 @@
 /**
- * The runs of other processes that are read here: one subscription for each, whatever the number of readers, and its latest entries.
- * A reader that is behind, and everybody after a gap, reads the stream.
+ * The runs of other processes that are read here: one subscription each, for any number of readers, and the latest entries. A lagging reader, and
+ * every reader after a gap, reads the stream.
  */
 import type { Entry } from '../../part/entry.ts'
 import { MillraceError } from '../../part/error.ts'
@@ -15,42 +15,42 @@ import type { Keys } from './keys.ts'
 import type { Head, Pages } from './pages.ts'
 
 export interface Tail {
-  /** What is stored of the run, as far as is known; undefined: no such run. */
+  /** The known head of the stored run; undefined: no such run. */
   head: Head | undefined
   recent: Recent
-  /** Whether messages come, so that there is nothing to ask for. */
+  /** Whether messages are received, so that polling is not needed. */
   isLive: boolean
-  /** Whether Redis may have lost what was read here. */
+  /** Whether Redis may have lost entries that were read here. */
   isSuspect: boolean
-  /** Resolves when messages come and the head is known. */
+  /** Resolves when messages are received and the head is known. */
   ready: Promise<void>
   /** Its last entry, if it was seen here. */
   last: Entry | undefined
-  /** Why nobody can read on. */
+  /** Why the run cannot be read further. */
   error?: Error
 }
 
 interface Kept extends Tail {
   readers: number
-  /** When something came last, or was looked for; ms. */
+  /** The time of the last message or poll; ms. */
   heard: number
 }
 
 export interface Tails {
   join(run: string): Tail
   leave(run: string, tail: Tail): void
-  /** Looks what is stored of a run: for readers that hear nothing, and after messages may have been lost. */
+  /** Polls the stored state of a run: for readers without messages, and after messages may have been lost. */
   look(run: string): Promise<void>
-  /** After a reconnect: Redis may have lost what was read here. Nobody reads on before it is there again. */
+  /** After a reconnect: Redis may have lost entries that were read here. Readers wait until they are back. */
   verifyAll(): void
-  /** Resolves when a run has this entry. Rejects if it does not soon: Redis has lost it, and nobody writes it again. */
+  /** Resolves when a run has this entry. Rejects after a timeout: Redis has lost it, and no process rewrites it. */
   reach(run: string, seq: number): Promise<void>
   end(): void
 }
 
-/** A tail that heard nothing for so long is looked at, in ms. */
+/** Polling interval of a tail without messages, in ms. */
 const silence = 2000
-/** How long the owner has to write again what Redis has lost, in ms, and how often to look. */
+/** Timeout for the owner to rewrite lost entries, in ms, and the polling interval. */
 const patience = 2000
 const lookEvery = 100
 
@@ -79,12 +79,12 @@ export function createTails({
     const [epoch, before, last, status] = message.slice(0, end).split(' ') as [string, string, string, RunStatus]
     const seq = Number(last)
     const lines = message.slice(end + 1)
-    // A fork has come into being.
+    // A fork was created.
     if (lines === '') return void look(run).catch(() => undefined)
-    // What Redis has lost is written again; or by another owner, who did not see it.
+    // Lost entries are written again; or a new owner, which did not see them, writes others.
     const isOther = Number(before) < seqOf(tail) && (Number(epoch) > (tail.head?.epoch ?? 0) || seq > seqOf(tail))
     if (isOther && tail.isLive) return fail(run, tail, entriesLost(run))
-    // Whoever looks at the stream finds it there.
+    // A reader of the stream finds the entries there.
     if (tail.isSuspect || seq <= seqOf(tail)) return
     if (Number(before) !== seqOf(tail)) tail.recent = createRecent()
     const entries = decodeEntries([lines])
@@ -103,7 +103,7 @@ export function createTails({
     let end: number | undefined
     for (; ; await new Promise((resolve) => setTimeout(resolve, lookEvery))) {
       const head = await pages.head(run)
-      // Counted from the first answer: the owner cannot write before either.
+      // Counted from the first reply: the owner cannot write earlier either.
       end ??= Date.now() + patience
       if ((head?.seq ?? 0) >= seq) return
       if (Date.now() >= end) throw entriesLost(run)
@@ -117,13 +117,13 @@ export function createTails({
       await reach(run, tail.head.seq)
       const { last } = tail
       const [stored] = last === undefined ? [] : await pages.entries(run, last.seq - 1, 1)
-      // Compaction merges deltas, of an ended run.
+      // Compaction merges deltas of an ended run.
       const isOther = stored !== undefined && stored.firstSeq === undefined && !isSameEntry(stored, last!)
       if (isOther) throw entriesLost(run)
       tail.isSuspect = false
       await look(run)
     } catch (error) {
-      // Whoever cannot be asked is asked by the reader.
+      // If the check fails, the reader repeats it.
       tail.isSuspect = false
       if (error instanceof MillraceError && error.code === 'store-lost') fail(run, tail, error)
     }
@@ -152,7 +152,7 @@ export function createTails({
     }
   }
 
-  /** The channel may be that of a newer one by now. */
+  /** The channel may belong to a newer tail by now. */
   function drop(run: string, tail: Tail): void {
     if (tails.get(run) !== tail) return
     tails.delete(run)

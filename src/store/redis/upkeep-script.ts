@@ -1,15 +1,14 @@
 /**
- * Scripts that compact, archive and delete runs that have ended: one operation at a time. They write when Redis is full, too, because
- * that is when they help.
+ * Scripts that compact, archive and delete ended runs: one operation at a time. They also write when Redis is full, because they free space.
  *
- * KEYS: `T:clock`. ARGV: the operation and its arguments. Each says whether it did it: 1, or 0 if the run is not what it was.
+ * KEYS: `T:clock`. ARGV: the operation and its arguments. Returns 1, or 0 without a change if the run's state does not fit.
  */
 import { aheadScript, clockScript, damageScript } from './damage-script.ts'
 import { indexScript } from './index-script.ts'
 
-/** A view that is longer is not kept of a compacted run: it is folded from few entries. Characters. */
+/** A longer view of a compacted run is not stored: it is folded from few entries. Characters. */
 const longView = 65_536
-/** After so many ms what a crash has left of merged entries is gone. */
+/** Expiry in ms of merged entries that a crash has left. */
 const mergedFor = 3_600_000
 
 export const upkeepScript = `#!lua flags=allow-oom

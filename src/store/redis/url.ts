@@ -5,14 +5,14 @@ import { connect as connectPlain } from 'node:net'
 import { connect as connectTls, createSecureContext } from 'node:tls'
 
 export interface RedisAddress {
-  /** The first is asked what it is; several are those of a cluster. */
+  /** The first host is asked for its role; several hosts are those of a cluster. */
   hosts: { host: string; port: number }[]
   tls: boolean
   username?: string
   password?: string
   database: number
   prefix: string
-  /** Paths of PEM files: the authority to trust, and the certificate and key of this side. */
+  /** Paths of PEM files: the trusted authority, and the client's certificate and key. */
   files?: { ca?: string; cert?: string; key?: string }
 }
 
@@ -29,7 +29,7 @@ export function redactUrl(url: string): string {
   const at = front.lastIndexOf('@')
   const scheme = /^[a-z]+:\/\//iu.exec(front)?.[0] ?? ''
   const prefix = /[?&](prefix=[\w.:/-]*)/u.exec(rest)?.[1]
-  // A password with `?` or `#` that is not escaped: nothing behind the scheme is safe to show.
+  // A password with an unescaped `?` or `#`: nothing after the scheme is safe to show.
   if (rest.includes('@')) return `${scheme}…`
   const place = at < 0 ? front : scheme + front.slice(at + 1)
   return prefix === undefined ? place : `${place}?${prefix}`
@@ -80,9 +80,9 @@ export function parseRedisUrl(url: string): RedisAddress {
   return address
 }
 
-/* TLS of the connection: the files that the URL names, what goes wrong with certificates, and who speaks TLS where the URL says otherwise. */
+/* TLS of the connection: the files that the URL names, certificate errors, and hosts whose protocol differs from the URL's. */
 
-/** Options of the socket; undefined: not TLS. Throws `bad-config` if a file cannot be used. */
+/** Options of the socket; undefined without TLS. Throws `bad-config` if a file cannot be used. */
 export function tlsOptions({ tls, files = {} }: RedisAddress, shown: string) {
   if (!tls) return undefined
   const options: { ca?: string; cert?: string; key?: string } = {}
@@ -108,18 +108,18 @@ export function tlsOptions({ tls, files = {} }: RedisAddress, shown: string) {
   return { tls: true as const, ...options }
 }
 
-/** Whether TLS is why there is no connection. It stays so. */
+/** Whether the connection failed because of TLS. Such an error is permanent. */
 export function isTlsFault(error: unknown): error is Error & { code: string } {
   if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return false
   return /^ERR_(?:SSL|TLS)_|CERT|^UNABLE_TO_|^HOSTNAME_MISMATCH$/u.test(error.code)
 }
 
-/** How long a host gets to answer in the protocol of the URL before it is asked in the other one, in ms. */
+/** Timeout of a host in the URL's protocol before the other protocol is tried, in ms. */
 const patience = 500
 
 /**
- * Rejects if the host speaks TLS and the URL says `redis://`, or the other way round. Redis does not tell: it closes the connection, or
- * waits for more.
+ * Rejects if the host uses TLS and the URL is `redis://`, or the other way round. Redis does not report that: it closes the connection, or waits
+ * for more.
  */
 export function otherProtocol(address: RedisAddress, shown: string, signal: AbortSignal): Promise<never> {
   const { promise, reject } = Promise.withResolvers<never>()
@@ -132,7 +132,7 @@ export function otherProtocol(address: RedisAddress, shown: string, signal: Abor
       const message = `${shown} ${what}: write ${scheme}://`
       reject(new MillraceError('store-failed', message))
     }
-    // Asks nothing that is a secret, so nothing must be trusted.
+    // Sends no secrets, so no certificate is verified.
     const socket = address.tls
       ? connectPlain(place, () => void socket.write('PING\r\n'))
       : connectTls({ ...place, rejectUnauthorized: false }, () => {

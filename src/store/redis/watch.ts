@@ -1,6 +1,6 @@
 /**
- * Whether Redis takes writes. A connection alone says little: a Redis that reads its files, runs somebody's long script or has become a replica is
- * connected as well. So each area, a part of the keys that lie on one node, is up when a command that changes nothing was answered there.
+ * Watches whether Redis accepts writes. A connection alone is not enough: a Redis that loads its files, runs a long script or has become a replica
+ * is connected as well. So each area, a part of the keys on one node, is up after it has replied to a command that changes nothing.
  */
 import { messageOf } from '../../part/error.ts'
 import { isAway } from './away.ts'
@@ -8,39 +8,39 @@ import type { Client } from './client.ts'
 import type { Partition } from './keys.ts'
 
 export interface Area {
-  /** One that does not exist. It says where the area lies. */
+  /** A key that does not exist. It determines the area's node. */
   key: string
   partitions: readonly Partition[]
 }
 
 export interface WatchEvents {
-  /** At once, before anybody else learns that the connection has broken. None: messages may be missed. */
+  /** Called first, before others learn that the connection has broken. Empty: messages may be missed. */
   down(partitions: readonly Partition[]): void
-  /** They take writes again. None: messages come again, and some may have been missed. */
+  /** Called when partitions accept writes again. Empty: messages are received again, and some may have been missed. */
   up(partitions: readonly Partition[]): void
 }
 
 export interface Watch {
-  /** Something has become of a connection. */
+  /** Call this when the state of a connection has changed. */
   look(): void
-  /** Whether everything is up, and messages come. */
+  /** Whether everything is up, and messages are received. */
   isWhole(): boolean
   end(): void
 }
 
-/** How often to ask: while all is well, and while it is not, in ms. */
+/** Polling intervals while all areas are up, and while not, in ms. */
 const calmly = 1000
 const often = 100
-/** A replica is left, because its name may stand for another server now, at most so often, in ms. */
+/** Minimum time between two reconnects from a replica, whose name may refer to another server now, in ms. */
 const leaveEvery = 1000
 
 interface State extends Area {
-  /** The connection that was answered on; undefined: it is down. */
+  /** The connection that replied; undefined: the area is down. */
   link: unknown
   isAsked: boolean
 }
 
-/** Everything is up when it is called. `command`: what is asked, without the key. */
+/** All areas must be up at the call. `command`: the command for polling, without the key. */
 export function createWatch(client: Client, areas: readonly Area[], command: string, { up, down }: WatchEvents): Watch {
   const states = areas.map((area): State => ({ ...area, link: client.linkOf(area.key), isAsked: false }))
   let subscribers = client.subscribers()
@@ -58,7 +58,7 @@ export function createWatch(client: Client, areas: readonly Area[], command: str
     down(state.partitions)
   }
 
-  /** Those of a node rise together. */
+  /** Areas of a node come up together. */
   function rise(state: State): void {
     if (risen.push(state) > 1) return
     setImmediate(() => {
@@ -80,7 +80,7 @@ export function createWatch(client: Client, areas: readonly Area[], command: str
         if (/^(?:READONLY|MASTERDOWN)/u.test(messageOf(error))) leave()
         return
       }
-      // Refused for good is an answer: who writes is told why.
+      // A permanent refusal is a reply: writers get the reason.
     } finally {
       state.isAsked = false
     }
@@ -112,7 +112,7 @@ export function createWatch(client: Client, areas: readonly Area[], command: str
   function look(): void {
     if (ended) return
     for (const state of states) {
-      // Another node may know less.
+      // Another node may have older data.
       if (client.linkOf(state.key) !== state.link) fall(state)
       if (state.link === undefined) void ask(state)
     }

@@ -1,6 +1,6 @@
 /**
- * Writes to one partition: one script is under way at a time, and what comes meanwhile goes with the next one. So order and failures
- * are simple, and under load a write costs a part of a script.
+ * Writes to one partition: one script runs at a time, and later writes go into the next one. So order and failures are simple, and under load a
+ * write costs a part of a script.
  */
 import { MillraceError, messageOf } from '../../part/error.ts'
 import { redisFailed } from './damage-script.ts'
@@ -9,7 +9,7 @@ import { inTime, type Connection } from './connection.ts'
 import type { Partition } from './keys.ts'
 import { script, sha } from './script.ts'
 
-/** A function is called each time the operation is sent: what it says may change while Redis is away. */
+/** A function is called for each attempt: its result may change while Redis is unavailable. */
 export type Operation = string[] | (() => string[])
 
 /** Sends operations and returns their results. */
@@ -19,15 +19,15 @@ const argsOf = (operation: Operation) => (typeof operation === 'function' ? oper
 
 export interface Job {
   /**
-   * Called right before the script is sent. Returns its operation; or `alone` if it needs to know more first; or `done`. A `MillraceError`
-   * fails this job only.
+   * Called right before the script is sent. Returns its operation, `alone` if it needs more data first, or `done`. A `MillraceError` fails this job
+   * only.
    */
   prepare(): Operation | 'alone' | 'done'
-  /** Takes the result of its operation. Returns whether that was all; if not, `alone` is called. */
+  /** Takes the result of its operation. Returns whether the job is done; if not, `alone` is called. */
   take(result: unknown): boolean
   /**
-   * Does the job with operations of its own, in its place in the order. `isRepeated`: its operation was sent more than once, so it may be
-   * done already.
+   * Does the job with operations of its own, at its position in the order. `isRepeated`: its operation was sent more than once, so it may be done
+   * already.
    */
   alone?(send: Send, isRepeated: boolean): Promise<void>
   fail(error: MillraceError): void
@@ -37,20 +37,20 @@ export interface Job {
 
 export interface WriteQueue {
   add(job: Job): void
-  /** Resolves when all is written. */
+  /** Resolves when everything is written. */
   drain(): Promise<void>
 }
 
-/** What a queue needs of the store. */
+/** The context that a queue needs from the store. */
 export interface WriteContext {
   connection: Connection
-  /** A script has taken so many ms. */
+  /** A script took `ms`. */
   committed(ms: number): void
-  /** Resolves when Redis is there and what it lost is written again; undefined if that is so. */
+  /** Resolves when Redis is available and healed; undefined if it already is. */
   healed(partition: Partition): Promise<void> | undefined
-  /** Resolves when other processes, too, had time for that; undefined if they had. */
+  /** Resolves when other processes, too, had time to heal; undefined if they had. */
   mayClaim(partition: Partition): Promise<void> | undefined
-  /** Before the jobs of a script are prepared, and when their results are taken. */
+  /** Called before the jobs of a script are prepared, and when their results are taken. */
   begin(partition: Partition): void
 }
 
@@ -73,14 +73,14 @@ async function sendScript({ send }: Connection, key: string, args: readonly stri
 const failed = 'failed: '
 export const isFailed = (result: unknown): boolean => typeof result === 'string' && result.startsWith(failed)
 
-/** Whether an operation was refused for now, because this server is a replica, or has too few of them. Then the others were refused as well. */
+/** Whether an operation was refused temporarily, because this server is a replica, or has too few of them. Then the others were refused as well. */
 function isPassing(result: unknown): result is string {
   return isFailed(result) && isPassingReply(String(result).slice(failed.length))
 }
 
 interface Queued {
   job: Job
-  /** When it fails, if Redis is away until then. */
+  /** The time of failure if Redis stays unavailable. */
   end: number
 }
 
@@ -91,7 +91,7 @@ export function createWriteQueue(
   let queue: Queued[] = []
   let running = false
   let drained: PromiseWithResolvers<void> | undefined
-  /** Whether the script that was sent last was sent more than once. */
+  /** Whether the last script was sent more than once. */
   let isRepeated = false
 
   async function send(operations: readonly Operation[], what: string, end: number): Promise<unknown[]> {
@@ -100,7 +100,7 @@ export function createWriteQueue(
         isRepeated = tries > 1
         const healing = healed(partition)
         if (healing) await inTime(healing, end - Date.now())
-        // Who is the first decides: somebody may have been it, and writes that again.
+        // The first writer wins: another process may have been first, and rewrites that.
         const isFirst = operations.map(argsOf).some(([name]) => name === 'post' || name === 'claim')
         const others = isFirst ? mayClaim(partition) : undefined
         if (others) await inTime(others, end - Date.now())
@@ -139,7 +139,7 @@ export function createWriteQueue(
         for (const { job } of sent.keys()) job.fail(failureOf(job, error))
       }
     }
-    // In their order, not in that in which they were found.
+    // In their own order, not in that of detection.
     if (alone.size === 0) return
     const again = isRepeated
     for (const each of batch) if (alone.has(each)) await doAlone(each, again && sent.has(each))

@@ -1,4 +1,4 @@
-/** All writes of a process: appends, claims, messages, views and what it wants. Each goes to the queue of its partition. */
+/** All writes of a process: appends, claims, messages, views and fleet hints. Each goes to the queue of its partition. */
 import { randomUUID } from 'node:crypto'
 import type { MillraceError } from '../../part/error.ts'
 import type { Appended, NewMessage, Posted } from '../../part/log.ts'
@@ -18,7 +18,7 @@ import { readRow } from './stored-row.ts'
 import { listed, operation } from './script.ts'
 import { createWriteQueue, type Job, type Send, type WriteQueue } from './write-queue.ts'
 
-/** What was written, for who must write it again if Redis loses it. */
+/** A write, for the process that must repeat it if Redis loses it. */
 export type Written =
   | { type: 'append'; change: Change }
   | { type: 'claim'; run: string; epoch: number; token: string; seq: number }
@@ -28,7 +28,7 @@ export type Written =
 
 export interface WritesContext {
   connection: Connection
-  /** A script has taken so many ms. */
+  /** A script took `ms`. */
   committed(ms: number): void
   /** The id of this process. */
   process: string
@@ -36,14 +36,14 @@ export interface WritesContext {
   rows: Rows
   pages: Pages
   healing: Pick<Healing, 'healed' | 'mayClaim' | 'heal'>
-  /** Processes that this one holds for dead: their runs may be claimed. */
+  /** Processes that this one considers dead: their runs may be claimed. */
   dead(): readonly string[]
-  /** Called when something is stored, before its promise resolves. */
+  /** Called when a write is stored, before its promise resolves. */
   written(what: Written): void
   appended(appending: Appending): void
-  /** A run that another process had was claimed. */
+  /** A run of another process was claimed. */
   tookOver(): void
-  /** This process is not the owner of the run any more. */
+  /** This process is no longer the owner of the run. */
   lost(run: string): void
 }
 
@@ -52,7 +52,7 @@ export type Writes = ReturnType<typeof createWrites>
 export function createWrites(context: WritesContext) {
   const { connection, process, heads, rows, pages, healing, dead, written, appended, tookOver, lost } = context
   const queues = new Map<Partition, WriteQueue>()
-  /** Rows of runs as they will be when the script under way is done, and runs of which that is not known, by partition. */
+  /** Rows of runs after the current script, and runs whose row is unknown, by partition. */
   const expected = new Map<Partition, Map<string, StoredRow>>()
   const unsure = new Map<Partition, Set<string>>()
   let closed = false
@@ -114,7 +114,7 @@ export function createWrites(context: WritesContext) {
     return promise
   }
 
-  /** An operation with a result that says all. */
+  /** An operation whose result is the whole outcome. */
   function simple<T>(id: string, what: string, args: string[], read: (result: unknown) => T): Promise<T> {
     return write<T>(id, what, ({ resolve }) => ({
       prepare: () => args,
@@ -132,7 +132,7 @@ export function createWrites(context: WritesContext) {
   }
 
   return {
-    /** Writes that are not done yet. */
+    /** Number of pending writes. */
     get pending() {
       return pending
     },
@@ -148,7 +148,7 @@ export function createWrites(context: WritesContext) {
       const token = randomUUID()
       return write<boolean>(run, `claim run ${run}`, ({ resolve }) => ({
         prepare() {
-          // Whether it counts is not known before the script has run.
+          // Whether it succeeds is unknown before the script has run.
           appends.doubt(run)
           return () => claimOperation(process, { run, epoch, token }, dead())
         },
@@ -189,17 +189,17 @@ export function createWrites(context: WritesContext) {
       return simple(run, `keep the view of run ${run}`, args, () => undefined)
     },
 
-    /** Without a moment: the run is given away. Resolves with whether messages have come that the caller has not seen. */
+    /** Without a moment: the run is released. Resolves with whether messages have come that the caller has not seen. */
     want(run: string, at?: number, seen?: number): Promise<boolean> {
       if (at === undefined) lost(run)
       const args = operation('want', [run, at ?? '', process, seen ?? ''])
       return simple(run, `want an owner for run ${run}`, args, (result) => result === 2)
     },
 
-    /** For who has created a fork. */
+    /** Call this after creating a fork. */
     forked: (run: string, operations: string[][]): void => written({ type: 'fork', run, operations }),
 
-    /** Operations of others, in the order of the partition; of the same one as `id`. They may be sent twice. */
+    /** Operations of other modules, in the order of the partition of `id`. They may be sent twice. */
     operate(id: string, what: string, task: (send: Send) => Promise<void>): Promise<void> {
       return write<void>(id, what, ({ resolve }) => ({
         prepare: () => 'alone',

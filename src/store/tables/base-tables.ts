@@ -1,13 +1,12 @@
 /**
- * How the tables over the log are stored. They have no texts: a row says where in `ticks` its entry stands (`tick`, and `at` and
- * `length` in bytes), and deltas have no rows of their own: a row of `indexed_blocks` says which ticks have them. `run` is
- * `runs.number`.
+ * The storage of the tables over the log. They have no texts: a row points to its entry in `ticks` (`tick`, and `at` and `length` in bytes), and
+ * deltas have no rows of their own: a row of `indexed_blocks` names the ticks that have them. `run` is `runs.number`.
  *
- * What an entry looks for is found at once, however long the run is. An index of what is open or counts has only that: of a run with
- * thousands of calls nobody passes over those that have ended.
+ * Every lookup for an entry takes the same time in a run of any length. An index of open or counted items has only those: in a run with thousands
+ * of calls, ended ones are not scanned.
  */
 
-/** Entries that the summary of an agent counts, and that a reset takes back. */
+/** Entries that the summary of an agent counts, and that a reset discards. */
 export const summed = `type IN ('text-end', 'reasoning-end', 'tool-call', 'tool-result', 'error')`
 
 export const baseTables = `

@@ -1,4 +1,4 @@
-/** Rows of `ticks` that this process has written and that have nothing but deltas. Most are, and the tables need not read them. */
+/** Rows of `ticks` that this process has written and that have only deltas. Most do, and the tables need not read them. */
 export interface DeltaRow {
   id: number
   run: string
@@ -6,10 +6,10 @@ export interface DeltaRow {
   lastSeq: number
 }
 
-/** More are forgotten: the tables are far behind, and read the file. */
+/** Maximum number of remembered rows. Beyond it the tables lag far behind, and read the file. */
 const most = 100_000
 
-/** Columns, because the tables may be thousands of rows behind: so many objects would outlive the young generation. */
+/** Columns, because the tables may lag thousands of rows behind: that many objects would outlive the young generation. */
 export class DeltaRows {
   /** In ascending order. */
   #ids: number[] = []
@@ -22,7 +22,7 @@ export class DeltaRows {
   wrote({ id, run, firstSeq, lastSeq }: DeltaRow, hasOnlyDeltas: boolean): void {
     const last = this.#ids.at(-1)
     if (this.#ids.length === most) this.#dropPassed()
-    // An older version on the same file gives the id of a deleted row again.
+    // An older version on the same file reuses the id of a deleted row.
     if (last !== undefined && (id <= last || this.#ids.length === most)) this.clear()
     if (!hasOnlyDeltas) return
     this.#ids.push(id)

@@ -1,7 +1,7 @@
 /**
- * The words of entries for the full-text index. SQLite's tokenizer splits at everything that is neither a letter nor a digit, and
- * drops accents and case. Scripts that are written without spaces (Chinese, Japanese, Thai …) would become one word per
- * sentence: each of their characters is a word here, and several in a search must stand side by side.
+ * The words of entries for the full-text index. SQLite's tokenizer splits at everything that is neither a letter nor a digit, and drops accents and
+ * case. Scripts that are written without spaces (Chinese, Japanese, Thai …) would become one word per sentence: each of their characters is a word
+ * here, and several in a search must be adjacent.
  */
 import { textOf } from '../../fold/run-view.ts'
 import type { Entry } from '../../part/entry.ts'
@@ -18,7 +18,7 @@ export const textKinds: Readonly<Partial<Record<Entry['type'], SearchHit['kind']
   'tool-result': 'tool-output',
 }
 
-/** The text of an entry that has its text itself. */
+/** The text of an entry that contains its own text. */
 export function entryText(entry: Entry): string {
   switch (entry.type) {
     case 'run-start':
@@ -32,7 +32,7 @@ export function entryText(entry: Entry): string {
   }
 }
 
-/** What the user has just said: earlier messages belong to earlier runs. */
+/** The user's new message: earlier messages belong to earlier runs. */
 function userText(input: Record<string, unknown>): string {
   const { messages: _, ...rest } = input
   const messages = messagesOf(input)
@@ -75,7 +75,7 @@ function leaves(value: unknown): string[] {
 const unspaced =
   /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/gu
 
-/** A text as it is indexed and searched for. */
+/** A text as it is indexed and searched. */
 export function spaced(text: string): string {
   // Nearly all texts are in other scripts.
   return /[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff\uff66-\uff9d\ud840-\ud8ff]/u.test(text)

@@ -1,4 +1,4 @@
-/** Puts entries of a run into the tables. Everything it must remember is in the tables: any process can go on at any entry. */
+/** Adds entries of a run to the tables. All of its state is in the tables: any process can continue at any entry. */
 import { type Entry, type EntryOf, isDelta } from '../../part/entry.ts'
 import { calledAgent, eventNames } from '../../fold/stream-events.ts'
 import { parentPath } from '../../part/path.ts'
@@ -11,14 +11,14 @@ import { agentAt, keepStep, stepAt, stopWaiting, type RunState } from './run-sta
 import type { Statements } from './statements.ts'
 import { tickLines, type TickLine } from './tick-reader.ts'
 
-/** A row of `ticks`. `log` is the number of the run that it belongs to: a fork shares those of its source. */
+/** A row of `ticks`. `log` is the number of the run that owns it: a fork shares those of its source. */
 export interface Tick extends TickRow {
   log: number
 }
 
 /**
- * Adds the entries of a tick that the run does not have yet, up to `end`. Stops between two entries when the time is over; returns whether
- * it came to the end.
+ * Adds the entries of a tick that the run does not have yet, up to `end`. Stops between two entries when the time is over; returns whether it has
+ * reached the end.
  */
 export function fillTick(
   statements: Statements,
@@ -26,7 +26,7 @@ export function fillTick(
   tick: Tick,
   { end = Infinity, isOver, texts }: { end?: number | undefined; isOver: () => boolean; texts: TextIndex },
 ): boolean {
-  // Of a delta nothing is needed but the time of the first one.
+  // Of a delta only the time of the first one is needed.
   const lines = tickLines(tick.entries, state.seq, () => state.waiting > 0, placeIn(state, tick))
   const stopAt = ({ seq, from, at }: TickLine): false => {
     state.place = { tick: tick.id, length: tick.entries.length, seq, from, at }
@@ -39,21 +39,21 @@ export function fillTick(
     if (entry === undefined) continue
     try {
       if (isDelta(entry)) noteFirstToken(statements, state, entry)
-      // Thousands of steps may be under it: the next slice goes on with what is left of them.
+      // Thousands of steps may be under it: the next slice continues with the rest.
       else if (entry.type === 'step-reset' && !takeBack(statements, state, entry, isOver)) return stopAt(line)
       else add(statements, state, entry, { tick, from, at, length, texts })
     } catch (error) {
       if (!isOfEntry(error)) throw error
     }
     state.seq = seq
-    // Not before: reading the tick may have taken all of the time.
+    // Not before: reading the tick may have used up the time.
     if (isOver() && seq < Math.min(tick.lastSeq, end)) return stopAt(line)
   }
   state.seq = Math.max(state.seq, Math.min(tick.lastSeq, end))
   return true
 }
 
-/** Where the last slice ended in this row, unless the row is another one since. */
+/** The end of the last slice in this row, unless the row was replaced since. */
 function placeIn({ place }: RunState, { id, entries }: Tick): RunState['place'] {
   if (place === undefined || place.tick !== id || place.length !== entries.length) return undefined
   return entries.startsWith(`{"seq":${place.seq},`, place.from) ? place : undefined
@@ -140,7 +140,7 @@ function add(statements: Statements, state: RunState, entry: Entry, { tick, from
       break
     default:
   }
-  // Last: a text that cannot be read costs nothing else.
+  // Last: an unreadable text must not prevent anything else.
   texts.addEntry(run, entry, length)
 }
 
@@ -152,7 +152,7 @@ function beginRun(statements: Statements, state: RunState, entry: EntryOf<'run-s
   statements.setThread.run(state.thread, state.number, timestamp)
 }
 
-/** Returns its number. One that was begun before and was cut off begins again. */
+/** Returns its number. An interrupted one begins again. */
 function beginAgent(statements: Statements, id: string, rest: (string | number | null)[]): number {
   const known = statements.agentOf.get(id)?.number
   if (known == null) return Number(statements.addAgent.run(id, ...rest).lastInsertRowid)
@@ -218,17 +218,17 @@ function addUsage(
   step: number,
 ): void {
   const { inputTokens, outputTokens, totalTokens, reasoningTokens, cachedInputTokens, cacheWriteInputTokens } = usage
-  // Recordings of others may lack it.
+  // Recordings from elsewhere may lack it.
   const { source = 'reported' } = usage as Partial<typeof usage>
   const counts = [inputTokens, outputTokens, totalTokens, reasoningTokens, cachedInputTokens, cacheWriteInputTokens]
   const values = counts.map((count) => count ?? null)
   const { number: run } = state
   statements.addUsage.run(run, seq, agent, step, model, ...values, source, cost ?? null, timestamp)
-  // Another model may have answered than the one that was asked first.
+  // The model that answered may not be the one that was called first.
   statements.setCallModel.run(model, run, step)
 }
 
-/** Whether the summary of the agent counts it: not a partial result, nor how a router hands over. */
+/** Whether the summary of the agent counts it: not a partial result or a router's `respond`. */
 function isCounted(statements: Statements, state: RunState, entry: Entry): boolean {
   if (entry.type !== 'tool-call' && entry.type !== 'tool-result') return true
   if (entry.type === 'tool-result' && entry.preliminary === true) return false
@@ -244,7 +244,7 @@ const head =
   /^\{"seq":\d+,"timestamp":[\d.]+,"step":"(?:[^"\\]|\\.)*","type":"tool-result",(?:"(?!result")\w+":(?:"(?:[^"\\]|\\.)*"|\w+),)*/u
 const tail = /(?:,"(?:isError|preliminary|dynamic|providerExecuted)":(?:true|false)|,"outcome":"[\w-]+")*\}$/u
 
-/** The JSON of an entry without the text that makes it long, if it is one of those that may be very long. */
+/** The JSON of an entry without the long text, for types that may be very long. */
 function withoutResult(line: string): string {
   if (line.length < bigLine) return line
   const start = head.exec(line.slice(0, 4096))?.[0]
@@ -252,11 +252,10 @@ function withoutResult(line: string): string {
   return `${start}"result":null${tail.exec(line.slice(-400))?.[0] ?? '}'}`
 }
 
-/* A reset takes back what an attempt has emitted: row by row, so that any number of them is done in slices. */
+/* A reset discards the output of an attempt, row by row, so that any number of rows is processed in slices. */
 
 /**
- * Marks what the attempt has emitted under its path. Usage stays: it was paid. Returns false if the time was over before all was marked:
- * the tables then say what is left.
+ * Marks the rows of the attempt under its path. Usage stays: it was paid. Returns false if the time was over before: the tables then show the rest.
  */
 function takeBack(
   statements: Statements,
@@ -280,7 +279,7 @@ function takeBack(
   }
 }
 
-/** One of the rows that a step has emitted. Returns false if none is left. */
+/** Marks one row of a step. Returns false if none is left. */
 function takeBackOne(statements: Statements, run: number, step: number, seq: number): boolean {
   const event = statements.eventOf.get(run, step)
   if (event !== undefined) {

@@ -1,4 +1,4 @@
-/** Goes on with filling the tables, one row of `ticks` or one text at a time. Call it inside a transaction. */
+/** Continues filling the tables, one row of `ticks` or one text at a time. Call it inside a transaction. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { DeltaRow, DeltaRows } from './delta-rows.ts'
 import { fillTick, type Tick } from './fill-run.ts'
@@ -7,15 +7,15 @@ import { prepareStatements } from './statements.ts'
 import { createTextIndex } from './text-index.ts'
 import { createTickReader } from './tick-reader.ts'
 
-/** Runs of which it is remembered where they stand. */
+/** Maximum number of runs with a cached state. */
 const mostStates = 2000
-/** Deltas of a run after which the tables are told that they have them. Who asks for events reads so many again from the log. */
+/** Deltas of a run after which its position is written to the tables. A reader of events reads at most this many again from the log. */
 const mostUnnoted = 256
 
 export interface Fill {
-  /** Call it first in each transaction: another process may have gone on. After one that was rolled back, create another. */
+  /** Call it first in each transaction: another process may have continued. After a rollback, create another instance. */
   begin(): void
-  /** Does a little, or less if the time is over. Returns false if nothing is left to do. */
+  /** Does one step, or less if the time is over. Returns false if no work is left. */
   step(isOver: () => boolean): boolean
   /** Before COMMIT. */
   save(): void
@@ -34,7 +34,7 @@ export function createFill(db: DatabaseSync, deltaRows: DeltaRows): Fill {
   const origin = db.prepare('SELECT source, seq FROM forks WHERE run = ?')
   const lastSeq = db.prepare('SELECT last_seq FROM runs WHERE id = ?')
   const states = new Map<string, RunState>()
-  /** The runs that this transaction has looked at: their state is that of the tables. A new map each time, as in `sqlite-ticks.ts`. */
+  /** The runs that this transaction has read: their state is that of the tables. A new map each time, as in `sqlite-ticks.ts`. */
   let touched = new Map<string, RunState>()
   /** Those of them that it has filled. */
   let filled = new Set<RunState>()
@@ -52,7 +52,7 @@ export function createFill(db: DatabaseSync, deltaRows: DeltaRows): Fill {
       state = readState(statements, run)
       if (state === undefined) return undefined
       states.set(run, state)
-      // The oldest is forgotten first.
+      // Drops the oldest.
       if (states.size > mostStates) states.delete(states.keys().next().value!)
     }
     touched.set(run, state)
@@ -60,8 +60,8 @@ export function createFill(db: DatabaseSync, deltaRows: DeltaRows): Fill {
   }
 
   /**
-   * Passes over a row of deltas, if it says nothing to the tables: they need only when the first of a call came. Each look at a run in
-   * a transaction, and each note of where it stands, costs as much as the delta itself.
+   * Skips a row of deltas if the tables need nothing from it: only the first delta of a call matters. Each read of a run in a transaction, and each
+   * update of its position, costs as much as the delta itself.
    */
   function passes({ id, run, firstSeq, lastSeq }: DeltaRow): boolean {
     const state = states.get(run)
@@ -116,7 +116,7 @@ export function createFill(db: DatabaseSync, deltaRows: DeltaRows): Fill {
       if (state?.generation !== generation) states.clear()
       generation = state?.generation
       const [now] = dataVersion.get() as unknown as [number]
-      // Another process has written, and may have given an id again.
+      // Another process has written, and may have reused an id.
       if (now !== version) deltaRows.clear()
       version = now
       saved = tick = Number(state?.tick ?? 0)

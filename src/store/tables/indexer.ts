@@ -1,7 +1,7 @@
 /**
- * Fills the tables in the background, in slices of a few ms between other work, on the store's own connection: a commit of
- * another connection would make the store forget what it has in memory. While this process records runs it takes a twentieth of
- * the time; then as much as there is. Several processes may do it: whoever has the lock goes on where the tables stand.
+ * Fills the tables in the background, in slices of a few ms between other work, on the store's own connection: a commit of another connection would
+ * invalidate the store's caches. While this process records runs it uses a twentieth of the time; otherwise all idle time. Several processes may do
+ * it: the one with the lock continues at the tables' position.
  */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Checkpoints } from '../sqlite-checkpoint.ts'
@@ -12,23 +12,23 @@ import { DeltaRows, type DeltaRow } from './delta-rows.ts'
 import { createFill, type Fill } from './fill.ts'
 import { recreateTables } from './layout.ts'
 
-/** Has a row if something up to this row of `ticks` is not in the tables. */
+/** Has a row if anything up to this row of `ticks` is not in the tables. */
 export const behind = `SELECT 1 FROM index_state
   WHERE tick < ? OR EXISTS (SELECT 1 FROM index_queue) OR EXISTS (SELECT 1 FROM indexed_later)`
 
 /** In ms. */
 export interface IndexerTimes {
-  /** How long a slice may take. */
+  /** Length of a slice. */
   slice: number
-  /** The pause after a slice while runs are recorded, as a multiple of what the slice took; at least `pause`. */
+  /** The pause after a slice while runs are recorded, as a multiple of the slice's duration; at least `pause`. */
   share: number
   pause: number
-  /** How long after the last commit nothing is recorded. */
+  /** Time after the last commit after which the store counts as idle. */
   calm: number
-  /** How often to look for what another process has left, and when for the first time. */
+  /** Polling interval for work of other processes, and the delay before the first poll. */
   look: number
   first: number
-  /** The clock that a slice looks at. */
+  /** The clock of a slice. */
   now?(): number
   /** Called after each slice. */
   worked?(ms: number): void
@@ -61,7 +61,7 @@ export function createIndexer(
   guard?: Pick<VersionGuard, 'look'>,
   times: IndexerTimes = usual,
 ): Indexer {
-  // Made when there is something to fill: a short command need not wait for its statements.
+  // Lazy: a short command must not wait for its statements.
   let made: Fill | undefined
   const deltaRows = new DeltaRows()
   const now = times.now ?? (() => performance.now())
@@ -74,11 +74,11 @@ export function createIndexer(
   let closed = false
   const looking = setInterval(look, times.look)
   looking.unref()
-  // What an earlier process has left, once this one has started.
+  // Work of an earlier process, after this one's start.
   const first = setTimeout(look, times.first)
   first.unref()
 
-  /** Works for about so long. Returns whether more is left, or `busy` if it could not begin. */
+  /** Works for about `most` ms. Returns whether work is left, or `busy` if it could not begin. */
   function slice(most: number): boolean | 'busy' {
     const started = now()
     const isOver = () => now() - started >= most
@@ -104,7 +104,7 @@ export function createIndexer(
       fill.save()
       commit.run()
     } catch (error) {
-      // What it remembers is not in the tables.
+      // Its cached state is not in the tables.
       made = undefined
       if (db.isTransaction) db.exec('ROLLBACK')
       throw error
@@ -131,7 +131,7 @@ export function createIndexer(
     try {
       more = slice(times.slice)
     } catch {
-      // A full disk, for example. What it cost the run is said where the run is recorded.
+      // A full disk, for example. The failure is reported where the run is recorded.
       return schedule(times.look)
     }
     const took = performance.now() - started
@@ -180,7 +180,7 @@ export function createIndexer(
       }
       try {
         guard?.look()
-        // What users have added to the tables would go with them.
+        // Objects that users have added to the tables would be dropped with them.
         const putBack = setAside(db)
         recreateTables(db)
         putBack(() => undefined)

@@ -1,21 +1,20 @@
 /**
- * The tables and views over the log. They are public API: read them with any SQLite client, or with `millrace query`. All of
- * them are derived from `ticks` in the background, a moment after it, and can be built again from it.
+ * The tables and views over the log. They are public API: read them with any SQLite client, or with `millrace query`. All of them are derived from
+ * `ticks` in the background, a moment after it, and can be built again from it.
  *
- * Times are epoch ms. `run` is a run's id, `seq` the entry that a row begins with, `step` a path such as `main/answer/2`,
- * `agent` the name of an agent. `superseded` is 1 for what a crash ended and a later attempt replaced: it happened (and its
- * usage was paid), but its outcome does not count. `shared` is 1 for what a fork shares with its source: a total over runs counts it
- * once, where it happened.
+ * Times are epoch ms. `run` is a run's id, `seq` the entry that a row begins with, `step` a path such as `main/answer/2`, `agent` the name of an
+ * agent. `superseded` is 1 for rows of an attempt that a crash ended and a later one replaced: it happened (and its usage was paid), but its
+ * outcome does not count. `shared` is 1 for rows that a fork shares with its source: a total over runs counts it once, where it happened.
  *
  * - `threads`: one row per conversation, a chain of runs.
  * - `agents`: one row per execution: a run, the `call-agent` step that calls another agent, a `cli-agent` step. The id is the
- *   run's id, or `<run>/<step>`. `execution_id` is the root run, `parent_id` the agent that called this one.
+ *  run's id, or `<run>/<step>`. `execution_id` is the root run, `parent_id` the agent that called this one.
  * - `agent_stream_events`: one row per entry of the log. `event_id` is the id of a tool call in all of its events, or that of
- *   a text or of reasoning. `content` is the text of a delta, else the entry as JSON.
+ *  a text or of reasoning. `content` is the text of a delta, else the entry as JSON.
  * - `steps`: one row per attempt of a step.
  * - `model_calls`: one row per model call; `prompt` is the `prompt` part as JSON.
  * - `tool_calls`: one row per tool call. `outcome` is `completed`, `failed`, `denied`, `aborted`, `unavailable` or
- *   `handed-over`, and NULL while it runs.
+ *  `handed-over`, and NULL while it runs.
  * - `requests`: questions to people and clients. `outcome` is `answered` or `closed`, and NULL while one is open.
  * - `usage`: one row per report of usage. `cost` is in USD, and NULL if the price is unknown.
  *
@@ -25,13 +24,12 @@ import type { DatabaseSync } from 'node:sqlite'
 import { baseNames, baseTables } from './base-tables.ts'
 import { views } from './views.ts'
 
-/** Increase it when a table or a view changes, or what is filled in: the tables of older databases are then built again. */
+/** Increase it when a table, a view or its contents change: the tables of older databases are then rebuilt. */
 const layoutVersion = 6
 
 /**
- * Creates `index_state`, which says how far the tables are filled: up to this row of `ticks`, and besides the runs of
- * `index_queue`, which are filled from where they stand. `generation` grows when rows are removed, so that no process goes on
- * with what it remembers of them. For the migration.
+ * Creates `index_state`, the position of the tables: they are filled up to this row of `ticks`, except for the runs of `index_queue`, which
+ * continue at their own positions. `generation` grows when rows are removed, so that no process uses stale state. For the migration.
  */
 export function createIndexState(db: DatabaseSync): void {
   db.exec(
@@ -47,7 +45,7 @@ export function createIndexState(db: DatabaseSync): void {
   )
 }
 
-/** Creates the tables if they are not there or have another layout, so that they are filled anew; else the views only. For a migration. */
+/** Creates the tables if they are missing or have another layout, so that they are filled anew; otherwise only the views. For a migration. */
 export function layTables(db: DatabaseSync): void {
   if (hasLayout(db)) createViews(db)
   else recreateTables(db)

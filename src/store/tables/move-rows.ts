@@ -1,18 +1,18 @@
-/** Corrects where entries stand after rows of `ticks` became one. Call it inside the transaction that changes them. */
+/** Corrects the places of entries after rows of `ticks` were merged. Call it inside the same transaction. */
 import type { DatabaseSync } from 'node:sqlite'
 import { decodeLine } from '../encode.ts'
 import { tickLines } from './tick-reader.ts'
 
-/** Rows of `ticks` that became one. */
+/** The merged rows of `ticks`. */
 export interface Moved {
   firstSeq: number
   lastSeq: number
-  /** The row that is left. */
+  /** The remaining row. */
   tick: number
   text: string
 }
 
-/** For a run and its forks, which share its rows up to where they branch off. */
+/** For a run and its forks, which share its rows up to their fork points. */
 export function createMove(db: DatabaseSync): (run: string, moved: Moved) => void {
   const sharing = db.prepare(
     `WITH RECURSIVE branch (run, seq) AS (
@@ -38,7 +38,7 @@ export function createMove(db: DatabaseSync): (run: string, moved: Moved) => voi
   }
 }
 
-/** Lines as this version writes them begin with it. */
+/** The prefix of lines that this version writes. */
 export function seqOf(line: string): number | undefined {
   const [, digits] = /^\{"seq":(\d+),/u.exec(line) ?? []
   return digits === undefined ? decodeLine(line)[0]?.seq : Number(digits)

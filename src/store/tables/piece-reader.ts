@@ -9,14 +9,14 @@ import { createTickReader } from './tick-reader.ts'
 export interface Piece {
   kind: SearchHit['kind']
   text: string
-  /** Where the next piece begins; undefined after the last. */
+  /** The start of the next piece; undefined after the last. */
   next: number | undefined
 }
 
 export interface PieceReader {
   /**
-   * The piece that begins here: after so many characters of a text, or after this `seq` of one that came in deltas; 0 is the
-   * first. Undefined if the entry has no text.
+   * The piece that begins at `start`: a number of characters of a text, or a `seq` of one that came in deltas; 0 is the first. Undefined if the
+   * entry has no text.
    */
   at(run: number, seq: number, start: number): Piece | undefined
   /** Rows may have changed since the last piece. */
@@ -32,7 +32,7 @@ export function createPieceReader(db: DatabaseSync): PieceReader {
   )
   const rowOf = db.prepare('SELECT CAST(entries AS BLOB) AS bytes FROM ticks WHERE id = ?')
   const decode = createRowDecoder()
-  // What was read last is often read again: the next text of a row, the next piece of a text.
+  // Caches the last read: the next text of a row and the next piece of a text often need it.
   let row = { id: 0, bytes: Buffer.alloc(0) }
   let whole = { key: '', text: '' }
 
@@ -84,7 +84,7 @@ export function createPieceReader(db: DatabaseSync): PieceReader {
   }
 }
 
-/** Decodes rows of `ticks`. What was read last is often read again: for the next text of the row, the next piece of a text. */
+/** Decodes rows of `ticks`. Caches the last read: the next text of the row and the next piece of a text often need it. */
 export function createRowDecoder(): (id: number, text: string) => Entry[] {
   let row = { id: 0, text: '', entries: [] as Entry[] }
   return (id, text) => {
@@ -93,7 +93,7 @@ export function createRowDecoder(): (id: number, text: string) => Entry[] {
   }
 }
 
-/** If a line is damaged, the others. */
+/** If a line is damaged, returns the others. */
 function decode(text: string): Entry[] {
   try {
     return decodeEntries([text])
@@ -102,9 +102,9 @@ function decode(text: string): Entry[] {
   }
 }
 
-/* A piece of a text that came in deltas. It is the same whoever reads it, so that a search finds what was indexed. */
+/* A piece of a text that came in deltas. Its boundaries do not depend on the reader, so that a search finds the indexed pieces. */
 
-/** Characters of a piece. Words of a search are found together only within one. */
+/** Characters of a piece. Words of a search are found together only within one piece. */
 export const pieceLength = 16 * 1024
 
 /** A text in the log: the deltas of this type and id after entry `seq`, up to entry `last`. */
@@ -134,17 +134,17 @@ export class BlockPiece {
     return this.#deltas.join('')
   }
 
-  /** Adds an entry if it is of this text. Returns false if it is that of the next piece. Entries come in the order of the log. */
+  /** Adds an entry if it is of this text. Returns false if it belongs to the next piece. Entries come in log order. */
   add(entry: Entry): boolean {
     const { block, start } = this
     if (entry.seq <= this.at || entry.seq > block.last) return true
     if (!isDelta(entry) || entry.type !== block.type || entry.id !== block.id) return true
-    // Programs may append what is no delta.
+    // Programs may append deltas of the wrong type.
     if (typeof entry.delta !== 'string') return true
-    // It ends between two words, if it can.
+    // Ends between two words if possible.
     if (this.#length >= pieceLength && (/^\s/u.test(entry.delta) || this.#length >= 2 * pieceLength)) return false
     this.#deltas.push(entry.delta)
-    // One that was merged since may begin before the piece.
+    // A merged delta may begin before the piece.
     if ((entry.firstSeq ?? entry.seq) > start) this.#length += entry.delta.length
     this.at = entry.seq
     return true

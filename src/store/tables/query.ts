@@ -1,4 +1,4 @@
-/** Runs SQL that only reads, in a worker thread with its own connection: however long it takes, nothing else waits. */
+/** Runs read-only SQL in a worker thread with its own connection, so that a long query blocks nothing. */
 import { Worker } from 'node:worker_threads'
 import { MillraceError } from '../../part/error.ts'
 import type { QueryOptions, QueryResult } from '../../part/records.ts'
@@ -12,12 +12,12 @@ export interface Queries {
 
 type Reply = { id: number; result: QueryResult } | { id: number; fault: string }
 
-/** `url`: of the file, to read it. */
+/** `url`: of the file, for reading. */
 export function createQueries(url: () => string): Queries {
   const pending = new Map<number, PromiseWithResolvers<QueryResult>>()
   let worker: Worker | undefined
   let ids = 0
-  /** The queries before this one: the worker runs one at a time, and the time of each begins with it. */
+  /** The earlier queries: the worker runs one at a time, and a query's time starts with its turn. */
   let turn: Promise<unknown> = Promise.resolve()
   let closed = false
 
@@ -53,7 +53,7 @@ export function createQueries(url: () => string): Queries {
     const timer = setTimeout(
       () => {
         pending.delete(id)
-        // Nothing else stops a statement. The next query starts another thread.
+        // Only termination stops a statement. The next query starts another thread.
         if (worker === running) worker = undefined
         const seconds = timeoutMs / 1000
         waiting.reject(badQuery(`The query was stopped after ${seconds} s. Narrow it down, or raise timeoutMs.`))
@@ -89,9 +89,9 @@ export function createQueries(url: () => string): Queries {
   }
 }
 
-/* Reads SQL far enough to refuse what does not only read, and to find its parameters. */
+/* Parses SQL just enough to refuse writes, and to find its parameters. */
 
-/** Strings, quoted names and comments, in which nothing counts. */
+/** Strings, quoted names and comments, which are ignored. */
 const quoted = /'(?:[^']|'')*'?|"(?:[^"]|"")*"?|`(?:[^`]|``)*`?|\[[^\]]*\]?|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/gu
 
 /** Pragmas that only read. */

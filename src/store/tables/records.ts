@@ -1,4 +1,4 @@
-/** What can be asked of the tables: `Store.records` of a SQLite file. */
+/** Implements `Store.records` of a SQLite file with the tables. */
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 import type { Log } from '../../part/log.ts'
 import type { Records, StreamEvent } from '../../part/records.ts'
@@ -13,7 +13,7 @@ export interface RecordsContext {
   /** The file. */
   path: string
   log: Log
-  /** Absent in a store that only reads. */
+  /** Absent in a read-only store. */
   indexer: Indexer | undefined
   /** Runs a read; failures become `store-failed`. */
   reading<T>(what: string, read: () => T): T
@@ -53,7 +53,7 @@ export function createRecords({
       })
       const seq = Number(state.seq)
       if (found.length >= limit || seq >= Number(state.last_seq)) return found
-      // What is not in the tables yet.
+      // Entries that are not in the tables yet.
       const called = agents.all(state.run!).map(({ step }) => String(step))
       const rest = { types, after: Math.max(after, seq), limit: limit - found.length }
       return [...found, ...(await eventsOfLog(log, run, rest, called))]

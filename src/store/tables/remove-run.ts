@@ -1,9 +1,9 @@
 /**
- * For whoever changes the log behind the tables (retention, compaction). All are called inside the transaction that changes
- * `ticks`, on the store's own connection:
+ * For code that changes the log behind the tables (retention, compaction). All are called inside the transaction that changes `ticks`, on the
+ * store's own connection:
  *
  * - {@link createTrim} removes rows of a run that is to be deleted, some at a time;
- * - {@link removeRunRows} removes what is left, before its rows of `runs` and `ticks` are deleted;
+ * - {@link removeRunRows} removes the rest, before its rows of `runs` and `ticks` are deleted;
  * - {@link refillRun} has them filled again, for a run that stays;
  * - `move-rows.ts` is for rows of `ticks` that became one.
  *
@@ -14,14 +14,14 @@ import { baseNames } from './base-tables.ts'
 
 const keyedByRun = baseNames.filter((name) => name !== 'indexed_threads' && name !== 'search')
 
-/** Tables with many rows of a long run. */
+/** Tables with many rows per long run. */
 const bulky = keyedByRun.filter((name) => !['indexed_runs', 'indexed_later', 'indexed_texts'].includes(name))
-/** How many rows of one are removed in one go. */
+/** Number of rows that are removed at once. */
 const mostRows = 200
 
 /**
- * Returns a function that removes some rows of a run that has ended, and says whether more are left. From the first call on nothing fills
- * the run: it is neither among the filled ones nor queued.
+ * Returns a function that removes some rows of an ended run, and returns whether more are left. From the first call on the run is not filled: it is
+ * neither among the filled ones nor queued.
  */
 export function createTrim(db: DatabaseSync): (run: string) => boolean {
   const number = db.prepare('SELECT number FROM runs WHERE id = ?')
@@ -66,13 +66,13 @@ export function removeRunRows(db: DatabaseSync, run: string): void {
   else db.prepare('UPDATE indexed_threads SET last_run = ? WHERE id = ?').run(last.number!, thread)
 }
 
-/** Removes the rows of a run, and has them filled again in the background. */
+/** Removes the rows of a run, and queues it for filling in the background. */
 export function refillRun(db: DatabaseSync, run: string): void {
   removeRunRows(db, run)
   db.prepare('INSERT OR IGNORE INTO index_queue (run) VALUES (?)').run(run)
 }
 
-/** Has runs filled again whose removal a crash has cut off: some of them. Returns whether there were any. */
+/** Queues some runs whose removal was interrupted by a crash. Returns whether there were any. */
 export function refillWithheld(db: DatabaseSync): boolean {
   const withheld = db
     .prepare(

@@ -1,4 +1,4 @@
-/** What filling the tables must know of a run: where it stands, and which step and agent an entry belongs to. */
+/** The state of a run for filling the tables: its position, and the step and the agent of an entry. */
 import { parentPath } from '../../part/path.ts'
 import type { Statements } from './statements.ts'
 import type { TickLine } from './tick-reader.ts'
@@ -8,34 +8,34 @@ export interface StepRow {
   seq: number
   agent: number
   kind: string
-  /** The number of the agent that it runs, 0 if it runs none. */
+  /** The number of the agent that it runs; 0 if it runs none. */
   runs: number
-  /** False for a model call whose first token is known to be there. */
+  /** False for a model call with a known first token. */
   waits?: boolean
 }
 
 export interface RunState {
-  /** `runs.number`, which the tables have instead of the id. */
+  /** `runs.number`, which the tables use instead of the id. */
   number: number
   id: string
   thread: string
-  /** Of a fork: when it was forked. The entry that begins its log is that of its source. */
+  /** For a fork: the time of the fork. The first entry of its log is that of its source. */
   startedAt: number
-  /** The number of the run's own agent, 0 if it is not known. */
+  /** The number of the run's own agent; 0 if unknown. */
   agent: number
   /** The last entry that is in the tables. */
   seq: number
-  /** What the tables say it is: less, while there were only deltas. */
+  /** The position in the tables: smaller while there were only deltas. */
   noted: number
   /** The latest step at a path, or `null` if there is none. */
   steps: Map<string, StepRow | null>
-  /** How many model calls have no first token yet. */
+  /** Number of model calls without a first token. */
   waiting: number
-  /** The line in a row of `ticks` at which the last slice ended: the next one does not look for it from the beginning of the row. */
+  /** The line in a row of `ticks` at which the last slice ended: the next one does not search from the beginning of the row. */
   place?: Pick<TickLine, 'seq' | 'from' | 'at'> & { tick: number; length: number }
 }
 
-/** The last entry of a run that the tables say they have, 0 if none. */
+/** The position of a run according to the tables; 0 if none. */
 export function filledTo(statements: Statements, number: number): number {
   const row = statements.filled.get(number) as unknown as [number] | undefined
   return row === undefined ? 0 : row[0]
@@ -67,7 +67,7 @@ export function stepAt(statements: Statements, state: RunState, path: string): S
   return found
 }
 
-/** So many are remembered; the tables have them all. */
+/** Maximum number of cached steps; the tables have them all. */
 const mostSteps = 10_000
 
 export function keepStep(state: RunState, path: string, step: StepRow | null): void {
@@ -90,7 +90,7 @@ function numberOfAgent(statements: Statements, id: string): number {
   return Number(statements.agentOf.get(id)?.number ?? 0)
 }
 
-/** Of a model call that ends without a token, or is taken back. */
+/** Call it for a model call that ends without a token, or is discarded. */
 export function stopWaiting(statements: Statements, state: RunState, call: number): void {
   if (state.waiting > 0 && statements.stopWaiting.run(state.number, call).changes > 0) state.waiting--
 }

@@ -1,13 +1,13 @@
-/** Full-text search. The index finds the pieces of text with all words; phrases and excerpts are read from the log. */
+/** Full-text search. The index finds the pieces of text that have all words; phrases and excerpts are read from the log. */
 import type { DatabaseSync } from 'node:sqlite'
 import { MillraceError } from '../../part/error.ts'
 import type { SearchHit, SearchQuery } from '../../part/records.ts'
 import { createPieceReader } from './piece-reader.ts'
 import { spaced } from './entry-texts.ts'
 
-/** Matches that are asked for at once: more each time, because the index of a beginning of a word is read anew for each. */
+/** Page sizes: growing, because the index of a prefix is read anew for each page. */
 const [firstPage, longestPage] = [256, 8192]
-/** ms after which other work has its turn: a phrase of common words is looked for in many texts. */
+/** ms after which other work runs: a phrase of common words is searched in many texts. */
 const sliceLength = 5
 
 export interface SearchContext {
@@ -23,7 +23,7 @@ export function createSearch(
   { reading, rest, clock = () => performance.now() }: SearchContext,
 ): (query: SearchQuery) => Promise<SearchHit[]> {
   const pieces = createPieceReader(db)
-  // The rowids of the index grow with time.
+  // The rowids of the index increase with time.
   const matches = db.prepare(
     'SELECT rowid AS id FROM search WHERE search MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT +?',
   )
@@ -33,7 +33,7 @@ export function createSearch(
      WHERE t.id = ?`,
   )
 
-  /** What a text that the index has found is to who searches: undefined if it is not what is wanted. */
+  /** The hit for an indexed text; undefined if the query excludes it. */
   function hitOf(id: number, words: SearchWords, { agent, threadId, kinds }: SearchQuery): SearchHit | undefined {
     const row = place.get(id)
     if (row === undefined) return undefined
@@ -98,11 +98,11 @@ function excerptOf(text: string, at: number): string {
   return cut.isWellFormed() ? cut : cut.toWellFormed().replaceAll('\ufffd', '')
 }
 
-/** Reads what somebody searches for: words in any order, `"a phrase"`, `word*`. */
+/** Parses a search: words in any order, `"a phrase"`, `word*`. */
 interface SearchWords {
-  /** For the full-text index: it finds more, because it does not know which words stand side by side. */
+  /** For the full-text index. It finds more, because it ignores which words are adjacent. */
   match: string
-  /** Where the first word or phrase stands in a text; undefined if one of them does not. */
+  /** The position of the first word or phrase in a text; undefined if one is missing. */
   find(text: string): number | undefined
 }
 
@@ -129,7 +129,7 @@ export function parseSearch(q: string): SearchWords | undefined {
 }
 
 function find(text: string, terms: readonly Term[]): number | undefined {
-  // The index has found the words. Only words that must stand side by side are looked for one by one.
+  // The index has found the words. Only adjacent words are checked one by one.
   if (terms.every(({ words }) => words.length === 1)) {
     const places = terms.map(({ words }) =>
       text.toLowerCase().search(new RegExp(`(?<![\\p{L}\\p{N}])${words[0]!}`, 'u')),
@@ -157,7 +157,7 @@ function findInOrder(text: string, terms: readonly Term[]): number | undefined {
   return first
 }
 
-/** The words of a text as the index has them, and where they stand. */
+/** The words of a text as the index has them, with their positions. */
 function wordsOf(text: string): { word: string; at: number }[] {
   const words: { word: string; at: number }[] = []
   for (const { 0: run, index } of text.matchAll(/[\p{L}\p{N}\p{M}]+/gu)) {

@@ -1,8 +1,7 @@
 /**
- * The statements that fill the tables. None has RETURNING, and only `cutBlocks` changes several rows: either begins a statement
- * transaction, for which FTS5 writes what it has gathered, each text as a segment of its own. Each finds its row by an index that
- * leads to it, so that an entry costs the same in a run of any length (`plans.test.ts`). `INDEXED BY` where SQLite would rather walk
- * through the run from its end.
+ * The statements that fill the tables. None has RETURNING, and only `cutBlocks` changes several rows: either starts a statement transaction, for
+ * which FTS5 writes its pending data, each text as a separate segment. Each statement finds its row by an index, so that an entry costs the same in
+ * a run of any length (`plans.test.ts`). `INDEXED BY` where SQLite would scan the run from its end.
  */
 import type { DatabaseSync } from 'node:sqlite'
 import { summed } from './base-tables.ts'
@@ -36,7 +35,7 @@ export function prepareStatements(db: DatabaseSync) {
     addBlock: db.prepare('INSERT INTO indexed_blocks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)'),
     lastBlock: db.prepare('SELECT max(seq) AS seq FROM indexed_blocks WHERE type = ? AND event_id = ? AND run = ?'),
     endBlock: db.prepare('UPDATE indexed_blocks SET last_seq = coalesce(last_seq, ?) WHERE run = ? AND seq = ?'),
-    /** Blocks that are open at the end of what a fork shares: their other deltas are the source's. */
+    /** Blocks that are open at the end of the shared part of a fork: their other deltas are the source's. */
     cutBlocks: db.prepare(
       'UPDATE indexed_blocks INDEXED BY indexed_blocks_open SET last_seq = ? WHERE run = ? AND last_seq IS NULL',
     ),
@@ -88,7 +87,7 @@ export function prepareStatements(db: DatabaseSync) {
        WHERE run = ? AND seq = ?`,
     ),
     addUsage: db.prepare('INSERT INTO indexed_usage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)'),
-    /** What a reset takes back, one row at a time. Each statement finds the next one: what was taken back is in none of their indexes. */
+    /** The rows that a reset discards, one at a time. Each statement finds the next one: discarded rows are in none of their indexes. */
     stepBelow: db.prepare(
       `SELECT seq, path FROM indexed_steps INDEXED BY indexed_steps_that_count
        WHERE run = ? AND path >= ? AND path < ? AND superseded = 0 AND seq > ? ORDER BY path LIMIT 1`,

@@ -1,4 +1,4 @@
-/** What is in the tables, for `millrace query --schema` and docs/tables.md. A test compares it with the tables themselves. */
+/** The contents of the tables, for `millrace query --schema` and docs/tables.md. A test compares it with the tables themselves. */
 
 export interface TableDoc {
   about: string

@@ -1,7 +1,7 @@
 /**
- * Puts texts into the full-text index. One that stands whole in the row that is being read goes there at once. Others wait in
- * `indexed_later`, and are read again in pieces: long ones, of which each would be a long transaction, and those whose deltas came in
- * several rows. While one waits, those behind it wait as well: a search finds the newest first by the order in which they came.
+ * Adds texts to the full-text index. A text that is complete in the current row is added at once. Others wait in `indexed_later`, and are read
+ * again in pieces: long texts, each of which would be a long transaction, and texts with deltas in several rows. Later texts wait as well: a search
+ * orders by insertion to find the newest first.
  */
 import type { DatabaseSync } from 'node:sqlite'
 import { isDelta, type Entry } from '../../part/entry.ts'
@@ -11,18 +11,18 @@ import { entryText, spaced, textKinds } from './entry-texts.ts'
 import { pieceLength, BlockPiece, type Block, createPieceReader, createRowDecoder } from './piece-reader.ts'
 import { createTickReader } from './tick-reader.ts'
 
-/** Characters of the log that are parsed for one text: about 0.3 ms. */
+/** Maximum characters of the log that are parsed for one text: about 0.3 ms. */
 const mostParsed = 64 * 1024
 
 /** Call all of them inside a transaction. */
 export interface TextIndex {
-  /** Call it first in each transaction: another process may have gone on. `isRemoved`: with a run that was removed since. */
+  /** Call it first in each transaction: another process may have continued. `isRemoved`: a run was removed since. */
   begin(isRemoved: boolean): void
-  /** The text of an entry, if it has one itself. `length`: that of its line. */
+  /** The text of an entry that contains one. `length`: of its line. */
   addEntry(run: number, entry: Entry, length: number): void
-  /** The text of a block that began with entry `seq`. `end` is its last entry, whose line stands `at` this character of the row. */
+  /** The text of a block that began with entry `seq`. `end` is its last entry; its line begins at character `at` of the row. */
   addBlock(run: number, seq: number, end: Entry & { id: string }, place: { row: string; at: number }): void
-  /** Goes on with the texts that wait: with one piece, or until the time is over. Returns false if none waits. */
+  /** Continues with the waiting texts: with one piece, or until the time is over. Returns false if none waits. */
   step(isOver: () => boolean): boolean
 }
 
@@ -49,7 +49,7 @@ export function createTextIndex(db: DatabaseSync): TextIndex {
     addWords.run(addText.run(run, seq, start, kind).lastInsertRowid, spaced(text))
   }
 
-  /** `addPiece` adds a piece of a text that waits, and returns where the next one begins. */
+  /** `addPiece` adds a piece of a waiting text, and returns the start of the next one. */
   function put(run: number, seq: number, start: number, addPiece: () => number | undefined): void {
     // Another process has added it.
     if (waits.get(run, seq)?.start !== start) return
@@ -123,20 +123,20 @@ function textIn(
 }
 
 /*
- * Reads the texts of a run that came in deltas and wait for the full-text index, in one pass over its rows: of branches that speak at
- * once each row has deltas of all, and who read them text by text would read the rows as often as there are branches. A pass goes on
- * from slice to slice; what has become a piece is in the tables, so that another process can begin a pass anywhere.
+ * Reads the waiting delta texts of a run in one pass over its rows: with parallel branches each row has deltas of all, and reading text by text
+ * would read the rows once per branch. A pass continues from slice to slice; complete pieces are in the tables, so that another process can start a
+ * pass anywhere.
  */
 
-/** Texts of one pass: what is read of them is in memory until it is a piece. */
+/** Maximum number of texts in one pass: their incomplete pieces are in memory. */
 const most = 100
 
 interface TextSweep {
-  /** Call it when a run was removed: its number may be that of another one. */
+  /** Call it when a run was removed: its number may be reused. */
   check(): void
   /**
-   * Reads on until the time is over or the pass is complete; at least one row. Call it inside a transaction. `run` and `seq`: the text
-   * that waits first. Returns false if that did not come in deltas.
+   * Continues until the time is over or the pass is complete; at least one row. Call it inside a transaction. `run` and `seq`: the first waiting
+   * text. Returns false if that did not come in deltas.
    */
   step(run: number, seq: number, isOver: () => boolean): boolean
 }
@@ -144,7 +144,7 @@ interface TextSweep {
 interface Waiting {
   block: Block
   start: number
-  /** The row with this entry is the first that it needs. */
+  /** The row with this entry is the first one to read. */
   from: number
 }
 
@@ -152,18 +152,18 @@ interface Pass {
   run: number
   /** The run's id. */
   id: string
-  /** The run that the rows belong to. */
+  /** The run that owns the rows. */
   log: string
   /** Rows up to this entry were read. */
   at: number
-  /** In the order in which they begin. */
+  /** In the order of their beginnings. */
   upcoming: Waiting[]
   open: Map<string, BlockPiece>
-  /** Pieces that are complete, and where the next one of the text begins. */
+  /** Complete pieces, each with the start of the text's next piece. */
   ready: [piece: BlockPiece, next: number | undefined][]
 }
 
-/** `found` is called for each piece; `next`: where the next one begins, if it is not the last. */
+/** `found` is called for each piece; `next`: the start of the next one, if any. */
 function createTextSweep(
   db: DatabaseSync,
   found: (run: number, piece: BlockPiece, next: number | undefined) => void,
@@ -183,7 +183,7 @@ function createTextSweep(
     const log = String(rows[0]?.log)
     const upcoming: Waiting[] = []
     for (const row of rows) {
-      // What did not come in deltas has its turn before the texts behind it.
+      // A text without deltas comes before the texts after it.
       if (row.type === null || row.log !== log) break
       const [first, start, last] = [Number(row.seq), Number(row.start), Number(row.last_seq ?? 0)]
       const block = { seq: first, type: String(row.type), id: String(row.event_id), last }
@@ -193,7 +193,7 @@ function createTextSweep(
     return { run, id: String(idOf.get(run)?.id), log, at: 0, upcoming, open: new Map(), ready: [] }
   }
 
-  /** Takes up what begins up to this entry. Of two texts with one id, the second waits for the next pass. */
+  /** Opens texts that begin up to this entry. Of two texts with one id, the second waits for the next pass. */
   function open({ upcoming, open: pieces }: Pass, to: number): void {
     while (upcoming.length > 0 && upcoming[0]!.from <= to) {
       const { block, start } = upcoming.shift()!
@@ -215,7 +215,7 @@ function createTextSweep(
     }
   }
 
-  /** Those that end up to this entry, in the order in which they end. */
+  /** Closes texts that end up to this entry, in the order of their ends. */
   function close({ open: pieces, ready }: Pass, to: number): void {
     const ended = [...pieces].filter(([, { block }]) => block.last <= to)
     for (const [key, piece] of ended.sort(([, a], [, b]) => a.block.last - b.block.last)) {
@@ -234,7 +234,7 @@ function createTextSweep(
       addRow(current, id, entries)
       break
     }
-    // If the log has no more, nothing of them is left.
+    // The log has no more entries, so these texts are incomplete.
     if (to === Infinity) open(current, to)
     current.at = to
     close(current, to)
@@ -265,7 +265,7 @@ function isEmpty({ ready, open, upcoming }: Pass): boolean {
   return ready.length + open.size + upcoming.length === 0
 }
 
-/** Whether the entry is to blame, not the file: programs may append entries whose fields are not what they should be. */
+/** Whether the error is caused by the entry, not by the file: programs may append entries with fields of the wrong type. */
 export function isOfEntry(error: unknown): boolean {
   const { code, errcode } = error as { code?: unknown; errcode?: unknown }
   const constraint = 19

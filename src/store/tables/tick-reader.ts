@@ -8,13 +8,12 @@ export interface TickOfRun extends TickRow {
 }
 
 /**
- * A row that a slice has left in its middle is kept for the next one: thousands of entries may be in it, and reading it takes about as
- * long as a slice.
+ * A row that a slice has left in its middle is cached for the next one: it may have thousands of entries, and reading it takes about as long as a
+ * slice.
  */
 export interface TickReader {
   /**
-   * The rows of a run from the one on that has this entry or, if it was merged into a later one, that. Leave the loop before the
-   * transaction ends.
+   * The rows of a run, starting with the one that has this entry or, if it was merged, the merged one. Leave the loop before the transaction ends.
    */
   from(run: string, seq: number): Generator<TickRow>
   /** The first of them. */
@@ -26,18 +25,18 @@ export interface TickReader {
 
 export function createTickReader(db: DatabaseSync): TickReader {
   const groups = createTickGroups(db)
-  // Arrays: this reads every row of the log, and rows as objects are slow to make.
+  // Arrays: every row of the log is read here, and rows as objects are slow.
   const arrays = { returnArrays: true }
   const later = db.prepare('SELECT id, first_seq, last_seq, entries, run FROM ticks WHERE id > ? ORDER BY id', arrays)
   const stamp = db.prepare('SELECT first_seq, last_seq, octet_length(entries) FROM ticks WHERE id = ?', arrays)
   let rows: Iterator<unknown> | undefined
   let row: TickOfRun | undefined
-  /** Whether `row` is that of an earlier transaction. */
+  /** Whether `row` is from an earlier transaction. */
   let isKept = false
   let bytes = 0
   let ofRun: { run: string; row: TickRow; bytes: number } | undefined
 
-  /** Whether the row is still what was read: compaction may have replaced it. */
+  /** Whether the row is unchanged: compaction may have replaced it. */
   function isSame({ id, firstSeq, lastSeq }: TickRow, length: number): boolean {
     const [first, last, found] = (stamp.get(id) ?? []) as unknown as number[]
     return first === firstSeq && last === lastSeq && found === length
@@ -99,9 +98,9 @@ function fromArray([id, firstSeq, lastSeq, entries, run]: SQLOutputValue[]): Tic
 
 /* Splits a row of `ticks` into its entries, without parsing deltas: they are most of a log, and the tables need few of them. */
 
-/** A line of a tick: `at` (from 1) and `length` are its place in bytes, `from` is that in characters. */
+/** A line of a tick: `at` (from 1) and `length` are its place in bytes, `from` is its index in characters. */
 export interface TickLine {
-  /** That of its first entry, if it is several deltas. */
+  /** The `seq` of its first entry, if it is a block of deltas. */
   seq: number
   text: string
   from: number
@@ -110,15 +109,12 @@ export interface TickLine {
   isDelta: boolean
 }
 
-/** The start of a line as this version writes it, and of a delta. Others are recognised once they are parsed. */
+/** The prefix of a line as this version writes it, and of a delta. Other lines are recognized after parsing. */
 const start = /\{"seq":(\d+),/y
 const delta =
   /\{"seq":\d+,"timestamp":[\d.]+,"step":"(?:[^"\\]|\\.)*","type":"(?:text-delta|reasoning-delta|tool-input-delta)"/y
 
-/**
- * `after`: only entries with a greater `seq`. Deltas that are recognised as such are left out while they are not wanted. `place`: the line
- * to begin with.
- */
+/** `after`: only entries with a greater `seq`. Recognized deltas are skipped while they are not wanted. `place`: the line to begin with. */
 export function* tickLines(
   entries: string,
   after = 0,
@@ -126,7 +122,7 @@ export function* tickLines(
   place: Pick<TickLine, 'from' | 'at'> = { from: 0, at: 1 },
 ): Generator<TickLine> {
   let isAscii: boolean | undefined
-  /** How far `at` has been counted: up to this character. */
+  /** The character up to which `at` was counted. */
   let counted = place.from
   let { at } = place
   for (let { from } = place, end = 0; from < entries.length; from = end + 1) {

@@ -1,6 +1,6 @@
 /**
- * The views: what SQL reads. The columns of all parts of `agent_stream_events` must have the same affinity, or SQLite computes
- * all rows before it looks at a condition.
+ * The views, for SQL. The columns of all parts of `agent_stream_events` must have the same affinity, or SQLite computes all rows before it looks at
+ * a condition.
  */
 
 /** The text of an entry: \`e\` is its event, \`k\` its tick. */
@@ -14,14 +14,14 @@ function fieldOf(table: string, seq: string, path: string): string {
 
 const isoTime = (time: string) => `strftime('%Y-%m-%dT%H:%M:%fZ', ${time} / 1000.0, 'unixepoch')`
 
-/** 1 for what a fork shares with its source, whose row is the one to count. */
+/** 1 for entries that a fork shares with its source, whose row is the one to count. */
 const shared = (table: string) => `${table}.seq <= coalesce((SELECT f.seq FROM forks f WHERE f.run = r.id), 0)`
 
 /** A sum over the runs of a thread. */
 const ofThread = (what: string, table: string, more = '') =>
   `(SELECT ${what} FROM runs r JOIN ${table} x ON x.run = r.number WHERE r.thread_id = t.id AND NOT ${shared('x')}${more})`
 
-/** The ids of the rows of a run with the deltas of a block: `l` is the run, `b` the block. Those that are in groups, and its tail. */
+/** The ids of the rows of a run with the deltas of a block: `l` is the run, `b` the block. From groups, and from its tail. */
 const inGroups = `tick_groups g ON g.run = l.number AND g.first_seq <= coalesce(b.last_seq, 9e15) AND g.first_seq >=
     coalesce((SELECT max(first_seq) FROM tick_groups WHERE run = l.number AND first_seq <= b.tick_seq), 0)
   JOIN json_each(g.ticks) i`
@@ -30,13 +30,13 @@ const inTail = `json_each((
     SELECT l.last_tick UNION ALL SELECT t.prev FROM tail JOIN ticks t ON t.id = tail.id WHERE t.prev < tail.id
   ) SELECT json_group_array(id) FROM tail)) i`
 
-/** Of one delta of a line that may have several: `s` and `m` are the number and the time of the line, `o` the offsets, `t` the text. */
+/** For one delta of a line that may have several: `s` and `m` are the number and the time of the line, `o` the offsets, `t` the text. */
 const deltaSeq = '(s.value + t.key)'
 const deltaTime = '(m.value + coalesce(o.value ->> t.key, 0))'
 /** `isBlock` of `delta-block.ts`. */
 const isBlock = `json_type(d.value, '$.delta') IS NULL AND json_array_length(d.value, '$.deltas') > 1
   AND json_type(d.value, '$.deltas[0]') = 'text'`
-/** Each once for a line: SQLite would parse it again for each delta. */
+/** Once per line: SQLite would parse it again for each delta. */
 const ofLine = `json_each(json_array(d.value ->> 'seq')) s
      JOIN json_each(json_array(d.value ->> 'timestamp')) m
      JOIN json_each(json_array(iif(${isBlock}, coalesce(d.value -> 'offsets', json_array()), json_array()))) o

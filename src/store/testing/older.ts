@@ -1,10 +1,10 @@
-/** Databases as older versions left them. */
+/** Databases in the state of older versions. */
 import type { DatabaseSync } from 'node:sqlite'
 import { quote } from '../sqlite-foreign.ts'
 
 export type OldVersion = 1 | 6 | 7 | 12
 
-/** Takes a database of today back to an older schema, with its runs. */
+/** Converts a current database to an older schema, with its runs. */
 export function makeOlder(db: DatabaseSync, version: OldVersion): void {
   toSchema12(db)
   if (version < 12) toSchema7(db)
@@ -36,7 +36,7 @@ export const schema1 = `
   PRAGMA application_id = ${0x4d494c4c};
   PRAGMA user_version = 1;`
 
-/** As the second released version left it: the same runs, numbered. */
+/** As the second released version had it: the same runs, numbered. */
 export const schema2 = `
   CREATE TABLE numbered_runs (
     number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, agent TEXT NOT NULL, thread_id TEXT NOT NULL, parent_run_id TEXT,
@@ -55,7 +55,7 @@ export const schema2 = `
   CREATE INDEX runs_by_status ON runs (status);
   PRAGMA user_version = 2;`
 
-/** Times of forks and of waiting were not kept. */
+/** Times of forks and suspensions were not stored. */
 function toSchema12(db: DatabaseSync): void {
   db.exec(`
     ALTER TABLE forks DROP COLUMN at;
@@ -88,7 +88,7 @@ function toSchema7(db: DatabaseSync): void {
     PRAGMA user_version = 7`)
 }
 
-/** Its rows of `ticks` were found by an index, and its tables had another layout. */
+/** Its rows of `ticks` had an index, and its tables had another layout. */
 function toSchema6(db: DatabaseSync): void {
   for (const { name } of db.prepare("SELECT name FROM sqlite_schema WHERE type = 'view'").all())
     db.exec(`DROP VIEW ${quote(String(name))}`)

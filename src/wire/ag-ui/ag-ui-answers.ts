@@ -1,15 +1,15 @@
-/** Reads an AG-UI client's answers: the results of its tools in `messages`, and `resume[]`. */
+/** Reads an AG-UI client's replies: the results of its tools in `messages`, and `resume[]`. */
 import type { Answer, RequestPart } from '../../part/request-part.ts'
 import { bad, toArray, toFields, toString, type Fields } from '../ui/ui-parts.ts'
 import { toCallId } from './ag-ui-ids.ts'
 import { toMessages, toOutput } from './from-ag-ui-messages.ts'
 
-/** The results of calls in `tool` messages behind the last user message. The server matches them with open requests. */
+/** The results of calls in `tool` messages after the last user message. The server matches them with open requests. */
 export function toolResults(messages: unknown): { toolCallId: string; answer: Answer }[] {
   const list = toMessages(messages)
   const from = list.findLastIndex(({ role }) => role === 'user') + 1
   const newest = newestCalls(list.slice(from))
-  // Of results with the same id the last counts.
+  // If results share an id, the last counts.
   const answers = new Map<string, Answer>()
   for (let i = from; i < list.length; i++) {
     const message = list[i]!
@@ -22,7 +22,7 @@ export function toolResults(messages: unknown): { toolCallId: string; answer: An
   return [...answers].map(([toolCallId, answer]) => ({ toolCallId, answer }))
 }
 
-/** Of calls to which a provider gave the same id, only the last can be open. */
+/** If calls share an id, only the last can be open. */
 function newestCalls(list: readonly Fields[]): Map<string, string> {
   const names = new Map<string, string>()
   for (const { toolCalls } of list) {
@@ -34,7 +34,7 @@ function newestCalls(list: readonly Fields[]): Map<string, string> {
   return names
 }
 
-/** The answer of one `tool` message, also when it comes by itself. */
+/** The reply in one `tool` message, also on its own. */
 export function toToolAnswer(message: Fields, place: string): Answer {
   const output = toOutput(message, place)
   if (output.type === 'execution-denied') return { kind: 'approval', approved: false }
@@ -42,11 +42,11 @@ export function toToolAnswer(message: Fields, place: string): Answer {
   return { kind: 'tool', output: output.value, ...(isError && { isError }) }
 }
 
-/** An entry of `resume[]`: the answer to the request with this id, whatever its kind. */
+/** An entry of `resume[]`: the reply to the request with this id, of any kind. */
 export interface Resumed {
   requestId: string
   isCancelled: boolean
-  /** Throws `bad-input` for a payload that does not answer a request of this kind. */
+  /** Throws `bad-input` for a payload that does not fit a request of this kind. */
   answer(kind: RequestPart['kind']): Answer
 }
 

@@ -1,4 +1,4 @@
-/** Text and reasoning of the answer. AG-UI allows open blocks side by side, so parallel answers need no order. */
+/** Text and reasoning of the answer. AG-UI allows parallel open blocks, so parallel answers need no order. */
 import { LateMap } from '../../fold/late-map.ts'
 import type { EntryOf } from '../../part/entry.ts'
 import { isUnder, parentPath } from '../../part/path.ts'
@@ -8,7 +8,7 @@ import type { AgUiEvent, AgUiOut } from './ag-ui-event.ts'
 import { toEncryptedValue, type AgUiIds } from './ag-ui-ids.ts'
 
 export interface AgUiBlocks {
-  /** A step of the answer starts: texts of answers are in the order in which these started. */
+  /** A step of the answer starts: texts of answers are ordered by these starts. */
   startAnswer(path: string): void
   startText(entry: EntryOf<'text-start'>): void
   startReasoning(entry: EntryOf<'reasoning-start'>): void
@@ -16,7 +16,7 @@ export interface AgUiBlocks {
   end(entry: Pick<EntryOf<'text-end'> | EntryOf<'reasoning-end'>, 'id' | 'providerMetadata'>): void
   /** Ends all blocks. */
   close(): void
-  /** Forgets the blocks of an attempt that a crash superseded. */
+  /** Drops the blocks of an attempt that a crash superseded. */
   forget(path: string): void
   /** The text of the last model call of each answer. */
   finalText(): string | undefined
@@ -42,7 +42,7 @@ class Blocks implements AgUiBlocks {
   readonly #out: AgUiOut
   readonly #ids: AgUiIds
   readonly #blocks = new Map<string, Block>()
-  /** By the path of the answering step, or of the list of steps in which it stands: what its last model call has said. */
+  /** The text of the last model call, by the path of the answering step, or of its list of steps. */
   readonly #said = new LateMap<string, { path: string; text: string }>()
 
   constructor(sink: Sink<AgUiEvent>, out: AgUiOut, ids: AgUiIds) {

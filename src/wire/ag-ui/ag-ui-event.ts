@@ -13,25 +13,25 @@ export type AgUiMessage = Message
 /** Options of an AG-UI stream. */
 export interface AgUiOptions {
   /**
-   * The client is older than 1.0: its request had no `protocolVersion`. It is sent no `pendingToolCallIds`, results as plain text, and
-   * for a stopped run RUN_ERROR with the code `cancelled`.
+   * The client is older than 1.0: its request had no `protocolVersion`. It gets no `pendingToolCallIds`, results as plain text, and RUN_ERROR with
+   * the code `cancelled` for a stopped run.
    */
   old: boolean
   /**
-   * The client answers while the stream is open (Socket.IO): `suspend` does not end it while only client tools are pending, and
-   * their results are sent.
+   * The client replies while the stream is open (Socket.IO): `suspend` does not end it while only client tools are pending, and their results are
+   * sent.
    */
   live: boolean
-  /** The `seq` from which the stream is `live`: what the client has of the run before it has ended. Default 0. */
+  /** The `seq` from which the stream is `live`: earlier parts of the run have ended for the client. Default 0. */
   liveFrom: number
-  /** The client did not make the request whose answer it reads (`connect`), so it is sent what the one that did has answered. */
+  /** The client did not make the request that started the run (`connect`), so it also gets the replies of the one that did. */
   joins: boolean
   /**
-   * The messages of MESSAGES_SNAPSHOT. Default: those of the input, after the history in the context; none where a run is continued,
-   * because the client has them.
+   * The messages of MESSAGES_SNAPSHOT. Default: those of the input, after the history in the context; none where a run is continued, because the
+   * client has them.
    */
   messages: readonly AgUiMessage[]
-  /** Told at the beginning, as CUSTOM. */
+  /** Warnings for the start, sent as CUSTOM. */
   warnings: readonly string[]
   /** Send prompts, too. */
   traces: boolean

@@ -1,7 +1,7 @@
 /**
- * Ids of messages: `<run id>:<n>`, where n counts what the run says, so that the same entries always get the same ids, and an id names
- * its run. All calls of a model call belong to one assistant message, which has the model call's first text, too. Results do not
- * count: some clients are not sent those of their own tools, and all clients must have the same ids.
+ * Ids of messages: `<run id>:<n>`, where n counts the run's messages, so that the same entries always get the same ids, and an id names its run.
+ * All calls of a model call belong to one assistant message, together with its first text. Results do not count: some clients do not get those of
+ * their own tools, and all clients must have the same ids.
  */
 import { LateMap } from '../../fold/late-map.ts'
 import { isUnder } from '../../part/path.ts'
@@ -14,7 +14,7 @@ export function resultId(runId: string, toolCallId: string): string {
 
 export interface AgUiIds {
   begin(runId: string): void
-  /** The id of a message of its own. */
+  /** The id of a separate message. */
   next(): string
   /** The id of the message that has the result of this call. */
   result(toolCallId: string): string
@@ -22,7 +22,7 @@ export interface AgUiIds {
   text(path: string): string
   /** The id of the message to which calls of this path belong. */
   calls(path: string): string
-  /** What follows under this path is another message: it has finished, or has the result of its call. */
+  /** Ends the message of this path: it has finished, or has the result of its call. Later content is another message. */
   end(path: string): void
 }
 
@@ -34,7 +34,7 @@ export function createAgUiIds(): AgUiIds {
 class Ids implements AgUiIds {
   #runId = ''
   #count = 0
-  /** The message of each model call that runs. */
+  /** The message of each running model call. */
   readonly #messages = new LateMap<string, { id: string; hasText: boolean }>()
 
   begin(id: string): void {
@@ -70,11 +70,11 @@ class Ids implements AgUiIds {
 }
 
 /**
- * Ids of tool calls as clients see them. Some providers number the calls of each answer from 1, and a client adds the arguments of a second
- * call with an id to those of the first, also across the turns of a conversation. So the nth call with an id is sent as `<id>~<n>`.
+ * Ids of tool calls for clients. Some providers number the calls of each answer from 1, and a client appends the arguments of a second call with an
+ * id to those of the first, even across the turns of a conversation. So the nth call with an id is sent as `<id>~<n>`.
  */
 export interface AgUiCallNames {
-  /** The conversation before the run has these calls. */
+  /** Registers the calls of the conversation before the run. */
   apply(messages: readonly Message[]): void
   /** The name of the next call with this id. */
   next(toolCallId: string): string
@@ -85,7 +85,7 @@ export interface AgUiCallNames {
 export function createAgUiCallNames(): AgUiCallNames {
   const counts = new LateMap<string, number>()
 
-  // An id that looks like a name gets one, too, because the client's answer is read as a name.
+  // An id that looks like a name gets one, too, because the client's reply is read as a name.
   const nameOf = (id: string, n: number) => (n === 1 && toCallId(id) === id ? id : `${id}~${n}`)
 
   function next(toolCallId: string): string {
@@ -98,7 +98,7 @@ export function createAgUiCallNames(): AgUiCallNames {
     next,
     last: (toolCallId) => nameOf(toolCallId, counts.get(toolCallId) ?? 1),
     apply(messages) {
-      // A log may have an input that no route would take.
+      // A log may have an input that routes would refuse.
       for (const message of messages as readonly (Message | null | undefined)[]) {
         if (message?.role !== 'assistant' || !Array.isArray(message.content)) continue
         for (const part of message.content) if (part?.type === 'tool-call') next(String(part.toolCallId))
@@ -107,20 +107,20 @@ export function createAgUiCallNames(): AgUiCallNames {
   }
 }
 
-/** The id of a call that a client names. */
+/** The call id of a client's name for it. */
 export function toCallId(name: string): string {
   return name.replace(/~\d{1,9}$/u, '')
 }
 
 /**
- * What only a provider can read (a signature, redacted reasoning), as AG-UI's `encryptedValue`: clients keep it and send it back.
- * It is our provider metadata as JSON.
+ * Data that only a provider can read (a signature, redacted reasoning), as AG-UI's `encryptedValue`: clients keep it and return it. It is our
+ * provider metadata as JSON.
  */
 export function toEncryptedValue(options: ProviderOptions): string {
   return JSON.stringify(options)
 }
 
-/** Empty for a value that is not ours: another server's model cannot be told it. */
+/** Empty for a value that is not ours: another server's value is useless to the model. */
 export function toProviderOptions(value: unknown): { providerOptions?: ProviderOptions } {
   if (typeof value !== 'string' || !value.startsWith('{')) return {}
   try {

@@ -32,7 +32,7 @@ export function projectAgUi(
   const interrupts = createAgUiInterrupts()
   const held = createHeldText()
   const prompts = traces ? createPrompts() : undefined
-  /** Paths that have sent what lasts. */
+  /** Paths that have sent permanent events. */
   const shown = new LateSet<string>()
 
   function take(entry: Entry): void {
@@ -151,7 +151,7 @@ export function projectAgUi(
     run.send({ type: 'CUSTOM', name: 'prompt', value })
   }
 
-  /** What a client has seen of a superseded attempt cannot be taken back. */
+  /** Sent output of a superseded attempt cannot be retracted. */
   function reset(path: string): void {
     for (const at of shown) if (isUnder(at, path)) return fail({ code: 'interrupted', message: begunAgain })
     blocks.forget(path)
@@ -239,7 +239,7 @@ type Handled =
   | 'suspend'
   | 'run-end'
 
-/** What AG-UI has no event for, as CUSTOM and RAW. */
+/** Parts without an AG-UI event, sent as CUSTOM and RAW. */
 type Extra = 'source' | 'file' | 'reasoning-file' | 'custom' | 'cli-output'
 
 /** A part of the answer. */
@@ -256,21 +256,21 @@ function toExtra(entry: Extract<Entry, { type: Extra }>): AgUiEvent {
 function toCustom({ name, id, data, transient }: EntryOf<'data'>): AgUiEvent {
   const isMarked = id !== undefined || transient !== undefined
   const metadata = isMarked ? compact({ id, transient }) : undefined
-  // `value` must be there: null is what JSON has for nothing.
+  // `value` is required: null stands for nothing in JSON.
   return { type: 'CUSTOM', name, value: data ?? null, metadata }
 }
 
-/** What only a person can answer, as interrupts: approvals, and questions of a step. */
+/** Requests to persons, as interrupts: approvals, and questions of a step. */
 interface AgUiInterrupts {
-  /** `toolCallId`: the id by which the client knows the call. */
+  /** `toolCallId`: the client's id of the call. */
   request(entry: EntryOf<'request'>, toolCallId?: string): void
   response(entry: EntryOf<'response'>): void
-  /** The open ones. */
+  /** The open interrupts. */
   pending(): Interrupt[]
   forget(path: string): void
 }
 
-/** What answers an approval. */
+/** The schema of a reply to an approval. */
 const approvalSchema = {
   type: 'object',
   properties: {
@@ -307,7 +307,7 @@ function toInterrupt(entry: EntryOf<'request'>, toolCallId: string | undefined):
   }
   const { toolName, input } = entry
   const message = `The tool ${toolName} needs an approval.`
-  // The client may not know the call: it sees those of its own tools once they are approved.
+  // The client may not have the call: it gets those of its own tools only after approval.
   const metadata = { toolName, input }
   return compact({ id, reason: 'tool_call', message, toolCallId, responseSchema: approvalSchema, expiresAt, metadata })
 }

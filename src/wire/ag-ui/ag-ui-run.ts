@@ -1,4 +1,4 @@
-/** The AG-UI runs of a run: a suspend ends one, and the request that continues ours begins another. */
+/** The AG-UI runs of a run: a suspend ends one, and the request that continues the run begins another. */
 import { compact } from '../../part/compact.ts'
 import type { EntryOf } from '../../part/entry.ts'
 import type { ErrorValue } from '../../part/error.ts'
@@ -12,17 +12,17 @@ import { addUsage, type Usage } from '../../part/usage.ts'
 export type AgUiOutcome = NonNullable<AgUiEventOf<'RUN_FINISHED'>['outcome']>
 
 export interface AgUiRun extends AgUiOut {
-  /** Begins the first one. `messages` is called if the client is sent any. */
+  /** Begins the first one. `messages` is called only if the client gets a snapshot. */
   start(entry: EntryOf<'run-start'>, messages: () => readonly AgUiMessage[]): void
   /** Begins another one, unless one is open. */
   resume(entry: EntryOf<'resume'>, messages?: () => readonly AgUiMessage[]): void
   addUsage(entry: EntryOf<'usage'>): void
-  /** Call both when everything in it is closed. */
+  /** Call either only after everything in the run is closed. */
   finish(outcome: AgUiOutcome, result?: unknown): void
   fail(error: ErrorValue): void
 }
 
-/** `warnings` are told at the beginning. */
+/** `warnings` are sent at the start. */
 export function createAgUiRun(sink: Sink<AgUiEvent>, warnings: readonly string[] = []): AgUiRun {
   return new Run(sink, warnings)
 }
@@ -36,7 +36,7 @@ class Run implements AgUiRun {
   #started: EntryOf<'run-start'> | undefined = undefined
   #runId = ''
   #isOpen = false
-  /** What came while none was open. */
+  /** Events that came while no run was open. */
   #late: AgUiEvent[] | undefined = undefined
 
   constructor(sink: Sink<AgUiEvent>, warnings: readonly string[]) {
@@ -76,7 +76,7 @@ class Run implements AgUiRun {
 
   resume(entry: EntryOf<'resume'>, messages?: () => readonly AgUiMessage[]): void {
     if (this.#isOpen) return
-    // The usage of the one before was in its end.
+    // Earlier usage was in the end of the previous AG-UI run.
     this.#usage.clear()
     this.#begin(entry, messages)
   }
@@ -98,12 +98,12 @@ class Run implements AgUiRun {
   }
 }
 
-/** The conversation with which a run begins. */
+/** The conversation at the start of a run. */
 export function conversation(history: readonly Message[], { input }: EntryOf<'run-start'>): readonly AgUiMessage[] {
   try {
     return toAgUiMessages([...history, ...messagesOf(input)])
   } catch {
-    // A log may have an input that no route would take.
+    // A log may have an input that routes would refuse.
     return []
   }
 }
@@ -111,7 +111,7 @@ export function conversation(history: readonly Message[], { input }: EntryOf<'ru
 /** The usage of a run in the shape of AG-UI: one item for each model. */
 interface AgUiUsage {
   add(entry: EntryOf<'usage'>): void
-  /** The run as clients count them begins: it has none. */
+  /** Resets the sums: a new AG-UI run begins. */
   clear(): void
   /** Undefined for none. */
   all(): TokenUsage[] | undefined

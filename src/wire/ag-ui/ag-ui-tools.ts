@@ -1,6 +1,6 @@
 /**
- * Tool calls of the answer: TOOL_CALL_START, ARGS and END, always all three, and TOOL_CALL_RESULT for what the client does not know. A
- * call ends when its `tool-call` is in the log, because an input also ends when it is cut off.
+ * Tool calls of the answer: TOOL_CALL_START, ARGS and END, always all three, and TOOL_CALL_RESULT for results that the client does not have. A call
+ * ends with its `tool-call` in the log, because an input also ends when it is cut off.
  */
 import { LateMap } from '../../fold/late-map.ts'
 import { callKey } from '../../fold/open-items.ts'
@@ -20,17 +20,14 @@ export interface AgUiTools {
   inputDelta(entry: EntryOf<'tool-input-delta'>): void
   call(entry: EntryOf<'tool-call'>): void
   result(entry: EntryOf<'tool-result'>): void
-  /**
-   * Sends the call first if the client does not know it, because it can only answer a call that it knows. Returns the id by which the
-   * client knows it.
-   */
+  /** Sends the call first if the client does not have it, because it can only reply to a known call. Returns the client's id of the call. */
   request(entry: Asked): string
   response(entry: EntryOf<'response'>): void
-  /** The calls that the client has to answer, in their order. */
+  /** The calls without the client's reply, in order. */
   pending(): string[]
   /** Ends calls at and under this path whose arguments were cut off, because its step has finished. Default: all. */
   close(path?: string): void
-  /** Forgets the calls of an attempt that a crash superseded. */
+  /** Drops the calls of an attempt that a crash superseded. */
   forget(path: string): void
 }
 
@@ -45,7 +42,7 @@ interface AgUiToolsOptions {
 
 interface Input {
   path: string
-  /** Its id as the client knows it, here and below. */
+  /** The client's id of the call. */
   toolCallId: string
   hasArgs: boolean
   metadata: ProviderMetadata | undefined
@@ -54,15 +51,15 @@ interface Input {
 interface Call {
   path: string
   toolCallId: string
-  /** Its place among all calls. */
+  /** Its position among all calls. */
   n: number
   /** The open request for its result. */
   asked?: string
-  /** A client tool that needs approval: the client sees the call once it is approved, because it may run what it sees. */
+  /** A client tool that needs approval: the client gets the call only after approval, because it may run every call that it gets. */
   hidden?: { toolName: string; args: string; metadata: ProviderMetadata | undefined }
   /** The open request for its approval. */
   approval?: string
-  /** The client has given the result, so it knows it. */
+  /** The client has sent the result itself. */
   isAnswered?: true
 }
 
@@ -169,7 +166,7 @@ class Tools implements AgUiTools {
     const call = this.#calls.get(key)
     if (call === undefined || preliminary === true) return
     this.#calls.delete(key)
-    // It was denied or closed: the client never heard of it.
+    // It was denied or closed: the client never got the call.
     if (call.hidden !== undefined) return
     if (outcome === 'handed-over') return void (this.#handedOver ??= []).push(call)
     if (call.isAnswered === true && !this.#showsAnswers) return
@@ -233,8 +230,8 @@ class Tools implements AgUiTools {
 type ContentPart = Exclude<Content, string>[number]
 
 /**
- * A text as it is; a list of texts, images and sounds, as MCP tools return it, as parts, but for a client older than 1.0 as text;
- * anything else as JSON.
+ * A text stays a text; a list of texts, images and sounds, as MCP tools return it, becomes parts, or text for a client older than 1.0; any other
+ * value becomes JSON.
  */
 function toResultContent(result: unknown, old: boolean): Content {
   if (typeof result === 'string') return result

@@ -1,6 +1,6 @@
 /**
- * AG-UI 1.0, as `@ag-ui/client` and CopilotKit read it. One AG-UI run for a run; a run that was suspended and continued has one for each
- * part, because the client has sent a request for each, with an id of its own (`labels.runId`).
+ * AG-UI 1.0, as `@ag-ui/client` and CopilotKit read it. One AG-UI run for a run; a run that was suspended and continued has one for each part,
+ * because the client has sent a request for each, with an id of its own (`labels.runId`).
  *
  * | part | event |
  * |---|---|
@@ -9,26 +9,26 @@
  * | `step-start`, `step-finish` | STEP_STARTED, STEP_FINISHED with the path below `main` as `stepName` and `usage` and `finishReason` in its `metadata`: steps of the pipeline, and model calls of the answer; not tool calls, which have events of their own, nor steps inside a tool |
  * | `text-*` of the answer | TEXT_MESSAGE_START with a new id, CONTENT, END. Structured output comes as one message when it is complete and valid (`held-text.ts`) |
  * | `reasoning-*` of the answer | REASONING_START, REASONING_MESSAGE_START, CONTENT, END, REASONING_END. The provider's metadata (its signature) is a REASONING_ENCRYPTED_VALUE, as JSON |
- * | `tool-input-*`, `tool-call` of the answer | TOOL_CALL_START, ARGS, END; ARGS `{}` for no arguments. The nth call of a conversation with an id that its provider used before is `<id>~<n>`. All calls of a model call have the same `parentMessageId`: its text, if it has one before them, and what it says first after them. Signatures as for reasoning |
- * | `tool-result` of a call that was sent | TOOL_CALL_RESULT with `isError` and `outcome` in its `metadata` if it failed. Dropped: preliminary results, a call that was handed over, and what the client has answered itself, unless `live` or `joins` |
+ * | `tool-input-*`, `tool-call` of the answer | TOOL_CALL_START, ARGS, END; ARGS `{}` for no arguments. The nth call of a conversation with an id that its provider used before is `<id>~<n>`. All calls of a model call have the same `parentMessageId`: its text, if it has one before them, and its first text after them. Signatures as for reasoning |
+ * | `tool-result` of a call that was sent | TOOL_CALL_RESULT with `isError` and `outcome` in its `metadata` if it failed. Dropped: preliminary results, a call that was handed over, and the client's own results, unless `live` or `joins` |
  * | `request` tool, approval | for a step before the answer (a router) the call is sent first. At `suspend` an approval becomes an interrupt, a tool one of `pendingToolCallIds` |
  * | `request` input | an interrupt at `suspend`, with its own reason, message and schema |
- * | `response` | dropped: what follows from it is in the log |
+ * | `response` | dropped: its effects are in the log |
  * | `data` of any step before `after` | CUSTOM with its own name |
  * | `source`, `file`, `reasoning-file`, `custom` of the answer | CUSTOM with the name of the part: AG-UI 1.0 has no event for them, and messages of an agent are text |
  * | `cli-output` of the answer | RAW |
- * | `prompt` | CUSTOM `prompt` with the whole prompt if `traces` are asked for; else dropped |
+ * | `prompt` | CUSTOM `prompt` with the whole prompt if `traces` is set; else dropped |
  * | `usage` | RUN_FINISHED and RUN_ERROR have the sum for each model in `usage` |
- * | `answer-end` | RUN_FINISHED with `outcome` success, and what the last model call that said something said as `result` (of each answer, if there are several): the terminal event |
+ * | `answer-end` | RUN_FINISHED with `outcome` success, and the text of the last model call with text as `result` (of each answer, if there are several): the terminal event |
  * | `suspend` (not resumed since) | RUN_FINISHED with `outcome` interrupt, or success with `pendingToolCallIds`: the terminal event. With `live`, nothing while only client tools are pending |
  * | `run-end` before `answer-end` | completed: RUN_FINISHED; if no step answered, with the output as `result`, and a string also as text; aborted: RUN_FINISHED `cancelled` (older clients: RUN_ERROR `cancelled`); else: RUN_ERROR with our code |
- * | `step-reset` of sent output | RUN_ERROR: what was sent cannot be taken back |
+ * | `step-reset` of sent output | RUN_ERROR: sent output cannot be retracted |
  * | a failure that is not in the log | RUN_ERROR |
  * | `stream-start`, `response-metadata`, `finish`, `raw`, `error`, `tool-approval-request` of a model | dropped: not for clients; a failure that ends the run is in `run-end`, an approval that can be answered in `request` |
  * | `retry`, `warning`, `session-info` | dropped: they are for monitoring |
  * | everything else outside the answer | dropped |
  *
- * Before a terminal event everything open is closed, inner steps first. A call whose arguments were cut off gets a result that says so.
+ * Before a terminal event all open items are closed, inner steps first. A call whose arguments were cut off gets a result with this reason.
  */
 import { objects } from '../framing/objects.ts'
 import { sse } from '../framing/text-frames.ts'

@@ -1,6 +1,6 @@
 /**
- * Converts the messages of an AG-UI client to a conversation. The input is untrusted: every field is checked, and errors name its
- * place. Clients older than 1.0 send `binary` parts and `null` for what is missing.
+ * Converts the messages of an AG-UI client to a conversation. The input is untrusted: every field is checked, and errors name its place. Clients
+ * older than 1.0 send `binary` parts and `null` for missing values.
  */
 import { outcomeText } from '../../fold/open-items.ts'
 import { parseInput } from '../../fold/tool-loop.ts'
@@ -21,16 +21,16 @@ import { parseJson } from '../../part/json.ts'
 
 const roles = ['developer', 'system', 'user', 'assistant', 'tool', 'reasoning', 'activity']
 
-/** Where the result of a call belongs. */
+/** The message for the results of a call. */
 interface Slot {
   results: ToolResultContent[]
   index: number
 }
 
 /**
- * `developer` becomes `system`, `reasoning` the beginning of the assistant message behind it, and `activity` is dropped. Results stand
- * right behind their calls, wherever the client keeps them. A call without one gets an error as its result, and a result without
- * call is dropped: models refuse both. At most 10,000 messages. Throws `bad-input` (400).
+ * `developer` becomes `system`, `reasoning` becomes the start of the next assistant message, and `activity` is dropped. Results are moved right
+ * after their calls. A call without a result gets an error as its result, and a result without a call is dropped: models refuse both. At most
+ * 10,000 messages. Throws `bad-input` (400).
  */
 export function fromAgUiMessages(value: unknown): Message[] {
   const messages: Message[] = []
@@ -89,7 +89,7 @@ export function fromAgUiMessages(value: unknown): Message[] {
   return messages.map(withCallIds)
 }
 
-/** With the ids of calls that the log has. Up to here each call has a name of its own. */
+/** With the log's ids of calls. Before this, each call has a unique name. */
 function withCallIds(message: Message): Message {
   const own = <T extends object>(part: T): T => {
     return 'toolCallId' in part ? { ...part, toolCallId: toCallId(part.toolCallId as string) } : part
@@ -112,7 +112,7 @@ export function toMessages(value: unknown): (Fields & { role: string })[] {
   })
 }
 
-/** The outcome that a `tool` message tells. Text that is JSON is read as JSON, as other protocols send it. */
+/** The outcome in a `tool` message. JSON text is parsed, as other protocols send it. */
 export function toOutput(message: Fields, place: string): ToolOutput {
   const { error } = message
   const output = toResultOutput(message['content'] ?? '', `${place}.content`)
@@ -128,7 +128,7 @@ function toId({ id }: Fields, place: string): { id?: string } {
   return id === undefined || id === null ? {} : { id: toString(id, `${place}.id`) }
 }
 
-/** Our messages have the id `<run>:<n>`: the conversation names the run, whose record has more than the client's copy. */
+/** Our messages have the id `<run>:<n>`: the conversation names the run, whose record is more complete than the client's copy. */
 function runOf({ id }: { id?: string }): { id?: string } {
   if (id === undefined) return {}
   const at = id.lastIndexOf(':')
@@ -165,7 +165,7 @@ function toName(value: unknown, place: string): string {
   throw bad(place, 'must have 1 to 256 characters.')
 }
 
-/** Every call has a result from the beginning; the client's replaces it. */
+/** Every call starts with an error result; the client's replaces it. */
 function openCalls(content: readonly AssistantContent[], open: Map<string, Slot>): ToolMessage['content'] {
   const results: ToolResultContent[] = []
   for (const part of content) {
@@ -180,7 +180,7 @@ function openCalls(content: readonly AssistantContent[], open: Map<string, Slot>
 
 /* Reads the content of AG-UI messages: text, or parts with media. */
 
-/** What a part without a media type is. */
+/** The default media types of parts. */
 const media: ReadonlyMap<unknown, string> = new Map([
   ['image', 'image/*'],
   ['audio', 'audio/*'],
@@ -199,7 +199,7 @@ function toUserContent(value: unknown, place: string): UserContent {
   )
 }
 
-/** Clients in between versions send a file twice: as `binary`, and as the part that replaced it. */
+/** Some intermediate versions send a file twice: as `binary`, and as the part that replaced it. */
 function withoutCopies(parts: { isOld: boolean; content: TextContent | FileContent }[]): (TextContent | FileContent)[] {
   const known = new Set(parts.flatMap(({ isOld, content }) => (isOld ? [] : [JSON.stringify(content)])))
   return parts.flatMap(({ isOld, content }) => (isOld && known.has(JSON.stringify(content)) ? [] : [content]))
@@ -274,7 +274,7 @@ function toObject(value: unknown): Fields {
   return typeof value === 'object' && value !== null ? (value as Fields) : {}
 }
 
-/** What a tool returned. Parts become one text if they are text only. */
+/** The return value of a tool. Text-only parts are joined. */
 function toResultOutput(value: unknown, place: string): Extract<ToolOutput, { type: 'text' | 'json' }> {
   if (typeof value === 'string') return readOutput(value)
   const parts = toArray(value, place).map((part, i) => toFields(part, `${place}[${i}]`))

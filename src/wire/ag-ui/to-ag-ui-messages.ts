@@ -6,13 +6,13 @@ import type { AgUiMessage } from './ag-ui-event.ts'
 import { createAgUiCallNames, type AgUiCallNames, resultId, toEncryptedValue } from './ag-ui-ids.ts'
 
 /**
- * Messages of an assistant get the id `<run>:<n>`, where n counts what the run said, and results one of their own, as in the stream;
- * messages without an id get `message-<index>`. Left out is what AG-UI has no message for: files that a model made.
+ * Messages of an assistant get the id `<run>:<n>`, where n counts the run's messages, and results get separate ids, as in the stream; messages
+ * without an id get `message-<index>`. Files that a model made are left out: AG-UI has no message for them.
  */
 export function toAgUiMessages(messages: readonly Message[]): AgUiMessage[] {
   const list: AgUiMessage[] = []
   const names = createAgUiCallNames()
-  /** Of the assistant's message that is being continued. */
+  /** The id and count of the assistant's message that is being continued. */
   let run: { id: string; count: number } | undefined
   for (const [i, message] of messages.entries()) {
     switch (message.role) {
@@ -85,7 +85,7 @@ function toReply(content: readonly AssistantContent[], { next, run, names }: Nam
 }
 
 function toCall({ toolName, input, ...rest }: ToolCallContent, id: string): ToolCall {
-  // Arguments that are no JSON were kept as the text that the model wrote.
+  // Arguments that are not JSON were kept as the model's text.
   const written = typeof input === 'string' ? input : JSON.stringify(input ?? {})
   return { id, type: 'function', function: { name: toolName, arguments: written }, ...encrypted(rest) }
 }

@@ -1,4 +1,4 @@
-/** Events as they are, for transports with messages of their own, and for a body that is one JSON. Undefined fields do not count. */
+/** Events as objects, for transports with their own messages, and for a body that is one JSON value. Undefined fields do not count. */
 import type { Frames, Framing } from '../wire.ts'
 
 /** Does not frame: pieces are lists of events. */

@@ -10,7 +10,7 @@ const numberMarker = 9_007_000_000_000_001
 /** `000` to `999`. */
 const lastDigits = Array.from({ length: 1000 }, (_, i) => String(i).padStart(3, '0'))
 
-/** `end`: what ends the stream. */
+/** `end`: the last frame of the stream. */
 export function createTextFrames<Event>(frame: (event: Event) => string, end = ''): Frames<Event> {
   let written = ''
   const send = (event: Event): void => {
@@ -18,8 +18,8 @@ export function createTextFrames<Event>(frame: (event: Event) => string, end = '
   }
 
   /**
-   * The number is a time: it is the same in the events of a moment, and only its last digits change in those of a second. The text of a
-   * large number costs more than all the rest of a delta.
+   * The number is a time: it is equal in the events of one moment, and only its last digits change within a second. Formatting a large number costs
+   * more than the rest of a delta.
    */
   function withNumber(first: string, second: string, close: string): (text: string, number?: number) => void {
     let last = NaN
@@ -47,9 +47,9 @@ export function createTextFrames<Event>(frame: (event: Event) => string, end = '
     }
   }
 
-  /** A function of its own, so that what it returns does not keep `make`. */
+  /** A separate function, so that its result does not retain `make`. */
   function withoutNumber(before: string, after: string): (text: string) => void {
-    // Joined: a string that was cut from another one, or concatenated, makes each later concatenation slower.
+    // Joined: a substring or a concatenated string makes each later concatenation slower.
     const open = [before, '"'].join('')
     const close = ['"', after].join('')
     return (text) => {
@@ -66,11 +66,11 @@ export function createTextFrames<Event>(frame: (event: Event) => string, end = '
     const other = frame(make(marker, numberMarker + 1))
     const [before, after, ...more] = made.split(marked)
     const asItIs = (text: string, number = 0) => send(make(text, number))
-    // The marker is part of another field as well, or the frame is not JSON.
+    // The marker also occurs in another field, or the frame is not JSON.
     if (before === undefined || after === undefined || more.length > 0) return asItIs
     if (made !== other) {
       const [first, second] = before.split(String(numberMarker))
-      // The number must stand before the text, and the same digits nowhere else.
+      // The number must come before the text, and its digits must not occur elsewhere.
       const isFound = `${first}${numberMarker + 1}${second}${marked}${after}` === other
       return isFound ? withNumber(first!, `${second}"`, `"${after}`) : asItIs
     }
@@ -82,7 +82,7 @@ export function createTextFrames<Event>(frame: (event: Event) => string, end = '
     muted: false,
     mute: (isMuted) => void (frames.muted = isMuted),
     send,
-    // Not before the second: the first delta of an answer waits for nothing that makes the next ones cheap.
+    // Not before the second delta: the first one must not wait for this preparation.
     prepare(make) {
       let unprepared: Make | undefined = make
       let isFirst = true
@@ -117,9 +117,9 @@ export interface SseOptions<Event> {
   headers?: Readonly<Record<string, string>>
   /** The event id, with which an `EventSource` reconnects. Default: none. */
   id?: (event: Event) => number | string | undefined
-  /** The data of a last event, behind all others, such as `[DONE]`. Default: none. */
+  /** The data of a final event, such as `[DONE]`. Default: none. */
   done?: string
-  /** Creates for each stream what encodes its events, if it knows a faster way to the same JSON. Default: `JSON.stringify`. */
+  /** Creates an encoder for each stream, if there is a faster way to the same JSON. Default: `JSON.stringify`. */
   toJson?: () => (event: Event) => string
 }
 
@@ -157,7 +157,7 @@ export function ndjson<Event extends object>({ toJson }: Pick<SseOptions<Event>,
   }
 }
 
-/* Events that are text already, one behind the other. */
+/* Plain text events, concatenated. */
 
 /** Sends events that are text as they are. */
 export const plain: Framing<string> = {

@@ -1,8 +1,8 @@
 /**
- * Converts the messages of `/api/chat` to a conversation. They are `{role, content}` or AI SDK `UIMessage`s with `parts`, in any
- * mix. The result equals that of the AI SDK's `convertToModelMessages` (`ignoreIncompleteToolCalls`), except for what is
- * dropped here: approval requests and answers (see `tool-answers.ts`), `reasoning-file`, empty assistant text, and
- * approved calls that have not run, which would be calls without a result.
+ * Converts the messages of `/api/chat` to a conversation. They are `{role, content}` or AI SDK `UIMessage`s with `parts`, in any mix. The result
+ * equals that of the AI SDK's `convertToModelMessages` (`ignoreIncompleteToolCalls`), except for the content that is dropped here: approval
+ * requests and replies (see `tool-answers.ts`), `reasoning-file`, empty assistant text, and approved calls that have not run, which would be calls
+ * without a result.
  */
 import type {
   AssistantContent,
@@ -101,9 +101,9 @@ function fromAssistantParts(parts: Fields[], place: string): Message[] {
 }
 
 /**
- * Reads a chat client's answers to tool calls and approval requests. They are in the last assistant message (`useChat` sends
- * it again with the outputs filled in) or in `tool` messages at the end. A user message after them starts a new turn, so
- * there are no answers then. The server matches them with open requests.
+ * Reads a chat client's replies to tool calls and approval requests. They are in the last assistant message (`useChat` sends it again with the
+ * outputs filled in) or in `tool` messages at the end. A user message after them starts a new turn, so there are no replies then. The server
+ * matches them with open requests.
  */
 interface ToolAnswer {
   toolCallId: string
@@ -230,7 +230,7 @@ function toParts(content: string | readonly AssistantContent[]): UiPart[] {
   })
 }
 
-/** Calls are looked up: a message may hold thousands. Of calls with the same id the last counts. */
+/** Uses a map: a message may hold thousands of calls. If calls share an id, the last counts. */
 function settleAll(message: UiMessage, results: readonly ToolResultContent[]): void {
   if (results.length === 0) return
   const parts = new Map(message.parts.map((part) => [part['toolCallId'], part]))
@@ -350,7 +350,7 @@ function toOutput({ state, providerExecuted, fields }: UiToolPart): ToolOutput |
   }
 }
 
-/** The client's answer to the request for this call, if any. */
+/** The client's reply to the request for this call, if any. */
 function toAnswer({ state, fields, providerExecuted }: UiToolPart): Answer | undefined {
   if (state === 'approval-responded') {
     const { approved, reason } = (fields['approval'] ?? {}) as { approved?: unknown; reason?: unknown }

@@ -29,7 +29,7 @@ export function toOptions(metadata: unknown): { providerOptions?: ProviderOption
   return typeof metadata === 'object' && metadata !== null ? { providerOptions: metadata as ProviderOptions } : {}
 }
 
-/** Reads `text`, `reasoning`, `file` and `image` parts, which look alike in both formats. Undefined for other types. */
+/** Reads `text`, `reasoning`, `file` and `image` parts, which are alike in both formats. Undefined for other types. */
 export function toContent(part: Fields, place: string): TextContent | ReasoningContent | FileContent | undefined {
   const options = toOptions(part['providerMetadata'] ?? part['providerOptions'])
   switch (part['type']) {

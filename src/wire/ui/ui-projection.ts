@@ -52,7 +52,7 @@ class UiProjection implements Projection {
     else for (const each of due) this.#encode(each)
   }
 
-  /** Begins the message and what is open in it: clients fail on a delta without its start. */
+  /** Sends the start of the message and of its open items: clients fail on a delta without its start. */
   #join(): void {
     this.#sink.send({ type: 'start', messageId: this.#runId })
     this.#steps.reopen()
@@ -241,8 +241,8 @@ type Handled =
   | 'run-end'
 
 /**
- * The blocks and steps of a UI message. Model calls that overlap (parallel answers) share one step, because the clients look for
- * open parts in the current step only.
+ * The blocks and steps of a UI message. Model calls that overlap (parallel answers) share one step, because clients search open parts in the
+ * current step only.
  */
 type Kind = 'text' | 'reasoning'
 
@@ -257,7 +257,7 @@ interface UiSteps {
   finishCall(path: string): void
   /** Ends the step if nothing is open in it. */
   settle(): void
-  /** Whether a superseded attempt can be retracted; if so, it is, and its blocks and calls are forgotten. */
+  /** Retracts a superseded attempt and drops its blocks and calls. Returns false if that is impossible. */
   retract(path: string): boolean
   /** Sends the ends of all open blocks. */
   closeBlocks(): void

@@ -20,7 +20,7 @@ export interface UiTools {
   prompt(entry: EntryOf<'prompt'>): void
   inputStart(entry: EntryOf<'tool-input-start'>): void
   inputDelta(entry: EntryOf<'tool-input-delta'>): void
-  /** Sends what is open again, for a client that joins here: inputs (their calls have them whole), calls, approvals. */
+  /** Sends open items again, for a client that joins here: inputs (their calls have the whole arguments), calls, approvals. */
   reopen(): void
   call(entry: EntryOf<'tool-call'>): void
   result(entry: EntryOf<'tool-result'>): void
@@ -30,7 +30,7 @@ export interface UiTools {
   response(entry: EntryOf<'response'>): void
   /** Sends held outcomes. Call it when the run continues. */
   flush(): void
-  /** Forgets cut-off inputs of the previous step: clients find open inputs only in the current one. */
+  /** Drops cut-off inputs of the previous step: clients find open inputs only in the current one. */
   newStep(): void
   /** Ends inputs that never became a call, so that they do not look as if they were still streaming. */
   closeInputs(): void
@@ -47,7 +47,7 @@ interface Input {
   sendDelta(text: string): void
 }
 interface Call extends Pick<EntryOf<'tool-call'>, 'step' | 'providerExecuted' | 'dynamic'> {
-  /** What is sent again once the call is approved. */
+  /** The chunk to send again once the call is approved. */
   chunk?: UiChunk
   /** The client must not run it yet. */
   isGated?: boolean
@@ -58,7 +58,7 @@ interface Held {
   chunk: UiChunk
 }
 
-/** Clients run no call that somebody else executes: a gated one is theirs once it is approved. */
+/** Clients do not run provider-executed calls: a gated call is marked as one until it is approved. */
 const shownAs = ({ chunk, isGated }: Call & { chunk: UiChunk }) =>
   isGated ? { ...chunk, providerExecuted: true } : chunk
 
@@ -170,7 +170,7 @@ class Tools implements UiTools {
     // The protocol has no questions without a tool call.
     if (kind === 'input') return
     const key = callKey(step, toolCallId)
-    // A step before the answer may ask. Its call was not sent, and the client can only answer a call that it knows.
+    // A step before the answer may make a request. Its call was not sent, and the client can only reply to a known call.
     if (!this.#calls.has(key)) {
       const chunk = { type: 'tool-input-available', toolCallId, toolName, input }
       const isGated = kind === 'approval' && this.#isGated(step, toolName)
@@ -190,7 +190,7 @@ class Tools implements UiTools {
     if (this.#ui7) this.#sink.send({ type: 'tool-approval-response', approvalId: requestId, approved, reason })
     const known = this.#calls.get(key)
     if (!approved || known?.chunk === undefined || (known.isGated !== true && input === undefined)) return
-    // `false`, because clients keep what an absent value does not change.
+    // `false`, because clients keep the old value if it is absent.
     const owner = known.isGated === true ? { providerExecuted: false } : undefined
     this.#sink.send({ ...known.chunk, ...owner, ...(input === undefined ? undefined : { input }) })
     known.isGated = false

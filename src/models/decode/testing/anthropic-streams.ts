@@ -1,4 +1,4 @@
-/** Anthropic streams with everything that the package reads, beside the fixtures. */
+/** Anthropic streams with everything that the package reads, in addition to the fixtures. */
 import {
   started,
   start,

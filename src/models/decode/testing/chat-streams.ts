@@ -1,4 +1,4 @@
-/** Chat streams with everything that the packages read, beside the fixtures. */
+/** Chat streams with everything that the packages read, in addition to the fixtures. */
 
 const base = { id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm' }
 const choice = (delta: object | null, rest: object = {}) => ({ index: 0, delta, finish_reason: null, ...rest })

@@ -1,4 +1,4 @@
-/** Events as servers frame them, and pieces as networks cut them. */
+/** Frames events like servers, and cuts pieces like networks. */
 import { below, seeded } from './random.ts'
 
 export type Cut = (bytes: Uint8Array) => Uint8Array[]
@@ -29,7 +29,7 @@ export function atRandom(seed: number): Cut {
   }
 }
 
-/** How many bytes are read for the cuts of one stream: a short one is cut at every byte, a long one only here and there. */
+/** Maximum bytes that are read for the cuts of one stream: a short one is cut at every byte, a long one only at some. */
 const mostBytes = 1e6
 
 export function cutsOf({ length }: Uint8Array): Cut[] {
@@ -38,7 +38,7 @@ export function cutsOf({ length }: Uint8Array): Cut[] {
   return [whole, ...[1, 2, 3, 7, 64, 1000].map(inPiecesOf), atRandom(1), atRandom(2), ...places.map(inTwoAt)]
 }
 
-/** All of a small body, of another a seeded choice. */
+/** All cuts of a small body, a seeded selection for others. */
 export function someCutsOf(body: Uint8Array): Cut[] {
   if (body.length < 300) return cutsOf(body)
   const random = seeded(body.length)
@@ -47,7 +47,7 @@ export function someCutsOf(body: Uint8Array): Cut[] {
 }
 
 export interface Framing {
-  /** Of lines. */
+  /** The line end. */
   end?: string
   /** Whether each event names its type. */
   isNamed?: boolean

@@ -1,4 +1,4 @@
-/** Google's streams with what the recordings lack. */
+/** Google streams that the recordings lack. */
 
 const chunk = (parts: object[], rest: object = {}) => ({
   candidates: [{ content: { parts, role: 'model' }, index: 0, ...rest }],

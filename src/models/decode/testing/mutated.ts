@@ -1,4 +1,4 @@
-/** Plays a mutated stream: nothing throws, there is one end, and no text of the lines before is lost, however it is cut. */
+/** Plays a mutated stream and checks: nothing throws, there is one end, and no earlier text is lost, for any cut. */
 import { expect } from 'vitest'
 import type { Protocol } from '../../testing/recorded-provider.ts'
 import { framed, inPiecesOf, inTwoAt } from './cuts.ts'

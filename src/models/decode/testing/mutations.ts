@@ -1,4 +1,4 @@
-/** Streams as no server should send them, made of lines that a server might. */
+/** Invalid streams, made from lines that a server might send. */
 import { below, pick, type Random } from './random.ts'
 
 const odd: readonly unknown[] = [
@@ -29,7 +29,7 @@ const odd: readonly unknown[] = [
   { message: 'no', type: 'rate_limit_error', code: 'insufficient_quota' },
 ]
 
-/** What `JSON.stringify` does not write. */
+/** Forms that `JSON.stringify` does not produce. */
 const edits: readonly [RegExp, string][] = [
   [/\d+/g, '1e999'],
   [/\d+/g, '-0'],
@@ -58,7 +58,7 @@ const edits: readonly [RegExp, string][] = [
 /** `other`: a line of the same protocol. */
 export function mutateStream(lines: readonly string[], other: () => string, random: Random): string[] {
   const made: string[] = []
-  // A stream in which everything is wrong tells little.
+  // A stream with only errors is a weak test.
   const share = pick([0, 0.05, 0.1, 0.3], random)
   for (const line of lines) {
     const act = random()
@@ -67,7 +67,7 @@ export function mutateStream(lines: readonly string[], other: () => string, rand
     if (act < share / 2) made.push(line)
     const told = act < share * 1.5 ? mutateLine(line, other, random) : line
     made.push(told)
-    // Mostly what templates are for.
+    // Mostly events like templates.
     if (random() < 0.3) for (let i = below(5, random); i > 0; i--) made.push(retold(told, random))
     if (act > 0.97) made.splice(below(made.length, random), 0, line)
   }
@@ -91,7 +91,7 @@ function edited(line: string, random: Random): string {
   return line.slice(0, index) + text + line.slice(index + found.length)
 }
 
-/** `keys`: names of fields of other lines, to be added or swapped. */
+/** `keys`: field names of other lines, to add or swap. */
 function mutateValue(value: unknown, keys: readonly string[], random: Random): unknown {
   if (typeof value === 'string' && random() < 0.3) return mutateText(value, random)
   if (typeof value !== 'object' || value === null || random() < 0.05) return pick(odd, random)
@@ -116,7 +116,7 @@ function mutateText(text: string, random: Random): string {
   return text.slice(0, at) + inserted + text.slice(at)
 }
 
-/** The same but for one string or number, also written as only JSON does it, or as JSON does not. */
+/** Changes one string or number, also to forms that only JSON allows, or that JSON forbids. */
 function retold(line: string, random: Random): string {
   const tokens = [...line.matchAll(/:\s*(?:"((?:[^"\\]|\\.)*)"|(\d+))/g)]
   if (tokens.length === 0) return line

@@ -1,4 +1,4 @@
-/** Plays bytes through a reader, and through the AI SDK's package, and makes what they say comparable. */
+/** Plays bytes through a reader, and through the AI SDK's package, and makes the outputs comparable. */
 import { createAnthropic } from '@ai-sdk/anthropic'
 import { createGoogle } from '@ai-sdk/google'
 import { createOpenAI } from '@ai-sdk/openai'
@@ -45,7 +45,7 @@ const approved = {
   providerOptions: { openai: { approvalRequestId: 'a' } },
 }
 
-/** Requests that change how an answer is read. */
+/** Requests that change the reading of an answer. */
 export const otherCalls: Record<Protocol, Partial<Call>> = {
   'openai-chat': { providerOptions: { myServer: {} } },
   anthropic: { prompt: [{ role: 'user', content: documents }] },
@@ -76,7 +76,7 @@ export interface Playing {
   end(): Part[]
 }
 
-/** A reader whose parts are collected. Lines become the data of events, texts that have a line end are sent as they are. */
+/** A reader that collects its parts. Lines become the data of events, texts with a line end are sent unchanged. */
 export function playing(protocol: Protocol, call = callOf([]), limits?: ReaderOptions['limits']): Playing {
   const parts: Part[] = []
   let ids = 0
@@ -122,7 +122,7 @@ function packageOf(protocol: Protocol, fetch: typeof globalThis.fetch): Language
   }
 }
 
-/** Undefined if the package takes the stream for none of a complete answer: then it says nothing about how to read it. */
+/** Undefined if the package finds no complete answer in the stream: then it is no reference. */
 export async function hearPackage(
   protocol: Protocol,
   bodies: readonly Uint8Array[],
@@ -144,13 +144,13 @@ export async function hearPackage(
   return isWhole ? parts : undefined
 }
 
-/** As plain values, without what a reader adds, and with random ids numbered in the order in which they come. */
+/** As plain values, without a reader's own additions, and with random ids numbered in order. */
 export function comparable(parts: readonly Part[], sent: string): unknown[] {
   const told: Part[] = []
   for (const part of parts) {
     const last = told.at(-1)
     if (part.type === 'ping' || part.type === 'raw' || isEmpty(part)) continue
-    // How an input is cut does not matter.
+    // The cuts of an input do not matter.
     if (part.type !== 'tool-input-delta' || last?.type !== part.type || last.id !== part.id) told.push(part)
     else told[told.length - 1] = { ...last, delta: last.delta + part.delta }
   }
@@ -170,7 +170,7 @@ function isEmpty(part: Part): boolean {
   return part.type === 'tool-input-delta' && part.delta === ''
 }
 
-/** What its reader sees of an answer. */
+/** The visible text of an answer. */
 export function textIn(parts: readonly Part[]): string {
   return parts.map((part) => (part.type === 'text-delta' ? part.delta : '')).join('')
 }

@@ -1,4 +1,4 @@
-/** Streams of OpenAI's responses with what the recordings lack: the tools that OpenAI runs or defines. */
+/** Streams of OpenAI's responses that the recordings lack: tools that OpenAI runs or defines. */
 
 const created = { type: 'response.created', response: { id: 'resp', created_at: 1, model: 'm' } }
 const added = (output_index: number, item: object) => ({ type: 'response.output_item.added', output_index, item })

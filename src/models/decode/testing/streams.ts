@@ -1,4 +1,4 @@
-/** The streams that tests play: real recordings where they are, and written ones. */
+/** The streams for tests: real recordings if available, and written ones. */
 import { composedFixtures, protocolOf, recordedFixtures } from '../../testing/provider-fixtures.ts'
 import type { Protocol } from '../../testing/recorded-provider.ts'
 import { anthropicStreams } from './anthropic-streams.ts'
@@ -9,7 +9,7 @@ import { responsesStreams } from './responses-streams.ts'
 export interface Stream {
   name: string
   lines: string[]
-  /** Names of the tools that it calls. */
+  /** Names of the called tools. */
   tools: string[]
 }
 

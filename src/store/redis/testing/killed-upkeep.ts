@@ -1,4 +1,4 @@
-/** A process that compacts or archives the run `r` and is killed in the middle of it. */
+/** A process that compacts or archives the run `r` and is killed in the middle. */
 import { openArchive, type Archive } from '../../archive/archive.ts'
 import { redisStore } from '../redis-store.ts'
 

@@ -1,4 +1,4 @@
-/** A store whose tables are filled behind its log. */
+/** A store whose tables lag behind its log. */
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
