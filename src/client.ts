@@ -19,7 +19,7 @@ export type { OutlineBlock, OutlineMark, OutlineStep } from './fold/outline-item
 export type * from './client/agent-message.ts'
 export type {
   AgentSession,
-  Said,
+  UserContent as Said,
   SessionOptions,
   SessionRequest,
   SessionSettings,

@@ -1,7 +1,7 @@
 /** `millrace/record`: where runs are kept, runs as files, and runs as models. `sqliteStore` and `redisStore` need Node; the others do not. */
 export { createRecordingModel, type RecordingModelOptions } from './models/recording.ts'
 export { recordedEntries, recordedRun, type Recording } from './part/recording.ts'
-export { keepSmall, type Kept } from './record/housekeeping.ts'
+export { keepSmall, type HousekeepingResult as Kept } from './record/housekeeping.ts'
 export { policyOf, type Policy, type RetentionConfig, type UpkeepConfig } from './record/policy.ts'
 export { compactRuns, pruneRuns, type CompactedRuns, type PrunedRuns } from './record/upkeep.ts'
 export { openFileLog, writeFileLog, type FileLog, type FileSummary, type LoggedPart } from './record/file-log.ts'

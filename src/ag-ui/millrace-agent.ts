@@ -92,7 +92,7 @@ function shielded(response: Response, state: Body): Response {
 
 type Events = ReturnType<HttpAgent['run']>
 
-interface Told {
+interface EventObserver {
   next(event: unknown): void
   error(error: unknown): void
   complete(): void
@@ -101,7 +101,7 @@ interface Told {
 /** AG-UI's client takes a stream without its last event for an answer. */
 function untilItsEnd(events: Events, body: Body, mayBeEmpty: boolean): Events {
   // RxJS is the client's own, and a page should have it once.
-  const Observable = events.constructor as new (subscribe: (told: Told) => unknown) => Events
+  const Observable = events.constructor as new (subscribe: (told: EventObserver) => unknown) => Events
   return new Observable((told) => {
     let isWhole = mayBeEmpty
     return events.subscribe({

@@ -7,7 +7,7 @@ import { standIn } from '../part/stand-in.ts'
 import { onSourceEnd, sourceOf, toBody, type BodySource } from './streamed-body.ts'
 
 type Bytes = string | Uint8Array
-type Head = Readonly<Record<string, string>>
+type HeaderRecord = Readonly<Record<string, string>>
 
 /** The data for a listener: status 200 with this head, then the source. */
 export interface LightAnswer {
@@ -17,12 +17,12 @@ export interface LightAnswer {
 
 class LightResponse {
   readonly status = 200
-  readonly #head: Head
+  readonly #head: HeaderRecord
   readonly #source: BodySource<Bytes>
   #headers: Headers | undefined
   #real: Response | undefined
 
-  constructor(head: Head, source: BodySource<Bytes>) {
+  constructor(head: HeaderRecord, source: BodySource<Bytes>) {
     this.#head = head
     this.#source = source
   }
@@ -58,7 +58,7 @@ class LightResponse {
 let isComplete = false
 
 /** `head`: names in lower case. */
-export function lightResponse(head: Head, source: BodySource<Bytes>): Response {
+export function lightResponse(head: HeaderRecord, source: BodySource<Bytes>): Response {
   if (!isComplete) standIn(LightResponse.prototype, Response, (given) => LightResponse.real(given)!)
   isComplete = true
   const response: object = new LightResponse(head, source)

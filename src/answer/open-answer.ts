@@ -93,7 +93,7 @@ export async function collectAnswer<Out extends Piece>(
  * A run's delivery as pieces for one client. It is a cursor into the log: it reads a batch when the client is ready for more and encodes it into
  * one piece. It buffers nothing else, so a slow client costs one batch.
  */
-type Batch = Awaited<ReturnType<RunReader['next']>>
+type ReadBatch = Awaited<ReturnType<RunReader['next']>>
 
 const closing: ErrorValue = { code: 'closing', message: 'The server is shutting down.' }
 const unreadable: ErrorValue = { code: 'store-failed', message: 'The run can no longer be read.' }
@@ -126,13 +126,13 @@ export function createAnswerSource<Out extends Piece>(
   context: AnswerContext,
   options: SourceOptions<Out>,
 ): AnswerSource<Out> {
-  return new Answer(context, options)
+  return new LogDelivery(context, options)
 }
 
 function ignore(): void {}
 
 /** Implements its own source. A class with `private` fields, not closures: one for each open stream (decisions/0028). */
-class Answer<Out extends Piece> implements AnswerSource<Out>, BodySource<Out> {
+class LogDelivery<Out extends Piece> implements AnswerSource<Out>, BodySource<Out> {
   readonly reader: RunReader
   readonly source: BodySource<Out> = this
   sendKeepAlive: ((piece: Out) => void) | undefined = undefined
@@ -211,7 +211,7 @@ class Answer<Out extends Piece> implements AnswerSource<Out>, BodySource<Out> {
 
   // Callbacks created once instead of async functions: a new pending promise chain per delta is most of the garbage that an
   // idle stream produces.
-  private readonly onBatch = (batch: Batch): void => {
+  private readonly onBatch = (batch: ReadBatch): void => {
     try {
       this.deliver(this.pieceOf(batch))
     } catch (error) {
@@ -233,7 +233,7 @@ class Answer<Out extends Piece> implements AnswerSource<Out>, BodySource<Out> {
     this.fail(error)
   }
 
-  private pieceOf({ done, value }: Batch): Out | undefined {
+  private pieceOf({ done, value }: ReadBatch): Out | undefined {
     try {
       const { filter } = this.options
       return done ? undefined : this.encode(filter === undefined ? value : filter(value))

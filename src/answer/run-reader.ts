@@ -6,15 +6,15 @@ import { type Entry, mergeDeltas } from '../part/entry.ts'
 import type { Log, LogCursor } from '../part/log.ts'
 import { createSuperseded } from '../fold/superseded.ts'
 
-type Batch = IteratorResult<Entry[], undefined>
+type ReadBatch = IteratorResult<Entry[], undefined>
 
 export interface RunReader {
   /** Peeks at the next batch. */
-  peek(): Promise<Batch>
+  peek(): Promise<ReadBatch>
   /** The next batch from the start, including peeked ones. Ends peeking. */
-  next(): Promise<Batch>
+  next(): Promise<ReadBatch>
   /** The same without a promise per batch: calls one of the two, later and once. */
-  take(onBatch: (batch: Batch) => void, onError: (error: unknown) => void): void
+  take(onBatch: (batch: ReadBatch) => void, onError: (error: unknown) => void): void
   /** Ends pending reads. */
   close(): void
 }
@@ -27,16 +27,16 @@ const most = 256
 
 /** `from`: peeking may begin here, if there are too many entries before it to keep. */
 export function createRunReader(log: Log, run: string, after = 0, from = 0): RunReader {
-  return new Reader(log, run, after, from)
+  return new LogRunReader(log, run, after, from)
 }
 
-class Reader implements RunReader {
+class LogRunReader implements RunReader {
   readonly #log: Log
   readonly #run: string
   readonly #after: number
   readonly #leave = new AbortController()
   #cursor: LogCursor<Entry[]>
-  #kept: Promise<Batch>[] | undefined
+  #kept: Promise<ReadBatch>[] | undefined
   #count = 0
 
   constructor(log: Log, run: string, after: number, from: number) {
@@ -52,7 +52,7 @@ class Reader implements RunReader {
     return this.#log.read(this.#run, { after, signal: this.#leave.signal })[Symbol.asyncIterator]()
   }
 
-  async peek(): Promise<Batch> {
+  async peek(): Promise<ReadBatch> {
     if (this.#count > most) this.#kept = undefined
     const batch = this.#cursor.next()
     this.#kept?.push(batch)
@@ -61,18 +61,18 @@ class Reader implements RunReader {
     return batch
   }
 
-  next(): Promise<Batch> {
+  next(): Promise<ReadBatch> {
     return this.#peeked() ?? this.#cursor.next()
   }
 
-  take(onBatch: (batch: Batch) => void, onError: (error: unknown) => void): void {
+  take(onBatch: (batch: ReadBatch) => void, onError: (error: unknown) => void): void {
     const peeked = this.#peeked()
     if (peeked === undefined && this.#cursor.take !== undefined) this.#cursor.take(onBatch, onError)
     else (peeked ?? this.#cursor.next()).then(onBatch, onError)
   }
 
   /** Ends peeking, and returns the next batch that it has kept. */
-  #peeked(): Promise<Batch> | undefined {
+  #peeked(): Promise<ReadBatch> | undefined {
     if (this.#kept === undefined) {
       void this.#cursor.return?.()
       this.#cursor = this.#open(this.#after)

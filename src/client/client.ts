@@ -9,7 +9,7 @@ import type { ThreadRow } from '../part/thread.ts'
 import type { AttachOptions, ClientRun } from './client-run.ts'
 import { follow, type FollowOptions } from './follow.ts'
 import { lazyLink, type OpenSocket } from './lazy-link.ts'
-import { getJson, queryOf, request, type Connection, type RequestOptions } from './request.ts'
+import { getJson, queryOf, request, type ServerAddress, type RequestOptions } from './request.ts'
 import { attachRun, begin, startRun, type RunOptions } from './start-run.ts'
 import { createThread, type ClientThread, type ThreadFilter } from './thread.ts'
 
@@ -51,7 +51,7 @@ export type ShownRun = Omit<RunView, 'runId'> & { id: string }
  * `connection-lost` when the server cannot be reached.
  */
 export class MillraceClient {
-  readonly #connection: Connection
+  readonly #connection: ServerAddress
 
   readonly #close: () => void
 

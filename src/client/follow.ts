@@ -5,7 +5,7 @@ import { MillraceError, type ErrorValue } from '../part/error.ts'
 import { leavable } from '../async/leavable.ts'
 import { pause } from '../async/pause.ts'
 import type { PartType } from '../part/part.ts'
-import { request, type Connection } from './request.ts'
+import { request, type ServerAddress } from './request.ts'
 
 /** Options of `follow`. */
 export interface FollowOptions {
@@ -22,7 +22,7 @@ export interface FollowOptions {
  * code (`unknown-run` …), or `connection-lost` when reconnecting fails.
  */
 export function follow(
-  connection: Connection,
+  connection: ServerAddress,
   runId: string,
   after: number,
   { signal, ...options }: FollowOptions = {},
@@ -34,7 +34,7 @@ export function follow(
 }
 
 async function* entries(
-  connection: Connection,
+  connection: ServerAddress,
   runId: string,
   after: number,
   { types, signal, retries = 8 }: FollowOptions & { signal: AbortSignal },
@@ -64,10 +64,10 @@ async function* entries(
   }
 }
 
-type Frame = (Entry & { error?: undefined }) | { type: 'error'; seq?: undefined; error?: ErrorValue }
+type FollowFrame = (Entry & { error?: undefined }) | { type: 'error'; seq?: undefined; error?: ErrorValue }
 
-async function* events(body: ReadableStream<Uint8Array>): AsyncGenerator<Frame> {
-  for await (const data of readSse(body)) yield JSON.parse(data) as Frame
+async function* events(body: ReadableStream<Uint8Array>): AsyncGenerator<FollowFrame> {
+  for await (const data of readSse(body)) yield JSON.parse(data) as FollowFrame
 }
 
 /** An error frame that is not in the log: the server shuts down, or its store fails. Worth a retry, hence 503. */

@@ -119,14 +119,14 @@ export function createLiveRun({ client, runId }: { client: MillraceClient; runId
   }
 }
 
-interface Read {
+interface LiveState {
   message: MessageFold
   startedAt: number
   lastAt: number
   failure: ErrorValue | undefined
 }
 
-function stateOf(outline: Outline, texts: ReadonlyMap<number, string>, read: Read): LiveRunState {
+function stateOf(outline: Outline, texts: ReadonlyMap<number, string>, read: LiveState): LiveRunState {
   const { message, startedAt, lastAt, failure } = read
   const { status, end } = message
   const answer = message.messages().findLast(({ role }) => role === 'assistant')

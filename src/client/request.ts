@@ -3,7 +3,7 @@ import { compact } from '../part/compact.ts'
 import { messageOf, MillraceError } from '../part/error.ts'
 import { pause } from '../async/pause.ts'
 
-export interface Connection {
+export interface ServerAddress {
   /** Without a trailing slash; empty for the page's own origin. */
   url: string
   headers: Record<string, string>
@@ -20,7 +20,7 @@ export interface RequestOptions {
 }
 
 /** Rejects with `connection-lost` when the server cannot be reached, else with the server's code; `status` is the HTTP status, `retryAfter` in seconds. */
-export async function request({ url, headers, fetch }: Connection, path: string, init: RequestOptions = {}) {
+export async function request({ url, headers, fetch }: ServerAddress, path: string, init: RequestOptions = {}) {
   const { method = 'GET', body, accept = 'application/json', signal } = init
   let response: Response
   try {
@@ -40,13 +40,13 @@ export async function request({ url, headers, fetch }: Connection, path: string,
     throw new MillraceError('connection-lost', `${url}${path} cannot be reached: ${messageOf(cause)}`, { cause })
   }
   if (response.ok) return response
-  const answer = (await response.json().catch(() => undefined)) as Partial<{ error: Answer }> | undefined
+  const answer = (await response.json().catch(() => undefined)) as Partial<{ error: ErrorBody }> | undefined
   const { code = 'http', message = `${url}${path} responded with status ${response.status}.` } = answer?.error ?? {}
   const retryAfter = Number(response.headers.get('retry-after')) || undefined
   throw new MillraceError(code, message, { status: response.status, retryAfter })
 }
 
-export async function getJson<T>(connection: Connection, path: string): Promise<T> {
+export async function getJson<T>(connection: ServerAddress, path: string): Promise<T> {
   return (await (await request(connection, path)).json()) as T
 }
 
@@ -56,7 +56,7 @@ export function queryOf(parameters: object): string {
   return pairs.length === 0 ? '' : `?${new URLSearchParams(pairs).toString()}`
 }
 
-interface Answer {
+interface ErrorBody {
   code?: string
   message?: string
 }

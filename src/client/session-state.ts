@@ -53,7 +53,7 @@ export interface SessionState {
 }
 
 /** What a user says: text, or text and files. */
-export type Said = UserMessage['content']
+export type UserContent = UserMessage['content']
 
 /** A conversation with an agent. Its methods never reject: what went wrong is in the state. */
 export interface AgentSession {
@@ -63,7 +63,7 @@ export interface AgentSession {
   /** Changes the tools and the like, for what comes. */
   set(settings: SessionSettings): void
   /** Says something. A run that still answers is stopped first. */
-  send(said: Said, input?: Record<string, unknown>): Promise<void>
+  send(said: UserContent, input?: Record<string, unknown>): Promise<void>
   /** Stops the run on the server. */
   stop(): Promise<void>
   /** Answers an open request. */
@@ -71,7 +71,7 @@ export interface AgentSession {
   /** Answers the question of a run again; default: of the newest, or of a message that could not be sent. */
   regenerate(runId?: string): Promise<void>
   /** Says something else in place of what a run was asked. */
-  edit(runId: string, said: Said): Promise<void>
+  edit(runId: string, said: UserContent): Promise<void>
   /** Reads the conversation anew, with what others have said in it. */
   reload(): Promise<void>
 }

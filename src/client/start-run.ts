@@ -1,5 +1,5 @@
 /** How a run comes to be on the client: started here, or started before. */
-import { again, request, type Connection } from './request.ts'
+import { again, request, type ServerAddress } from './request.ts'
 import { runOf, type AttachOptions, type Begun, type ClientRun } from './client-run.ts'
 import { toNamedTools, toOffer } from './client-tool.ts'
 import type { MillraceClient } from './client.ts'
@@ -24,7 +24,7 @@ export interface RunOptions extends AttachOptions {
 }
 
 /** A start whose connection breaks is sent again with the same key, so it starts one run. */
-export async function begin(connection: Connection, options: RunOptions): Promise<Begun> {
+export async function begin(connection: ServerAddress, options: RunOptions): Promise<Begun> {
   const { agent, messages, threadId, previousRunId, input = {}, idempotencyKey = randomKey(), signal } = options
   const list = typeof messages === 'string' ? [{ role: 'user', content: messages }] : messages
   const tools = toNamedTools(options.tools)
@@ -37,7 +37,7 @@ export async function begin(connection: Connection, options: RunOptions): Promis
   return { id, threadId: thread }
 }
 
-export function startRun(connection: Connection, client: MillraceClient, options: RunOptions): ClientRun {
+export function startRun(connection: ServerAddress, client: MillraceClient, options: RunOptions): ClientRun {
   const tools = toNamedTools(options.tools)
   return runOf(client, begin(connection, options), tools, {
     ...options,

@@ -7,7 +7,7 @@ import { messagesOf, type Message } from '../part/message.ts'
 import type { ThreadRow, ThreadStatus } from '../part/thread.ts'
 import type { ClientRun } from './client-run.ts'
 import type { MillraceClient, ShownRun } from './client.ts'
-import { getJson, queryOf, request, type Connection } from './request.ts'
+import { getJson, queryOf, request, type ServerAddress } from './request.ts'
 import type { RunOptions } from './start-run.ts'
 
 /** Which conversations to list. Conditions are combined with AND. */
@@ -52,7 +52,7 @@ export interface ClientThread {
   delete(): Promise<void>
 }
 
-export function createThread(connection: Connection, client: MillraceClient, id: string): ClientThread {
+export function createThread(connection: ServerAddress, client: MillraceClient, id: string): ClientThread {
   const path = `/api/threads/${encodeURIComponent(id)}`
   const after = ({ agent, previousRunId }: ShownRun, messages: RunOptions['messages'], options: ThreadRunOptions) =>
     client.run({ agent, ...options, threadId: id, previousRunId: previousRunId ?? null, messages: messages ?? [] })

@@ -16,17 +16,17 @@ export interface StepOutcome {
 }
 
 /** The position of a list of steps: whether its stream may be the answer, and whether no step follows it. */
-export interface Place {
+export interface StepRole {
   answers: boolean
   last: boolean
 }
 
 /** Runs a list of steps under a path (`walk.ts`). Passed as a value because `walk.ts` imports the containers. */
-export type RunSteps = (scope: Scope, steps: readonly Step[], base: string, place: Place) => Promise<StepOutcome>
+export type RunSteps = (scope: Scope, steps: readonly Step[], base: string, place: StepRole) => Promise<StepOutcome>
 
 /** The further arguments of a container, besides its config. */
 export interface Inside {
-  place: Place
+  place: StepRole
   /** Resolves the references in a template. */
   at: <T>(value: T) => T
   runSteps: RunSteps
@@ -66,7 +66,7 @@ export function stepValue(
   step: Step,
   path: string,
   finish: EntryOf<'step-finish'>,
-  place: Place,
+  place: StepRole,
 ): StepOutcome {
   if (!isWrapped(scope, step)) return builtinValue(scope, step, path, finish, place)
   const { result: value, finishReason } = finish
@@ -78,7 +78,7 @@ export function builtinValue(
   step: Step,
   path: string,
   finish: EntryOf<'step-finish'>,
-  place: Place,
+  place: StepRole,
 ): StepOutcome {
   const { answers } = place
   if (step.type === 'cli-agent') return cliAgentOutcome(scope, path, finish, answersBy(step.config, place))

@@ -2,7 +2,7 @@
 import { MillraceError } from '../part/error.ts'
 import type { InboxMessage, Log } from '../part/log.ts'
 import type { Part } from '../part/part.ts'
-import type { Answer } from '../part/request-part.ts'
+import type { Reply } from '../part/request-part.ts'
 import type { Scope } from './scope.ts'
 
 /** Delivers the messages after number `n` and resolves with the last number. Without a signal it reads only existing messages. */
@@ -41,7 +41,7 @@ export function receive({ key, message }: InboxMessage, scope: Scope, controller
 /** The message of `answer:<request>`: the reply, or the reason why there is none. */
 export type PostedAnswer =
   | {
-      answer: Answer
+      answer: Reply
       protocol: string
       labels?: Record<string, string>
       input?: Record<string, unknown>

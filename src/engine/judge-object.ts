@@ -3,7 +3,7 @@ import { messageOf, MillraceError } from '../part/error.ts'
 import { textOf } from '../fold/run-view.ts'
 import { readJson } from '../part/json.ts'
 import type { CallSettings } from '../part/part.ts'
-import { badOutput, type Reply } from '../fold/reply-messages.ts'
+import { badOutput, type ModelReply } from '../fold/reply-messages.ts'
 import { checkValue, firstFaults } from '../pipeline/check-input.ts'
 import type { LlmConfig } from '../pipeline/pipeline.ts'
 import type { ValueSchema } from '../pipeline/value-schema.ts'
@@ -20,15 +20,15 @@ export interface Verdict {
 
 export interface ObjectJudge {
   /** Judges a complete model call. Undefined if its answer is valid, or if it called our tools. */
-  judge(reply: Reply): Verdict | undefined
+  judge(reply: ModelReply): Verdict | undefined
   /** Remaining retries of the model. Unless it is 0, no text can be shown before it is judged. */
   retries: number
 }
 
-type Asked = Pick<LlmConfig, 'output'> & Pick<CallSettings, 'responseFormat'>
+type JsonRequest = Pick<LlmConfig, 'output'> & Pick<CallSettings, 'responseFormat'>
 
 /** Undefined if no JSON is required. */
-export function createObjectJudge({ output, responseFormat }: Asked): ObjectJudge | undefined {
+export function createObjectJudge({ output, responseFormat }: JsonRequest): ObjectJudge | undefined {
   if (output === undefined && responseFormat === undefined) return undefined
   return {
     retries: output?.retries ?? defaultRetries,
@@ -49,7 +49,7 @@ export function createObjectJudge({ output, responseFormat }: Asked): ObjectJudg
 }
 
 /** Whether the reply has calls that the provider does not run itself. */
-export function hasOwnCalls({ calls }: Reply): boolean {
+export function hasOwnCalls({ calls }: ModelReply): boolean {
   return calls.some(({ providerExecuted }) => !providerExecuted)
 }
 

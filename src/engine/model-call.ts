@@ -5,7 +5,7 @@ import type { Message, ToolSpec } from '../part/message.ts'
 import { outcomeText } from '../fold/open-items.ts'
 import { pause } from '../async/pause.ts'
 import { joinPath, parentPath } from '../part/path.ts'
-import { type Reply, hasState, withoutOthersState } from '../fold/reply-messages.ts'
+import { type ModelReply, hasState, withoutOthersState } from '../fold/reply-messages.ts'
 import type { Usage } from '../part/usage.ts'
 import { toProvider } from '../fold/call-ids.ts'
 import { createFeed, createStallWatch } from './model-feed.ts'
@@ -33,7 +33,7 @@ export interface ModelStep {
   /** Called with each piece of the answer's text. */
   onText?: (delta: string) => void
   /** Judges a complete call. Without it every answer is valid. */
-  verdict?: (reply: Reply) => Verdict | undefined
+  verdict?: (reply: ModelReply) => Verdict | undefined
 }
 
 /**
@@ -92,7 +92,7 @@ export function refuseUnpriced({ limits, registry }: Pick<Scope, 'limits' | 'reg
 export async function settleModelCall(
   scope: Scope,
   root: string,
-  reply: Reply,
+  reply: ModelReply,
   verdict: ModelStep['verdict'],
 ): Promise<void> {
   const { path, finish } = reply
@@ -110,7 +110,7 @@ export async function settleModelCall(
 }
 
 /** Emits the verdict before the call is closed, for readers that hold its text back until then. */
-function emitVerdict(scope: Scope, reply: Reply, verdict: ModelStep['verdict']): void {
+function emitVerdict(scope: Scope, reply: ModelReply, verdict: ModelStep['verdict']): void {
   const found = reply.rejected === undefined ? verdict?.(reply) : undefined
   if (found === undefined) return
   if (!found.again) throw found.error

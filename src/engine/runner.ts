@@ -35,7 +35,7 @@ import { afterFirstDelta } from '../async/after-first-delta.ts'
 import { afterGrace } from '../async/with-grace.ts'
 import type { EntryOf } from '../part/entry.ts'
 import { parentPath } from '../part/path.ts'
-import type { Call } from '../fold/reply-messages.ts'
+import type { ModelToolCall } from '../fold/reply-messages.ts'
 import { compact } from '../part/compact.ts'
 import { LateSet } from '../fold/late-map.ts'
 import { defaultAnswerChars, defaultToolCalls } from '../models/outside/read-limits.ts'
@@ -258,7 +258,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
  * crash, tools get the redacted input.
  */
 function createHiddenInputs(state: RunState) {
-  const inputs = new WeakMap<Call, string>()
+  const inputs = new WeakMap<ModelToolCall, string>()
   let given: string | undefined
   return {
     /** The input of the call that is recorded next. */
@@ -271,7 +271,7 @@ function createHiddenInputs(state: RunState) {
       if (call !== undefined) inputs.set(call, given)
       given = undefined
     },
-    inputOf: (call: Call) => inputs.get(call) ?? call.input,
+    inputOf: (call: ModelToolCall) => inputs.get(call) ?? call.input,
   }
 }
 

@@ -11,7 +11,7 @@ import { type Attribute, nameFailure, type StepName } from './step-name.ts'
 import type { Limit, Speaking, DefaultTimeouts, SilenceLimits } from './limits.ts'
 import type { Registry } from './registry.ts'
 import { type RunState, missingUsages } from './state.ts'
-import type { Call } from '../fold/reply-messages.ts'
+import type { ModelToolCall } from '../fold/reply-messages.ts'
 import { traceparentAt } from '../fold/trace-place.ts'
 
 type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never
@@ -56,7 +56,7 @@ export interface Scope {
     signal: AbortSignal,
   ): Promise<EntryOf<'response'>>
   /** The input of a tool call for its tool: not redacted, as long as this process executes the run. */
-  inputOf(call: Call): string
+  inputOf(call: ModelToolCall): string
   /** Budgets and timeouts that apply here, the run's own first. */
   readonly limits: readonly Limit[]
   /** Model calls in progress, by path. */

@@ -11,7 +11,7 @@ import type { ToolLoop } from '../fold/tool-loop.ts'
 import { createCallIds, type CallIds } from '../fold/call-ids.ts'
 import { LateMap, LateSet } from '../fold/late-map.ts'
 import type { Part } from '../part/part.ts'
-import { loopMessages, type Reply } from '../fold/reply-messages.ts'
+import { loopMessages, type ModelReply } from '../fold/reply-messages.ts'
 import { estimateUsage, type Usage } from '../part/usage.ts'
 
 /** The fold of the run, with fields that only the engine needs. */
@@ -65,13 +65,13 @@ const loopKinds: ReadonlySet<StepKind | undefined> = new Set(['tool-loop', 'rout
 const callKinds: ReadonlySet<StepKind | undefined> = new Set(['model-call', 'tool-call', 'client-tool'])
 
 export function createRunState(): RunState {
-  return new State()
+  return new EngineState()
 }
 
 const hasLoop = (start: EntryOf<'step-start'>) => loopKinds.has(kindOf(start))
 
 /** A class, not closures, with `private` fields: one for each open stream (decisions/0028). */
-class State extends FoldingRun implements RunState {
+class EngineState extends FoldingRun implements RunState {
   input: Record<string, unknown> = {}
   lastTimestamp = 0
   recoveries = 0
@@ -236,7 +236,7 @@ export const historyCut: Extract<Part, { type: 'warning' }> = {
 }
 
 /** Estimates the usage of an interrupted model call from its log entries, because the provider reports none. */
-export function estimateReply({ base, list }: ToolLoop, reply: Reply): Usage {
+export function estimateReply({ base, list }: ToolLoop, reply: ModelReply): Usage {
   const sent = [...(base?.messages ?? []), ...loopMessages(list.slice(0, list.indexOf(reply)))]
   const input = JSON.stringify(sent).length + (base?.system?.length ?? 0)
   let output = 0
@@ -248,7 +248,7 @@ export function estimateReply({ base, list }: ToolLoop, reply: Reply): Usage {
 }
 
 /** The missing `usage` of a call. Undefined if it was reported, or if the call was never sent. */
-export function missingUsage(loop: ToolLoop, reply: Reply): Extract<Part, { type: 'usage' }> | undefined {
+export function missingUsage(loop: ToolLoop, reply: ModelReply): Extract<Part, { type: 'usage' }> | undefined {
   if (reply.model === undefined || reply.usage !== undefined) return undefined
   return { type: 'usage', model: reply.model, usage: reply.finish?.usage ?? estimateReply(loop, reply) }
 }

@@ -6,7 +6,7 @@ import type { ToolSpec } from '../part/message.ts'
 import type { ToolLoopConfig, BuiltinStep, Step } from '../pipeline/pipeline.ts'
 import { resolve } from '../pipeline/evaluate.ts'
 import { toToolSpecs, toMessages, toolItems } from './input.ts'
-import { type Place, type RunSteps, type StepOutcome, builtinValue, isWrapped } from './container.ts'
+import { type StepRole, type RunSteps, type StepOutcome, builtinValue, isWrapped } from './container.ts'
 import { withLimit } from './limits.ts'
 import { formatStepName, toStepName } from './step-name.ts'
 import { answersBy, runCliAgent } from './steps/cli-agent.ts'
@@ -26,7 +26,7 @@ export async function runPipelineStep(
   outer: Scope,
   step: Step,
   path: string,
-  place: Place,
+  place: StepRole,
   runSteps: RunSteps,
 ): Promise<StepOutcome> {
   const name = toStepName(outer.step, step, path)
@@ -61,7 +61,7 @@ export async function runPipelineStep(
  * Runs the program's handler if it has replaced this type. The handler may call the built-in step. Not `async`, like `runBuiltin`: each pending
  * frame costs memory per open stream.
  */
-function runByType(scope: Scope, step: Step, path: string, place: Place, runSteps: RunSteps): Promise<StepOutcome> {
+function runByType(scope: Scope, step: Step, path: string, place: StepRole, runSteps: RunSteps): Promise<StepOutcome> {
   if (!isWrapped(scope, step)) return runBuiltin(scope, step, path, place, runSteps)
   const values = { input: scope.input, variables: scope.variables, env: scope.env }
   const at = <T>(value: T): T => resolve(value, values) as T
@@ -93,7 +93,7 @@ function runBuiltin(
   scope: Scope,
   step: Step,
   path: string,
-  place: Place,
+  place: StepRole,
   runSteps: RunSteps,
   isResolved = false,
 ): Promise<StepOutcome> {

@@ -12,7 +12,7 @@ import type { ToolOutcome } from '../part/model-part.ts'
 import type { Part } from '../part/part.ts'
 import { joinPath } from '../part/path.ts'
 import { kindOf, type StepKind } from '../part/step-kind.ts'
-import type { Call, Reply } from '../fold/reply-messages.ts'
+import type { ModelToolCall, ModelReply } from '../fold/reply-messages.ts'
 import type { ToolUse } from '../pipeline/pipeline.ts'
 import { parseToolInput, type ParsedInput } from '../tools/tool-input.ts'
 import type { ToolImplementation, SaidEarlier } from '../tools/tool.ts'
@@ -43,7 +43,7 @@ export interface CallingLoop {
 }
 
 /** Finishes the steps of calls whose result was the last entry before a crash. */
-export async function closeSettled(scope: Scope, { calls }: Reply): Promise<void> {
+export async function closeSettled(scope: Scope, { calls }: ModelReply): Promise<void> {
   for (const { result, startedAt, approvalAt, askedAt } of calls) {
     if (result === undefined) continue
     for (const path of [startedAt, approvalAt, askedAt]) {
@@ -54,7 +54,7 @@ export async function closeSettled(scope: Scope, { calls }: Reply): Promise<void
   }
 }
 
-export async function settleCall(scope: Scope, loop: CallingLoop, call: Call): Promise<void> {
+export async function settleCall(scope: Scope, loop: CallingLoop, call: ModelToolCall): Promise<void> {
   const { toolCallId, toolName } = call
   const tool = loop.tools.get(toolName) ?? askedBefore(call)
   const nextPath = () => joinPath(loop.root, scope.state.loopAt(loop.root).children + 1)
@@ -131,13 +131,13 @@ export async function settleCall(scope: Scope, loop: CallingLoop, call: Call): P
  * A client tool that was already requested stays known even if the continuing request does not list it: an AG-UI client lists its tools with each
  * request, and may list none beside its reply.
  */
-function askedBefore({ askedAt, request, toolName }: Call): OfferedTool | undefined {
+function askedBefore({ askedAt, request, toolName }: ModelToolCall): OfferedTool | undefined {
   if (askedAt === undefined || request?.kind !== 'tool') return undefined
   return { spec: { name: toolName, inputSchema: { type: 'object' }, client: true } }
 }
 
 /** Waits until a person has approved the call, and emits its outcome if not. */
-async function approve(scope: Scope, call: Call, path: string, input: unknown): Promise<boolean> {
+async function approve(scope: Scope, call: ModelToolCall, path: string, input: unknown): Promise<boolean> {
   // If the approval step has finished and the call has no result, the call was approved.
   if (scope.state.finished.has(path)) return true
   const { toolCallId, toolName } = call
@@ -173,7 +173,7 @@ function withOutcome(outcome: ToolOutcome, reason?: string): Result & { result: 
   return { result: reason === undefined ? text : `${text} Reason: ${reason}.`, isError: true, outcome }
 }
 
-async function ask(scope: Scope, path: string, call: Call, kind: 'tool' | 'approval', input: unknown) {
+async function ask(scope: Scope, path: string, call: ModelToolCall, kind: 'tool' | 'approval', input: unknown) {
   // A client tool with approval has two requests: the newest one may be the approval.
   const known = call.request?.kind === kind ? call.request : undefined
   if (known !== undefined && call.response !== undefined) return call.response
@@ -187,7 +187,7 @@ async function execute(
   scope: Scope,
   path: string,
   loop: CallingLoop,
-  call: Call,
+  call: ModelToolCall,
   { implementation, use }: OfferedTool,
 ): Promise<Result> {
   const input = await parseToolInput(implementation!, call.edited ?? scope.inputOf(call))
@@ -273,12 +273,12 @@ async function searchEarlier(context: Context, words: string, limit: number): Pr
   return [...found.values()]
 }
 
-interface Place extends Omit<SaidEarlier, 'threadId'> {
+interface EarlierRun extends Omit<SaidEarlier, 'threadId'> {
   run: string
   thread: string
 }
 
-async function* places({ store, state }: Context, q: string, threadId?: string): AsyncGenerator<Place> {
+async function* places({ store, state }: Context, q: string, threadId?: string): AsyncGenerator<EarlierRun> {
   const where = threadId === undefined ? { agent: state.start?.agent ?? '' } : { threadId }
   const { records, runs } = store
   if (records !== undefined) {

@@ -8,7 +8,7 @@ import { MillraceError } from '../part/error.ts'
 import { textOf } from '../fold/run-view.ts'
 import type { Message } from '../part/message.ts'
 import type { Part, CallSettings } from '../part/part.ts'
-import { badOutput, loopMessages, type Call, type Reply } from '../fold/reply-messages.ts'
+import { badOutput, loopMessages, type ModelToolCall, type ModelReply } from '../fold/reply-messages.ts'
 import { addUsage, noUsage, type Usage } from '../part/usage.ts'
 import type { LlmConfig, ToolLoopConfig } from '../pipeline/pipeline.ts'
 import { hasOwnCalls, type ObjectJudge, type Verdict } from './judge-object.ts'
@@ -50,9 +50,12 @@ export interface ToolLoopOptions {
     CallSettings & { messages: Message[] }
   tools: ReadonlyMap<string, OfferedTool>
   /** Whether the loop ends after these replies. All calls of the last reply have results. */
-  isOver(replies: readonly Reply[]): boolean
+  isOver(replies: readonly ModelReply[]): boolean
   /** The result of a call that must not be run. */
-  answer?(call: Call, replies: readonly Reply[]): Pick<Extract<Part, { type: 'tool-result' }>, 'result'> | undefined
+  answer?(
+    call: ModelToolCall,
+    replies: readonly ModelReply[],
+  ): Pick<Extract<Part, { type: 'tool-result' }>, 'result'> | undefined
   /** Called before every model call. Returns a receiver for its text. `isAnswer`: the text is the answer. */
   watch?(): { delta(text: string): void; end(isAnswer: boolean): void }
   /** Set if the answer is JSON. */
@@ -78,7 +81,7 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
   const messages = () => [...base(), ...loopMessages(loop.list, 'named')]
 
   /** Judges the JSON of a call. The model may try again within its retries and `maxSteps`. */
-  const verdict = (reply: Reply): Verdict | undefined => {
+  const verdict = (reply: ModelReply): Verdict | undefined => {
     const found = object?.judge(reply)
     const tried = loop.list.filter(({ rejected }) => rejected !== undefined).length
     const mayAsk = tried < (object?.retries ?? 0) && loop.list.length < config.maxSteps
@@ -137,13 +140,13 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
 }
 
 /** Whether a call's text is (part of) the answer: it called none of our tools and was not rejected. */
-function isAnswer(reply: Reply | undefined): boolean {
+function isAnswer(reply: ModelReply | undefined): boolean {
   if (reply === undefined) return false
   return !hasOwnCalls(reply) && reply.rejected === undefined && reply.error?.code !== badOutput
 }
 
 /** Whether calls were handed over to the client, which sends their results with its next request. */
-export function handedOver(list: readonly Reply[]): boolean {
+export function handedOver(list: readonly ModelReply[]): boolean {
   return list.at(-1)?.calls.some(({ result }) => result?.outcome === 'handed-over') ?? false
 }
 
@@ -182,7 +185,7 @@ export function usageOf(scope: Scope, path: string): Usage {
 }
 
 /** Computes a loop's result from its replies. */
-export function toolLoopResult(list: readonly Reply[], usage: Usage): ToolLoopResult {
+export function toolLoopResult(list: readonly ModelReply[], usage: Usage): ToolLoopResult {
   const steps = list.map(stepResult)
   const last = steps.at(-1)
   return {
@@ -197,7 +200,7 @@ export function toolLoopResult(list: readonly Reply[], usage: Usage): ToolLoopRe
   }
 }
 
-function stepResult(reply: Reply): LlmStepResult {
+function stepResult(reply: ModelReply): LlmStepResult {
   const calls = reply.content.filter((part) => part.type === 'tool-call')
   // If calls share an id, the first counts.
   const inputs = new Map(calls.toReversed().map(({ toolCallId, input }) => [toolCallId, input]))

@@ -4,12 +4,17 @@
  */
 import { joinPath } from '../part/path.ts'
 import type { Step, Pipeline } from '../pipeline/pipeline.ts'
-import { type Place, type StepOutcome, inContainer, isWrapped, stepValue } from './container.ts'
+import { type StepRole, type StepOutcome, inContainer, isWrapped, stepValue } from './container.ts'
 import { asRecorded, type Scope, Suspended, emitError } from './scope.ts'
 import { containers, runPipelineStep } from './step.ts'
 
 /** Runs a list in order. Its value is that of the last step that ran. A step that is the answer ends the list. */
-export async function runSteps(scope: Scope, steps: readonly Step[], base: string, place: Place): Promise<StepOutcome> {
+export async function runSteps(
+  scope: Scope,
+  steps: readonly Step[],
+  base: string,
+  place: StepRole,
+): Promise<StepOutcome> {
   let outcome: StepOutcome = { value: null }
   for (const [i, step] of steps.entries()) {
     const path = joinPath(base, step.id)

@@ -9,12 +9,12 @@ import { isDelta, type Entry } from '../part/entry.ts'
 
 const mostMerged = 64 * 1024
 
-type Delta = Extract<Entry, { delta: string }>
+type DeltaEntry = Extract<Entry, { delta: string }>
 
 /** Deltas of one block that become one. */
 interface Group {
   first: number
-  last: Delta
+  last: DeltaEntry
   pieces: string[]
 }
 
@@ -73,7 +73,7 @@ export function createCompaction(bounds: ReadonlySet<number> = new Set()): (entr
   }
 }
 
-function merged(firstSeq: number, { seq, timestamp, ...rest }: Delta, pieces: string[]): Entry {
+function merged(firstSeq: number, { seq, timestamp, ...rest }: DeltaEntry, pieces: string[]): Entry {
   return { seq, timestamp, ...rest, firstSeq, delta: pieces.join('') }
 }
 
@@ -94,7 +94,7 @@ function blockKey(type: string, id: string, step: string): string {
 const mergeableKeys: ReadonlySet<string> = new Set(['seq', 'firstSeq', 'timestamp', 'step', 'type', 'id', 'delta'])
 
 /** Whether this is a delta without further fields. */
-function isMergeable(entry: Entry): entry is Delta {
+function isMergeable(entry: Entry): entry is DeltaEntry {
   if (!isDelta(entry)) return false
   for (const key in entry) if (!mergeableKeys.has(key)) return false
   return true

@@ -187,19 +187,19 @@ interface OpenCounts {
   apply(entry: Entry): void
 }
 
-interface Place {
+interface StepCount {
   count: number
-  above: Place | undefined
+  above: StepCount | undefined
 }
 
 export function createOpenCounts(open: OpenItems): OpenCounts {
-  const places = new Map<string, Place>()
+  const places = new Map<string, StepCount>()
 
   /** The place of a path. It links to the one above, so that parent paths are not built anew for each entry. */
-  function placeAt(path: string): Place {
+  function placeAt(path: string): StepCount {
     const known = places.get(path)
     if (known !== undefined) return known
-    const made: Place = { count: 0, above: undefined }
+    const made: StepCount = { count: 0, above: undefined }
     places.set(path, made)
     for (let [below, at] = [made, path]; at !== '';) {
       at = parentPath(at)
@@ -213,7 +213,7 @@ export function createOpenCounts(open: OpenItems): OpenCounts {
   }
 
   function add(path: string, change: number): void {
-    for (let at: Place | undefined = placeAt(path); at !== undefined; at = at.above) at.count += change
+    for (let at: StepCount | undefined = placeAt(path); at !== undefined; at = at.above) at.count += change
   }
 
   function recount(): void {

@@ -11,7 +11,7 @@ import { startOf, textOf, type RunView, type StepView } from './run-view.ts'
 import type { FoldedRun } from './run-fold.ts'
 import { sumUsed } from './usage-fold.ts'
 import { jsonOf } from '../part/json.ts'
-import { replyMessages, withoutAsides, type Reply } from './reply-messages.ts'
+import { replyMessages, withoutAsides, type ModelReply } from './reply-messages.ts'
 import type { ToolLoop } from './tool-loop.ts'
 
 /** Increase it when the stored fields change: a view with another version is folded again. */
@@ -175,7 +175,7 @@ function placesIn(names: readonly string[]): Map<string, number> {
 }
 
 /** The replies of a JSON answer as clients see them: the last one has only the JSON. */
-function toObject(list: readonly Reply[]): Reply[] {
+function toObject(list: readonly ModelReply[]): ModelReply[] {
   return withoutAsides(list).map((reply) => {
     const text = textOf({ role: 'assistant', content: reply.content })
     const json = reply.closed && reply.error === undefined ? jsonOf(text) : ''

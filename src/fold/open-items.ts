@@ -10,14 +10,14 @@ import type { Part } from '../part/part.ts'
 import { isUnder, parentPath } from '../part/path.ts'
 import { LateMap } from './late-map.ts'
 
-type Step = EntryOf<'step-start'>
+type StepStart = EntryOf<'step-start'>
 
 export interface OpenItems {
   readonly started: boolean
   readonly ended: boolean
   readonly suspended: boolean
   readonly answered: boolean
-  readonly steps: ReadonlyMap<string, Step>
+  readonly steps: ReadonlyMap<string, StepStart>
   /** Open text blocks and reasoning blocks: id → path. */
   readonly texts: ReadonlyMap<string, string>
   readonly reasonings: ReadonlyMap<string, string>
@@ -52,7 +52,7 @@ export const outcomeText: Record<ToolOutcome, string> = {
 }
 
 export function createOpenItems(): OpenItems {
-  const steps = new Map<string, Step>()
+  const steps = new Map<string, StepStart>()
   const texts = new Map<string, string>()
   const reasonings = new LateMap<string, string>()
   const inputs = new LateMap<string, EntryOf<'tool-input-start'>>()

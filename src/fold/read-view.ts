@@ -8,10 +8,10 @@ import { keptVersion, toView, type KeptRun } from './kept-run.ts'
 import { foldRun, type FoldedRun } from './run-fold.ts'
 import type { RunView } from './run-view.ts'
 
-type Runs = Pick<Store, 'log' | 'runs'>
+type LogAndRuns = Pick<Store, 'log' | 'runs'>
 
 /** The stored form of a run's view. Undefined if there is no such run. */
-export async function readKept(store: Runs, run: string): Promise<KeptRun | undefined> {
+export async function readKept(store: LogAndRuns, run: string): Promise<KeptRun | undefined> {
   const kept = usable(await store.runs.view(run))
   // Nothing can follow the end.
   if (kept !== undefined && hasEnded(kept.status)) return kept
@@ -20,12 +20,12 @@ export async function readKept(store: Runs, run: string): Promise<KeptRun | unde
 }
 
 /** The same for a row that was just read. Undefined for a run without entries. */
-export async function keptOf(store: Runs, row: RunRow): Promise<KeptRun | undefined> {
+export async function keptOf(store: LogAndRuns, row: RunRow): Promise<KeptRun | undefined> {
   return (await load(store, row))?.kept
 }
 
 /** A run as clients see it. Undefined if there is no such run. */
-export async function readView(store: Runs, run: string): Promise<RunView | undefined> {
+export async function readView(store: LogAndRuns, run: string): Promise<RunView | undefined> {
   const row = await store.runs.get(run)
   const { kept, fold } = (row && (await load(store, row))) ?? {}
   if (kept === undefined || fold !== undefined) return fold?.view()
@@ -42,7 +42,7 @@ export async function readOutput(log: Log, run: string, { hasOutput, lastSeq }: 
   return end?.type === 'run-end' ? end.output : undefined
 }
 
-async function load({ log, runs }: Runs, { id, lastSeq, compactedAt }: RunRow): Promise<Loaded | undefined> {
+async function load({ log, runs }: LogAndRuns, { id, lastSeq, compactedAt }: RunRow): Promise<Loaded | undefined> {
   const kept = usable(await runs.view(id))
   if (kept?.lastSeq === lastSeq) return { kept }
   const fold = await foldLog(log.read(id))

@@ -114,7 +114,7 @@ function createValueRedactor(secrets: readonly string[]): Redactor {
   /** Block → text held back because it may be the start of a secret. Nearly always empty. */
   const held = new LateMap<string, Tail>()
 
-  function redactDelta(step: string, part: Delta): RecordedPart[] {
+  function redactDelta(step: string, part: DeltaPart): RecordedPart[] {
     const key = held.size > 0 ? blockKey(step, part) : undefined
     const before = key === undefined ? undefined : held.get(key)
     const { text, tail } = cleanPiece(scan, before, part.delta, false)
@@ -159,7 +159,7 @@ function createValueRedactor(secrets: readonly string[]): Redactor {
   }
 }
 
-type Delta = Extract<RecordedPart, { type: 'text-delta' | 'reasoning-delta' | 'tool-input-delta' }>
+type DeltaPart = Extract<RecordedPart, { type: 'text-delta' | 'reasoning-delta' | 'tool-input-delta' }>
 type End = Extract<RecordedPart, { type: 'text-end' | 'reasoning-end' | 'tool-input-end' }>
 
 const deltaOf = {
@@ -169,7 +169,7 @@ const deltaOf = {
 } as const
 
 /** Text and reasoning ids are unique in a run, tool input ids only in their loop. */
-function blockKey(step: string, part: Delta | End): string {
+function blockKey(step: string, part: DeltaPart | End): string {
   return part.type === 'tool-input-delta' || part.type === 'tool-input-end'
     ? `input\n${callKey(step, part.id)}`
     : `${part.type.startsWith('text') ? 'text' : 'reasoning'}\n${part.id}`

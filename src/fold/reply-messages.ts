@@ -14,7 +14,7 @@ export function toCorrection(why: string): Message {
 }
 
 /** Converts replies to the messages that they add to the conversation, without rejected attempts. */
-export function replyMessages(replies: readonly Reply[], naming?: 'named'): Message[] {
+export function replyMessages(replies: readonly ModelReply[], naming?: 'named'): Message[] {
   return loopMessages(
     replies.filter(({ rejected }) => rejected === undefined),
     naming,
@@ -22,7 +22,7 @@ export function replyMessages(replies: readonly Reply[], naming?: 'named'): Mess
 }
 
 /** For answers that are JSON: removes the text of replies with tool calls, which is not part of the answer. */
-export function withoutAsides(replies: readonly Reply[]): Reply[] {
+export function withoutAsides(replies: readonly ModelReply[]): ModelReply[] {
   return replies.map((reply) => {
     if (reply.calls.every(({ providerExecuted }) => providerExecuted)) return reply
     return { ...reply, content: reply.content.filter(({ type }) => type !== 'text') }
@@ -33,7 +33,7 @@ export function withoutAsides(replies: readonly Reply[]): Reply[] {
  * Converts replies to messages for the next model call: an assistant message each, and a tool message with the outcomes. `named`: each with
  * the model that made it, for messages that may be sent to another model.
  */
-export function loopMessages(replies: readonly Reply[], naming?: 'named'): Message[] {
+export function loopMessages(replies: readonly ModelReply[], naming?: 'named'): Message[] {
   const messages: Message[] = []
   for (const { content, calls, finish, rejected, model } of replies) {
     const say = (kept: AssistantContent[]) => {
@@ -50,7 +50,8 @@ export function loopMessages(replies: readonly Reply[], naming?: 'named'): Messa
     }
     // An interrupted call has no outcome; including it would make every later request invalid. The result of a call that the
     // provider runs may arrive with a later reply, and the call must be sent until then.
-    const isSettled = (call: Call) => call.result !== undefined || (call.providerExecuted && finish !== undefined)
+    const isSettled = (call: ModelToolCall) =>
+      call.result !== undefined || (call.providerExecuted && finish !== undefined)
     const settledIds = new Set(calls.filter(isSettled).map(({ toolCallId }) => toolCallId))
     const kept = said.filter((part) => part.type !== 'tool-call' || settledIds.has(part.toolCallId))
     say(kept)
@@ -155,7 +156,7 @@ function bare<T extends AssistantContent | ToolResultContent>(part: T): T {
 /* The output of a model call in a tool loop, and the outcomes of its tool calls. */
 
 /** One tool call of a reply and its progress. */
-export interface Call {
+export interface ModelToolCall {
   toolCallId: string
   /** The provider's own id of the call, if it differs. */
   providerCallId?: string
@@ -178,10 +179,10 @@ export interface Call {
 }
 
 /** One model call. `finish` is absent while it runs and if it was interrupted. */
-export interface Reply {
+export interface ModelReply {
   path: string
   content: AssistantContent[]
-  calls: Call[]
+  calls: ModelToolCall[]
   finish?: { reason: FinishReason; usage?: Usage; providerMetadata?: ProviderMetadata }
   /** The model of its prompt, or the fallback that was called instead. */
   model?: string

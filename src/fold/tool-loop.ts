@@ -9,14 +9,21 @@ import type { AssistantContent, ProviderOptions, Message, ToolSpec } from '../pa
 import { parseJson } from '../part/json.ts'
 import { parentPath } from '../part/path.ts'
 import { kindOf } from '../part/step-kind.ts'
-import { type Call, type Reply, badOutput, note, toResultContent, loopMessages } from './reply-messages.ts'
+import {
+  type ModelToolCall,
+  type ModelReply,
+  badOutput,
+  note,
+  toResultContent,
+  loopMessages,
+} from './reply-messages.ts'
 import { toUsage } from '../part/usage.ts'
 import { LateMap } from './late-map.ts'
 import type { Log } from '../part/log.ts'
 
 export interface ToolLoop {
   readonly root: string
-  readonly list: Reply[]
+  readonly list: ModelReply[]
   /** The first prompt, with which the loop started. */
   readonly base: EntryOf<'prompt'> | undefined
   /** Number of the last child step of the root; the next one gets this plus one. A reset child's number is reused. */
@@ -24,7 +31,7 @@ export interface ToolLoop {
   apply(entry: Entry): void
 }
 
-type Block = { type: 'text' | 'reasoning'; text: string; providerOptions?: ProviderOptions }
+type TextBlock = { type: 'text' | 'reasoning'; text: string; providerOptions?: ProviderOptions }
 
 export function createToolLoop(root: string): ToolLoop {
   return new Loop(root)
@@ -33,15 +40,15 @@ export function createToolLoop(root: string): ToolLoop {
 /** A class, not closures: one for each open stream (decisions/0028). */
 class Loop implements ToolLoop {
   readonly root: string
-  readonly list: Reply[] = []
+  readonly list: ModelReply[] = []
   base: EntryOf<'prompt'> | undefined = undefined
   children = 0
-  readonly #blocks = new Map<string, { block: Block; add(delta: string): void }>()
+  readonly #blocks = new Map<string, { block: TextBlock; add(delta: string): void }>()
   // Maps, because a message may hold thousands of calls. If calls share an id, the newest reply's counts, and within a reply the first.
-  readonly #callsById = new LateMap<string, { call: Call; reply: Reply }>()
-  readonly #callsByRequest = new LateMap<string, Call>()
+  readonly #callsById = new LateMap<string, { call: ModelToolCall; reply: ModelReply }>()
+  readonly #callsByRequest = new LateMap<string, ModelToolCall>()
   /** The newest reply at each path. */
-  readonly #replies = new LateMap<string, Reply>()
+  readonly #replies = new LateMap<string, ModelReply>()
 
   constructor(root: string) {
     this.root = root
@@ -59,7 +66,7 @@ class Loop implements ToolLoop {
       }
       case 'text-start':
       case 'reasoning-start': {
-        const block: Block = { type: entry.type === 'text-start' ? 'text' : 'reasoning', text: '' }
+        const block: TextBlock = { type: entry.type === 'text-start' ? 'text' : 'reasoning', text: '' }
         note(block, entry.providerMetadata)
         this.#blocks.set(entry.id, { block, add: growing(block) })
         // A stream that a step returned is an answer without a model call: the step itself is the only reply.
@@ -130,7 +137,7 @@ class Loop implements ToolLoop {
         const reply = this.#replyAt(step)
         if (!reply) break
         const { toolCallId, toolName, input, providerExecuted = false, providerMetadata, providerCallId } = entry
-        const call: Call = { toolCallId, toolName, input, providerExecuted }
+        const call: ModelToolCall = { toolCallId, toolName, input, providerExecuted }
         if (providerCallId !== undefined) call.providerCallId = providerCallId
         reply.calls.push(call)
         this.#index(reply, call)
@@ -190,7 +197,7 @@ class Loop implements ToolLoop {
     }
   }
 
-  #replyAt(path: string): Reply | undefined {
+  #replyAt(path: string): ModelReply | undefined {
     return this.#replies.get(path)
   }
 
@@ -200,11 +207,11 @@ class Loop implements ToolLoop {
     this.#replies.set(path, reply)
   }
 
-  #callOf(id: string): Call | undefined {
+  #callOf(id: string): ModelToolCall | undefined {
     return this.#callsById.get(id)?.call
   }
 
-  #index(reply: Reply, call: Call): void {
+  #index(reply: ModelReply, call: ModelToolCall): void {
     if (this.#callsById.get(call.toolCallId)?.reply !== reply) this.#callsById.set(call.toolCallId, { call, reply })
   }
 
@@ -233,7 +240,7 @@ function numberOf(path: string): number {
   return Number(path.slice(path.lastIndexOf('/') + 1))
 }
 
-function newReply(path: string): Reply {
+function newReply(path: string): ModelReply {
   return { path, content: [], calls: [], closed: false }
 }
 

@@ -29,8 +29,8 @@ export interface CliOutcome {
   structuredOutput?: unknown
 }
 
-type Finish = Extract<ModelPart, { type: 'finish' }>
-export type FinishUsage = Finish['usage']
+type FinishPart = Extract<ModelPart, { type: 'finish' }>
+export type FinishUsage = FinishPart['usage']
 
 /** What a CLI said at its end. */
 export interface CliResult {
@@ -102,7 +102,7 @@ function interrupted(message: string): Pick<CliOutcome, 'outcome' | 'error'> {
 }
 
 /** The last part. */
-export function toFinish({ outcome }: Pick<CliOutcome, 'outcome'>, { result, rest }: Ended): Finish {
+export function toFinish({ outcome }: Pick<CliOutcome, 'outcome'>, { result, rest }: Ended): FinishPart {
   const raw = result?.finishReason.raw
   const finishReason: FinishReason =
     outcome === 'completed' && result !== undefined
@@ -113,7 +113,7 @@ export function toFinish({ outcome }: Pick<CliOutcome, 'outcome'>, { result, res
     finishReason,
     usage: result?.usage ?? rest.usage,
     providerMetadata: result?.providerMetadata,
-  }) as Finish
+  }) as FinishPart
 }
 
 export function toOutcome(

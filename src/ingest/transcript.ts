@@ -79,7 +79,7 @@ interface Session {
 }
 
 /** What a dialect says. */
-export interface Said {
+export interface TranscriptOutput {
   /** Begins the output. False if it has begun: the line is nothing new. */
   session(session: Session): boolean
   part(part: SourcePart): void
@@ -90,7 +90,7 @@ export interface Said {
   readonly model: string
 }
 
-export type CreateDialect = (said: Said, options: DialectOptions) => Dialect
+export type CreateDialect = (said: TranscriptOutput, options: DialectOptions) => Dialect
 
 const defaultMaxLineLength = 64 * 1024 * 1024
 /** What comes before the session is held back so that `session-info` is first, up to this length. */
@@ -114,7 +114,7 @@ export function createTranscript(
   let heldLength = 0
   let outcome: CliOutcome | undefined
   const normaliser = createNormaliser({ path, emit, newId: () => `b${++ids}`, open, callIds, isTranscript: true })
-  const said: Said = {
+  const said: TranscriptOutput = {
     part,
     session: begin,
     hint(id) {

@@ -6,18 +6,18 @@ import { metadataKeyOf } from './metadata-key.ts'
 import type { EndpointProtocol } from './providers.ts'
 import { placeToolFiles } from './tool-files.ts'
 
-type Call = LanguageModelV4CallOptions
+type CallOptions = LanguageModelV4CallOptions
 type Prompt = LanguageModelV4Message[]
 type Assistant = Extract<LanguageModelV4Message, { role: 'assistant' }>
 
 /** `provider`: the name of the endpoint. `laterAsUser`: later system messages become text of the user. */
-export interface Shape {
+export interface CallShape {
   protocol: EndpointProtocol
   provider: string
   laterAsUser: boolean
 }
 
-export function shapeCall(given: Call, { protocol, provider, laterAsUser }: Shape): Call {
+export function shapeCall(given: CallOptions, { protocol, provider, laterAsUser }: CallShape): CallOptions {
   const call = { ...given, prompt: placeToolFiles(given.prompt, protocol) }
   switch (protocol) {
     case 'openai-chat': {
@@ -38,7 +38,7 @@ export function shapeCall(given: Call, { protocol, provider, laterAsUser }: Shap
 }
 
 /** The package sends the options under the endpoint's own name. Servers refuse `parallel_tool_calls` without tools. */
-function withPassedOn(call: Call, key: string): Call {
+function withPassedOn(call: CallOptions, key: string): CallOptions {
   const { parallel_tool_calls: parallel, prompt_cache_retention: retention } =
     call.providerOptions?.['openaiCompatible'] ?? {}
   const passed = {
@@ -49,7 +49,7 @@ function withPassedOn(call: Call, key: string): Call {
   return { ...call, providerOptions: { ...call.providerOptions, [key]: { ...passed, ...call.providerOptions?.[key] } } }
 }
 
-export function hasLaterSystem({ prompt }: Pick<Call, 'prompt'>): boolean {
+export function hasLaterSystem({ prompt }: Pick<CallOptions, 'prompt'>): boolean {
   return prompt.some(
     ({ role }, i) => role === 'system' && prompt.slice(0, i).some((before) => before.role !== 'system'),
   )
@@ -91,7 +91,7 @@ function withReasoningDetails(prompt: Prompt, key: string): Prompt {
  * Anthropic rejects a conversation with tool calls if the request declares no tools, as in a step that answers after a router. So the called tools
  * are declared, with `toolChoice: none`.
  */
-function withCalledTools(call: Call): Call {
+function withCalledTools(call: CallOptions): CallOptions {
   if ((call.tools ?? []).length > 0) return call
   const parts = call.prompt.flatMap(({ role, content }) => (role === 'assistant' ? content : []))
   const names = new Set(parts.flatMap((part) => (part.type === 'tool-call' ? [part.toolName] : [])))
@@ -108,7 +108,7 @@ function withCalledTools(call: Call): Call {
  * A thinking model requires that a continued round of tool calls begins with its own signed thought. If another model made the round, thinking is
  * turned off.
  */
-function withLegalThinking(call: Call): Call {
+function withLegalThinking(call: CallOptions): CallOptions {
   const asked = call.prompt.findLastIndex(({ role }) => role === 'user' || role === 'system')
   const first = call.prompt.slice(asked + 1).find((message): message is Assistant => message.role === 'assistant')
   if (first === undefined || !first.content.some(({ type }) => type === 'tool-call')) return call

@@ -9,12 +9,12 @@ import {
   type LanguageModelV4CallOptions,
   type LanguageModelV4StreamPart,
 } from '@ai-sdk/provider'
-import { hasLaterSystem, shapeCall, type Shape } from './call-shape.ts'
+import { hasLaterSystem, shapeCall, type CallShape } from './call-shape.ts'
 import type { BodySink, PushBody } from './http/push-body.ts'
 import type { ReadLimits } from './outside/read-limits.ts'
 import type { DirectModel, PartSink } from './part-sink.ts'
 import type { Open, Opened } from './provider-fetch.ts'
-import type { CreateReader, Reader } from './readers.ts'
+import type { CreateReader, ProtocolReader } from './readers.ts'
 import type { Emit } from './decode/answer-reader.ts'
 import { fieldsOf, listOf, parsed, textOf } from './decode/fields.ts'
 
@@ -26,7 +26,7 @@ export interface DirectModelOptions {
   open: Open
   createReader: CreateReader
   /** The shape of its calls. A server that refuses a later system message gets none any more. */
-  shape: Shape
+  shape: CallShape
   who: string
   limits?: ReadLimits | undefined
 }
@@ -59,13 +59,13 @@ export function createDirectModel(options: DirectModelOptions): DirectModel {
   }
 }
 
-interface Sent {
+interface SentRequest {
   url: string
   init: RequestInit
 }
 
 /** The calls whose requests the package is building, by the signal that it passes on to `fetch`. */
-type Calls = Map<AbortSignal, (sent: Sent) => void>
+type Calls = Map<AbortSignal, (sent: SentRequest) => void>
 
 interface Target extends DirectModelOptions {
   model: LanguageModelV4
@@ -78,8 +78,8 @@ class DirectCall implements BodySink {
   readonly #call: LanguageModelV4CallOptions
   readonly #sink: PartSink
   readonly #controller = new AbortController()
-  #sent: Sent | undefined = undefined
-  #reader: Reader | undefined = undefined
+  #sent: SentRequest | undefined = undefined
+  #reader: ProtocolReader | undefined = undefined
   #body: PushBody | undefined = undefined
   /** Runs once the answer is complete except for its counts, then until the body ends. */
   #grace: ReturnType<typeof setTimeout> | undefined = undefined
@@ -254,7 +254,7 @@ async function warningsOf(stream: ReadableStream<LanguageModelV4StreamPart>) {
   return value?.type === 'stream-start' ? value.warnings : []
 }
 
-function isDone({ state }: Reader): boolean {
+function isDone({ state }: ProtocolReader): boolean {
   return state === 'done'
 }
 

@@ -33,7 +33,7 @@ export interface NamedModel {
 }
 
 /** Where the failure happened: before the answer started, while reading it, or in an `error` part from the model. */
-type Place = 'request' | 'stream' | 'part'
+type ErrorOrigin = 'request' | 'stream' | 'part'
 
 const retryable = new Set(['rate-limited', 'model-unavailable', 'connection-lost', 'model-incomplete'])
 
@@ -52,7 +52,7 @@ export function isRetryable(error: unknown): boolean {
   return retryable.has(error.code) && !kindsOf(error.cause).includes('insufficient_quota')
 }
 
-export function toModelError(raw: unknown, place: Place, model: NamedModel): MillraceError {
+export function toModelError(raw: unknown, place: ErrorOrigin, model: NamedModel): MillraceError {
   const own = ownErrorIn(raw)
   if (own !== undefined) return own
   if (isUnfinished(raw)) return incompleteError(model, raw)

@@ -19,7 +19,7 @@ export interface Reading extends PartSink {
   cancel(reason: unknown): void
 }
 
-export interface Listener {
+export interface ModelListener {
   onPart(part: ModelPart): void
   ready?: (() => Promise<void> | undefined) | undefined
   /** The model shows that it is working, without content. */
@@ -27,7 +27,7 @@ export interface Listener {
 }
 
 /** `stop` ends the source: called once, when no more parts are needed. */
-export function createReading(model: NamedModel, listener: Listener, stop: (reason: unknown) => void): Reading {
+export function createReading(model: NamedModel, listener: ModelListener, stop: (reason: unknown) => void): Reading {
   return new ModelReading(model, listener, stop)
 }
 
@@ -37,7 +37,7 @@ class ModelReading implements Reading {
   readonly #resolve: () => void
   readonly #reject: (error: unknown) => void
   readonly #model: NamedModel
-  readonly #listener: Listener
+  readonly #listener: ModelListener
   readonly #stop: (reason: unknown) => void
   #over = false
   #grace: ReturnType<typeof setTimeout> | undefined = undefined
@@ -46,7 +46,7 @@ class ModelReading implements Reading {
   /** The answer has a text, a call or a file. */
   #hasContent = false
 
-  constructor(model: NamedModel, listener: Listener, stop: (reason: unknown) => void) {
+  constructor(model: NamedModel, listener: ModelListener, stop: (reason: unknown) => void) {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     this.done = promise
     this.#resolve = resolve

@@ -12,7 +12,7 @@ import type { LlmConfig } from '../pipeline/pipeline.ts'
 import { hasFiles, withTakenFiles } from './files.ts'
 import { abortedError, toModelError, type NamedModel } from './model-error.ts'
 import type { LazyModel, LanguageModel } from './language-model.ts'
-import { createReading, readStream, type Listener, type Reading } from './model-read.ts'
+import { createReading, readStream, type ModelListener, type Reading } from './model-read.ts'
 import { isDirect } from './part-sink.ts'
 import { placeToolFiles, protocolOf } from './tool-files.ts'
 
@@ -50,7 +50,7 @@ export function streamModel(
   model: LanguageModel,
   call: ModelCall,
   onPart: (part: ModelPart) => void,
-  { ready, onAlive }: Omit<Listener, 'onPart'> = {},
+  { ready, onAlive }: Omit<ModelListener, 'onPart'> = {},
 ): Promise<void> {
   const { signal } = call
   if (signal.aborted) return Promise.reject(abortedError(signal))

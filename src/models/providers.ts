@@ -1,7 +1,7 @@
 /** The provider packages, and the environment variables for each. */
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { compact } from '../part/compact.ts'
-import { shapeCall, type Shape } from './call-shape.ts'
+import { shapeCall, type CallShape } from './call-shape.ts'
 import type { ReadLimits } from './outside/read-limits.ts'
 import { createDirectModel, type CreateModel } from './direct-model.ts'
 import { loadReader } from './readers.ts'
@@ -60,7 +60,7 @@ export type DecoderName = 'millrace' | 'package'
 /** Imports the package and creates the model. */
 export async function loadModel(options: LoadOptions): Promise<LanguageModelV4> {
   const { provider, modelId, protocol, limits, decoder, systemMessages } = options
-  const shape: Shape = { protocol, provider, laterAsUser: systemMessages === 'first' }
+  const shape: CallShape = { protocol, provider, laterAsUser: systemMessages === 'first' }
   const create = await loadPackage(options)
   const how = compact({ who: `${provider}:${modelId}`, limits })
   if (decoder === 'package') return shaped(create(createProviderFetch(how)), shape)
@@ -68,7 +68,7 @@ export async function loadModel(options: LoadOptions): Promise<LanguageModelV4> 
   return createDirectModel({ ...how, create, open: createProviderOpen(how), createReader, shape })
 }
 
-function shaped(model: LanguageModelV4, shape: Shape): LanguageModelV4 & { shapes: true } {
+function shaped(model: LanguageModelV4, shape: CallShape): LanguageModelV4 & { shapes: true } {
   return {
     shapes: true,
     specificationVersion: 'v4',

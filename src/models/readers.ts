@@ -6,11 +6,11 @@ import type { EndpointProtocol } from './providers.ts'
 const generateId = () => crypto.randomUUID().replaceAll('-', '').slice(0, 16)
 
 /** The options for reading an answer. */
-export type Answer = Omit<ReaderOptions, 'generateId'>
+export type ReaderSettings = Omit<ReaderOptions, 'generateId'>
 
 /** Google's long answers take several requests. */
-export type Reader = AnswerReader & { continuation?(): string | undefined; continued?(): void }
-export type CreateReader = (answer: Answer) => Reader
+export type ProtocolReader = AnswerReader & { continuation?(): string | undefined; continued?(): void }
+export type CreateReader = (answer: ReaderSettings) => ProtocolReader
 
 /** Imports only the protocol's modules. */
 export async function loadReader(protocol: EndpointProtocol): Promise<CreateReader> {

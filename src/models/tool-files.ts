@@ -28,7 +28,7 @@ interface File {
   filename?: string | undefined
 }
 
-interface Found {
+interface ExtractedFiles {
   text: string
   files: File[]
 }
@@ -58,7 +58,7 @@ export function placeToolFiles(prompt: Prompt, protocol: EndpointProtocol): Prom
 type UserContent = Extract<LanguageModelV4Message, { role: 'user' }>['content']
 
 function place(
-  { text, files }: Found,
+  { text, files }: ExtractedFiles,
   protocol: EndpointProtocol,
 ): { output: Output; rest: LanguageModelV4FilePart[] } {
   const taken = files.filter((file) => takes(protocol, file))
@@ -98,7 +98,7 @@ export function protocolOf(provider: string): EndpointProtocol {
 }
 
 /** Undefined for a result without files and resources: it stays unchanged. */
-function readOutput(output: Output): Found | undefined {
+function readOutput(output: Output): ExtractedFiles | undefined {
   if (output.type !== 'json' && output.type !== 'error-json') return undefined
   const files: File[] = []
   const state = { files, hasBlocks: false }
@@ -122,13 +122,13 @@ function onlyContent(value: unknown): readonly unknown[] | undefined {
   return isBare && Array.isArray(content) ? (content as unknown[]) : undefined
 }
 
-interface State {
+interface WalkState {
   files: File[]
   hasBlocks: boolean
 }
 
 /** The value with marks in place of files. */
-function walk(value: unknown, state: State): unknown {
+function walk(value: unknown, state: WalkState): unknown {
   if (Array.isArray(value)) return value.map((each) => walk(each, state))
   const fields = fieldsOf(value)
   if (fields === undefined) return value

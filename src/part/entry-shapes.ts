@@ -5,7 +5,7 @@ import { message, metadata, toolSpec } from './message-shapes.ts'
 import type { FileData, FinishReason, ToolOutcome } from './model-part.ts'
 import { ownValue } from './own-value.ts'
 import { outcomes, type PartType, type RunStart, type ResponseHead, type CallSettings } from './part.ts'
-import type { Answer } from './request-part.ts'
+import type { Reply } from './request-part.ts'
 import {
   anything,
   flag,
@@ -22,7 +22,7 @@ import {
   variantOf,
   wholeFrom,
   yes,
-  type Fields,
+  type FieldShapes,
   type Look,
   type Shape,
 } from './shape.ts'
@@ -118,26 +118,26 @@ const forkedFrom = objectOf<NonNullable<RunStart['forkedFrom']>>({
   at: optional(time),
 })
 
-const answer = variantOf<Answer, 'kind'>('kind', {
-  tool: objectOf<Extract<Answer, { kind: 'tool' }>>({
+const answer = variantOf<Reply, 'kind'>('kind', {
+  tool: objectOf<Extract<Reply, { kind: 'tool' }>>({
     kind: oneOf('tool'),
     output: anything,
     isError: optional(flag),
   }),
-  approval: objectOf<Extract<Answer, { kind: 'approval' }>>({
+  approval: objectOf<Extract<Reply, { kind: 'approval' }>>({
     kind: oneOf('approval'),
     approved: flag,
     reason: optional(text),
     input: anything,
   }),
   // A value, or that there is none.
-  input: anything as Shape<Extract<Answer, { kind: 'input' }>>,
+  input: anything as Shape<Extract<Reply, { kind: 'input' }>>,
 })
 
 const fileData = textOr(objectOf<Extract<FileData, { type: 'url' }>>({ type: oneOf('url'), url: text }))
 
 const block = { id: text, providerMetadata: metadata }
-const delta: Fields<Body<'text-delta'>> = { ...block, delta: text }
+const delta: FieldShapes<Body<'text-delta'>> = { ...block, delta: text }
 
 /** Providers' own words and counts are not checked further: whoever reads them expects anything. */
 const loose = <T>() => anything as Shape<unknown> as Shape<T>
@@ -184,7 +184,7 @@ const inputRequest = objectOf<
   deadline: time,
 })
 
-const fields: { readonly [T in PartType]: Fields<Body<T>> | Shape<Body<T>> } = {
+const fields: { readonly [T in PartType]: FieldShapes<Body<T>> | Shape<Body<T>> } = {
   'stream-start': { warnings: loose() },
   'response-metadata': {
     id: optional(loose()),
@@ -327,7 +327,7 @@ export function lookAt(type: string): Look | undefined {
   if (known !== undefined) return known
   const found = ownValue(fields, type) as Look | object | undefined
   if (found === undefined) return undefined
-  const look = typeof found === 'function' ? (found as Look) : objectOf(found as Fields<object>)
+  const look = typeof found === 'function' ? (found as Look) : objectOf(found as FieldShapes<object>)
   looks.set(type, look)
   return look
 }

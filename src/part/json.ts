@@ -26,7 +26,7 @@ export function parseFinite(text: string): unknown {
   return parseScanned(text, scan(text, Infinity))
 }
 
-function parseScanned(text: string, found: Found, reviver?: (key: string, value: unknown) => unknown): unknown {
+function parseScanned(text: string, found: JsonKind, reviver?: (key: string, value: unknown) => unknown): unknown {
   if (found !== large) return JSON.parse(text, reviver)
   return JSON.parse(text, (key, value: unknown) => {
     if (value === Infinity || value === -Infinity) throw new SyntaxError('a number is out of range')
@@ -45,13 +45,13 @@ const plain = 0
 const deep = 1
 /** May contain a number beyond 1e200: a three-digit exponent, or more than 200 digits. */
 const large = 2
-type Found = typeof plain | typeof deep | typeof large
+type JsonKind = typeof plain | typeof deep | typeof large
 
 /** One look at what is outside of strings, which are most of a text: each is skipped in one native call. */
-function scan(text: string, most: number): Found {
+function scan(text: string, most: number): JsonKind {
   let depth = 0
   let digits = 0
-  let found: Found = plain
+  let found: JsonKind = plain
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i)
     if (code >= 0x30 && code <= 0x39) {

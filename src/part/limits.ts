@@ -7,7 +7,7 @@ export interface Rate {
 }
 
 /** A place that is occupied. The places of a process that dies are freed with it. */
-export interface Place {
+export interface Permit {
   leave(): void
 }
 
@@ -15,5 +15,5 @@ export interface Limits {
   /** Takes one of a key's rate. Resolves with 0 if it was taken, or with how long to wait, in ms. */
   take(key: string, rate: Rate): Promise<number>
   /** Occupies one of the `most` places of a key. Resolves with undefined if none is free. */
-  occupy(key: string, most: number): Promise<Place | undefined>
+  occupy(key: string, most: number): Promise<Permit | undefined>
 }

@@ -41,13 +41,13 @@ export interface ResponsePart {
   type: 'response'
   requestId: string
   outcome: 'answered' | 'closed'
-  answer?: Answer
+  answer?: Reply
   reason?: string
   protocol?: string
 }
 
 /** A client's answer to a request: a tool's output (or error), whether it approves, or a value (or that there will be none). */
-export type Answer =
+export type Reply =
   | { kind: 'tool'; output: unknown; isError?: boolean }
   | {
       kind: 'approval'

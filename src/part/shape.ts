@@ -17,7 +17,7 @@ export interface Shape<T> extends Look {
 }
 
 /** The shapes of all fields of a type. */
-export type Fields<T> = {
+export type FieldShapes<T> = {
   readonly [K in keyof T]-?: Shape<{} extends Pick<T, K> ? Exclude<T[K], undefined> | undefined : T[K]>
 }
 
@@ -103,7 +103,7 @@ function nameOf(key: string): string {
 }
 
 /** An object with these fields, and perhaps others: they are kept, and nobody looks at them. */
-export function objectOf<T extends object>(fields: Fields<T>): Shape<T> {
+export function objectOf<T extends object>(fields: FieldShapes<T>): Shape<T> {
   const looks = Object.entries<Look>(fields)
   return (value, isStrict) => {
     if (!isObject(value)) return didNotFit('an object', value)

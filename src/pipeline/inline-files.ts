@@ -24,7 +24,7 @@ export interface InlineOptions {
   secrets: readonly Secret[] | undefined
 }
 
-interface Slot {
+interface FileSlot {
   owner: Extract<Node, { kind: 'map' }>
   key: string
   value: Extract<Node, { kind: 'map' }>
@@ -63,7 +63,7 @@ export function inlineFiles(text: string, root: Node, options: InlineOptions): s
 }
 
 /** All prompts that are written as a map. */
-function* slotsOf(root: Node): Generator<Slot> {
+function* slotsOf(root: Node): Generator<FileSlot> {
   const lists = ['workflow', 'after'].flatMap((key) => child(root, key) ?? [])
   for (const list of lists) {
     for (const { step } of walkSteps([{ list, owner: '' }])) {
@@ -81,12 +81,12 @@ function* slotsOf(root: Node): Generator<Slot> {
   }
 }
 
-function* slotAt(owner: Node | undefined, key: string): Generator<Slot> {
+function* slotAt(owner: Node | undefined, key: string): Generator<FileSlot> {
   const value = child(owner, key)
   if (owner?.kind === 'map' && value?.kind === 'map') yield { owner, key, value }
 }
 
-function read(value: Slot['value'], { faults, readText, secrets = [] }: InlineOptions): string | undefined {
+function read(value: FileSlot['value'], { faults, readText, secrets = [] }: InlineOptions): string | undefined {
   const file = child(value, 'file')
   const others = [...value.entries].filter(([key]) => key !== 'file')
   for (const [key, { at }] of others) {

@@ -9,8 +9,16 @@ import { createFaultCollector, PipelineError, type FaultCollector } from './faul
 import { inlineFiles, type ReadText, refuseSecrets } from './inline-files.ts'
 import type { Known, Pipeline, Step } from './pipeline.ts'
 import { readShapes } from './read-shape.ts'
-import { requestKeys, checkReferences, textOf, type Place, type Reader, type StepList, itemsOf } from './reader.ts'
-import { shapeOfSchema, type Shape } from './shape.ts'
+import {
+  requestKeys,
+  checkReferences,
+  textOf,
+  type StepScope,
+  type PipelineReader,
+  type StepList,
+  itemsOf,
+} from './reader.ts'
+import { shapeOfSchema, type ValueShape } from './shape.ts'
 import type { ValueSchema } from './value-schema.ts'
 import { file, step as stepSchema } from './schema.ts'
 import { walkSteps, stepTypes, type StepBody } from './step-types.ts'
@@ -52,7 +60,7 @@ function readFile(text: string, root: Node, faults: FaultCollector, known: Known
     return undefined
   }
   const parsed = check(file, root, faults, 'an agent file')
-  const reader: Reader = {
+  const reader: PipelineReader = {
     text,
     faults,
     known,
@@ -63,7 +71,7 @@ function readFile(text: string, root: Node, faults: FaultCollector, known: Known
     declared: declaredResults(['workflow', 'after'].flatMap((key) => child(root, key) ?? [])),
     readSteps: (list, owner, place) => readSteps(list, owner, place, reader),
   }
-  const place: Place = { results: new Map(), rounds: new Set(), loopNames: new Map(), lists: [] }
+  const place: StepScope = { results: new Map(), rounds: new Set(), loopNames: new Map(), lists: [] }
   const shape = child(root, 'input')
   const input = shape?.kind === 'map' ? readShapes(shape, faults) : undefined
   reader.input = inputShape(input)
@@ -80,7 +88,7 @@ function readFile(text: string, root: Node, faults: FaultCollector, known: Known
 }
 
 /** The declared keys and those that every request may have. */
-function inputShape(schema: ValueSchema | undefined): Shape | undefined {
+function inputShape(schema: ValueSchema | undefined): ValueShape | undefined {
   const shape = shapeOfSchema(schema)
   if (shape?.kind !== 'map') return shape
   const always = requestKeys.map((key) => [key, undefined] as const)
@@ -103,13 +111,13 @@ function topLists(root: Node): StepList[] {
 }
 
 /** Returns the steps of a list that have no faults, and adds their results to `place.results` in order. */
-function readSteps(list: Node | undefined, owner: string, place: Place, reader: Reader): Step[] {
+function readSteps(list: Node | undefined, owner: string, place: StepScope, reader: PipelineReader): Step[] {
   if (list === undefined) return []
-  const here: Place = { ...place, lists: [...place.lists, { list, owner }] }
+  const here: StepScope = { ...place, lists: [...place.lists, { list, owner }] }
   return itemsOf(list).flatMap((node) => readStep(node, here, reader) ?? [])
 }
 
-function readStep(node: Node, place: Place, reader: Reader): Step | undefined {
+function readStep(node: Node, place: StepScope, reader: PipelineReader): Step | undefined {
   const { faults, known } = reader
   const type = child(node, 'type')
   const stepType = stepTypes.get(textOf(type) ?? '')
@@ -137,7 +145,7 @@ function isConfigKey(key: string, shape: object | undefined): boolean {
   return shape !== undefined && Object.hasOwn(shape, key) && !Object.hasOwn(stepSchema.shape, key)
 }
 
-function readBody(node: Node, place: Place, reader: Reader): StepBody | undefined {
+function readBody(node: Node, place: StepScope, reader: PipelineReader): StepBody | undefined {
   const name = textOf(child(node, 'type'))
   const config = child(node, 'config')
   const stepType = stepTypes.get(name ?? '')
@@ -156,7 +164,12 @@ function readBody(node: Node, place: Place, reader: Reader): StepBody | undefine
   return body
 }
 
-function readResult(node: Node | undefined, shape: Shape | undefined, place: Place, reader: Reader): void {
+function readResult(
+  node: Node | undefined,
+  shape: ValueShape | undefined,
+  place: StepScope,
+  reader: PipelineReader,
+): void {
   const name = textOf(node)
   if (node === undefined || name === undefined || name === '') return
   checkUnique(node, 'result', reader.allResults, reader)
@@ -166,7 +179,7 @@ function readResult(node: Node | undefined, shape: Shape | undefined, place: Pla
   place.results.set(name, shape)
 }
 
-function checkUnique(node: Node | undefined, what: string, seen: Map<string, Node>, { faults }: Reader): void {
+function checkUnique(node: Node | undefined, what: string, seen: Map<string, Node>, { faults }: PipelineReader): void {
   const name = textOf(node)
   if (node === undefined || name === undefined || name === '') return
   const first = seen.get(name)

@@ -4,10 +4,10 @@ import type { FaultCollector } from './fault.ts'
 import { listNames, type Hint } from './nearest.ts'
 import type { Known, Step } from './pipeline.ts'
 import { splitReferences, type Reference } from './reference.ts'
-import { type Shape, deadEnd, type DeadEnd, shapeAt } from './shape.ts'
+import { type ValueShape, deadEnd, type DeadEnd, shapeAt } from './shape.ts'
 import type { Node } from './tree.ts'
 
-export interface Reader {
+export interface PipelineReader {
   text: string
   faults: FaultCollector
   known: Known | undefined
@@ -17,11 +17,11 @@ export interface Reader {
   /** Every result of the file, including later ones, with the lists of steps that contain it. */
   declared: ReadonlyMap<string, StepList[]>
   /** Shape of `$input`, if the file declares it. */
-  input: Shape | undefined
+  input: ValueShape | undefined
   /** Known shapes of the values of the steps read so far. */
-  shapes: Map<Step, Shape | undefined>
+  shapes: Map<Step, ValueShape | undefined>
   /** Returns the steps without faults, in order, and adds their results to the place. */
-  readSteps(list: Node | undefined, owner: string, place: Place): Step[]
+  readSteps(list: Node | undefined, owner: string, place: StepScope): Step[]
 }
 
 /** A list of steps, and the id of the step that contains it ('' for the file). */
@@ -34,24 +34,24 @@ export interface StepList {
  * The names that a step may refer to. The lists of a container start with the names visible before it, and results set inside
  * stay local: so it is always clear whether, and how often, a name was set.
  */
-export interface Place {
+export interface StepScope {
   /** With the known shapes of their values. */
-  results: Map<string, Shape | undefined>
+  results: Map<string, ValueShape | undefined>
   /** Set later in an enclosing loop, so possibly by the previous round: readable with `?`. */
   rounds: ReadonlySet<string>
   /** `item` and `index` of enclosing loops, with their known shapes. */
-  loopNames: ReadonlyMap<string, Shape | undefined>
+  loopNames: ReadonlyMap<string, ValueShape | undefined>
   lists: readonly StepList[]
 }
 
-export function enter(place: Place, more: Partial<Pick<Place, 'rounds' | 'loopNames'>> = {}): Place {
+export function enter(place: StepScope, more: Partial<Pick<StepScope, 'rounds' | 'loopNames'>> = {}): StepScope {
   return { ...place, ...more, results: new Map(place.results) }
 }
 
 /** The context in which a step type reads its config. */
 export interface StepContext {
-  reader: Reader
-  place: Place
+  reader: PipelineReader
+  place: StepScope
   /** The whole step. */
   step: Node
   id: string
@@ -60,7 +60,12 @@ export interface StepContext {
 const none: ReadonlySet<Node> = new Set()
 
 /** Checks the references of a template, except those inside the nodes of `except`. */
-export function checkReferences(node: Node, place: Place, reader: Reader, except: ReadonlySet<Node> = none): void {
+export function checkReferences(
+  node: Node,
+  place: StepScope,
+  reader: PipelineReader,
+  except: ReadonlySet<Node> = none,
+): void {
   if (except.has(node)) return
   if (node.kind === 'list') for (const item of node.items) checkReferences(item, place, reader, except)
   else if (node.kind === 'map') {
@@ -73,7 +78,7 @@ export function checkReferences(node: Node, place: Place, reader: Reader, except
 }
 
 /** Reports faults of a prompt file with its name, at the place that refers to it. */
-function inFile(reader: Reader, file: string | undefined): Reader {
+function inFile(reader: PipelineReader, file: string | undefined): PipelineReader {
   if (file === undefined) return reader
   const { faults } = reader
   const add: FaultCollector['add'] = (at, message) =>
@@ -81,7 +86,7 @@ function inFile(reader: Reader, file: string | undefined): Reader {
   return { ...reader, faults: { ...faults, add } }
 }
 
-export function checkReference(reference: Reference, at: number, place: Place, reader: Reader): void {
+export function checkReference(reference: Reference, at: number, place: StepScope, reader: PipelineReader): void {
   const { text, path, optional } = reference
   const { faults, declared } = reader
   const [root, second] = path
@@ -107,7 +112,7 @@ export function checkReference(reference: Reference, at: number, place: Place, r
   faults.add(at, (hint) => `unknown variable ${text}: ${cure(hint)}; known variables: ${list}${escape}`)
 }
 
-function cureOf(name: string, meant: string, declared: StepList[] | undefined, { lists }: Place): string {
+function cureOf(name: string, meant: string, declared: StepList[] | undefined, { lists }: StepScope): string {
   if (declared !== undefined) {
     const inside = declared.find(({ list }) => !lists.some((outer) => outer.list === list))
     if (inside === undefined || inside.owner === '') return `a later step sets "${name}"; move it before this one`
@@ -139,7 +144,7 @@ export function resultsOf(list: Node | undefined): string[] {
  * Adds a fault for a reference that can never have a value. References with `?` are not checked, nor are those of a recorded
  * run, where no names are known.
  */
-function checkPath({ text, path, optional }: Reference, at: number, place: Place, reader: Reader): void {
+function checkPath({ text, path, optional }: Reference, at: number, place: StepScope, reader: PipelineReader): void {
   const { known, faults } = reader
   if (optional || known === undefined) return
   if (path[0] === 'env') {
@@ -222,7 +227,7 @@ export const requestKeys = [
 const always: ReadonlySet<string> = new Set(requestKeys)
 
 /** The known shape of the value of a reference, at its place in the file. */
-export function shapeOfPath(path: readonly string[], place: Place, reader: Reader): Shape | undefined {
+export function shapeOfPath(path: readonly string[], place: StepScope, reader: PipelineReader): ValueShape | undefined {
   const { shape, rest } = rootOf(path, place, reader)
   return shapeAt(shape, rest)
 }
@@ -230,9 +235,9 @@ export function shapeOfPath(path: readonly string[], place: Place, reader: Reade
 /** The shape of the first variable of a reference, and the remaining path. */
 function rootOf(
   path: readonly string[],
-  { results, loopNames }: Place,
-  { input }: Reader,
-): { shape: Shape | undefined; rest: readonly string[] } {
+  { results, loopNames }: StepScope,
+  { input }: PipelineReader,
+): { shape: ValueShape | undefined; rest: readonly string[] } {
   const [root, second, ...more] = path as [string, ...string[]]
   const rest = path.slice(1)
   if (root === 'input') return { shape: input, rest }

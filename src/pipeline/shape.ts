@@ -4,27 +4,27 @@
  */
 import type { ValueSchema } from './value-schema.ts'
 
-export type Shape =
+export type ValueShape =
   | { kind: 'text' | 'number' | 'flag' | 'null' }
-  | { kind: 'list'; items: Shape | undefined }
-  | { kind: 'map'; fields: ReadonlyMap<string, Shape | undefined> }
+  | { kind: 'list'; items: ValueShape | undefined }
+  | { kind: 'map'; fields: ReadonlyMap<string, ValueShape | undefined> }
   /** One of these; which one is known only at run time. */
-  | { kind: 'either'; shapes: readonly (Shape | undefined)[] }
+  | { kind: 'either'; shapes: readonly (ValueShape | undefined)[] }
 
-type Plain = Exclude<Shape, { kind: 'either' }>
+type Plain = Exclude<ValueShape, { kind: 'either' }>
 
 export const scalar = {
   text: { kind: 'text' },
   number: { kind: 'number' },
   flag: { kind: 'flag' },
   null: { kind: 'null' },
-} as const satisfies Record<string, Shape>
+} as const satisfies Record<string, ValueShape>
 
-export function mapOf(fields: Readonly<Record<string, Shape | undefined>>): Shape {
+export function mapOf(fields: Readonly<Record<string, ValueShape | undefined>>): ValueShape {
   return { kind: 'map', fields: new Map(Object.entries(fields)) }
 }
 
-export function listOf(items?: Shape): Shape {
+export function listOf(items?: ValueShape): ValueShape {
   return { kind: 'list', items }
 }
 
@@ -36,20 +36,20 @@ export interface DeadEnd {
   at: Plain[]
 }
 
-export function deadEnd(shape: Shape | undefined, path: readonly string[]): DeadEnd | undefined {
+export function deadEnd(shape: ValueShape | undefined, path: readonly string[]): DeadEnd | undefined {
   const found = follow(shape, path)
   return Array.isArray(found) ? undefined : found
 }
 
 /** The shape at a path; undefined if unknown. */
-export function shapeAt(shape: Shape | undefined, path: readonly string[]): Shape | undefined {
+export function shapeAt(shape: ValueShape | undefined, path: readonly string[]): ValueShape | undefined {
   const found = follow(shape, path)
   if (!Array.isArray(found)) return undefined
   return found.length === 1 ? found[0] : { kind: 'either', shapes: found }
 }
 
 /** Visits each shape once per key: the number of paths through alternatives may be very large. */
-function follow(shape: Shape | undefined, path: readonly string[]): Plain[] | DeadEnd | undefined {
+function follow(shape: ValueShape | undefined, path: readonly string[]): Plain[] | DeadEnd | undefined {
   let at = plain([shape])
   for (const [i, key] of path.entries()) {
     if (at === undefined) return undefined
@@ -61,8 +61,8 @@ function follow(shape: Shape | undefined, path: readonly string[]): Plain[] | De
 }
 
 /** The alternatives without duplicates; undefined if one is unknown. */
-function plain(shapes: readonly (Shape | undefined)[]): Plain[] | undefined {
-  const found = new Set<Shape>()
+function plain(shapes: readonly (ValueShape | undefined)[]): Plain[] | undefined {
+  const found = new Set<ValueShape>()
   for (const shape of shapes) if (shape === undefined) return undefined
   for (const shape of shapes) found.add(shape!)
   for (const shape of found) {
@@ -80,13 +80,13 @@ function has(shape: Plain, key: string): boolean {
   return shape.kind === 'map' && shape.fields.has(key)
 }
 
-function inside(shape: Plain, key: string): Shape | undefined {
+function inside(shape: Plain, key: string): ValueShape | undefined {
   if (shape.kind === 'list') return key === 'length' ? scalar.number : shape.items
   return shape.kind === 'map' ? shape.fields.get(key) : undefined
 }
 
 /** A map has only the keys that its schema declares; its shape is unknown if other keys are explicitly allowed. */
-export function shapeOfSchema(schema: ValueSchema | undefined): Shape | undefined {
+export function shapeOfSchema(schema: ValueSchema | undefined): ValueShape | undefined {
   if (schema === undefined || schema.anyOf !== undefined) return undefined
   switch (schema.type) {
     case 'string':

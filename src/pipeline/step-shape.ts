@@ -1,9 +1,9 @@
 /** The known shape of a step's value. `test/engine/shapes.test.ts` compares it with the values of real runs. */
 import { child } from './check.ts'
 import type { Step } from './pipeline.ts'
-import { itemsOf, type Place, type Reader, shapeOfPath } from './reader.ts'
+import { itemsOf, type StepScope, type PipelineReader, shapeOfPath } from './reader.ts'
 import { wholeReference } from './reference.ts'
-import { listOf, mapOf, scalar, shapeOfSchema, type Shape } from './shape.ts'
+import { listOf, mapOf, scalar, shapeOfSchema, type ValueShape } from './shape.ts'
 import type { StepBody } from './step-types.ts'
 import { toTemplate } from './template.ts'
 import type { Node } from './tree.ts'
@@ -54,7 +54,12 @@ export const storedFields = { stored: listOf(text) }
 const stored = mapOf(storedFields)
 
 /** `config` is the node in the text. Returns undefined if the shape is unknown. */
-export function shapeOfStep(body: StepBody, config: Node | undefined, place: Place, reader: Reader): Shape | undefined {
+export function shapeOfStep(
+  body: StepBody,
+  config: Node | undefined,
+  place: StepScope,
+  reader: PipelineReader,
+): ValueShape | undefined {
   switch (body.type) {
     case 'llm': {
       const { output } = body.config
@@ -82,7 +87,7 @@ export function shapeOfStep(body: StepBody, config: Node | undefined, place: Pla
     case 'parallel': {
       const { branches, onError } = body.config
       const nodes = child(config, 'branches')
-      const shapes = branches.map(({ name, steps }): [string, Shape | undefined] => {
+      const shapes = branches.map(({ name, steps }): [string, ValueShape | undefined] => {
         const shape = shapeOfList(steps, child(nodes, name), reader)
         return [name, onError === 'continue' ? { kind: 'either', shapes: [shape, failed] } : shape]
       })
@@ -96,7 +101,11 @@ export function shapeOfStep(body: StepBody, config: Node | undefined, place: Pla
 const failed = mapOf({ error: undefined })
 
 /** The value of a list is that of the last step that runs; a step that may be the answer can end the list early. */
-function shapeOfList(steps: readonly Step[], list: Node | undefined, { shapes }: Reader): Shape | undefined {
+function shapeOfList(
+  steps: readonly Step[],
+  list: Node | undefined,
+  { shapes }: PipelineReader,
+): ValueShape | undefined {
   const last = steps.at(-1)
   if (list === undefined || last === undefined) return list === undefined ? scalar.null : undefined
   const isWhole = steps.length === itemsOf(list).length
@@ -109,7 +118,7 @@ function mayAnswer({ type, config }: Step): boolean {
 }
 
 /** The shape of the value of a template. */
-export function shapeOfTemplate(node: Node, place: Place, reader: Reader): Shape | undefined {
+export function shapeOfTemplate(node: Node, place: StepScope, reader: PipelineReader): ValueShape | undefined {
   if (node.kind === 'list') return listOf()
   if (node.kind === 'map') {
     const fields = [...node.entries].map(([key, { value }]) => [key, shapeOfTemplate(value, place, reader)] as const)

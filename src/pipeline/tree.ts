@@ -53,7 +53,7 @@ export function parseTree(text: string, faults: FaultCollector): Node | undefine
 }
 
 type Key = { text: string; at: number; unusable?: true }
-type Frame = { node: ListNode | MapNode; anchor?: string; key?: Key }
+type YamlFrame = { node: ListNode | MapNode; anchor?: string; key?: Key }
 
 class TooLarge extends Error {
   readonly at: number
@@ -64,7 +64,7 @@ class TooLarge extends Error {
 }
 
 function buildTree(text: string, events: readonly Event[], faults: FaultCollector): Node | undefined {
-  const frames: Frame[] = []
+  const frames: YamlFrame[] = []
   const anchors = new Map<string, Node>()
   let root: Node | undefined
   let documents = 0

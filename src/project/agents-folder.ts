@@ -152,14 +152,14 @@ export function openAgentFolder(dir: string, known: Known, packAgents: Record<st
   }
 }
 
-interface State {
+interface FolderState {
   files: ReadonlyMap<string, AgentFile>
   errors: readonly AgentError[]
 }
 
 /** The ids of files that were added, removed or changed, and of those whose faults changed because of other files. */
-function changes(before: State, after: State): string[] {
-  const messageAt = ({ errors }: State, file: string) => errors.find((error) => error.file === file)?.message
+function changes(before: FolderState, after: FolderState): string[] {
+  const messageAt = ({ errors }: FolderState, file: string) => errors.find((error) => error.file === file)?.message
   const changed = new Set<string>()
   for (const file of new Set([...before.files.keys(), ...after.files.keys()])) {
     const [old, now] = [before.files.get(file), after.files.get(file)]

@@ -9,7 +9,7 @@ import { type Store, timeOf } from '../part/log.ts'
 import type { Paced, Upkeep } from '../part/upkeep.ts'
 import type { Hold } from './hold-retention.ts'
 import type { Policy } from './policy.ts'
-import { createSetAside, type Failure, type SetAside } from './set-aside.ts'
+import { createSetAside, type FailedTask, type SetAside } from './set-aside.ts'
 import { archiveRuns, compactRuns, pruneRuns, type CompactedRuns, type PrunedRuns } from './upkeep.ts'
 
 const minute = 60_000
@@ -18,7 +18,7 @@ const hour = 3_600_000
 const spare = 0.1
 
 /** What {@link keepSmall} did; `compacted` is absent if the policy merges nothing. */
-export interface Kept {
+export interface HousekeepingResult {
   compacted: CompactedRuns | undefined
   pruned: PrunedRuns
   /** How many runs went to the archive. */
@@ -30,7 +30,7 @@ export async function keepSmall(
   store: Pick<Store, 'upkeep' | 'records' | 'now'>,
   policy: Policy,
   options: Paced & { now?: number } = {},
-): Promise<Kept | undefined> {
+): Promise<HousekeepingResult | undefined> {
   const aside = createSetAside()
   const kept = await keepSmallBut(aside, store, policy, options)
   const [failure] = aside.failures()
@@ -44,7 +44,7 @@ async function keepSmallBut(
   store: Pick<Store, 'upkeep' | 'records' | 'now'>,
   { compactAfter, archiveAfter, maxAge, maxBytes }: Policy,
   { now = timeOf(store), rest }: Paced & { now?: number },
-): Promise<Kept | undefined> {
+): Promise<HousekeepingResult | undefined> {
   const { upkeep, records } = store
   if (upkeep === undefined) return undefined
   const paced = { aside, ...(rest && { rest }) }
@@ -70,8 +70,8 @@ async function vacuumIfDue(upkeep: Upkeep, paced: Paced | undefined): Promise<vo
   if (free > Math.max(used * spare, 8 * 1024 * 1024)) await upkeep.vacuum(paced)
 }
 
-function lineOf(failures: readonly Failure[]): string {
-  const [{ run, task, error }, ...others] = failures as [Failure, ...Failure[]]
+function lineOf(failures: readonly FailedTask[]): string {
+  const [{ run, task, error }, ...others] = failures as [FailedTask, ...FailedTask[]]
   const more = others.length === 0 ? '' : `, nor ${others.length} other${others.length === 1 ? '' : 's'}`
   return `run ${run} could not be ${task}${more}: ${wholeMessage(error).replace(/\.$/u, '')}. What fails stays as it is, and is tried again later.`
 }

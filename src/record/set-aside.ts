@@ -3,11 +3,11 @@ import { MillraceError } from '../part/error.ts'
 import type { Paced } from '../part/upkeep.ts'
 
 /** What could not be done to a run, as in “could not be archived”. */
-export type Task = 'compacted' | 'archived' | 'deleted'
+export type UpkeepTask = 'compacted' | 'archived' | 'deleted'
 
-export interface Failure {
+export interface FailedTask {
   run: string
-  task: Task
+  task: UpkeepTask
   error: unknown
 }
 
@@ -22,8 +22,8 @@ export type SetAside = ReturnType<typeof createSetAside>
 export function createSetAside() {
   const known = new Map<string, { until: number; wait: number }>()
   let pass = 0
-  let fresh: Failure[] = []
-  const keyOf = (task: Task, run: string) => `${task} ${run}`
+  let fresh: FailedTask[] = []
+  const keyOf = (task: UpkeepTask, run: string) => `${task} ${run}`
 
   return {
     /** Begins the next pass. */
@@ -34,29 +34,29 @@ export function createSetAside() {
       for (const [key, { until }] of known) if (until + longest < pass) known.delete(key)
     },
     /** Runs that failed in this pass and not before, once each. */
-    failures: (): Failure[] => fresh.filter(({ run }, i) => fresh.findIndex((each) => each.run === run) === i),
+    failures: (): FailedTask[] => fresh.filter(({ run }, i) => fresh.findIndex((each) => each.run === run) === i),
     get size() {
       return known.size
     },
     /** Those whose turn it is: first those that have not failed yet. */
-    due(task: Task, runs: readonly string[]): string[] {
+    due(task: UpkeepTask, runs: readonly string[]): string[] {
       const hasFailed = (run: string) => known.has(keyOf(task, run))
       const isDue = (run: string) => (known.get(keyOf(task, run))?.until ?? 0) <= pass
       const due = runs.filter(isDue)
       return [...due.filter((run) => !hasFailed(run)), ...due.filter(hasFailed)]
     },
-    add(failure: Failure): void {
+    add(failure: FailedTask): void {
       const key = keyOf(failure.task, failure.run)
       const wait = Math.min(longest, (known.get(key)?.wait ?? 0) * 2 || 1)
       if (!known.has(key)) fresh.push(failure)
       known.set(key, { until: pass + wait, wait })
     },
-    delete: (task: Task, run: string): void => void known.delete(keyOf(task, run)),
+    delete: (task: UpkeepTask, run: string): void => void known.delete(keyOf(task, run)),
   }
 }
 
 /** Does a task at runs. What `rest` rejects with, and what too many runs fail with, ends it. */
-export function createWorker(task: Task, aside: SetAside, { rest }: Paced) {
+export function createWorker(task: UpkeepTask, aside: SetAside, { rest }: Paced) {
   let isStopped = false
   let inRow = 0
 

@@ -157,9 +157,9 @@ export async function queryRows<Row>(
 }
 
 /** Statistics of a store without tables, from the views of its runs. */
-type Runs = Pick<Store, 'log' | 'runs'>
+type LogAndRuns = Pick<Store, 'log' | 'runs'>
 
-async function addUpStats(store: Runs, { since, until, agent }: StatsQuery): Promise<Stats> {
+async function addUpStats(store: LogAndRuns, { since, until, agent }: StatsQuery): Promise<Stats> {
   const rows = (await store.runs.list({ limit: 1000 })).filter(
     (row) => row.startedAt >= since && row.startedAt < until && (agent === undefined || row.agent === agent),
   )

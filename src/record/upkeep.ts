@@ -7,7 +7,7 @@ import type { Compacted, Paced, Upkeep } from '../part/upkeep.ts'
 import { createSetAside, createWorker, type SetAside } from './set-aside.ts'
 
 /** `tell` gets the number of runs done so far. */
-interface Work extends Paced {
+interface PassOptions extends Paced {
   dryRun?: boolean
   tell?: (runs: number) => void
   /** Remembers from call to call at which runs it failed. */
@@ -29,7 +29,7 @@ export interface PrunedRuns {
 /** Merges the deltas of runs that ended before a moment. `runs`: those in which something was merged. */
 export async function compactRuns(
   upkeep: Upkeep,
-  { endedBefore, dryRun = false, tell, aside, ...paced }: Work & { endedBefore: number },
+  { endedBefore, dryRun = false, tell, aside, ...paced }: PassOptions & { endedBefore: number },
 ): Promise<CompactedRuns> {
   const total: CompactedRuns = { runs: 0, entriesBefore: 0, entriesAfter: 0, bytesBefore: 0, bytesAfter: 0 }
   const left = aside ?? createSetAside()
@@ -62,7 +62,7 @@ export async function compactRuns(
 /** Moves runs that ended before a moment to the archive, if there is one. Resolves with how many. */
 export async function archiveRuns(
   upkeep: Upkeep,
-  { endedBefore, tell, aside, ...paced }: Omit<Work, 'dryRun'> & { endedBefore: number },
+  { endedBefore, tell, aside, ...paced }: Omit<PassOptions, 'dryRun'> & { endedBefore: number },
 ): Promise<number> {
   const { unarchived, archive } = upkeep
   if (unarchived === undefined || archive === undefined) return 0
@@ -116,7 +116,7 @@ export async function pruneRuns(
     tell,
     aside,
     ...paced
-  }: Work & { idleBefore?: number | undefined; maxBytes?: number | undefined },
+  }: PassOptions & { idleBefore?: number | undefined; maxBytes?: number | undefined },
 ): Promise<PrunedRuns> {
   const left = aside ?? createSetAside()
   const worker = createWorker('deleted', left, paced)

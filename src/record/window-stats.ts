@@ -5,7 +5,7 @@ import type { RunRow, RunStatus, Store } from '../part/log.ts'
 import type { StatsBucket, ToolStats, WindowStats } from '../part/window-stats.ts'
 import { queryRows, percentiles, runsIn, within, type StatsQuery } from './stats.ts'
 
-type Runs = Pick<Store, 'log' | 'runs' | 'records'>
+type StatsStores = Pick<Store, 'log' | 'runs' | 'records'>
 
 const slices = 60
 const failures: ReadonlySet<RunStatus> = new Set(['failed', 'timed-out', 'budget-exceeded', 'interrupted'])
@@ -31,7 +31,7 @@ interface Rows {
   took: { name: string; p50: number; p95: number }[]
 }
 
-export async function readWindow(store: Runs, query: StatsQuery): Promise<WindowStats> {
+export async function readWindow(store: StatsStores, query: StatsQuery): Promise<WindowStats> {
   const { since, until, agent } = query
   const slice = Math.max(1, Math.ceil((until - since) / slices))
   const [{ runs, used, first, tools, took }, active] = await Promise.all([
@@ -65,7 +65,7 @@ async function select(records: NonNullable<Store['records']>, query: StatsQuery,
 /** Only so many are counted where there are no tables. */
 const most = 1000
 
-async function countActive({ runs, records }: Runs, agent: string | undefined) {
+async function countActive({ runs, records }: StatsStores, agent: string | undefined) {
   const sql = `SELECT status AS name, count(*) AS count FROM runs r
     WHERE status IN ('running', 'suspended') AND (:agent IS NULL OR r.agent = :agent) GROUP BY 1`
   const options = { parameters: { agent: agent ?? null }, limit: 10 }
@@ -86,7 +86,7 @@ function countBy(rows: readonly RunRow[]): { name: string; count: number }[] {
 }
 
 /** Of a store without tables, which keeps few runs. */
-async function addUp(store: Runs, { since, until, agent }: StatsQuery, slice: number): Promise<Rows> {
+async function addUp(store: StatsStores, { since, until, agent }: StatsQuery, slice: number): Promise<Rows> {
   const listed = await store.runs.list({ since, limit: most, ...(agent !== undefined && { agent }) })
   const rows = listed.filter(({ startedAt }) => startedAt < until)
   const of = <T>(read: (id: string) => Promise<T>) => Promise.all(rows.map(({ id }) => unlessDamaged(() => read(id))))

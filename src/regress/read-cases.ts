@@ -7,7 +7,7 @@ import { isMap } from '../pipeline/scalars.ts'
 import { toTemplate } from '../pipeline/template.ts'
 import { parseTree, type Node } from '../pipeline/tree.ts'
 import { caseFileSchema, type AnswerInput, type CaseInput, type ExpectInput, type TurnInput } from './case-schema.ts'
-import type { CaseFile, Expectation, GivenAnswer, TestCase, TextConditions, Turn } from './test-case.ts'
+import type { CaseFile, Expectation, GivenAnswer, TestCase, TextConditions, TestTurn } from './test-case.ts'
 import { ownValue } from '../part/own-value.ts'
 
 const defaultTimeout = 5 * 60_000
@@ -71,7 +71,7 @@ function keyAt(node: Node, key: string): number {
   return (node.kind === 'map' ? node.entries.get(key)?.at : undefined) ?? node.at
 }
 
-function readTurn({ message, input, answers = [], expect }: TurnInput, node: Node, faults: FaultCollector): Turn {
+function readTurn({ message, input, answers = [], expect }: TurnInput, node: Node, faults: FaultCollector): TestTurn {
   const value = typed(child(node, 'input'))
   if (message === undefined && input === undefined) faults.add(node.at, 'missing key "message" (or "input"); add it')
   if (input !== undefined && !isMap(value)) faults.add(keyAt(node, 'input'), '"input" must be a map')

@@ -14,13 +14,13 @@ import type { Failure } from './describe-failure.ts'
 import { openBench, type Bench, type Lab } from './lab.ts'
 import { loadRecording, recordingFile, saveRecording, type RunOfCase } from './recording-files.ts'
 import type { Tape } from './recorded-registry.ts'
-import type { CaseFile, TestCase, Turn, Expectation, GivenAnswer } from './test-case.ts'
+import type { CaseFile, TestCase, TestTurn, Expectation, GivenAnswer } from './test-case.ts'
 import { messagesOf } from '../part/message.ts'
 import { textOf } from '../fold/run-view.ts'
 import { isMap } from '../pipeline/scalars.ts'
 import { parentPath } from '../part/path.ts'
 import { equal } from '../pipeline/value-schema.ts'
-import type { Answer } from '../part/request-part.ts'
+import type { Reply } from '../part/request-part.ts'
 import type { Run, Runtime, StartOptions } from '../runtime/runtime.ts'
 
 /** A case and the model that it is run with, if not those of its agent. */
@@ -187,7 +187,7 @@ function createPlayer({ options }: Lab, bench: Bench, { file, test, model }: Cas
 
 interface Judging {
   turn: number
-  given: Turn
+  given: TestTurn
   facts: Facts
   signal: AbortSignal
 }
@@ -370,7 +370,7 @@ function createAnswers(answers: readonly GivenAnswer[]): (request: EntryOf<'requ
 async function give(run: Run, { requestId }: EntryOf<'request'>, given: GivenAnswer): Promise<Failure | undefined> {
   try {
     const { tool: _, ...answer } = given
-    await run.answer(requestId, answer as Answer)
+    await run.answer(requestId, answer as Reply)
     return undefined
   } catch (error) {
     return { what: 'answer', message: `an answer was refused: ${messageOf(error)}` }

@@ -35,7 +35,7 @@ export type GivenAnswer = { tool?: string } & (
 )
 
 /** One run of a case. */
-export interface Turn {
+export interface TestTurn {
   input: Record<string, unknown>
   answers: GivenAnswer[]
   expect: Expectation
@@ -46,7 +46,7 @@ export interface TestCase {
   /** The name in file names. */
   slug: string
   line: number
-  turns: Turn[]
+  turns: TestTurn[]
   strict: boolean
   tools: 'recorded' | 'live'
 }

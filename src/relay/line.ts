@@ -1,5 +1,5 @@
 /** The queue of a relay's sources. An eager relay reads them ahead. A linked list, so that all operations are O(1). */
-import type { SourceReader, Read } from './source-reader.ts'
+import type { SourceReader, SourceResult } from './source-reader.ts'
 
 /**
  * The outcome of a chained source: it ended (`value` is its return value), it failed (`error`, which the consumer gets too),
@@ -10,16 +10,16 @@ export type Chained<R> =
   | { accepted: true; error: unknown; value?: undefined }
   | { accepted: false; value?: undefined; error?: undefined }
 
-export interface Link<T> {
+export interface SourceLink<T> {
   reader: SourceReader<T>
   settle(chained: Chained<unknown>): void
-  next?: Link<T>
+  next?: SourceLink<T>
 }
 
-export interface Line<T> {
+export interface SourceQueue<T> {
   /** The current source. */
   first(): SourceReader<T> | undefined
-  add(link: Link<T>): void
+  add(link: SourceLink<T>): void
   /** Removes the first source, after it has ended or failed. */
   shift(end: End): void
   /** Disposes all remaining sources. */
@@ -30,11 +30,11 @@ export interface Line<T> {
 const maxAhead = 64
 
 /** `highWaterMark`: set for an eager relay. `onCut`: called when a source fails before its turn and those after it are disposed. */
-export function createLine<T>(highWaterMark: number | undefined, onCut: () => void): Line<T> {
-  let head: Link<T> | undefined
-  let tail: Link<T> | undefined
+export function createLine<T>(highWaterMark: number | undefined, onCut: () => void): SourceQueue<T> {
+  let head: SourceLink<T> | undefined
+  let tail: SourceLink<T> | undefined
   /** The first link that is not read ahead yet, and the number of links that are. */
-  let behind: Link<T> | undefined
+  let behind: SourceLink<T> | undefined
   let ahead = 0
 
   function startAhead(): void {
@@ -52,7 +52,7 @@ export function createLine<T>(highWaterMark: number | undefined, onCut: () => vo
   }
 
   /** The sequence will end with this link, so dispose all links after it. */
-  function cutBehind(link: Link<T>): void {
+  function cutBehind(link: SourceLink<T>): void {
     onCut()
     const rest = link.next
     delete link.next
@@ -87,7 +87,7 @@ export function createLine<T>(highWaterMark: number | undefined, onCut: () => vo
   }
 }
 
-export function disposeAll(first: Link<unknown> | undefined): void {
+export function disposeAll(first: SourceLink<unknown> | undefined): void {
   for (let link = first; link !== undefined; link = link.next) {
     link.reader.dispose()
     link.settle({ accepted: false })
@@ -103,9 +103,9 @@ function readAhead<T>(
   highWaterMark: number,
   onEnd: (end: End) => void,
 ): SourceReader<T> & { start(): void } {
-  const items: Read<T>[] = []
+  const items: SourceResult<T>[] = []
   let end: End | undefined
-  let waiting: PromiseWithResolvers<Read<T>> | undefined
+  let waiting: PromiseWithResolvers<SourceResult<T>> | undefined
   let reading = false
   let left = false
 
@@ -125,7 +125,7 @@ function readAhead<T>(
     }
   }
 
-  function take(result: Read<T>): void {
+  function take(result: SourceResult<T>): void {
     reading = false
     if (left) return
     if (result.done) return stop({ value: result.value })
@@ -134,7 +134,7 @@ function readAhead<T>(
     waiting = undefined
   }
 
-  function onRead(result: Read<T>): void {
+  function onRead(result: SourceResult<T>): void {
     try {
       take(result)
     } catch (error) {
@@ -165,7 +165,7 @@ function readAhead<T>(
         fill()
         return item
       }
-      if (end === undefined) return (waiting = Promise.withResolvers<Read<T>>()).promise
+      if (end === undefined) return (waiting = Promise.withResolvers<SourceResult<T>>()).promise
       if ('error' in end) throw end.error
       return { done: true, value: end.value }
     },

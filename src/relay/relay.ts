@@ -6,8 +6,8 @@
  * while it waits, and sources that were not started would never be closed.
  */
 import { MillraceError } from '../part/error.ts'
-import { createLine, disposeAll, type Chained, type Link } from './line.ts'
-import { toReader, type Chainable, type Read } from './source-reader.ts'
+import { createLine, disposeAll, type Chained, type SourceLink } from './line.ts'
+import { toReader, type Chainable, type SourceResult } from './source-reader.ts'
 
 export type { Chained } from './line.ts'
 export type { Chainable } from './source-reader.ts'
@@ -107,7 +107,7 @@ export function createRelay<T>({ eager = false, highWaterMark = 16 }: RelayOptio
     }
   }
 
-  function onRead(result: Read<T>): void {
+  function onRead(result: SourceResult<T>): void {
     try {
       take(result)
     } catch (error) {
@@ -117,7 +117,7 @@ export function createRelay<T>({ eager = false, highWaterMark = 16 }: RelayOptio
     pump()
   }
 
-  function take(result: Read<T>): void {
+  function take(result: SourceResult<T>): void {
     if (over) return
     const { done, value } = result
     stopReading()
@@ -173,7 +173,7 @@ export function createRelay<T>({ eager = false, highWaterMark = 16 }: RelayOptio
     if (source === sequence || source === iterator) {
       throw new MillraceError('bad-source', 'A relay cannot be chained to itself: it would wait forever.')
     }
-    const link: Link<T> = { reader: toReader<T>(source), settle: resolve as Link<T>['settle'] }
+    const link: SourceLink<T> = { reader: toReader<T>(source), settle: resolve as SourceLink<T>['settle'] }
     if (ended) {
       disposeAll(link)
       return promise

@@ -4,11 +4,11 @@ import { MillraceError } from '../part/error.ts'
 /** A source of a relay: its items, and its return value `R`. The items of a sync iterable are awaited. */
 export type Chainable<T, R = unknown> = AsyncIterable<T, R> | Iterable<T | PromiseLike<T>, R> | ReadableStream<T>
 
-export type Read<T> = IteratorResult<T, unknown>
+export type SourceResult<T> = IteratorResult<T, unknown>
 
 export interface SourceReader<T> {
   /** The next item or the end, without a promise if it is available at once. Throws or rejects if the source fails. */
-  next(): Read<T> | Promise<Read<T>>
+  next(): SourceResult<T> | Promise<SourceResult<T>>
   /** Called after the source has ended or failed. */
   release?(): void
   /** Closes the source early. Never throws and does not wait. */
@@ -47,9 +47,9 @@ function readSync<T>(source: Iterable<T | PromiseLike<T>>): SourceReader<T> {
     if (!running) close(source, open)
   }
 
-  async function awaited({ done, value }: Read<T | PromiseLike<T>>): Promise<Read<T>> {
+  async function awaited({ done, value }: SourceResult<T | PromiseLike<T>>): Promise<SourceResult<T>> {
     try {
-      return { done, value: await value } as Read<T>
+      return { done, value: await value } as SourceResult<T>
     } catch (error) {
       if (!done) dispose()
       throw error
@@ -61,7 +61,7 @@ function readSync<T>(source: Iterable<T | PromiseLike<T>>): SourceReader<T> {
       running = true
       try {
         const result = open().next()
-        return isThenable(result.value) ? awaited(result) : (result as Read<T>)
+        return isThenable(result.value) ? awaited(result) : (result as SourceResult<T>)
       } finally {
         running = false
         if (left) dispose()

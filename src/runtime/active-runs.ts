@@ -3,7 +3,7 @@
  * its first entry until it ends or is suspended. A run that continues after a suspension is never refused: it takes the next free place.
  */
 import { MillraceError } from '../part/error.ts'
-import type { Limits, Place } from '../part/limits.ts'
+import type { Limits, Permit } from '../part/limits.ts'
 import { pause } from '../async/pause.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 
@@ -22,12 +22,12 @@ const retry = 1000
 const placeRetry = 5
 
 export function createActiveRuns(limits: Limits | undefined): ActiveRuns {
-  const places = new Map<string, Place>()
+  const places = new Map<string, Permit>()
 
   const occupy = (agent: string, most: number) => limits!.occupy(`agent:${agent}`, most)
   const limitOf = ({ limits: set }: Pipeline) => (limits === undefined ? undefined : set?.activeRuns)
 
-  async function take(agent: string, most: number, left: AbortController): Promise<Place | undefined> {
+  async function take(agent: string, most: number, left: AbortController): Promise<Permit | undefined> {
     for (; !left.signal.aborted; await pause(retry, left.signal, { background: true })) {
       const place = await occupy(agent, most).catch(() => undefined)
       if (place !== undefined) return place

@@ -3,7 +3,7 @@ import { compact } from '../part/compact.ts'
 import { MillraceError } from '../part/error.ts'
 import { hasEnded, type Store } from '../part/log.ts'
 import { recordable } from '../part/json.ts'
-import type { Answer } from '../part/request-part.ts'
+import type { Reply } from '../part/request-part.ts'
 import type { PostedAnswer } from '../engine/inbox.ts'
 import { readStored } from '../engine/stored-pipeline.ts'
 import { readKept } from '../fold/read-view.ts'
@@ -31,7 +31,7 @@ export async function answerRequest(
   context: AnswerContext,
   run: string,
   requestId: string,
-  answer: Answer,
+  answer: Reply,
   wake?: Wake,
   consent?: Consent,
 ): Promise<Answered> {
@@ -64,14 +64,14 @@ export async function answerRequest(
 export async function answerAll(
   context: AnswerContext,
   run: string,
-  answers: ReadonlyMap<string, Answer>,
+  answers: ReadonlyMap<string, Reply>,
   given?: Wake,
   headers?: McpHeaders,
-): Promise<Map<string, Answer>> {
+): Promise<Map<string, Reply>> {
   const accepted = await accept(context, run)
   if (headers !== undefined) context.keepHeaders(run, headers)
   const wake = headers === undefined ? given : { ...given, ownHeaders: Object.keys(headers) }
-  const counted = new Map<string, Answer>()
+  const counted = new Map<string, Reply>()
   for (const [requestId, answer] of answers) {
     const { winner } = await post(context, run, requestId, answer, wake, accepted)
     if ('answer' in winner) counted.set(requestId, winner.answer)
@@ -106,7 +106,7 @@ async function post(
   { store, redactOf }: AnswerContext,
   run: string,
   requestId: string,
-  answer: Answer,
+  answer: Reply,
   wake?: Wake,
   accepted?: Accepted,
 ) {

@@ -3,7 +3,7 @@ import type { PostedAnswer } from '../engine/inbox.ts'
 import type { EndedRequest, KeptRun } from '../fold/kept-run.ts'
 import { entryAt } from '../fold/read-view.ts'
 import type { Store, Log } from '../part/log.ts'
-import type { Answer, RequestPart } from '../part/request-part.ts'
+import type { Reply, RequestPart } from '../part/request-part.ts'
 import { MillraceError } from '../part/error.ts'
 import { firstFaults } from '../pipeline/check-input.ts'
 import { tooMuchWork, validate } from '../pipeline/json-schema/validate.ts'
@@ -26,9 +26,9 @@ export async function answerTo(
   store: Store,
   { runId, ended }: KeptRun,
   toolCallId: string,
-  kind: Answer['kind'],
-): Promise<Answer | undefined> {
-  let last: Answer | undefined
+  kind: Reply['kind'],
+): Promise<Reply | undefined> {
+  let last: Reply | undefined
   for (const each of ended.toReversed()) {
     if (each.toolCallId !== toolCallId || each.closed !== undefined) continue
     const end = await readEnd(store, runId, each)
@@ -47,7 +47,7 @@ async function readEnd({ log }: Store, run: string, { seq, closed }: EndedReques
 }
 
 /** Refuses a reply of another kind than the request's, or a value that does not fit its schema. */
-export function checkAnswer(request: RequestPart, answer: Answer): void {
+export function checkAnswer(request: RequestPart, answer: Reply): void {
   if (request.kind !== answer.kind) throw wrongAnswer(request)
   if (request.kind !== 'input' || request.schema === undefined || !('value' in answer)) return
   // A value that takes too long to check is accepted.
@@ -57,7 +57,7 @@ export function checkAnswer(request: RequestPart, answer: Answer): void {
 }
 
 /** Refuses an approval whose edited arguments do not fit the tool. The tool's schema is in the prompt of the call. */
-export async function checkEdit(log: Log, run: string, request: EntryOf<'request'>, answer: Answer): Promise<void> {
+export async function checkEdit(log: Log, run: string, request: EntryOf<'request'>, answer: Reply): Promise<void> {
   if (answer.kind !== 'approval' || answer.input === undefined || request.kind !== 'approval') return
   const loop = parentPath(request.step)
   let schema: unknown
@@ -80,10 +80,10 @@ export async function checkEdit(log: Log, run: string, request: EntryOf<'request
  * request, so the reply may be a function of the kind.
  */
 export type TurnAnswer =
-  | { toolCallId: string; answer: Answer }
-  | { requestId: string; answer: Answer | ((kind: RequestPart['kind']) => Answer) }
+  | { toolCallId: string; answer: Reply }
+  | { requestId: string; answer: Reply | ((kind: RequestPart['kind']) => Reply) }
 
-export function answerOf({ answer }: TurnAnswer, kind: RequestPart['kind']): Answer {
+export function answerOf({ answer }: TurnAnswer, kind: RequestPart['kind']): Reply {
   return typeof answer === 'function' ? answer(kind) : answer
 }
 
@@ -91,14 +91,14 @@ export async function answerBefore(
   store: Store,
   kept: KeptRun,
   each: TurnAnswer,
-  answer?: Answer,
-): Promise<Answer | undefined> {
+  answer?: Reply,
+): Promise<Reply | undefined> {
   if (!('requestId' in each)) return answerTo(store, kept, each.toolCallId, (answer ?? each.answer).kind)
   const end = await endOfRequest(store, kept, each.requestId)
   return end !== undefined && 'answer' in end ? end.answer : undefined
 }
 
-export function isSame(a: Answer, b: Answer): boolean {
+export function isSame(a: Reply, b: Reply): boolean {
   return JSON.stringify(a) === JSON.stringify(b)
 }
 

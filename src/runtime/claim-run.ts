@@ -16,7 +16,7 @@ import {
   dueOf,
   openRequests,
   type Due,
-  type Request,
+  type PendingRequest,
   pendingAnswers,
   type Pending,
 } from './pending-answers.ts'
@@ -26,22 +26,22 @@ import type { ForkPlan } from './fork-run.ts'
 import type { ClaimReason } from './lifecycle.ts'
 
 /** Waits until the run may start in its thread. */
-export type Turn = (signal: AbortSignal) => Promise<void>
+export type AwaitTurn = (signal: AbortSignal) => Promise<void>
 
 /** Restores the position of a run in its thread. */
-export type Rejoin = (row: RunRow) => Promise<Turn | undefined>
+export type Rejoin = (row: RunRow) => Promise<AwaitTurn | undefined>
 
 /** How a claimed run continues. */
-export type Work =
+export type ClaimedWork =
   | {
       type: 'execute'
       pipeline: Pipeline
       first: Part[]
-      turn?: Turn | undefined
+      turn?: AwaitTurn | undefined
       /** A new run that other processes know: its inbox may keep it from starting. */
       isAwaited?: boolean
       /** Requests without a reply. */
-      unanswered?: Request[]
+      unanswered?: PendingRequest[]
     }
   | { type: 'end'; ending: RunEnding }
 
@@ -51,7 +51,7 @@ export interface Owned {
   threadId: string
   epoch: number
   state: RunState
-  work: Work
+  work: ClaimedWork
 }
 
 export type Looked =
@@ -113,7 +113,7 @@ export async function claimRun(context: ClaimContext, options: ClaimOptions): Pr
   }
 }
 
-const lost: Work = {
+const lost: ClaimedWork = {
   type: 'end',
   ending: { code: 'failed', message: 'The store failed while the run was being recorded.', outcome: 'unavailable' },
 }
@@ -146,14 +146,14 @@ function hasCome({ stop, answered }: Pending): boolean {
  * Every continuation of a run from its log passes here. A run that was recorded elsewhere continues only with a `resume` that names its text; not
  * after its deadlines, and not if a crash cut off its import, so that it seems to be running.
  */
-function endUnlessAccepted(work: Work, { isForeign }: RunState): Work {
+function endUnlessAccepted(work: ClaimedWork, { isForeign }: RunState): ClaimedWork {
   if (!isForeign || work.type === 'end') return work
   const isAccepted = work.first.some((part) => part.type === 'resume' && part.pipeline !== undefined)
   return isAccepted ? work : end('interrupted', notAccepted)
 }
 
 /** Its open requests stay open. */
-function goOn({ pipeline, first }: ForkPlan, { open }: RunState): Work {
+function goOn({ pipeline, first }: ForkPlan, { open }: RunState): ClaimedWork {
   return { type: 'execute', pipeline, first, unanswered: [...open.requests.values()] }
 }
 
@@ -163,7 +163,7 @@ async function decide(
   row: RunRow,
   state: RunState,
   reason: ClaimReason,
-): Promise<Work> {
+): Promise<ClaimedWork> {
   const { open } = state
   const { stop, closed, wake, answered, accepted } = await pendingAnswers(log, row.id, open.requests)
   if (stop !== undefined && closed === true)
@@ -192,6 +192,6 @@ async function decide(
   }
 }
 
-function end(code: RunEnding['code'], message: string, outcome: RunEnding['outcome'] = 'unavailable'): Work {
+function end(code: RunEnding['code'], message: string, outcome: RunEnding['outcome'] = 'unavailable'): ClaimedWork {
   return { type: 'end', ending: { code, message, outcome } }
 }

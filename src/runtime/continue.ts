@@ -19,7 +19,7 @@ import type { Run, Runtime } from './runtime.ts'
 import type { KeptRun } from '../fold/kept-run.ts'
 import { keptOf, readInput } from '../fold/read-view.ts'
 import { type RunRow, type Store, hasEnded } from '../part/log.ts'
-import type { Answer } from '../part/request-part.ts'
+import type { Reply } from '../part/request-part.ts'
 import { checkRunInput } from './check-run-input.ts'
 import { claimFor } from './announcements.ts'
 
@@ -176,7 +176,7 @@ async function resumed(runtime: Runtime, turn: Turn): Promise<Turned | undefined
   const byCall = new Map(
     kept.requests.flatMap((request) => (request.kind === 'input' ? [] : [[request.toolCallId, request] as const])),
   )
-  const matched = new Map<string, Answer>()
+  const matched = new Map<string, Reply>()
   let again = false
   let contrary: string | undefined
   for (const each of answers) {

@@ -24,7 +24,7 @@ export const historyLimit: ConversationLimit = { messages: 2000, characters: 4_0
  * begin with results of calls that the run handed over, these replace the run's own.
  */
 export async function conversation(
-  store: Runs,
+  store: ConversationStores,
   threadId: string,
   run: string,
   { following = [], limit }: { following?: readonly Message[]; limit?: ConversationLimit } = {},
@@ -102,10 +102,10 @@ export async function predecessor(log: Log, threadId: string, run: string): Prom
  * The messages that runs added to their conversations. Turns of ended runs are cached, so that the next message of a long thread does not read them
  * all.
  */
-export type Runs = Pick<Store, 'log' | 'runs' | 'upkeep'>
+export type ConversationStores = Pick<Store, 'log' | 'runs' | 'upkeep'>
 
 /** The messages that a run adds to its conversation. */
-interface Turn {
+interface ConversationTurn {
   asked: Message[]
   messages: Message[]
   characters: number
@@ -116,26 +116,26 @@ interface Turn {
 const mostCached = 16_000_000
 
 interface Cached {
-  turn: Turn
+  turn: ConversationTurn
   /** See `Upkeep.marks`. */
   mark: string
 }
 
-interface Cache {
+interface ConversationCache {
   turns: Map<string, Cached>
   characters: number
 }
 
-const caches = new WeakMap<Store['runs'], Cache>()
+const caches = new WeakMap<Store['runs'], ConversationCache>()
 
-interface Turns {
+interface TurnReader {
   /** Undefined if the process died before the run's first entry, or the run was deleted. */
-  read(run: string): Promise<Turn | undefined>
+  read(run: string): Promise<ConversationTurn | undefined>
 }
 
 /** For one pass over a conversation: excludes runs that any process deleted before the pass. */
-export function createTurns(store: Runs): Turns {
-  const cache: Cache = caches.get(store.runs) ?? { turns: new Map(), characters: 0 }
+export function createTurns(store: ConversationStores): TurnReader {
+  const cache: ConversationCache = caches.get(store.runs) ?? { turns: new Map(), characters: 0 }
   caches.set(store.runs, cache)
   const checked = new Set<string>()
 
@@ -186,7 +186,7 @@ export function createTurns(store: Runs): Turns {
   }
 }
 
-function remember(cache: Cache, run: string, cached: Cached): void {
+function remember(cache: ConversationCache, run: string, cached: Cached): void {
   forget(cache, run)
   cache.turns.set(run, cached)
   cache.characters += cached.turn.characters
@@ -196,7 +196,7 @@ function remember(cache: Cache, run: string, cached: Cached): void {
   }
 }
 
-function forget(cache: Cache, run: string): void {
+function forget(cache: ConversationCache, run: string): void {
   cache.characters -= cache.turns.get(run)?.turn.characters ?? 0
   cache.turns.delete(run)
 }
@@ -212,7 +212,7 @@ interface ConversationPage {
   before?: string
 }
 
-interface Place {
+interface ConversationPosition {
   run: string
   /** Messages of the run's turn that are before the place. */
   count: number
@@ -223,12 +223,12 @@ interface Place {
  * for a `before` that is no position in this thread.
  */
 export async function conversationPage(
-  store: Runs,
+  store: ConversationStores,
   threadId: string,
   newest: string,
   { limit, before }: { limit: number; before?: string | undefined },
 ): Promise<ConversationPage> {
-  let place: Place | undefined =
+  let place: ConversationPosition | undefined =
     before === undefined ? { run: newest, count: Infinity } : await readPlace(store, threadId, before)
   const turns = createTurns(store)
   let messages: Message[] = []
@@ -265,12 +265,12 @@ function speaks(message: Message | undefined): boolean {
   return message?.role === 'user' || message?.role === 'system'
 }
 
-function toPlace(run: string | undefined): Place | undefined {
+function toPlace(run: string | undefined): ConversationPosition | undefined {
   return run === undefined ? undefined : { run, count: Infinity }
 }
 
 /** `<run>:<count>`; without a count, all of the run's messages are before the position. */
-async function readPlace({ runs }: Pick<Store, 'runs'>, threadId: string, text: string): Promise<Place> {
+async function readPlace({ runs }: Pick<Store, 'runs'>, threadId: string, text: string): Promise<ConversationPosition> {
   const [, run = '', count = ''] = /^(.*):(\d*)$/su.exec(text) ?? []
   if ((await runs.get(run))?.threadId !== threadId) {
     const cure = 'Pass the messagesBefore of a page of this thread.'

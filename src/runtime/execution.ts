@@ -6,7 +6,7 @@ import { unattributed } from '../engine/step-name.ts'
 import { execute, type RunnerEnd, type RunnerOptions } from '../engine/runner.ts'
 import type { RunState } from '../engine/state.ts'
 import { ownPool, secretsIn, type McpHeaders } from '../tools/mcp/own-headers.ts'
-import type { Owned, Work } from './claim-run.ts'
+import type { Owned, ClaimedWork } from './claim-run.ts'
 import { conversation, historyLimit } from './conversation.ts'
 import { lostError } from './runtime-errors.ts'
 import type { RuntimeOptions, TimedOptions } from './runtime-options.ts'
@@ -26,7 +26,7 @@ export interface Execution {
 export function startExecution(
   options: TimedOptions,
   { run, threadId, epoch, state }: Owned,
-  { pipeline, first, turn, isAwaited = false }: Extract<Work, { type: 'execute' }>,
+  { pipeline, first, turn, isAwaited = false }: Extract<ClaimedWork, { type: 'execute' }>,
   onTurn: () => void,
   headers: McpHeaders = {},
 ): Execution {

@@ -25,7 +25,7 @@ export interface Accepted {
 }
 
 /** The recording up to the place at which it continues. */
-export interface Recorded {
+export interface ForeignRecording {
   run: string
   state: RunState
   /** The `seq` of the last entry before a step started. */
@@ -33,7 +33,7 @@ export interface Recorded {
 }
 
 /** The whole recording of a run. */
-export async function readRecorded(log: Log, run: string): Promise<Recorded> {
+export async function readRecorded(log: Log, run: string): Promise<ForeignRecording> {
   const state = createRunState()
   const places = createForkPlaces()
   for await (const batch of log.read(run)) {
@@ -51,7 +51,7 @@ export async function readRecorded(log: Log, run: string): Promise<Recorded> {
  */
 export function acceptForeign(
   agents: AgentSource,
-  { run, state, before }: Recorded,
+  { run, state, before }: ForeignRecording,
   { agent, trust = false }: Consent,
   named = agent === undefined ? undefined : agents.get(agent),
 ): Accepted {

@@ -54,13 +54,13 @@ export async function pendingAnswers(
 /** Request id → ms of the steady clock. */
 export type Due = ReadonlyMap<string, number>
 
-export type Request = Pick<EntryOf<'request'>, 'requestId' | 'deadline' | 'timestamp'>
+export type PendingRequest = Pick<EntryOf<'request'>, 'requestId' | 'deadline' | 'timestamp'>
 
 /**
  * `known`: from an earlier suspension; a request keeps its moment when the run is resumed and suspended again. `now`: epoch ms by
  * the clock of the run's log, or by the wall clock after a restart.
  */
-export function dueOf(requests: Iterable<Request>, known: Due | undefined, now: number, { steady }: Clock): Due {
+export function dueOf(requests: Iterable<PendingRequest>, known: Due | undefined, now: number, { steady }: Clock): Due {
   const due = new Map<string, number>()
   for (const { requestId, deadline, timestamp } of requests) {
     // If the clock was set back, the client must not get more time than the whole deadline.
@@ -85,8 +85,8 @@ export async function closeDue(log: Log, run: string, due: Due, { steady }: Cloc
 }
 
 /** The open requests of a run, from its log. */
-export async function openRequests(log: Log, run: string): Promise<Request[]> {
-  const open = new Map<string, Request>()
+export async function openRequests(log: Log, run: string): Promise<PendingRequest[]> {
+  const open = new Map<string, PendingRequest>()
   for await (const batch of log.read(run, { types: ['request', 'response'] })) {
     for (const entry of batch) {
       if (entry.type === 'request') open.set(entry.requestId, entry)

@@ -3,7 +3,7 @@ import type { Entry } from '../part/entry.ts'
 import type { ErrorValue, MillraceError } from '../part/error.ts'
 import type { Store } from '../part/log.ts'
 import type { CallSettings, Outcome } from '../part/part.ts'
-import type { Answer } from '../part/request-part.ts'
+import type { Reply } from '../part/request-part.ts'
 import type { ThreadRule } from '../part/thread.ts'
 import type { Usage } from '../part/usage.ts'
 import type { Redactor } from '../fold/redact.ts'
@@ -73,7 +73,7 @@ export interface Run {
    */
   result: Promise<RunResult>
   stop(reason?: string): Promise<void>
-  answer(requestId: string, answer: Answer): Promise<Answered>
+  answer(requestId: string, answer: Reply): Promise<Answered>
 }
 
 /** `duplicate`: the request had a reply or was closed. `answer` is the one that counts. */
@@ -105,14 +105,14 @@ export interface Runtime {
   /** Fails a run because of an error that nobody awaited, if it is active in this process. */
   fail(runId: string, error: MillraceError): FailEffect
   /** `consent`: for a run that was recorded elsewhere. Without it such a run continues only if its pipeline is that of an agent here. */
-  answer(runId: string, requestId: string, answer: Answer, wake?: Wake, consent?: Consent): Promise<Answered>
+  answer(runId: string, requestId: string, answer: Reply, wake?: Wake, consent?: Consent): Promise<Answered>
   /** Posts several replies to a run and resumes it once. Resolves with the replies that count, by request id. */
   answerAll(
     runId: string,
-    answers: ReadonlyMap<string, Answer>,
+    answers: ReadonlyMap<string, Reply>,
     wake?: Wake,
     mcpHeaders?: unknown,
-  ): Promise<Map<string, Answer>>
+  ): Promise<Map<string, Reply>>
   /** A deep copy without this runtime's secrets, for values that are printed or stored outside the log. */
   redact<T>(value: T): T
   /** Removes this runtime's secrets from the parts of one run, such as one that is imported. */

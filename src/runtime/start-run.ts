@@ -8,7 +8,7 @@ import { giveUp, claimTurn } from './announcements.ts'
 import type { ModelResolver } from '../models/language-model.ts'
 import { checkRunInput } from './check-run-input.ts'
 import type { ActiveRuns } from './active-runs.ts'
-import type { Work } from './claim-run.ts'
+import type { ClaimedWork } from './claim-run.ts'
 import { closingError, runExists } from './runtime-errors.ts'
 import type { Agent, StartOptions } from './runtime.ts'
 import type { Supervisor } from './supervisor.ts'
@@ -111,7 +111,7 @@ export async function startRun(
     // A caller that chose the id may have stopped the run already.
     const isAwaited = mayBeAwaited || options.runId !== undefined
     const warnings = (options.ignored ?? []).map((message): Part => ({ type: 'warning', code: 'ignored', message }))
-    const work: Work = { type: 'execute', pipeline, first: [start, ...warnings], turn: ticket.turn, isAwaited }
+    const work: ClaimedWork = { type: 'execute', pipeline, first: [start, ...warnings], turn: ticket.turn, isAwaited }
     if (options.mcpHeaders !== undefined) supervisor.keepHeaders(runId, options.mcpHeaders)
     const how = await announcement.start({ run: runId, threadId, epoch: 1, state: createRunState(), work })
     if (how === 'moved' && options.runId !== undefined) throw runExists(runId)

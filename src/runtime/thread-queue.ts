@@ -7,7 +7,7 @@ import { hasEnded, type NewMessage, type Posted, type RunRow, type Store } from 
 import type { BusyPolicy } from '../pipeline/pipeline.ts'
 import { type Announcements, awaitStart } from './announcements.ts'
 import { awaitEntry } from './await-entry.ts'
-import type { Turn } from './claim-run.ts'
+import type { AwaitTurn } from './claim-run.ts'
 import { predecessor, runsBack } from './conversation.ts'
 
 export interface ThreadQueue {
@@ -18,9 +18,9 @@ export interface ThreadQueue {
    */
   join(threadId: string, run: string, policy: BusyPolicy, options?: JoinOptions): Promise<Ticket>
   /** The claim to the position after the last run, for a caller that posts it together with another message. */
-  lastPlace(threadId: string, run: string): Promise<Place>
+  lastPlace(threadId: string, run: string): Promise<QueueTicket>
   /** After a crash: the turn of a run that already has its position. Undefined if it is the thread's first. */
-  rejoin(row: Pick<RunRow, 'id' | 'threadId'>): Promise<Turn | undefined>
+  rejoin(row: Pick<RunRow, 'id' | 'threadId'>): Promise<AwaitTurn | undefined>
 }
 
 export interface JoinOptions {
@@ -32,14 +32,14 @@ export interface JoinOptions {
 }
 
 /** The claim to a position in a thread. */
-export interface Place extends NewMessage {
+export interface QueueTicket extends NewMessage {
   /** The run before it; empty in a new thread. */
   previous: string
 }
 
 /** A claim that was posted already. */
 export interface TriedPlace {
-  place: Place
+  place: QueueTicket
   posted: Posted
 }
 
@@ -47,7 +47,7 @@ export interface Ticket {
   /** The previous run; undefined in a new thread. If its process crashed early, that run may have no entries. */
   previous?: string
   /** Settles early, without throwing, when the signal aborts. */
-  turn?: Turn
+  turn?: AwaitTurn
 }
 
 export interface ThreadQueueOptions {
@@ -113,13 +113,19 @@ export function createThreadQueue({ store, announcements, shutdown, stop }: Thre
     return false
   }
 
-  function queue(threadId: string, run: string, previous: string, policy: BusyPolicy, keepsSuspended = false): Turn {
+  function queue(
+    threadId: string,
+    run: string,
+    previous: string,
+    policy: BusyPolicy,
+    keepsSuspended = false,
+  ): AwaitTurn {
     const turn = passed(threadId, previous, policy, keepsSuspended)
     announcements.keepTicket(run, turn)
     return (signal) => Promise.race([turn, aborted(signal)])
   }
 
-  async function lastPlace(threadId: string, run: string): Promise<Place> {
+  async function lastPlace(threadId: string, run: string): Promise<QueueTicket> {
     return placeAfter((await runs.list({ threadId, limit: 1 }))[0]?.id ?? '', run)
   }
 
@@ -155,7 +161,7 @@ export function createThreadQueue({ store, announcements, shutdown, stop }: Thre
   }
 }
 
-function placeAfter(previous: string, run: string): Place {
+function placeAfter(previous: string, run: string): QueueTicket {
   return { previous, key: `after:${previous}`, message: { run } }
 }
 

@@ -14,7 +14,7 @@ import type { Store } from '../part/log.ts'
 import type { Message, ToolCallContent } from '../part/message.ts'
 import { toOpenAiCallId } from '../part/openai-call-id.ts'
 
-interface Asked {
+interface SentMessages {
   agentId: string
   threadId?: string | undefined
   messages: Message[]
@@ -28,7 +28,7 @@ const mostKnown = 10_000
 /** Agent and form of a call id → run. */
 const known = new WeakMap<Store['runs'], Map<string, string>>()
 
-interface Named {
+interface NamedTurns {
   /** Each recorded message with the id of its run. */
   messages: Message[]
   runs: Set<string>
@@ -69,7 +69,7 @@ export function withRecordedIds(messages: readonly Message[], recorded: readonly
   })
 }
 
-export async function nameByCalls(store: Store, asked: Asked): Promise<Named> {
+export async function nameByCalls(store: Store, asked: SentMessages): Promise<NamedTurns> {
   const { messages } = asked
   const runs = new Set<string>()
   let threadId: string | undefined
@@ -90,7 +90,7 @@ export async function nameByCalls(store: Store, asked: Asked): Promise<Named> {
   return { messages: named, runs, threadId }
 }
 
-function createSearch(store: Store, { agentId, threadId }: Asked) {
+function createSearch(store: Store, { agentId, threadId }: SentMessages) {
   const runsOf = note(store.runs, agentId, '', [])
   const rows = listed(store, agentId, threadId)
 

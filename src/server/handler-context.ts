@@ -7,7 +7,7 @@ import type { Runtime } from '../runtime/runtime.ts'
 import type { Wire } from '../wire/wire.ts'
 import type { Admission } from './http/admission.ts'
 import type { Editing } from './http/editing.ts'
-import type { Execution, WaitUntil } from './http/wait-until.ts'
+import type { RequestExecution, WaitUntil } from './http/wait-until.ts'
 import type { WebFiles } from './routes/page.ts'
 
 /** The runtime of the routes, their access rules, and their limits. */
@@ -108,5 +108,5 @@ export type Handler = (
   request: Request,
   // oxlint-disable-next-line typescript/no-explicit-any -- each platform passes something else, and checks its type
   env?: any,
-  execution?: Execution,
+  execution?: RequestExecution,
 ) => Promise<Response>

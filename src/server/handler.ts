@@ -8,7 +8,7 @@ import { checkKey } from '../part/check-key.ts'
 import { MillraceError } from '../part/error.ts'
 import { headerNames } from '../part/light-headers.ts'
 import { wireRegistry } from '../project/packs.ts'
-import type { Place } from '../part/limits.ts'
+import type { Permit } from '../part/limits.ts'
 import { onAnswerEnd, withoutBody } from '../answer/light-response.ts'
 import { createRequestCount } from './http/count-requests.ts'
 import { createCors } from './http/cors.ts'
@@ -98,7 +98,7 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: {
     // Before the first `await`: a closed connection has no address.
     const caller = admission === undefined ? '' : callerAddress(request)
     let refused: Response | undefined
-    let place: Place | undefined
+    let place: Permit | undefined
     try {
       let error =
         (isMonitorPath(path) ? undefined : draining()) ??

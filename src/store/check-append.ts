@@ -8,7 +8,7 @@ import { hasEnded, type RunRow } from '../part/log.ts'
  */
 export function admitEntries(
   run: string,
-  row: Row | undefined,
+  row: AppendedRow | undefined,
   epoch: number,
   entries: readonly Entry[],
   isStored: (entry: Entry) => boolean,
@@ -19,12 +19,12 @@ export function admitEntries(
   return stored === 0 ? entries : entries.slice(stored)
 }
 
-type Row = Pick<RunRow, 'epoch' | 'lastSeq' | 'status'>
+type AppendedRow = Pick<RunRow, 'epoch' | 'lastSeq' | 'status'>
 
 /** The number of leading entries that are stored already. */
 function countStored(
   run: string,
-  row: Row | undefined,
+  row: AppendedRow | undefined,
   epoch: number,
   entries: readonly Entry[],
   isStored: (entry: Entry) => boolean,

@@ -36,11 +36,11 @@ export interface Following<T> {
 }
 
 export function follow<T>(following: Following<T>): AsyncIterable<T> {
-  return new Followed(following)
+  return new FollowedEntries(following)
 }
 
 /** A class: literals with a computed key or a getter are slow in V8 (decisions/0028). */
-class Followed<T> implements AsyncIterable<T> {
+class FollowedEntries<T> implements AsyncIterable<T> {
   readonly #following: Following<T>
 
   constructor(following: Following<T>) {

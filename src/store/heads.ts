@@ -8,7 +8,7 @@ import { createRecent, type Recent } from './recent.ts'
 import type { StoredRow } from './run-row.ts'
 import { LeanMap } from '../async/lean-map.ts'
 
-export interface Head {
+export interface CachedRow {
   row: StoredRow
   recent: Recent
   /** Encodes the run's entries. */
@@ -16,14 +16,14 @@ export interface Head {
 }
 
 export interface Heads {
-  get(run: string): Head | undefined
+  get(run: string): CachedRow | undefined
   runs(): Iterable<string>
   /** Call this after a commit, with the size of the entries in characters of JSON. */
-  add(run: string, row: StoredRow, entries: readonly Entry[], length: number): Head
+  add(run: string, row: StoredRow, entries: readonly Entry[], length: number): CachedRow
   /** For a run that this process has just claimed: its row is known, its entries are not. */
   set(run: string, row: StoredRow): void
   /** Drops unneeded entries. Call this after the readers that `add` may have woken. */
-  trim(run: string, head: Head): void
+  trim(run: string, head: CachedRow): void
   /** Call this when a reader has left. */
   left(run: string, recent: Recent): void
   /** Call this when the stored entries of a run differ from the appended ones. */
@@ -38,7 +38,7 @@ export interface Heads {
 const mostWaiting = 16 * 1024 * 1024
 
 export function createHeads(): Heads {
-  const heads = new LeanMap<Head>()
+  const heads = new LeanMap<CachedRow>()
   /** Runs that count towards `mostWaiting`, oldest first, with their size in characters. */
   const waiting = new Map<string, number>()
   let waitingLength = 0

@@ -25,7 +25,7 @@ import { checkFork, runExists, storeClosed } from './store-error.ts'
 import { isBoundToRequest } from '../async/bound-to-request.ts'
 import { LeanMap } from '../async/lean-map.ts'
 
-interface Kept extends ChangedRun {
+interface MemoryRun extends ChangedRun {
   row: StoredRow
   fork?: Origin
   /** As JSON text, so that no object is shared with its reader. */
@@ -54,7 +54,7 @@ const later: (go: () => void) => unknown = isBoundToRequest()
  * A reader that called `read` before that still gets the whole run. Entries are not copied: do not change them afterwards.
  */
 export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
-  const runs = new LeanMap<Kept>()
+  const runs = new LeanMap<MemoryRun>()
   /** Ids of ended runs, in the order in which they ended. */
   const ended: string[] = []
   let endings = 0
@@ -111,8 +111,8 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
     if (kept && seq >= (kept.view?.seq ?? 0)) kept.view = { seq, text: encodeMessage(run, 'view', view) }
   }
 
-  function keepRun(row: StoredRow, entries: Entry[]): Kept {
-    const kept: Kept = { row, entries, marks: [0, entries.length] }
+  function keepRun(row: StoredRow, entries: Entry[]): MemoryRun {
+    const kept: MemoryRun = { row, entries, marks: [0, entries.length] }
     runs.set(row.id, kept)
     dropped.delete(row.id)
     return kept
@@ -135,7 +135,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
   }
 
   /** Call this when a run has ended. */
-  function dropOld(run: string, kept: Kept): void {
+  function dropOld(run: string, kept: MemoryRun): void {
     ended.push(run)
     endings++
     kept.dropAt = endings + keep + (runs.size - ended.length)

@@ -32,24 +32,24 @@ export interface Recent {
   taken(): void
 }
 
-interface Batch {
+interface CachedBatch {
   entries: readonly Entry[]
   length: number
 }
 
 /** Shared empty array; must not be mutated. */
-const none: Batch[] = []
+const none: CachedBatch[] = []
 
 export function createRecent(): Recent {
-  return new Cache()
+  return new LiveTailCache()
 }
 
 /** A class, not closures: one for each open stream (decisions/0028). */
-class Cache implements Recent {
+class LiveTailCache implements Recent {
   readonly readers = new Set<Position>()
   waits = true
   length = 0
-  #batches: Batch[] = none
+  #batches: CachedBatch[] = none
   /** Whether the first batch is still cached. */
   #whole = true
 

@@ -2,14 +2,14 @@
 import type { Entry } from '../part/entry.ts'
 import type { Change } from '../part/log.ts'
 import type { Puller } from './follow.ts'
-import type { Pages } from './sqlite-pages.ts'
+import type { SqlitePages } from './sqlite-pages.ts'
 
 /** Maximum size of the cached changes, in characters of JSON. */
 const most = 128 * 1024
 
 type Stored = Omit<Change, 'entries'> & { entries: readonly Entry[] }
 
-export interface ChangeFeed {
+export interface SqliteChanges {
   /** Whether there is a reader. Without one, `add` is not needed. */
   readonly isRead: boolean
   /** Adds a commit of this connection, with its size in characters of JSON. */
@@ -19,7 +19,7 @@ export interface ChangeFeed {
   reader(after: number): Puller<Change[]>
 }
 
-export function createChangeFeed(pages: Pages): ChangeFeed {
+export function createChangeFeed(pages: SqlitePages): SqliteChanges {
   const readers = new Set<object>()
   let commits: { changes: readonly Stored[]; length: number }[] = []
   let total = 0

@@ -195,7 +195,7 @@ function valuesOf(found: unknown): unknown[] {
 }
 
 /** Adds rows to `ticks`, and reports when they become a group (`sqlite-groups.ts`). Call it inside a transaction. */
-interface Added {
+interface AppendedRowResult {
   /** The id of the row. */
   id: number
   /** The last row of the run's tail after the addition; undefined if it has none. */
@@ -206,7 +206,7 @@ interface Added {
 
 export interface Tails {
   /** Adds a row to a run whose tail ends with `last`. `rests`: the run is suspended or has ended, so its tail becomes a group. */
-  add(run: string, last: number | undefined, row: Omit<TickRow, 'id'>, rests: boolean): Added
+  add(run: string, last: number | undefined, row: Omit<TickRow, 'id'>, rests: boolean): AppendedRowResult
   /** Call this when another process continues the run. */
   forget(run: string): void
 }

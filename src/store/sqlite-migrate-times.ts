@@ -9,7 +9,7 @@ import { hasEnded } from '../part/log.ts'
 import { encodeMessage } from './encode.ts'
 import { foldRow, type StoredRow } from './run-row.ts'
 import { createTickGroups } from './sqlite-groups.ts'
-import { createPages, type Pages } from './sqlite-pages.ts'
+import { createPages, type SqlitePages } from './sqlite-pages.ts'
 import { createViewTable } from './sqlite-views.ts'
 
 /** From this schema on rows have these figures; those of an older one were taken from views. */
@@ -96,7 +96,11 @@ function hasTable(db: DatabaseSync, name: string): boolean {
 }
 
 /** `keeps`: with its view, if it has ended. Views of older versions are not read any more, and what a list counts stands in them. */
-function readRun(pages: Pages, id: string, keeps: boolean): { row: StoredRow; view: string | undefined } | undefined {
+function readRun(
+  pages: SqlitePages,
+  id: string,
+  keeps: boolean,
+): { row: StoredRow; view: string | undefined } | undefined {
   let row: StoredRow | undefined
   const fold = keeps ? foldRun() : undefined
   for (let after = 0; ; after = row.lastSeq) {

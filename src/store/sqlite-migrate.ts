@@ -12,7 +12,7 @@ import { setAside } from './sqlite-foreign.ts'
 import { dropViews, hasLayout, layTables } from './tables/layout.ts'
 
 /** A step of the schema. `progress` gets the share that is done. */
-export type Step = string | ((db: DatabaseSync, progress: (share: number) => void) => void)
+export type MigrationStep = string | ((db: DatabaseSync, progress: (share: number) => void) => void)
 
 /** What a migration will do, in bytes. `free` is absent where the system does not tell. */
 export interface MigrationPlan {
@@ -52,7 +52,7 @@ const mostPages = 2000
 export function planOf(
   db: DatabaseSync,
   path: string,
-  steps: readonly Step[],
+  steps: readonly MigrationStep[],
   { backup, freeSpace = freeSpaceOf }: MigrationOptions = {},
 ): MigrationPlan {
   const from = versionOf(db)
@@ -67,7 +67,7 @@ export function planOf(
 export function migrateFile(
   db: DatabaseSync,
   path: string,
-  steps: readonly Step[],
+  steps: readonly MigrationStep[],
   options: MigrationOptions = {},
 ): void {
   const { tell = () => undefined, backup } = options
@@ -95,7 +95,7 @@ export function migrateFile(
 }
 
 /** The steps that are missing, in one transaction. */
-export function apply(db: DatabaseSync, steps: readonly Step[], tell: (news: MigrationNews) => void): void {
+export function apply(db: DatabaseSync, steps: readonly MigrationStep[], tell: (news: MigrationNews) => void): void {
   db.exec('BEGIN IMMEDIATE')
   try {
     // Read the version again: another process may have done it while this one waited.
@@ -123,7 +123,7 @@ export function apply(db: DatabaseSync, steps: readonly Step[], tell: (news: Mig
   }
 }
 
-export function isCurrent(db: DatabaseSync, steps: readonly Step[]): boolean {
+export function isCurrent(db: DatabaseSync, steps: readonly MigrationStep[]): boolean {
   return versionOf(db) === steps.length && hasLayout(db)
 }
 

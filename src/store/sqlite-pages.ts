@@ -11,7 +11,7 @@ import type { TickGroups } from './sqlite-groups.ts'
 const pageLength = 256 * 1024
 export const pageRows = 256
 
-export interface Pages {
+export interface SqlitePages {
   /**
    * Entries after this one; at most `rows` rows of the table. With `types`, a row without such entries yields only its last one, so that unwanted
    * text is not parsed.
@@ -25,7 +25,7 @@ export interface Pages {
   addFork(run: string, origin: Origin): void
 }
 
-export function createPages(db: DatabaseSync, groups: TickGroups): Pages {
+export function createPages(db: DatabaseSync, groups: TickGroups): SqlitePages {
   // An empty row is the placeholder of a deleted one.
   const later = db.prepare(
     `SELECT id, run, entries FROM ticks WHERE id > ? AND entries <> '' ORDER BY id LIMIT ${pageRows}`,

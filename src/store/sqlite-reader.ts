@@ -5,14 +5,14 @@ import type { Puller } from './follow.ts'
 import type { Heads } from './heads.ts'
 import { refuseMerged, type Position, type Recent } from './recent.ts'
 import type { Dropped } from './sqlite-groups.ts'
-import { pageRows, type Pages } from './sqlite-pages.ts'
+import { pageRows, type SqlitePages } from './sqlite-pages.ts'
 import type { RunTable } from './sqlite-runs.ts'
 import { runDropped } from './store-error.ts'
 
 interface Sources {
   heads: Heads
   runs: RunTable
-  pages: Pages
+  pages: SqlitePages
   /** Recently deleted runs. */
   dropped: Pick<Dropped, 'has'>
 }

@@ -43,12 +43,12 @@ import {
   planOf,
   type MigrationOptions,
   type MigrationPlan,
-  type Step,
+  type MigrationStep,
 } from './sqlite-migrate.ts'
 import { createIndexState } from './tables/layout.ts'
 
 /** Migrations, oldest first: `user_version` n means that the first n are applied. Never change a released one. */
-export const steps: Step[] = [
+export const steps: MigrationStep[] = [
   `CREATE TABLE runs (
      id TEXT PRIMARY KEY,
      agent TEXT NOT NULL,

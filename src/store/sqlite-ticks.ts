@@ -10,9 +10,9 @@ import type { Puller } from './follow.ts'
 import { createHeads } from './heads.ts'
 import { indexAfter } from './recent.ts'
 import { claimRow, foldRow, hasOnlyGrown, type Origin, type StoredRow } from './run-row.ts'
-import type { ChangeFeed } from './sqlite-changes.ts'
+import type { SqliteChanges } from './sqlite-changes.ts'
 import type { Dropped, Group, TickGroups, Tails } from './sqlite-groups.ts'
-import type { Pages } from './sqlite-pages.ts'
+import type { SqlitePages } from './sqlite-pages.ts'
 import type { RunTable } from './sqlite-runs.ts'
 import { createTickReader, type Wanted } from './sqlite-reader.ts'
 import type { VersionGuard } from './sqlite-version.ts'
@@ -37,8 +37,8 @@ interface Gathered {
 /** The context that transactions need from the store. */
 export interface TicksContext {
   runs: RunTable
-  pages: Pages
-  feed: ChangeFeed
+  pages: SqlitePages
+  feed: SqliteChanges
   views: ViewTable
   dropped: Dropped
   tails: Tails

@@ -222,7 +222,7 @@ export function createUpkeep(db: DatabaseSync, context: UpkeepContext): Upkeep {
 /** In ms. */
 const sliceLength = 5
 
-interface Piece {
+interface MergedPiece {
   rows: TickRow[]
   /** The merged entries as JSON lines. */
   text: string
@@ -265,7 +265,7 @@ function createPieces(db: DatabaseSync, groups: TickGroups): Pieces {
  * Returns a function that continues reading for one slice. It returns the next batch of a run, `reading` if the batch is incomplete, or undefined
  * after the last.
  */
-function compactPieces(run: string, pieces: Pieces, clock: () => number): () => Piece | 'reading' | undefined {
+function compactPieces(run: string, pieces: Pieces, clock: () => number): () => MergedPiece | 'reading' | undefined {
   const lines = createLineMerge(run, createCompaction(pieces.bounds(run)))
   let after = 0
   let rows: TickRow[] = []
@@ -285,7 +285,7 @@ function compactPieces(run: string, pieces: Pieces, clock: () => number): () => 
     return false
   }
 
-  function finish(): Piece {
+  function finish(): MergedPiece {
     const { text, before, after: left } = lines.finish()
     const bytes = rows.reduce((sum, row) => sum + Buffer.byteLength(row.entries) + 1, -1)
     const piece = { rows, text, bytes, entries: { before, after: left } }

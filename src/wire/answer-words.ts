@@ -6,11 +6,11 @@ import { LateSet, LateMap } from '../fold/late-map.ts'
 import type { EntryOf } from '../part/entry.ts'
 import { isUnder, parentPath } from '../part/path.ts'
 
-type Delta = EntryOf<'text-delta'> | EntryOf<'reasoning-delta'>
+type ShownDelta = EntryOf<'text-delta'> | EntryOf<'reasoning-delta'>
 
 export interface AnswerWords {
   /** The text to send now, blank lines included; `''` for none. Pass only text that belongs to the answer. */
-  add(entry: Delta | EntryOf<'step-start'> | EntryOf<'step-finish'>): string
+  add(entry: ShownDelta | EntryOf<'step-start'> | EntryOf<'step-finish'>): string
   /** Drops the held text of a superseded attempt. True if some of its text was already sent and cannot be retracted. */
   reset(path: string): boolean
   /** Starts a new text: no blank line before the next one. */
@@ -26,7 +26,7 @@ class Words implements AnswerWords {
   readonly #order = createDeclaredOrder()
   readonly #paragraphs = new Paragraphs()
 
-  add(entry: Delta | EntryOf<'step-start'> | EntryOf<'step-finish'>): string {
+  add(entry: ShownDelta | EntryOf<'step-start'> | EntryOf<'step-finish'>): string {
     switch (entry.type) {
       case 'text-delta':
       case 'reasoning-delta':

@@ -3,7 +3,7 @@ import { onTestFinished, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { ExecutionContext } from '../../src/engine/registry.ts'
 import { continueOrStart, type Turn } from '../../src/runtime/continue.ts'
-import type { Answer } from '../../src/part/request-part.ts'
+import type { Reply } from '../../src/part/request-part.ts'
 import { finish, text, toolCall } from '../../src/models/testing/scripted-model.ts'
 import { agent, createEngine, entriesOf, only, type Engine, type EngineOptions } from '../support/engine.ts'
 import { createTold, resultsIn } from '../support/going-on.ts'
@@ -45,7 +45,7 @@ async function asked({ runtime }: Engine, threadId = 't') {
   return { run, requestId: suspend.at(-1)!.requests[0]! }
 }
 
-const yes: Answer = { kind: 'approval', approved: true }
+const yes: Reply = { kind: 'approval', approved: true }
 
 test('an approval by its id, which may be a function of the kind: the tool runs once, and the same request joins later', async () => {
   const { engine, seen } = paying()
@@ -83,8 +83,8 @@ test('the id of a request of another thread answers nothing', async () => {
 test('a second answer that is another is refused, while the first one works', async () => {
   const { engine } = paying()
   const { requestId } = await asked(engine)
-  const no: Answer = { kind: 'approval', approved: false }
-  const send = (answer: Answer) => continueOrStart(engine.runtime, turn({ answers: [{ requestId, answer }] }))
+  const no: Reply = { kind: 'approval', approved: false }
+  const send = (answer: Reply) => continueOrStart(engine.runtime, turn({ answers: [{ requestId, answer }] }))
   const all = await Promise.allSettled([send(yes), send(no)])
   const refused = all.filter(({ status }) => status === 'rejected')
   expect(refused).toMatchObject([{ reason: { code: 'answer-conflict', status: 409 } }])
@@ -96,7 +96,7 @@ test('a value of a step: checked against the schema of the question, and cancell
   })
   const agents = { a: 'workflow:\n  - { id: book, type: book, config: {}, result: booked }\nreturn: "$booked"\n' }
   const engine = open({ agents, steps: { book } })
-  const answer = (threadId: string, requestId: string, given: Answer) =>
+  const answer = (threadId: string, requestId: string, given: Reply) =>
     continueOrStart(engine.runtime, turn({ threadId, answers: [{ requestId, answer: given }] }))
 
   const first = await asked(engine, 'one')

@@ -3,7 +3,7 @@ import { useEffect, useState, useSyncExternalStore } from 'react'
 import { createRunFold } from '../../src/fold/run-fold.ts'
 import type { RunView } from '../../src/fold/run-view.ts'
 import { api } from './client.ts'
-import { followAgents, followRun, onConnection, readConnection, type Connection } from './live.ts'
+import { followAgents, followRun, onConnection, readConnection, type HubConnection } from './live.ts'
 import { useResource, type Resource } from './resource.ts'
 
 export interface AgentFacts {
@@ -31,7 +31,7 @@ export function useAgents(): Resource<{ agents: AgentFacts[]; errors: AgentFault
   return agents
 }
 
-export function useConnection(): Connection {
+export function useConnection(): HubConnection {
   return useSyncExternalStore(onConnection, readConnection)
 }
 

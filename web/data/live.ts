@@ -5,13 +5,13 @@
 // oxlint-disable-next-line import/default -- Vite makes the address of the worker's script.
 import hubUrl from '../hub/hub-worker.ts?worker&url'
 import { createHub } from '../hub/hub.ts'
-import type { Batch, ToHub } from '../hub/messages.ts'
+import type { HubBatch, ToHub } from '../hub/messages.ts'
 import { createTab, type Follower } from '../hub/tab.ts'
 import type { RunRow } from '../../src/part/log.ts'
 import { workerUrl } from '../trusted.ts'
 import { onKey, readKey } from './key.ts'
 
-export type { Connection } from '../hub/messages.ts'
+export type { HubConnection } from '../hub/messages.ts'
 export type { Follower } from '../hub/tab.ts'
 
 const pingEvery = 30_000
@@ -62,7 +62,7 @@ function inSharedWorker(): (message: ToHub) => void {
   const worker = new SharedWorker(workerUrl(hubUrl), { type: 'module', name: 'millrace' })
   worker.addEventListener('error', failed)
   const { port } = worker
-  port.addEventListener('message', ({ data }: MessageEvent<Batch>) => tab.receive(data))
+  port.addEventListener('message', ({ data }: MessageEvent<HubBatch>) => tab.receive(data))
   port.start()
   return (message) => port.postMessage(message)
 }
@@ -70,7 +70,7 @@ function inSharedWorker(): (message: ToHub) => void {
 function inWorker(): (message: ToHub) => void {
   const worker = new Worker(workerUrl(hubUrl), { type: 'module' })
   worker.addEventListener('error', failed)
-  worker.addEventListener('message', ({ data }: MessageEvent<Batch>) => tab.receive(data))
+  worker.addEventListener('message', ({ data }: MessageEvent<HubBatch>) => tab.receive(data))
   return (message) => worker.postMessage(message)
 }
 

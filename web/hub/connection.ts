@@ -3,7 +3,7 @@
  * a run that is held is held all the time. What the old one sends meanwhile is not read, because the new one sends it again.
  */
 import { createEventReader, type SizedEvent } from './live-events.ts'
-import type { Connection } from './messages.ts'
+import type { HubConnection } from './messages.ts'
 
 export interface ConnectionOptions {
   fetch: typeof fetch
@@ -11,7 +11,7 @@ export interface ConnectionOptions {
   url(): string
   headers(): Record<string, string>
   onEvents(events: readonly SizedEvent[]): void
-  onState(connection: Connection): void
+  onState(connection: HubConnection): void
 }
 
 export interface LiveConnection {
@@ -34,7 +34,7 @@ export function createConnection({ fetch, url, headers, onEvents, onState }: Con
   let failures = 0
   let isOpen = false
 
-  function say(connection: Connection): void {
+  function say(connection: HubConnection): void {
     isOpen = connection.state === 'open'
     onState(connection)
   }

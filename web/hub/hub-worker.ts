@@ -1,9 +1,9 @@
 /** The hub in a worker: shared by all tabs of the browser where there are such workers, else one of each tab. */
 import { createHub } from './hub.ts'
-import type { Batch, ToHub } from './messages.ts'
+import type { HubBatch, ToHub } from './messages.ts'
 
 interface Port {
-  postMessage(message: Batch): void
+  postMessage(message: HubBatch): void
   onmessage: ((event: MessageEvent<ToHub>) => void) | null
 }
 

@@ -5,7 +5,7 @@
 import type { RunRow } from '../../src/part/log.ts'
 import { createConnection } from './connection.ts'
 import type { SizedEvent } from './live-events.ts'
-import type { Batch, Connection, ToHub } from './messages.ts'
+import type { HubBatch, HubConnection, ToHub } from './messages.ts'
 import { createOutbox, type Outbox } from './outbox.ts'
 import { createRunFeed, type RunFeed, type Subscription } from './run-feed.ts'
 import { createWindowReader } from './read-window.ts'
@@ -18,10 +18,10 @@ export interface HubOptions {
 
 export interface Hub {
   /** A tab has come. Returns what it calls with each of its messages. */
-  connect(post: (batch: Batch) => void): (message: ToHub) => void
+  connect(post: (batch: HubBatch) => void): (message: ToHub) => void
 }
 
-interface Tab {
+interface TabState {
   outbox: Outbox
   follows: Map<number, { feed: RunFeed; subscription: Subscription }>
   holds: Map<number, string>
@@ -39,11 +39,11 @@ const shrinkIn = 1000
 const forgetAfter = 150_000
 
 export function createHub({ fetch, base = '' }: HubOptions): Hub {
-  const tabs = new Set<Tab>()
+  const tabs = new Set<TabState>()
   const feeds = new Map<string, RunFeed>()
   const rows = new Map<string, RunRow>()
   let key: string | undefined
-  let state: Connection = { state: 'connecting' }
+  let state: HubConnection = { state: 'connecting' }
   /** What the stream was opened with and is still wanted. */
   let asked = new Set<string>()
   /** The stream has something that nobody wants. */
@@ -123,7 +123,7 @@ export function createHub({ fetch, base = '' }: HubOptions): Hub {
     }
   }
 
-  function leave(tab: Tab, id: number): void {
+  function leave(tab: TabState, id: number): void {
     tab.holds.delete(id)
     tab.rows.delete(id)
     const followed = tab.follows.get(id)
@@ -137,11 +137,11 @@ export function createHub({ fetch, base = '' }: HubOptions): Hub {
     unask(`run ${feed.run}`)
   }
 
-  function leaveAll(tab: Tab): void {
+  function leaveAll(tab: TabState): void {
     for (const id of [...tab.follows.keys(), ...tab.holds.keys(), ...tab.rows]) leave(tab, id)
   }
 
-  function drop(tab: Tab): void {
+  function drop(tab: TabState): void {
     if (!tabs.delete(tab)) return
     leaveAll(tab)
     tab.outbox.close()
@@ -166,7 +166,7 @@ export function createHub({ fetch, base = '' }: HubOptions): Hub {
     connection.open()
   }
 
-  function receive(tab: Tab, message: ToHub): void {
+  function receive(tab: TabState, message: ToHub): void {
     switch (message.kind) {
       case 'hello':
         leaveAll(tab)
@@ -205,8 +205,8 @@ export function createHub({ fetch, base = '' }: HubOptions): Hub {
     }
   }
 
-  function add(post: (batch: Batch) => void): Tab {
-    const tab: Tab = {
+  function add(post: (batch: HubBatch) => void): TabState {
+    const tab: TabState = {
       outbox: createOutbox(post),
       follows: new Map(),
       holds: new Map(),

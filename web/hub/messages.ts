@@ -3,7 +3,7 @@ import type { Entry } from '../../src/part/entry.ts'
 import type { RunRow } from '../../src/part/log.ts'
 
 /** The state of the connection to the server. */
-export type Connection =
+export type HubConnection =
   | { state: 'connecting' | 'open' | 'unauthorized' }
   | { state: 'offline'; /** Epoch ms. */ retryAt: number }
 
@@ -28,8 +28,8 @@ export type ToHub =
   | { kind: 'bye' }
 
 /** What a tab gets at once, at most every 16 ms. */
-export interface Batch {
-  connection?: Connection
+export interface HubBatch {
+  connection?: HubConnection
   /** By the `id` of a `follow`. */
   entries: [id: number, entries: Entry[]][]
   gone: [id: number, reason: GoneReason][]

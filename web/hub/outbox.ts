@@ -4,7 +4,7 @@
  */
 import type { Entry } from '../../src/part/entry.ts'
 import type { RunRow } from '../../src/part/log.ts'
-import type { Batch, Connection, GoneReason } from './messages.ts'
+import type { HubBatch, HubConnection, GoneReason } from './messages.ts'
 
 /** Most characters of entries that wait. */
 const most = 8 * 1024 * 1024
@@ -14,7 +14,7 @@ export interface Outbox {
   readonly hasRoom: boolean
   /** Resolves when nothing waits for the tab. */
   room(): Promise<void>
-  connection(connection: Connection): void
+  connection(connection: HubConnection): void
   entries(id: number, entries: readonly Entry[], size: number): void
   gone(id: number, reason: GoneReason): void
   rows(rows: Iterable<RunRow>): void
@@ -23,10 +23,10 @@ export interface Outbox {
   close(): void
 }
 
-export function createOutbox(post: (batch: Batch) => void): Outbox {
+export function createOutbox(post: (batch: HubBatch) => void): Outbox {
   let entries = new Map<number, Entry[]>()
   let rows = new Map<string, RunRow>()
-  let rest: Pick<Batch, 'connection' | 'gone' | 'agents'> = { gone: [] }
+  let rest: Pick<HubBatch, 'connection' | 'gone' | 'agents'> = { gone: [] }
   let size = 0
   let isEmpty = true
   let waitsForTab = false
@@ -45,7 +45,7 @@ export function createOutbox(post: (batch: Batch) => void): Outbox {
 
   function send(): void {
     timer = undefined
-    const batch: Batch = { ...rest, entries: [...entries], rows: [...rows.values()] }
+    const batch: HubBatch = { ...rest, entries: [...entries], rows: [...rows.values()] }
     entries = new Map()
     rows = new Map()
     rest = { gone: [] }

@@ -1,7 +1,7 @@
 /** A tab's side of the hub: remembers what it wants and how far it has come, so that it can say it again to another hub. */
 import type { Entry } from '../../src/part/entry.ts'
 import type { RunRow } from '../../src/part/log.ts'
-import type { Batch, Connection, GoneReason, ToHub } from './messages.ts'
+import type { HubBatch, HubConnection, GoneReason, ToHub } from './messages.ts'
 
 export interface Follower {
   /** Entries in order, without gaps or doubles. Deltas may be merged (`firstSeq`). */
@@ -15,7 +15,7 @@ type Send = (message: ToHub) => void
 export interface Tab {
   /** Says everything to a hub, from now on to this one. */
   attach(send: Send): void
-  receive(batch: Batch): void
+  receive(batch: HubBatch): void
   detach(): void
   follow(run: string, after: number, follower: Follower): () => void
   hold(run: string): () => void
@@ -24,22 +24,22 @@ export interface Tab {
   setKey(key: string | undefined): void
   retry(): void
   ping(): void
-  readonly connection: Connection
+  readonly connection: HubConnection
   onConnection(listener: () => void): () => void
 }
 
-interface Followed extends Follower {
+interface FollowedRun extends Follower {
   run: string
   seq: number
 }
 
 export function createTab(): Tab {
-  const follows = new Map<number, Followed>()
+  const follows = new Map<number, FollowedRun>()
   const holds = new Map<number, string>()
   const rows = new Map<number, (rows: readonly RunRow[]) => void>()
   const agents = new Set<() => void>()
   const listeners = new Set<() => void>()
-  let connection: Connection = { state: 'connecting' }
+  let connection: HubConnection = { state: 'connecting' }
   let key: string | undefined
   let hub: Send | undefined
   let ids = 0
@@ -59,7 +59,7 @@ export function createTab(): Tab {
     for (const id of rows.keys()) send({ kind: 'rows', id })
   }
 
-  function deliver(batch: Batch): void {
+  function deliver(batch: HubBatch): void {
     if (batch.connection !== undefined) {
       ;({ connection } = batch)
       for (const listener of listeners) listener()
@@ -81,7 +81,7 @@ export function createTab(): Tab {
     if (batch.agents) for (const onAgents of agents) onAgents()
   }
 
-  function leave(followed: Followed): void {
+  function leave(followed: FollowedRun): void {
     for (const [id, each] of follows) {
       if (each !== followed) continue
       follows.delete(id)

@@ -1,6 +1,6 @@
 /** Markdown as React elements. While it streams, only its last block is parsed and drawn again. */
 import { memo, useState } from 'react'
-import { createBlocks, type Block } from './markdown/blocks.ts'
+import { createBlocks, type MarkdownBlock } from './markdown/blocks.ts'
 import { nodes } from './markdown/nodes.tsx'
 import css from './markdown/Markdown.module.css'
 
@@ -17,6 +17,6 @@ export const Markdown = memo(function Markdown({ text, isOpen = false }: { text:
   )
 })
 
-const BlockView = memo(function BlockView({ block, isOpen }: { block: Block; isOpen: boolean }) {
+const BlockView = memo(function BlockView({ block, isOpen }: { block: MarkdownBlock; isOpen: boolean }) {
   return nodes(block.tokens, isOpen)
 })

@@ -17,12 +17,12 @@ export interface Schema {
 }
 
 /** What stands in the fields, by property. A property whose field is empty is absent. */
-export type Fields = Readonly<Record<string, string>>
+export type FormFields = Readonly<Record<string, string>>
 
 interface Props {
   schema: Schema
-  fields: Fields
-  onChange(fields: Fields): void
+  fields: FormFields
+  onChange(fields: FormFields): void
 }
 
 export function SchemaForm({ schema, fields, onChange }: Props) {
@@ -110,7 +110,7 @@ function Field({ id, schema, isRequired, text, describedBy, onText }: FieldProps
 }
 
 /** The values of the fields, and what is wrong with them. The server checks the rest. */
-export function readFields(schema: Schema, fields: Fields): { values: Record<string, unknown>; faults: string[] } {
+export function readFields(schema: Schema, fields: FormFields): { values: Record<string, unknown>; faults: string[] } {
   const values: Record<string, unknown> = {}
   const faults: string[] = []
   for (const [name, of] of Object.entries(schema.properties ?? {})) {

@@ -20,14 +20,14 @@ export interface ListHandle {
 }
 
 /** Where a row stands. Plain numbers, so that a row that has not changed is not drawn again. */
-export interface Place {
+export interface RowPosition {
   /** Counts from 1, the head included. */
   rowIndex: number
   top: number
   height: number
 }
 
-export function placeOf({ rowIndex, top, height }: Place, className = '') {
+export function placeOf({ rowIndex, top, height }: RowPosition, className = '') {
   const style = { height, transform: `translateY(${top}px)` }
   return { 'aria-rowindex': rowIndex, className: `${css.row} ${className}`, style }
 }
@@ -44,7 +44,7 @@ interface Props<T extends { id: string }> {
   /** Stands below the last row. */
   below?: ReactNode
   /** A `<tr>` with the props of {@link placeOf}. */
-  children: (row: T, place: Place) => ReactNode
+  children: (row: T, place: RowPosition) => ReactNode
   /** The end is near. */
   onEnd?: () => void
   handle?: Ref<ListHandle>

@@ -5,7 +5,7 @@ import { useKeys } from '../shell/keys.ts'
 import type { Keys } from '../shell/key-chords.ts'
 import type { ListHandle } from './VirtualList.tsx'
 
-interface Options {
+interface ListKeysOptions {
   rows: readonly { id: string }[]
   /** The id of the selected row: `sel` of the URL. */
   sel: string | undefined
@@ -22,7 +22,7 @@ interface Options {
   onEscape?: () => void
 }
 
-export function useListKeys(options: Options): void {
+export function useListKeys(options: ListKeysOptions): void {
   const { rows, sel, query, handle, search, what, open, loadMore, more, onEscape } = options
   // A key may come before what the key before it has changed is drawn.
   const selected = () => new URLSearchParams(location.search).get('sel') ?? undefined

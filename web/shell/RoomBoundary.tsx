@@ -7,20 +7,20 @@ interface Props {
   children: ReactNode
 }
 
-interface State {
+interface BoundaryState {
   place?: string
   error?: unknown
 }
 
-export class RoomBoundary extends Component<Props, State> {
-  override state: State = {}
+export class RoomBoundary extends Component<Props, BoundaryState> {
+  override state: BoundaryState = {}
 
-  static getDerivedStateFromError(error: unknown): State {
+  static getDerivedStateFromError(error: unknown): BoundaryState {
     return { error }
   }
 
   /** Another place has not failed. */
-  static getDerivedStateFromProps({ place }: Props, state: State): State | null {
+  static getDerivedStateFromProps({ place }: Props, state: BoundaryState): BoundaryState | null {
     return place === state.place ? null : { place, error: undefined }
   }
 

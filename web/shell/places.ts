@@ -1,13 +1,13 @@
 /** Where a path is: what the header and the window's title call it. */
 import { shortId } from '../kit/format.ts'
 
-export interface Place {
+export interface Breadcrumb {
   label: string
   /** Absent: here. */
   href?: string
 }
 
-const rooms = new Map<string, Place[]>([
+const rooms = new Map<string, Breadcrumb[]>([
   ['chat', [{ label: 'Chat', href: '/' }]],
   ['runs', [{ label: 'Runs', href: '/runs' }]],
   ['compare', [{ label: 'Runs', href: '/runs' }, { label: 'Compare' }]],
@@ -17,7 +17,7 @@ const rooms = new Map<string, Place[]>([
 ])
 
 /** From the outside in; the last one is here. */
-export function placesOf(path: string): Place[] {
+export function placesOf(path: string): Breadcrumb[] {
   const [, room = '', rest] = path.split('/')
   const places = rooms.get(room === '' ? 'chat' : room) ?? [{ label: 'Nothing here' }]
   if (rest === undefined || rest === '') return [...places.slice(0, -1), { label: places.at(-1)!.label }]

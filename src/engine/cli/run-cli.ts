@@ -172,9 +172,9 @@ interface CliFeed {
   end(): void
 }
 
-type Options = Pick<CliAgentConfig, 'onStreamPart' | 'onProgress' | 'onToolCall'> & SpendingOptions
+type CliFeedOptions = Pick<CliAgentConfig, 'onStreamPart' | 'onProgress' | 'onToolCall'> & SpendingOptions
 
-function createCliFeed(scope: Scope, path: string, options: Options): CliFeed {
+function createCliFeed(scope: Scope, path: string, options: CliFeedOptions): CliFeed {
   const { limits, answerChars } = scope
   const spending = createSpending(scope, path, options)
   const transcript = createTranscript(scope, path, () => spending.call())

@@ -8,7 +8,7 @@ import { commandOf, clis, toModelName } from '../cli/arguments.ts'
 import { runCli, type CliEnd } from '../cli/run-cli.ts'
 import { toPrompt } from '../cli/prompt.ts'
 import { workingFolder } from '../cli/working-folder.ts'
-import type { Place, StepOutcome } from '../container.ts'
+import type { StepRole, StepOutcome } from '../container.ts'
 import { refuseUnpriced } from '../model-call.ts'
 import { inStep, type Scope } from '../scope.ts'
 import { toolLoopResult, type LlmStepResult, type ToolLoopResult } from '../tool-loop.ts'
@@ -28,7 +28,7 @@ export interface CliAgentResult extends Omit<ToolLoopResult, 'steps'> {
 }
 
 /** Whether the step is the answer. */
-export function answersBy({ stream }: CliAgentConfig, { answers, last }: Place): boolean {
+export function answersBy({ stream }: CliAgentConfig, { answers, last }: StepRole): boolean {
   return answers && (stream ?? last)
 }
 

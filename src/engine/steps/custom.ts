@@ -92,7 +92,7 @@ function isGenerator(handler: PrimitiveHandler): boolean {
   return Object.prototype.toString.call(handler).endsWith('GeneratorFunction]')
 }
 
-async function streamAnswer(scope: Scope, path: string, answer: Answer): Promise<string> {
+async function streamAnswer(scope: Scope, path: string, answer: StepResponse): Promise<string> {
   const { body, decoder = new TextDecoder() } = answer
   const { emit, newId, state } = scope
   const { open, callIds } = state
@@ -124,7 +124,7 @@ async function streamAnswer(scope: Scope, path: string, answer: Answer): Promise
 const mostBytes = 16 * 1024 * 1024
 
 /** Records a binary body as a file. Returns an empty text. */
-async function recordBytes(scope: Scope, path: string, { body, mediaType }: Answer): Promise<string> {
+async function recordBytes(scope: Scope, path: string, { body, mediaType }: StepResponse): Promise<string> {
   const pieces: Uint8Array<ArrayBuffer>[] = []
   const utf8 = new TextEncoder()
   let length = 0
@@ -205,10 +205,10 @@ function isEmittable(scope: Scope, path: string, part: unknown): part is SourceP
 }
 
 /** A stream, with metadata if it is the body of a `Response`. */
-type Answer = Pick<ReturnedResponse, 'body'> & Partial<ReturnedResponse>
+type StepResponse = Pick<ReturnedResponse, 'body'> & Partial<ReturnedResponse>
 
 /** Undefined for a plain value. Throws for an unreadable stream or `Response`, after closing it. */
-function toAnswer(value: unknown): Answer | undefined {
+function toAnswer(value: unknown): StepResponse | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   if (isResponse(value)) return readResponse(value)
   return Symbol.asyncIterator in value || isStream(value) ? { body: toReader(value) } : undefined

@@ -3,7 +3,7 @@ import { compact } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
 import type { Message, ToolSpec } from '../../part/message.ts'
 import type { CallSettings } from '../../part/part.ts'
-import { replyMessages, type Reply } from '../../fold/reply-messages.ts'
+import { replyMessages, type ModelReply } from '../../fold/reply-messages.ts'
 import { noUsage, type Usage } from '../../part/usage.ts'
 import type { LlmConfig } from '../../pipeline/pipeline.ts'
 import type { ValueSchema } from '../../pipeline/value-schema.ts'
@@ -71,7 +71,7 @@ export function holdsText(config: Omit<LlmConfig, 'messages'> & CallSettings, ma
 }
 
 /** Whether the loop ends with this reply: it calls none of our tools, or its calls were handed over to the client. */
-function isLast(reply: Reply): boolean {
+function isLast(reply: ModelReply): boolean {
   return !hasOwnCalls(reply) || handedOver([reply])
 }
 
@@ -149,7 +149,7 @@ async function findMcpTool(
 }
 
 /** The result of an `llm` step, derived from its replies. */
-export function llmResult(list: readonly Reply[], usage: Usage = noUsage, schema?: ValueSchema): LlmResult {
+export function llmResult(list: readonly ModelReply[], usage: Usage = noUsage, schema?: ValueSchema): LlmResult {
   const result = toolLoopResult(list, usage)
   return {
     ...result,

@@ -49,7 +49,7 @@ export function runLoop(
  * The recorded list, as it was when the loop began. Evaluating it again could differ, because the input or the process's
  * environment may have changed.
  */
-function findItems({ state }: Scope, path: string, { over, max }: LoopConfig, at: Inside['at']): Found {
+function findItems({ state }: Scope, path: string, { over, max }: LoopConfig, at: Inside['at']): LoopItems {
   const items = state.lists.get(path)
   if (items !== undefined || over === undefined) return { items }
   try {
@@ -60,7 +60,7 @@ function findItems({ state }: Scope, path: string, { over, max }: LoopConfig, at
   }
 }
 
-interface Found {
+interface LoopItems {
   items?: readonly unknown[] | undefined
   fault?: { error: unknown }
 }

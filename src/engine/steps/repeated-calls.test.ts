@@ -1,8 +1,12 @@
 import { expect, test } from 'vitest'
-import type { Call, Reply } from '../../fold/reply-messages.ts'
+import type { ModelToolCall, ModelReply } from '../../fold/reply-messages.ts'
 import { sameCall } from './router.ts'
 
-function call(toolName: string, input: string, result: Partial<NonNullable<Call['result']>> | null = {}): Call {
+function call(
+  toolName: string,
+  input: string,
+  result: Partial<NonNullable<ModelToolCall['result']>> | null = {},
+): ModelToolCall {
   const entry = { seq: 1, timestamp: 0, step: 's', type: 'tool-result', toolCallId: 'c', toolName, result: 1 } as const
   return {
     toolCallId: 'c',
@@ -12,7 +16,7 @@ function call(toolName: string, input: string, result: Partial<NonNullable<Call[
     ...(result === null ? undefined : { result: { ...entry, isError: false, ...result } }),
   }
 }
-const reply = (...calls: Call[]): Reply => ({ path: 's', content: [], calls, closed: true })
+const reply = (...calls: ModelToolCall[]): ModelReply => ({ path: 's', content: [], calls, closed: true })
 
 test.each([
   ['the same text', '{"a":1}', true],

@@ -4,7 +4,7 @@
  */
 import type { Message, ToolSpec } from '../../part/message.ts'
 import { respondTool, respondSpec } from '../../part/respond.ts'
-import { replyMessages, type Call, type Reply } from '../../fold/reply-messages.ts'
+import { replyMessages, type ModelToolCall, type ModelReply } from '../../fold/reply-messages.ts'
 import { parseInput } from '../../fold/tool-loop.ts'
 import type { Usage } from '../../part/usage.ts'
 import type { RouterConfig } from '../../pipeline/pipeline.ts'
@@ -76,7 +76,7 @@ export function routerResult(scope: Scope, path: string, usage: Usage, finishRea
 }
 
 /** Why the loop ends after these replies; undefined if it continues. */
-function ending(replies: readonly Reply[], tools: ReadonlyMap<string, OfferedTool>): string | undefined {
+function ending(replies: readonly ModelReply[], tools: ReadonlyMap<string, OfferedTool>): string | undefined {
   const last = replies.at(-1)!
   const own = last.calls.filter((call) => !call.providerExecuted)
   if (own.some(isRespond)) return respondTool
@@ -90,12 +90,12 @@ function ending(replies: readonly Reply[], tools: ReadonlyMap<string, OfferedToo
   return rounds.every(saysNothingNew) ? 'repeats' : undefined
 }
 
-function isRespond({ toolName, providerExecuted }: Call): boolean {
+function isRespond({ toolName, providerExecuted }: ModelToolCall): boolean {
   return toolName === respondTool && !providerExecuted
 }
 
 /** The result for a repeated call. The tool does not run again. `before` are the earlier replies. */
-function repeated(call: Call, before: readonly Reply[], tools: ReadonlyMap<string, OfferedTool>) {
+function repeated(call: ModelToolCall, before: readonly ModelReply[], tools: ReadonlyMap<string, OfferedTool>) {
   const same = earlier(call, before, tools)
   if (same === undefined) return undefined
   const outcome = JSON.stringify(same.result!.result)
@@ -105,11 +105,15 @@ function repeated(call: Call, before: readonly Reply[], tools: ReadonlyMap<strin
 }
 
 /** The same call in an earlier reply. Calls to `volatile` tools may be repeated. */
-function earlier(call: Call, before: readonly Reply[], tools: ReadonlyMap<string, OfferedTool>): Call | undefined {
+function earlier(
+  call: ModelToolCall,
+  before: readonly ModelReply[],
+  tools: ReadonlyMap<string, OfferedTool>,
+): ModelToolCall | undefined {
   return tools.get(call.toolName)?.implementation?.volatile === true ? undefined : sameCall(call, before)
 }
 
-function withoutRespond(reply: Reply): Reply {
+function withoutRespond(reply: ModelReply): ModelReply {
   const hidden = new Set(reply.calls.filter(isRespond).map(({ toolCallId }) => toolCallId))
   if (hidden.size === 0) return reply
   return {
@@ -119,7 +123,7 @@ function withoutRespond(reply: Reply): Reply {
   }
 }
 
-function handedOverWith(replies: readonly Reply[]): RouterResult['respond'] {
+function handedOverWith(replies: readonly ModelReply[]): RouterResult['respond'] {
   const call = replies.flatMap(({ calls }) => calls).find(isRespond)
   if (call === undefined) return null
   const said = parseInput(call.input)
@@ -138,7 +142,7 @@ function toLine({ toolName, input, output, isError }: ToolLoopResult['toolResult
 /* Finds earlier equal calls of a loop. A message may have thousands of calls, so they are looked up by a key and not compared one by one. */
 
 /** The first call of these replies with the same tool and arguments and a result. Failed calls do not count. The order of keys is ignored. */
-export function sameCall(call: Call, replies: readonly Reply[]): Call | undefined {
+export function sameCall(call: ModelToolCall, replies: readonly ModelReply[]): ModelToolCall | undefined {
   const key = keyOf(call)
   for (const reply of replies) {
     const found = resultsOf(reply).get(key)
@@ -147,10 +151,10 @@ export function sameCall(call: Call, replies: readonly Reply[]): Call | undefine
   return undefined
 }
 
-const keys = new WeakMap<Call, string>()
-const results = new WeakMap<Reply, ReadonlyMap<string, Call>>()
+const keys = new WeakMap<ModelToolCall, string>()
+const results = new WeakMap<ModelReply, ReadonlyMap<string, ModelToolCall>>()
 
-function keyOf(call: Call): string {
+function keyOf(call: ModelToolCall): string {
   const known = keys.get(call)
   if (known !== undefined) return known
   const key = JSON.stringify([call.toolName, parseInput(call.input)], sorted)
@@ -158,10 +162,10 @@ function keyOf(call: Call): string {
   return key
 }
 
-function resultsOf(reply: Reply): ReadonlyMap<string, Call> {
+function resultsOf(reply: ModelReply): ReadonlyMap<string, ModelToolCall> {
   const known = results.get(reply)
   if (known !== undefined) return known
-  const found = new Map<string, Call>()
+  const found = new Map<string, ModelToolCall>()
   for (const call of reply.calls) {
     const { result } = call
     const gave = result !== undefined && result.isError !== true && result.outcome === undefined

@@ -6,7 +6,7 @@ import type { Calls } from './calls.ts'
 
 export type Say = (part: SourcePart & { providerMetadata?: ProviderMetadata }) => void
 
-export interface Block {
+export interface ClaudeBlock {
   kind: 'text' | 'reasoning' | 'tool'
   /** The normaliser's id, or that of the call. */
   id: string
@@ -18,18 +18,18 @@ export interface Block {
 
 export interface Blocks {
   /** Undefined for content that is no block of its own. */
-  open(content: Record<string, unknown>, say: Say): Block | undefined
+  open(content: Record<string, unknown>, say: Say): ClaudeBlock | undefined
   /** False for a piece that is not one of this block. */
-  delta(block: Block | undefined, piece: Record<string, unknown>, say: Say): boolean
+  delta(block: ClaudeBlock | undefined, piece: Record<string, unknown>, say: Say): boolean
   /** The whole content of a block: says what was not said of it. */
-  fill(block: Block, content: Record<string, unknown>, say: Say): void
+  fill(block: ClaudeBlock, content: Record<string, unknown>, say: Say): void
   /** The end of a call's arguments did not come. Unless they are whole all the same, there is no call; `isLost`: not even then. */
-  cut(block: Block, say: Say, isLost?: boolean): void
+  cut(block: ClaudeBlock, say: Say, isLost?: boolean): void
   /** `thinkingTokens`: an estimate. */
-  close(block: Block, say: Say, thinkingTokens?: number): void
+  close(block: ClaudeBlock, say: Say, thinkingTokens?: number): void
 }
 
-export function kindOf({ type }: Record<string, unknown>): Block['kind'] {
+export function kindOf({ type }: Record<string, unknown>): ClaudeBlock['kind'] {
   if (type === 'text') return 'text'
   return type === 'thinking' || type === 'redacted_thinking' ? 'reasoning' : 'tool'
 }
@@ -37,7 +37,7 @@ export function kindOf({ type }: Record<string, unknown>): Block['kind'] {
 export function createBlocks(calls: Calls): Blocks {
   let ids = 0
 
-  function add(block: Block, text: unknown, say: Say): boolean {
+  function add(block: ClaudeBlock, text: unknown, say: Say): boolean {
     if (typeof text !== 'string') return false
     if (text === '') return true
     block.length += text.length
@@ -53,7 +53,7 @@ export function createBlocks(calls: Calls): Blocks {
         return id === undefined ? undefined : { kind, id, length: 0, isOpen: true }
       }
       const redactedData = textOf(content['data'])
-      const block: Block = { kind, id: `${kind}${++ids}`, length: 0, isOpen: true }
+      const block: ClaudeBlock = { kind, id: `${kind}${++ids}`, length: 0, isOpen: true }
       const metadata = redactedData === undefined ? {} : { providerMetadata: { anthropic: { redactedData } } }
       say({ type: `${kind}-start`, id: block.id, ...metadata })
       return block

@@ -2,7 +2,7 @@
 import { isValidJson, toResultValue, isObject, textOf } from '../values.ts'
 import type { Say } from './blocks.ts'
 
-interface Call {
+interface ClaudeCall {
   name: string
   /** The arguments so far; undefined once it is called. */
   pieces: string[] | undefined
@@ -31,7 +31,7 @@ export interface Calls {
 const mostCalls = 1000
 
 export function createCalls(): Calls {
-  const calls = new Map<string, Call>()
+  const calls = new Map<string, ClaudeCall>()
   const refused = new Set<string>()
 
   function end(id: string, whole: unknown, say: Say): void {

@@ -18,7 +18,7 @@ import { compact } from '../../part/compact.ts'
 import { numberOf, objectOf, objectsOf, textOf } from '../values.ts'
 import { isContent } from '../../fold/normalise.ts'
 import type { SourcePart } from '../../part/part.ts'
-import type { Dialect, DialectOptions, Said } from '../transcript.ts'
+import type { Dialect, DialectOptions, TranscriptOutput } from '../transcript.ts'
 import type { CliResult } from '../outcome.ts'
 import { createUsageMeter } from '../usage-meter.ts'
 import { createMessages } from './messages.ts'
@@ -36,7 +36,7 @@ export interface Flavour {
 const claude: Flavour = { who: 'Claude Code', key: 'claude', namesPrice: true }
 
 export function createClaudeDialect(
-  said: Said,
+  said: TranscriptOutput,
   _: DialectOptions,
   { who, key, namesPrice }: Flavour = claude,
 ): Dialect {

@@ -7,7 +7,7 @@ import type { ProviderMetadata } from '../../part/model-part.ts'
 import type { SourcePart } from '../../part/part.ts'
 import type { UsageMeter } from '../usage-meter.ts'
 import { isObject, numberOf, objectOf, objectsOf, textOf } from '../values.ts'
-import { createBlocks, kindOf, type Block, type Say } from './blocks.ts'
+import { createBlocks, kindOf, type ClaudeBlock, type Say } from './blocks.ts'
 import { createCalls } from './calls.ts'
 import { toTokens } from './result.ts'
 
@@ -18,9 +18,9 @@ interface Writer {
   model?: string | undefined
   usage: Record<string, unknown>
   /** Blocks that came in pieces, by index. */
-  blocks: Map<number, Block>
+  blocks: Map<number, ClaudeBlock>
   /** Those whose `assistant` line has not come, in order. */
-  unconfirmed: Block[]
+  unconfirmed: ClaudeBlock[]
   /** The last messages that came in pieces: a line of them that comes late says nothing new. */
   streamed: string[]
   say: Say
@@ -110,7 +110,7 @@ export function createMessages(said: Heard, meter: UsageMeter): Messages {
     meter.message(writer.messageId ?? '', writer.model ?? said.modelOf(), toTokens(writer.usage))
   }
 
-  function close(writer: Writer, block: Block): void {
+  function close(writer: Writer, block: ClaudeBlock): void {
     const isThinking = block.kind === 'reasoning' && block.isOpen && writer.parent === undefined
     blocks.close(block, writer.say, isThinking ? thinkingTokens : undefined)
     if (isThinking) thinkingTokens = undefined
@@ -217,7 +217,7 @@ export function createMessages(said: Heard, meter: UsageMeter): Messages {
     return true
   }
 
-  function confirm(writer: Writer, kind: Block['kind'], id: string | undefined): Block | undefined {
+  function confirm(writer: Writer, kind: ClaudeBlock['kind'], id: string | undefined): ClaudeBlock | undefined {
     const at = writer.unconfirmed.findIndex((each) => each.kind === kind && (kind !== 'tool' || each.id === id))
     return at < 0 ? undefined : writer.unconfirmed.splice(at, 1)[0]
   }

@@ -23,7 +23,7 @@ export function toTokens(usage: Record<string, unknown>): Tokens {
   }
 }
 
-interface Told {
+interface ReportedTotals {
   who: string
   key: string
   /** What the run has cost so far, and what its models have used. */
@@ -34,7 +34,7 @@ interface Told {
 /** The result without its usage: that of the turns before counts as well. */
 export function toResult(
   line: Record<string, unknown>,
-  { who, key, costUsd, modelUsage }: Told,
+  { who, key, costUsd, modelUsage }: ReportedTotals,
 ): Omit<CliResult, 'usage' | 'cost'> {
   const { structured_output: structuredOutput } = line
   const tokens = tokensOf(line)
@@ -89,7 +89,7 @@ export function createPaid() {
       if (spent !== undefined) paid = (paid ?? 0) + spent
       return paid
     },
-    facts(line: Record<string, unknown>): Pick<Told, 'costUsd' | 'modelUsage'> {
+    facts(line: Record<string, unknown>): Pick<ReportedTotals, 'costUsd' | 'modelUsage'> {
       return { costUsd: paid, modelUsage: Object.keys(models).length > 0 ? models : line['modelUsage'] }
     },
   }

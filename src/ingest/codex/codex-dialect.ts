@@ -14,12 +14,12 @@ import type { ErrorValue } from '../../part/error.ts'
 import type { CliResult } from '../outcome.ts'
 import type { ProviderMetadata } from '../../part/model-part.ts'
 import { toUsage, type Usage } from '../../part/usage.ts'
-import type { Dialect, DialectOptions, Said } from '../transcript.ts'
+import type { Dialect, DialectOptions, TranscriptOutput } from '../transcript.ts'
 import { createUsageMeter, toFinishUsage, type Tokens } from '../usage-meter.ts'
 import { isObject, numberOf, objectOf, textOf, toResultValue } from '../values.ts'
 import { compact } from '../../part/compact.ts'
 
-export function createCodexDialect(said: Said, { usedBefore }: DialectOptions): Dialect {
+export function createCodexDialect(said: TranscriptOutput, { usedBefore }: DialectOptions): Dialect {
   const meter = createUsageMeter(said.part)
   const items = createItems(said)
   let before: Usage | undefined
@@ -150,7 +150,7 @@ interface Text {
   isReasoning: boolean
 }
 
-function createItems(said: Said) {
+function createItems(said: TranscriptOutput) {
   /** Texts and tools that have not completed. */
   const texts = new Map<string, Text>()
   const tools = new Set<string>()

@@ -15,13 +15,13 @@ import type { ErrorValue } from '../../part/error.ts'
 import type { ProviderMetadata } from '../../part/model-part.ts'
 import type { CliResult } from '../outcome.ts'
 import { toResultValue, isObject, numberOf, objectOf, textOf } from '../values.ts'
-import type { Dialect, Said } from '../transcript.ts'
+import type { Dialect, TranscriptOutput } from '../transcript.ts'
 import { createUsageMeter, toFinishUsage, type Tokens } from '../usage-meter.ts'
 
 /** Calls whose names are remembered: results do not repeat them. */
 const mostCalls = 1000
 
-export function createGeminiDialect(said: Said): Dialect {
+export function createGeminiDialect(said: TranscriptOutput): Dialect {
   const meter = createUsageMeter(said.part)
   const names = new Map<string, string>()
   let result: CliResult | undefined

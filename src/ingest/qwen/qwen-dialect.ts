@@ -7,18 +7,18 @@
  * - The error of a result is an object, and there is no price.
  */
 import { createClaudeDialect } from '../claude/claude-dialect.ts'
-import type { Dialect, DialectOptions, Said } from '../transcript.ts'
+import type { Dialect, DialectOptions, TranscriptOutput } from '../transcript.ts'
 import { isObject, numberOf, objectOf, objectsOf, textOf } from '../values.ts'
 
-type Line = Record<string, unknown>
+type JsonLine = Record<string, unknown>
 
-export function createQwenDialect(said: Said, options: DialectOptions): Dialect {
+export function createQwenDialect(said: TranscriptOutput, options: DialectOptions): Dialect {
   const dialect = createClaudeDialect(said, options, { who: 'Qwen Code', key: 'qwen', namesPrice: false })
   const { event } = dialect
   /** The message that each writer is at: the agent, and its sub-agents, by their calls. */
   const messages = new Map<string, { id: string; isStreamed: boolean }>()
 
-  function lines(line: Line): Line[] {
+  function lines(line: JsonLine): JsonLine[] {
     const parent = textOf(line['parent_tool_use_id']) ?? ''
     switch (line['type']) {
       case 'stream_event': {
@@ -44,7 +44,7 @@ export function createQwenDialect(said: Said, options: DialectOptions): Dialect 
     }
   }
 
-  function assistant(line: Line, parent: string): Line[] {
+  function assistant(line: JsonLine, parent: string): JsonLine[] {
     const message = objectOf(line['message'])
     const { id, isStreamed } = messages.get(parent) ?? { id: textOf(message['id']) ?? '', isStreamed: false }
     const { usage, ...rest } = message
@@ -67,7 +67,7 @@ export function createQwenDialect(said: Said, options: DialectOptions): Dialect 
   }
 
   return Object.assign(dialect, {
-    event(line: Line): boolean {
+    event(line: JsonLine): boolean {
       let isAll = true
       for (const each of lines(line)) if (!event(each)) isAll = false
       return isAll
@@ -76,7 +76,7 @@ export function createQwenDialect(said: Said, options: DialectOptions): Dialect 
 }
 
 /** As Claude counts: input tokens without the cached ones. */
-function claudeUsage(usage: Line): Line {
+function claudeUsage(usage: JsonLine): JsonLine {
   const input = numberOf(usage['input_tokens'])
   const cached = numberOf(usage['cache_read_input_tokens']) ?? 0
   return { ...usage, input_tokens: input === undefined ? undefined : Math.max(0, input - cached) }

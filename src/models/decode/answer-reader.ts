@@ -15,8 +15,8 @@ import { EventStream, type EventSink, type Repeat } from './sse.ts'
 
 export type Emit = (part: LanguageModelV4StreamPart) => void
 type PartOf<T extends LanguageModelV4StreamPart['type']> = Extract<LanguageModelV4StreamPart, { type: T }>
-type Finish = PartOf<'finish'>
-export type Reason = Finish['finishReason']['unified']
+type FinishPart = PartOf<'finish'>
+export type Reason = FinishPart['finishReason']['unified']
 type CallFields = Partial<PartOf<'tool-call'>>
 type ResultFields = Partial<PartOf<'tool-result'>>
 
@@ -43,8 +43,8 @@ export abstract class AnswerReader implements EventSink {
   /** The number of emitted parts. */
   emitted = 0
   protected readonly generateId: () => string
-  protected usage: Finish['usage'] = noUsage
-  protected metadata: Finish['providerMetadata'] = undefined
+  protected usage: FinishPart['usage'] = noUsage
+  protected metadata: FinishPart['providerMetadata'] = undefined
   /** The answer has a text, a call or a file. */
   protected hasContent = false
   /** There are calls for the caller to run. */
@@ -55,7 +55,7 @@ export abstract class AnswerReader implements EventSink {
   private readonly send: Emit
   private stream: EventStream
   private readonly kept = new Set<string>()
-  private reason: Finish['finishReason'] | undefined = undefined
+  private reason: FinishPart['finishReason'] | undefined = undefined
   /** Parts before the answer itself: if an error comes first they are dropped. */
   private held: LanguageModelV4StreamPart[] | undefined
 
@@ -259,7 +259,7 @@ function says(part: LanguageModelV4StreamPart): boolean {
   return part.type === 'text-delta' ? part.delta !== '' : contentTypes.has(part.type)
 }
 
-const noUsage: Finish['usage'] = {
+const noUsage: FinishPart['usage'] = {
   inputTokens: { total: undefined, noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
   outputTokens: { total: undefined, text: undefined, reasoning: undefined },
 }

@@ -18,7 +18,7 @@ import {
 import type { Repeat } from './sse.ts'
 import { anthropicUsage } from './usage.ts'
 
-interface Block {
+interface AnthropicBlock {
   type: 'text' | 'reasoning' | 'redacted' | 'call'
   /** The id of the part; for a call, its own id. */
   id: string
@@ -39,7 +39,7 @@ const codeTools: ReadonlyMap<unknown, string> = new Map([
 
 export class AnthropicReader extends AnswerReader {
   private readonly documents: CitedDocument[] = documentsOf(this.options.call.prompt)
-  private readonly blocks = new Map<number, Block>()
+  private readonly blocks = new Map<number, AnthropicBlock>()
   private readonly searchTools = new Map<unknown, string>()
   private readonly mcpCalls = new Map<unknown, { toolName: string; providerMetadata: SharedV4ProviderMetadata }>()
   private index = 0
@@ -144,9 +144,9 @@ export class AnthropicReader extends AnswerReader {
     }
   }
 
-  private open(index: number, type: Block['type'], id: string): Block {
+  private open(index: number, type: AnthropicBlock['type'], id: string): AnthropicBlock {
     const call = { toolName: '', input: '', isFirst: true, inputType: undefined, more: {} }
-    const block: Block = { type, id, citations: [], ...call }
+    const block: AnthropicBlock = { type, id, citations: [], ...call }
     this.blocks.set(index, block)
     return block
   }
@@ -208,7 +208,7 @@ export class AnthropicReader extends AnswerReader {
     this.emit({ type: 'reasoning-delta', id, delta: '', providerMetadata })
   }
 
-  private addInput(block: Block, text: string): void {
+  private addInput(block: AnthropicBlock, text: string): void {
     if (text === '') return
     // Some servers send input in the start event and again later.
     if (block.isFirst) block.input = ''
@@ -326,13 +326,13 @@ function containerOf(container: unknown): Fields | null {
 }
 
 /** The tool from which a call came. */
-function metadataOf(caller: unknown): Block['more'] {
+function metadataOf(caller: unknown): AnthropicBlock['more'] {
   if (!isFields(caller)) return {}
   const { type, tool_id: toolId } = caller
   return { providerMetadata: { anthropic: { caller: { type, toolId } as JSONObject } } }
 }
 
-function inputOf({ input, inputType, toolName }: Block): string {
+function inputOf({ input, inputType, toolName }: AnthropicBlock): string {
   if (input === '') return '{}'
   const value = toolName === 'code_execution' && inputType !== undefined ? parsed(input) : undefined
   const isCode = isFields(value) && 'code' in value && !('type' in value)

@@ -6,7 +6,7 @@ import { argumentsOf, fieldsOf, isFields, listOf, numberOf, parsed, picked, text
 import type { Repeat } from './sse.ts'
 import { openAIUsage } from './usage.ts'
 
-interface Call {
+interface ChatToolCall {
   id: string | undefined
   index: number | undefined
   /** Undefined if some arguments came first: they wait for the name. */
@@ -15,16 +15,16 @@ interface Call {
   metadata: SharedV4ProviderMetadata | undefined
 }
 
-type Block = 'text' | 'reasoning'
-const ids: Record<Block, string> = { text: 'txt-0', reasoning: 'reasoning-0' }
+type BlockType = 'text' | 'reasoning'
+const ids: Record<BlockType, string> = { text: 'txt-0', reasoning: 'reasoning-0' }
 
 export class ChatReader extends AnswerReader {
   private readonly key = metadataKeyOf(this.options.provider, this.options.call.providerOptions)
-  private readonly calls: Call[] = []
+  private readonly calls: ChatToolCall[] = []
   private readonly usedIds = new Set<string>()
   /** The index of the choice that is read. */
   private choice: number | undefined = undefined
-  private active: Block | undefined = undefined
+  private active: BlockType | undefined = undefined
   /** Length of the text from deltas: a whole message may repeat it. */
   private chars = 0
   /** Signed or encrypted reasoning, to be returned unchanged. */
@@ -87,7 +87,7 @@ export class ChatReader extends AnswerReader {
       return typeof content === 'string' && content !== '' ? { key: 'content', apply: this.speak } : undefined
     }
     if (this.active === 'reasoning') this.endBlock()
-    let last: Call | undefined
+    let last: ChatToolCall | undefined
     for (const each of list) last = this.readCall(each)
     const isAlone = list.length === 1 && thoughts === '' && !content && !refusal
     const named = fieldsOf(list[0]?.['function'])
@@ -99,7 +99,7 @@ export class ChatReader extends AnswerReader {
   private readonly speak = (text: string): void => this.say('text', text)
   private readonly think = (text: string): void => this.say('reasoning', text)
 
-  private say(block: Block, delta: string): void {
+  private say(block: BlockType, delta: string): void {
     if (delta === '') return
     const id = ids[block]
     if (this.active !== block) {
@@ -136,7 +136,7 @@ export class ChatReader extends AnswerReader {
     this.readDelta({ ...message, tool_calls: calls, ...rest })
   }
 
-  private readCall(given: Fields): Call | undefined {
+  private readCall(given: Fields): ChatToolCall | undefined {
     const named = fieldsOf(given['function']) ?? given
     const index = numberOf(given['index'])
     const id = textOf(given['id'])?.trim() || undefined
@@ -162,7 +162,7 @@ export class ChatReader extends AnswerReader {
     return call
   }
 
-  private addInput(call: Call, delta: string): void {
+  private addInput(call: ChatToolCall, delta: string): void {
     if (delta === '') return
     call.input += delta
     if (call.name !== undefined) this.emit({ type: 'tool-input-delta', id: call.id!, delta })
@@ -174,7 +174,7 @@ export class ChatReader extends AnswerReader {
     id: string | undefined,
     name: string | undefined,
     text: string,
-  ): Call | undefined {
+  ): ChatToolCall | undefined {
     const isWithout = index === undefined && id === undefined
     if (isWithout && name !== undefined) return undefined
     const open = this.calls.findLast((call) => {

@@ -16,10 +16,10 @@ interface OpenCall {
   metadata: { providerMetadata?: SharedV4ProviderMetadata | undefined }
 }
 
-type Block = 'text' | 'reasoning'
+type BlockType = 'text' | 'reasoning'
 
 export class GoogleReader extends AnswerReader {
-  private active: { type: Block; id: string } | undefined = undefined
+  private active: { type: BlockType; id: string } | undefined = undefined
   private blocks = 0
   private readonly sources = new Set<string>()
   private readonly openCalls: OpenCall[] = []
@@ -155,7 +155,7 @@ export class GoogleReader extends AnswerReader {
   }
 
   /** A signature alone must be returned in the same place, so it gets a block of its own unless a text is open. */
-  private say(type: Block, delta: string, providerMetadata: SharedV4ProviderMetadata | undefined): void {
+  private say(type: BlockType, delta: string, providerMetadata: SharedV4ProviderMetadata | undefined): void {
     if (delta === '' && providerMetadata === undefined) return
     const isOpen = this.active?.type === (delta === '' ? 'text' : type)
     if (!isOpen) {

@@ -7,7 +7,7 @@ import { pause } from '../../async/pause.ts'
 import { toGenerated } from '../generated.ts'
 import { answerTo } from './answer.ts'
 
-type Part = LanguageModelV4StreamPart
+type StreamPart = LanguageModelV4StreamPart
 
 /** `delayMs`: pause before each delta; with 0 there are no timers. Default 30. */
 export function createDemoModel({ delayMs = 30 }: { delayMs?: number } = {}): LanguageModelV4 {
@@ -22,12 +22,12 @@ export function createDemoModel({ delayMs = 30 }: { delayMs?: number } = {}): La
   }
 }
 
-function partsOf(options: LanguageModelV4CallOptions): Part[] {
+function partsOf(options: LanguageModelV4CallOptions): StreamPart[] {
   const { reasoning = '', ...answer } = answerTo(options)
   const { text, isCut } = cut(answer.text, options)
   const calls = isCut ? [] : answer.calls.map(({ toolName, input }) => ({ toolName, input: JSON.stringify(input) }))
   const told = JSON.stringify(options.prompt)
-  const parts: Part[] = [
+  const parts: StreamPart[] = [
     { type: 'stream-start', warnings: [] },
     { type: 'response-metadata', id: `demo-${hash(told)}`, modelId: 'assistant' },
   ]
@@ -72,11 +72,11 @@ function wordsOf(text: string): string[] {
   return text.match(/\s*\S+\s*$|\s*\S+/g) ?? []
 }
 
-function paced(parts: Part[], delayMs: number, signal: AbortSignal | undefined): ReadableStream<Part> {
+function paced(parts: StreamPart[], delayMs: number, signal: AbortSignal | undefined): ReadableStream<StreamPart> {
   const rest = parts.values()
   const left = new AbortController()
   let stop = () => {}
-  return new ReadableStream<Part>(
+  return new ReadableStream<StreamPart>(
     {
       start(controller) {
         stop = () => {

@@ -140,12 +140,12 @@ function toStream(
  * Converts the message chunks of a LangChain chat model to AI SDK parts. A synchronous state machine: it passes on text and
  * reasoning, assembles tool calls by `index`, adds up usage, and reports the finish reason at the end.
  */
-type Part = LanguageModelV4StreamPart
+type StreamPart = LanguageModelV4StreamPart
 
 /** The keys of a chunk that are read. */
 interface LangChainChunk {
   id?: string
-  content?: string | Block[]
+  content?: string | LangChainBlock[]
   tool_call_chunks?: { id?: string; name?: string; args?: string; index?: number }[]
   tool_calls?: { id?: string; name?: string; args?: unknown }[]
   invalid_tool_calls?: { id?: string; name?: string; args?: string }[]
@@ -158,7 +158,7 @@ interface LangChainChunk {
   additional_kwargs?: Record<string, unknown>
   response_metadata?: Record<string, unknown>
 }
-interface Block {
+interface LangChainBlock {
   type?: string
   text?: string
   thinking?: string
@@ -168,7 +168,7 @@ interface Block {
   [key: string]: unknown
 }
 
-interface Call {
+interface LangChainCall {
   id: string
   name: string
   input: string
@@ -202,14 +202,14 @@ const reasons = new Map<string, LanguageModelV4FinishReason['unified']>([
 function createLangChainParts() {
   let block: { type: 'text' | 'reasoning'; id: string; signature?: string } | undefined
   let blocks = 0
-  const calls: Call[] = []
-  const byIndex = new Map<number, Call>()
+  const calls: LangChainCall[] = []
+  const byIndex = new Map<number, LangChainCall>()
   const spent = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0 }
   const told = { usage: false, id: false, model: undefined as string | undefined }
   let reason: string | undefined
   let provider: string | undefined
 
-  function closeBlock(): Part[] {
+  function closeBlock(): StreamPart[] {
     if (block === undefined) return []
     const { type, id, signature } = block
     block = undefined
@@ -217,8 +217,8 @@ function createLangChainParts() {
     return [{ type: 'reasoning-end', id, providerMetadata: { [metadataKey]: { signature } } }]
   }
 
-  function emit(type: 'text' | 'reasoning', delta: string): Part[] {
-    const parts: Part[] = []
+  function emit(type: 'text' | 'reasoning', delta: string): StreamPart[] {
+    const parts: StreamPart[] = []
     if (block?.type !== type) {
       parts.push(...closeBlock())
       block = { type, id: `${type}-${++blocks}` }
@@ -228,11 +228,11 @@ function createLangChainParts() {
     return parts
   }
 
-  function content(value: LangChainChunk['content']): Part[] {
+  function content(value: LangChainChunk['content']): StreamPart[] {
     if (typeof value === 'string') return value === '' ? [] : emit('text', value)
     return (value ?? []).flatMap((each) => {
       const thought = each.thinking ?? each.reasoning
-      const parts: Part[] = []
+      const parts: StreamPart[] = []
       if (typeof each.text === 'string' && each.text !== '') parts.push(...emit('text', each.text))
       else if (typeof thought === 'string' && thought !== '') parts.push(...emit('reasoning', thought))
       // A signature follows the reasoning that it signs.
@@ -242,9 +242,9 @@ function createLangChainParts() {
   }
 
   /** Appends a piece to the call with its index, or starts a new call. */
-  function piece({ id, name, args, index }: NonNullable<LangChainChunk['tool_call_chunks']>[number]): Part[] {
+  function piece({ id, name, args, index }: NonNullable<LangChainChunk['tool_call_chunks']>[number]): StreamPart[] {
     const known = index === undefined ? (id === undefined ? calls.at(-1) : undefined) : byIndex.get(index)
-    const parts: Part[] = []
+    const parts: StreamPart[] = []
     let call = known
     // Some servers send index 0 for every call: a different id starts a new one.
     if (call === undefined || (id !== undefined && id !== '' && call.id !== id)) {
@@ -289,8 +289,8 @@ function createLangChainParts() {
   }
 
   return {
-    push(chunk: LangChainChunk): Part[] {
-      const parts: Part[] = []
+    push(chunk: LangChainChunk): StreamPart[] {
+      const parts: StreamPart[] = []
       const { id, response_metadata: about = {}, additional_kwargs: extra = {} } = chunk
       if (!told.id && typeof id === 'string') {
         told.id = true
@@ -319,7 +319,7 @@ function createLangChainParts() {
     },
 
     /** The last parts. Without `finish` if tool calls were lost, or if OpenAI reported no finish reason: the answer was cut off. */
-    end(): Part[] {
+    end(): StreamPart[] {
       const parts = closeBlock()
       let unified = reasons.get(reason?.toLowerCase() ?? '') ?? 'other'
       // Integrations may drop calls, for example if the server's first chunk has no role.

@@ -5,7 +5,7 @@
 import { MillraceError } from '../../part/error.ts'
 
 /** The fields that identify a redirect. */
-interface Head {
+interface CheckedHead {
   status: number
   headers: Headers
   type?: string
@@ -16,7 +16,7 @@ const most = 20
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
 /** `ask` must honour `redirect: 'manual'`; `discard` drops the body of a redirect. Rejects with `redirect-refused`. */
-export async function fetchWithinOrigin<T extends Head>(
+export async function fetchWithinOrigin<T extends CheckedHead>(
   ask: (url: string, init: RequestInit) => Promise<T>,
   discard: (redirect: T) => void,
   url: string,

@@ -30,7 +30,7 @@ export const tooMuchWork = 'the value or its schema is too complex to validate'
 interface Checking {
   readonly root: unknown
   readonly faults: string[]
-  readonly work: Work
+  readonly work: WorkBudget
 }
 
 function check(schema: unknown, value: unknown, path: string, checking: Checking): void {
@@ -239,7 +239,7 @@ function join(path: string, key: string | number): string {
 }
 
 /** Resolves a `$ref` within a document. Returns `true`, which accepts any value, if the target is not in the document. */
-function resolveReference(root: unknown, reference: string, work: Work): unknown {
+function resolveReference(root: unknown, reference: string, work: WorkBudget): unknown {
   const hash = reference.indexOf('#')
   const address = hash < 0 ? reference : reference.slice(0, hash)
   if (!isObject(root) || (address !== '' && address !== root['$id'] && address !== root['id'])) return true
@@ -266,7 +266,7 @@ function follow(root: unknown, pointer: string): unknown {
   return at
 }
 
-function findAnchor(root: unknown, name: string, work: Work): unknown {
+function findAnchor(root: unknown, name: string, work: WorkBudget): unknown {
   const open = [root]
   for (let at = open.pop(); at !== undefined; at = open.pop()) {
     work.spend(1)
@@ -283,7 +283,7 @@ class TooMuchWork extends Error {
   override readonly name = 'TooMuchWork'
 }
 
-interface Work {
+interface WorkBudget {
   /** Call around the check of each schema. Throws {@link TooMuchWork}. */
   enter(): void
   leave(): void
@@ -295,7 +295,7 @@ const mostSteps = 500_000
 /** A value may be 256 levels deep, and each level may need a reference, an alternative and an object schema. */
 const deepest = 1000
 
-function createWork(): Work {
+function createWork(): WorkBudget {
   let left = mostSteps
   let depth = 0
   const spend = (amount: number) => {

@@ -58,12 +58,12 @@ function read(source: string, isLenient: boolean): Pattern | PatternError {
 /** What is next to a position in the text: nothing, a word character, or another character. */
 type Side = 'edge' | 'word' | 'other'
 
-interface State {
+interface MatchState {
   /** Instructions reached by the previous character. */
   readonly reached: readonly number[]
   readonly before: Side
   readonly closures: Map<Side, Closure>
-  readonly next: Map<string, State>
+  readonly next: Map<string, MatchState>
 }
 
 /** What is reached without consuming a character. */
@@ -87,7 +87,7 @@ export const fullBudget = 5_000_000
 const mostStates = 20_000
 
 function createMatcher(program: readonly Instruction[]): (text: string, budget: PatternBudget) => boolean {
-  let states = new Map<string, State>()
+  let states = new Map<string, MatchState>()
   let kept = 0
 
   function spend(budget: PatternBudget, work: number): void {
@@ -95,7 +95,7 @@ function createMatcher(program: readonly Instruction[]): (text: string, budget: 
     if (budget.left < 0) throw new PatternTooCostly('The text is too long for its pattern.')
   }
 
-  function stateOf(reached: number[], before: Side): State {
+  function stateOf(reached: number[], before: Side): MatchState {
     const key = `${before}${reached.join(',')}`
     let state = states.get(key)
     if (state === undefined) {
@@ -106,7 +106,7 @@ function createMatcher(program: readonly Instruction[]): (text: string, budget: 
     return state
   }
 
-  function closureOf(state: State, after: Side, budget: PatternBudget): Closure {
+  function closureOf(state: MatchState, after: Side, budget: PatternBudget): Closure {
     const known = state.closures.get(after)
     if (known !== undefined) return known
     const { before } = state

@@ -4,7 +4,7 @@ import { check, child } from '../check.ts'
 import { lazily } from '../lazily.ts'
 import type { LoopConfig } from '../pipeline.ts'
 import { readExpression } from '../read-expression.ts'
-import { checkReferences, enter, resultsOf, type Place, type StepContext } from '../reader.ts'
+import { checkReferences, enter, resultsOf, type StepScope, type StepContext } from '../reader.ts'
 import { wholeReference } from '../reference.ts'
 import { scalar } from '../shape.ts'
 import { shapeOfTemplate } from '../step-shape.ts'
@@ -64,7 +64,7 @@ export function readLoop(node: Node, { reader, place, id }: StepContext) {
   return { type: 'loop' as const, config }
 }
 
-function checkHidden(names: string[], at: Node, place: Place, faults: StepContext['reader']['faults']): void {
+function checkHidden(names: string[], at: Node, place: StepScope, faults: StepContext['reader']['faults']): void {
   for (const name of names) {
     if (place.results.has(name)) {
       faults.add(at.at, `the loop's $${name} would hide the result "${name}"; rename that result${asHint(name)}`)

@@ -145,7 +145,7 @@ type Comparable = ReadonlyMap<string, string>
 interface Comparer {
   fields(entry: Entry): Comparable
   /** The block of a delta. */
-  blockOf(entry: Delta): string
+  blockOf(entry: DeltaEntry): string
 }
 
 function createComparer(): Comparer {
@@ -182,7 +182,7 @@ function textOf(key: string, value: unknown, numberOf: (id: string) => number): 
  * Compares texts that come from two sides, however they are cut into deltas: compaction merges them. What one side is ahead is kept, until
  * the other has said it, too.
  */
-type Delta = Extract<Entry, { delta: string }>
+type DeltaEntry = Extract<Entry, { delta: string }>
 type SideName = 'a' | 'b'
 
 /** Two entries that differ. Absent: the other side has no such text. */
@@ -190,22 +190,22 @@ type Pair = Partial<Record<SideName, Entry>>
 
 interface Texts {
   /** Returns what differs. */
-  say(side: SideName, block: string, entry: Delta): Pair | undefined
+  say(side: SideName, block: string, entry: DeltaEntry): Pair | undefined
   /** When both sides have said what they have to say here: what only one has said. */
   rest(): Pair | undefined
 }
 
 /** A delta, and what of it the other side has not said. */
-interface Piece {
-  entry: Delta
+interface DeltaPiece {
+  entry: DeltaEntry
   text: string
   /** The delta of the other side that has its beginning. */
-  met?: Delta
+  met?: DeltaEntry
 }
 
 interface Ahead {
   side: SideName
-  pieces: Piece[]
+  pieces: DeltaPiece[]
 }
 
 function createTexts(): Texts {
@@ -213,7 +213,7 @@ function createTexts(): Texts {
   return {
     say(side, block, entry) {
       const ahead = blocks.get(block)
-      const own: Piece = { entry, text: entry.delta }
+      const own: DeltaPiece = { entry, text: entry.delta }
       if (ahead?.side === side) {
         ahead.pieces.push(own)
         return undefined

@@ -11,7 +11,7 @@ import { readFile, rename, writeFile } from 'node:fs/promises'
 import { MillraceError, messageOf, wordsOf } from '../../part/error.ts'
 import { parseJson } from '../../part/json.ts'
 import type { Store } from '../../part/log.ts'
-import type { Place } from '../../part/limits.ts'
+import type { Permit } from '../../part/limits.ts'
 import { pause } from '../../async/pause.ts'
 import { toOtlp } from './otlp-json.ts'
 import type { OtlpSettings } from './settings.ts'
@@ -50,7 +50,7 @@ export function exportSpans(inner: Store, options: ExporterOptions): Store {
   const { positions, limits } = inner
   const isShared = positions !== undefined && limits !== undefined
   const self = crypto.randomUUID()
-  let place: Place | undefined
+  let place: Permit | undefined
   /** Ends when another process sends. */
   let turn = new AbortController()
 
@@ -224,7 +224,7 @@ function aborted(signal: AbortSignal): Promise<void> {
 /* Sends a batch of spans to a collector, as often as it takes. */
 
 /** `refused`: sending it again would not help. `left`: the signal has aborted before it was taken. */
-type Sent = 'taken' | 'refused' | 'left'
+type SendResult = 'taken' | 'refused' | 'left'
 
 interface SendOptions {
   signal: AbortSignal
@@ -242,7 +242,7 @@ const longestWish = 300_000
 const retryable: ReadonlySet<number> = new Set([408, 429, 502, 503, 504])
 
 /** Tries until the collector takes or refuses it, or the signal aborts. Never rejects. */
-async function sendSpans({ url, headers }: OtlpSettings, body: string, options: SendOptions): Promise<Sent> {
+async function sendSpans({ url, headers }: OtlpSettings, body: string, options: SendOptions): Promise<SendResult> {
   const { signal, timeout, onFailure } = options
   for (let delay = options.delay ?? 1000; ; delay = Math.min(2 * delay, longestDelay)) {
     let wish: number | undefined

@@ -237,7 +237,7 @@ function plus(a: number | undefined, b: number | undefined): number | undefined 
 interface OpenSpans {
   get(key: string): Span | undefined
   /** `path`: of the step that the span belongs to. Its parent is the innermost open step at or above `above`. */
-  begin(key: string, place: { path: string; above?: string; at: number }, given: Named): Span
+  begin(key: string, place: { path: string; above?: string; at: number }, given: NamedSpan): Span
   end(key: string, at: number, attributes?: Attributes): Span | undefined
   /** Ends everything at or under a path, except the run. */
   endUnder(path: string, at: number, attributes?: Attributes): void
@@ -251,7 +251,7 @@ interface OpenSpans {
   all(lastAt: number): Span[]
 }
 
-type Named = Pick<Span, 'name' | 'kind' | 'attributes'>
+type NamedSpan = Pick<Span, 'name' | 'kind' | 'attributes'>
 
 /** `onEnd`: called with the key of each span that ends. */
 function createOpenSpans(run: EntryOf<'run-start'>, onEnd: (key: string) => void): OpenSpans {

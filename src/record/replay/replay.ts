@@ -130,14 +130,14 @@ function wireOf<Out extends Piece, Options extends object>({
   throw bad('format', `one of ${[...builtinWires.keys()].join(', ')}`)
 }
 
-interface Ahead {
+interface ReplayStart {
   superseded: Superseded
   resumedAt: number
   start: EntryOf<'run-start'> | undefined
 }
 
 /** What must be known of the entries before the first is sent. Reads none of their texts. */
-async function lookAhead(recording: Recording, to: number): Promise<Ahead> {
+async function lookAhead(recording: Recording, to: number): Promise<ReplayStart> {
   const superseded = createSuperseded()
   let resumedAt = 0
   let start: EntryOf<'run-start'> | undefined

@@ -32,7 +32,7 @@ export async function queryThreads(
   const { q, limit = 50 } = query
   const hits = q === undefined ? undefined : await search(records, q, query.agent)
   const { sql, parameters } = threadsQuery(query, rule, hits && [...hits.keys()])
-  const rows = await queryRows<Row>(records, 'list threads', sql, { parameters, limit })
+  const rows = await queryRows<ThreadQueryRow>(records, 'list threads', sql, { parameters, limit })
   return rows.map((row) => ({ ...toRow(row, rule), ...compact({ match: hits?.get(row.id) }) }))
 }
 
@@ -133,7 +133,7 @@ SELECT c.*,
 FROM counted c
 ORDER BY c.last DESC`
 
-interface Row {
+interface ThreadQueryRow {
   id: string
   last_run: string
   title: string | null
@@ -156,7 +156,7 @@ interface Row {
   last_first_token: number | null
 }
 
-function toRow(row: Row, { closeAfterMs, now }: ThreadRule): ThreadRow {
+function toRow(row: ThreadQueryRow, { closeAfterMs, now }: ThreadRule): ThreadRow {
   const [models, tools, toolCallCount] = parseJson(row.calls ?? '[[], [], 0]') as [string[], string[], number]
   const { average_first_token: average, last_first_token: last } = row
   const isClosed = row.updated_at <= now - closeAfterMs

@@ -96,7 +96,7 @@ export function createImport({ name = 'The recording', redactor }: ImportOptions
   }
 }
 
-interface Batch {
+interface ImportBatch {
   entries: Entry[]
   /** Of the text that they come from. */
   bytes: number
@@ -111,10 +111,10 @@ async function* entriesOf(
   fold: ImportFold,
   cleaner: EntryCleaner,
   foreign: number,
-): AsyncGenerator<Batch, void, void> {
+): AsyncGenerator<ImportBatch, void, void> {
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   const reader = createNdjsonReader()
-  const batch = (entries: Entry[], bytes: number): Batch => {
+  const batch = (entries: Entry[], bytes: number): ImportBatch => {
     // Whatever the recording says about it.
     if (entries[0]?.type === 'run-start') entries[0] = { ...entries[0], foreign }
     fold.apply(entries, bytes)
@@ -127,9 +127,13 @@ async function* entriesOf(
   yield batch(fold.missingEnd(), 0)
 }
 
-type Read = (fold: ImportFold) => AsyncIterable<Batch>
+type ReadBatches = (fold: ImportFold) => AsyncIterable<ImportBatch>
 
-async function write(store: Store, read: Read, { id, epoch }: Pick<CheckedRecording, 'id' | 'epoch'>): Promise<void> {
+async function write(
+  store: Store,
+  read: ReadBatches,
+  { id, epoch }: Pick<CheckedRecording, 'id' | 'epoch'>,
+): Promise<void> {
   const fold = createImportFold()
   let waiting: Entry[] = []
   let bytes = 0
@@ -153,7 +157,7 @@ async function write(store: Store, read: Read, { id, epoch }: Pick<CheckedRecord
 }
 
 /** Whether the stored run has exactly these entries. It may have been recorded here. */
-async function isSame(store: Store, row: RunRow, read: Read): Promise<boolean> {
+async function isSame(store: Store, row: RunRow, read: ReadBatches): Promise<boolean> {
   const stored = store.log.read(row.id)[Symbol.asyncIterator]()
   const fold = createImportFold()
   let batch: Entry[] = []
@@ -269,7 +273,7 @@ function createImportFold(): ImportFold {
  * Removes secrets from recorded entries. Each entry stays, with its `seq`: text that was held back, because it might begin a secret,
  * goes into the entry that it comes from, not into another one. So what follows such an entry waits until it is known.
  */
-type Delta = EntryOf<'text-delta' | 'reasoning-delta' | 'tool-input-delta'>
+type DeltaEntry = EntryOf<'text-delta' | 'reasoning-delta' | 'tool-input-delta'>
 
 interface EntryCleaner {
   clean(entries: readonly Entry[]): Entry[]
@@ -281,7 +285,7 @@ export function createEntryCleaner(redactor: Redactor | undefined): EntryCleaner
   if (redactor === undefined) return { clean: (entries) => [...entries], end: () => [] }
   let waiting: Entry[] = []
   /** Block → its last delta, if text of it may be held back. */
-  const held = new Map<string, Delta>()
+  const held = new Map<string, DeltaEntry>()
 
   function cleanOne(entry: Entry): Entry {
     const { seq, timestamp, step, ...rest } = entry
@@ -298,7 +302,7 @@ export function createEntryCleaner(redactor: Redactor | undefined): EntryCleaner
       release(key, found)
       return { ...at, ...cleaned } as Entry
     }
-    const delta = { ...at, ...(cleaned ?? { ...part, delta: '' }) } as Delta
+    const delta = { ...at, ...(cleaned ?? { ...part, delta: '' }) } as DeltaEntry
     held.set(key, delta)
     return delta
   }
@@ -308,7 +312,7 @@ export function createEntryCleaner(redactor: Redactor | undefined): EntryCleaner
     const [rest] = found
     const last = held.get(key)
     held.delete(key)
-    if (found.length > 1 && last !== undefined) last.delta += (rest as Delta).delta
+    if (found.length > 1 && last !== undefined) last.delta += (rest as DeltaEntry).delta
   }
 
   function take(): Entry[] {
@@ -337,12 +341,12 @@ export function createEntryCleaner(redactor: Redactor | undefined): EntryCleaner
   }
 }
 
-function isDelta(entry: Entry): entry is Delta {
+function isDelta(entry: Entry): entry is DeltaEntry {
   return entry.type === 'text-delta' || entry.type === 'reasoning-delta' || entry.type === 'tool-input-delta'
 }
 
 /** The block of its delta or end. */
 function keyOf(entry: Entry): string {
   const [kind] = /^(?:text|reasoning|tool-input)-(?=delta$|end$)/u.exec(entry.type) ?? []
-  return kind === undefined ? '' : `${kind}\n${callKey(entry.step, (entry as Delta).id)}`
+  return kind === undefined ? '' : `${kind}\n${callKey(entry.step, (entry as DeltaEntry).id)}`
 }

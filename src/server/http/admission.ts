@@ -1,6 +1,6 @@
 /** Limits for starting runs and opening streams, over all processes of the store. */
 import { MillraceError } from '../../part/error.ts'
-import type { Limits, Place } from '../../part/limits.ts'
+import type { Limits, Permit } from '../../part/limits.ts'
 
 /** The caller of a request: the holder of the server's key, or an address. */
 export interface Caller {
@@ -14,7 +14,7 @@ export interface Admission {
   /** The error for a start that must wait, with `retryAfter`. Undefined if it may proceed, and then it is counted. */
   start(address: string): Promise<MillraceError | undefined>
   /** A place for a stream, or the error if there are too many. */
-  stream(address: string): Promise<Place | MillraceError>
+  stream(address: string): Promise<Permit | MillraceError>
 }
 
 export interface AdmissionOptions {
@@ -30,7 +30,7 @@ export interface AdmissionOptions {
 const minute = 60_000
 /** Seconds for `Retry-After`: a place may be free by then. */
 const placeRetry = 5
-const open: Place = { leave: () => undefined }
+const open: Permit = { leave: () => undefined }
 
 export function createAdmission({ limits, runsPerMinute, streams, callerOf, onRefused }: AdmissionOptions): Admission {
   return {

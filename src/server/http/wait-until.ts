@@ -6,13 +6,13 @@ import { MillraceError } from '../../part/error.ts'
 export type WaitUntil = (ended: Promise<unknown>) => void
 
 /** Cloudflare passes this to a `fetch` function as its third argument. */
-export interface Execution {
+export interface RequestExecution {
   waitUntil?: WaitUntil
 }
 
-const executions = new WeakMap<Request, Execution>()
+const executions = new WeakMap<Request, RequestExecution>()
 
-export function noteExecution(request: Request, execution: Execution | undefined): void {
+export function noteExecution(request: Request, execution: RequestExecution | undefined): void {
   if (typeof execution?.waitUntil === 'function') executions.set(request, execution)
 }
 

@@ -106,14 +106,14 @@ const standsFor = 60_000
 /** Requests that are kept in mind. */
 const mostKept = 10_000
 
-interface Asked {
+interface RepeatedRequest {
   run: string
   /** Of the request. It is made when a request comes that may be the same, or when the run fails: the rest need none. */
   digest: () => Promise<string>
 }
 
 /** How a request looks at a glance → the last one that looks so, while its run goes on or after it has failed. */
-const askedOf = new WeakMap<Runtime, Map<string, Asked>>()
+const askedOf = new WeakMap<Runtime, Map<string, RepeatedRequest>>()
 
 interface Repeat {
   /** The run that has failed for the same request. */
@@ -134,7 +134,7 @@ function createRepeat(runtime: Runtime, request: Request, body: Record<string, u
   const sizes = [list.length, last.length, sizeOf(system), sizeOf(tools), Object.keys(body).length]
   const glance = JSON.stringify([url, ...caller, body['model'], ...sizes, last.slice(0, 500)])
   const digest = once(() => hashText(JSON.stringify([url, ...caller, body])))
-  const asked = askedOf.get(runtime) ?? new Map<string, Asked>()
+  const asked = askedOf.get(runtime) ?? new Map<string, RepeatedRequest>()
   askedOf.set(runtime, asked)
 
   return {
@@ -149,7 +149,7 @@ function createRepeat(runtime: Runtime, request: Request, body: Record<string, u
       return run && { run, how: 'joined', from: 0 }
     },
     started({ id, result }) {
-      const own: Asked = { run: id, digest }
+      const own: RepeatedRequest = { run: id, digest }
       asked.delete(glance)
       asked.set(glance, own)
       const [oldest] = asked.keys()

@@ -83,7 +83,7 @@ function readTypes(listed: string | undefined): Entry['type'][] | undefined {
   throw bad('types', `a list of part types, and "${unknown}" is not one${didYouMean(unknown, partTypes)}`)
 }
 
-interface Shown {
+interface EventsOptions {
   /** The first parameter that requests a window. */
   name: string
   window: LogWindow
@@ -92,7 +92,7 @@ interface Shown {
 }
 
 /** The window and text limit of a request, which only apply to a snapshot. Undefined if it has neither. */
-function readShown(query: Query, { after, lastSeq }: { after: number; lastSeq: number }): Shown | undefined {
+function readShown(query: Query, { after, lastSeq }: { after: number; lastSeq: number }): EventsOptions | undefined {
   const name = windowNames.find((each) => query[each] !== undefined)
   if (name === undefined) return undefined
   const number = (of: 'before' | 'limit' | 'cut', min: number, max: number) =>

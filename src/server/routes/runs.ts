@@ -3,7 +3,7 @@ import { runIdHeader } from '../../answer/answer-response.ts'
 import { compact } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
 import { runStatuses, type RunQuery, type RunStatus } from '../../part/log.ts'
-import type { Answer } from '../../part/request-part.ts'
+import type { Reply } from '../../part/request-part.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import { checkWaits, keepRunning } from '../http/wait-until.ts'
 import { checkRunInput } from '../../runtime/check-run-input.ts'
@@ -164,7 +164,7 @@ export async function answerRequest(
   return Response.json({ requestId, duplicate, answer: winner.answer })
 }
 
-function toAnswer(body: Record<string, unknown>): Answer {
+function toAnswer(body: Record<string, unknown>): Reply {
   const { approved, reason, isError, input } = body
   if (typeof approved === 'boolean') {
     if (input !== undefined && !approved) throw bad('input', 'absent when the call is not approved')

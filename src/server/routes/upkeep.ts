@@ -30,14 +30,18 @@ export function mountUpkeep(app: Hono, context: HandlerContext): void {
   })
 }
 
-interface Options {
+interface UpkeepRequest {
   olderThan?: number
   maxBytes?: number
   erase: boolean
   dryRun: boolean
 }
 
-async function readOptions({ maxBodyBytes }: HandlerContext, request: Request, known: string[]): Promise<Options> {
+async function readOptions(
+  { maxBodyBytes }: HandlerContext,
+  request: Request,
+  known: string[],
+): Promise<UpkeepRequest> {
   const body = await readJson(request, maxBodyBytes)
   for (const key of Object.keys(body)) {
     if (!known.includes(key)) throw new MillraceError('bad-input', `unknown key "${key}"${didYouMean(key, known)}`)
@@ -45,7 +49,7 @@ async function readOptions({ maxBodyBytes }: HandlerContext, request: Request, k
   const { olderThan, maxBytes, erase = false, dryRun = false } = body
   if (typeof dryRun !== 'boolean') throw bad('dryRun', 'true or false')
   if (typeof erase !== 'boolean') throw bad('erase', 'true or false')
-  const options: Options = { dryRun, erase }
+  const options: UpkeepRequest = { dryRun, erase }
   if (olderThan !== undefined) options.olderThan = amount('olderThan', olderThan, ageOf, ageWords)
   if (maxBytes !== undefined) options.maxBytes = amount('maxBytes', maxBytes, sizeOf, sizeWords)
   return options
@@ -62,7 +66,7 @@ function amount(
   return found
 }
 
-type Task = (
+type UpkeepPass = (
   upkeep: Upkeep,
   options: { dryRun: boolean; rest: () => Promise<void>; tell: (runs: number) => void },
 ) => Promise<object>
@@ -72,7 +76,7 @@ function work(
   { runtime }: HandlerContext,
   request: Request,
   { dryRun, erase = false }: { dryRun: boolean; erase?: boolean },
-  task: Task,
+  task: UpkeepPass,
 ): Response {
   const { upkeep, records }: Store = runtime.store
   if (upkeep === undefined) {

@@ -25,7 +25,7 @@ export interface ClientCallsOptions {
   onWaiting(change: 1 | -1): void
 }
 
-interface Call {
+interface ClientCall {
   /** The `seq` after which the run makes the request for the result. */
   seq: number
   requestId?: string
@@ -38,7 +38,7 @@ interface Call {
 }
 
 export function createClientCalls({ log, runId, signal, onWaiting }: ClientCallsOptions): ClientCalls {
-  const calls = new Map<string, Call>()
+  const calls = new Map<string, ClientCall>()
 
   function note(entry: Entry): void {
     switch (entry.type) {
@@ -72,7 +72,7 @@ export function createClientCalls({ log, runId, signal, onWaiting }: ClientCalls
     }
   }
 
-  async function awaitRequest(toolCallId: string, { seq }: Call): Promise<string> {
+  async function awaitRequest(toolCallId: string, { seq }: ClientCall): Promise<string> {
     onWaiting(1)
     try {
       const isFate = (entry: Entry) =>

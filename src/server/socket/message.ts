@@ -17,7 +17,7 @@ export interface ClientMessage {
 }
 
 /** The acknowledgement of a message. `begin` starts the events of the run. */
-export interface Reply {
+export interface MessageReply {
   said: object
   begin?: () => void
 }

@@ -4,12 +4,12 @@
  */
 import type { Socket } from 'socket.io'
 import { MillraceError, toMillraceError } from '../../part/error.ts'
-import type { Place } from '../../part/limits.ts'
+import type { Permit } from '../../part/limits.ts'
 import type { DisconnectPolicy } from '../../pipeline/pipeline.ts'
 import type { AgUiEvent, AgUiOptions } from '../../wire/ag-ui/ag-ui-event.ts'
 import type { Admission } from '../http/admission.ts'
 import { createDrain, followRun, type FollowedRun, type SessionContext, emitEvents } from './followed-run.ts'
-import { type Position, bad, requiredText, type Data, type Reply } from './message.ts'
+import { type Position, bad, requiredText, type Data, type MessageReply } from './message.ts'
 import { fromPromises, nextPiece, sourceOf, type BodySource } from '../../answer/streamed-body.ts'
 import { ownValue } from '../../part/own-value.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
@@ -21,7 +21,7 @@ export const mostRuns = 64
 /** Maximum number of ended runs whose calls are kept, to report their outcome after a late reply. */
 const mostOver = 64
 
-export interface Follow {
+export interface FollowedTurn {
   runId: string
   /** The client's id of the run. */
   label: string
@@ -32,7 +32,7 @@ export interface Follow {
   options: Partial<AgUiOptions>
   policy: DisconnectPolicy
   /** Its place in the limit of open streams. */
-  place: Place | undefined
+  place: Permit | undefined
 }
 
 export interface Session {
@@ -46,7 +46,7 @@ export interface Session {
   readonly active: number
   readonly requests: PassedRequests
   /** Follows a run, and ends an earlier cursor of it. `begin` starts sending. */
-  follow(how: Follow): Promise<FollowedRun>
+  follow(how: FollowedTurn): Promise<FollowedRun>
   /** Registers a message that will follow a run. Returns the same promise. */
   track<T>(message: Promise<T>): Promise<T>
   /** Resolves when all runs of earlier messages are followed, and their stored entries are known. */
@@ -134,7 +134,7 @@ export function createSession(context: SessionContext, socket: Socket): Session 
 }
 
 /** A place for one more followed run. Throws if there are too many. */
-export async function openPlace(admission: Admission | undefined, address: string): Promise<Place | undefined> {
+export async function openPlace(admission: Admission | undefined, address: string): Promise<Permit | undefined> {
   const place = await admission?.stream(address)
   if (place instanceof Error) throw place
   return place
@@ -157,9 +157,9 @@ export function toldError(
 interface PassedRequests {
   /** Number of streaming responses. */
   readonly size: number
-  pass(data: Data): Promise<Reply>
+  pass(data: Data): Promise<MessageReply>
   /** Ends a streaming response, if there is one with this id. */
-  cancel(data: Data): Promise<Reply>
+  cancel(data: Data): Promise<MessageReply>
   leave(): void
 }
 
@@ -222,7 +222,7 @@ function createPassedRequests({ handler, onError }: SessionContext, socket: Sock
     return request
   }
 
-  async function pass(data: Data): Promise<Reply> {
+  async function pass(data: Data): Promise<MessageReply> {
     const id = requiredText(data, 'id')
     if (streams.has(id)) throw bad('id', 'new for each request')
     if (streams.size >= mostStreams) {

@@ -5,7 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Server, Socket } from 'socket.io'
 
-type Connection = Socket['conn']
+type EngineConnection = Socket['conn']
 
 export interface SlicedInput {
   /** Forwards a polling client's request, and later its response, after which the client sends more: each when the queue is short. */
@@ -22,8 +22,8 @@ const most = 200
 const perPiece = 500
 const separator = '\u001e'
 
-interface Input {
-  line: Line
+interface PolledInput {
+  line: TaskLine
   /** Called once the queue is short again. */
   onShort: (() => void)[]
 }
@@ -31,10 +31,10 @@ interface Input {
 /** Call it before the first connection. */
 export function sliceInput({ engine }: Server): SlicedInput {
   const turns = createTurns({ room: perTurn })
-  const inputs = new Map<string, Input>()
+  const inputs = new Map<string, PolledInput>()
 
-  engine.on('connection', (conn: Connection) => {
-    const input: Input = { line: turns.line(), onShort: [] }
+  engine.on('connection', (conn: EngineConnection) => {
+    const input: PolledInput = { line: turns.line(), onShort: [] }
     const { line, onShort } = input
     // Its `sid`, which TypeScript keeps private.
     const { id } = conn as unknown as { id: string }
@@ -84,7 +84,7 @@ export function sliceInput({ engine }: Server): SlicedInput {
 }
 
 /** Removes all listeners of an event. Returns a function that calls them. */
-function takeListeners(conn: Connection, event: string): (...args: unknown[]) => void {
+function takeListeners(conn: EngineConnection, event: string): (...args: unknown[]) => void {
   const listeners = conn.listeners(event) as ((...args: unknown[]) => void)[]
   conn.removeAllListeners(event)
   return (...args) => {
@@ -93,7 +93,7 @@ function takeListeners(conn: Connection, event: string): (...args: unknown[]) =>
 }
 
 /** Pauses a WebSocket until the queue is short. A polling client waits for its response. */
-function pause({ transport }: Connection, onShort: (() => void)[]): void {
+function pause({ transport }: EngineConnection, onShort: (() => void)[]): void {
   const { socket } = transport as { socket?: { isPaused: boolean; pause(): void; resume(): void } }
   if (socket === undefined || socket.isPaused) return
   socket.pause()
@@ -101,7 +101,7 @@ function pause({ transport }: Connection, onShort: (() => void)[]): void {
 }
 
 /** Splits a polling request into pieces. Its response waits for the last one: only then the client may continue, or change to a WebSocket. */
-function sliceRequests({ transport }: Connection, push: (call: () => void, cost: number) => void): void {
+function sliceRequests({ transport }: EngineConnection, push: (call: () => void, cost: number) => void): void {
   if (transport.name !== 'polling') return
   const polling = transport as unknown as { onData(data: unknown): void }
   const onData = polling.onData.bind(polling)
@@ -129,12 +129,12 @@ function endOfPiece(data: string, from: number): number {
  * Handles the input of many connections, a little in each turn of the event loop: no connection delays the others, however much it sends at once.
  * Each queue keeps its order, and the queues take turns.
  */
-interface Turns {
-  line(): Line
+interface TaskTurns {
+  line(): TaskLine
 }
 
 /** The tasks of one connection. */
-interface Line {
+interface TaskLine {
   /** Runs the task at once if this turn has room and the queue is empty, otherwise in a later turn. `cost`: its share of a turn's room. */
   push(run: () => void, cost: number): void
   /** The cost of the queued tasks. */
@@ -148,21 +148,21 @@ interface TurnsOptions {
   later?: (next: () => void) => void
 }
 
-interface Task {
+interface SlicedTask {
   run(): void
   cost: number
 }
 
-interface Waiting {
-  tasks: Task[]
+interface TaskQueue {
+  tasks: SlicedTask[]
   /** The index of the next task. */
   next: number
   cost: number
 }
 
-export function createTurns({ room, later = (next) => void setImmediate(next) }: TurnsOptions): Turns {
+export function createTurns({ room, later = (next) => void setImmediate(next) }: TurnsOptions): TaskTurns {
   /** The first one is next. */
-  const busy = new Set<Waiting>()
+  const busy = new Set<TaskQueue>()
   let left = room
   let isSet = false
 
@@ -192,7 +192,7 @@ export function createTurns({ room, later = (next) => void setImmediate(next) }:
 
   return {
     line() {
-      const line: Waiting = { tasks: [], next: 0, cost: 0 }
+      const line: TaskQueue = { tasks: [], next: 0, cost: 0 }
       return {
         push(run, cost) {
           arm()

@@ -9,7 +9,7 @@ import {
   messageTypes,
   readMessage,
   type ClientMessage,
-  type Reply,
+  type MessageReply,
   bad,
   readPosition,
   requiredText,
@@ -140,7 +140,7 @@ export function createSocketServer(options: SocketOptions): SocketServer {
     }
   }
 
-  function dispatch(session: Session, { type, data }: ClientMessage): Promise<Reply> {
+  function dispatch(session: Session, { type, data }: ClientMessage): Promise<MessageReply> {
     if (closing.signal.aborted) throw closingError()
     const drained = entering.has(type) ? options.draining?.() : undefined
     if (drained !== undefined) throw drained
@@ -221,14 +221,14 @@ function agentsMessage(source: AgentSource): object {
 /** Protocols whose runs have a reading client. */
 const readProtocols: ReadonlySet<string> = new Set(['ag-ui', 'ui', 'text'])
 
-async function abortRun({ runtime }: SessionContext, session: Session, data: Data): Promise<Reply> {
+async function abortRun({ runtime }: SessionContext, session: Session, data: Data): Promise<MessageReply> {
   const name = requiredText(data, 'runId')
   const runId = await idOf(session, name)
   await runtime.stop(runId, 'Stopped by the user.')
   return { said: { runId: name } }
 }
 
-async function watchRun({ runtime, admission }: SessionContext, session: Session, data: Data): Promise<Reply> {
+async function watchRun({ runtime, admission }: SessionContext, session: Session, data: Data): Promise<MessageReply> {
   const name = requiredText(data, 'runId')
   const after = readPosition(data)
   const runId = await idOf(session, name)
@@ -260,7 +260,7 @@ async function idOf(session: Session, name: string): Promise<string> {
 }
 
 /** `tool_result`: the result of a client's tool. It replies to a call of a run that this socket follows, never to others. */
-async function answerCall(context: SessionContext, session: Session, data: Data): Promise<Reply> {
+async function answerCall(context: SessionContext, session: Session, data: Data): Promise<MessageReply> {
   const { runtime } = context
   const name = requiredText(data, 'toolCallId')
   const toolCallId = toCallId(name)
@@ -299,7 +299,7 @@ function conflict(toolCallId: string, why: string): MillraceError {
 }
 
 /** `run_agent`: starts a run, or continues the one that waits for the request's replies, and follows it. */
-async function runAgent(context: SessionContext, session: Session, data: Data): Promise<Reply> {
+async function runAgent(context: SessionContext, session: Session, data: Data): Promise<MessageReply> {
   const { runtime } = context
   const agent = agentOf(runtime.agents, data)
   const asked = readRunInput(data)

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { createBeats, forgetAfter, type Beats } from './beats.ts'
 import type { Channels } from './channels.ts'
-import type { Connection } from './connection.ts'
+import type { RedisConnection } from './connection.ts'
 import { createRedisFleet } from './fleet.ts'
 import { createKeys } from './keys.ts'
 import { createStoreClock } from './store-clock.ts'
@@ -52,7 +52,7 @@ function createRedis({ ahead = 0 } = {}) {
         },
         ask: async () => 0,
         onUp: (listener: () => void) => ups.push(listener),
-      } as unknown as Connection
+      } as unknown as RedisConnection
       return { connection, reconnect: () => ups.forEach((each) => each()) }
     },
   }

@@ -3,7 +3,7 @@
  * taken over, and not for writes. A process whose own heartbeat had gaps must not declare others dead.
  */
 import type { Channels } from './channels.ts'
-import type { Connection } from './connection.ts'
+import type { RedisConnection } from './connection.ts'
 import type { StoreClock } from './store-clock.ts'
 
 export interface BeatOptions {
@@ -81,7 +81,7 @@ return { now, redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES'), takers, healed
 `
 
 export function createBeats(
-  connection: Connection,
+  connection: RedisConnection,
   channels: Channels,
   process: string,
   takes: () => boolean,

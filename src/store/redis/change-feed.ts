@@ -7,7 +7,7 @@ import type { Entry } from '../../part/entry.ts'
 import { MillraceError } from '../../part/error.ts'
 import type { Change, ChangesOptions, Log } from '../../part/log.ts'
 import type { Channels } from './channels.ts'
-import type { Connection } from './connection.ts'
+import type { RedisConnection } from './connection.ts'
 import { partitions } from './index-script.ts'
 import type { Partition } from './keys.ts'
 import { readLines } from './pages.ts'
@@ -86,7 +86,7 @@ export interface ChangeFeed {
   end(): void
 }
 
-export function createChangeFeed(connection: Connection, channels: Channels, log: Pick<Log, 'read'>): ChangeFeed {
+export function createChangeFeed(connection: RedisConnection, channels: Channels, log: Pick<Log, 'read'>): ChangeFeed {
   const { keys, ask } = connection
   const all = Array.from({ length: partitions }, (_, partition): Partition => partition)
   /** Running and completed polls, by their start position, with their size. */

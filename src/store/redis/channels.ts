@@ -3,7 +3,7 @@
  * mishandles overlapping ones. While Redis is unavailable they wait.
  */
 import { isAway } from './away.ts'
-import type { Connection } from './connection.ts'
+import type { RedisConnection } from './connection.ts'
 
 export interface Channels {
   /** Adds a listener. Resolves when messages are received. */
@@ -13,16 +13,16 @@ export interface Channels {
   end(): void
 }
 
-type Listener = (message: string) => void
+type ChannelListener = (message: string) => void
 
 interface Channel {
   /** Empty: the subscription is not wanted. */
-  listeners: Set<Listener>
+  listeners: Set<ChannelListener>
   isOpen: boolean
   turn: Promise<void>
 }
 
-export function createChannels(connection: Connection): Channels {
+export function createChannels(connection: RedisConnection): Channels {
   const channels = new Map<string, Channel>()
   let ended = false
 

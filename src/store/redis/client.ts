@@ -4,13 +4,13 @@ import { isRefusal } from './away.ts'
 import { isTlsFault, otherProtocol, tlsOptions, type RedisAddress } from './url.ts'
 import type { RedisCluster } from '@redis/client'
 
-type Listener = (message: string, channel: string) => void
+type PushListener = (message: string, channel: string) => void
 
 /** The part of a connection that the store needs, for a single server or a cluster. */
 export interface Client {
   /** `key`: which node of a cluster. Rejects at once while the connection is broken. */
   send(key: string, args: string[]): Promise<unknown>
-  subscribe(channel: string, listener: Listener): Promise<void>
+  subscribe(channel: string, listener: PushListener): Promise<void>
   unsubscribe(channel: string): Promise<void>
   /** The current connection for the commands of a key; undefined if there is none. */
   linkOf(key: string): unknown

@@ -27,7 +27,7 @@ export interface RedisOptions extends BeatOptions {
   clocks?: Clocks
 }
 
-export interface Connection {
+export interface RedisConnection {
   /** Without user and password. */
   readonly url: string
   readonly keys: Keys
@@ -51,13 +51,13 @@ export interface Connection {
    * Called when partitions accept writes again; with an empty list when messages are received again, and some may have been missed. Returns a
    * function that removes the listener.
    */
-  onUp(listener: Listener): () => void
+  onUp(listener: PartitionListener): () => void
   /** Called when partitions no longer respond; with an empty list when messages are no longer received. */
-  onDown(listener: Listener): () => void
+  onDown(listener: PartitionListener): () => void
   close(): Promise<void>
 }
 
-type Listener = (partitions: readonly Partition[]) => void
+type PartitionListener = (partitions: readonly Partition[]) => void
 
 /** Retry interval while no event reports that Redis is back, in ms. */
 const tryEvery = 100
@@ -70,12 +70,12 @@ const fresh = loadTime / 1000
 export async function openConnection(
   url: string,
   { timeoutMs = 15_000, warn, joins = true }: RedisOptions,
-): Promise<Connection> {
+): Promise<RedisConnection> {
   const address = parseRedisUrl(url)
   const shown = redactUrl(url)
   const keys = createKeys(address.prefix)
-  const ups = new Set<Listener>()
-  const downs = new Set<Listener>()
+  const ups = new Set<PartitionListener>()
+  const downs = new Set<PartitionListener>()
   let closed = false
   let watch: Watch | undefined
 

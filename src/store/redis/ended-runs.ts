@@ -1,6 +1,6 @@
 /** Ended runs, and leases for the work on them: a worker's lease excludes others for a while. The script decides. */
 import { randomUUID } from 'node:crypto'
-import type { Connection } from './connection.ts'
+import type { RedisConnection } from './connection.ts'
 import { partitions } from './index-script.ts'
 import { partitionOf, type Partition } from './keys.ts'
 import { operate, readSet } from './read-script.ts'
@@ -18,7 +18,7 @@ export interface Lease {
 
 export type EndedRuns = ReturnType<typeof createEndedRuns>
 
-export function createEndedRuns(connection: Connection) {
+export function createEndedRuns(connection: RedisConnection) {
   const { keys, ask } = connection
   const all = Array.from({ length: partitions }, (_, partition): Partition => partition)
 

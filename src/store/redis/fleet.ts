@@ -4,7 +4,7 @@ import type { Fleet, FleetProcess, Introduction } from '../../part/log.ts'
 import { createFleet } from '../fleet.ts'
 import { createBeats, type BeatOptions, type Beats } from './beats.ts'
 import type { Channels } from './channels.ts'
-import { type Connection, evenFull } from './connection.ts'
+import { type RedisConnection, evenFull } from './connection.ts'
 import { partitionOf } from './keys.ts'
 import { createOperate, createOrphans, everyPartition } from './orphans.ts'
 import { damagedIs } from './damage-script.ts'
@@ -23,7 +23,7 @@ export interface RedisFleet extends Fleet {
 }
 
 export interface RedisFleetContext extends BeatOptions {
-  connection: Connection
+  connection: RedisConnection
   channels: Channels
   process: string
   clock: StoreClock
@@ -247,7 +247,7 @@ interface Attendance {
 }
 
 function createAttendance(
-  { keys, ask }: Connection,
+  { keys, ask }: RedisConnection,
   channels: Channels,
   beats: Pick<Beats, 'isDisturbed'>,
 ): Attendance {

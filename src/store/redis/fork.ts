@@ -5,7 +5,7 @@ import { encodeEntries } from '../encode.ts'
 import { dueAt, foldRow, ofFork, type StoredRow } from '../run-row.ts'
 import { checkFork, runExists } from '../store-error.ts'
 import { indexed } from './append-job.ts'
-import type { Connection } from './connection.ts'
+import type { RedisConnection } from './connection.ts'
 import { redisFailed } from './damage-script.ts'
 import { listed, operation } from './script.ts'
 import { isFailed } from './write-queue.ts'
@@ -15,7 +15,7 @@ import type { Writes } from './writes.ts'
 const most = 256
 
 export function createForking(
-  { url }: Pick<Connection, 'url'>,
+  { url }: Pick<RedisConnection, 'url'>,
   log: Pick<Log, 'read'>,
   index: Pick<RunIndex, 'get'>,
   writes: Writes,

@@ -4,10 +4,10 @@
  */
 import { isAway } from './away.ts'
 import { appendOperation } from './append-job.ts'
-import type { Connection } from './connection.ts'
+import type { RedisConnection } from './connection.ts'
 import { partitions } from './index-script.ts'
 import { partitionOf, type Partition } from './keys.ts'
-import type { Head, Pages } from './pages.ts'
+import type { RunHead, Pages } from './pages.ts'
 import type { StoredRow } from '../run-row.ts'
 import { runScript } from './write-queue.ts'
 import { claimOperation, type Written } from './writes.ts'
@@ -37,12 +37,12 @@ export interface Healing {
 }
 
 interface HealingContext {
-  connection: Connection
+  connection: RedisConnection
   process: string
   pages: Pages
 }
 
-function headOf({ epoch, lastSeq, status }: StoredRow): Head {
+function headOf({ epoch, lastSeq, status }: StoredRow): RunHead {
   return { epoch, seq: lastSeq, status }
 }
 
@@ -76,7 +76,7 @@ export function createHealing({ connection, process, pages }: HealingContext): H
   }
 
   /** The missing operations of a run at this head: the next ones, `wait` for another process, or none. */
-  function missing(head: Head | undefined, written: Written): string[][] | 'wait' | undefined {
+  function missing(head: RunHead | undefined, written: Written): string[][] | 'wait' | undefined {
     if (written.type === 'post') return [written.args]
     if (written.type === 'fork') return head === undefined ? written.operations : undefined
     if (written.type === 'claim') {
@@ -178,7 +178,7 @@ function idOf(written: Written): string {
   return written.type === 'post' ? written.inbox : written.run
 }
 
-interface Kept {
+interface RecentWrites {
   add(written: Written): void
   /** In the order of writing. Of one run, or all. */
   all(run?: string): Written[]
@@ -186,7 +186,7 @@ interface Kept {
   hold(isHeld: boolean): void
 }
 
-export function createKept(now: () => number = Date.now): Kept {
+export function createKept(now: () => number = Date.now): RecentWrites {
   let items: { written: Written; at: number }[] = []
   /** How many of them have expired. */
   let old = 0

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { createBell } from '../bell.ts'
 import { createChannels } from './channels.ts'
-import type { Connection } from './connection.ts'
+import type { RedisConnection } from './connection.ts'
 import { createInboxes } from './inboxes.ts'
 import { createKeys } from './keys.ts'
 
@@ -19,7 +19,7 @@ test('a box that cannot be opened takes nothing from a newer one', async () => {
     },
     subscribe: async (channel: string, listener: (message: string) => void) => void subscribed.set(channel, listener),
     unsubscribe: async (channel: string) => void subscribed.delete(channel),
-  } as unknown as Connection
+  } as unknown as RedisConnection
   const bell = createBell()
   const inboxes = createInboxes({ channels: createChannels(connection), connection, bell })
   const reader = () => inboxes.reader('r', 0, new AbortController().signal)

@@ -5,7 +5,7 @@ import { decodeMessage } from '../encode.ts'
 import type { Puller } from '../follow.ts'
 import { storeDamaged } from '../store-error.ts'
 import type { Channels } from './channels.ts'
-import type { Connection } from './connection.ts'
+import type { RedisConnection } from './connection.ts'
 import { messageKey } from './keys.ts'
 
 interface Box {
@@ -27,7 +27,7 @@ export function createInboxes({
   bell,
 }: {
   channels: Channels
-  connection: Connection
+  connection: RedisConnection
   bell: Bell
 }) {
   const { keys, ask } = connection

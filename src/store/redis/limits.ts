@@ -2,8 +2,8 @@
  * Limits over all processes of the store, by the clock of Redis. Places are leased: those of a dead process are free after some seconds. While
  * Redis is unavailable everything is allowed: nothing can start without it anyway, and readers must not be refused.
  */
-import type { Limits, Place } from '../../part/limits.ts'
-import { inTime, type Connection } from './connection.ts'
+import type { Limits, Permit } from '../../part/limits.ts'
+import { inTime, type RedisConnection } from './connection.ts'
 import { partitionOf } from './keys.ts'
 import { placeLease } from './limits-script.ts'
 import { createOperate } from './orphans.ts'
@@ -17,7 +17,7 @@ export interface RedisLimits extends Limits {
 /** Timeout of a request to Redis, in ms. */
 const patience = 500
 
-export function createRedisLimits(connection: Connection, process: string): RedisLimits {
+export function createRedisLimits(connection: RedisConnection, process: string): RedisLimits {
   /** Places of this process, by their key. */
   const held = new Map<string, Set<string>>()
   let count = 0
@@ -56,7 +56,7 @@ export function createRedisLimits(connection: Connection, process: string): Redi
       return typeof wait === 'number' ? wait : 0
     },
 
-    async occupy(key, most): Promise<Place | undefined> {
+    async occupy(key, most): Promise<Permit | undefined> {
       const place = `${process}:${count++}`
       // Places that Redis did not receive are leased when it is back.
       if ((await ask('occupy', key, place, most).catch(() => 1)) === 0) return undefined

@@ -1,7 +1,7 @@
 /** The memory of Redis: measures the runs, and warns before it is full. */
 import { setTimeout as later } from 'node:timers/promises'
 import { messageOf } from '../../part/error.ts'
-import type { Connection } from './connection.ts'
+import type { RedisConnection } from './connection.ts'
 import { partitions } from './index-script.ts'
 import type { Partition } from './keys.ts'
 
@@ -16,7 +16,7 @@ const lookEvery = 30_000
 const warnAt = 0.8
 
 /** Bytes of the runs. Exact for some hundreds of runs, otherwise estimated from random ones. Other users of the same Redis are not counted. */
-export async function measureRuns({ keys, ask }: Connection): Promise<number> {
+export async function measureRuns({ keys, ask }: RedisConnection): Promise<number> {
   const what = 'read the size'
   const each = Array.from({ length: partitions }, async (_, partition: Partition) => {
     const tag = keys.tag(partition)
@@ -36,7 +36,10 @@ export async function measureRuns({ keys, ask }: Connection): Promise<number> {
 }
 
 /** Warns that Redis may fill up: once without a limit, and each time that it exceeds 80 % of it. Returns a function that stops it. */
-export function watchMemory({ keys, url, send, isCluster }: Connection, warn: (message: string) => void): () => void {
+export function watchMemory(
+  { keys, url, send, isCluster }: RedisConnection,
+  warn: (message: string) => void,
+): () => void {
   const ending = new AbortController()
   let [saidNoLimit, saidFull] = [false, false]
 

@@ -1,7 +1,7 @@
 /** Finds orphans. Those of a dead process are divided among the living: each first takes its own share, and after a while the untaken rest. */
 import { isWanted } from '../run-row.ts'
 import type { Beats } from './beats.ts'
-import type { Connection } from './connection.ts'
+import type { RedisConnection } from './connection.ts'
 import { partitions } from './index-script.ts'
 import type { Partition } from './keys.ts'
 import { readRow } from './stored-row.ts'
@@ -12,7 +12,7 @@ import { redisFailed } from './damage-script.ts'
 type Operate = (partition: Partition, name: string, ...args: (string | number)[]) => Promise<unknown>
 
 /** One operation that may be executed twice, outside of the write queue. */
-export function createOperate(connection: Connection): Operate {
+export function createOperate(connection: RedisConnection): Operate {
   return async (partition, name, ...args) => {
     const [result] = await runScript(connection, partition, operation(name, args))
     if (isFailed(result)) throw redisFailed(`cannot look after the runs of a partition`, connection.url, result)

@@ -6,14 +6,14 @@ import type { ArchiveReader } from '../archive/archive-reader.ts'
 import { decodeEntries } from '../encode.ts'
 import { indexAfter } from '../recent.ts'
 import { storeDamaged } from '../store-error.ts'
-import type { Connection } from './connection.ts'
+import type { RedisConnection } from './connection.ts'
 import { createForkTimes } from './fork-times.ts'
 
 /** Maximum number of items, each of which has the entries of an append. */
 const pageItems = 256
 
 /** The position and state of a run. */
-export interface Head {
+export interface RunHead {
   epoch: number
   seq: number
   status: RunStatus
@@ -21,7 +21,7 @@ export interface Head {
 
 export interface Page {
   /** Undefined if there is no such run. */
-  head: Head | undefined
+  head: RunHead | undefined
   /** In the reader's own array. */
   entries: Entry[]
 }
@@ -45,10 +45,10 @@ function isEntry(value: unknown): boolean {
   return Number.isSafeInteger(seq) && typeof type === 'string'
 }
 
-export function createPages({ keys, ask }: Connection, archive: ArchiveReader | undefined) {
+export function createPages({ keys, ask }: RedisConnection, archive: ArchiveReader | undefined) {
   const forkTimes = createForkTimes((run, after) => stored(run, after, 1))
 
-  async function head(run: string): Promise<Head | undefined> {
+  async function head(run: string): Promise<RunHead | undefined> {
     const key = keys.run(run)
     const asked = await ask(`read run ${run}`, key, ['HMGET', key, 'epoch', 'seq', 'status'])
     const [epoch, seq, status] = asked as (string | null)[]
@@ -118,6 +118,6 @@ export function createPages({ keys, ask }: Connection, archive: ArchiveReader | 
 
 export type Pages = ReturnType<typeof createPages>
 
-export function isOver(head: Head | undefined): boolean {
+export function isOver(head: RunHead | undefined): boolean {
   return head !== undefined && hasEnded(head.status)
 }

@@ -1,7 +1,7 @@
 /** Scripts that read several keys of a partition at once. They may be sent twice. */
 import { createHash } from 'node:crypto'
 import { MillraceError, messageOf } from '../../part/error.ts'
-import type { Connection } from './connection.ts'
+import type { RedisConnection } from './connection.ts'
 import type { Partition } from './keys.ts'
 import { damagedIs } from './damage-script.ts'
 import { upkeepScript } from './upkeep-script.ts'
@@ -10,7 +10,7 @@ import { upkeepScript } from './upkeep-script.ts'
 export function readScript(text: string) {
   const sha = createHash('sha1').update(text).digest('hex')
   /** `what` completes “cannot …”. */
-  return async ({ keys, ask }: Connection, what: string, partition: Partition, args: readonly string[]) => {
+  return async ({ keys, ask }: RedisConnection, what: string, partition: Partition, args: readonly string[]) => {
     const key = `${keys.tag(partition)}:clock`
     try {
       return (await ask(what, key, ['EVALSHA', sha, '1', key, ...args])) as string[]
@@ -29,7 +29,7 @@ export const operate = readScript(upkeepScript)
 
 /** `what` completes “cannot …”; `args`: the arguments after the key. */
 export async function readSet<T>(
-  connection: Connection,
+  connection: RedisConnection,
   what: string,
   partition: Partition,
   set: 'due' | 'ended' | 'compacted',

@@ -3,17 +3,17 @@ import { expect, test } from 'vitest'
 import { delta } from '../contract/tools.contract.ts'
 import { createHeads } from '../heads.ts'
 import { entriesLost } from '../store-error.ts'
-import type { Head, Page, Pages } from './pages.ts'
+import type { RunHead, Page, Pages } from './pages.ts'
 import { createReader } from './reader.ts'
 import { readRow } from './stored-row.ts'
-import type { Tails } from './tails.ts'
+import type { LiveTails } from './tails.ts'
 
 /** Redis answers with these pages, one after the other; `reached` says which entries were waited for. */
 function setUp(answers: Page[], { isLate = true, tail = {}, reach = async () => {}, heads = createHeads() } = {}) {
   const reached: number[] = []
   const pages = { page: async () => answers.shift()! }
   const state = {
-    head: undefined as Head | undefined,
+    head: undefined as RunHead | undefined,
     isLive: false,
     isSuspect: false,
     ready: Promise.resolve(),
@@ -25,12 +25,12 @@ function setUp(answers: Page[], { isLate = true, tail = {}, reach = async () => 
     look: async () => {},
     reach: (_: string, seq: number) => (reached.push(seq), reach()),
   }
-  const context = { heads, tails: tails as unknown as Tails, pages: pages as unknown as Pages }
+  const context = { heads, tails: tails as unknown as LiveTails, pages: pages as unknown as Pages }
   const options = { signal: new AbortController().signal }
   return { reached, ...createReader({ ...context, isLate: () => isLate }, 'r', options) }
 }
 
-const head = (seq: number): Head => ({ epoch: 1, seq, status: 'running' })
+const head = (seq: number): RunHead => ({ epoch: 1, seq, status: 'running' })
 const recent = { after: () => undefined, readers: new Set(), stopWaiting: () => {} }
 const told = { head: head(2), recent }
 const none: Page = { head: undefined, entries: [] }

@@ -5,12 +5,12 @@ import type { Pulled, Puller } from '../follow.ts'
 import type { Heads } from '../heads.ts'
 import { refuseMerged, type Position, type Recent } from '../recent.ts'
 import { runDropped } from '../store-error.ts'
-import { isOver, type Head, type Pages } from './pages.ts'
-import type { Tail, Tails } from './tails.ts'
+import { isOver, type RunHead, type Pages } from './pages.ts'
+import type { Tail, LiveTails } from './tails.ts'
 
 export interface ReaderContext {
   heads: Heads
-  tails: Tails
+  tails: LiveTails
   pages: Pages
   /** Whether Redis was recently unavailable, so that missing data may still come. */
   isLate: () => boolean
@@ -43,7 +43,7 @@ export function createReader(
     tail = undefined
   }
 
-  function take(value: Entry[], head: Head, stored: boolean): Pulled<Entry[]> & object {
+  function take(value: Entry[], head: RunHead, stored: boolean): Pulled<Entry[]> & object {
     refuseMerged(run, position.seq, value)
     position.seq = value.at(-1)!.seq
     seen = true
@@ -54,7 +54,7 @@ export function createReader(
   }
 
   /** From the owner's own appends, or from its messages. */
-  function near(head: Head | undefined, recent: Recent) {
+  function near(head: RunHead | undefined, recent: Recent) {
     join(recent)
     // The run may start later.
     if (head === undefined) return 'wait'

@@ -19,7 +19,7 @@ import { createHeads } from '../heads.ts'
 import type { Appending } from './append-job.ts'
 import { createChangeFeed } from './change-feed.ts'
 import { createChannels, type Channels } from './channels.ts'
-import { openConnection, type RedisOptions, type Connection, inTime, evenFull } from './connection.ts'
+import { openConnection, type RedisOptions, type RedisConnection, inTime, evenFull } from './connection.ts'
 import { createRedisFleet } from './fleet.ts'
 import { createHealing, lookEvery } from './heal.ts'
 import { createForking } from './fork.ts'
@@ -230,7 +230,7 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
 }
 
 /** Positions in the changes of all runs, which processes hand over to each other. */
-function createPositions({ ask, keys }: Connection): Positions {
+function createPositions({ ask, keys }: RedisConnection): Positions {
   return {
     async get(name) {
       const key = keys.position(name)
@@ -265,7 +265,7 @@ const recent = 500
 /** Timeout of a request to Redis, in ms. */
 const patience = 250
 
-function createStatus(connection: Connection, pending: () => number, clock: StoreClock) {
+function createStatus(connection: RedisConnection, pending: () => number, clock: StoreClock) {
   const times: number[] = []
   const commits = { count: 0, seconds: 0 }
   const claims = { won: 0, refused: 0 }

@@ -2,7 +2,7 @@
 import { type RunIndex, hasEnded } from '../../part/log.ts'
 import type { Upkeep, Compacted, Paced, UpkeepPage } from '../../part/upkeep.ts'
 import type { Archive } from '../archive/archive.ts'
-import type { Connection } from './connection.ts'
+import type { RedisConnection } from './connection.ts'
 import { createEndedRuns, type EndedRuns, type Lease } from './ended-runs.ts'
 import { measureRuns } from './memory.ts'
 import type { Pages } from './pages.ts'
@@ -17,7 +17,7 @@ import type { StoredRow } from '../run-row.ts'
 import { partitions } from './index-script.ts'
 
 export interface RedisUpkeepContext {
-  connection: Connection
+  connection: RedisConnection
   clock: StoreClock
   rows: Rows
   pages: Pages
@@ -157,7 +157,7 @@ return found
 const most = 500
 
 /** Asks each partition once, for any number of runs. */
-async function readMarks(connection: Connection, runs: readonly string[]): Promise<(string | undefined)[]> {
+async function readMarks(connection: RedisConnection, runs: readonly string[]): Promise<(string | undefined)[]> {
   const parts = new Map<Partition, string[]>()
   for (const run of new Set(runs)) {
     const partition = partitionOf(run)
@@ -188,7 +188,7 @@ interface CompactContext {
   clock: StoreClock
 }
 
-interface Piece extends MergedLines {
+interface CompactedPiece extends MergedLines {
   /** `seq` of its last entry. */
   last: string
   items: number
@@ -208,7 +208,7 @@ async function compactRun(
   const total = { entriesBefore: 0, entriesAfter: 0, bytesBefore: 0, bytesAfter: 0 }
   try {
     let [items, count] = [0, 0]
-    let unsent: Piece[] = []
+    let unsent: CompactedPiece[] = []
     for await (const piece of piecesOf(run, pages)) {
       total.entriesBefore += piece.before
       total.entriesAfter += piece.after
@@ -234,18 +234,18 @@ async function compactRun(
     await lease?.release()
   }
 
-  async function send({ token }: Lease, pieces: Piece[]): Promise<Piece[]> {
+  async function send({ token }: Lease, pieces: CompactedPiece[]): Promise<CompactedPiece[]> {
     const texts = pieces.flatMap(({ last, text }) => [last, text])
     await ended.change(what, run, 'merge', [token, pieces.length, ...texts])
     return []
   }
 }
 
-function lengthOf(pieces: readonly Piece[]): number {
+function lengthOf(pieces: readonly CompactedPiece[]): number {
   return pieces.reduce((sum, { text }) => sum + text.length, 0)
 }
 
-async function* piecesOf(run: string, pages: Pages): AsyncGenerator<Piece, void, void> {
+async function* piecesOf(run: string, pages: Pages): AsyncGenerator<CompactedPiece, void, void> {
   const lines = createLineMerge(run, createCompaction())
   let last = ''
   let [items, bytes, length] = [0, 0, 0]
@@ -272,7 +272,7 @@ const window = 100
 const page = 1000
 
 interface ExpiryContext {
-  connection: Connection
+  connection: RedisConnection
   ended: EndedRuns
   rows: Rows
   runs: Pick<RunIndex, 'list'>

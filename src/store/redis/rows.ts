@@ -1,6 +1,6 @@
 /** Reads the row of a run. */
 import type { StoredRow } from '../run-row.ts'
-import type { Connection } from './connection.ts'
+import type { RedisConnection } from './connection.ts'
 import type { ForkTimes } from './fork-times.ts'
 import { damagedIs } from './damage-script.ts'
 import { otherFields, readRow, rowFields } from './stored-row.ts'
@@ -12,7 +12,7 @@ export interface StoredRun {
   owner: string
 }
 
-export function createRows({ keys, ask }: Connection, forkTimes: ForkTimes) {
+export function createRows({ keys, ask }: RedisConnection, forkTimes: ForkTimes) {
   async function load(run: string): Promise<StoredRun | undefined> {
     const key = keys.run(run)
     const read = (fields: readonly string[]) => ask(`get run ${run}`, key, ['HMGET', key, ...fields])

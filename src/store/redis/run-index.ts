@@ -7,7 +7,7 @@ import { decodeView } from '../encode.ts'
 import { limitOf, queryWords, statusesOf } from '../run-query.ts'
 import { dueAt, publicRow, type StoredRow } from '../run-row.ts'
 import { unknownCursor } from '../store-error.ts'
-import type { Connection } from './connection.ts'
+import type { RedisConnection } from './connection.ts'
 import { partitions } from './index-script.ts'
 import type { Partition } from './keys.ts'
 import { readScript, readSet } from './read-script.ts'
@@ -148,7 +148,7 @@ while true do
 end
 `
 
-interface Place {
+interface ListPosition {
   run: string
   n: number
 }
@@ -156,7 +156,7 @@ interface Place {
 /** The known part of a partition's list. */
 interface Listing {
   partition: Partition
-  places: Place[]
+  places: ListPosition[]
   /** An upper bound of the unknown part, as Redis has it. */
   rest: string
 }
@@ -165,7 +165,7 @@ const list = readScript(listScript)
 /** Number of due runs that are requested from a partition at once. */
 const duePage = 1000
 
-export function createRunIndex(connection: Connection, rows: Rows): Omit<RunIndex, 'keepView'> {
+export function createRunIndex(connection: RedisConnection, rows: Rows): Omit<RunIndex, 'keepView'> {
   const { keys, ask } = connection
   const all = Array.from({ length: partitions }, (_, partition): Partition => partition)
 
@@ -181,7 +181,7 @@ export function createRunIndex(connection: Connection, rows: Rows): Omit<RunInde
     return n
   }
 
-  async function select(query: RunQuery): Promise<Place[]> {
+  async function select(query: RunQuery): Promise<ListPosition[]> {
     const { agent, threadId: thread, idPrefix, since } = query
     const statuses = statusesOf(query.status)
     const limit = limitOf(query)

@@ -3,9 +3,9 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { createBell } from '../bell.ts'
 import { delta } from '../contract/tools.contract.ts'
 import { createChannels } from './channels.ts'
-import type { Connection } from './connection.ts'
+import type { RedisConnection } from './connection.ts'
 import { createKeys } from './keys.ts'
-import type { Head, Pages } from './pages.ts'
+import type { RunHead, Pages } from './pages.ts'
 import { createTails } from './tails.ts'
 
 beforeEach(() => void vi.useFakeTimers())
@@ -13,7 +13,7 @@ afterEach(() => void vi.useRealTimers())
 
 /** A run with two entries, that is read. */
 async function setUp() {
-  let head: Head = { epoch: 1, seq: 2, status: 'running' }
+  let head: RunHead = { epoch: 1, seq: 2, status: 'running' }
   let say: (message: string) => void = () => {}
   const bell = createBell()
   const channels = {
@@ -27,7 +27,7 @@ async function setUp() {
   await tail.ready
   const message = (epoch: number, before: number, ...seqs: number[]) =>
     say(`${epoch} ${before} ${seqs.at(-1)} running\n${seqs.map((seq) => JSON.stringify(delta(seq))).join('\n')}`)
-  return { tails, tail, bell, message, store: (next: Head) => void (head = next) }
+  return { tails, tail, bell, message, store: (next: RunHead) => void (head = next) }
 }
 
 test('hears what follows, skips what it has, and says after a gap that the stream must be read', async () => {
@@ -101,9 +101,11 @@ test('one that cannot be opened takes nothing from a newer one, and neither does
   const connection = {
     subscribe: async (channel: string, listener: (message: string) => void) => void subscribed.set(channel, listener),
     unsubscribe: async (channel: string) => void subscribed.delete(channel),
-  } as unknown as Connection
-  const looks: PromiseWithResolvers<Head>[] = []
-  const pages = { head: () => (looks.push(Promise.withResolvers<Head>()), looks.at(-1)!.promise) } as unknown as Pages
+  } as unknown as RedisConnection
+  const looks: PromiseWithResolvers<RunHead>[] = []
+  const pages = {
+    head: () => (looks.push(Promise.withResolvers<RunHead>()), looks.at(-1)!.promise),
+  } as unknown as Pages
   const tails = createTails({ channels: createChannels(connection), keys, pages, bell: createBell() })
   const looked = (n: number) => expect.poll(() => looks.length).toBe(n)
   vi.useRealTimers()

@@ -12,11 +12,11 @@ import { createRecent, type Recent } from '../recent.ts'
 import { entriesLost } from '../store-error.ts'
 import type { Channels } from './channels.ts'
 import type { Keys } from './keys.ts'
-import type { Head, Pages } from './pages.ts'
+import type { RunHead, Pages } from './pages.ts'
 
 export interface Tail {
   /** The known head of the stored run; undefined: no such run. */
-  head: Head | undefined
+  head: RunHead | undefined
   recent: Recent
   /** Whether messages are received, so that polling is not needed. */
   isLive: boolean
@@ -30,13 +30,13 @@ export interface Tail {
   error?: Error
 }
 
-interface Kept extends Tail {
+interface KeptTail extends Tail {
   readers: number
   /** The time of the last message or poll; ms. */
   heard: number
 }
 
-export interface Tails {
+export interface LiveTails {
   join(run: string): Tail
   leave(run: string, tail: Tail): void
   /** Polls the stored state of a run: for readers without messages, and after messages may have been lost. */
@@ -64,8 +64,8 @@ export function createTails({
   keys: Keys
   pages: Pages
   bell: Bell
-}): Tails {
-  const tails = new Map<string, Kept>()
+}): LiveTails {
+  const tails = new Map<string, KeptTail>()
   const timer = setInterval(lookAtSilent, silence / 2)
   timer.unref()
 
@@ -73,7 +73,7 @@ export function createTails({
     return head?.seq ?? 0
   }
 
-  function hear(run: string, tail: Kept, message: string): void {
+  function hear(run: string, tail: KeptTail, message: string): void {
     tail.heard = Date.now()
     const end = message.indexOf('\n')
     const [epoch, before, last, status] = message.slice(0, end).split(' ') as [string, string, string, RunStatus]
@@ -94,7 +94,7 @@ export function createTails({
     bell.ring(run)
   }
 
-  function fail(run: string, tail: Kept, error: Error): void {
+  function fail(run: string, tail: KeptTail, error: Error): void {
     tail.error = error
     bell.ring(run)
   }
@@ -110,7 +110,7 @@ export function createTails({
     }
   }
 
-  async function verify(run: string, tail: Kept): Promise<void> {
+  async function verify(run: string, tail: KeptTail): Promise<void> {
     if (tail.isSuspect || !tail.isLive || tail.head === undefined) return
     tail.isSuspect = true
     try {
@@ -159,7 +159,7 @@ export function createTails({
     void channels.close(keys.live(run))
   }
 
-  async function open(run: string, tail: Kept): Promise<void> {
+  async function open(run: string, tail: KeptTail): Promise<void> {
     try {
       await channels.open(keys.live(run), (message) => hear(run, tail, message))
       await look(run)
@@ -185,7 +185,7 @@ export function createTails({
       return tail
     },
     leave(run, tail) {
-      if (--(tail as Kept).readers === 0) drop(run, tail)
+      if (--(tail as KeptTail).readers === 0) drop(run, tail)
     },
     look,
     verifyAll() {

@@ -34,7 +34,7 @@ const often = 100
 /** Minimum time between two reconnects from a replica, whose name may refer to another server now, in ms. */
 const leaveEvery = 1000
 
-interface State extends Area {
+interface LinkState extends Area {
   /** The connection that replied; undefined: the area is down. */
   link: unknown
   isAsked: boolean
@@ -42,24 +42,24 @@ interface State extends Area {
 
 /** All areas must be up at the call. `command`: the command for polling, without the key. */
 export function createWatch(client: Client, areas: readonly Area[], command: string, { up, down }: WatchEvents): Watch {
-  const states = areas.map((area): State => ({ ...area, link: client.linkOf(area.key), isAsked: false }))
+  const states = areas.map((area): LinkState => ({ ...area, link: client.linkOf(area.key), isAsked: false }))
   let subscribers = client.subscribers()
   let hears = true
   let leftAt = performance.now()
-  let risen: State[] = []
+  let risen: LinkState[] = []
   let timer: ReturnType<typeof setTimeout> | undefined
   let ended = false
 
   const isWhole = () => hears && states.every(({ link }) => link !== undefined)
 
-  function fall(state: State): void {
+  function fall(state: LinkState): void {
     if (state.link === undefined) return
     state.link = undefined
     down(state.partitions)
   }
 
   /** Areas of a node come up together. */
-  function rise(state: State): void {
+  function rise(state: LinkState): void {
     if (risen.push(state) > 1) return
     setImmediate(() => {
       const all = risen.filter(({ link }) => link !== undefined)
@@ -68,7 +68,7 @@ export function createWatch(client: Client, areas: readonly Area[], command: str
     })
   }
 
-  async function ask(state: State): Promise<void> {
+  async function ask(state: LinkState): Promise<void> {
     const link = client.linkOf(state.key)
     if (link === undefined || state.isAsked) return
     state.isAsked = true

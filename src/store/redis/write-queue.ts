@@ -5,7 +5,7 @@
 import { MillraceError, messageOf } from '../../part/error.ts'
 import { redisFailed } from './damage-script.ts'
 import { isAway, isPassingReply, PassingError } from './away.ts'
-import { inTime, type Connection } from './connection.ts'
+import { inTime, type RedisConnection } from './connection.ts'
 import type { Partition } from './keys.ts'
 import { script, sha } from './script.ts'
 
@@ -43,7 +43,7 @@ export interface WriteQueue {
 
 /** The context that a queue needs from the store. */
 export interface WriteContext {
-  connection: Connection
+  connection: RedisConnection
   /** A script took `ms`. */
   committed(ms: number): void
   /** Resolves when Redis is available and healed; undefined if it already is. */
@@ -55,13 +55,13 @@ export interface WriteContext {
 }
 
 /** Sends a script. Only for operations that may be sent twice. */
-export async function runScript(connection: Connection, partition: Partition, args: readonly string[]) {
+export async function runScript(connection: RedisConnection, partition: Partition, args: readonly string[]) {
   const results = await sendScript(connection, `${connection.keys.tag(partition)}:clock`, args)
   for (const result of results) if (isPassing(result)) throw new PassingError(result.slice(failed.length))
   return results
 }
 
-async function sendScript({ send }: Connection, key: string, args: readonly string[]): Promise<unknown[]> {
+async function sendScript({ send }: RedisConnection, key: string, args: readonly string[]): Promise<unknown[]> {
   try {
     return (await send(key, ['EVALSHA', sha, '1', key, ...args])) as unknown[]
   } catch (error) {

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { createHeads } from '../heads.ts'
 import { startEntry } from '../example-run.contract.ts'
-import type { Connection } from './connection.ts'
+import type { RedisConnection } from './connection.ts'
 import { createKeys, partitionOf } from './keys.ts'
 import type { Pages } from './pages.ts'
 import type { Rows } from './rows.ts'
@@ -31,7 +31,7 @@ function setUp(more: Partial<WritesContext>) {
     },
     again: async () => {},
     patiently: <T>(_: string, answer: Promise<T>) => answer,
-  } as unknown as Connection
+  } as unknown as RedisConnection
   const nothing = () => undefined
   const writes = createWrites({
     connection,

@@ -8,7 +8,7 @@ import { encodeMessages } from '../post-all.ts'
 import type { StoredRow } from '../run-row.ts'
 import { storeClosed } from '../store-error.ts'
 import { createAppendJob, type AppendContext, type Appending, type AppendRequest, type Change } from './append-job.ts'
-import type { Connection } from './connection.ts'
+import type { RedisConnection } from './connection.ts'
 import { partitionOf, storedKey, type Partition } from './keys.ts'
 import type { Healing } from './heal.ts'
 import type { Pages } from './pages.ts'
@@ -27,7 +27,7 @@ export type Written =
   | { type: 'fork'; run: string; operations: string[][] }
 
 export interface WritesContext {
-  connection: Connection
+  connection: RedisConnection
   /** A script took `ms`. */
   committed(ms: number): void
   /** The id of this process. */

@@ -59,7 +59,7 @@ function placeIn({ place }: RunState, { id, entries }: Tick): RunState['place'] 
   return entries.startsWith(`{"seq":${place.seq},`, place.from) ? place : undefined
 }
 
-interface Place {
+interface BatchCursor {
   tick: Tick
   from: number
   at: number
@@ -75,7 +75,12 @@ function noteFirstToken(statements: Statements, state: RunState, { step: path, t
   if (statements.firstToken.run(timestamp, state.number, step.seq).changes > 0) state.waiting--
 }
 
-function add(statements: Statements, state: RunState, entry: Entry, { tick, from, at, length, texts }: Place): void {
+function add(
+  statements: Statements,
+  state: RunState,
+  entry: Entry,
+  { tick, from, at, length, texts }: BatchCursor,
+): void {
   const { number: run } = state
   const { seq, timestamp, step: path, type } = entry
   if (type === 'run-start') beginRun(statements, state, entry)

@@ -6,7 +6,7 @@ import { decodeLine, decodeEntries } from '../encode.ts'
 import { entryText, textKinds } from './entry-texts.ts'
 import { createTickReader } from './tick-reader.ts'
 
-export interface Piece {
+export interface SearchPiece {
   kind: SearchHit['kind']
   text: string
   /** The start of the next piece; undefined after the last. */
@@ -18,7 +18,7 @@ export interface PieceReader {
    * The piece that begins at `start`: a number of characters of a text, or a `seq` of one that came in deltas; 0 is the first. Undefined if the
    * entry has no text.
    */
-  at(run: number, seq: number, start: number): Piece | undefined
+  at(run: number, seq: number, start: number): SearchPiece | undefined
   /** Rows may have changed since the last piece. */
   forget(): void
 }
@@ -42,7 +42,7 @@ export function createPieceReader(db: DatabaseSync): PieceReader {
   }
 
   /** The deltas of a block after this `seq`. */
-  function ofBlock(run: number, seq: number, start: number): Omit<Piece, 'kind'> {
+  function ofBlock(run: number, seq: number, start: number): Omit<SearchPiece, 'kind'> {
     const found = block.get(run, seq)
     if (found === undefined) return { text: '', next: undefined }
     const last = Number(found.last_seq ?? 0)
@@ -63,7 +63,7 @@ export function createPieceReader(db: DatabaseSync): PieceReader {
     return whole.text
   }
 
-  function ofText(text: string, start: number): Omit<Piece, 'kind'> {
+  function ofText(text: string, start: number): Omit<SearchPiece, 'kind'> {
     if (text.length - start <= pieceLength) return { text: text.slice(start), next: undefined }
     const space = text.slice(start + pieceLength, start + 2 * pieceLength).search(/\s/u)
     const end = start + pieceLength + Math.max(space, 0)
@@ -108,7 +108,7 @@ function decode(text: string): Entry[] {
 export const pieceLength = 16 * 1024
 
 /** A text in the log: the deltas of this type and id after entry `seq`, up to entry `last`. */
-export interface Block {
+export interface TextBlock {
   seq: number
   type: string
   id: string
@@ -116,7 +116,7 @@ export interface Block {
 }
 
 export class BlockPiece {
-  readonly block: Block
+  readonly block: TextBlock
   /** The piece begins after this entry; 0 is the beginning of the text. */
   readonly start: number
   /** The last entry that it has. */
@@ -124,7 +124,7 @@ export class BlockPiece {
   readonly #deltas: string[] = []
   #length = 0
 
-  constructor(block: Block, start: number) {
+  constructor(block: TextBlock, start: number) {
     this.block = block
     this.start = start
     this.at = Math.max(block.seq, start)

@@ -10,7 +10,7 @@ export interface Queries {
   close(): Promise<void>
 }
 
-type Reply = { id: number; result: QueryResult } | { id: number; fault: string }
+type QueryReply = { id: number; result: QueryResult } | { id: number; fault: string }
 
 /** `url`: of the file, for reading. */
 export function createQueries(url: () => string): Queries {
@@ -27,7 +27,7 @@ export function createQueries(url: () => string): Queries {
     return started
   }
 
-  function ended(reply: Reply): void {
+  function ended(reply: QueryReply): void {
     const waiting = pending.get(reply.id)
     pending.delete(reply.id)
     if (pending.size === 0) worker?.unref()

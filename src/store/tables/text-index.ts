@@ -8,7 +8,7 @@ import { isDelta, type Entry } from '../../part/entry.ts'
 import type { SearchHit } from '../../part/records.ts'
 import { decodeEntries } from '../encode.ts'
 import { entryText, spaced, textKinds } from './entry-texts.ts'
-import { pieceLength, BlockPiece, type Block, createPieceReader, createRowDecoder } from './piece-reader.ts'
+import { pieceLength, BlockPiece, type TextBlock, createPieceReader, createRowDecoder } from './piece-reader.ts'
 import { createTickReader } from './tick-reader.ts'
 
 /** Maximum characters of the log that are parsed for one text: about 0.3 ms. */
@@ -141,8 +141,8 @@ interface TextSweep {
   step(run: number, seq: number, isOver: () => boolean): boolean
 }
 
-interface Waiting {
-  block: Block
+interface PendingBlock {
+  block: TextBlock
   start: number
   /** The row with this entry is the first one to read. */
   from: number
@@ -157,7 +157,7 @@ interface Pass {
   /** Rows up to this entry were read. */
   at: number
   /** In the order of their beginnings. */
-  upcoming: Waiting[]
+  upcoming: PendingBlock[]
   open: Map<string, BlockPiece>
   /** Complete pieces, each with the start of the text's next piece. */
   ready: [piece: BlockPiece, next: number | undefined][]
@@ -181,7 +181,7 @@ function createTextSweep(
   function begin(run: number, seq: number): Pass {
     const rows = waiting.all(run, seq)
     const log = String(rows[0]?.log)
-    const upcoming: Waiting[] = []
+    const upcoming: PendingBlock[] = []
     for (const row of rows) {
       // A text without deltas comes before the texts after it.
       if (row.type === null || row.log !== log) break

@@ -1,16 +1,16 @@
 /** Reads an AG-UI client's replies: the results of its tools in `messages`, and `resume[]`. */
-import type { Answer, RequestPart } from '../../part/request-part.ts'
+import type { Reply, RequestPart } from '../../part/request-part.ts'
 import { bad, toArray, toFields, toString, type Fields } from '../ui/ui-parts.ts'
 import { toCallId } from './ag-ui-ids.ts'
 import { toMessages, toOutput } from './from-ag-ui-messages.ts'
 
 /** The results of calls in `tool` messages after the last user message. The server matches them with open requests. */
-export function toolResults(messages: unknown): { toolCallId: string; answer: Answer }[] {
+export function toolResults(messages: unknown): { toolCallId: string; answer: Reply }[] {
   const list = toMessages(messages)
   const from = list.findLastIndex(({ role }) => role === 'user') + 1
   const newest = newestCalls(list.slice(from))
   // If results share an id, the last counts.
-  const answers = new Map<string, Answer>()
+  const answers = new Map<string, Reply>()
   for (let i = from; i < list.length; i++) {
     const message = list[i]!
     if (message.role !== 'tool') continue
@@ -35,7 +35,7 @@ function newestCalls(list: readonly Fields[]): Map<string, string> {
 }
 
 /** The reply in one `tool` message, also on its own. */
-export function toToolAnswer(message: Fields, place: string): Answer {
+export function toToolAnswer(message: Fields, place: string): Reply {
   const output = toOutput(message, place)
   if (output.type === 'execution-denied') return { kind: 'approval', approved: false }
   const isError = output.type === 'error-text' || output.type === 'error-json'
@@ -47,7 +47,7 @@ export interface Resumed {
   requestId: string
   isCancelled: boolean
   /** Throws `bad-input` for a payload that does not fit a request of this kind. */
-  answer(kind: RequestPart['kind']): Answer
+  answer(kind: RequestPart['kind']): Reply
 }
 
 export function readResume(value: unknown): Resumed[] {
@@ -68,7 +68,7 @@ export function readResume(value: unknown): Resumed[] {
   return [...entries.values()]
 }
 
-function cancelled(kind: RequestPart['kind']): Answer {
+function cancelled(kind: RequestPart['kind']): Reply {
   switch (kind) {
     case 'approval':
       return { kind, approved: false, reason: 'cancelled' }
@@ -79,7 +79,7 @@ function cancelled(kind: RequestPart['kind']): Answer {
   }
 }
 
-function resolved(kind: RequestPart['kind'], payload: unknown, place: string): Answer {
+function resolved(kind: RequestPart['kind'], payload: unknown, place: string): Reply {
   switch (kind) {
     case 'approval': {
       // Some clients send the decision itself.

@@ -22,7 +22,7 @@ export interface AgUiBlocks {
   finalText(): string | undefined
 }
 
-interface Block {
+interface AgUiBlock {
   path: string
   messageId: string
   isText: boolean
@@ -41,7 +41,7 @@ class Blocks implements AgUiBlocks {
   readonly #sink: Sink<AgUiEvent>
   readonly #out: AgUiOut
   readonly #ids: AgUiIds
-  readonly #blocks = new Map<string, Block>()
+  readonly #blocks = new Map<string, AgUiBlock>()
   /** The text of the last model call, by the path of the answering step, or of its list of steps. */
   readonly #said = new LateMap<string, { path: string; text: string }>()
 
@@ -58,7 +58,7 @@ class Blocks implements AgUiBlocks {
     return last!
   }
 
-  #finish({ isText, messageId, metadata }: Block): void {
+  #finish({ isText, messageId, metadata }: AgUiBlock): void {
     if (isText) return this.#out.send({ type: 'TEXT_MESSAGE_END', messageId })
     this.#out.send({ type: 'REASONING_MESSAGE_END', messageId })
     if (metadata !== undefined) {

@@ -24,11 +24,11 @@ export interface AgUiRun extends AgUiOut {
 
 /** `warnings` are sent at the start. */
 export function createAgUiRun(sink: Sink<AgUiEvent>, warnings: readonly string[] = []): AgUiRun {
-  return new Run(sink, warnings)
+  return new AgUiRunState(sink, warnings)
 }
 
 /** A class, not closures: one for each open stream (decisions/0028). */
-class Run implements AgUiRun {
+class AgUiRunState implements AgUiRun {
   timestamp = 0
   readonly #sink: Sink<AgUiEvent>
   readonly #warnings: readonly string[]

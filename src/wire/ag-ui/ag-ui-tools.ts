@@ -21,7 +21,7 @@ export interface AgUiTools {
   call(entry: EntryOf<'tool-call'>): void
   result(entry: EntryOf<'tool-result'>): void
   /** Sends the call first if the client does not have it, because it can only reply to a known call. Returns the client's id of the call. */
-  request(entry: Asked): string
+  request(entry: OpenRequest): string
   response(entry: EntryOf<'response'>): void
   /** The calls without the client's reply, in order. */
   pending(): string[]
@@ -31,7 +31,7 @@ export interface AgUiTools {
   forget(path: string): void
 }
 
-type Asked = EntryOf<'request'> & { kind: 'tool' | 'approval' }
+type OpenRequest = EntryOf<'request'> & { kind: 'tool' | 'approval' }
 
 interface AgUiToolsOptions {
   ids: AgUiIds
@@ -40,7 +40,7 @@ interface AgUiToolsOptions {
   showsAnswers: boolean
 }
 
-interface Input {
+interface AgUiToolInput {
   path: string
   /** The client's id of the call. */
   toolCallId: string
@@ -48,7 +48,7 @@ interface Input {
   metadata: ProviderMetadata | undefined
   sendDelta(text: string, timestamp: number): void
 }
-interface Call {
+interface AgUiCall {
   path: string
   toolCallId: string
   /** Its position among all calls. */
@@ -64,20 +64,20 @@ interface Call {
 }
 
 export function createAgUiTools(sink: Sink<AgUiEvent>, out: AgUiOut, options: AgUiToolsOptions): AgUiTools {
-  return new Tools(sink, out, options)
+  return new ToolEvents(sink, out, options)
 }
 
 /** A class, not closures: one for each open stream (decisions/0028). */
-class Tools implements AgUiTools {
+class ToolEvents implements AgUiTools {
   readonly #sink: Sink<AgUiEvent>
   readonly #out: AgUiOut
   readonly #ids: AgUiIds
   readonly #names: AgUiCallNames
   readonly #old: boolean
   readonly #showsAnswers: boolean
-  readonly #inputs = new LateMap<string, Input>()
-  readonly #calls = new LateMap<string, Call>()
-  #handedOver: Call[] | undefined = undefined
+  readonly #inputs = new LateMap<string, AgUiToolInput>()
+  readonly #calls = new LateMap<string, AgUiCall>()
+  #handedOver: AgUiCall[] | undefined = undefined
   /** Client tools that need approval, by tool loop. */
   readonly #gated = new LateMap<string, ReadonlySet<string>>()
   #count = 0
@@ -110,8 +110,8 @@ class Tools implements AgUiTools {
     this.#out.send({ type: 'TOOL_CALL_RESULT', messageId, toolCallId, content, role: 'tool', metadata })
   }
 
-  #keep(key: string, path: string, toolCallId: string): Call {
-    const call: Call = { path, toolCallId, n: ++this.#count }
+  #keep(key: string, path: string, toolCallId: string): AgUiCall {
+    const call: AgUiCall = { path, toolCallId, n: ++this.#count }
     this.#calls.set(key, call)
     return call
   }
@@ -175,7 +175,7 @@ class Tools implements AgUiTools {
     if (step === call.path) this.#ids.end(step)
   }
 
-  request({ kind, step, requestId, toolCallId: id, toolName, input }: Asked): string {
+  request({ kind, step, requestId, toolCallId: id, toolName, input }: OpenRequest): string {
     const key = callKey(step, id)
     const known = this.#calls.get(key)
     const call = known ?? this.#keep(key, step, this.#names.next(id))

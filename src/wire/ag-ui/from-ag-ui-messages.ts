@@ -22,7 +22,7 @@ import { parseJson } from '../../part/json.ts'
 const roles = ['developer', 'system', 'user', 'assistant', 'tool', 'reasoning', 'activity']
 
 /** The message for the results of a call. */
-interface Slot {
+interface ResultsSlot {
   results: ToolResultContent[]
   index: number
 }
@@ -34,7 +34,7 @@ interface Slot {
  */
 export function fromAgUiMessages(value: unknown): Message[] {
   const messages: Message[] = []
-  const open = new Map<string, Slot>()
+  const open = new Map<string, ResultsSlot>()
   let reasoning: { id?: string; content: AssistantContent[] } | undefined
   const endReasoning = () => {
     if (reasoning !== undefined) messages.push({ role: 'assistant', ...reasoning })
@@ -166,7 +166,7 @@ function toName(value: unknown, place: string): string {
 }
 
 /** Every call starts with an error result; the client's replaces it. */
-function openCalls(content: readonly AssistantContent[], open: Map<string, Slot>): ToolMessage['content'] {
+function openCalls(content: readonly AssistantContent[], open: Map<string, ResultsSlot>): ToolMessage['content'] {
   const results: ToolResultContent[] = []
   for (const part of content) {
     if (part.type !== 'tool-call') continue

@@ -21,11 +21,11 @@ export function createOpenAiAnswer(
   options: Partial<OpenAiOptions>,
   output: OpenAiOutput,
 ): Projection {
-  return new Answer(context, options, output)
+  return new OpenAiProjection(context, options, output)
 }
 
 /** A class, because its functions would cost each answer more than what it knows. `private` and not `#`: see decisions/0028. */
-class Answer implements Projection {
+class OpenAiProjection implements Projection {
   state: Projection['state'] = 'open'
   private readonly output: OpenAiOutput
   private readonly resumedAt: number
@@ -268,11 +268,11 @@ interface OpenAiEnding {
 }
 
 function createOpenAiEnding(): OpenAiEnding {
-  return new Ending()
+  return new EndingFold()
 }
 
 /** A class, because its functions would cost each answer more than what it knows. */
-class Ending implements OpenAiEnding {
+class EndingFold implements OpenAiEnding {
   reason: OpenAiFinish = 'stop'
   fault: ErrorValue | undefined = undefined
   readonly #answers = new Set<string>()

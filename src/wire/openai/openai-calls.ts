@@ -50,7 +50,7 @@ export interface OpenAiCalls {
   shownUnder(root: string): boolean
 }
 
-interface Shown {
+interface OpenAiCall {
   index: number
   id: string
   name: string
@@ -62,7 +62,7 @@ interface Shown {
   isSigned?: boolean
 }
 
-type Named = Pick<EntryOf<'tool-call'>, 'step' | 'toolName' | 'providerMetadata'>
+type NamedCall = Pick<EntryOf<'tool-call'>, 'step' | 'toolName' | 'providerMetadata'>
 
 export function createOpenAiCalls(options: OpenAiCallsOptions): OpenAiCalls {
   return new Calls(options)
@@ -83,7 +83,7 @@ class Calls implements OpenAiCalls {
   private readonly toolSteps = new LateSet<string>()
   private readonly hiddenIds = new LateSet<string>()
   /** Calls that were sent and have no outcome yet. */
-  private readonly open = new LateMap<string, Shown>()
+  private readonly open = new LateMap<string, OpenAiCall>()
   private readonly usedIds = new LateSet<string>()
   private readonly shownAt = new LateSet<string>()
   /** JSON text of the arguments with which calls were approved, if they are others. */
@@ -108,9 +108,9 @@ class Calls implements OpenAiCalls {
     return this.offered.get(step)?.get(toolName)?.approval === true
   }
 
-  private show(entry: Named, toolCallId: string, owner: Shown['owner'], input?: string) {
+  private show(entry: NamedCall, toolCallId: string, owner: OpenAiCall['owner'], input?: string) {
     const { step, toolName: name } = entry
-    const shown: Shown = { index: this.count++, id: this.uniqueId(toolCallId), name, step, owner }
+    const shown: OpenAiCall = { index: this.count++, id: this.uniqueId(toolCallId), name, step, owner }
     if (input === undefined) shown.input = ''
     this.open.set(callKey(step, toolCallId), shown)
     this.shownAt.add(step)
@@ -127,7 +127,7 @@ class Calls implements OpenAiCalls {
     return id
   }
 
-  private complete(shown: Shown, input: string, metadata: ProviderMetadata | undefined): void {
+  private complete(shown: OpenAiCall, input: string, metadata: ProviderMetadata | undefined): void {
     const sent = shown.input ?? ''
     delete shown.input
     // Some providers stream no empty arguments, or only a part of them.

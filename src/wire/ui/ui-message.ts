@@ -14,7 +14,7 @@ import type {
 } from '../../part/message.ts'
 import { fromModelMessage, toCustom, toUserContent, approvalsOf, toResult } from '../model-message.ts'
 import { bad, toArray, toContent, toFields, toOptions, toString, type Fields } from './ui-parts.ts'
-import type { Answer } from '../../part/request-part.ts'
+import type { Reply } from '../../part/request-part.ts'
 import { compact } from '../../part/compact.ts'
 
 const roles: readonly unknown[] = ['system', 'user', 'assistant', 'tool']
@@ -107,7 +107,7 @@ function fromAssistantParts(parts: Fields[], place: string): Message[] {
  */
 interface ToolAnswer {
   toolCallId: string
-  answer: Answer
+  answer: Reply
 }
 
 /** Throws `bad-input` (400) naming the index and the field. */
@@ -117,7 +117,7 @@ export function toolAnswers(messages: unknown): ToolAnswer[] {
   while (first > 0 && list[first - 1]!['role'] === 'tool') first--
   const assistant = list[first - 1]
   // Keyed by call id: providers reuse ids in later steps, and only the last call can be open.
-  const answers = new Map<string, Answer | undefined>()
+  const answers = new Map<string, Reply | undefined>()
   if (assistant?.['role'] === 'assistant' && Array.isArray(assistant['parts'])) {
     for (const [i, value] of assistant['parts'].entries()) {
       const place = `messages[${first - 1}].parts[${i}]`
@@ -137,11 +137,11 @@ export function toolAnswers(messages: unknown): ToolAnswer[] {
   return [...answers].flatMap(([toolCallId, answer]) => (answer ? [{ toolCallId, answer }] : []))
 }
 
-function toPartAnswer(part: Fields, place: string, approvals: Map<string, string>): [string, Answer] | undefined {
+function toPartAnswer(part: Fields, place: string, approvals: Map<string, string>): [string, Reply] | undefined {
   if (part['type'] === 'tool-approval-response') {
     const toolCallId = approvals.get(String(part['approvalId']))
     if (toolCallId === undefined) return undefined
-    const answer: Answer = { kind: 'approval', approved: part['approved'] === true }
+    const answer: Reply = { kind: 'approval', approved: part['approved'] === true }
     if (typeof part['reason'] === 'string') answer.reason = part['reason']
     return [toolCallId, answer]
   }
@@ -155,7 +155,7 @@ function toPartAnswer(part: Fields, place: string, approvals: Map<string, string
     case 'error-json':
       return [toolCallId, { kind: 'tool', output: output.value, isError: true }]
     case 'execution-denied': {
-      const answer: Answer = { kind: 'approval', approved: false }
+      const answer: Reply = { kind: 'approval', approved: false }
       if (output.reason !== undefined) answer.reason = output.reason
       return [toolCallId, answer]
     }
@@ -351,10 +351,10 @@ function toOutput({ state, providerExecuted, fields }: UiToolPart): ToolOutput |
 }
 
 /** The client's reply to the request for this call, if any. */
-function toAnswer({ state, fields, providerExecuted }: UiToolPart): Answer | undefined {
+function toAnswer({ state, fields, providerExecuted }: UiToolPart): Reply | undefined {
   if (state === 'approval-responded') {
     const { approved, reason } = (fields['approval'] ?? {}) as { approved?: unknown; reason?: unknown }
-    const answer: Answer = { kind: 'approval', approved: approved === true }
+    const answer: Reply = { kind: 'approval', approved: approved === true }
     if (typeof reason === 'string') answer.reason = reason
     return answer
   }

@@ -8,7 +8,7 @@ import { createAnswering } from '../../fold/answering.ts'
 import { begunAgain, errorText, type Projection, type Sink, type WireContext } from '../wire.ts'
 import { createHeldText } from '../held-text.ts'
 import { toFileUrl, toFinishReason, type UiChunk, type UiOptions } from './ui-chunk.ts'
-import { createShown, type Shown } from './ui-shown.ts'
+import { createShown, type ShownParts } from './ui-shown.ts'
 import { createUiTools, type UiTools } from './ui-tools.ts'
 
 export function projectUi(
@@ -268,11 +268,11 @@ interface UiSteps {
 interface UiStepsOptions {
   sink: Sink<UiChunk>
   tools: UiTools
-  shown: Shown
+  shown: ShownParts
   ui7: boolean
 }
 
-interface Block {
+interface UiBlock {
   kind: Kind
   path: string
   sendDelta(text: string): void
@@ -286,10 +286,10 @@ function createUiSteps(options: UiStepsOptions): UiSteps {
 class Steps implements UiSteps {
   readonly #sink: Sink<UiChunk>
   readonly #tools: UiTools
-  readonly #shown: Shown
+  readonly #shown: ShownParts
   readonly #ui7: boolean
   /** Open blocks that were sent to the client. */
-  readonly #blocks = new Map<string, Block>()
+  readonly #blocks = new Map<string, UiBlock>()
   /** Model calls that run in the client's current step. */
   readonly #calls = new Set<string>()
   #isOpen = false

@@ -7,7 +7,7 @@
 import { isUnder } from '../../part/path.ts'
 import { LateMap } from '../../fold/late-map.ts'
 
-export interface Shown {
+export interface ShownParts {
   /** A `start-step` was sent. */
   step(): void
   /** A lasting part from this path was sent. */
@@ -16,12 +16,12 @@ export interface Shown {
   retract(path: string): 'nothing' | 'step' | 'impossible'
 }
 
-export function createShown(): Shown {
+export function createShown(): ShownParts {
   return new Spans()
 }
 
 /** A class, not closures: one for each open stream (decisions/0028). */
-class Spans implements Shown {
+class Spans implements ShownParts {
   readonly #spans = new LateMap<string, { first: number; last: number }>()
   #step = 0
 

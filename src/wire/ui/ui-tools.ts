@@ -41,42 +41,42 @@ export interface UiTools {
   forget(path: string): void
 }
 
-interface Input {
+interface UiToolInput {
   path: string
   start: EntryOf<'tool-input-start'>
   sendDelta(text: string): void
 }
-interface Call extends Pick<EntryOf<'tool-call'>, 'step' | 'providerExecuted' | 'dynamic'> {
+interface UiCall extends Pick<EntryOf<'tool-call'>, 'step' | 'providerExecuted' | 'dynamic'> {
   /** The chunk to send again once the call is approved. */
   chunk?: UiChunk
   /** The client must not run it yet. */
   isGated?: boolean
 }
 
-interface Held {
+interface HeldChunk {
   path: string
   chunk: UiChunk
 }
 
 /** Clients do not run provider-executed calls: a gated call is marked as one until it is approved. */
-const shownAs = ({ chunk, isGated }: Call & { chunk: UiChunk }) =>
+const shownAs = ({ chunk, isGated }: UiCall & { chunk: UiChunk }) =>
   isGated ? { ...chunk, providerExecuted: true } : chunk
 
 export function createUiTools(sink: Sink<UiChunk>, ui7: boolean): UiTools {
-  return new Tools(sink, ui7)
+  return new ToolChunks(sink, ui7)
 }
 
 /** A class, not closures: one for each open stream (decisions/0028). */
-class Tools implements UiTools {
+class ToolChunks implements UiTools {
   readonly #sink: Sink<UiChunk>
   readonly #ui7: boolean
-  readonly #inputs = new LateMap<string, Input>()
-  #cutOff: Input[] | undefined = undefined
-  readonly #calls = new LateMap<string, Call>()
+  readonly #inputs = new LateMap<string, UiToolInput>()
+  #cutOff: UiToolInput[] | undefined = undefined
+  readonly #calls = new LateMap<string, UiCall>()
   readonly #approvals = new LateMap<string, string>()
   /** Client tools that need approval, by tool loop. */
   readonly #gated = new LateMap<string, ReadonlySet<string>>()
-  #held: Held[] | undefined = undefined
+  #held: HeldChunk[] | undefined = undefined
 
   constructor(sink: Sink<UiChunk>, ui7: boolean) {
     this.#sink = sink
@@ -127,7 +127,7 @@ class Tools implements UiTools {
     this.#inputs.delete(key)
     const { providerExecuted, dynamic } = { ...entry, ...(start && { dynamic: start.dynamic }) }
     const isGated = this.#isGated(step, toolName)
-    const known: Call = { step, providerExecuted, dynamic }
+    const known: UiCall = { step, providerExecuted, dynamic }
     this.#calls.set(key, known)
     const input = start?.inputEncoding === 'text' ? { value: text } : parse(text)
     const chunk = { toolCallId, toolName, providerExecuted, dynamic, title: start?.title, providerMetadata }

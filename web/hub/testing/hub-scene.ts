@@ -4,7 +4,7 @@ import type { Entry } from '../../../src/part/entry.ts'
 import { agent, type EngineOptions } from '../../../test/support/engine.ts'
 import { startServer, type TestServer } from '../../../test/support/server.ts'
 import { createHub } from '../hub.ts'
-import type { Batch } from '../messages.ts'
+import type { HubBatch } from '../messages.ts'
 import { createTab, type Tab } from '../tab.ts'
 
 export interface Following {
@@ -48,7 +48,7 @@ export async function open(options: Partial<EngineOptions>, handler = {}) {
 
   function openTab(options: { acks?: () => Promise<unknown>; key?: string } = {}) {
     const tab = createTab()
-    const batches: Batch[] = []
+    const batches: HubBatch[] = []
     if (options.key !== undefined) tab.setKey(options.key)
     const send = hub.connect((batch) => {
       batches.push(batch)

@@ -5,7 +5,7 @@
 import { Lexer, type Links, type Token } from 'marked'
 import remend from 'remend'
 
-export interface Block {
+export interface MarkdownBlock {
   /** Where it starts in the text. */
   at: number
   raw: string
@@ -14,19 +14,19 @@ export interface Block {
 
 export interface Blocks {
   /** The blocks of a text that begins with the one read before, or else of another one. `isOpen`: more may follow. */
-  read(text: string, isOpen: boolean): readonly Block[]
+  read(text: string, isOpen: boolean): readonly MarkdownBlock[]
 }
 
 /** A longer block is shown as it is: to parse it again with each delta would stop the page. */
 const longest = 100_000
 
 export function createBlocks(): Blocks {
-  let closed: Block[] = []
+  let closed: MarkdownBlock[] = []
   let closedText = ''
   let links: Links = {}
-  let last: { text: string; isOpen: boolean; blocks: readonly Block[] } | undefined
+  let last: { text: string; isOpen: boolean; blocks: readonly MarkdownBlock[] } | undefined
 
-  function read(given: string, isOpen: boolean): readonly Block[] {
+  function read(given: string, isOpen: boolean): readonly MarkdownBlock[] {
     const text = given.includes('\r') ? given.replaceAll(/\r\n?/gu, '\n') : given
     if (last?.text === text && last.isOpen === isOpen) return last.blocks
     const isWhole = !isOpen || !text.startsWith(closedText)
@@ -38,7 +38,7 @@ export function createBlocks(): Blocks {
     }
     const tokens = tokensOf(text.slice(closedText.length), links)
     const found = toBlocks(tokens, closedText.length)
-    let blocks: Block[]
+    let blocks: MarkdownBlock[]
     if (isOpen) {
       const open = openFrom(found)
       for (const block of found.slice(0, open)) {
@@ -83,7 +83,7 @@ function asWritten(text: string): Token {
   return { type: 'text', raw: text, text }
 }
 
-function toBlocks(tokens: readonly Token[], from: number): Block[] {
+function toBlocks(tokens: readonly Token[], from: number): MarkdownBlock[] {
   let at = from
   return tokens.map((token) => {
     const block = { at, raw: token.raw, tokens: [token] }
@@ -93,7 +93,7 @@ function toBlocks(tokens: readonly Token[], from: number): Block[] {
 }
 
 /** The index of the first block that may still change: the last that is not blank; and the one before it, as long as the last may become a line of it. */
-function openFrom(blocks: readonly Block[]): number {
+function openFrom(blocks: readonly MarkdownBlock[]): number {
   const lastAt = blocks.findLastIndex(isText)
   if (lastAt > 0 && blocks[lastAt]!.raw.length <= longestMarker) {
     return Math.max(0, blocks.slice(0, lastAt).findLastIndex(isText))
@@ -104,12 +104,12 @@ function openFrom(blocks: readonly Block[]): number {
 /** `123456789. ` */
 const longestMarker = 11
 
-function isText({ tokens }: Block): boolean {
+function isText({ tokens }: MarkdownBlock): boolean {
   return tokens[0]!.type !== 'space'
 }
 
 /** Half-written marks are closed, so that `**bol` is bold at once. */
-function mended(block: Block): Block {
+function mended(block: MarkdownBlock): MarkdownBlock {
   const { type } = block.tokens[0]!
   if (type === 'space' || type === 'code' || type === 'html') return block
   const text = remend(block.raw, { katex: false })

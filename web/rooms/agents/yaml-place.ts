@@ -18,7 +18,7 @@ export interface YamlPlace {
   from: number
 }
 
-interface Line {
+interface YamlLine {
   /** Columns of the dashes before the key. */
   dashes: number[]
   /** Column of the key, or of whatever stands there. */
@@ -29,7 +29,7 @@ interface Line {
 
 const keyed = /^("[^"]*"|'[^']*'|[^\s#"'[{&*!|>%@`][^#:]*?)\s*:(?:\s+(.*))?$/u
 
-function readLine(text: string): Line | undefined {
+function readLine(text: string): YamlLine | undefined {
   const dashes: number[] = []
   let column = text.length - text.trimStart().length
   while (/^-(?:\s|$)/u.test(text.slice(column))) {
@@ -106,13 +106,13 @@ export function yamlPlace(text: string, position: number): YamlPlace | undefined
 
 /** The keys of the mapping that a line is in, without its own. `isFirst`: its dash begins the mapping. */
 function keysBeside(
-  lines: readonly (Line | undefined)[],
+  lines: readonly (YamlLine | undefined)[],
   at: number,
   column: number,
   isFirst: boolean,
 ): ReadonlyMap<string, string> {
   const found = new Map<string, string>()
-  const take = (line: Line) => line.column === column && line.key !== undefined && found.set(line.key, line.value)
+  const take = (line: YamlLine) => line.column === column && line.key !== undefined && found.set(line.key, line.value)
   for (let i = at - 1; i >= 0 && !isFirst; i--) {
     const line = lines[i]
     if (line === undefined) continue

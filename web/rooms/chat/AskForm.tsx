@@ -4,7 +4,7 @@ import type { EntryOf } from '../../../src/part/entry.ts'
 import type { ClientAnswer } from '../../../src/client/client.ts'
 import { client } from '../../data/client.ts'
 import { Button } from '../../kit/Button.tsx'
-import { readFields, SchemaForm, type Fields, type Schema } from '../../kit/SchemaForm.tsx'
+import { readFields, SchemaForm, type FormFields, type Schema } from '../../kit/SchemaForm.tsx'
 import css from './Tool.module.css'
 
 type Request = EntryOf<'request'>
@@ -150,7 +150,7 @@ function ClientTool({ request, isSending, answer }: FormProps) {
 function Question({ request, isSending, answer, fail }: FormProps) {
   const schema = ('schema' in request ? request.schema : undefined) as Schema | undefined
   const isObject = schema?.properties !== undefined
-  const [fields, setFields] = useState<Fields>({})
+  const [fields, setFields] = useState<FormFields>({})
   // A value that is no object is a form with one field.
   const shown: Schema = isObject ? schema : { properties: { answer: { ...schema } }, required: ['answer'] }
   function send(event: FormEvent): void {

@@ -8,7 +8,7 @@ import { useQuery } from '../../data/query.ts'
 import { readKey } from '../../data/key.ts'
 import { Button } from '../../kit/Button.tsx'
 import { Panes } from '../../kit/Panes.tsx'
-import { readFields, type Fields, type Schema } from '../../kit/SchemaForm.tsx'
+import { readFields, type FormFields, type Schema } from '../../kit/SchemaForm.tsx'
 import { AboutPanel } from './AboutPanel.tsx'
 import { ChatHeader } from './ChatHeader.tsx'
 import { Composer } from './Composer.tsx'
@@ -16,7 +16,7 @@ import { CopyAs } from './CopyAs.tsx'
 import { Conversation } from './Conversation.tsx'
 import { promptsFor } from './prompts.ts'
 import { toMessage, type Attachment } from './send.ts'
-import type { Turn } from './turn.ts'
+import type { ChatTurn } from './turn.ts'
 import type { TurnActions } from './TurnView.tsx'
 import { useBodyLimit } from './use-body-limit.ts'
 import { useChat } from './use-chat.ts'
@@ -34,7 +34,7 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
   const threadId = query.get('thread')
   const limit = useBodyLimit()
   const [draft, setDraft] = useDraft(`${id}:${threadId ?? ''}`, query.get('draft') ?? '')
-  const [fields, setFields] = useState<Fields>({})
+  const [fields, setFields] = useState<FormFields>({})
   const [isForced, setForced] = useState(0)
   const input = useRef<HTMLTextAreaElement>(null)
   const follow = useFollow()
@@ -58,7 +58,7 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
   function say(
     messages: Message[],
     values: Record<string, unknown>,
-    from?: { previousRunId: string | null; before: Turn[] },
+    from?: { previousRunId: string | null; before: ChatTurn[] },
   ): void {
     chat.say(messages, values, from)
     setForced((n) => n + 1)
@@ -79,7 +79,7 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
   useEffect(() => {
     latest.current = chat
   })
-  const again = useRef<(turn: Turn, text?: string) => void>(undefined)
+  const again = useRef<(turn: ChatTurn, text?: string) => void>(undefined)
   useEffect(() => {
     again.current = (turn, text) => {
       const turns = latest.current.turns.map((shown) => shown.turn)

@@ -10,7 +10,7 @@ import {
 } from 'react'
 import { Button } from '../../kit/Button.tsx'
 import { Icon } from '../../kit/Icon.tsx'
-import { readFields, SchemaForm, type Fields, type Schema } from '../../kit/SchemaForm.tsx'
+import { readFields, SchemaForm, type FormFields, type Schema } from '../../kit/SchemaForm.tsx'
 import { readFiles } from './attachments.ts'
 import type { Attachment } from './send.ts'
 import css from './Composer.module.css'
@@ -21,8 +21,8 @@ interface Props {
   schema: Schema | undefined
   draft: string
   onDraft(text: string): void
-  fields: Fields
-  onFields(fields: Fields): void
+  fields: FormFields
+  onFields(fields: FormFields): void
   /** Bytes of a request. */
   limit: number
   isRunning: boolean

@@ -4,7 +4,7 @@ import { Button } from '../../kit/Button.tsx'
 import { ErrorNote } from '../../kit/ErrorNote.tsx'
 import { Skeleton } from '../../kit/Skeleton.tsx'
 import { TurnView, type TurnActions } from './TurnView.tsx'
-import type { Chat, Sent } from './use-chat.ts'
+import type { Chat, SentMessage } from './use-chat.ts'
 import type { Follow } from './use-follow.ts'
 import { UserMessage } from './UserMessage.tsx'
 import css from './chat.module.css'
@@ -52,7 +52,7 @@ export function Conversation({ chat, follow, actions, welcome }: Props) {
   )
 }
 
-function SentView({ sent, chat }: { sent: Sent; chat: Chat }) {
+function SentView({ sent, chat }: { sent: SentMessage; chat: Chat }) {
   return (
     <article className={css.turn} data-last>
       <UserMessage asked={sent.asked} />

@@ -7,7 +7,7 @@ import { Button } from '../../kit/Button.tsx'
 import { Copy } from '../../kit/Copy.tsx'
 import { duration } from '../../kit/format.ts'
 import { JsonTree } from '../../kit/JsonTree.tsx'
-import { createFrames, payloadOf, type Frame } from './frames.ts'
+import { createFrames, payloadOf, type WireFrame } from './frames.ts'
 import css from './Frames.module.css'
 
 const names = [
@@ -59,10 +59,10 @@ export default function FramesPanel({ runId, wire, onWire }: Props) {
   )
 }
 
-function Rows({ frames }: { frames: readonly Frame[] }) {
+function Rows({ frames }: { frames: readonly WireFrame[] }) {
   const box = useRef<HTMLDivElement>(null)
   const isAtEnd = useRef(true)
-  const [chosen, setChosen] = useState<Frame>()
+  const [chosen, setChosen] = useState<WireFrame>()
   // oxlint-disable-next-line react/incompatible-library -- The page is not compiled by the React Compiler.
   const rows = useVirtualizer({
     count: frames.length,
@@ -118,8 +118,8 @@ function Rows({ frames }: { frames: readonly Frame[] }) {
 }
 
 /** A new list once for each frame of the screen. */
-function useFrames(runId: string | undefined, wire: string): readonly Frame[] {
-  const [state, setState] = useState<{ key: string; list: readonly Frame[] }>({ key: '', list: [] })
+function useFrames(runId: string | undefined, wire: string): readonly WireFrame[] {
+  const [state, setState] = useState<{ key: string; list: readonly WireFrame[] }>({ key: '', list: [] })
   const key = `${runId} ${wire}`
   useEffect(() => {
     if (runId === undefined) return
@@ -142,4 +142,4 @@ function useFrames(runId: string | undefined, wire: string): readonly Frame[] {
   return state.key === key ? state.list : none
 }
 
-const none: readonly Frame[] = []
+const none: readonly WireFrame[] = []

@@ -8,13 +8,13 @@ import { count, duration } from '../../kit/format.ts'
 import { JsonTree } from '../../kit/JsonTree.tsx'
 import { ItemView } from './ItemView.tsx'
 import type { ShownTurn } from './use-chat.ts'
-import { answerText, isActive, tokensPerSecond, type Turn } from './turn.ts'
+import { answerText, isActive, tokensPerSecond, type ChatTurn } from './turn.ts'
 import { UserMessage } from './UserMessage.tsx'
 import css from './chat.module.css'
 
 export interface TurnActions {
   /** Asks the same again; with a text, in these words. Absent: this server cannot. */
-  again: ((turn: Turn, text?: string) => void) | undefined
+  again: ((turn: ChatTurn, text?: string) => void) | undefined
   choose(runId: string): void
 }
 
@@ -63,20 +63,20 @@ export const TurnView = memo(function TurnView({ shown, actions, isLast }: Props
 })
 
 /** What a run without an answer in words returns. */
-function Output({ turn }: { turn: Turn }) {
+function Output({ turn }: { turn: ChatTurn }) {
   const { output, items } = turn
   if (output === undefined || items.some(({ kind }) => kind === 'text')) return null
   return <JsonTree value={output} depth={3} />
 }
 
-function isGrowing({ items }: Turn): boolean {
+function isGrowing({ items }: ChatTurn): boolean {
   const last = items.at(-1)
   if (last === undefined) return false
   if (last.kind === 'text' || last.kind === 'reasoning') return last.isOpen && last.text !== ''
   return last.kind === 'tool' && (last.isInputOpen || (last.startedAt !== undefined && last.endedAt === undefined))
 }
 
-function End({ turn, onRetry }: { turn: Turn; onRetry: (() => void) | undefined }) {
+function End({ turn, onRetry }: { turn: ChatTurn; onRetry: (() => void) | undefined }) {
   const { status, error } = turn
   if (status === 'running' || status === 'suspended' || status === 'completed') return null
   if (status === 'aborted') return <p className={css.waits}>Stopped.</p>
@@ -108,7 +108,7 @@ function Branches({ shown, choose }: { shown: ShownTurn; choose(runId: string): 
 }
 
 /** `0.3 s · 46 tok · 61 tok/s · run` */
-function Facts({ turn }: { turn: Turn }) {
+function Facts({ turn }: { turn: ChatTurn }) {
   const { startedAt, firstTokenAt, usage } = turn
   const first = turn.firstTokenMs ?? (firstTokenAt === undefined ? undefined : firstTokenAt - startedAt)
   const rate = tokensPerSecond(turn)

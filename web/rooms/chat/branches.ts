@@ -5,7 +5,7 @@ export interface Node {
   previousRunId?: string | undefined
 }
 
-export interface Place {
+export interface BranchPoint {
   runId: string
   /** The runs that answer the same place of the conversation, itself among them, oldest first. */
   siblings: readonly string[]
@@ -18,13 +18,13 @@ export interface Place {
 export function pathOf(
   runs: readonly Node[],
   { tip, isLinear }: { tip?: string | undefined; isLinear: boolean },
-): Place[] {
+): BranchPoint[] {
   if (isLinear) return runs.map(({ runId }) => ({ runId, siblings: [runId] }))
   const nodes = new Map(runs.map((run) => [run.runId, run]))
   const children = Map.groupBy(runs, ({ previousRunId = '' }) => previousRunId)
   const chosen = tip === undefined ? undefined : nodes.get(tip)
   let at = chosen === undefined ? runs.at(-1) : newestBelow(chosen, children)
-  const path: Place[] = []
+  const path: BranchPoint[] = []
   const seen = new Set<string>()
   while (at !== undefined && !seen.has(at.runId)) {
     seen.add(at.runId)

@@ -7,7 +7,7 @@ import { textWire } from '../../../src/wire/text/text.ts'
 import { uiWire } from '../../../src/wire/ui/ui.ts'
 import type { Encoder, Wire } from '../../../src/wire/wire.ts'
 
-export interface Frame {
+export interface WireFrame {
   /** Counts from 0. */
   index: number
   /** ms since the run's start. */
@@ -17,9 +17,9 @@ export interface Frame {
   note?: string
 }
 
-export interface Frames {
+export interface WireFrames {
   /** Grows; the list itself stays the same. */
-  readonly list: readonly Frame[]
+  readonly list: readonly WireFrame[]
   apply(entry: Entry): void
 }
 
@@ -31,9 +31,9 @@ const wires: ReadonlyMap<string, { wire: Wire; splits: string | undefined }> = n
   ['log', { wire: partsWire, splits: '\n' }],
 ])
 
-export function createFrames(name: string): Frames {
+export function createFrames(name: string): WireFrames {
   const { wire, splits } = wires.get(name) ?? wires.get('ui')!
-  const list: Frame[] = []
+  const list: WireFrame[] = []
   const before: Entry[] = []
   let encoder: Encoder = wire.createEncoder()
   let start: number | undefined

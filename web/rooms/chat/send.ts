@@ -1,6 +1,6 @@
 /** What is sent when a message is sent: the body of `POST /api/runs`. */
 import type { FileContent, Message, TextContent, UserMessage } from '../../../src/part/message.ts'
-import { answerText, type Turn } from './turn.ts'
+import { answerText, type ChatTurn } from './turn.ts'
 
 export interface Attachment {
   name: string
@@ -34,7 +34,7 @@ export interface Saying {
   /** Other keys of the input. */
   values: Readonly<Record<string, unknown>>
   /** The turns before it, if the client keeps the history. */
-  before: readonly Turn[] | undefined
+  before: readonly ChatTurn[] | undefined
   previousRunId?: string | null
 }
 
@@ -49,7 +49,7 @@ export function toOutgoing({ agentId, threadId, messages, values, before = [], p
 }
 
 /** The server puts its own record of the answer in the place of the message with the run's id. */
-function conversationOf(turn: Turn): Message[] {
+function conversationOf(turn: ChatTurn): Message[] {
   const text = answerText(turn)
   return [...turn.asked, ...(text === '' ? [] : [{ role: 'assistant' as const, id: turn.runId, content: text }])]
 }

@@ -4,7 +4,7 @@ import type { RunRow } from '../../../src/part/log.ts'
 import type { PartType } from '../../../src/part/part.ts'
 import { api, fetchApi } from '../../data/client.ts'
 import { followRows, followRun, holdRun } from '../../data/live.ts'
-import { isActive, type Turn } from './turn.ts'
+import { isActive, type ChatTurn } from './turn.ts'
 import { createTurnFold } from './turn-fold.ts'
 
 /** Runs of which this tab is a client (see `onDisconnect`), in whatever room it is: until they end or the tab is closed. */
@@ -16,7 +16,7 @@ export interface ThreadRun {
   previousRunId?: string | undefined
   firstTokenMs?: number | undefined
   /** Absent until its entries are here. */
-  turn?: Turn
+  turn?: ChatTurn
 }
 
 export interface ThreadState {

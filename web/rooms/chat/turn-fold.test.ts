@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { mergeDeltas, type Entry } from '../../../src/part/entry.ts'
 import { createRunFold } from '../../../src/fold/run-fold.ts'
 import { createTurnFold } from './turn-fold.ts'
-import { answerText, tokensPerSecond, type Item, type Turn } from './turn.ts'
+import { answerText, tokensPerSecond, type Item, type ChatTurn } from './turn.ts'
 
 const golden = (name: string): Entry[] =>
   readFileSync(new URL(`../../../src/wire/golden/${name}.ndjson`, import.meta.url), 'utf8')
@@ -11,13 +11,13 @@ const golden = (name: string): Entry[] =>
     .split('\n')
     .map((line) => JSON.parse(line) as Entry)
 
-function fold(entries: readonly Entry[]): Turn {
+function fold(entries: readonly Entry[]): ChatTurn {
   const made = createTurnFold()
   for (const entry of entries) made.apply(entry)
   return made.read()!
 }
 
-const kinds = ({ items }: Turn) => items.map((item) => (item.kind === 'tool' ? `tool ${item.name}` : item.kind))
+const kinds = ({ items }: ChatTurn) => items.map((item) => (item.kind === 'tool' ? `tool ${item.name}` : item.kind))
 
 test.each([
   'plain-text',

@@ -6,13 +6,13 @@ import { kindOf } from '../../../src/part/step-kind.ts'
 import { addUsage } from '../../../src/part/usage.ts'
 import { createAnswering } from '../../../src/fold/answering.ts'
 import { answerUnder, foldCall } from './tool-items.ts'
-import type { Item, QuestionItem, StepItem, TextItem, Turn } from './turn.ts'
+import type { Item, QuestionItem, StepItem, TextItem, ChatTurn } from './turn.ts'
 
 export interface TurnFold {
   /** Entries in order; one that was applied before changes nothing. */
   apply(entry: Entry): void
   /** Undefined before the `run-start`. */
-  read(): Turn | undefined
+  read(): ChatTurn | undefined
 }
 
 export function createTurnFold(): TurnFold {
@@ -22,8 +22,8 @@ export function createTurnFold(): TurnFold {
   const blocks = new Map<string, number>()
   /** Where the last step of a path stands. */
   const steps = new Map<string, number>()
-  let turn: Turn | undefined
-  let shown: Turn | undefined
+  let turn: ChatTurn | undefined
+  let shown: ChatTurn | undefined
 
   function change<I extends Item>(at: number, next: Partial<I>): void {
     items[at] = { ...items[at]!, ...next } as Item
@@ -54,7 +54,7 @@ export function createTurnFold(): TurnFold {
     step(turn, entry)
   }
 
-  function step(now: Turn, entry: Entry): void {
+  function step(now: ChatTurn, entry: Entry): void {
     const { step: path, timestamp, seq } = entry
     switch (entry.type) {
       case 'text-delta':
@@ -179,7 +179,7 @@ export function createTurnFold(): TurnFold {
     return false
   }
 
-  function read(): Turn | undefined {
+  function read(): ChatTurn | undefined {
     if (turn !== undefined) shown ??= { ...turn, items: [...items] }
     return shown
   }
@@ -187,7 +187,7 @@ export function createTurnFold(): TurnFold {
   return { apply, read }
 }
 
-function begun({ runId, agent, input, previousRunId, timestamp, seq }: EntryOf<'run-start'>): Turn {
+function begun({ runId, agent, input, previousRunId, timestamp, seq }: EntryOf<'run-start'>): ChatTurn {
   const { messages: _, ...rest } = input
   return {
     runId,

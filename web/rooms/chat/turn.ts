@@ -3,7 +3,7 @@ import type { EntryOf } from '../../../src/part/entry.ts'
 import type { ErrorValue } from '../../../src/part/error.ts'
 import type { RunStatus } from '../../../src/part/log.ts'
 import type { Message } from '../../../src/part/message.ts'
-import type { Answer } from '../../../src/part/request-part.ts'
+import type { Reply } from '../../../src/part/request-part.ts'
 import type { ToolOutcome } from '../../../src/part/model-part.ts'
 import type { Usage } from '../../../src/part/usage.ts'
 
@@ -39,7 +39,7 @@ export interface ToolItem {
 export interface Ask {
   request: EntryOf<'request'>
   /** Absent while it is open. */
-  response?: { answer?: Answer; reason?: string }
+  response?: { answer?: Reply; reason?: string }
 }
 
 /** A question that belongs to no tool call of the answer. */
@@ -88,7 +88,7 @@ export interface SourceItem {
 
 export type Item = TextItem | ToolItem | QuestionItem | StepItem | NoteItem | FileItem | SourceItem
 
-export interface Turn {
+export interface ChatTurn {
   runId: string
   agent: string
   status: RunStatus
@@ -110,17 +110,17 @@ export interface Turn {
   lastSeq: number
 }
 
-export function isActive({ status }: Pick<Turn, 'status'>): boolean {
+export function isActive({ status }: Pick<ChatTurn, 'status'>): boolean {
   return status === 'running' || status === 'suspended'
 }
 
 /** The answer's text, as it is copied and sent back by clients that keep the conversation. */
-export function answerText({ items }: Turn): string {
+export function answerText({ items }: ChatTurn): string {
   return items.flatMap((item) => (item.kind === 'text' ? [item.text] : [])).join('')
 }
 
 /** Output tokens for each second between the first and the last of them. */
-export function tokensPerSecond({ usage, firstTokenAt, lastTokenAt }: Turn): number | undefined {
+export function tokensPerSecond({ usage, firstTokenAt, lastTokenAt }: ChatTurn): number | undefined {
   if (usage?.outputTokens === undefined || firstTokenAt === undefined || lastTokenAt === undefined) return undefined
   const ms = lastTokenAt - firstTokenAt
   return ms < 1 ? undefined : (usage.outputTokens * 1000) / ms

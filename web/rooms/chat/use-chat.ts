@@ -2,13 +2,13 @@
 import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
 import type { Message } from '../../../src/part/message.ts'
 import { api, client } from '../../data/client.ts'
-import { pathOf, type Place } from './branches.ts'
+import { pathOf, type BranchPoint } from './branches.ts'
 import { randomKey, toOutgoing, type Outgoing } from './send.ts'
 import { createThreadStore, type ThreadState } from './thread-store.ts'
-import { isActive, type Turn } from './turn.ts'
+import { isActive, type ChatTurn } from './turn.ts'
 
 /** A message on its way: shown until the run that it started is here. */
-export interface Sent {
+export interface SentMessage {
   key: string
   body: Outgoing
   asked: readonly Message[]
@@ -18,23 +18,23 @@ export interface Sent {
   error?: unknown
 }
 
-export interface ShownTurn extends Place {
-  turn: Turn
+export interface ShownTurn extends BranchPoint {
+  turn: ChatTurn
 }
 
 export interface Chat {
   thread: ThreadState
   turns: readonly ShownTurn[]
-  sent: readonly Sent[]
+  sent: readonly SentMessage[]
   /** The run that is going on or waits, the last of them. */
-  active: Turn | undefined
+  active: ChatTurn | undefined
   say(
     messages: readonly Message[],
     values: Record<string, unknown>,
-    from?: { previousRunId: string | null; before: readonly Turn[] },
+    from?: { previousRunId: string | null; before: readonly ChatTurn[] },
   ): void
-  retry(sent: Sent): void
-  drop(sent: Sent): void
+  retry(sent: SentMessage): void
+  drop(sent: SentMessage): void
   stop(): Promise<void>
   loadEarlier(): void
   reload(): void
@@ -58,7 +58,7 @@ export function useChat({ agentId, threadId, tip, isLinear, onStarted }: ChatOpt
   useEffect(() => store?.start(), [store])
   const subscribe = useCallback((listener: () => void) => store?.subscribe(listener) ?? (() => undefined), [store])
   const thread = useSyncExternalStore(subscribe, () => store?.read() ?? nothing)
-  const [sent, setSent] = useState<readonly Sent[]>([])
+  const [sent, setSent] = useState<readonly SentMessage[]>([])
 
   const turns = useMemo(() => {
     const byId = new Map(thread.runs.flatMap(({ runId, turn }) => (turn === undefined ? [] : [[runId, turn] as const])))
@@ -77,8 +77,8 @@ export function useChat({ agentId, threadId, tip, isLinear, onStarted }: ChatOpt
   useEffect(() => {
     started.current = onStarted
   })
-  const post = useCallback(async (message: Sent) => {
-    const change = (next: Partial<Sent>) =>
+  const post = useCallback(async (message: SentMessage) => {
+    const change = (next: Partial<SentMessage>) =>
       setSent((all) => all.map((each) => (each.key === message.key ? { ...each, ...next } : each)))
     change({ error: undefined })
     try {
@@ -106,7 +106,7 @@ export function useChat({ agentId, threadId, tip, isLinear, onStarted }: ChatOpt
       before: isLinear ? before : undefined,
       ...(from !== undefined && { previousRunId: from.previousRunId }),
     })
-    const message: Sent = { key: randomKey(), body, asked: messages, threadId }
+    const message: SentMessage = { key: randomKey(), body, asked: messages, threadId }
     setSent((all) => [...all, message])
     void post(message)
   }

@@ -20,7 +20,7 @@ const measures: readonly Measure[] = [
   { name: 'Entries', of: (run) => run.entries, write: count },
 ]
 
-interface Row {
+interface SummaryRow {
   name: string
   a: string
   b: string
@@ -29,9 +29,9 @@ interface Row {
 
 export function Summary({ a, b }: Pick<Compared, 'a' | 'b'>) {
   const isNarrow = useNarrow()
-  const rows: Row[] = [
+  const rows: SummaryRow[] = [
     { name: 'Outcome', a: a.outcome, b: b.outcome, change: a.outcome === b.outcome ? '=' : '≠' },
-    ...measures.map(({ name, of, write }): Row => {
+    ...measures.map(({ name, of, write }): SummaryRow => {
       const [x, y] = [of(a), of(b)]
       const change = x === undefined || y === undefined ? '–' : signed(x, y, write, !isNarrow)
       return { name, a: x === undefined ? '–' : write(x), b: y === undefined ? '–' : write(y), change }
@@ -46,7 +46,7 @@ const sides = [
   ['change', 'Difference'],
 ] as const
 
-function Flat({ rows }: { rows: readonly Row[] }) {
+function Flat({ rows }: { rows: readonly SummaryRow[] }) {
   return (
     <table className={css.summary}>
       <thead>
@@ -77,7 +77,7 @@ function Flat({ rows }: { rows: readonly Row[] }) {
   )
 }
 
-function Tall({ rows }: { rows: readonly Row[] }) {
+function Tall({ rows }: { rows: readonly SummaryRow[] }) {
   return (
     <table className={css.summary}>
       <thead>

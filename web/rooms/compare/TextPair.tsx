@@ -1,7 +1,7 @@
 import { useMemo } from 'react'
 import { Empty } from '../../kit/Empty.tsx'
 import type { Compared } from './compared.ts'
-import { diffWords, type Piece } from './words.ts'
+import { diffWords, type DiffPiece } from './words.ts'
 import css from './Compare.module.css'
 
 /** What each said, with the words that only one of them has. */
@@ -16,7 +16,7 @@ export function TextPair({ a, b }: Compared) {
   )
 }
 
-function Side({ side, pieces, own }: { side: string; pieces: readonly Piece[]; own: 'a' | 'b' }) {
+function Side({ side, pieces, own }: { side: string; pieces: readonly DiffPiece[]; own: 'a' | 'b' }) {
   const Mark = own === 'a' ? 'del' : 'ins'
   return (
     <section className={css.text} data-side={side} aria-label={`Text of ${side}`}>

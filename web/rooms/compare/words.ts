@@ -1,14 +1,14 @@
 /** Two texts, word by word. */
 import { align, type Pair } from './align.ts'
 
-export interface Piece {
+export interface DiffPiece {
   /** In both, or only in one. */
   kind: 'same' | 'a' | 'b'
   text: string
 }
 
-export function diffWords(a: string, b: string): Piece[] {
-  const pieces: Piece[] = []
+export function diffWords(a: string, b: string): DiffPiece[] {
+  const pieces: DiffPiece[] = []
   /** What only one has, since the last piece of both. */
   const own = { a: '', b: '' }
   const flush = () => {

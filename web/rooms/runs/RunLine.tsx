@@ -3,12 +3,12 @@ import { memo } from 'react'
 import { Link } from 'wouter'
 import { ago, cost, duration, moment, shortId, tokens } from '../../kit/format.ts'
 import { Status } from '../../kit/Status.tsx'
-import { placeOf, type Place } from '../../kit/VirtualList.tsx'
+import { placeOf, type RowPosition } from '../../kit/VirtualList.tsx'
 import type { RunRow } from '../../../src/part/log.ts'
 import { tookOf } from './measures.ts'
 import css from './RunLine.module.css'
 
-interface Props extends Place {
+interface Props extends RowPosition {
   run: RunRow
   /** Rounded, so that most rows are not drawn again each second. */
   now: number

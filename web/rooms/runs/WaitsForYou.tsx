@@ -6,7 +6,7 @@ import { client } from '../../data/client.ts'
 import { Button } from '../../kit/Button.tsx'
 import { Icon } from '../../kit/Icon.tsx'
 import { OpenRequest } from '../../kit/OpenRequest.tsx'
-import type { UsedWaiting, Waiting } from './useWaiting.ts'
+import type { UsedWaiting, WaitingRun } from './useWaiting.ts'
 import css from './WaitsForYou.module.css'
 
 export function WaitsForYou({ waiting, tidy }: UsedWaiting) {
@@ -31,7 +31,7 @@ export function WaitsForYou({ waiting, tidy }: UsedWaiting) {
   )
 }
 
-function Item({ run, request, isDone }: Waiting) {
+function Item({ run, request, isDone }: WaitingRun) {
   const [sent, setSent] = useState<'Approved' | 'Denied' | 'Answered'>()
   const [isOpen, setOpen] = useState(false)
   const [fault, setFault] = useState<string>()

@@ -7,7 +7,7 @@ import { notice } from '../../kit/notice.ts'
 import { useListKeys } from '../../kit/use-list-keys.ts'
 import type { ListHandle } from '../../kit/VirtualList.tsx'
 
-interface Options {
+interface RunKeysOptions {
   rows: readonly RunRow[]
   sel: string | undefined
   query: Query
@@ -21,7 +21,7 @@ interface Options {
 
 const isFailed = ({ status, errors = 0 }: RunRow) => status === 'failed' || errors > 0
 
-export function useRunKeys({ mark, clear, ...list }: Options): void {
+export function useRunKeys({ mark, clear, ...list }: RunKeysOptions): void {
   const { rows, sel, handle } = list
   useListKeys({
     ...list,

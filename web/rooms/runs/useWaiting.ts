@@ -5,7 +5,7 @@ import type { RunRow } from '../../../src/part/log.ts'
 import { api } from '../../data/client.ts'
 import { followRows } from '../../data/live.ts'
 
-export interface Waiting {
+export interface WaitingRun {
   run: RunRow
   request: EntryOf<'request'>
   /** It is not open any more: answered here or elsewhere, or closed. */
@@ -13,7 +13,7 @@ export interface Waiting {
 }
 
 export interface UsedWaiting {
-  waiting: readonly Waiting[]
+  waiting: readonly WaitingRun[]
   /** Takes those that are done off the list. */
   tidy(): void
 }
@@ -21,7 +21,7 @@ export interface UsedWaiting {
 const most = 100
 
 export function useWaiting(): UsedWaiting {
-  const [waiting, setWaiting] = useState<readonly Waiting[]>([])
+  const [waiting, setWaiting] = useState<readonly WaitingRun[]>([])
   useEffect(() => {
     const leave = new AbortController()
     /** Up to which entry the requests of a run are known. */
@@ -59,17 +59,17 @@ export function useWaiting(): UsedWaiting {
 
 /** New requests come last. */
 export function withRequests(
-  before: readonly Waiting[],
+  before: readonly WaitingRun[],
   run: RunRow,
   open: readonly EntryOf<'request'>[],
-): readonly Waiting[] {
+): readonly WaitingRun[] {
   const isOpen = new Set(open.map(({ requestId }) => requestId))
   const known = new Set<string>()
-  const kept = before.map((each): Waiting => {
+  const kept = before.map((each): WaitingRun => {
     if (each.run.id !== run.id) return each
     known.add(each.request.requestId)
     return { run, request: each.request, isDone: !isOpen.has(each.request.requestId) }
   })
   const fresh = open.filter(({ requestId }) => !known.has(requestId))
-  return [...kept, ...fresh.map((request): Waiting => ({ run, request, isDone: false }))]
+  return [...kept, ...fresh.map((request): WaitingRun => ({ run, request, isDone: false }))]
 }

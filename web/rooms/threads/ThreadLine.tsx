@@ -4,10 +4,10 @@ import type { ThreadRow, ThreadStatus } from '../../../src/part/thread.ts'
 import { Button } from '../../kit/Button.tsx'
 import { ago, cost, count, moment, tokens } from '../../kit/format.ts'
 import { Status } from '../../kit/Status.tsx'
-import { placeOf, type Place } from '../../kit/VirtualList.tsx'
+import { placeOf, type RowPosition } from '../../kit/VirtualList.tsx'
 import css from './ThreadLine.module.css'
 
-interface Props extends Place {
+interface Props extends RowPosition {
   thread: ThreadRow
   now: number
   isSelected: boolean
@@ -19,9 +19,9 @@ export function ThreadLine({ isNarrow, ...props }: Props) {
   return isNarrow ? <Narrow {...props} /> : <Wide {...props} />
 }
 
-type Line = Omit<Props, 'isNarrow'>
+type LineProps = Omit<Props, 'isNarrow'>
 
-function Wide({ thread, now, isSelected, onDelete, ...place }: Line) {
+function Wide({ thread, now, isSelected, onDelete, ...place }: LineProps) {
   return (
     <tr {...placeOf(place, css.row)} data-id={thread.id} data-selected={isSelected || undefined}>
       <td>
@@ -53,7 +53,7 @@ function Wide({ thread, now, isSelected, onDelete, ...place }: Line) {
   )
 }
 
-function Narrow({ thread, now, isSelected, rowIndex, top, height }: Line) {
+function Narrow({ thread, now, isSelected, rowIndex, top, height }: LineProps) {
   return (
     <tr {...placeOf({ rowIndex, top, height }, css.narrow)} data-id={thread.id} data-selected={isSelected || undefined}>
       <td className={css.first}>

@@ -14,7 +14,7 @@ import { Markdown } from '../../kit/Markdown.tsx'
 import { OpenRequest } from '../../kit/OpenRequest.tsx'
 import { Skeleton } from '../../kit/Skeleton.tsx'
 import { Status } from '../../kit/Status.tsx'
-import { saidIn, type Said } from './turn.ts'
+import { saidIn, type TurnLine } from './turn.ts'
 import css from './Turn.module.css'
 
 interface Props {
@@ -94,7 +94,7 @@ function Branches({ run, siblings, show }: Pick<Props, 'run' | 'siblings' | 'sho
   )
 }
 
-function Piece({ said, isOpen }: { said: Said; isOpen: boolean }) {
+function Piece({ said, isOpen }: { said: TurnLine; isOpen: boolean }) {
   switch (said.kind) {
     case 'user':
       return <div className={css.user}>{said.text}</div>

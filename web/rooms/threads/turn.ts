@@ -2,20 +2,20 @@
 import { textOf } from '../../../src/fold/run-view.ts'
 import type { Message } from '../../../src/part/message.ts'
 
-export type Said =
+export type TurnLine =
   | { kind: 'user' | 'text' | 'reasoning'; text: string }
   | { kind: 'file'; name: string }
   | { kind: 'tool'; id: string; name: string; input: unknown; output?: unknown; isError?: boolean }
 
 /** `isWhole`: the input is the whole conversation, of which only what came last is new. */
-export function saidIn(input: unknown, answer: readonly Message[], isWhole: boolean): Said[] {
+export function saidIn(input: unknown, answer: readonly Message[], isWhole: boolean): TurnLine[] {
   const asked = Array.isArray(input) ? (input as Message[]) : []
   const last = asked.findLastIndex(({ role }) => role !== 'user')
   const fresh = isWhole ? asked.slice(last + 1) : asked
-  const said = fresh.flatMap((message): Said[] =>
+  const said = fresh.flatMap((message): TurnLine[] =>
     message.role === 'user' ? [{ kind: 'user', text: textOf(message) }, ...filesOf(message)] : [],
   )
-  const tools = new Map<string, Extract<Said, { kind: 'tool' }>>()
+  const tools = new Map<string, Extract<TurnLine, { kind: 'tool' }>>()
   for (const message of answer) {
     if (message.role === 'tool') {
       for (const { toolCallId, output } of message.content) {
@@ -42,9 +42,9 @@ export function saidIn(input: unknown, answer: readonly Message[], isWhole: bool
   return said.filter((each) => !('text' in each) || each.text !== '')
 }
 
-function filesOf({ content }: Message): Said[] {
+function filesOf({ content }: Message): TurnLine[] {
   if (typeof content === 'string') return []
-  return content.flatMap((part): Said[] =>
+  return content.flatMap((part): TurnLine[] =>
     part.type === 'file' ? [{ kind: 'file', name: part.filename ?? part.mediaType }] : [],
   )
 }

@@ -5,7 +5,7 @@ import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { Protocol } from '../../testing/recorded-provider.ts'
-import type { Reader } from '../../readers.ts'
+import type { ProtocolReader } from '../../readers.ts'
 import type { ReaderOptions } from '../answer-reader.ts'
 import { AnthropicReader } from '../anthropic.ts'
 import { ChatReader } from '../chat.ts'
@@ -56,7 +56,7 @@ export const otherCalls: Record<Protocol, Partial<Call>> = {
   google: {},
 }
 
-export function readerOf(protocol: Protocol, options: ReaderOptions): Reader {
+export function readerOf(protocol: Protocol, options: ReaderOptions): ProtocolReader {
   switch (protocol) {
     case 'openai-chat':
       return new ChatReader(options)
@@ -70,7 +70,7 @@ export function readerOf(protocol: Protocol, options: ReaderOptions): Reader {
 }
 
 export interface Playing {
-  reader: Reader
+  reader: ProtocolReader
   parts: Part[]
   push(...lines: (string | object)[]): Part[]
   end(): Part[]

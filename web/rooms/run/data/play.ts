@@ -7,7 +7,7 @@ const size = 2000
 const longestPause = 800
 
 /** Where it stands now, and how it goes on: asked again in each frame. */
-export interface Place {
+export interface Playhead {
   seq: number | undefined
   lastSeq: number
   goTo: (seq: number) => void
@@ -17,7 +17,7 @@ export interface Place {
 /** `frame` resolves with the time, in ms, when something may be drawn. */
 export async function play(
   windows: Pick<Windows, 'read'>,
-  read: () => Place,
+  read: () => Playhead,
   signal: AbortSignal,
   frame: () => Promise<number> = nextFrame,
 ): Promise<void> {

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'react'
 import type { Entry } from '../../../../src/part/entry.ts'
 import type { Window, Windows } from './windows.ts'
 
-export interface Read {
+export interface EntriesWindow {
   /** While another window is read: that of before, if it has the same `subject`. */
   entries: readonly Entry[] | undefined
   /** It is the window that was asked for. */
@@ -12,7 +12,7 @@ export interface Read {
   retry(): void
 }
 
-interface State {
+interface EntriesState {
   subject: string
   window: string
   entries?: readonly Entry[]
@@ -20,8 +20,8 @@ interface State {
 }
 
 /** `undefined` reads nothing. */
-export function useWindow(windows: Windows, subject: string, window: Window | undefined): Read {
-  const [state, setState] = useState<State>()
+export function useWindow(windows: Windows, subject: string, window: Window | undefined): EntriesWindow {
+  const [state, setState] = useState<EntriesState>()
   const [round, setRound] = useState(0)
   const asked = window === undefined ? '' : JSON.stringify(window)
   const kept = window === undefined ? undefined : windows.peek(window)

@@ -13,8 +13,8 @@ import { StepError } from './StepError.tsx'
 import { RunUsage, Usage } from './Usage.tsx'
 import css from './Inspector.module.css'
 
-type Tab = 'output' | 'args' | 'prompt' | 'usage' | 'error' | 'raw'
-const names: Record<Tab, string> = {
+type InspectorTab = 'output' | 'args' | 'prompt' | 'usage' | 'error' | 'raw'
+const names: Record<InspectorTab, string> = {
   output: 'Output',
   args: 'Arguments',
   prompt: 'Prompt',
@@ -48,13 +48,13 @@ function StepDetails({ room, node }: { room: Room; node: StepNode }) {
   const { step } = node
   const { name, detail } = labelOf(node)
   const isCall = step.kind === 'tool-call' || step.kind === 'client-tool' || step.kind === 'approval'
-  const tabs: Tab[] = ['output']
+  const tabs: InspectorTab[] = ['output']
   if (isCall) tabs.push('args')
   if (step.kind === 'model-call' || node.marks.some(({ type }) => type === 'prompt')) tabs.push('prompt')
   tabs.push('usage')
   if (step.error !== undefined) tabs.push('error')
   tabs.push('raw')
-  const first: Tab = step.error === undefined ? 'output' : 'error'
+  const first: InspectorTab = step.error === undefined ? 'output' : 'error'
   const { now } = room.model
   return (
     <Frame
@@ -80,7 +80,7 @@ function StepDetails({ room, node }: { room: Room; node: StepNode }) {
 function RunDetails({ room }: { room: Room }) {
   const { end, model, seq } = room
   const error = model.facts.state === 'ended' ? end?.error : undefined
-  const tabs: Tab[] =
+  const tabs: InspectorTab[] =
     error === undefined ? ['output', 'args', 'usage', 'raw'] : ['output', 'args', 'usage', 'error', 'raw']
   return (
     <Frame
@@ -104,12 +104,12 @@ function RunDetails({ room }: { room: Room }) {
 
 interface FrameProps {
   room: Room
-  tabs: readonly Tab[]
-  first: Tab
+  tabs: readonly InspectorTab[]
+  first: InspectorTab
   title: string
   about: string
   path: string | undefined
-  children: (tab: Tab) => React.ReactNode
+  children: (tab: InspectorTab) => React.ReactNode
 }
 
 function Frame({ room, tabs, first, title, about, path, children }: FrameProps) {

@@ -8,7 +8,7 @@ import { Markdown } from '../../../kit/Markdown.tsx'
 import { Skeleton } from '../../../kit/Skeleton.tsx'
 import type { StepNode } from '../../../../src/fold/step-tree.ts'
 import type { Room } from '../use-room.ts'
-import { parsed, piecesOf, type Piece } from './content.ts'
+import { parsed, piecesOf, type ContentPiece } from './content.ts'
 import { Result } from './Result.tsx'
 import { useStepEntries } from './use-step-entries.ts'
 import css from './Inspector.module.css'
@@ -30,7 +30,7 @@ export function StepPieces({ room, node, textOnly = false }: Props) {
   return shown.map((piece) => <PieceView key={`${piece.kind}${piece.id}`} piece={piece} />)
 }
 
-function PieceView({ piece }: { piece: Piece }) {
+function PieceView({ piece }: { piece: ContentPiece }) {
   switch (piece.kind) {
     case 'text':
       return (

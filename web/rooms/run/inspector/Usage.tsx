@@ -5,12 +5,12 @@ import type { RunFacts } from '../layout/facts.ts'
 import type { Usage as Tokens } from '../../../../src/part/usage.ts'
 import css from './Inspector.module.css'
 
-type Row = [name: string, value: string | undefined]
+type UsageLine = [name: string, value: string | undefined]
 
 export function Usage({ node, now }: { node: StepNode; now: number }) {
   const { step, marks } = node
   const end = step.end ?? now
-  const rows: Row[] = [
+  const rows: UsageLine[] = [
     ['Model', step.model],
     ['Ended by', step.finishReason],
     ...tokenRows(step.usage),
@@ -44,7 +44,7 @@ export function RunUsage({ facts }: { facts: RunFacts }) {
   )
 }
 
-function tokenRows(usage: Tokens | undefined): Row[] {
+function tokenRows(usage: Tokens | undefined): UsageLine[] {
   if (usage === undefined) return []
   const number = (n: number | undefined) => (n === undefined ? undefined : count(n))
   return [
@@ -62,7 +62,7 @@ function tokenRows(usage: Tokens | undefined): Row[] {
   ]
 }
 
-function Rows({ rows }: { rows: readonly Row[] }) {
+function Rows({ rows }: { rows: readonly UsageLine[] }) {
   return (
     <dl className={css.rows}>
       {rows.map(([name, value]) =>

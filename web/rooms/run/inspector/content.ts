@@ -1,7 +1,7 @@
 /** What a step has said and called, put together from its entries. */
 import type { Entry, EntryOf } from '../../../../src/part/entry.ts'
 
-export type Piece =
+export type ContentPiece =
   | { kind: 'text' | 'reasoning'; id: string; text: string; at: number; end: number | undefined }
   | CallPiece
   | { kind: 'other'; id: string; entry: Entry }
@@ -29,10 +29,10 @@ const shown: ReadonlySet<string> = new Set([
 ])
 
 /** Entries of one step, in order; deltas may be merged. */
-export function piecesOf(entries: readonly Entry[]): Piece[] {
-  const pieces: Piece[] = []
-  const open = new Map<string, Piece>()
-  const add = <P extends Piece>(key: string, piece: P): P => {
+export function piecesOf(entries: readonly Entry[]): ContentPiece[] {
+  const pieces: ContentPiece[] = []
+  const open = new Map<string, ContentPiece>()
+  const add = <P extends ContentPiece>(key: string, piece: P): P => {
     pieces.push(piece)
     open.set(key, piece)
     return piece

@@ -69,14 +69,14 @@ const ticked: ReadonlySet<string> = new Set(['retry', 'error', 'warning', 'sourc
 
 export type TickKind = 'retry' | 'error' | 'warning' | 'source'
 
-export interface Tick {
+export interface BarTick {
   kind: TickKind
   at: number
   seq: number
   note: string | undefined
 }
 
-export function ticksOf(marks: readonly OutlineMark[]): Tick[] {
+export function ticksOf(marks: readonly OutlineMark[]): BarTick[] {
   return marks
     .filter(({ type, failed }) => ticked.has(type) || (failed === true && type !== 'run-end'))
     .map(({ type, at, seq, note }) => ({ kind: ticked.has(type) ? (type as TickKind) : 'error', at, seq, note }))

@@ -5,7 +5,7 @@ import { fetchApi } from '../../../data/client.ts'
 import { readLines } from '../data/lines.ts'
 import { createFinder, type FoundEntry } from './find.ts'
 
-export interface Found {
+export interface FindResult {
   /** Undefined: nothing is looked for. */
   entries: readonly FoundEntry[] | undefined
   isLooking: boolean
@@ -15,10 +15,10 @@ export interface Found {
 }
 
 export const mostFound = 5000
-const nothing: Found = { entries: undefined, isLooking: false, isCut: false, error: undefined }
+const nothing: FindResult = { entries: undefined, isLooking: false, isCut: false, error: undefined }
 
 /** `until`: the last entry to look at. */
-export function useFind(id: string, words: string | undefined, until: number): Found {
+export function useFind(id: string, words: string | undefined, until: number): FindResult {
   const [found, setFound] = useState(nothing)
   useEffect(() => {
     if (words === undefined || words.trim() === '') return setFound(nothing)
@@ -42,7 +42,7 @@ interface Search {
   words: string
   until: number
   signal: AbortSignal
-  tell: (found: Found) => void
+  tell: (found: FindResult) => void
 }
 
 async function find({ id, words, until, signal, tell }: Search): Promise<void> {
