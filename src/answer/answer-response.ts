@@ -5,7 +5,7 @@ import type { OpenAnswer } from './open-answer.ts'
 
 type Bytes = string | Uint8Array
 
-export function answerResponse<Options extends object, Out extends Bytes>(
+export function deliveryResponse<Options extends object, Out extends Bytes>(
   { contentType, headers }: Pick<Wire<Options, Out>, 'contentType' | 'headers'>,
   runId: string,
   { source }: Pick<OpenAnswer<Out>, 'source'>,

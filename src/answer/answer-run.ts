@@ -7,7 +7,7 @@ import { type ErrorValue, toErrorValue, fromErrorValue } from '../part/error.ts'
 import type { ResponseHead } from '../part/part.ts'
 import type { DisconnectPolicy } from '../pipeline/pipeline.ts'
 import type { Piece, WireTraits } from '../wire/wire.ts'
-import { type AnswerContext, openAnswer, type OpenAnswer, type OpenOptions } from './open-answer.ts'
+import { type DeliveryContext, openDelivery, type OpenAnswer, type OpenOptions } from './open-answer.ts'
 import type { EntryOf } from '../part/entry.ts'
 import { isUnder } from '../part/path.ts'
 import { kindOf } from '../part/step-kind.ts'
@@ -15,7 +15,7 @@ import type { Runtime } from '../runtime/runtime.ts'
 import { closingError } from '../runtime/runtime-errors.ts'
 import { createAnswering } from '../fold/answering.ts'
 import type { RunReader } from './run-reader.ts'
-import { runIdHeader, answerResponse } from './answer-response.ts'
+import { runIdHeader, deliveryResponse } from './answer-response.ts'
 import { takeCookies } from '../engine/live-cookies.ts'
 import { textWire } from '../wire/text/text.ts'
 
@@ -40,12 +40,12 @@ export type AnsweredRun<Out extends Piece> =
   | { kind: 'response'; response: Response }
   | { kind: 'left' }
 
-export async function answerRun<Options extends object, Out extends Piece>(
-  context: AnswerContext,
+export async function deliverRun<Options extends object, Out extends Piece>(
+  context: DeliveryContext,
   request: AnswerOptions<Options, Out>,
 ): Promise<AnsweredRun<Out>> {
   const { runId, wire, streams, from = 0, signal, showsSteps = false, framesValue = false } = request
-  const answer = await openAnswer(context, request)
+  const answer = await openDelivery(context, request)
   let isSent = false
   let isFinished = false
   try {
@@ -72,7 +72,7 @@ export async function answerRun<Options extends object, Out extends Piece>(
 }
 
 function rawResponse<Options extends object, Out extends Piece>(
-  context: AnswerContext,
+  context: DeliveryContext,
   { runId, policy, signal, from }: AnswerOptions<Options, Out>,
   head: ResponseHead,
 ): Promise<Response> {
@@ -200,7 +200,7 @@ function isAnsweredAsItIs({ status }: ResponseHead, wire: WireTraits): boolean {
 const bodyless: ReadonlySet<number> = new Set([204, 205, 304])
 
 /** Rejects with the run's error if the run fails before a binary body is complete. */
-async function stepResponse(context: AnswerContext, options: StepResponseOptions): Promise<Response> {
+async function stepResponse(context: DeliveryContext, options: StepResponseOptions): Promise<Response> {
   const { runId, head, policy, from, signal } = options
   const headers = new Headers(head.headers)
   for (const cookie of takeCookies(runId)) headers.append('set-cookie', cookie)
@@ -210,13 +210,13 @@ async function stepResponse(context: AnswerContext, options: StepResponseOptions
   if (bodyless.has(status)) return new Response(null, init)
   if (head.binary) return new Response(await readFile(context, runId, signal), init)
   if (!headers.has('content-type')) headers.set('content-type', textWire.contentType)
-  const answer = await openAnswer(context, { runId, wire: textWire, policy, ...(from !== undefined && { from }) })
-  return new Response(answerResponse(textWire, runId, answer).body, init)
+  const answer = await openDelivery(context, { runId, wire: textWire, policy, ...(from !== undefined && { from }) })
+  return new Response(deliveryResponse(textWire, runId, answer).body, init)
 }
 
 /** Reads a binary body, which is one `file` part in the log. */
 async function readFile(
-  { runtime }: AnswerContext,
+  { runtime }: DeliveryContext,
   runId: string,
   signal: AbortSignal,
 ): Promise<Uint8Array<ArrayBuffer>> {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type AnswerContext, createAnswerSource, type SourceOptions } from './open-answer.ts'
+import { type DeliveryContext, createAnswerSource, type SourceOptions } from './open-answer.ts'
 import { nextPiece } from './streamed-body.ts'
 
 /** An answer whose protocol throws: at each batch, or when the log cannot be read. */
@@ -9,7 +9,7 @@ function createBroken(next: () => ReturnType<SourceOptions<string>['reader']['ne
     throw new Error('broken')
   }
   const runtime = { onLost: () => () => undefined }
-  const context = { runtime, keepAliveMs: 15_000, onError: () => undefined } as unknown as AnswerContext
+  const context = { runtime, keepAliveMs: 15_000, onError: () => undefined } as unknown as DeliveryContext
   const { source } = createAnswerSource<string>(context, {
     runId: 'r',
     keepAlive: { first: ': ping\n\n', later: ': ping\n\n' },

@@ -6,7 +6,7 @@ import type { Turned } from '../runtime/continue.ts'
 import { conversation, historyLimit } from '../runtime/conversation.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Piece, Wire, WireContext, Encoder, LastBatch } from '../wire/wire.ts'
-import { createRunReader, type RunReader, readStanding, type Standing } from './run-reader.ts'
+import { createRunReader, type RunReader, readReplayState, type ReplayState } from './run-reader.ts'
 import { nextPiece, type BodySource } from './streamed-body.ts'
 import type { Entry } from '../part/entry.ts'
 import { MillraceError, toPublicError, type ErrorValue } from '../part/error.ts'
@@ -22,23 +22,23 @@ export interface OpenOptions<Options extends object, Out extends Piece> {
   /** First `seq` of this client's part of the answer: it gets no entry before it. Default 0. */
   from?: number
   /** The replay state, if the caller has read it already. */
-  standing?: Standing
+  standing?: ReplayState
   /** The disconnect policy for this client. Default: none. */
   policy?: DisconnectPolicy
 }
 
 /** A delivery that was not read yet: read its source, or drop it. */
-export type OpenAnswer<Out extends Piece> = AnswerSource<Out>
+export type OpenAnswer<Out extends Piece> = DeliverySource<Out>
 
-export async function openAnswer<Options extends object, Out extends Piece>(
-  context: AnswerContext,
+export async function openDelivery<Options extends object, Out extends Piece>(
+  context: DeliveryContext,
   { runId, wire, options, how = 'started', from = 0, policy, ...rest }: OpenOptions<Options, Out>,
 ): Promise<OpenAnswer<Out>> {
   const { runtime } = context
   const { log } = runtime.store
   const release = policy === undefined ? undefined : runtime.attach(runId, policy)
   try {
-    const standing = rest.standing ?? (how === 'joined' ? await readStanding(log, runId) : undefined)
+    const standing = rest.standing ?? (how === 'joined' ? await readReplayState(log, runId) : undefined)
     const at: WireContext = { resumedAt: standing?.resumedAt ?? from }
     if (how === 'joined' && from > 0) at.joinedAt = from
     if (wire.showsHistory === true) at.history = await readHistory(runtime, runId)
@@ -114,7 +114,7 @@ export interface SourceOptions<Out extends Piece> {
   release?: ((how: { finished: boolean }) => void) | undefined
 }
 
-interface AnswerSource<Out extends Piece> {
+interface DeliverySource<Out extends Piece> {
   /** Peeking with it does not consume entries. */
   readonly reader: RunReader
   readonly source: BodySource<Out>
@@ -123,20 +123,20 @@ interface AnswerSource<Out extends Piece> {
 }
 
 export function createAnswerSource<Out extends Piece>(
-  context: AnswerContext,
+  context: DeliveryContext,
   options: SourceOptions<Out>,
-): AnswerSource<Out> {
+): DeliverySource<Out> {
   return new LogDelivery(context, options)
 }
 
 function ignore(): void {}
 
 /** Implements its own source. A class with `private` fields, not closures: one for each open stream (decisions/0028). */
-class LogDelivery<Out extends Piece> implements AnswerSource<Out>, BodySource<Out> {
+class LogDelivery<Out extends Piece> implements DeliverySource<Out>, BodySource<Out> {
   readonly reader: RunReader
   readonly source: BodySource<Out> = this
   sendKeepAlive: ((piece: Out) => void) | undefined = undefined
-  private readonly context: AnswerContext
+  private readonly context: DeliveryContext
   private readonly options: SourceOptions<Out>
   private readonly unwatch: () => void
   private lastWrite = performance.now()
@@ -148,7 +148,7 @@ class LogDelivery<Out extends Piece> implements AnswerSource<Out>, BodySource<Ou
   private give: (piece: Out | undefined) => void = ignore
   private fail: (error: unknown) => void = ignore
 
-  constructor(context: AnswerContext, options: SourceOptions<Out>) {
+  constructor(context: DeliveryContext, options: SourceOptions<Out>) {
     this.reader = options.reader
     this.context = context
     this.options = options
@@ -276,7 +276,7 @@ class LogDelivery<Out extends Piece> implements AnswerSource<Out>, BodySource<Ou
 }
 
 /** The context of a delivery, for any transport. */
-export interface AnswerContext {
+export interface DeliveryContext {
   runtime: Runtime
   /** ms of silence after which a keep-alive is sent. */
   keepAliveMs: number

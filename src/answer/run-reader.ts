@@ -88,7 +88,7 @@ class LogRunReader implements RunReader {
 }
 
 /** The replay state of a log, which a later client needs before it reads: collected in one pass without the run's text. */
-export interface Standing {
+export interface ReplayState {
   /** The `seq` of the last `resume`, or 0. */
   resumedAt: number
   /** The answer is complete. */
@@ -99,9 +99,9 @@ export interface Standing {
 
 const types = ['step-start', 'step-reset', 'resume', 'answer-end', 'run-end'] as const
 
-export async function readStanding(log: Log, runId: string): Promise<Standing> {
+export async function readReplayState(log: Log, runId: string): Promise<ReplayState> {
   const superseded = createSuperseded()
-  const standing: Standing = {
+  const standing: ReplayState = {
     resumedAt: 0,
     isAnswered: false,
     filter: (entries) => mergeDeltas(superseded.isEmpty ? entries : entries.filter((entry) => !superseded.has(entry))),

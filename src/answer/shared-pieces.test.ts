@@ -6,7 +6,7 @@ import { memoryStore } from '../store/memory-store.ts'
 import { sqliteStore } from '../store/sqlite-store.ts'
 import { ndjson } from '../wire/framing/text-frames.ts'
 import { createWire } from '../wire/wire.ts'
-import { type AnswerContext, openAnswer } from './open-answer.ts'
+import { type DeliveryContext, openDelivery } from './open-answer.ts'
 import { nextPiece } from './streamed-body.ts'
 
 const deltas = ['one ', 'two ', 'three ', 'four ']
@@ -45,11 +45,11 @@ async function follow(isStateless: boolean, store: ReturnType<typeof memoryStore
   onTestFinished(() => store.close())
   const { wire, applied } = countingWire(isStateless)
   const runtime = { store, onLost: () => () => undefined }
-  const context = { runtime, keepAliveMs: 0, onError: expect.unreachable } as unknown as AnswerContext
+  const context = { runtime, keepAliveMs: 0, onError: expect.unreachable } as unknown as DeliveryContext
   const [start, ...rest] = entries
   const runId = start!.type === 'run-start' ? start!.runId : expect.unreachable()
   await store.log.append(runId, 1, [start!])
-  const open = (options: { mark?: string }) => openAnswer(context, { runId, wire, options, from: 1 })
+  const open = (options: { mark?: string }) => openDelivery(context, { runId, wire, options, from: 1 })
   const readers = await Promise.all([open({}), open({}), open({ mark: 'm' })])
   const texts = readers.map(() => '')
   /** Each reader's next piece. */

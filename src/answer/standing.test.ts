@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { Entry } from '../part/entry.ts'
 import { memoryStore } from '../store/memory-store.ts'
 import { textWire } from '../wire/text/text.ts'
-import { readStanding } from './run-reader.ts'
+import { readReplayState } from './run-reader.ts'
 
 const golden = new URL('../wire/golden/reset.ndjson', import.meta.url)
 
@@ -21,7 +21,7 @@ test('a client that joins after a crash is shown the second attempt only', async
   }
   // Who was there from the start has read what the crash superseded, and plain text cannot take it back.
   expect(encode(entries).state).toBe('broken')
-  const { filter, isAnswered } = await readStanding(log, run)
+  const { filter, isAnswered } = await readReplayState(log, run)
   expect(isAnswered).toBe(true)
   const replayed = encode(filter(entries))
   expect(replayed.state).toBe('complete')

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { LeanMap, LeanSet } from './lean-map.ts'
+import { SlotMap, SlotSet } from './lean-map.ts'
 
 const keys = ['a', 'b', 'c', 'd', 'constructor', '__proto__']
 
@@ -8,7 +8,7 @@ test('a map does what a Map does, whatever comes and goes', () => {
   const step = fc.tuple(fc.constantFrom('set', 'delete', 'clear'), fc.constantFrom(...keys), fc.nat(99))
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-      const lean = new LeanMap<{ n: number }>()
+      const lean = new SlotMap<{ n: number }>()
       const map = new Map<string, { n: number }>()
       for (const [what, key, n] of steps) {
         // Rarely, or the maps would stay small.
@@ -37,7 +37,7 @@ test('a set has each object once, and no other set of the same object is touched
   const objects = Array.from({ length: 5 }, (_, i) => ({ i }))
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.boolean(), fc.nat(1), fc.nat(4)), { maxLength: 60 }), (steps) => {
-      const lean = [new LeanSet<{ i: number }>(), new LeanSet<{ i: number }>()]
+      const lean = [new SlotSet<{ i: number }>(), new SlotSet<{ i: number }>()]
       const sets = [new Set<{ i: number }>(), new Set<{ i: number }>()]
       for (const [isAdded, which, at] of steps) {
         const object = objects[at]!
@@ -59,7 +59,7 @@ test('a set has each object once, and no other set of the same object is touched
 
 test('what is deleted while a set is iterated is not visited any more', () => {
   const objects = Array.from({ length: 4 }, (_, i) => ({ i }))
-  const set = new LeanSet<{ i: number }>()
+  const set = new SlotSet<{ i: number }>()
   for (const object of objects) set.add(object)
   const visited: number[] = []
   for (const object of set) {

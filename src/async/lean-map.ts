@@ -5,7 +5,7 @@
  * them is in the old generation, it keeps alive all that follow it, and all that they held when they were replaced: none of it is
  * collected with the young generation any more. So here the table holds only places, and an array the objects.
  */
-export class LeanMap<V extends object> {
+export class SlotMap<V extends object> {
   readonly #places = new Map<string, number>()
   readonly #values: (V | undefined)[] = []
   readonly #free: number[] = []
@@ -51,7 +51,7 @@ export class LeanMap<V extends object> {
 }
 
 /** A set of objects, in no order. They may be added and deleted while it is iterated. Each has its place as a property. */
-export class LeanSet<T extends object> {
+export class SlotSet<T extends object> {
   readonly #place = Symbol('place')
   readonly #items: (T | undefined)[] = []
   readonly #free: number[] = []

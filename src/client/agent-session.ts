@@ -1,6 +1,6 @@
 /** One conversation with an agent as a store, for any framework: subscribe to it, and draw what it holds. */
 import { oncePerFrame } from './frame.ts'
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import type { EntryOf } from '../part/entry.ts'
 import { toMillraceError, type ErrorValue, type MillraceError } from '../part/error.ts'
 import { messagesOf, type UserMessage } from '../part/message.ts'
@@ -142,7 +142,7 @@ export function createAgentSession({ client, agent, threadId, ...given }: Sessio
         messages: said,
         idempotencyKey: key,
         input: { ...settings.input, ...turn.input },
-        ...compact({ threadId: thread, previousRunId, tools: settings.tools }),
+        ...omitUndefined({ threadId: thread, previousRunId, tools: settings.tools }),
       })
       thread = begun.threadId
       earlier = shown()

@@ -1,5 +1,5 @@
 /** A transport for `useChat` of the AI SDK, whose stop stops the run on the server. */
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import { MillraceError } from '../part/error.ts'
 import { toNamedTools, toOffer, type ClientTools } from './client-tool.ts'
 import type { MillraceClient } from './client.ts'
@@ -55,7 +55,7 @@ export function createChatTransport({ client, agent, tools, body: always, histor
         throw new MillraceError('bad-input', `The server keeps this conversation. ${cure}`)
       }
       const sent = history === 'server' ? messages.slice(-1) : messages
-      const turn = { agentId: agent, id: chatId, trigger, messages: sent, ...compact({ messageId }) }
+      const turn = { agentId: agent, id: chatId, trigger, messages: sent, ...omitUndefined({ messageId }) }
       const response = await client.request('/api/chat?format=ui', {
         method: 'POST',
         accept: 'text/event-stream',

@@ -1,5 +1,5 @@
 /** A run on the client: iterate over its entries, await its text or result, and execute its client tools. */
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import type { Entry, EntryOf } from '../part/entry.ts'
 import type { ErrorValue } from '../part/error.ts'
 import { leavable } from '../async/leavable.ts'
@@ -62,7 +62,7 @@ export interface ClientRun extends AsyncIterable<Entry> {
 }
 
 function toResult({ id, status, text, output, usage, cost, error, requests }: ShownRun): ClientResult {
-  return compact({
+  return omitUndefined({
     id,
     outcome: status as ClientResult['outcome'],
     text,

@@ -1,5 +1,5 @@
 /** Tools that run in the client, with any schema library: zod 4, ArkType, Valibot … bring what is needed themselves. */
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import { MillraceError } from '../part/error.ts'
 
 /** What a tool is told of its call. */
@@ -89,7 +89,7 @@ export function defineTool<Schema extends ToolSchema>(
   return {
     description,
     parameters,
-    ...compact({ name, confirm }),
+    ...omitUndefined({ name, confirm }),
     execute: async (input: unknown, context) => execute((await checked(schema, input)) as ToolInput<Schema>, context),
   }
 }
@@ -112,7 +112,7 @@ export function toNamedTools(tools: ClientTools = []): NamedTool[] {
 /** As the server is told. */
 export function toOffer({ name, description, parameters, confirm }: NamedTool): object {
   const isGated = confirm !== undefined && confirm !== false
-  return compact({ name, description, parameters, confirm: isGated ? true : undefined })
+  return omitUndefined({ name, description, parameters, confirm: isGated ? true : undefined })
 }
 
 function isStandard(schema: ToolSchema): schema is StandardSchema<any> {

@@ -5,7 +5,7 @@ import { isUnder } from '../part/path.ts'
 import { createAnswering } from '../fold/answering.ts'
 import { callKey } from '../fold/open-items.ts'
 import { parseInput } from '../fold/tool-loop.ts'
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import type { AgentMessage, MessagePart, ToolPart } from './agent-message.ts'
 import { questionMessages } from './thread-messages.ts'
 
@@ -52,7 +52,7 @@ export function createMessageFold(runId: string): MessageFold {
     const isQuiet = parts.length === 0 && (end === undefined || end.error === undefined)
     if (isQuiet) return []
     const said = { id: runId, role: 'assistant' as const, runId, parts: parts.map(({ part }) => part) }
-    return [{ ...said, ...compact({ outcome: end?.outcome, error: end?.error }) }]
+    return [{ ...said, ...omitUndefined({ outcome: end?.outcome, error: end?.error }) }]
   }
 
   function add(key: string, path: string, part: MessagePart): void {
@@ -195,14 +195,14 @@ export function createMessageFold(runId: string): MessageFold {
       case 'source': {
         const { title, ...source } = entry
         const url = source.sourceType === 'url' ? source.url : undefined
-        return add(`${entry.seq}`, step, { type: 'source', ...compact({ url, title }) })
+        return add(`${entry.seq}`, step, { type: 'source', ...omitUndefined({ url, title }) })
       }
       case 'data': {
         const { name, id, data, transient } = entry
         if (transient === true) return
         const key = `data\n${name}\n${id ?? entry.seq}`
         if (places.has(key)) return change<Extract<MessagePart, { type: 'data' }>>(key, (part) => ({ ...part, data }))
-        return add(key, step, { type: 'data', name, data, ...compact({ id }) })
+        return add(key, step, { type: 'data', name, data, ...omitUndefined({ id }) })
       }
       default:
     }

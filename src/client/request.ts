@@ -1,5 +1,5 @@
 /** Sends one request to a Millrace server. Anything but a success rejects with a `MillraceError` with the server's message. */
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import { messageOf, MillraceError } from '../part/error.ts'
 import { pause } from '../async/pause.ts'
 
@@ -33,7 +33,7 @@ export async function request({ url, headers, fetch }: ServerAddress, path: stri
         ...init.headers,
       },
       ...(body === undefined ? undefined : { body: JSON.stringify(body) }),
-      ...compact({ signal }),
+      ...omitUndefined({ signal }),
     })
   } catch (cause) {
     if (signal?.aborted) throw cause
@@ -52,7 +52,10 @@ export async function getJson<T>(connection: ServerAddress, path: string): Promi
 
 /** `?a=1&b=2`, or nothing. */
 export function queryOf(parameters: object): string {
-  const pairs = Object.entries(compact(parameters)).map(([name, value]): [string, string] => [name, String(value)])
+  const pairs = Object.entries(omitUndefined(parameters)).map(([name, value]): [string, string] => [
+    name,
+    String(value),
+  ])
   return pairs.length === 0 ? '' : `?${new URLSearchParams(pairs).toString()}`
 }
 

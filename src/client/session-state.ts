@@ -1,5 +1,5 @@
 /** What a conversation on a page holds, and how it is told from the runs. */
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import type { EntryOf } from '../part/entry.ts'
 import type { ErrorValue } from '../part/error.ts'
 import type { UserMessage } from '../part/message.ts'
@@ -102,7 +102,7 @@ export function stateOf(facts: SessionFacts): SessionState {
     status: error === undefined ? statusOf(facts, requests.length > 0) : 'error',
     messages: [...earlier, ...(current?.fold.messages() ?? []), ...(unsent?.message ?? [])],
     requests,
-    ...compact({ threadId, runId: current?.id, error }),
+    ...omitUndefined({ threadId, runId: current?.id, error }),
   }
 }
 

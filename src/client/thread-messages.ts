@@ -1,5 +1,5 @@
 /** What a server keeps of a conversation, as the messages that a page shows. */
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import type { AssistantContent, FileContent, Message, ToolResultContent } from '../part/message.ts'
 import type { AgentMessage, MessagePart, ToolPart } from './agent-message.ts'
 
@@ -66,7 +66,7 @@ function toParts(content: string | readonly AssistantContent[]): MessagePart[] {
           type: 'file',
           mediaType: part.mediaType,
           url: urlOf(part),
-          ...compact({ filename: part.filename }),
+          ...omitUndefined({ filename: part.filename }),
         })
         break
       case 'tool-call': {
@@ -100,7 +100,7 @@ function settleCall(parts: MessagePart[], { toolCallId, output }: ToolResultCont
       parts[at] = { ...call, state: 'output-available', output: output.value }
       break
     case 'execution-denied':
-      parts[at] = { ...call, state: 'output-denied', ...compact({ errorText: output.reason }) }
+      parts[at] = { ...call, state: 'output-denied', ...omitUndefined({ errorText: output.reason }) }
       break
     default: {
       const { value } = output

@@ -1,7 +1,7 @@
 /** Calls the callbacks that an agent names. Their errors never fail the run. */
 import { wholeMessage } from '../part/error.ts'
 import { isUnder } from '../part/path.ts'
-import { LateSet } from '../fold/late-map.ts'
+import { LazySet } from '../fold/late-map.ts'
 import { stepsInside } from '../pipeline/calls.ts'
 import type { ToolLoopConfig, Pipeline } from '../pipeline/pipeline.ts'
 import type { Registry } from './registry.ts'
@@ -25,7 +25,7 @@ export function createInvoke(registry: Registry, emit: Scope['emit']): Scope['in
 export async function notifyAbort(
   { state, invoke }: Pick<Scope, 'state' | 'invoke'>,
   pipeline: Pipeline,
-  { error, aborted = true, graceMs, root: under = '', notified = new LateSet() }: AbortNotice,
+  { error, aborted = true, graceMs, root: under = '', notified = new LazySet() }: AbortNotice,
 ): Promise<void> {
   const calls = state.toolLoops().map(async ({ root, list }) => {
     // A step that failed by itself is closed and has called `onError`.
@@ -51,7 +51,7 @@ interface AbortNotice {
   /** Only steps at or under this path. */
   root?: string
   /** Paths of steps whose callback was called. */
-  notified?: LateSet<string>
+  notified?: LazySet<string>
 }
 
 /** Finds a step's config by path, in the pipeline or in that of the innermost called agent around the step. */

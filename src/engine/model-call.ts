@@ -1,5 +1,5 @@
 /** Runs one model call as a step: emits the prompt, the parts (`model-feed.ts`), usage and end; handles retries and fallbacks. */
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import { MillraceError, toErrorValue } from '../part/error.ts'
 import type { Message, ToolSpec } from '../part/message.ts'
 import { outcomeText } from '../fold/open-items.ts'
@@ -54,7 +54,7 @@ export function runModelCall(scope: Scope, step: ModelStep): Promise<void> {
       type: 'prompt',
       stage,
       model,
-      ...compact({ system }),
+      ...omitUndefined({ system }),
       messages,
       ...(tools.length === 0 ? undefined : { tools }),
     })

@@ -6,7 +6,7 @@ import type { SourcePart } from '../part/part.ts'
 import { parentPath } from '../part/path.ts'
 import { toUsage, type Usage } from '../part/usage.ts'
 import { createNormaliser, isContent } from '../fold/normalise.ts'
-import { LateSet } from '../fold/late-map.ts'
+import { LazySet } from '../fold/late-map.ts'
 import { answerTooLong, tooManyToolCalls } from '../models/outside/read-limits.ts'
 import { says as isSaid } from '../models/model-read.ts'
 import {
@@ -48,7 +48,7 @@ export function createFeed(scope: Scope, path: string, { onChunk, onText, messag
   }
   scope.speaking.set(path, speaking)
   /** Calls whose arguments were counted as deltas. */
-  const written = new LateSet<string>()
+  const written = new LazySet<string>()
   let says = false
   let isOver = false
   const isEmpty = () => isOver && !says

@@ -18,8 +18,8 @@ import { endOutcomes, endRun } from './write-end.ts'
 import {
   createGate,
   type Gate,
-  createStrands,
-  type Strands,
+  createBranchCounter,
+  type BranchCounter,
   createPendingRequests,
   type PendingRequests,
 } from './strands.ts'
@@ -36,8 +36,8 @@ import { afterGrace } from '../async/with-grace.ts'
 import type { EntryOf } from '../part/entry.ts'
 import { parentPath } from '../part/path.ts'
 import type { ModelToolCall } from '../fold/reply-messages.ts'
-import { compact } from '../part/compact.ts'
-import { LateSet } from '../fold/late-map.ts'
+import { omitUndefined } from '../part/compact.ts'
+import { LazySet } from '../fold/late-map.ts'
 import { defaultAnswerChars, defaultToolCalls } from '../models/outside/read-limits.ts'
 import { createInvoke, notifyAbort } from './callbacks.ts'
 
@@ -136,7 +136,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
       controller.abort(isMoved(error) ? error : new MillraceError('store-failed', message, { cause: error }))
     },
   })
-  const strands = createStrands(() => {
+  const strands = createBranchCounter(() => {
     if (decided !== undefined || signal.aborted) return
     decided = gate.holds() ? 'left' : 'suspended'
     writer.emit('', gate.holds() ? handedOn : { type: 'suspend', requests: [...state.open.requests.keys()] })
@@ -278,7 +278,7 @@ function createHiddenInputs(state: RunState) {
 /** The scope of a run's outermost steps. */
 interface ScopeParts {
   writer: Writer
-  strands: Strands
+  strands: BranchCounter
   requests: PendingRequests
   gate: Gate
   limit: Limit | undefined
@@ -299,7 +299,7 @@ interface RunScope {
 function createRunScope(options: RunnerOptions, parts: ScopeParts): RunScope {
   const { log, registry, pipeline, state, controller, graceMs } = options
   const { writer, strands, requests, gate, limit, leftover } = parts
-  const called = new LateSet<string>()
+  const called = new LazySet<string>()
   let ids = 0
   let history: Message[] = []
   const callAbort: RunScope['callAbort'] = (how) => notifyAbort(scope, pipeline, { ...how, graceMs, notified: called })
@@ -310,7 +310,7 @@ function createRunScope(options: RunnerOptions, parts: ScopeParts): RunScope {
     state,
     registry,
     mcp: options.mcp,
-    store: { log, runs: options.runs, ...compact({ records: options.records }) },
+    store: { log, runs: options.runs, ...omitUndefined({ records: options.records }) },
     input: state.input,
     inputAt(seq) {
       const input = state.inputAt(seq)

@@ -9,7 +9,7 @@ import { kindOf, type StepKind } from '../part/step-kind.ts'
 import { FoldingRun, type FoldedRun } from '../fold/run-fold.ts'
 import type { ToolLoop } from '../fold/tool-loop.ts'
 import { createCallIds, type CallIds } from '../fold/call-ids.ts'
-import { LateMap, LateSet } from '../fold/late-map.ts'
+import { LazyMap, LazySet } from '../fold/late-map.ts'
 import type { Part } from '../part/part.ts'
 import { loopMessages, type ModelReply } from '../fold/reply-messages.ts'
 import { estimateUsage, type Usage } from '../part/usage.ts'
@@ -77,15 +77,15 @@ class EngineState extends FoldingRun implements RunState {
   recoveries = 0
   isHandedOn = false
   isForeign = false
-  readonly finished = new LateMap<string, EntryOf<'step-finish'>>()
-  readonly warnings = new LateSet<string>()
-  readonly resets = new LateMap<string, number>()
+  readonly finished = new LazyMap<string, EntryOf<'step-finish'>>()
+  readonly warnings = new LazySet<string>()
+  readonly resets = new LazyMap<string, number>()
   readonly calls: EntryOf<'usage'>[] = []
-  readonly calledPipelines = new LateMap<string, string>()
+  readonly calledPipelines = new LazyMap<string, string>()
   readonly callIds = createCallIds()
-  readonly asked = new LateMap<string, AskedValue[]>()
-  readonly lists = new LateMap<string, readonly unknown[]>()
-  readonly ownHeaders = new LateSet<string>()
+  readonly asked = new LazyMap<string, AskedValue[]>()
+  readonly lists = new LazyMap<string, readonly unknown[]>()
+  readonly ownHeaders = new LazySet<string>()
   private readonly begun = new Set<string>()
   private readonly inputs: { seq: number; input: Record<string, unknown> }[] = []
   private readonly suspensions: { from: number; to: number }[] = []

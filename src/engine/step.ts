@@ -1,5 +1,5 @@
 /** Runs one step of a pipeline: resolves its config, runs it by type, and emits its start and finish. */
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import { traceparentOf, mcpOf, inStep, Suspended, toFailure, asRecorded, unheld, within, type Scope } from './scope.ts'
 import { MillraceError } from '../part/error.ts'
 import type { ToolSpec } from '../part/message.ts'
@@ -185,7 +185,7 @@ function runBuiltin(
       return inStep(scope, path, { stepType: step.type, kind: 'task' }, async () => {
         await recorded(scope)
         const { server, tool, input, timeout } = step.config
-        const options = { signal: scope.signal, ...compact({ timeout, traceparent: traceparentOf(scope, path) }) }
+        const options = { signal: scope.signal, ...omitUndefined({ timeout, traceparent: traceparentOf(scope, path) }) }
         const result = await mcpOf(scope).call(server, tool, at(input), options)
         return { value: { value: result }, result }
       })
@@ -235,7 +235,7 @@ function resolveToolLoop<C extends ToolLoopConfig>(config: C, at: <T>(value: T) 
   return {
     ...config,
     messages: toMessages(at(messages), 'messages'),
-    ...compact({
+    ...omitUndefined({
       system: system === undefined ? undefined : String(at(system)),
       model: model === undefined ? undefined : ownModel(model, String(at(model))),
       providerOptions: at(providerOptions),

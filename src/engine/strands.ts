@@ -1,7 +1,7 @@
 import type { EntryOf } from '../part/entry.ts'
 import type { Scope } from './scope.ts'
 import type { RunState } from './state.ts'
-import { LateMap } from '../fold/late-map.ts'
+import { LazyMap } from '../fold/late-map.ts'
 
 /**
  * Counts the branches of a run that can make progress. When the last of them waits for a client, the run is suspended.
@@ -9,16 +9,16 @@ import { LateMap } from '../fold/late-map.ts'
  * Everything is synchronous: a branch must count as running from the moment its reply arrives. Otherwise a run could be suspended after its reply
  * was consumed.
  */
-export interface Strands {
+export interface BranchCounter {
   /** Settles when all tasks have settled, or when `abandoned` does. After that the remaining tasks no longer count. */
   fork(tasks: (() => Promise<void>)[], abandoned?: Promise<void>): Promise<void>
   /** A branch starts to wait for a client. */
-  park(): void
+  block(): void
   /** A branch continues. */
-  unpark(): void
+  unblock(): void
 }
 
-export function createStrands(onAllParked: () => void): Strands {
+export function createBranchCounter(onAllParked: () => void): BranchCounter {
   let moving = 1
 
   function park(): void {
@@ -27,8 +27,8 @@ export function createStrands(onAllParked: () => void): Strands {
   }
 
   return {
-    park,
-    unpark() {
+    block: park,
+    unblock() {
       moving++
     },
     async fork(tasks, abandoned) {
@@ -70,13 +70,13 @@ export interface Gate {
 }
 
 /** `isLeaving`: whether to release the run. */
-export function createGate(isLeaving: () => boolean, strands: () => Pick<Strands, 'park'>): Gate {
+export function createGate(isLeaving: () => boolean, strands: () => Pick<BranchCounter, 'block'>): Gate {
   let held: PromiseWithResolvers<never> | undefined
   return {
     pass() {
       if (!isLeaving()) return undefined
       held ??= Promise.withResolvers()
-      strands().park()
+      strands().block()
       return held.promise
     },
     holds: () => held !== undefined,
@@ -97,14 +97,14 @@ export interface PendingRequests {
 
 interface RequestOptions {
   state: RunState
-  strands: Strands
+  strands: BranchCounter
   /** The signal of the run. */
   signal: AbortSignal
   emit: Scope['emit']
 }
 
 export function createPendingRequests({ state, strands, signal, emit }: RequestOptions): PendingRequests {
-  const waiting = new LateMap<string, PromiseWithResolvers<EntryOf<'response'>>>()
+  const waiting = new LazyMap<string, PromiseWithResolvers<EntryOf<'response'>>>()
   return {
     async request(path, request, stop) {
       stop.throwIfAborted()
@@ -115,18 +115,18 @@ export function createPendingRequests({ state, strands, signal, emit }: RequestO
       const stopAlone = () => {
         // Only for a branch or step that is stopped alone: the run's end rejects all requests itself.
         if (signal.aborted || !waiting.delete(requestId)) return
-        strands.unpark()
+        strands.unblock()
         answer.reject(stop.reason)
       }
       if (stop !== signal) stop.addEventListener('abort', stopAlone, { once: true })
-      strands.park()
+      strands.block()
       return answer.promise.finally(() => stop.removeEventListener('abort', stopAlone))
     },
     resolve(response) {
       const waiter = waiting.get(response.requestId)
       if (waiter === undefined) return
       waiting.delete(response.requestId)
-      strands.unpark()
+      strands.unblock()
       waiter.resolve(response)
     },
     rejectAll(reason) {

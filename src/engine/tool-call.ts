@@ -3,7 +3,7 @@
  * tool never fails a run: unknown names, bad input, thrown errors and timeouts become results for the model.
  */
 import { anySignal } from '../async/any-signal.ts'
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import { messageOf, MillraceError, wholeMessage } from '../part/error.ts'
 import { parseJson } from '../part/json.ts'
 import type { Message, ToolSpec } from '../part/message.ts'
@@ -206,7 +206,7 @@ async function execute(
   try {
     const traceparent = traceparentOf(scope, path)
     const about = { toolCallId, runId, threadId, messages: loop.messages(), searchEarlier: earlier }
-    const context = { signal, ...about, ...compact({ traceparent }) }
+    const context = { signal, ...about, ...omitUndefined({ traceparent }) }
     const result = await Promise.race([
       Promise.resolve(implementation!.execute!(input.value, context)),
       new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true })),

@@ -3,7 +3,7 @@
  * log (`fold/tool-loop.ts`), so a new run, a resumed run and a recovered run use the same code.
  */
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import { MillraceError } from '../part/error.ts'
 import { textOf } from '../fold/run-view.ts'
 import type { Message } from '../part/message.ts'
@@ -129,7 +129,7 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
         newMessages: loop.base === undefined ? config.messages : [],
         tools: specs,
         retries: config.retries,
-        ...compact({ onChunk }),
+        ...omitUndefined({ onChunk }),
         ...(watcher === undefined ? undefined : { onText: watcher.delta }),
         verdict,
       })
@@ -173,7 +173,7 @@ function settings(config: ToolLoopOptions['config']) {
     providerOptions,
     headers,
   }
-  return compact(all)
+  return omitUndefined(all)
 }
 
 export function usageOf(scope: Scope, path: string): Usage {

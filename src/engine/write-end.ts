@@ -9,7 +9,7 @@ import type { Registry } from './registry.ts'
 import { createRunClock, type Clock } from './run-clock.ts'
 import { type RunState, missingUsages } from './state.ts'
 import { readStored } from './stored-pipeline.ts'
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import { toErrorValue, type ErrorValue } from '../part/error.ts'
 import { noUsage } from '../part/usage.ts'
 import { emitError, type Scope } from './scope.ts'
@@ -105,7 +105,7 @@ export function emitEnd(state: RunState, emit: Scope['emit'], { outcome, error, 
     outcome,
     usage: usage ?? noUsage,
     ...(cost === undefined || usage === undefined ? undefined : { cost }),
-    ...compact({ error }),
+    ...omitUndefined({ error }),
   }
   attempt(() => emit('', output === undefined ? end : { ...end, output }))
   if (state.end === undefined) emit('', { type: 'run-end', outcome, usage: noUsage, ...(error && { error }) })

@@ -8,7 +8,7 @@ import type { Message } from '../part/message.ts'
 import type { SourcePart } from '../part/part.ts'
 import { parentPath } from '../part/path.ts'
 import type { ToolLoop } from './tool-loop.ts'
-import { LateMap, LateSet } from './late-map.ts'
+import { LazyMap, LazySet } from './late-map.ts'
 
 export interface CallIds {
   apply(entry: Entry): void
@@ -24,10 +24,10 @@ export function createCallIds(): CallIds {
 
 /** A class, not closures: one for each open stream (decisions/0028). */
 class IdsOfRun implements CallIds {
-  readonly #used = new LateSet<string>()
+  readonly #used = new LazySet<string>()
   /** Loop and provider's id → the log's id. */
-  readonly #names = new LateMap<string, string>()
-  readonly #called = new LateSet<string>()
+  readonly #names = new LazyMap<string, string>()
+  readonly #called = new LazySet<string>()
 
   apply(entry: Entry): void {
     if (entry.type !== 'tool-input-start' && entry.type !== 'tool-call') return

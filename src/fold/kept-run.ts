@@ -2,7 +2,7 @@
  * The view of a run that is stored when the run ends or is suspended, so that its log is not folded again. It leaves out fields that one
  * entry holds: the first entry has the input, and the last has the output, which may be as large as the answer.
  */
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import type { EntryOf } from '../part/entry.ts'
 import { MillraceError } from '../part/error.ts'
 import { messagesOf, type Message, type AssistantContent } from '../part/message.ts'
@@ -82,7 +82,7 @@ export function toKept(fold: FoldedRun): KeptRun {
     unanswered: [...fold.unanswered.keys()],
     facts: [...facts],
     summary: { ...summary },
-    ...compact({
+    ...omitUndefined({
       steps: steps.size > mostSteps ? undefined : [...steps.values()],
       parentRunId,
       previousRunId,
@@ -131,8 +131,8 @@ export function toView(kept: KeptRun, { start, end, steps = kept.steps }: ViewSo
     usageByAgent,
     requests,
     summary,
-    ...compact({ parentRunId, previousRunId, labels, traceparent: start.traceparent }),
-    ...compact({ endedAt, cost, knownCost, unpriced, output: end?.output, error }),
+    ...omitUndefined({ parentRunId, previousRunId, labels, traceparent: start.traceparent }),
+    ...omitUndefined({ endedAt, cost, knownCost, unpriced, output: end?.output, error }),
   }
 }
 

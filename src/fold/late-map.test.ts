@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { LateMap, LateSet } from './late-map.ts'
+import { LazyMap, LazySet } from './late-map.ts'
 
 test('a late map is a map, empty and filled', () => {
-  const late = new LateMap<string, number>()
+  const late = new LazyMap<string, number>()
   const map = new Map<string, number>()
   const same = () => {
     const seen: unknown[] = []
@@ -39,7 +39,7 @@ test('a late map is a map, empty and filled', () => {
 })
 
 test('a late set is a set, empty and filled', () => {
-  const late = new LateSet<string>()
+  const late = new LazySet<string>()
   expect([late.size, late.has('a'), late.delete('a'), ...late]).toEqual([0, false, false])
   late.add('a')
   late.add('a')

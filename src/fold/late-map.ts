@@ -6,7 +6,7 @@
 const empty: ReadonlyMap<never, never> = new Map<never, never>()
 const none: ReadonlySet<never> = new Set<never>()
 
-export class LateMap<K, V> implements ReadonlyMap<K, V> {
+export class LazyMap<K, V> implements ReadonlyMap<K, V> {
   private map: Map<K, V> | undefined = undefined
 
   get size(): number {
@@ -55,7 +55,7 @@ export class LateMap<K, V> implements ReadonlyMap<K, V> {
   }
 }
 
-export class LateSet<T> {
+export class LazySet<T> {
   private set: Set<T> | undefined = undefined
 
   get size(): number {

@@ -16,7 +16,7 @@ import type { Part, SourcePart } from '../part/part.ts'
 import { parentPath } from '../part/path.ts'
 import type { CallIds } from './call-ids.ts'
 import { callKey, type OpenItems } from './open-items.ts'
-import { LateMap } from './late-map.ts'
+import { LazyMap } from './late-map.ts'
 
 export interface NormaliserContext {
   /** The step that the parts belong to. */
@@ -53,12 +53,12 @@ class SourceNormaliser implements Normaliser {
   readonly #context: NormaliserContext
   readonly #loop: string
   /** Open blocks: the source's id → the id in the run. */
-  readonly #texts = new LateMap<string, string>()
-  readonly #reasonings = new LateMap<string, string>()
+  readonly #texts = new LazyMap<string, string>()
+  readonly #reasonings = new LazyMap<string, string>()
   /** Inputs whose call has not come yet, and whether they are still open. */
-  readonly #inputs = new LateMap<string, { isOpen: boolean }>()
+  readonly #inputs = new LazyMap<string, { isOpen: boolean }>()
   /** Results that came before their call, by the source's id. */
-  readonly #early = new LateMap<string, PartOf<'tool-result'>[]>()
+  readonly #early = new LazyMap<string, PartOf<'tool-result'>[]>()
   #held: PartOf<'custom'>[] | undefined = undefined
 
   constructor(context: NormaliserContext) {
@@ -139,19 +139,19 @@ class SourceNormaliser implements Normaliser {
     this.#emit(isBareDelta(part) ? { type: part.type, id, delta: part.delta } : { ...part, id })
   }
 
-  #nameBlock(blocks: LateMap<string, string>, id: string): string {
+  #nameBlock(blocks: LazyMap<string, string>, id: string): string {
     const name = this.#context.newId()
     blocks.set(id, name)
     return name
   }
 
-  #startBlock(type: BlockType, blocks: LateMap<string, string>, sourceId: string): string {
+  #startBlock(type: BlockType, blocks: LazyMap<string, string>, sourceId: string): string {
     const id = this.#nameBlock(blocks, sourceId)
     this.#emit({ type: `${type}-start`, id })
     return id
   }
 
-  #closeBlock(type: BlockType, blocks: LateMap<string, string>, sourceId: string): void {
+  #closeBlock(type: BlockType, blocks: LazyMap<string, string>, sourceId: string): void {
     const id = blocks.get(sourceId)
     if (id !== undefined) this.#emit({ type: `${type}-end`, id })
     blocks.delete(sourceId)

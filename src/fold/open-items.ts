@@ -8,7 +8,7 @@ import type { EntryOf } from '../part/entry.ts'
 import type { ToolOutcome } from '../part/model-part.ts'
 import type { Part } from '../part/part.ts'
 import { isUnder, parentPath } from '../part/path.ts'
-import { LateMap } from './late-map.ts'
+import { LazyMap } from './late-map.ts'
 
 type StepStart = EntryOf<'step-start'>
 
@@ -54,10 +54,10 @@ export const outcomeText: Record<ToolOutcome, string> = {
 export function createOpenItems(): OpenItems {
   const steps = new Map<string, StepStart>()
   const texts = new Map<string, string>()
-  const reasonings = new LateMap<string, string>()
-  const inputs = new LateMap<string, EntryOf<'tool-input-start'>>()
-  const calls = new LateMap<string, EntryOf<'tool-call'>>()
-  const requests = new LateMap<string, EntryOf<'request'>>()
+  const reasonings = new LazyMap<string, string>()
+  const inputs = new LazyMap<string, EntryOf<'tool-input-start'>>()
+  const calls = new LazyMap<string, EntryOf<'tool-call'>>()
+  const requests = new LazyMap<string, EntryOf<'request'>>()
   // Plain fields, here and in the other folds: V8 stores an object literal with getters as a hash table, and a server has thousands of
   // folds.
   const items = {

@@ -3,7 +3,7 @@
  * with the number of steps, blocks and marks.
  */
 import type { Entry, EntryOf } from '../part/entry.ts'
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import { isUnder } from '../part/path.ts'
 import { kindOf } from '../part/step-kind.ts'
 import { addUsage } from '../part/usage.ts'
@@ -57,7 +57,7 @@ export function createOutline(items: readonly OutlineItem[] = []): Outline {
     const { seq, step: path, stepType, attempt, timestamp: at, answer, toolName, toolCallId, agent } = entry
     const kind = kindOf(entry)
     const fixed = { k: 'step' as const, path, stepType, kind, attempt, from: seq, to: seq, at }
-    open(add({ ...fixed, ...compact({ answer, toolName, toolCallId, agent }) }))
+    open(add({ ...fixed, ...omitUndefined({ answer, toolName, toolCallId, agent }) }))
   }
 
   function open(step: OutlineStep): void {
@@ -70,14 +70,14 @@ export function createOutline(items: readonly OutlineItem[] = []): Outline {
     const step = steps.get(path)
     if (step === undefined || step.end !== undefined) return
     const brief = error && briefError(error)
-    Object.assign(step, { to: seq, end: timestamp }, compact({ usage, finishReason, error: brief }))
+    Object.assign(step, { to: seq, end: timestamp }, omitUndefined({ usage, finishReason, error: brief }))
     changed.add(step)
   }
 
   function beginBlock(entry: Entry & { id: string }, kind: OutlineBlock['kind'], toolName?: string): OutlineBlock {
     const { seq, step, timestamp: at, id } = entry
     const fixed = { k: 'block' as const, kind, id, step, from: seq, to: seq, at, n: 0, chars: 0 }
-    const block = add({ ...fixed, ...compact({ toolName }) })
+    const block = add({ ...fixed, ...omitUndefined({ toolName }) })
     blocks.set(blockKey(block), block)
     touch(step, seq)
     return block
@@ -146,7 +146,7 @@ export function createOutline(items: readonly OutlineItem[] = []): Outline {
     const { usage, cost } = tellsUsage(entry) ? entry : {}
     const item = { k: 'mark' as const, type, seq, at, step: path, bytes }
     const told = { note: noteOf(entry), id: idOf(entry), failed, usage, cost, fork: forkOf(entry) }
-    marks.set(path, add({ ...item, ...compact(told) }))
+    marks.set(path, add({ ...item, ...omitUndefined(told) }))
     if (step !== undefined) advance(step, entry)
   }
 

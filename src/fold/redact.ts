@@ -7,7 +7,7 @@
  */
 import type { BareDelta, RecordedPart } from '../part/entry.ts'
 import { recordable } from '../part/json.ts'
-import { LateMap } from './late-map.ts'
+import { LazyMap } from './late-map.ts'
 import { callKey } from './open-items.ts'
 import { createAnswerCleaner, createKeyCheck, createKeyRedactor } from './redact-keys.ts'
 import { formsOf, redacted, createScanner, type Scanner, type Scan } from './secret-forms.ts'
@@ -112,7 +112,7 @@ function createValueRedactor(secrets: readonly string[]): Redactor {
   if (found === undefined) return { redact: (_, part) => [part], keeps: () => true }
   const { scan, passes, text: clean } = found
   /** Block → text held back because it may be the start of a secret. Nearly always empty. */
-  const held = new LateMap<string, Tail>()
+  const held = new LazyMap<string, Tail>()
 
   function redactDelta(step: string, part: DeltaPart): RecordedPart[] {
     const key = held.size > 0 ? blockKey(step, part) : undefined

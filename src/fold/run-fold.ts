@@ -3,7 +3,7 @@
  * is held once. Takes entries one at a time; deltas cost one lookup.
  */
 import type { Entry, EntryOf } from '../part/entry.ts'
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import { parentPath, isUnder } from '../part/path.ts'
 import { respondTool } from '../part/respond.ts'
 import { kindOf } from '../part/step-kind.ts'
@@ -13,7 +13,7 @@ import { toKept, toView, type EndedRequest, type KeptRun } from './kept-run.ts'
 import { createOpenItems, type OpenItems } from './open-items.ts'
 import type { RunView, StepView, Summary } from './run-view.ts'
 import { createToolLoop, type ToolLoop } from './tool-loop.ts'
-import { LateMap, LateSet } from './late-map.ts'
+import { LazyMap, LazySet } from './late-map.ts'
 import { createUsageFold, type UsageFold } from './usage-fold.ts'
 
 /** Apply entries in order; read the view at any time. */
@@ -80,10 +80,10 @@ export class FoldingRun implements FoldedRun {
   readonly steps = new Map<string, StepView>()
   readonly loops = new Map<string, ToolLoop>()
   readonly answers = new Set<string>()
-  readonly objects = new LateSet<string>()
+  readonly objects = new LazySet<string>()
   readonly orders: [path: string, names: string[]][] = []
   readonly ended: EndedRequest[] = []
-  readonly unanswered = new LateMap<string, EntryOf<'step-start'>>()
+  readonly unanswered = new LazyMap<string, EntryOf<'step-start'>>()
   facts: readonly string[] = noFacts
   private readonly said = new SummaryFold()
   readonly summary: Summary = this.said.counts
@@ -91,7 +91,7 @@ export class FoldingRun implements FoldedRun {
   // One path may get thousands of deltas: looking up their loop must not split strings each time.
   private readonly loopOf = new Map<string, ToolLoop | null>()
   private readonly answering = createAnswering()
-  private readonly requested = new LateMap<string, EntryOf<'request'>>()
+  private readonly requested = new LazyMap<string, EntryOf<'request'>>()
 
   /** `follows`: whether to collect the output of a step that is not part of the answer. */
   constructor(follows: (start: EntryOf<'step-start'>) => boolean = () => false) {
@@ -222,7 +222,7 @@ export class FoldingRun implements FoldedRun {
   private finish({ step, duration, finishReason, usage, error, result }: EntryOf<'step-finish'>): void {
     const view = this.steps.get(step)
     if (view === undefined) return
-    Object.assign(view, compact({ duration, finishReason, usage, error }))
+    Object.assign(view, omitUndefined({ duration, finishReason, usage, error }))
     const { stored } = view.kind === 'memory' ? ((result ?? {}) as { stored?: unknown }) : {}
     if (Array.isArray(stored)) this.facts = [...stored.map(String), ...this.facts].slice(0, mostFacts)
   }
@@ -260,7 +260,7 @@ export class SummaryFold {
   private readonly steps: string[] = []
   private readonly kinds: number[] = []
   /** The index in these lists at which the last attempt of a step began. */
-  private readonly begun = new LateMap<string, number>()
+  private readonly begun = new LazyMap<string, number>()
 
   begin(step: string): void {
     this.begun.set(step, this.steps.length)

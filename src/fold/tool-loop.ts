@@ -18,7 +18,7 @@ import {
   loopMessages,
 } from './reply-messages.ts'
 import { toUsage } from '../part/usage.ts'
-import { LateMap } from './late-map.ts'
+import { LazyMap } from './late-map.ts'
 import type { Log } from '../part/log.ts'
 
 export interface ToolLoop {
@@ -45,10 +45,10 @@ class Loop implements ToolLoop {
   children = 0
   readonly #blocks = new Map<string, { block: TextBlock; add(delta: string): void }>()
   // Maps, because a message may hold thousands of calls. If calls share an id, the newest reply's counts, and within a reply the first.
-  readonly #callsById = new LateMap<string, { call: ModelToolCall; reply: ModelReply }>()
-  readonly #callsByRequest = new LateMap<string, ModelToolCall>()
+  readonly #callsById = new LazyMap<string, { call: ModelToolCall; reply: ModelReply }>()
+  readonly #callsByRequest = new LazyMap<string, ModelToolCall>()
   /** The newest reply at each path. */
-  readonly #replies = new LateMap<string, ModelReply>()
+  readonly #replies = new LazyMap<string, ModelReply>()
 
   constructor(root: string) {
     this.root = root

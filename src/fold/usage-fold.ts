@@ -1,6 +1,6 @@
 /** The usage of a run so far: by model, by step of the pipeline and by agent. A fold over `usage` entries; others cost one comparison. */
 import type { Entry, EntryOf } from '../part/entry.ts'
-import { LateMap, LateSet } from './late-map.ts'
+import { LazyMap, LazySet } from './late-map.ts'
 import { parentPath } from '../part/path.ts'
 import { addUsage, type Usage } from '../part/usage.ts'
 
@@ -48,12 +48,12 @@ export function createUsageFold(): UsageFold {
 
 /** A class, not closures: one for each open stream (decisions/0028). */
 class Sums implements UsageFold {
-  readonly #models = new LateMap<string, Used>()
-  readonly #steps = new LateMap<string, Used>()
-  readonly #agents = new LateMap<string, Used>()
+  readonly #models = new LazyMap<string, Used>()
+  readonly #steps = new LazyMap<string, Used>()
+  readonly #agents = new LazyMap<string, Used>()
   /** The agents that were called, by the path of the call. */
-  readonly #called = new LateMap<string, string>()
-  readonly #counted = new LateSet<string>()
+  readonly #called = new LazyMap<string, string>()
+  readonly #counted = new LazySet<string>()
   #runAgent = ''
 
   apply(entry: Entry): void {
@@ -96,7 +96,7 @@ class Sums implements UsageFold {
 }
 
 function add(
-  all: LateMap<string, Used>,
+  all: LazyMap<string, Used>,
   key: string,
   entry: Pick<EntryOf<'usage'>, 'usage' | 'cost'>,
   isCall: boolean,

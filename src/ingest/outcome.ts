@@ -1,6 +1,6 @@
 /** What came of a CLI agent: from the result that it said, and from how its process ended. */
 import type { ErrorValue } from '../part/error.ts'
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import type { FinishReason, ModelPart, ProviderMetadata } from '../part/model-part.ts'
 import type { Outcome } from '../part/part.ts'
 import { toUsage, type Usage } from '../part/usage.ts'
@@ -108,7 +108,7 @@ export function toFinish({ outcome }: Pick<CliOutcome, 'outcome'>, { result, res
     outcome === 'completed' && result !== undefined
       ? result.finishReason
       : { unified: outcome === 'failed' ? 'error' : 'other', raw: raw ?? outcome }
-  return compact({
+  return omitUndefined({
     type: 'finish' as const,
     finishReason,
     usage: result?.usage ?? rest.usage,
@@ -123,5 +123,5 @@ export function toOutcome(
 ): CliOutcome {
   const { cost, structuredOutput } = result ?? {}
   const usage = toUsage(result?.usage ?? rest.usage)
-  return compact({ ...judged, ...said, usage, cost, structuredOutput }) as CliOutcome
+  return omitUndefined({ ...judged, ...said, usage, cost, structuredOutput }) as CliOutcome
 }

@@ -9,7 +9,7 @@ import type { ProviderMetadata } from '../part/model-part.ts'
 import type { Part, SessionInfo, SourcePart } from '../part/part.ts'
 import { createNormaliser } from '../fold/normalise.ts'
 import { createOpenItems } from '../fold/open-items.ts'
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import type { Usage } from '../part/usage.ts'
 import type { CliName } from './cli-names.ts'
 import { notOf } from './detect.ts'
@@ -127,7 +127,7 @@ export function createTranscript(
       return session.model ?? model ?? 'unknown'
     },
   }
-  const dialect = create(said, compact({ usedBefore }))
+  const dialect = create(said, omitUndefined({ usedBefore }))
   const limit = maxLineLength ?? defaultMaxLineLength
   const lines = createLineReader({ maxLength: limit, onLine: line, onTooLong: tooLong })
 
@@ -144,11 +144,14 @@ export function createTranscript(
 
   function begin(given: Session): boolean {
     const { sessionId = hint, model: named = model, providerMetadata } = given
-    session = compact({ sessionId, model: named, ...compact(session) })
+    session = omitUndefined({ sessionId, model: named, ...omitUndefined(session) })
     if (hasBegun) return false
     hasBegun = true
     if (sessionId !== undefined) {
-      emit(path, compact({ type: 'session-info' as const, sessionId, model: named, providerMetadata }) as SessionInfo)
+      emit(
+        path,
+        omitUndefined({ type: 'session-info' as const, sessionId, model: named, providerMetadata }) as SessionInfo,
+      )
     }
     emit(path, { type: 'stream-start', warnings: [] })
     for (const each of held) emit(path, each)
@@ -198,7 +201,7 @@ export function createTranscript(
     if (!hasBegun) begin({})
     const { result, who, exitCodes } = dialect
     const isInterrupt = exit !== undefined && dialect.isInterrupt?.(exit) === true
-    const ended = { who, result, rest: dialect.rest(), exit, isInterrupt, ...compact({ exitCodes }) }
+    const ended = { who, result, rest: dialect.rest(), exit, isInterrupt, ...omitUndefined({ exitCodes }) }
     const judged = refusal === undefined ? judge(ended) : { outcome: 'failed' as const, error: refusal }
     const { text } = dialect
     const named = dialect.model ?? session.model

@@ -3,7 +3,7 @@
  * reports of one message add up over its time, and the report at the end says what it was altogether. What the reports on the way
  * missed, or had too much, is made up for in the last part, whose counts may therefore be negative.
  */
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import type { UsagePart } from '../part/part.ts'
 import { addUsage, toUsage, type Usage } from '../part/usage.ts'
 import type { FinishUsage } from './outcome.ts'
@@ -42,7 +42,7 @@ export function toFinishUsage({ input, cacheRead, cacheWrite, output, reasoning,
   return {
     inputTokens: { total: input, noCache, cacheRead, cacheWrite },
     outputTokens: { total: output, text, reasoning },
-    ...compact({ raw: raw as FinishUsage['raw'] }),
+    ...omitUndefined({ raw: raw as FinishUsage['raw'] }),
   } as FinishUsage
 }
 
@@ -74,7 +74,7 @@ export function createUsageMeter(emit: (part: UsagePart) => void, namesPrice = t
   function add(model: string, usage: Usage, cost: number | undefined): void {
     sum = addUsage(sum, usage)
     hasSaid = true
-    emit({ type: 'usage', model, usage, ...compact({ cost }) } as UsagePart)
+    emit({ type: 'usage', model, usage, ...omitUndefined({ cost }) } as UsagePart)
   }
 
   return {

@@ -1,6 +1,6 @@
 /** The provider packages, and the environment variables for each. */
 import type { LanguageModelV4 } from '@ai-sdk/provider'
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import { shapeCall, type CallShape } from './call-shape.ts'
 import type { ReadLimits } from './outside/read-limits.ts'
 import { createDirectModel, type CreateModel } from './direct-model.ts'
@@ -62,7 +62,7 @@ export async function loadModel(options: LoadOptions): Promise<LanguageModelV4> 
   const { provider, modelId, protocol, limits, decoder, systemMessages } = options
   const shape: CallShape = { protocol, provider, laterAsUser: systemMessages === 'first' }
   const create = await loadPackage(options)
-  const how = compact({ who: `${provider}:${modelId}`, limits })
+  const how = omitUndefined({ who: `${provider}:${modelId}`, limits })
   if (decoder === 'package') return shaped(create(createProviderFetch(how)), shape)
   const createReader = await loadReader(protocol)
   return createDirectModel({ ...how, create, open: createProviderOpen(how), createReader, shape })

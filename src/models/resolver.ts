@@ -3,7 +3,7 @@
  * Provider packages and the demo model are loaded with the first call.
  */
 import type { LanguageModelV4 } from '@ai-sdk/provider'
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import { MillraceError } from '../part/error.ts'
 import type { Log } from '../part/log.ts'
 import { recordedRun, type Recording } from '../part/recording.ts'
@@ -138,7 +138,7 @@ export function createModelResolver(options: ModelResolverOptions): ModelResolve
     return { provider: provider.trim(), modelId }
   }
 
-  return compact({ defaultModel, providers: known, resolve })
+  return omitUndefined({ defaultModel, providers: known, resolve })
 }
 
 type LoadOptions = Parameters<typeof loadModel>[0]
@@ -151,7 +151,7 @@ interface LazyOptions extends LoadOptions {
 
 function lazy(options: LazyOptions): LanguageModelV4 {
   const { provider, modelId, keyVariables, isLocal, protocol, decoder, debug } = options
-  return createLazyModel(compact({ provider, modelId, keyVariables, isLocal, takes: takesOf(protocol) }), () => {
+  return createLazyModel(omitUndefined({ provider, modelId, keyVariables, isLocal, takes: takesOf(protocol) }), () => {
     const reader = decoder === 'package' ? 'the AI SDK package' : 'Millrace'
     debug?.(`debug: the streams of ${provider}:${modelId} (protocol ${protocol}) are read by ${reader}`)
     return loadModel(options)
@@ -168,7 +168,7 @@ function isLocalAddress(baseURL: string): boolean {
 
 function demoModel(delayMs: number | undefined): LanguageModelV4 {
   const name = { provider: 'demo', modelId: 'assistant' }
-  return createLazyModel(name, async () => (await import('./demo/demo.ts')).createDemoModel(compact({ delayMs })))
+  return createLazyModel(name, async () => (await import('./demo/demo.ts')).createDemoModel(omitUndefined({ delayMs })))
 }
 
 /** The provider of a bare model name from a well-known family. */

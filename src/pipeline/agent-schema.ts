@@ -10,7 +10,7 @@ import { shape } from './read-shape.ts'
 import type { NameKind } from './scalars.ts'
 import { file, step } from './schema.ts'
 import { stepTypes } from './step-types.ts'
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 
 export type JsonSchema = { [key: string]: unknown }
 
@@ -191,7 +191,7 @@ function* rowsOf(place: string, parents: string, node: JsonSchema): Generator<Ke
   for (const [name, property] of Object.entries((node['properties'] ?? {}) as Record<string, JsonSchema>)) {
     const key = parents === '' ? name : `${parents}.${name}`
     const { default: fallback, description = '' } = property
-    yield compact({
+    yield omitUndefined({
       place,
       key,
       type: typeOf(property),

@@ -1,5 +1,5 @@
 /** A checked agent as a tree of its steps, for drawings. */
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import type { AgentTree, TreeStep } from '../part/agent-tree.ts'
 import type { Pipeline, Step } from './pipeline.ts'
 
@@ -10,7 +10,7 @@ export function treeOf({ workflow, after }: Pick<Pipeline, 'workflow' | 'after'>
 function toTree(step: Step): TreeStep {
   const { id, type, line, result } = step
   const lists = listsOf(step).map(([name, steps]) => ({ name, steps: steps.map(toTree) }))
-  return compact({
+  return omitUndefined({
     id,
     type: type === 'custom' ? step.stepType : type,
     line,
@@ -40,14 +40,14 @@ function detailOf(step: Step): Partial<TreeStep> {
     case 'llm':
     case 'router': {
       const { model, tools } = step.config
-      return compact({ model, tools: tools.length === 0 ? undefined : tools.map(({ name }) => name) })
+      return omitUndefined({ model, tools: tools.length === 0 ? undefined : tools.map(({ name }) => name) })
     }
     case 'call-agent':
       return { agent: step.config.agent }
     case 'mcp-tool':
       return { runs: `${step.config.server}: ${step.config.tool}` }
     case 'cli-agent':
-      return compact({ runs: step.config.cli, model: step.config.model })
+      return omitUndefined({ runs: step.config.cli, model: step.config.model })
     case 'loop':
       return { max: step.config.max }
     default:

@@ -24,7 +24,7 @@ import { file, step as stepSchema } from './schema.ts'
 import { walkSteps, stepTypes, type StepBody } from './step-types.ts'
 import { toTemplate } from './template.ts'
 import { parseTree, type Node } from './tree.ts'
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import { checkStepType } from './names.ts'
 import { shapeOfStep } from './step-shape.ts'
 
@@ -136,7 +136,7 @@ function readStep(node: Node, place: StepScope, reader: PipelineReader): Step | 
   readResult(child(node, 'result'), shape, place, reader)
   if (base === undefined || body === undefined) return undefined
   const { id, result, budget, timeouts } = base
-  const step: Step = compact({ id, result, line: faults.lineOf(node.at), budget, timeouts, ...body })
+  const step: Step = omitUndefined({ id, result, line: faults.lineOf(node.at), budget, timeouts, ...body })
   reader.shapes.set(step, shape)
   return step
 }

@@ -1,5 +1,5 @@
 /** Child processes on Node. Its modules are looked up when a process starts: bundles for edge runtimes must not import them. */
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import type { ChildProcess } from 'node:child_process'
 import { MillraceError, messageOf } from '../part/error.ts'
 import { markName, signalGroup, startOf, killMarked, keepRecord } from './process-table.ts'
@@ -31,7 +31,7 @@ export function createNodeProcesses({ environment, data, cwd: base = '' }: NodeP
     const [program, ...args] = command
     const mark = crypto.randomUUID()
     const { traceparent: TRACEPARENT } = options
-    const env = { ...childEnv(options.env, environment), ...compact({ TRACEPARENT }), [markName]: mark }
+    const env = { ...childEnv(options.env, environment), ...omitUndefined({ TRACEPARENT }), [markName]: mark }
     const cwd = await folderOf(options.cwd, base)
     if (options.rawLog && data === undefined) throw noFolder()
     const raw = options.rawLog ? await rawLogOf(options, data!) : undefined
@@ -140,7 +140,7 @@ function notStarted(program: string, error: unknown): MillraceError {
   const name = basename(program)
   const where = name === program ? undefined : program
   if (code === 'ENOENT') {
-    return new MillraceError('not-installed', `The program "${name}" was not found.`, compact({ detail: where }))
+    return new MillraceError('not-installed', `The program "${name}" was not found.`, omitUndefined({ detail: where }))
   }
   const why = reasons.get(code ?? '')
   const detail = [where, ...(why === undefined ? [messageOf(error)] : [])]

@@ -1,5 +1,5 @@
 /** The engine for your own program: pass agents as YAML; everything else has a default. Uses Web APIs only. */
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import { MillraceError } from '../part/error.ts'
 import type { Store } from '../part/log.ts'
 import { checkCalls } from '../pipeline/calls.ts'
@@ -41,11 +41,11 @@ export function createRuntime(options: CreateRuntimeOptions): Runtime {
   checkConfig(config)
   const unpacked = unpack(config)
   const registry = {
-    ...createRegistry(unpacked, environment, compact({ log: store.log, data })),
-    ...compact({ traces }),
+    ...createRegistry(unpacked, environment, omitUndefined({ log: store.log, data })),
+    ...omitUndefined({ traces }),
   }
   return createEngine(
-    compact({
+    omitUndefined({
       agents: agentSource(
         parseAgents({ ...unpacked.agents, ...agents }, knownNames(registry, config, findSecrets(config, environment))),
       ),

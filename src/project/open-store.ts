@@ -1,7 +1,7 @@
 /** Opens the store of a project: the shared one of a URL, else SQLite in the data folder, else memory. */
 import { mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import { MillraceError } from '../part/error.ts'
 import type { Store } from '../part/log.ts'
 import { didYouMean } from '../pipeline/nearest.ts'
@@ -41,7 +41,7 @@ export async function openStore(place: StorePlace): Promise<Store> {
     const opened = archive === undefined ? undefined : openArchive(archive)
     // Who only reads may never need it.
     if (joins !== false) await opened?.load?.()
-    return redisStore(store, compact({ warn, joins, archive: opened }))
+    return redisStore(store, omitUndefined({ warn, joins, archive: opened }))
   }
   if (data === 'none') return memoryStore()
   // It contains conversations: other accounts of the machine get no access.

@@ -1,6 +1,6 @@
 /** An agents folder with its config, store and runtime, as `serve` and `run` use it. Node only. */
 import { join, resolve } from 'node:path'
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import { MillraceError, wholeMessage } from '../part/error.ts'
 import type { Store } from '../part/log.ts'
 import { memoryStore } from '../store/memory-store.ts'
@@ -93,7 +93,7 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
       data: data === 'none' ? undefined : resolve(data),
       cwd: options.cwd,
     }
-    const registry = { ...createRegistry(config, env, compact(made)), traces: otlp !== undefined }
+    const registry = { ...createRegistry(config, env, omitUndefined(made)), traces: otlp !== undefined }
     const agents = openAgentFolder(dir, knownNames(registry, config, findSecrets(config, env)), unpack(config).agents)
     const { requestDeadlineMs, closeThreadsAfterMs, timeouts, server } = config
     const runtime = createRuntime({
@@ -184,7 +184,7 @@ export function parseEndpoint(text: string): Endpoint {
     const list = `protocols: ${endpointProtocols.join(', ')}${didYouMean(protocol ?? '', endpointProtocols)}`
     throw new MillraceError('bad-endpoint', `"${text}" is not a valid endpoint: write ${form}; ${list}.`)
   }
-  return compact({ name, baseURL, protocol: known })
+  return omitUndefined({ name, baseURL, protocol: known })
 }
 
 /** `MILLRACE_ENDPOINT_<NAME>=[protocol+]url`. */

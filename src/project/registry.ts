@@ -1,5 +1,5 @@
 /** Builds the engine's registry from a config and an environment. It uses maps, so no name reaches a prototype. */
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import type { Log } from '../part/log.ts'
 import type { Known, Secret } from '../pipeline/pipeline.ts'
 import { createNodeProcesses } from '../processes/node-processes.ts'
@@ -33,10 +33,10 @@ export function createRegistry(config: Config, env: Env, { log, debug, data, cwd
   const { models = {}, mcpServers, pricing, tools, callbacks, steps, limits = {} } = unpack(config)
   const { answerChars, toolCalls, ...given } = limits
   const reading = { ...defaultReadLimits, ...given }
-  return compact({
+  return omitUndefined({
     mcp: mcpServers && createMcpPool(mcpServers, { secrets: secretValues(config, env), limits: reading }),
     // At the edge there are no processes to start.
-    processes: hasNode ? createNodeProcesses(compact({ environment: env, data, cwd })) : undefined,
+    processes: hasNode ? createNodeProcesses(omitUndefined({ environment: env, data, cwd })) : undefined,
     pricing: pricing && new Map(Object.entries(pricing)),
     answerChars,
     toolCalls,
@@ -44,7 +44,7 @@ export function createRegistry(config: Config, env: Env, { log, debug, data, cwd
     callbacks: new Map(Object.entries(callbacks)),
     steps: ownHandlers(steps),
     models: createModelResolver(
-      compact({
+      omitUndefined({
         env,
         limits: reading,
         endpoints: models.endpoints,

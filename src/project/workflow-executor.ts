@@ -11,10 +11,10 @@ import { memoryStore } from '../store/memory-store.ts'
 import { createRuntime } from '../runtime/create-runtime.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import { textWire } from '../wire/text/text.ts'
-import { type AnswerContext, defaultKeepAliveMs } from '../answer/open-answer.ts'
-import { answerResponse } from '../answer/answer-response.ts'
+import { type DeliveryContext, defaultKeepAliveMs } from '../answer/open-answer.ts'
+import { deliveryResponse } from '../answer/answer-response.ts'
 import { realResponse } from '../answer/light-response.ts'
-import { answerRun } from '../answer/answer-run.ts'
+import { deliverRun } from '../answer/answer-run.ts'
 import { errorResponse } from '../answer/http-error.ts'
 import { mayStream } from '../answer/may-stream.ts'
 
@@ -89,7 +89,7 @@ export class WorkflowExecutor {
     const stop = () => void run.stop('Stopped by its caller.')
     signal?.addEventListener('abort', stop, { once: true })
     void run.result.then(() => signal?.removeEventListener('abort', stop))
-    const answered = await answerRun(context(runtime), {
+    const answered = await deliverRun(context(runtime), {
       runId: run.id,
       wire: textWire,
       policy: this.#policy,
@@ -98,7 +98,7 @@ export class WorkflowExecutor {
     })
     switch (answered.kind) {
       case 'stream':
-        return realResponse(answerResponse(textWire, run.id, answered.answer))
+        return realResponse(deliveryResponse(textWire, run.id, answered.answer))
       case 'response':
         return answered.response
       case 'value':
@@ -113,7 +113,7 @@ export class WorkflowExecutor {
   }
 }
 
-function context(runtime: Runtime): AnswerContext {
+function context(runtime: Runtime): DeliveryContext {
   return { runtime, keepAliveMs: defaultKeepAliveMs(), onError: () => undefined }
 }
 

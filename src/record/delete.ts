@@ -1,5 +1,5 @@
 /** Deletes one run, or the runs of a conversation. Says why, and the cure, when one may not be deleted. */
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import { MillraceError } from '../part/error.ts'
 import { hasEnded, type RunRow, type Store } from '../part/log.ts'
 import type { Paced } from '../part/upkeep.ts'
@@ -26,7 +26,7 @@ export async function deleteRun(store: Store, run: string, paced: Paced = {}): P
 export async function deleteThread(store: Store, threadId: string, paced: Paced = {}): Promise<Deleted> {
   const rows: RunRow[] = []
   for (let before: string | undefined; ;) {
-    const page = await store.runs.list(compact({ threadId, limit: 1000, before }))
+    const page = await store.runs.list(omitUndefined({ threadId, limit: 1000, before }))
     rows.push(...page)
     before = page.at(-1)?.id
     if (page.length < 1000) break

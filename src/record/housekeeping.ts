@@ -3,7 +3,7 @@
  * memory, merges and archives every minute.
  */
 import { pause } from '../async/pause.ts'
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import { MillraceError, wholeMessage } from '../part/error.ts'
 import { type Store, timeOf } from '../part/log.ts'
 import type { Paced, Upkeep } from '../part/upkeep.ts'
@@ -120,7 +120,7 @@ export function startHousekeeping(
       try {
         const rest = createRest(0.1, signal)
         const deletes = isHourly && (hold === undefined || (await hold.allows({ rest })))
-        const now = deletes ? policy : compact({ compactAfter, archiveAfter })
+        const now = deletes ? policy : omitUndefined({ compactAfter, archiveAfter })
         aside.begin()
         const done = await keepSmallBut(aside, store, now, { rest })
         const failures = aside.failures()

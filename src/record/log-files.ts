@@ -5,7 +5,7 @@
  */
 import { chmod, mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import { messageOf, MillraceError } from '../part/error.ts'
 import { fileNameOf } from '../part/file-name.ts'
 import { hasEnded, type RunRow, type Store } from '../part/log.ts'
@@ -150,7 +150,7 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
     // Files of earlier versions, that others may read. Those that belong to another account stay as they are.
     for (const name of done) await makePrivate(join(dir, name)).catch(() => undefined)
     for (let before: string | undefined; ;) {
-      const page = await inner.runs.list(compact({ limit: 1000, before }))
+      const page = await inner.runs.list(omitUndefined({ limit: 1000, before }))
       for (const { id, lastSeq } of page) {
         if (closing.signal.aborted) return
         if (done.has(`${fileNameOf(id)}.summary.json`) || copies.get(id)?.working === true) continue

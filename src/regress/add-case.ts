@@ -11,7 +11,7 @@ import { readCases, slugOf } from './read-cases.ts'
 import { recordingFile, saveRecording } from './recording-files.ts'
 import type { CaseFile, TestCase } from './test-case.ts'
 import { dump } from 'js-yaml'
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import { messagesOf } from '../part/message.ts'
 import { factsOf } from './facts.ts'
 
@@ -145,7 +145,7 @@ function turnOf(entries: readonly Entry[], isLast: boolean): Record<string, unkn
   const answers = answersIn(entries)
   const isObject = typeof output === 'object' && output !== null
   const short = text.trim().slice(0, longest)
-  const expect = compact({
+  const expect = omitUndefined({
     outcome: outcome === 'completed' ? undefined : outcome,
     error: error?.code,
     text: !isLast || short === '' ? undefined : short === text.trim() ? { equals: short } : { contains: short },
@@ -176,10 +176,10 @@ function answersIn(entries: readonly Entry[]): Record<string, unknown>[] {
     const { answer } = entry
     if (answer.kind === 'approval') {
       const { approved: approve, reason, input } = answer
-      answers.push(compact({ tool, approve, reason: approve ? undefined : reason, input }))
+      answers.push(omitUndefined({ tool, approve, reason: approve ? undefined : reason, input }))
     } else if (answer.kind === 'tool') {
       const { output, isError } = answer
-      answers.push(compact({ tool, ...(isError ? { error: textOf(output) } : { output }) }))
+      answers.push(omitUndefined({ tool, ...(isError ? { error: textOf(output) } : { output }) }))
     } else answers.push('value' in answer ? { value: answer.value } : { cancel: true })
   }
   return answers

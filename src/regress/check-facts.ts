@@ -1,5 +1,5 @@
 /** Compares what a run came to with what was expected. */
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import { ownValue } from '../part/own-value.ts'
 import { isUnder } from '../part/path.ts'
 import { equal } from '../pipeline/value-schema.ts'
@@ -30,7 +30,7 @@ function* checkOutcome({ outcome, error: code }: Expectation, { outcome: got, er
     yield {
       what: 'error',
       message: `the run has failed with another error${why}`,
-      ...compact({ expected: code, got: error?.code }),
+      ...omitUndefined({ expected: code, got: error?.code }),
     }
   }
 }

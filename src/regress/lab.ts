@@ -1,6 +1,6 @@
 /** What all cases of one folder of agents share, and a runtime for one case. */
 import { resolve } from 'node:path'
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import { MillraceError } from '../part/error.ts'
 import type { Store } from '../part/log.ts'
 import type { Attribute } from '../engine/step-name.ts'
@@ -24,7 +24,7 @@ import { parsePipeline } from '../pipeline/parse.ts'
 import { walkSteps } from '../pipeline/step-types.ts'
 import { parseTree, type Node } from '../pipeline/tree.ts'
 
-export interface LabOptions {
+export interface TestRuntimeOptions {
   /** Folder of agents. */
   dir: string
   /** Folder that `dir` and the paths of files are relative to. Default: that of the process. */
@@ -38,15 +38,15 @@ export interface LabOptions {
   onRuntime?: ((runtime: Runtime) => () => void) | undefined
 }
 
-export interface Lab {
+export interface TestRuntime {
   agents: AgentFolder
   known: Known
   config: Config
-  options: LabOptions
+  options: TestRuntimeOptions
 }
 
 /** Throws the errors of the config. Errors of agents are in `agents.errors`. */
-export async function openLab(options: LabOptions): Promise<Lab> {
+export async function openTestRuntime(options: TestRuntimeOptions): Promise<TestRuntime> {
   const { env, endpoints } = options
   const dir = resolve(options.cwd ?? '', options.dir)
   const config = withEndpoints(options.config ?? (await loadConfig(dir)), env, endpoints)
@@ -76,7 +76,7 @@ export interface BenchOptions {
 
 /** A runtime with a store of its own, in memory: cases do not see each other. */
 export function openBench(
-  { agents, known, config, options }: Lab,
+  { agents, known, config, options }: TestRuntime,
   { plays, live, model, judges }: BenchOptions,
 ): Bench {
   const { env, attribute, onRuntime } = options
@@ -85,7 +85,7 @@ export function openBench(
   const real = createRegistry(config, env, { log: store.log })
   const { registry, player } = plays ? recordedRegistry(real, { live }) : { registry: real, player: undefined }
   const runtime = createRuntime(
-    compact({
+    omitUndefined({
       agents: model === undefined ? agents : agentsWithModel(agents, model, known, judges),
       registry: model === undefined ? registry : withDefault(registry, model),
       store,
@@ -97,7 +97,7 @@ export function openBench(
     }),
   )
   const closed = onRuntime?.(runtime)
-  return compact({
+  return omitUndefined({
     runtime,
     store,
     player,
@@ -114,7 +114,7 @@ function withDefault(registry: Registry, model: string): Registry {
 }
 
 /** Throws for an agent that does not exist or has errors. */
-export function checkAgentOf({ agents, options: { dir } }: Lab, id: string, path: string): void {
+export function checkAgentOf({ agents, options: { dir } }: TestRuntime, id: string, path: string): void {
   if (agents.get(id) !== undefined) return
   const broken = agents.errors.find(({ file }) => file.replace(/\.ya?ml$/u, '') === id)
   if (broken !== undefined)

@@ -1,5 +1,5 @@
 /** YAML text → test cases, with all faults of the text at their places. */
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import { check, child } from '../pipeline/check.ts'
 import { createFaultCollector, PipelineError, type FaultCollector } from '../pipeline/fault.ts'
 import { compilePattern, PatternError } from '../pipeline/pattern/pattern.ts'
@@ -24,12 +24,12 @@ export function readCases(text: string, path: string): CaseFile {
   const { agent, models, timeout = defaultTimeout } = parsed
   const cases = parsed.cases.map((each, i) => {
     const node = child(child(root, 'cases'), i)!
-    const { strict = false, tools = 'recorded' } = { ...compact(parsed), ...compact(each) }
+    const { strict = false, tools = 'recorded' } = { ...omitUndefined(parsed), ...omitUndefined(each) }
     return { ...readCase(each, node, faults), strict, tools }
   })
   refuseTwins(cases, root, faults)
   if (faults.list().length > 0) throw new PipelineError(faults.list())
-  return compact({ path, agent, models, timeout, cases })
+  return omitUndefined({ path, agent, models, timeout, cases })
 }
 
 /** A name in a file name: lower-case letters and digits of any script, with `-` between them. */
@@ -92,7 +92,7 @@ function readAnswer(given: AnswerInput, node: Node, faults: FaultCollector): Giv
   const { tool, approve, reason, error } = given
   const keys = answerKeys.filter((key) => child(node, key) !== undefined)
   const input = typed(child(node, 'input'))
-  const about = compact({ tool })
+  const about = omitUndefined({ tool })
   const fault = (message: string) => void faults.add(node.at, message)
   if (keys.length !== 1) {
     return fault(
@@ -104,7 +104,7 @@ function readAnswer(given: AnswerInput, node: Node, faults: FaultCollector): Giv
   }
   switch (keys[0]) {
     case 'approve':
-      return { ...about, kind: 'approval', approved: approve!, ...compact({ reason, input }) }
+      return { ...about, kind: 'approval', approved: approve!, ...omitUndefined({ reason, input }) }
     case 'output':
       return { ...about, kind: 'tool', output: typed(child(node, 'output')) }
     case 'error':
@@ -121,7 +121,7 @@ function readExpectation(given: ExpectInput = {}, node: Node | undefined, faults
   const calls = tools === undefined || Array.isArray(tools) ? tools : tools.calls
   const callsNode = Array.isArray(tools) ? child(node, 'tools') : child(child(node, 'tools'), 'calls')
   const { inOrder = false, only = false } = tools === undefined || Array.isArray(tools) ? {} : tools
-  return compact({
+  return omitUndefined({
     // A run with an expected error has failed.
     outcome: given.outcome === undefined && error !== undefined ? 'failed' : outcome,
     error,
@@ -132,12 +132,13 @@ function readExpectation(given: ExpectInput = {}, node: Node | undefined, faults
       only,
       calls: calls.map(({ name, times }, i) => {
         const input = child(child(callsNode, i), 'input')
-        return compact({ name, times, input: input && typed(input) })
+        return omitUndefined({ name, times, input: input && typed(input) })
       }),
     },
-    steps: steps && (Array.isArray(steps) ? { ran: steps, skipped: [] } : { ran: [], skipped: [], ...compact(steps) }),
-    budget: budget && compact(budget),
-    judge: judge && compact(judge),
+    steps:
+      steps && (Array.isArray(steps) ? { ran: steps, skipped: [] } : { ran: [], skipped: [], ...omitUndefined(steps) }),
+    budget: budget && omitUndefined(budget),
+    judge: judge && omitUndefined(judge),
   })
 }
 

@@ -1,7 +1,7 @@
 /** Runs one case, with one model: its turns one after the other, and what is expected of each. */
 import { randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import type { Entry, EntryOf } from '../part/entry.ts'
 import { messageOf } from '../part/error.ts'
 import type { Outcome } from '../part/part.ts'
@@ -11,7 +11,7 @@ import { createRecordingModel } from '../models/recording.ts'
 import { checkFacts } from './check-facts.ts'
 import { factsOf, type Facts, jsonIn } from './facts.ts'
 import type { Failure } from './describe-failure.ts'
-import { openBench, type Bench, type Lab } from './lab.ts'
+import { openBench, type Bench, type TestRuntime } from './lab.ts'
 import { loadRecording, recordingFile, saveRecording, type RunOfCase } from './recording-files.ts'
 import type { Tape } from './recorded-registry.ts'
 import type { CaseFile, TestCase, TestTurn, Expectation, GivenAnswer } from './test-case.ts'
@@ -56,7 +56,7 @@ export interface RunCaseOptions {
 const stopCodes: ReadonlySet<string> = new Set(['recording-over'])
 
 /** Never rejects. */
-export async function runCase(lab: Lab, run: CaseRun, { record, signal }: RunCaseOptions): Promise<CaseResult> {
+export async function runCase(lab: TestRuntime, run: CaseRun, { record, signal }: RunCaseOptions): Promise<CaseResult> {
   const { file, test, model } = run
   const began = performance.now()
   const failures: Failure[] = []
@@ -102,7 +102,7 @@ export async function runCase(lab: Lab, run: CaseRun, { record, signal }: RunCas
   if (test.strict)
     failures.push(...warnings.splice(0).map((message) => ({ what: 'prompt', message: `${message}; ${again}` })))
   const costs = all.map(({ cost }) => cost)
-  return compact({
+  return omitUndefined({
     file: file.path,
     line: test.line,
     name: test.name,
@@ -141,7 +141,12 @@ interface CasePlayer {
   counted(facts: Facts): Facts
 }
 
-function createPlayer({ options }: Lab, bench: Bench, { file, test, model }: CaseRun, record: boolean): CasePlayer {
+function createPlayer(
+  { options }: TestRuntime,
+  bench: Bench,
+  { file, test, model }: CaseRun,
+  record: boolean,
+): CasePlayer {
   let seconds: number | undefined
   return {
     async play(which, run, expected) {

@@ -1,10 +1,10 @@
 /** Runs many cases at the same time, each in a runtime of its own. */
 import type { CaseFile } from './test-case.ts'
-import type { Lab } from './lab.ts'
+import type { TestRuntime } from './lab.ts'
 import { runCase, type CaseResult, type CaseRun } from './run-case.ts'
 
 export interface RunCasesOptions {
-  lab: Lab
+  lab: TestRuntime
   files: readonly CaseFile[]
   /** Ask the real models and keep what they say. */
   record?: boolean

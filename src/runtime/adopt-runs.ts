@@ -1,5 +1,5 @@
 /** Takes over runs that need an owner, as the fleet reports them: orphaned by a crash, due, or answered in another process. */
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import { type Store, timeOf } from '../part/log.ts'
 import type { Supervisor } from './supervisor.ts'
 
@@ -28,7 +28,7 @@ export function createAdoption(store: Store, supervisor: Supervisor, shutdown: A
 
   async function look(run: string, why: 'hint' | 'orphan') {
     // The failure of one run must not stop the others. It is retried.
-    return supervisor.look(run, why).catch(() => undefined)
+    return supervisor.reconcile(run, why).catch(() => undefined)
   }
 
   async function adopt(ids: readonly string[]): Promise<Recovered> {
@@ -64,7 +64,7 @@ export function createAdoption(store: Store, supervisor: Supervisor, shutdown: A
       const rows = await runs.list({
         status: 'suspended',
         limit: 200,
-        ...compact({ before }),
+        ...omitUndefined({ before }),
       })
       const later = rows.filter(({ updatedAt }) => updatedAt > timeOf(store))
       found.push(...later.map(({ id }) => id))

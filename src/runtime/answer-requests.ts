@@ -1,5 +1,5 @@
 /** Replies of clients to the open requests of runs: at most one counts for each request. */
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import { MillraceError } from '../part/error.ts'
 import { hasEnded, type Store } from '../part/log.ts'
 import { recordable } from '../part/json.ts'
@@ -23,7 +23,7 @@ export interface AnswerContext {
   /** Also removes the secrets of this run. */
   redactOf(run: string): <T>(value: T) => T
   keepHeaders: Supervisor['keepHeaders']
-  look: Supervisor['look']
+  look: Supervisor['reconcile']
 }
 
 /** Posts a reply and resumes the run if it waits for it. */
@@ -113,6 +113,9 @@ async function post(
   // Inbox messages are stored like the log, and returned to clients that reply later.
   const given = redactOf(run)(recordable({ answer, protocol: 'api', ...wake } satisfies PostedAnswer))
   // Not redacted: it must be the same as in the log.
-  const { first, message } = await store.log.post(run, `answer:${requestId}`, { ...given, ...compact({ accepted }) })
+  const { first, message } = await store.log.post(run, `answer:${requestId}`, {
+    ...given,
+    ...omitUndefined({ accepted }),
+  })
   return { first, winner: message as PostedAnswer }
 }

@@ -1,5 +1,5 @@
 /** Decides, for every route that accepts a conversation, whether a request continues a run or starts one. */
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import type { Message } from '../part/message.ts'
 import type { CallSettings } from '../part/part.ts'
 import type { BusyPolicy, HistoryPolicy } from '../pipeline/pipeline.ts'
@@ -108,8 +108,8 @@ async function started(runtime: Runtime, turn: Turn): Promise<Turned> {
     onBusy: turn.onBusy,
     history,
     traceparent: turn.traceparent,
-    ...compact({ threadId, labels, handOver, turnKey, settings, ignored, keepsSuspended, previousRunId }),
-    ...compact({ wireOptions: askedOf(turn.wireOptions) }),
+    ...omitUndefined({ threadId, labels, handOver, turnKey, settings, ignored, keepsSuspended, previousRunId }),
+    ...omitUndefined({ wireOptions: askedOf(turn.wireOptions) }),
     ...(groups && { isBeside: true }),
     ...(mcpHeaders != null && { mcpHeaders: mcpHeaders as McpHeaders }),
   })
@@ -203,7 +203,7 @@ async function resumed(runtime: Runtime, turn: Turn): Promise<Turned | undefined
       const before = { ...(await readInput(store.log, row.id)), ...kept.resumedInput }
       checkRunInput(pipeline, { ...before, ...input })
     }
-    const counted = await answerAll(row.id, matched, { protocol, input, ...compact({ labels }) }, turn.mcpHeaders)
+    const counted = await answerAll(row.id, matched, { protocol, input, ...omitUndefined({ labels }) }, turn.mcpHeaders)
     // If two clients reply at the same time, the first reply counts and the other client gets a 409.
     for (const { requestId, toolCallId } of kept.requests) {
       const given = matched.get(requestId)

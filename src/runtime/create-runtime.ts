@@ -2,7 +2,7 @@
  * The runtime owns all runs of this process: it starts, resumes and stops them, and recovers or ends orphans of a crash. A run belongs to the
  * server. A connection only reads its log.
  */
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import { type Store, hasEnded, timeOf } from '../part/log.ts'
 import { createCleaner, createRedactor } from '../fold/redact.ts'
 import { defaultCloseAfterMs } from '../part/thread.ts'
@@ -34,10 +34,15 @@ export function createRuntime(given: RuntimeOptions): Runtime {
   const redact = createCleaner(secrets, secretKeys)
   const closing = new AbortController()
   const shutdown = closing.signal
-  const look: Supervisor['look'] = (run, why) => (options.postsOnly ? announce(store, run) : supervisor.look(run, why))
+  const look: Supervisor['reconcile'] = (run, why) =>
+    options.postsOnly ? announce(store, run) : supervisor.reconcile(run, why)
   const owns = (id: string) => supervisor.owns(id)
   const stop = (run: string, reason?: string) =>
-    stopRun({ store, supervisor: { owns, look }, shutdown, redact, patience: graceMs + stopPatience }, run, reason)
+    stopRun(
+      { store, supervisor: { owns, reconcile: look }, shutdown, redact, patience: graceMs + stopPatience },
+      run,
+      reason,
+    )
   const activeRuns = createActiveRuns(store.limits)
   const supervisor = createSupervisor({
     options,
@@ -49,7 +54,7 @@ export function createRuntime(given: RuntimeOptions): Runtime {
   })
   const queue = createThreadQueue({ store, announcements: supervisor, shutdown, stop })
   const adoption = createAdoption(store, supervisor, shutdown)
-  const idle = createIdleThreads({ store, clock, closeAfterMs, shutdown, look: supervisor.look })
+  const idle = createIdleThreads({ store, clock, closeAfterMs, shutdown, look: supervisor.reconcile })
   const redactOf = (run: string) => {
     const own = supervisor.headersOf(run)
     return own === undefined ? redact : createCleaner([...secrets, ...secretsIn(own)], secretKeys)
@@ -72,7 +77,7 @@ export function createRuntime(given: RuntimeOptions): Runtime {
       if (agent === undefined) throw unknownAgent(agentId, agents)
       const { runId, threadId, joined } = await startRun({ ...starting, queue }, agent, input, {
         ...startOptions,
-        ...compact({ mcpHeaders: checkHeaders(startOptions.mcpHeaders) }),
+        ...omitUndefined({ mcpHeaders: checkHeaders(startOptions.mcpHeaders) }),
       })
       return handle(runId, threadId, joined)
     },
@@ -124,7 +129,7 @@ export function createRuntime(given: RuntimeOptions): Runtime {
 /** Stops a run in any process. */
 interface StopContext {
   store: Store
-  supervisor: Pick<Supervisor, 'owns' | 'look'>
+  supervisor: Pick<Supervisor, 'owns' | 'reconcile'>
   shutdown: AbortSignal
   redact<T>(value: T): T
   /** ms within which an owner in another process must end the run. After that, the run counts as an orphan. */
@@ -149,7 +154,7 @@ async function stopRun(context: StopContext, run: string, reason = 'Stopped.'): 
   await log.post(run, 'stop', { reason: redact(reason) })
   // An owner, even one that is about to start, reads it from its inbox.
   if (supervisor.owns(run)) return
-  await supervisor.look(run, 'hint')
+  await supervisor.reconcile(run, 'hint')
   if (supervisor.owns(run) || (await runs.get(run))?.status !== 'running') return
   // A fleet of several processes finds orphans by itself.
   if (fleet.shared) return
@@ -163,5 +168,5 @@ async function endOrphan({ store, supervisor, shutdown, patience }: StopContext,
   await awaitEntry(store.log, run, ended, { after, ms: patience, signal: shutdown })
   const row = await store.runs.get(run)
   if (shutdown.aborted || row === undefined || hasEnded(row.status) || supervisor.owns(run)) return
-  await supervisor.look(run, 'orphan')
+  await supervisor.reconcile(run, 'orphan')
 }

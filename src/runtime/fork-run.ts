@@ -3,7 +3,7 @@
  * open ones begin again. decisions/0023 says what a fork may change, and why.
  */
 import type { ForkOptions } from './runtime.ts'
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import { MillraceError } from '../part/error.ts'
 import { type Store, threadOf } from '../part/log.ts'
 import type { Part } from '../part/part.ts'
@@ -80,7 +80,7 @@ export async function forkRun(context: ForkContext, source: string, options: For
   try {
     // Its own entries are later than the shared ones, even if the clock was set back.
     await store.log.fork(source, at, runId, Math.max(clock.wall(), state.lastTimestamp))
-    await supervisor.goOn(runId, plan)
+    await supervisor.resumeFork(runId, plan)
   } finally {
     // The claim failed, or another process was faster.
     if (!supervisor.owns(runId)) activeRuns.leave(runId)
@@ -144,7 +144,7 @@ function planFork({ agents, clock }: ForkContext, point: Point, options: ForkOpt
   if (isChanged && !suspended) first.push({ type: 'suspend', requests: [] })
   if (isChanged || suspended) {
     const change = agent && { agent: agent.id, pipeline: agent.pipeline.text }
-    first.push({ type: 'resume', protocol, ...compact({ input: checked }), ...change })
+    first.push({ type: 'resume', protocol, ...omitUndefined({ input: checked }), ...change })
   }
   return { pipeline, first }
 }

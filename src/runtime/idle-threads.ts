@@ -2,7 +2,7 @@
  * Closes idle threads. Whether a thread is closed is derived (`part/thread.ts`), so the only work is to end its suspended runs, which would wait
  * forever. Several processes may do so at once: a stop counts once, a claim has one winner.
  */
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import type { RunRow, Store } from '../part/log.ts'
 import { pause } from '../async/pause.ts'
 import type { Clock } from '../engine/run-clock.ts'
@@ -33,7 +33,7 @@ export function createIdleThreads({ store, clock, closeAfterMs, shutdown, look }
   async function sweep(): Promise<void> {
     const cutoff = clock.wall() - closeAfterMs
     for (let before: string | undefined; ;) {
-      const rows = await runs.list({ status: 'suspended', limit: 200, ...compact({ before }) })
+      const rows = await runs.list({ status: 'suspended', limit: 200, ...omitUndefined({ before }) })
       for (const row of rows) {
         if (shutdown.aborted) return
         if (row.updatedAt <= cutoff) await close(row, cutoff)

@@ -2,7 +2,7 @@
  * The lifecycle of one run in one process, as a state machine: no I/O, no promises, no time. `supervisor.ts` performs the effects and reports back
  * with events. The store decides who owns a run, with {@link Log.claim}: the machine only requests it. docs/lifecycle.md has a drawing.
  */
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 
 /**
  * Why a run is claimed. `hint`: it got a reply or a stop, or a request is due. `orphan`: it is active without an owner. `lost`: this process could
@@ -198,7 +198,7 @@ function fromClaiming(slot: Extract<Slot, { state: 'claiming' }>, event: Event):
       // A successful claim must be remembered: no other process would take care of the run.
       const epoch = event.epoch ?? lease
       const kept = event.epoch !== undefined && reason === 'hint' ? 'orphan' : reason
-      return lose({ state: 'lost', reason: kept, tries, closing, ...compact({ epoch }) })
+      return lose({ state: 'lost', reason: kept, tries, closing, ...omitUndefined({ epoch }) })
     }
     default:
       return [slot, []]
@@ -219,7 +219,7 @@ function claim(
   reason: ClaimReason,
   { epoch, tries = 0 }: { epoch?: number; tries?: number } = {},
 ): Next {
-  const lease = compact({ epoch })
+  const lease = omitUndefined({ epoch })
   return [{ state: 'claiming', reason, tries, closing, ...lease }, [{ type: 'claim', reason, ...lease }]]
 }
 

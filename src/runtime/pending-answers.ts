@@ -1,6 +1,6 @@
 /** The inbox of a run without owner: replies to its open requests, or a stop. */
 import type { Wake } from './runtime.ts'
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import type { Log } from '../part/log.ts'
 import type { Accepted } from './foreign-run.ts'
 import type { EntryOf } from '../part/entry.ts'
@@ -34,16 +34,16 @@ export async function pendingAnswers(
     seen = n
     if (key === 'stop') {
       const { reason = 'Stopped.', closed } = (message ?? {}) as { reason?: string; closed?: true }
-      return { stop: reason, answered, wake, seen, ...compact({ closed }) }
+      return { stop: reason, answered, wake, seen, ...omitUndefined({ closed }) }
     }
     const requestId = key.startsWith('answer:') ? key.slice('answer:'.length) : undefined
     if (requestId === undefined || !open.has(requestId)) continue
     answered.add(requestId)
     const { protocol, labels, input, ownHeaders } = message as Wake
     accepted = (message as { accepted?: Accepted }).accepted ?? accepted
-    wake = { ...wake, ...compact({ protocol, labels, ownHeaders, input: input && { ...wake.input, ...input } }) }
+    wake = { ...wake, ...omitUndefined({ protocol, labels, ownHeaders, input: input && { ...wake.input, ...input } }) }
   }
-  return { answered, wake, seen, ...compact({ accepted }) }
+  return { answered, wake, seen, ...omitUndefined({ accepted }) }
 }
 
 /*

@@ -13,7 +13,7 @@ import { textOf } from '../fold/run-view.ts'
 
 export interface HandleContext {
   store: Store
-  supervisor: Pick<Supervisor, 'rested' | 'lossOf'>
+  supervisor: Pick<Supervisor, 'rested' | 'storeError'>
   runtime: Pick<Runtime, 'stop' | 'answer'>
 }
 
@@ -37,7 +37,7 @@ export function createHandles({ store, supervisor, runtime }: HandleContext): Ha
     for (;;) {
       // If a reply or a stop came during the suspension, this waits for its effect.
       await supervisor.rested(id)
-      if (supervisor.lossOf(id) !== undefined || signal.aborted) return
+      if (supervisor.storeError(id) !== undefined || signal.aborted) return
       const row = await runs.get(id)
       if (row?.status !== 'running') return
       // Another process owns it.
@@ -48,7 +48,7 @@ export function createHandles({ store, supervisor, runtime }: HandleContext): Ha
 
   function resultOf(id: string, stored: AsyncIterable<Entry[]>): Promise<RunResult> {
     // A failing store is a failed run.
-    const read = () => readResult(store, id, stored, signal.aborted && supervisor.lossOf(id) === undefined)
+    const read = () => readResult(store, id, stored, signal.aborted && supervisor.storeError(id) === undefined)
     const result = settled(id).then(read, read)
     awaited.add(result)
     void result.then(() => awaited.delete(result))

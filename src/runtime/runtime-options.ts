@@ -5,7 +5,7 @@ import type { Registry } from '../engine/registry.ts'
 import type { Clock } from '../engine/run-clock.ts'
 import type { AgentSource } from './runtime.ts'
 import type { DefaultTimeouts } from '../engine/limits.ts'
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import type { ErrorValue } from '../part/error.ts'
 import type { Outcome } from '../part/part.ts'
 import type { Usage } from '../part/usage.ts'
@@ -84,9 +84,9 @@ function toRunEvent(state: RunState, error?: ErrorValue): RunEvent | undefined {
     protocol: start.protocol,
     outcome: end?.outcome ?? (why === undefined ? 'suspended' : 'failed'),
     ms: Math.max(0, state.lastTimestamp - start.timestamp - state.suspendedSince(start.timestamp)),
-    ...compact({ usage }),
+    ...omitUndefined({ usage }),
     ...(cost === undefined || usage === undefined ? undefined : { cost }),
-    ...compact({ error: why }),
+    ...omitUndefined({ error: why }),
     ...(end === undefined && why === undefined ? { requests: open.requests.size } : undefined),
   }
 }

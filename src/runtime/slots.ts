@@ -8,7 +8,7 @@ import type { Execution } from './execution.ts'
 import type { ForkPlan } from './fork-run.ts'
 import type { Unread } from './presence.ts'
 import { createSlot, isBusy, transition, type Effect, type Event, type Slot } from './lifecycle.ts'
-import { LeanMap } from '../async/lean-map.ts'
+import { SlotMap } from '../async/lean-map.ts'
 
 export interface Supervised {
   readonly id: string
@@ -52,7 +52,7 @@ export interface Slots {
 }
 
 export function createSlots(perform: (run: Supervised, effect: Effect) => void, isClosing: () => boolean): Slots {
-  const runs = new LeanMap<Supervised>()
+  const runs = new SlotMap<Supervised>()
 
   function release(run: Supervised): void {
     const { id, slot, begins, ticket, readers } = run

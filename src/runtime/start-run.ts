@@ -1,5 +1,5 @@
 /** Starts a run: its key, its position in its thread, its first entry. */
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import { type Store, threadOf } from '../part/log.ts'
 import type { Part } from '../part/part.ts'
 import { toTraceparent } from '../part/traceparent.ts'
@@ -53,7 +53,7 @@ export async function startRun(
   const inThread = await threadOfBranch(store, {
     agent,
     fromServer,
-    ...compact({ previousRunId, threadId: options.threadId }),
+    ...omitUndefined({ previousRunId, threadId: options.threadId }),
   })
   const announcement = supervisor.announce(runId)
   if (announcement === undefined) throw runExists(runId)
@@ -96,7 +96,7 @@ export async function startRun(
       threadId,
       protocol,
       input,
-      ...compact({
+      ...omitUndefined({
         labels,
         wireOptions: options.wireOptions,
         traceparent: toTraceparent(options.traceparent),

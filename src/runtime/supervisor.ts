@@ -18,7 +18,7 @@ import { isBusy, leaseOf, type Effect, type ClaimReason } from './lifecycle.ts'
 import { createPresence } from './presence.ts'
 import { type TimedOptions, notify } from './runtime-options.ts'
 import { createSlots, type Supervised, type Slots } from './slots.ts'
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import type { RunnerEnd } from '../engine/runner.ts'
 import type { RunState } from '../engine/state.ts'
 import { writeEnd, type RunEnding } from '../engine/write-end.ts'
@@ -42,16 +42,16 @@ export interface Supervisor extends Announcements {
   /** The number of runs that are active here. */
   readonly active: number
   /** Checks whether a run needs an owner, and claims it. Resolves when the result is stored. */
-  look(id: string, why: 'hint' | 'orphan'): Promise<Looked | undefined>
+  reconcile(id: string, why: 'hint' | 'orphan'): Promise<Looked | undefined>
   /** Continues a fork, as its owner; without a plan it waits for replies. Resolves when the result is stored. */
-  goOn(id: string, plan: ForkPlan | undefined): Promise<void>
+  resumeFork(id: string, plan: ForkPlan | undefined): Promise<void>
   /** Whether this process owns a run, is about to start it, or will end it when the store works again. */
   owns(id: string): boolean
   /** Whether this process owns the run or saw its suspension. */
   knows(id: string): boolean
   /** Resolves when this process does not work on the run, and no message is about to resume or end it. */
   rested(id: string): Promise<void>
-  lossOf(id: string): ErrorValue | undefined
+  storeError(id: string): ErrorValue | undefined
   /** Stores a request's headers for MCP servers. Those for the same server are replaced. */
   keepHeaders(id: string, headers: McpHeaders): void
   headersOf(id: string): McpHeaders | undefined
@@ -158,9 +158,9 @@ export function createSupervisor(context: SupervisorContext): Supervisor {
       return slots.all().filter(({ execution }) => execution !== undefined).length
     },
 
-    look: (id, type) => look(slots.of(id), type),
+    reconcile: (id, type) => look(slots.of(id), type),
 
-    async goOn(id, plan) {
+    async resumeFork(id, plan) {
       const run = slots.of(id)
       // The same fork was requested twice at once.
       if (run.slot.state !== 'idle') return void (await run.claim)
@@ -179,7 +179,7 @@ export function createSupervisor(context: SupervisorContext): Supervisor {
       for (let run = slots.get(id); run?.rested !== undefined; run = slots.get(id)) await run.rested.promise
     },
 
-    lossOf: (id) => slots.get(id)?.loss,
+    storeError: (id) => slots.get(id)?.loss,
 
     keepHeaders(id, headers) {
       const run = slots.of(id)
@@ -263,7 +263,7 @@ function createWork({ options, activeRuns, send, rejoin, want }: WorkContext) {
       { run: run.id, reason, epoch, due: run.due, plan: run.plan },
     )
     if (looked.type === 'claim-failed') {
-      send(run, { type: 'claim-failed', ...compact({ epoch: looked.epoch }) })
+      send(run, { type: 'claim-failed', ...omitUndefined({ epoch: looked.epoch }) })
       throw looked.error
     }
     if (looked.type === 'unclaimed') {

@@ -5,7 +5,7 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { EventEmitter } from 'node:events'
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import { toMillraceError, MillraceError, withoutCredentials, wordsOf } from '../part/error.ts'
 import { type Attribute, type Origin, formatStepName, nameFailure } from '../engine/step-name.ts'
 import type { FailEffect, Runtime } from '../runtime/runtime.ts'
@@ -118,7 +118,7 @@ function describe(thrown: unknown, origin: Origin | undefined, effect: FailEffec
   if (origin === undefined) return { message: `Uncaught error outside any run. ${cure}\n${stack}` }
   const { run, step } = origin
   const where = `${step === undefined ? 'a callback' : formatStepName(step)} of run ${run}`
-  return compact({
+  return omitUndefined({
     message: `Uncaught error in ${where}. ${effects[effect]} ${cure}\n${stack}`,
     run: effect === 'failed' ? run : undefined,
     step: step?.path,

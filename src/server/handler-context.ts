@@ -1,5 +1,5 @@
 /** The options of a handler, and the context of its routes. */
-import type { AnswerContext } from '../answer/open-answer.ts'
+import type { DeliveryContext } from '../answer/open-answer.ts'
 import type { MillraceError } from '../part/error.ts'
 import type { AgentEditor } from '../project/agent-editor.ts'
 import type { OpenAiConfig } from '../project/config.ts'
@@ -87,7 +87,7 @@ export interface Health {
 }
 
 /** The context of every route. */
-export interface HandlerContext extends AnswerContext {
+export interface HandlerContext extends DeliveryContext {
   /** Requests are authenticated, or the server is local only: recorded data may be shown. */
   isPrivate: boolean
   maxBodyBytes: number

@@ -13,7 +13,7 @@ import { onAnswerEnd, withoutBody } from '../answer/light-response.ts'
 import { createRequestCount } from './http/count-requests.ts'
 import { createCors } from './http/cors.ts'
 import { createEditing } from './http/editing.ts'
-import { foreignFault, senderOf } from './http/foreign.ts'
+import { originFault, senderOf } from './http/foreign.ts'
 import { createKeyCheck } from './http/key.ts'
 import { mountAgents } from './routes/agents.ts'
 import { homeResponse } from './routes/home.ts'
@@ -81,7 +81,7 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: {
     const sender = { ...senderOf(headers), names: headerNames(headers) }
     // A link on another site may open this page: that site cannot read it.
     if (isPagePath(path)) sender.site = undefined
-    const fault = foreignFault(sender, allowedOrigins)
+    const fault = originFault(sender, allowedOrigins)
     return fault === undefined ? undefined : new MillraceError('forbidden', fault)
   }
 

@@ -2,7 +2,7 @@
 import { realpathSync } from 'node:fs'
 import { resolve, extname } from 'node:path'
 import { pause } from '../async/pause.ts'
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import { checkKey } from '../part/check-key.ts'
 import { MillraceError } from '../part/error.ts'
 import { isHeld } from './data-lock.ts'
@@ -121,7 +121,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
       ...credentialsIn(store ?? ''),
     ]
     project = await openProject(
-      compact({
+      omitUndefined({
         ...options,
         config,
         data,
@@ -151,7 +151,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
           })
     const reloads = createListeners()
     const handler = createHandler(
-      compact({
+      omitUndefined({
         runtime,
         wires: wiresOf(project.config),
         agentErrors: () => agents.errors,
@@ -177,7 +177,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
     )
     const told = reportRequests(handler, report)
     const sockets = createSocketListener(
-      compact({
+      omitUndefined({
         runtime,
         onError,
         handler: told,
@@ -202,7 +202,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
     // Other processes find a server with a shared store through the store.
     writeServerFile(
       isShared ? 'none' : data,
-      compact({
+      omitUndefined({
         url,
         pid: process.pid,
         version,
@@ -249,7 +249,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
       metrics.close()
       release()
     }
-    return compact({ url, editToken, project, recovered, close: () => (closing ??= close()) })
+    return omitUndefined({ url, editToken, project, recovered, close: () => (closing ??= close()) })
   } catch (error) {
     project?.agents.close()
     await project?.runtime.close(0)
@@ -291,7 +291,7 @@ function reportRequests(handler: Handler, report: Reporter): Handler {
       void errorIn(response).then((error) => {
         const { code, message = statusText } = error
         const level = status >= 500 ? ('error' as const) : ('warn' as const)
-        report(compact({ level, event: 'request' as const, method, path, status, code, message }))
+        report(omitUndefined({ level, event: 'request' as const, method, path, status, code, message }))
       })
     }
     return response

@@ -1,5 +1,5 @@
 /** A conversation, whole or in part: its row, its runs and its messages. */
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import { MillraceError } from '../part/error.ts'
 import type { RunQuery, RunRow } from '../part/log.ts'
 import type { Message } from '../part/message.ts'
@@ -45,5 +45,5 @@ export async function showThread(
       : conversationPage(store, id, row.lastRunId, { limit: size ?? 50, before: messagesBefore }),
   ])
   const before = 'before' in said ? said.before : undefined
-  return { ...row, usageByModel, runs, messages: said.messages, ...compact({ messagesBefore: before }) }
+  return { ...row, usageByModel, runs, messages: said.messages, ...omitUndefined({ messagesBefore: before }) }
 }

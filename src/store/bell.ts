@@ -1,18 +1,18 @@
 /** Wakes readers that have read everything and wait for more. A notification wakes each waiting reader once, without polling or queues. */
-import { LeanMap } from '../async/lean-map.ts'
-export interface Bell {
+import { SlotMap } from '../async/lean-map.ts'
+export interface Notifier {
   wait(key: string, wake: () => void): void
   leave(key: string, wake: () => void): void
-  ring(key: string): void
+  notify(key: string): void
   ringAll(): void
   /** The number of waiting readers: 0 when all have left. */
   readonly waiting: number
 }
 
-export function createBell(): Bell {
+export function createNotifier(): Notifier {
   // A key stays until its last reader leaves. If it were set and deleted with each notification, the map would be rebuilt again and again, and each
   // old table would keep the next one from the garbage collector.
-  const keys = new LeanMap<(() => void)[]>()
+  const keys = new SlotMap<(() => void)[]>()
 
   function ring(key: string): void {
     const wakes = keys.get(key)
@@ -34,7 +34,7 @@ export function createBell(): Bell {
       if (at >= 0) wakes.splice(at, 1)
       if (wakes.length === 0) keys.delete(key)
     },
-    ring,
+    notify: ring,
     ringAll() {
       // A copy: a woken reader may leave and return.
       const known = Array.from(keys.keys())

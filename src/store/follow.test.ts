@@ -2,12 +2,12 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import type { LogCursor } from '../part/log.ts'
-import { createBell } from './bell.ts'
+import { createNotifier } from './bell.ts'
 import { follow, type Pulled } from './follow.ts'
 
 function source() {
   const values: number[] = []
-  const bell = createBell()
+  const bell = createNotifier()
   const paused: (() => void)[] = []
   const reader = (pull: () => Pulled<number>, signal: AbortSignal | undefined = new AbortController().signal) =>
     follow({ start: () => ({ pull }), bell, key: 'k', signal, pause: (go) => paused.push(go) })[Symbol.asyncIterator]()
@@ -48,11 +48,11 @@ test('an abort takes the wait back', async () => {
 test('a ring that brings nothing is waited out', async () => {
   const { values, bell, reader, shift } = source()
   const next = reader(shift).next()
-  bell.ring('other')
-  bell.ring('k')
+  bell.notify('other')
+  bell.notify('k')
   expect(bell.waiting).toBe(1)
   values.push(7)
-  bell.ring('k')
+  bell.notify('k')
   expect(await next).toEqual({ value: 7, done: false })
 })
 
@@ -61,7 +61,7 @@ test('calls of next that do not wait for each other get one value each, in order
   const r = reader(shift)
   const both = [r.next(), r.next(), r.next()]
   values.push(1, 2, 3)
-  bell.ring('k')
+  bell.notify('k')
   expect((await Promise.all(both)).map(({ value }) => value)).toEqual([1, 2, 3])
 })
 
@@ -89,7 +89,7 @@ test('an error of the source rejects once and ends it', async () => {
   })
   const next = r.next()
   broken = true
-  bell.ring('k')
+  bell.notify('k')
   await expect(next).rejects.toThrow('broken')
   expect(await r.next()).toMatchObject({ done: true })
   expect(bell.waiting).toBe(0)
@@ -115,7 +115,7 @@ test('take calls back once for each value, never before its caller has returned,
   takeFrom(cursor, told)
   await Promise.resolve()
   values.push(2, 3)
-  bell.ring('k')
+  bell.notify('k')
   expect(told).toEqual([1])
   await Promise.resolve()
   expect(told).toEqual([1, 2])
@@ -160,7 +160,7 @@ test.each(['next', 'take'] as const)(
   async (how) => {
     setFlagsFromString('--expose-gc')
     const collect = runInNewContext('gc') as () => void
-    const bell = createBell()
+    const bell = createNotifier()
     const pull = (): Pulled<object> => ({ value: { big: true } })
     const { signal } = new AbortController()
     const cursor = follow({ start: () => ({ pull }), bell, key: 'k', signal, pause: (go) => go() })[

@@ -5,7 +5,7 @@
  * Not an async generator, because a generator's `return()` waits for a pending `next()`: a waiting reader could not stop before the next append.
  */
 import type { LogCursor, ReadOptions, Change, InboxMessage } from '../part/log.ts'
-import type { Bell } from './bell.ts'
+import type { Notifier } from './bell.ts'
 import type { Entry } from '../part/entry.ts'
 import { isUnder } from '../part/path.ts'
 
@@ -27,7 +27,7 @@ export interface Puller<T> {
 export interface Following<T> {
   /** Creates a reader. */
   start: () => Puller<T>
-  bell: Bell
+  bell: Notifier
   key: string
   /** Ends the iteration without throwing when it aborts. Without a signal, the iteration ends with the values stored so far. */
   signal?: AbortSignal | undefined
@@ -55,7 +55,7 @@ class FollowedEntries<T> implements AsyncIterable<T> {
 /** Opens readers of a store in memory: they end when it is closed. */
 export function createCursors(isClosed: () => boolean, pause: Following<unknown>['pause']) {
   return function open<T>(
-    bell: Bell,
+    bell: Notifier,
     key: string,
     signal: AbortSignal | undefined,
     start: () => Puller<T>,

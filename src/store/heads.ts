@@ -4,18 +4,18 @@
  */
 import type { Entry } from '../part/entry.ts'
 import { createEntryLines } from '../part/entry-lines.ts'
-import { createRecent, type Recent } from './recent.ts'
+import { createLiveTail, type LiveTail } from './recent.ts'
 import type { StoredRow } from './run-row.ts'
-import { LeanMap } from '../async/lean-map.ts'
+import { SlotMap } from '../async/lean-map.ts'
 
 export interface CachedRow {
   row: StoredRow
-  recent: Recent
+  recent: LiveTail
   /** Encodes the run's entries. */
   toLine: ReturnType<typeof createEntryLines>
 }
 
-export interface Heads {
+export interface RowCache {
   get(run: string): CachedRow | undefined
   runs(): Iterable<string>
   /** Call this after a commit, with the size of the entries in characters of JSON. */
@@ -25,7 +25,7 @@ export interface Heads {
   /** Drops unneeded entries. Call this after the readers that `add` may have woken. */
   trim(run: string, head: CachedRow): void
   /** Call this when a reader has left. */
-  left(run: string, recent: Recent): void
+  left(run: string, recent: LiveTail): void
   /** Call this when the stored entries of a run differ from the appended ones. */
   forget(run: string): void
   clear(): void
@@ -37,8 +37,8 @@ export interface Heads {
  */
 const mostWaiting = 16 * 1024 * 1024
 
-export function createHeads(): Heads {
-  const heads = new LeanMap<CachedRow>()
+export function createRowCache(): RowCache {
+  const heads = new SlotMap<CachedRow>()
   /** Runs that count towards `mostWaiting`, oldest first, with their size in characters. */
   const waiting = new Map<string, number>()
   let waitingLength = 0
@@ -53,7 +53,7 @@ export function createHeads(): Heads {
     waiting.delete(run)
   }
 
-  function count(run: string, { length }: Recent): void {
+  function count(run: string, { length }: LiveTail): void {
     waitingLength += length - (waiting.get(run) ?? 0)
     waiting.set(run, length)
     for (const oldest of waiting.keys()) {
@@ -72,11 +72,11 @@ export function createHeads(): Heads {
     runs: () => heads.keys(),
     set(run, row) {
       drop(run)
-      heads.set(run, { row, recent: createRecent(), toLine: createEntryLines() })
+      heads.set(run, { row, recent: createLiveTail(), toLine: createEntryLines() })
     },
     add(run, row, entries, length) {
       let head = heads.get(run)
-      if (head === undefined) heads.set(run, (head = { row, recent: createRecent(), toLine: createEntryLines() }))
+      if (head === undefined) heads.set(run, (head = { row, recent: createLiveTail(), toLine: createEntryLines() }))
       head.row = row
       head.recent.push(entries, length)
       return head

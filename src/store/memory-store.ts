@@ -11,7 +11,7 @@ import {
   type Store,
   type Posted,
 } from '../part/log.ts'
-import { createBell, type Bell } from './bell.ts'
+import { createNotifier, type Notifier } from './bell.ts'
 import { admitEntries, isSameEntry } from './check-append.ts'
 import { decodeView, encodeMessage, decodeMessage } from './encode.ts'
 import { createFleet } from './fleet.ts'
@@ -23,7 +23,7 @@ import { indexAfter, refuseMerged } from './recent.ts'
 import { encodeMessages, postInOrder, type EncodedMessage } from './post-all.ts'
 import { checkFork, runExists, storeClosed } from './store-error.ts'
 import { isBoundToRequest } from '../async/bound-to-request.ts'
-import { LeanMap } from '../async/lean-map.ts'
+import { SlotMap } from '../async/lean-map.ts'
 
 interface MemoryRun extends ChangedRun {
   row: StoredRow
@@ -54,14 +54,14 @@ const later: (go: () => void) => unknown = isBoundToRequest()
  * A reader that called `read` before that still gets the whole run. Entries are not copied: do not change them afterwards.
  */
 export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
-  const runs = new LeanMap<MemoryRun>()
+  const runs = new SlotMap<MemoryRun>()
   /** Ids of ended runs, in the order in which they ended. */
   const ended: string[] = []
   let endings = 0
   /** Ids of recently dropped runs: a late reader must not wait for them as for a run that is about to start. */
   const dropped = new Set<string>()
-  const bell = createBell()
-  const changeBell = createBell()
+  const bell = createNotifier()
+  const changeBell = createNotifier()
   /** The position of the last change. */
   let position = 0
   // A new set each time, as in `sqlite-ticks.ts`.
@@ -130,7 +130,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
     entries[0] = ofFork(entries[0]!, run, { source, seq, at })
     const kept = keepRun(foldRow(undefined, run, from!.row.epoch, entries), entries)
     kept.fork = { source, seq }
-    bell.ring(run)
+    bell.notify(run)
     if (hasEnded(kept.row.status)) dropOld(run, kept)
   }
 
@@ -142,7 +142,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
     while ((runs.get(ended[0]!)?.dropAt ?? Infinity) <= endings) {
       const old = ended.shift()!
       // A reader that waited since before the start of the run has not been woken yet.
-      if (rung.has(old)) bell.ring(old)
+      if (rung.has(old)) bell.notify(old)
       const { threadId } = runs.get(old)!.row
       runs.delete(old)
       dropped.add(old)
@@ -156,8 +156,8 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
   function ringAll(): void {
     const appended = rung
     rung = new Set()
-    for (const run of appended) bell.ring(run)
-    changeBell.ring('')
+    for (const run of appended) bell.notify(run)
+    changeBell.notify('')
   }
 
   const log: Log = {
@@ -253,7 +253,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
 
 /** Inboxes of runs, in memory. Messages are stored as JSON text, so that no object is shared with the poster. */
 interface KeptInbox {
-  readonly bell: Bell
+  readonly bell: Notifier
   post(run: string, message: EncodedMessage): Posted
   next(run: string, after: number): InboxMessage | undefined
   has(run: string, key: string): boolean
@@ -266,7 +266,7 @@ const keptKeys = 10_000
 function createKeptInbox(): KeptInbox {
   const keys = new Set<string>()
   const runs = new Map<string, { byKey: Map<string, string>; keys: string[] }>()
-  const bell = createBell()
+  const bell = createNotifier()
   return {
     bell,
     post(run, { key, message, text }) {
@@ -282,7 +282,7 @@ function createKeptInbox(): KeptInbox {
       if (winner !== undefined) return { first: false, message: decodeMessage(winner) }
       messages.byKey.set(key, text)
       messages.keys.push(key)
-      bell.ring(run)
+      bell.notify(run)
       return { first: true, message }
     },
     next(run, after) {

@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
 import type { Entry } from '../part/entry.ts'
 import { entry } from './example-run.contract.ts'
-import { createRecent } from './recent.ts'
+import { createLiveTail } from './recent.ts'
 
 const batch = (...seqs: number[]): Entry[] =>
   seqs.map((seq) => entry(seq, { type: 'text-delta', id: 'a', delta: `${seq}` }))
 const seqs = (entries: Entry[] | undefined) => entries?.map(({ seq }) => seq)
 
 test('the beginning is there for the first reader, up to 128 K characters', () => {
-  const recent = createRecent()
+  const recent = createLiveTail()
   for (let seq = 1; seq <= 13; seq++) recent.push(batch(seq), 10_000)
   expect(seqs(recent.after(0))).toHaveLength(13)
   for (let seq = 14; seq <= 20; seq++) recent.push(batch(seq), 10_000)
@@ -17,7 +17,7 @@ test('the beginning is there for the first reader, up to 128 K characters', () =
 })
 
 test('a reader close behind gets all that came since, from whichever entry on', () => {
-  const recent = createRecent()
+  const recent = createLiveTail()
   const slow = { seq: 0 }
   recent.readers.add(slow)
   recent.stopWaiting()
@@ -30,7 +30,7 @@ test('a reader close behind gets all that came since, from whichever entry on', 
 })
 
 test('what every reader has is let go; the last batch stays for whoever comes', () => {
-  const recent = createRecent()
+  const recent = createLiveTail()
   const [fast, slow] = [{ seq: 3 }, { seq: 1 }]
   recent.stopWaiting()
   recent.readers.add(fast).add(slow)
@@ -49,7 +49,7 @@ test('what every reader has is let go; the last batch stays for whoever comes', 
 })
 
 test('once all readers have moved on, nothing is kept, unless the first is still to come', () => {
-  const recent = createRecent()
+  const recent = createLiveTail()
   recent.push(batch(1), 10)
   recent.taken()
   expect(seqs(recent.after(0))).toEqual([1])
@@ -71,7 +71,7 @@ test('once all readers have moved on, nothing is kept, unless the first is still
 })
 
 test('a run with many readers keeps its last batch: nobody looks through them each time one moves on', () => {
-  const recent = createRecent()
+  const recent = createLiveTail()
   for (let i = 0; i < 9; i++) recent.readers.add({ seq: 1 })
   recent.stopWaiting()
   recent.push(batch(1), 10)
@@ -82,7 +82,7 @@ test('a run with many readers keeps its last batch: nobody looks through them ea
 })
 
 test('a reader that stands still costs 128 K characters and no more', () => {
-  const recent = createRecent()
+  const recent = createLiveTail()
   recent.readers.add({ seq: 0 })
   recent.stopWaiting()
   for (let seq = 1; seq <= 100; seq++) recent.push(batch(seq), 10_000)

@@ -17,7 +17,7 @@ export interface Position {
   seq: number
 }
 
-export interface Recent {
+export interface LiveTail {
   readonly readers: Set<Position>
   /** Whether the cache waits for the first reader, for which it keeps everything up to the limit. */
   readonly waits: boolean
@@ -40,12 +40,12 @@ interface CachedBatch {
 /** Shared empty array; must not be mutated. */
 const none: CachedBatch[] = []
 
-export function createRecent(): Recent {
+export function createLiveTail(): LiveTail {
   return new LiveTailCache()
 }
 
 /** A class, not closures: one for each open stream (decisions/0028). */
-class LiveTailCache implements Recent {
+class LiveTailCache implements LiveTail {
   readonly readers = new Set<Position>()
   waits = true
   length = 0

@@ -10,7 +10,7 @@ import type { Store } from '../part/log.ts'
 import { often } from '../../test/support/thorough.ts'
 import { collect } from './contract/tools.contract.ts'
 import { endEntry, entry, startEntry } from './example-run.contract.ts'
-import { createTickGroups } from './sqlite-groups.ts'
+import { createBatchIndex } from './sqlite-groups.ts'
 import { sqliteStore } from './sqlite-store.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-groups-'))
@@ -121,7 +121,7 @@ test('rows that another process moves from the tail to a group while they are lo
     }
     return statement
   }
-  const groups = createTickGroups({ prepare } as DatabaseSync)
+  const groups = createBatchIndex({ prepare } as DatabaseSync)
   expect([...groups.from('r', 1)].map(({ lastSeq }) => lastSeq)).toEqual(from(1, 100))
   expect(partsOf('r')).toEqual({ groups: [64, 36], tail: 0 })
   other.close()
@@ -135,7 +135,7 @@ test('rows in the middle of a run become one, whatever groups they are in, and w
   await store.log.append('r', 1, [endEntry(201)])
   await store.close()
   const db = new DatabaseSync(path)
-  const groups = createTickGroups(db)
+  const groups = createBatchIndex(db)
   const rows = [...groups.from('r', 1)]
   const [before, some, after] = [rows.slice(0, 10), rows.slice(10, 140), rows.slice(140)]
   expect(groups.replace('r', some, 'merged')).toBe(true)

@@ -5,7 +5,7 @@
  * before.
  */
 import type { DatabaseSync } from 'node:sqlite'
-import { LeanMap } from '../async/lean-map.ts'
+import { SlotMap } from '../async/lean-map.ts'
 
 /** Maximum number of rows in a group. */
 export const mostInGroup = 64
@@ -17,7 +17,7 @@ export interface TickRow {
   entries: string
 }
 
-export interface TickGroups {
+export interface BatchIndex {
   /** The rows of a run, starting with the one that has this entry or, if there is none, the next one. Leave the loop before a write. */
   from(run: string, seq: number): Generator<TickRow>
   /** The ids of a run's tail, given its last row. */
@@ -38,7 +38,7 @@ export interface Group {
   ids: number[]
 }
 
-export function createTickGroups(db: DatabaseSync): TickGroups {
+export function createBatchIndex(db: DatabaseSync): BatchIndex {
   const arrays = { returnArrays: true }
   const idsFrom = db.prepare(
     `SELECT ticks FROM tick_groups WHERE run = ?1 AND first_seq >=
@@ -204,17 +204,17 @@ interface AppendedRowResult {
   group: Group | undefined
 }
 
-export interface Tails {
+export interface BatchChains {
   /** Adds a row to a run whose tail ends with `last`. `rests`: the run is suspended or has ended, so its tail becomes a group. */
   add(run: string, last: number | undefined, row: Omit<TickRow, 'id'>, rests: boolean): AppendedRowResult
   /** Call this when another process continues the run. */
   forget(run: string): void
 }
 
-export function createTails(db: DatabaseSync, groups: TickGroups): Tails {
+export function createBatchChains(db: DatabaseSync, groups: BatchIndex): BatchChains {
   const insert = db.prepare('INSERT INTO ticks (run, prev, first_seq, last_seq, entries) VALUES (?, ?, ?, ?, ?)')
   /** The tails of runs that this process writes, and the start of each. Valid only while a run's `last_tick` is the last id. */
-  const known = new LeanMap<{ from: number; ids: number[] }>()
+  const known = new SlotMap<{ from: number; ids: number[] }>()
 
   function tailOf(run: string, last: number): { from: number; ids: number[] } {
     let tail = known.get(run)
@@ -263,7 +263,7 @@ export interface Dropped {
   revive(run: string): void
 }
 
-export function createDropped(db: DatabaseSync, groups: Pick<TickGroups, 'removeSome'>): Dropped {
+export function createDropped(db: DatabaseSync, groups: Pick<BatchIndex, 'removeSome'>): Dropped {
   const insert = db.prepare('INSERT INTO dropped (run, id) SELECT number, id FROM runs WHERE id = ?')
   const remove = db.prepare('DELETE FROM dropped WHERE run = ?')
   const find = db.prepare('SELECT 1 FROM dropped WHERE run = ?')

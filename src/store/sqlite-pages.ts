@@ -5,7 +5,7 @@ import type { Change } from '../part/log.ts'
 import { sizeOf, sizeOfRow } from './delta-block.ts'
 import { decodeEntries } from './encode.ts'
 import { ofFork, type Origin } from './run-row.ts'
-import type { TickGroups } from './sqlite-groups.ts'
+import type { BatchIndex } from './sqlite-groups.ts'
 
 /** Page limits: about 256 KB of text, or 256 rows. The row that reaches a limit is included. */
 const pageLength = 256 * 1024
@@ -25,7 +25,7 @@ export interface SqlitePages {
   addFork(run: string, origin: Origin): void
 }
 
-export function createPages(db: DatabaseSync, groups: TickGroups): SqlitePages {
+export function createPages(db: DatabaseSync, groups: BatchIndex): SqlitePages {
   // An empty row is the placeholder of a deleted one.
   const later = db.prepare(
     `SELECT id, run, entries FROM ticks WHERE id > ? AND entries <> '' ORDER BY id LIMIT ${pageRows}`,

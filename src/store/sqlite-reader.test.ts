@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { entry } from './example-run.contract.ts'
-import { createHeads } from './heads.ts'
+import { createRowCache } from './heads.ts'
 import type { StoredRow } from './run-row.ts'
 import { createTickReader } from './sqlite-reader.ts'
 
 test('entries that the only reader has got are not kept in memory', () => {
-  const heads = createHeads()
+  const heads = createRowCache()
   const none = { get: () => undefined, read: () => [], has: () => false }
   const sources = { heads, runs: none, pages: none, dropped: none } as unknown as Parameters<typeof createTickReader>[0]
   const reader = createTickReader(sources, { run: 'r', after: 0, follows: true })

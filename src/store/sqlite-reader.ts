@@ -2,15 +2,15 @@
 import type { Entry } from '../part/entry.ts'
 import { hasEnded } from '../part/log.ts'
 import type { Puller } from './follow.ts'
-import type { Heads } from './heads.ts'
-import { refuseMerged, type Position, type Recent } from './recent.ts'
+import type { RowCache } from './heads.ts'
+import { refuseMerged, type Position, type LiveTail } from './recent.ts'
 import type { Dropped } from './sqlite-groups.ts'
 import { pageRows, type SqlitePages } from './sqlite-pages.ts'
 import type { RunTable } from './sqlite-runs.ts'
 import { runDropped } from './store-error.ts'
 
 interface Sources {
-  heads: Heads
+  heads: RowCache
   runs: RunTable
   pages: SqlitePages
   /** Recently deleted runs. */
@@ -32,7 +32,7 @@ export function createTickReader(
 ): Puller<Entry[]> {
   const position: Position = { seq: after }
   const rows = Math.max(1, Math.min(limit, pageRows))
-  let joined: Recent | undefined
+  let joined: LiveTail | undefined
   let seen = false
   let end: number | undefined
 

@@ -8,7 +8,7 @@ import { tablesOf } from '../../test/support/agreement.ts'
 import type { Entry } from '../part/entry.ts'
 import { readAll } from './contract/tools.contract.ts'
 import { exampleRun } from './example-run.contract.ts'
-import { createDropped, createTickGroups } from './sqlite-groups.ts'
+import { createDropped, createBatchIndex } from './sqlite-groups.ts'
 import { createRunTable } from './sqlite-runs.ts'
 import { sqliteStore } from './sqlite-store.ts'
 import { createUpkeep } from './sqlite-upkeep.ts'
@@ -32,7 +32,7 @@ test('a slice ends when its time is over, and the next one goes on', async () =>
     slices++
     return result
   }
-  const groups = createTickGroups(db)
+  const groups = createBatchIndex(db)
   const upkeep = createUpkeep(db, {
     runs: createRunTable(db),
     groups,

@@ -8,8 +8,8 @@
 import type { Entry } from '../part/entry.ts'
 import { MillraceError } from '../part/error.ts'
 import type { Change, InboxMessage, Log, Posted, RunIndex, Store } from '../part/log.ts'
-import { AppendWrite, createTicks } from './sqlite-ticks.ts'
-import { createBell } from './bell.ts'
+import { AppendWrite, createBatchWriter } from './sqlite-ticks.ts'
+import { createNotifier } from './bell.ts'
 import { createCommitQueue, type Write } from './commit-queue.ts'
 import { encodeMessage, decodeMessage } from './encode.ts'
 import { follow, type Puller, selectEntries, readMessages } from './follow.ts'
@@ -23,7 +23,7 @@ import type { MigrationOptions } from './sqlite-migrate.ts'
 import { openDatabase } from './sqlite-schema.ts'
 import { createChangeFeed } from './sqlite-changes.ts'
 import { refuseMerged } from './recent.ts'
-import { createDropped, createTickGroups, createTails } from './sqlite-groups.ts'
+import { createDropped, createBatchIndex, createBatchChains } from './sqlite-groups.ts'
 import { createPages } from './sqlite-pages.ts'
 import { createUpkeep } from './sqlite-upkeep.ts'
 import { createVersionGuard } from './sqlite-version.ts'
@@ -61,18 +61,18 @@ export function sqliteStore(path: string, options: SqliteOptions = {}): Store {
   const runs = createRunTable(db)
   const inbox = createInboxTable(db)
   const views = createViewTable(db)
-  const entryBell = createBell()
-  const inboxBell = createBell()
-  const changeBell = createBell()
-  const groups = createTickGroups(db)
+  const entryBell = createNotifier()
+  const inboxBell = createNotifier()
+  const changeBell = createNotifier()
+  const groups = createBatchIndex(db)
   const pages = createPages(db, groups)
   const dropped = createDropped(db, groups)
-  const tails = createTails(db, groups)
+  const tails = createBatchChains(db, groups)
   const feed = createChangeFeed(pages)
   const guard = createVersionGuard(db, path)
   const tables = { runs, pages, feed, views, dropped, tails, groups }
   const wroteRow: Indexer['wroteRow'] = (...row) => indexer?.wroteRow(...row)
-  const ticks = createTicks(db, { ...tables, guard, ring, ringChanges, wroteRow })
+  const ticks = createBatchWriter(db, { ...tables, guard, ring, ringChanges, wroteRow })
   const checkpoints = readOnly ? undefined : createCheckpoints(db)
   const indexer = readOnly ? undefined : createIndexer(db, checkpoints, guard)
   const queue = createCommitQueue(db, path, busyTimeout, ticks, checkpoints)
@@ -86,12 +86,12 @@ export function sqliteStore(path: string, options: SqliteOptions = {}): Store {
   let closing: Promise<void> | undefined
 
   function ringChanges(): void {
-    changeBell.ring('')
+    changeBell.notify('')
     indexer?.wrote()
   }
 
   function ring(run?: string): void {
-    if (run !== undefined) return entryBell.ring(run)
+    if (run !== undefined) return entryBell.notify(run)
     for (const bell of [entryBell, inboxBell, changeBell]) bell.ringAll()
   }
 
@@ -168,7 +168,7 @@ export function sqliteStore(path: string, options: SqliteOptions = {}): Store {
       const posted = await write<Posted[]>(`post to run ${run}`, () =>
         postInOrder(encoded, (each) => inbox.post(run, each)),
       )
-      if (posted[0]?.first) inboxBell.ring(run)
+      if (posted[0]?.first) inboxBell.notify(run)
       return posted
     },
     inbox: (run, { after, signal } = {}) =>
@@ -207,7 +207,7 @@ export function sqliteStore(path: string, options: SqliteOptions = {}): Store {
         const known = pages.origin(run)
         if (known?.source !== source || known.seq !== seq) throw runExists(run)
       })
-      entryBell.ring(run)
+      entryBell.notify(run)
     },
   }
 

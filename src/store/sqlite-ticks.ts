@@ -7,11 +7,11 @@ import type { Gathering, Write } from './commit-queue.ts'
 import { sizeOf } from './delta-block.ts'
 import { encodeTick, encodeMessage } from './encode.ts'
 import type { Puller } from './follow.ts'
-import { createHeads } from './heads.ts'
+import { createRowCache } from './heads.ts'
 import { indexAfter } from './recent.ts'
 import { claimRow, foldRow, hasOnlyGrown, type Origin, type StoredRow } from './run-row.ts'
 import type { SqliteChanges } from './sqlite-changes.ts'
-import type { Dropped, Group, TickGroups, Tails } from './sqlite-groups.ts'
+import type { Dropped, Group, BatchIndex, BatchChains } from './sqlite-groups.ts'
 import type { SqlitePages } from './sqlite-pages.ts'
 import type { RunTable } from './sqlite-runs.ts'
 import { createTickReader, type Wanted } from './sqlite-reader.ts'
@@ -35,14 +35,14 @@ interface Gathered {
 }
 
 /** The context that transactions need from the store. */
-export interface TicksContext {
+export interface BatchWriterContext {
   runs: RunTable
   pages: SqlitePages
   feed: SqliteChanges
   views: ViewTable
   dropped: Dropped
-  tails: Tails
-  groups: Pick<TickGroups, 'add'>
+  tails: BatchChains
+  groups: Pick<BatchIndex, 'add'>
   guard: Pick<VersionGuard, 'look'>
   /** Wakes the readers of a run; without one, all readers, because another connection has committed. */
   ring(run?: string): void
@@ -51,7 +51,7 @@ export interface TicksContext {
   wroteRow(row: DeltaRow, hasOnlyDeltas: boolean): void
 }
 
-export interface Ticks extends Gathering {
+export interface BatchWriter extends Gathering {
   /** Encodes entries of a run as JSON lines. */
   encode(run: string, entries: readonly Entry[]): string
   /** Adds entries, and the same as JSON lines, to the open transaction. If `checkAppend` throws, adds nothing and rethrows. */
@@ -79,12 +79,12 @@ export interface Ticks extends Gathering {
   reader(wanted: Wanted): Puller<Entry[]>
 }
 
-export function createTicks(
+export function createBatchWriter(
   db: DatabaseSync,
-  { runs, pages, feed, views, dropped, tails, groups, guard, ring, ringChanges, wroteRow }: TicksContext,
-): Ticks {
+  { runs, pages, feed, views, dropped, tails, groups, guard, ring, ringChanges, wroteRow }: BatchWriterContext,
+): BatchWriter {
   const dataVersion = db.prepare('PRAGMA data_version', { returnArrays: true })
-  const heads = createHeads()
+  const heads = createRowCache()
   // A new map each time: a cleared one leaves its old table behind, which refers to the next one. Once one of them is old, V8's young generation
   // retains all later ones and their contents.
   let gathered = new Map<string, Gathered>()
@@ -259,7 +259,7 @@ interface Given {
 export class AppendWrite implements Write {
   readonly yields: boolean
   readonly fail: (error: MillraceError) => void
-  readonly #ticks: Ticks
+  readonly #ticks: BatchWriter
   readonly #given: Given
   readonly #resolve: (appended: Appended) => void
   #entries: readonly Entry[] | undefined
@@ -267,7 +267,12 @@ export class AppendWrite implements Write {
   #kept: { seq: number; text: string } | undefined
   #appended: Appended = 'stored'
 
-  constructor(ticks: Ticks, given: Given, resolve: (appended: Appended) => void, fail: (error: MillraceError) => void) {
+  constructor(
+    ticks: BatchWriter,
+    given: Given,
+    resolve: (appended: Appended) => void,
+    fail: (error: MillraceError) => void,
+  ) {
     this.yields = !ticks.knows(given.run)
     this.fail = fail
     this.#ticks = ticks

@@ -2,7 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { hasEnded } from '../part/log.ts'
 import type { Upkeep, UpkeepPage, Erased } from '../part/upkeep.ts'
-import type { Dropped, TickGroups, TickRow } from './sqlite-groups.ts'
+import type { Dropped, BatchIndex, TickRow } from './sqlite-groups.ts'
 import type { RunTable } from './sqlite-runs.ts'
 import { createTrim, refillRun, refillWithheld, removeRunRows } from './tables/remove-run.ts'
 import { createCompaction } from '../fold/compaction.ts'
@@ -12,7 +12,7 @@ import { createMove } from './tables/move-rows.ts'
 
 export interface UpkeepContext {
   runs: RunTable
-  groups: TickGroups
+  groups: BatchIndex
   dropped: Dropped
   /** Runs `apply` in a transaction. `pages`: approximate number of pages that it changes. */
   write<T>(what: string, apply: () => T, pages: number): Promise<T>
@@ -239,7 +239,7 @@ interface Pieces {
   replace(run: string, rows: TickRow[], text: string): boolean
 }
 
-function createPieces(db: DatabaseSync, groups: TickGroups): Pieces {
+function createPieces(db: DatabaseSync, groups: BatchIndex): Pieces {
   const forks = db.prepare(
     `WITH RECURSIVE branch (run, seq) AS (
        SELECT run, seq FROM forks WHERE source = ?

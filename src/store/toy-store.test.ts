@@ -13,7 +13,7 @@ import {
   type Log,
   type Store,
 } from '../part/log.ts'
-import { createBell } from './bell.ts'
+import { createNotifier } from './bell.ts'
 import { admitEntries, isSameEntry } from './check-append.ts'
 import { decodeMessage, decodeView, encodeMessage } from './encode.ts'
 import { createFleet } from './fleet.ts'
@@ -36,7 +36,7 @@ function toyStore(): Store {
   const runs = new Map<string, ToyRun>()
   const inboxes = new Map<string, InboxMessage[]>()
   const changes: Change[] = []
-  const bell = createBell()
+  const bell = createNotifier()
   let closed = false
   const open = createCursors(() => closed, setImmediate)
 
@@ -54,7 +54,7 @@ function toyStore(): Store {
   async function act<T>(wakes: string | undefined, task: () => T): Promise<T> {
     if (closed) throw storeClosed('use this store')
     const result = task()
-    if (wakes !== undefined) setImmediate(bell.ring, wakes)
+    if (wakes !== undefined) setImmediate(bell.notify, wakes)
     return result
   }
 
@@ -67,7 +67,7 @@ function toyStore(): Store {
     const row = foldRow(known?.row, run, epoch, admitted)
     runs.set(run, { ...known, row, entries: [...(known?.entries ?? []), ...admitted] })
     changes.push({ n: changes.length + 1, run, entries: [...admitted] })
-    setImmediate(bell.ring, 'changes')
+    setImmediate(bell.notify, 'changes')
     return 'stored'
   }
 

@@ -1,5 +1,5 @@
 /** Tools as models see them: their specification, and the check of the arguments that a model writes. */
-import { compact } from '../part/compact.ts'
+import { omitUndefined } from '../part/compact.ts'
 import { messageOf, MillraceError } from '../part/error.ts'
 import { isRecordable, parseJson } from '../part/json.ts'
 import type { ToolSpec } from '../part/message.ts'
@@ -17,7 +17,7 @@ export async function toToolSpec(
     const schema = await toSchema(implementation.parameters)
     const inputSchema = (await schema.jsonSchema) as ToolSpec['inputSchema']
     if (!isRecordable(inputSchema)) throw new Error('it is nested too deeply or is not JSON')
-    return compact({ name, description, inputSchema })
+    return omitUndefined({ name, description, inputSchema })
   } catch (error) {
     throw new MillraceError(
       'invalid-tool',

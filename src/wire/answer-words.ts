@@ -2,7 +2,7 @@
  * Merges an answer into one text (and its reasoning into another), for wires with a single text: parallel branches in file
  * order, and a blank line before the text of each further model call, unless the text so far ends in a newline.
  */
-import { LateSet, LateMap } from '../fold/late-map.ts'
+import { LazySet, LazyMap } from '../fold/late-map.ts'
 import type { EntryOf } from '../part/entry.ts'
 import { isUnder, parentPath } from '../part/path.ts'
 
@@ -56,7 +56,7 @@ class Words implements AnswerWords {
 }
 
 class Paragraphs {
-  readonly #begun = new LateSet<string>()
+  readonly #begun = new LazySet<string>()
   #last: string | undefined = undefined
   #isAtLineStart = true
 
@@ -118,7 +118,7 @@ function createDeclaredOrder(): DeclaredOrder {
 
 /** A class, not closures: one for each open stream (decisions/0028). */
 class Branches implements DeclaredOrder {
-  readonly #parallels = new LateMap<string, Parallel>()
+  readonly #parallels = new LazyMap<string, Parallel>()
 
   waits(): boolean {
     return this.#parallels.size > 0

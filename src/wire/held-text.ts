@@ -8,7 +8,7 @@ import type { Entry, EntryOf } from '../part/entry.ts'
 import { isUnder, parentPath } from '../part/path.ts'
 import { jsonOf } from '../part/json.ts'
 import { badOutput } from '../fold/reply-messages.ts'
-import { LateMap, LateSet } from '../fold/late-map.ts'
+import { LazyMap, LazySet } from '../fold/late-map.ts'
 
 export interface HeldText {
   /** The entries to encode instead of this one; undefined, as in most cases, for the entry itself. */
@@ -31,9 +31,9 @@ export function createHeldText(): HeldText {
 
 /** A class, not closures: one for each open stream (decisions/0028). */
 class HeldCalls implements HeldText {
-  readonly #roots = new LateSet<string>()
+  readonly #roots = new LazySet<string>()
   /** By the path of the model call. */
-  readonly #calls = new LateMap<string, Held>()
+  readonly #calls = new LazyMap<string, Held>()
 
   take(entry: Entry): Entry[] | undefined {
     const roots = this.#roots

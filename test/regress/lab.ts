@@ -1,7 +1,7 @@
 /** A folder of agents and cases, and the runner of cases in this process with models that are scripts. */
 import { join } from 'node:path'
 import type { Config } from '../../src/project/config.ts'
-import { openLab } from '../../src/regress/lab.ts'
+import { openTestRuntime } from '../../src/regress/lab.ts'
 import { readCases } from '../../src/regress/read-cases.ts'
 import { runCases, type RunCasesOptions } from '../../src/regress/run-cases.ts'
 import { folder } from '../support/cli.ts'
@@ -19,7 +19,7 @@ export async function labOf({ agents, cases, config = {}, env = {} }: LabFiles) 
     'tests/t.yaml': cases,
     ...Object.fromEntries(Object.entries(agents).map(([id, text]) => [`agents/${id}.yaml`, text])),
   })
-  const open = (more: Config = {}) => openLab({ dir: join(dir, 'agents'), env, config: { ...config, ...more } })
+  const open = (more: Config = {}) => openTestRuntime({ dir: join(dir, 'agents'), env, config: { ...config, ...more } })
   const path = join(dir, 'tests/t.yaml')
   const run = async (options: Partial<RunCasesOptions> & { config?: Config; cases?: string } = {}) => {
     const { config: more, cases: text = cases, ...rest } = options

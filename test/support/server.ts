@@ -1,7 +1,7 @@
 /** An engine behind a real socket: `createHandler` on Node's own HTTP server, with what tests ask of it. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { compact } from '../../src/part/compact.ts'
+import { omitUndefined } from '../../src/part/compact.ts'
 import { createHandler } from '../../src/server/handler.ts'
 import type { HandlerOptions } from '../../src/server/handler-context.ts'
 import { createNodeListener } from '../../src/server/http/node-listener.ts'
@@ -28,7 +28,7 @@ export async function startServer(
   const { runtime } = engine
   const { apiKey, allowedOrigins, maxBodyBytes, localOnly = false, admission } = handlerOptions
   const sockets = createSocketListener(
-    compact({ runtime, onError, handler, apiKey, allowedOrigins, maxBodyBytes, localOnly, admission }),
+    omitUndefined({ runtime, onError, handler, apiKey, allowedOrigins, maxBodyBytes, localOnly, admission }),
   )
   const { shouldUpgradeCallback } = sockets
   const listener = sockets.before(createNodeListener(handler, onError))

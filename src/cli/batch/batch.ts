@@ -8,7 +8,7 @@ import type { RunFlags } from '../commands/run.ts'
 import { printable } from '../terminal/output.ts'
 import { readBatch, inputOf, type BatchLine, openSink, type BatchResult, type ResultSink } from './files.ts'
 import { pause } from '../../async/pause.ts'
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import type { ClientResult } from '../../client/client-run.ts'
 import type { MillraceClient } from '../../client/client.ts'
 import { onEnding, type Ending } from '../process-events.ts'
@@ -121,11 +121,11 @@ async function runLine(
     onStart(id)
     const { outcome, text: said, ...rest } = await settleApprovals(run, yes)
     const { output, usage, cost, error = waitsFor(rest.requests) } = rest
-    return compact({ line, hash, run: id, outcome, text: said, output, usage, cost, duration: duration(), error })
+    return omitUndefined({ line, hash, run: id, outcome, text: said, output, usage, cost, duration: duration(), error })
   } catch (thrown) {
     const error =
       thrown instanceof MillraceError ? toErrorValue(thrown) : { code: 'failed', message: messageOf(thrown) }
-    return compact({ line, hash, run: id, outcome: 'failed', text: '', duration: duration(), error })
+    return omitUndefined({ line, hash, run: id, outcome: 'failed', text: '', duration: duration(), error })
   }
 }
 

@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { join } from 'node:path'
 import type { CommandContext } from '../context.ts'
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
 import { printable } from '../terminal/output.ts'
 import { examples, isNamed, localDataOption } from './options.ts'
@@ -48,7 +48,7 @@ async function migrateFolder(context: CommandContext, flags: MigrateFlags): Prom
   const plan = migrationOf(file)
   if (plan === undefined) return write(`${join(data, 'millrace.db')} is up to date`)
   const backup = flags.backup === undefined ? undefined : context.path(named ?? `${file}.schema-${plan.from}`)
-  if (dryRun) return write(planLine(file, migrationOf(file, compact({ backup }))!))
+  if (dryRun) return write(planLine(file, migrationOf(file, omitUndefined({ backup }))!))
   const { lockData } = await import('../../server/data-lock.ts')
   const release = lockData(context.path(data), 'alone')
   if (release === undefined) {

@@ -1,7 +1,7 @@
 /** `millrace threads`: the list of conversations, and one of them on one page. */
 import { Option, type Command } from 'commander'
 import type { CommandContext } from '../context.ts'
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
 import { threadStatuses, type ThreadQuery, type ThreadRow, type ThreadStatus } from '../../part/thread.ts'
 import type { ShownThread } from '../../server/show-thread.ts'
@@ -65,7 +65,7 @@ async function showThreads(
       return
     }
     // One more than shown, to know whether there are more.
-    const query: ThreadQuery = { limit: Math.min(1000, count + 1), ...compact({ status, agent, q: search }) }
+    const query: ThreadQuery = { limit: Math.min(1000, count + 1), ...omitUndefined({ status, agent, q: search }) }
     const found = await connection.threads(query)
     const rows = found.slice(0, count)
     write(context, json ? JSON.stringify(rows, null, 2) : table(context, rows))

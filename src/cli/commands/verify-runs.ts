@@ -1,7 +1,7 @@
 /** `millrace verify`: checks recordings against the grammar. Prints a few errors for each: one causes the next. */
 import { createReadStream, existsSync, statSync } from 'node:fs'
 import type { CommandContext } from '../context.ts'
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import type { Entry } from '../../part/entry.ts'
 import { MillraceError, wholeMessage } from '../../part/error.ts'
 import { createGrammar } from '../../fold/grammar.ts'
@@ -128,7 +128,7 @@ function createCheck(context: CommandContext, name: string) {
 async function* everyRun(connection: Connection): AsyncGenerator<RunRow> {
   let before: string | undefined
   for (;;) {
-    const rows = await connection.list(compact({ limit: 200, before }))
+    const rows = await connection.list(omitUndefined({ limit: 200, before }))
     yield* rows
     if (rows.length < 200) return
     before = rows.at(-1)!.id

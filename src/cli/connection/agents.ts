@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { pause } from '../../async/pause.ts'
 import { MillraceClient } from '../../client/client.ts'
 import type { Endpoint } from '../../models/resolver.ts'
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
 import { loadConfig } from '../../project/load-config.ts'
 import { storeUrlOf } from '../../project/open-store.ts'
@@ -90,7 +90,7 @@ async function findCandidate(context: CommandContext, flags: AgentFlags, isFile:
   const config = isThere ? await loadConfig(context.path(dir)) : {}
   const { data, logFiles } = settingsOf(config, flags.data === undefined ? {} : { data: flags.data })
   const store = storeUrlOf(config.record ?? {}, flags.store, context.env)
-  const printed = formatFlags(compact({ data, store: flags.store }))
+  const printed = formatFlags(omitUndefined({ data, store: flags.store }))
   checkData(context, data)
   if (store !== undefined && flags.isAnswer === true && (await isServedBy(context, store)))
     return posted(context, store, printed)
@@ -163,7 +163,7 @@ function onServer(context: CommandContext, server: LiveServer, flags: string, di
     check: ({ id, file }) => checkServed(context, { id, file: file ?? agentFile(context, id, dir), request, url }),
     open: async () => ({
       ...serverConnection(server),
-      client: new MillraceClient(compact({ url, apiKey: key })),
+      client: new MillraceClient(omitUndefined({ url, apiKey: key })),
       isDurable: true,
       flags,
       agents: async () => (await (await request('/api/agents')).json()) as AgentList,

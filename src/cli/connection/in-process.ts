@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { MillraceClient } from '../../client/client.ts'
 import type { Endpoint } from '../../models/resolver.ts'
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import { withoutCredentials, wordsOf } from '../../part/error.ts'
 import { MillraceError } from '../../part/error.ts'
 import type { Store } from '../../part/log.ts'
@@ -70,7 +70,7 @@ export async function openLocal(
       attribute,
     })
     guard.bind(runtime)
-    return compact({
+    return omitUndefined({
       ...handlerConnection(context, runtime, { agentErrors: () => agents.errors, maxBodyBytes }),
       isDurable,
       isShared,

@@ -1,7 +1,7 @@
 /** A connection to a server, over HTTP: finds the server, sends requests, and turns refusals into errors with a cure. */
 import type { RunView } from '../../fold/run-view.ts'
 import { checkKey } from '../../part/check-key.ts'
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import type { Entry } from '../../part/entry.ts'
 import { MillraceError, type ErrorValue } from '../../part/error.ts'
 import { parseJson } from '../../part/json.ts'
@@ -200,7 +200,7 @@ export function requestConnection(request: ServerRequest, url: string): Connecti
 }
 
 function params(fields: Record<string, unknown>): string {
-  const given = Object.entries(compact(fields)).map(([name, value]) => [name, String(value)])
+  const given = Object.entries(omitUndefined(fields)).map(([name, value]) => [name, String(value)])
   return new URLSearchParams(Object.fromEntries(given) as Record<string, string>).toString()
 }
 

@@ -19,7 +19,7 @@ import { openShared } from '../connection/shared-store.ts'
 import { printable } from '../terminal/output.ts'
 import { openSource, readSource } from './source.ts'
 import { createHash } from 'node:crypto'
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import type { Entry } from '../../part/entry.ts'
 import { createCliReader } from '../../ingest/cli-parser.ts'
 import { toEvent } from '../../ingest/event.ts'
@@ -220,7 +220,7 @@ async function importCli(context: CommandContext, transcript: Transcript): Promi
   const processes = playing(transcript.bytes, (now) => (time = Math.max(time, now)))
   const runtime = createRuntime({
     agents: agentSource([{ id: cli, pipeline: parsePipeline(pipelineOf(cli, prompt !== undefined)) }]),
-    registry: { ...registry, processes, answerChars: Number.MAX_SAFE_INTEGER, ...compact({ usedBefore }) },
+    registry: { ...registry, processes, answerChars: Number.MAX_SAFE_INTEGER, ...omitUndefined({ usedBefore }) },
     store,
     clock,
     newRunId: () => id,

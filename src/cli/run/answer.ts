@@ -1,7 +1,7 @@
 /** `millrace answer`: answers the open requests of a run, then follows the run. */
 import { text } from 'node:stream/consumers'
 import { leave, type CommandContext } from '../context.ts'
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import type { ClientAnswer, ClientConsent } from '../../client/client.ts'
 import type { EntryOf } from '../../part/entry.ts'
 import { MillraceError } from '../../part/error.ts'
@@ -54,7 +54,7 @@ export async function answerRun(
   const { agent } = flags
   const withConsent = createConsent(context, flags, { run: runId, agent })
   // The agent is only needed with the first answer.
-  let consent: ClientConsent = compact({ agentId: agent })
+  let consent: ClientConsent = omitUndefined({ agentId: agent })
   const sendAnswer = async (run: string, requestId: string, given: ClientAnswer) => {
     await withConsent((more) => connection.client.answer(run, requestId, given, { ...consent, ...more }))
     consent = {}
@@ -138,5 +138,5 @@ function toAnswer(
       `${toolName} waits for an approval: answer approve or deny, not "${given}"${meant}.`,
     )
   }
-  return compact({ approved, reason })
+  return omitUndefined({ approved, reason })
 }

@@ -1,7 +1,7 @@
 /** `millrace fork`: a new run that shares the log of another up to an entry and runs on. */
 import { dirname } from 'node:path'
 import { leave, type CommandContext } from '../context.ts'
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
 import { messagesOf } from '../../part/message.ts'
 import { createForkPlaces, type ForkPlace } from '../../fold/fork-places.ts'
@@ -48,7 +48,7 @@ export async function forkRun(context: CommandContext, text: string, flags: Fork
   }
   const withConsent = createConsent(context, flags, { run: source.id, before: at + 1, agent: flags.agent })
   const begin = async () => {
-    const options = { at, ...compact({ input, agentId: agent?.id }) }
+    const options = { at, ...omitUndefined({ input, agentId: agent?.id }) }
     const { id } = await withConsent((consent) => connection.client.fork(source.id, { ...options, ...consent }))
     const out = flags.detach === true ? stdout : stderr
     out.write(printable(flags.detach === true ? `${id}\n` : `run ${id}\n`))

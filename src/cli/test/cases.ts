@@ -11,7 +11,7 @@ import { recordingsFolder } from '../../regress/recording-files.ts'
 import type { CaseFile } from '../../regress/test-case.ts'
 import type { Entry } from '../../part/entry.ts'
 import { addCase } from '../../regress/add-case.ts'
-import { checkAgentOf, type Lab } from '../../regress/lab.ts'
+import { checkAgentOf, type TestRuntime } from '../../regress/lab.ts'
 import { openConnection, type Connection, findRun } from '../connection.ts'
 import { agree } from '../run/consent.ts'
 import { printable } from '../terminal/output.ts'
@@ -83,7 +83,12 @@ interface AddFlags {
 const maxTurns = 50
 
 /** Returns the file with the new case only. */
-export async function addFromRun(context: CommandContext, lab: Lab, run: string, flags: AddFlags): Promise<CaseFile> {
+export async function addFromRun(
+  context: CommandContext,
+  lab: TestRuntime,
+  run: string,
+  flags: AddFlags,
+): Promise<CaseFile> {
   const { name, dir } = flags
   const connection = await openConnection(context, flags)
   let logs: Entry[][]

@@ -6,7 +6,7 @@ import { leave, type CommandContext } from '../context.ts'
 import { MillraceError, wholeMessage, messageOf } from '../../part/error.ts'
 import { parseEndpoint } from '../../project/project.ts'
 import { toJunit } from '../../regress/junit.ts'
-import { checkAgentOf, openLab, type Lab } from '../../regress/lab.ts'
+import { checkAgentOf, openTestRuntime, type TestRuntime } from '../../regress/lab.ts'
 import type { CaseResult } from '../../regress/run-case.ts'
 import { casesOf, runCases, type CasesResult } from '../../regress/run-cases.ts'
 import type { CaseFile } from '../../regress/test-case.ts'
@@ -30,7 +30,7 @@ export async function runTests(context: CommandContext, paths: string[], flags: 
   })
   const guard = guardRuntimes(context)
   try {
-    const lab = await openLab({
+    const lab = await openTestRuntime({
       dir,
       cwd: context.path('.'),
       env: context.env,
@@ -68,7 +68,7 @@ function checkFlags(
 
 async function runOnce(
   context: CommandContext,
-  lab: Lab,
+  lab: TestRuntime,
   paths: string[],
   flags: TestFlags,
   signal: AbortSignal,
@@ -79,7 +79,7 @@ async function runOnce(
 
 async function runFiles(
   context: CommandContext,
-  lab: Lab,
+  lab: TestRuntime,
   files: CaseFile[],
   flags: TestFlags,
   signal: AbortSignal,
@@ -167,7 +167,7 @@ const settleTime = 50
  */
 async function watchCases(
   context: CommandContext,
-  lab: Lab,
+  lab: TestRuntime,
   paths: readonly string[],
   run: () => Promise<number>,
   signal: AbortSignal,

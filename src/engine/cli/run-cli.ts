@@ -1,5 +1,5 @@
 /** Runs a CLI agent from start to end: its output becomes parts of the run, and the run's limits stop it. */
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import { fromErrorValue, MillraceError, type ErrorValue } from '../../part/error.ts'
 import type { SourcePart, UsagePart } from '../../part/part.ts'
 import { settledBy } from '../../async/with-grace.ts'
@@ -17,7 +17,7 @@ import { parseInput } from '../../fold/tool-loop.ts'
 import { answerTooLong } from '../../models/outside/read-limits.ts'
 import { createSpending, type SpendingOptions } from './spending.ts'
 import { createTranscript } from './transcript.ts'
-import { toLastWords } from '../../tools/mcp/last-words.ts'
+import { stderrTail } from '../../tools/mcp/last-words.ts'
 
 /** ms that a process has to exit by itself after its result. */
 const exitGrace = 5000
@@ -66,7 +66,7 @@ export async function runCli(scope: Scope, path: string, call: CliCall): Promise
       over.resolve({ failure })
     }
   }
-  const reader = createCliReader(call.cli, compact({ model: call.model, onPart: take, usedBefore: before }))
+  const reader = createCliReader(call.cli, omitUndefined({ model: call.model, onPart: take, usedBefore: before }))
   const stderr = createStderrLines((raw) => take({ type: 'cli-output', stream: 'stderr', raw }))
 
   function onOutput(stream: OutputStream, bytes: Uint8Array): Promise<void> | undefined {
@@ -92,7 +92,7 @@ export async function runCli(scope: Scope, path: string, call: CliCall): Promise
   const stop = () => running?.stop()
   signal.addEventListener('abort', stop)
   try {
-    const place = compact({ run: scope.runId, step: path, traceparent: traceparentOf(scope, path) })
+    const place = omitUndefined({ run: scope.runId, step: path, traceparent: traceparentOf(scope, path) })
     running = await start(processes, place, call, { onOutput, onRawLogLost })
     if (signal.aborted) stop()
     const exited = running.exit.then((exit) => ({ exit }))
@@ -139,12 +139,12 @@ async function start(
     if (!(error instanceof MillraceError)) throw error
     const { code, message, detail } = error
     if (code === 'bad-cwd' && isRequested) {
-      throw new MillraceError('bad-input', message, { status: 400, ...compact({ detail }) })
+      throw new MillraceError('bad-input', message, { status: 400, ...omitUndefined({ detail }) })
     }
     if (code !== 'not-installed') throw error
     const { name, install } = clis[cli]
     const cure = `Install it with "${install}", or set "command" to its path.`
-    throw new MillraceError('not-installed', `${name} is not installed: ${message} ${cure}`, compact({ detail }))
+    throw new MillraceError('not-installed', `${name} is not installed: ${message} ${cure}`, omitUndefined({ detail }))
   }
 }
 
@@ -159,7 +159,9 @@ function withReason(error: ErrorValue, words: string | undefined): MillraceError
   if (words === undefined || !hasNone) return fromErrorValue(error)
   const shown = withoutPaths(words)
   const detail = error.detail ?? (shown === words ? undefined : `its stderr: ${words}`)
-  return fromErrorValue(compact({ ...error, message: `${error.message} It said: ${shown}`, detail }) as ErrorValue)
+  return fromErrorValue(
+    omitUndefined({ ...error, message: `${error.message} It said: ${shown}`, detail }) as ErrorValue,
+  )
 }
 
 /** Watches a working CLI agent: the length of its output, its budgets, and the agent file's callbacks. */
@@ -264,7 +266,7 @@ function createStderrLines(onLine: (line: string) => void): StderrLines {
   return {
     push: (bytes) => add(decoder.decode(bytes, { stream: true }), false),
     end: () => add(decoder.decode(), true),
-    lastWords: () => toLastWords(last.filter((line) => !noReason.test(line)).join('\n')),
+    lastWords: () => stderrTail(last.filter((line) => !noReason.test(line)).join('\n')),
   }
 }
 

@@ -1,5 +1,5 @@
 /** `cli-agent`: Claude Code, Codex, Gemini CLI or Qwen Code as a child process. Its parts stream into the run (`engine/cli/`). */
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import type { EntryOf } from '../../part/entry.ts'
 import { isUnder } from '../../part/path.ts'
 import { addUsage, noUsage, type Usage } from '../../part/usage.ts'
@@ -59,9 +59,9 @@ export async function runCliAgent(
     if (hasFiles) scope.emit(path, filesLeftOut)
     const end = await runCli(scope, path, {
       ...config,
-      ...compact({ model }),
+      ...omitUndefined({ model }),
       prompt,
-      command: commandOf({ ...config, ...compact({ model }) }),
+      command: commandOf({ ...config, ...omitUndefined({ model }) }),
       ...workingFolder(config.cwd, at),
     })
     const result = kept(end)
@@ -81,7 +81,7 @@ const filesLeftOut = {
 /** The fields that the log has nowhere else. */
 function kept({ outcome, exitCode }: CliEnd): object {
   const { sessionId, model, structuredOutput: object } = outcome
-  return { ...compact({ sessionId, model, object }), exitCode }
+  return { ...omitUndefined({ sessionId, model, object }), exitCode }
 }
 
 /** The outcome of a step that has finished in the log. */
@@ -105,7 +105,7 @@ function resultOf(
   const steps = all.steps.map(({ text, reasoning, finishReason, toolCalls, toolResults }) => {
     return { text, reasoning, finishReason, toolCalls, toolResults }
   })
-  return { ...all, steps, exitCode: null, ...(result as object), ...compact({ cost }) }
+  return { ...all, steps, exitCode: null, ...(result as object), ...omitUndefined({ cost }) }
 }
 
 function toStepOutcome(value: CliAgentResult, answer: boolean): StepOutcome {
@@ -120,5 +120,5 @@ function spent({ state }: Scope, path: string): { usage?: Usage; cost?: number }
     usage = addUsage(usage, call.usage)
     cost = cost === undefined || call.cost === undefined ? undefined : cost + call.cost
   }
-  return usage === undefined ? {} : compact({ usage, cost })
+  return usage === undefined ? {} : omitUndefined({ usage, cost })
 }

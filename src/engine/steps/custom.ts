@@ -8,7 +8,7 @@
  * passes on looks like a generator of parts.
  */
 import { MillraceError } from '../../part/error.ts'
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import type { SourcePart, ResponseHead } from '../../part/part.ts'
 import { joinPath } from '../../part/path.ts'
 import { createNormaliser } from '../../fold/normalise.ts'
@@ -78,7 +78,7 @@ export async function runCustom(
   const answerPath = joinPath(path, 1)
   const { head, cookies = [] } = returned
   keepCookies(runId, cookies)
-  const start = compact({ stepType: 'stream', kind: 'custom' as const, answer: true as const, head })
+  const start = omitUndefined({ stepType: 'stream', kind: 'custom' as const, answer: true as const, head })
   const text = await inStep(scope, answerPath, start, async () => ({
     value: head?.binary
       ? await recordBytes(scope, answerPath, returned)
@@ -318,7 +318,7 @@ function createQuestions(scope: Scope, path: string): Questions {
     const requestId = known?.request.requestId ?? `${scope.runId}.${scope.newId()}`
     const deadline = known?.request.deadline ?? scope.now() + (timeout ?? scope.requestDeadline)
     try {
-      const request = compact({ requestId, kind: 'input' as const, ...question, deadline })
+      const request = omitUndefined({ requestId, kind: 'input' as const, ...question, deadline })
       return toQuestionAnswer(await scope.request(path, request, scope.signal))
     } catch (error) {
       if (error instanceof Suspended) suspended.reject(error)

@@ -1,5 +1,5 @@
 /** `llm`: a conversation with a model, including its tool loop (`engine/tool-loop.ts`). */
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
 import type { Message, ToolSpec } from '../../part/message.ts'
 import type { CallSettings } from '../../part/part.ts'
@@ -48,7 +48,7 @@ export async function runLlm({ scope, path, config, clientTools, answer }: LlmOp
     config,
     tools,
     isOver: (replies) => isLast(replies.at(-1)!),
-    ...compact({ object }),
+    ...omitUndefined({ object }),
     ...(shows ? { watch: () => createPartialOutput(show) } : undefined),
   })
   const { list } = scope.state.loopAt(path)

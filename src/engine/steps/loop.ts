@@ -1,6 +1,6 @@
 /** `loop`: repeats a list of steps for each item or while a condition holds, at most `max` times. */
 import { MillraceError } from '../../part/error.ts'
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import { joinPath } from '../../part/path.ts'
 import { evaluate } from '../../pipeline/evaluate.ts'
 import type { LoopConfig } from '../../pipeline/pipeline.ts'
@@ -14,7 +14,7 @@ export function runLoop(
   { at, runSteps }: Inside,
 ): Promise<StepOutcome> {
   const { items, fault } = findItems(scope, path, config, at)
-  const start = compact({ stepType: 'loop', kind: 'container' as const, items })
+  const start = omitUndefined({ stepType: 'loop', kind: 'container' as const, items })
   return inContainer(scope, path, start, async () => {
     if (fault !== undefined) throw fault.error
     const { input, env, state } = scope

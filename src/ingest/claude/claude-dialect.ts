@@ -14,7 +14,7 @@
  * | all others | `cli-output` |
  */
 import type { ProviderMetadata } from '../../part/model-part.ts'
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import { numberOf, objectOf, objectsOf, textOf } from '../values.ts'
 import { isContent } from '../../fold/normalise.ts'
 import type { SourcePart } from '../../part/part.ts'
@@ -66,7 +66,7 @@ export function createClaudeDialect(
     return said.session({
       sessionId: textOf(line['session_id']),
       model: textOf(line['model']),
-      providerMetadata: { [key]: compact(facts) } as ProviderMetadata,
+      providerMetadata: { [key]: omitUndefined(facts) } as ProviderMetadata,
     })
   }
 
@@ -105,11 +105,11 @@ export function createClaudeDialect(
       messages.text(resultText)
     messages.endTurn()
     // Before the usage: whoever counts it sees that nothing more comes.
-    result = { ...own, usage: meter.total(), ...compact({ cost }) }
+    result = { ...own, usage: meter.total(), ...omitUndefined({ cost }) }
     const tokens = tokensOf(line)
     meter.settle(said.model, tokens ?? {}, cost, true)
     const { raw } = tokens ?? {}
-    result.usage = { ...meter.total(), ...compact({ raw: raw as CliResult['usage']['raw'] }) }
+    result.usage = { ...meter.total(), ...omitUndefined({ raw: raw as CliResult['usage']['raw'] }) }
   }
 
   return {
@@ -174,7 +174,7 @@ export function createClaudeDialect(
       meter.giveUp(said.model)
       const error =
         lastRetry === undefined ? undefined : { code: 'cli-failed', message: `${who} failed: ${lastRetry}.` }
-      return { usage: meter.total(), ...compact({ error }) }
+      return { usage: meter.total(), ...omitUndefined({ error }) }
     },
     get text() {
       return (result?.error === undefined ? resultText : undefined) ?? messages.lastText

@@ -2,7 +2,7 @@
  * Claude's messages: those of the agent itself, and of each of its sub-agents, whose lines name the tool call that they work for. A
  * block is known by that call and by its index in the message.
  */
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import type { ProviderMetadata } from '../../part/model-part.ts'
 import type { SourcePart } from '../../part/part.ts'
 import type { UsageMeter } from '../usage-meter.ts'
@@ -100,7 +100,8 @@ export function createMessages(said: Heard, meter: UsageMeter): Messages {
     if (writer.parent !== undefined) return
     if (id === undefined || id !== lastId) lastPieces = []
     lastId = id
-    if (id !== undefined) writer.say(compact({ type: 'response-metadata', id, modelId: writer.model }) as SourcePart)
+    if (id !== undefined)
+      writer.say(omitUndefined({ type: 'response-metadata', id, modelId: writer.model }) as SourcePart)
   }
 
   function report(writer: Writer, usage: unknown): void {

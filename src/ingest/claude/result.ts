@@ -1,5 +1,5 @@
 /** The last line of Claude Code, `result`: how it ended, what it used, and what that cost. */
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import type { ErrorValue } from '../../part/error.ts'
 import type { FinishReason, ProviderMetadata } from '../../part/model-part.ts'
 import { ownValue } from '../../part/own-value.ts'
@@ -52,11 +52,11 @@ export function toResult(
     terminalReason: line['terminal_reason'],
     apiErrorStatus: line['api_error_status'],
   }
-  return compact({
+  return omitUndefined({
     error: errorOf(line, who),
     finishReason: toFinishReason(line),
     structuredOutput: structuredOutput ?? undefined,
-    providerMetadata: { [key]: compact(facts) } as ProviderMetadata,
+    providerMetadata: { [key]: omitUndefined(facts) } as ProviderMetadata,
   }) as CliResult
 }
 

@@ -17,7 +17,7 @@ import { toUsage, type Usage } from '../../part/usage.ts'
 import type { Dialect, DialectOptions, TranscriptOutput } from '../transcript.ts'
 import { createUsageMeter, toFinishUsage, type Tokens } from '../usage-meter.ts'
 import { isObject, numberOf, objectOf, textOf, toResultValue } from '../values.ts'
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 
 export function createCodexDialect(said: TranscriptOutput, { usedBefore }: DialectOptions): Dialect {
   const meter = createUsageMeter(said.part)
@@ -277,7 +277,7 @@ function toTool(item: Record<string, unknown>): ToolItem | undefined {
   switch (type) {
     case 'command_execution': {
       const exitCode = numberOf(item['exit_code'])
-      const result = compact({ output: textOf(item['aggregated_output']) ?? '', exitCode, status })
+      const result = omitUndefined({ output: textOf(item['aggregated_output']) ?? '', exitCode, status })
       const hasFailed = isError || (exitCode !== undefined && exitCode !== 0)
       return { ...rest, toolName: type, input: { command: item['command'] }, result, isError: hasFailed }
     }
@@ -291,16 +291,16 @@ function toTool(item: Record<string, unknown>): ToolItem | undefined {
       const result = item['result'] ?? failure ?? { status }
       const input = isObject(item['arguments'])
         ? item['arguments']
-        : compact({ arguments: item['arguments'] ?? undefined })
+        : omitUndefined({ arguments: item['arguments'] ?? undefined })
       return { ...rest, toolName, input, result, isError: isError || (error !== undefined && error !== null) }
     }
     case 'web_search': {
       const { query, action } = item
-      return { ...rest, toolName: type, input: compact({ query }), result: compact({ query, action }) }
+      return { ...rest, toolName: type, input: omitUndefined({ query }), result: omitUndefined({ query, action }) }
     }
     case 'collab_tool_call': {
       const { id: _, type: __, item_type: ___, status: ____, agents_states: states, ...input } = item
-      return { ...rest, toolName: type, input, result: compact({ status, states }) }
+      return { ...rest, toolName: type, input, result: omitUndefined({ status, states }) }
     }
     default:
       return undefined

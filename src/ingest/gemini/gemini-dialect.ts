@@ -10,7 +10,7 @@
  * | `result` | `usage`; `finish` at the end |
  * | all others | `cli-output` |
  */
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import type { ErrorValue } from '../../part/error.ts'
 import type { ProviderMetadata } from '../../part/model-part.ts'
 import type { CliResult } from '../outcome.ts'
@@ -97,11 +97,11 @@ export function createGeminiDialect(said: TranscriptOutput): Dialect {
     const tokens = toTokens(stats)
     const error = messageOf(event['error']) ?? lastError ?? 'Gemini CLI failed.'
     const facts = { models: stats['models'], toolCalls: stats['tool_calls'], durationMs: stats['duration_ms'] }
-    result = compact({
+    result = omitUndefined({
       error: event['status'] === 'error' ? toError(error) : undefined,
       finishReason: { unified: 'stop', raw: undefined },
       usage: toFinishUsage(tokens),
-      providerMetadata: { gemini: compact(facts) } as ProviderMetadata,
+      providerMetadata: { gemini: omitUndefined(facts) } as ProviderMetadata,
     }) as CliResult
     // Behind the result: whoever counts it sees that nothing more comes. The session names "auto", the stats name what was used.
     const used = Object.entries(objectOf(stats['models'])).map(([name, each]) => ({

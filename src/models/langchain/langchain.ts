@@ -7,7 +7,7 @@ import type {
   LanguageModelV4FinishReason,
   LanguageModelV4Usage,
 } from '@ai-sdk/provider'
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
 import { toGenerated } from '../generated.ts'
 import { metadataKey, toLangChainMessages } from './messages.ts'
@@ -70,7 +70,7 @@ function prepare(chatModel: LangChainChatModel, modelId: string, options: Langua
     functions.length > 0
       ? chatModel.bindTools!(schemas, choice === undefined ? undefined : { tool_choice: choice })
       : chatModel
-  const given = compact({
+  const given = omitUndefined({
     signal,
     stop: stop?.length === 0 ? undefined : stop,
     response_format: responseFormat?.type === 'json' ? toFormat(responseFormat) : undefined,

@@ -1,6 +1,6 @@
 /** `cli-agent`: a coding agent of the command line as a child process. */
 import { z } from 'zod'
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import { check, child } from '../check.ts'
 import { lazily } from '../lazily.ts'
 import type { CliAgentConfig } from '../pipeline.ts'
@@ -102,7 +102,7 @@ export function readCliAgent(node: Node, { reader, place }: StepContext) {
   if (tools && cli === 'codex') {
     faults.add(tools.at, '"allowedTools" does not apply to codex; choose its sandbox with "permissionMode"')
   }
-  const config: CliAgentConfig = compact({
+  const config: CliAgentConfig = omitUndefined({
     ...rest,
     cli,
     permissionMode,

@@ -1,7 +1,7 @@
 /** What a run came to, for a comparison side by side. */
 import type { Entry } from '../../part/entry.ts'
 import type { Usage } from '../../part/usage.ts'
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import { kindOf } from '../../part/step-kind.ts'
 import { startOf } from '../../fold/run-view.ts'
 import { callKey } from '../../fold/open-items.ts'
@@ -105,7 +105,7 @@ export function createDigest(id: string): Digest {
         return
       case 'run-end':
         found.outcome = entry.outcome
-        ended = compact({ usage: entry.usage, cost: entry.cost, error: entry.error?.message })
+        ended = omitUndefined({ usage: entry.usage, cost: entry.cost, error: entry.error?.message })
         return
       default:
     }

@@ -3,7 +3,7 @@
  * is `invoke_agent`, a model call `chat`, a tool call `execute_tool`; other steps have their own name. Without `content`, no text of
  * users, models, tools or errors is in them. Those of what a fork shares are its source's.
  */
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import type { Entry, EntryOf } from '../../part/entry.ts'
 import { parentPath, isUnder } from '../../part/path.ts'
 import { addUsage } from '../../part/usage.ts'
@@ -133,7 +133,7 @@ export function createSpanFold({ content = false, unsampled = false }: SpanOptio
     const before = reports.get(step)
     const sum = {
       usage: addUsage(before?.usage, usage),
-      ...compact({ cost: before === undefined ? cost : plus(before.cost, cost) }),
+      ...omitUndefined({ cost: before === undefined ? cost : plus(before.cost, cost) }),
     }
     reports.set(step, sum)
     Object.assign(span.attributes, usageAttributes(sum.usage), { 'gen_ai.usage.cost': sum.cost })

@@ -18,7 +18,7 @@ import { queryThreads } from './query-threads.ts'
 import { keptOf } from '../../fold/read-view.ts'
 import { sumUsed, type UsedByModel } from '../../fold/usage-fold.ts'
 import { queryRows, toUsed, usageSums, type UsageSum } from '../stats.ts'
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import type { Message } from '../../part/message.ts'
 import { addUsage, noUsage } from '../../part/usage.ts'
 import type { KeptRun } from '../../fold/kept-run.ts'
@@ -102,7 +102,7 @@ async function foldThreads(
   rule: ThreadRule,
 ): Promise<ThreadRow[]> {
   const threads = new Map<string, RunRow[]>()
-  for (const row of await store.runs.list({ limit: 1000, ...compact({ threadId: id }) })) {
+  for (const row of await store.runs.list({ limit: 1000, ...omitUndefined({ threadId: id }) })) {
     threads.set(row.threadId, [...(threads.get(row.threadId) ?? []), row])
   }
   const ids = [...threads.keys()]
@@ -115,7 +115,7 @@ async function foldThreads(
     for (const row of rows) runs.push(await readRow(store, row))
     const match = q === undefined ? undefined : matchOf(runs, queryWords(q))
     if (q !== undefined && match === undefined) continue
-    const row = { ...toRow(thread, runs, rule), ...compact({ match }) }
+    const row = { ...toRow(thread, runs, rule), ...omitUndefined({ match }) }
     if (status === undefined || row.status === status) found.push(row)
   }
   return found
@@ -148,7 +148,7 @@ async function withOwnUsage({ log }: ThreadSource, row: RunRow): Promise<RunRow>
       cost = cost === undefined || entry.cost === undefined ? undefined : cost + entry.cost
     }
   }
-  return { ...counted, usage, ...compact({ cost }) }
+  return { ...counted, usage, ...omitUndefined({ cost }) }
 }
 
 /** `runs`: newest first. */
@@ -178,8 +178,8 @@ function toRow(id: string, runs: readonly KeptRow[], { closeAfterMs, now }: Thre
     tools: [...new Set(calls)].toSorted(),
     toolCallCount: calls.length,
     errorCount: rows.filter(({ status }) => hasEnded(status) && status !== 'completed' && status !== 'aborted').length,
-    usage: compact({ inputTokens, outputTokens, totalTokens }),
-    ...compact({
+    usage: omitUndefined({ inputTokens, outputTokens, totalTokens }),
+    ...omitUndefined({
       title: titles.at(-1),
       cost: isPriced ? called.reduce((sum, { cost = 0 }) => sum + cost, 0) : undefined,
       firstTokenMs:

@@ -2,7 +2,7 @@
  * Conversations out of the tables, in one query: which threads are on the page is decided by the index of runs alone; what is counted is
  * counted for those.
  */
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import { parseJson } from '../../part/json.ts'
 import type { Records, SearchHit } from '../../part/records.ts'
 import { keptVersion } from '../../fold/kept-run.ts'
@@ -33,13 +33,13 @@ export async function queryThreads(
   const hits = q === undefined ? undefined : await search(records, q, query.agent)
   const { sql, parameters } = threadsQuery(query, rule, hits && [...hits.keys()])
   const rows = await queryRows<ThreadQueryRow>(records, 'list threads', sql, { parameters, limit })
-  return rows.map((row) => ({ ...toRow(row, rule), ...compact({ match: hits?.get(row.id) }) }))
+  return rows.map((row) => ({ ...toRow(row, rule), ...omitUndefined({ match: hits?.get(row.id) }) }))
 }
 
 /** The newest place in each thread. */
 async function search(records: Records, q: string, agent?: string): Promise<Map<string, ThreadRow['match']>> {
   const found = new Map<string, ThreadRow['match']>()
-  for (const hit of await records.search({ q, limit: mostHits, ...compact({ agent }) })) {
+  for (const hit of await records.search({ q, limit: mostHits, ...omitUndefined({ agent }) })) {
     if (!found.has(hit.threadId)) found.set(hit.threadId, toMatch(hit))
   }
   return found
@@ -172,12 +172,12 @@ function toRow(row: ThreadQueryRow, { closeAfterMs, now }: ThreadRule): ThreadRo
     tools: tools.toSorted(),
     toolCallCount,
     errorCount: row.error_count,
-    usage: compact({
+    usage: omitUndefined({
       inputTokens: row.input_tokens ?? undefined,
       outputTokens: row.output_tokens ?? undefined,
       totalTokens: row.total_tokens ?? undefined,
     }),
-    ...compact({
+    ...omitUndefined({
       title: row.title ?? undefined,
       messageCount: row.message_count ?? undefined,
       cost: row.cost ?? undefined,

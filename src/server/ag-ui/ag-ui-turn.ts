@@ -1,5 +1,5 @@
 /** The meaning of a `RunAgentInput` for the thread: it replies to requests of the thread's run, or begins a turn. */
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
 import type { KeptRun } from '../../fold/kept-run.ts'
 import type { Message } from '../../part/message.ts'
@@ -54,7 +54,7 @@ export async function toAgUiTurn(
       : [...results.filter(({ toolCallId }) => !isDecided(toolCallId, kept, answers)), ...answers],
     input,
     protocol: agUiWire.name,
-    labels: compact({ runId, parentRunId }) as Record<string, string>,
+    labels: omitUndefined({ runId, parentRunId }) as Record<string, string>,
     onBusy: 'interrupt',
     history,
     // The same request again reads the run of the first one. With another question it is a new request, whatever its id.
@@ -62,7 +62,7 @@ export async function toAgUiTurn(
       `run:${runId}`,
       messages.findLast(({ role }) => role === 'user'),
     ),
-    ...compact({ traceparent, mcpHeaders: asked.mcpHeaders }),
+    ...omitUndefined({ traceparent, mcpHeaders: asked.mcpHeaders }),
   }
   const warnings = unknown.map(({ requestId }) => {
     return `resume[] answers the interrupt ${requestId.slice(0, 100)}, which this thread has not asked: ignored.`

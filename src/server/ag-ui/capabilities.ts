@@ -1,6 +1,6 @@
 /** `GET /ag-ui/:agentId/capabilities`: the declarations of an agent's file, in AG-UI's terms. Unknown capabilities are left out. */
 import type { AgentCapabilities, Tool } from '@ag-ui/core'
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import { ownValue } from '../../part/own-value.ts'
 import { callsOf, stepsInside } from '../../pipeline/calls.ts'
 import type { LlmConfig, RouterConfig, Pipeline, Step } from '../../pipeline/pipeline.ts'
@@ -24,8 +24,8 @@ export async function agentCapabilities(
   const hasTools = items.length > 0 || configs.some(({ toolSources = [] }) => toolSources.length > 0)
   const approvals = configs.some((config) => asksForApproval(runtime, config))
   const runTime = timeouts?.run
-  return compact<AgentCapabilities>({
-    identity: compact({
+  return omitUndefined<AgentCapabilities>({
+    identity: omitUndefined({
       name: metadata.name ?? id,
       type: 'millrace',
       description: metadata.description,
@@ -48,13 +48,13 @@ export async function agentCapabilities(
     output: { structuredOutput: answering.some(({ output }) => output !== undefined) },
     state: { snapshots: true, deltas: false, memory: steps.some(({ type }) => type === 'memory') },
     multiAgent: subagents.length > 0 ? { supported: true, delegation: true, subagents } : { supported: false },
-    reasoning: compact({
+    reasoning: omitUndefined({
       supported: configs.some(({ reasoning }) => reasoning !== undefined && reasoning !== 'none') || undefined,
       streaming: true,
       encrypted: true,
     }),
     multimodal: inputsOf(configs),
-    execution: compact({
+    execution: omitUndefined({
       codeExecution: false,
       maxIterations: configs.length > 0 ? Math.max(...configs.map(({ maxSteps }) => maxSteps)) : undefined,
       maxExecutionTime: typeof runTime === 'number' ? runTime : undefined,
@@ -79,7 +79,7 @@ async function toolsOf({ tools }: Runtime, configs: readonly (LlmConfig | Router
       const spec = implementation && (await toToolSpec(name, implementation, description))
       items.set(
         name,
-        compact({ name, description: spec?.description ?? description ?? '', parameters: spec?.inputSchema }),
+        omitUndefined({ name, description: spec?.description ?? description ?? '', parameters: spec?.inputSchema }),
       )
     }
   }
@@ -94,7 +94,7 @@ function asksForApproval({ tools }: Runtime, config: LlmConfig | RouterConfig): 
 
 function describe({ agents }: Runtime, name: string): { name: string; description?: string }[] {
   const called: Pipeline | undefined = agents.get(name)?.pipeline
-  return called === undefined ? [] : [compact({ name, description: called.metadata.description })]
+  return called === undefined ? [] : [omitUndefined({ name, description: called.metadata.description })]
 }
 
 /** File types that the protocols of the model servers can carry. Whether a model understands them is unknown here. */

@@ -1,7 +1,7 @@
 /** `GET /ag-ui/:agentId/connect?threadId=`: a client opens a thread, or returns to it. */
-import { answerResponse, withRunId } from '../../answer/answer-response.ts'
-import { openAnswer, readHistory, type OpenOptions } from '../../answer/open-answer.ts'
-import { compact } from '../../part/compact.ts'
+import { deliveryResponse, withRunId } from '../../answer/answer-response.ts'
+import { openDelivery, readHistory, type OpenOptions } from '../../answer/open-answer.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
 import { readInput, readKept, entryAt } from '../../fold/read-view.ts'
 import { hasEnded, type RunRow, timeOf } from '../../part/log.ts'
@@ -14,7 +14,7 @@ import { uiWire } from '../../wire/ui/ui.ts'
 import type { HandlerContext } from '../handler-context.ts'
 import { bad, readQuery } from '../http/query.ts'
 import { chatPolicy } from '../routes/chat-request.ts'
-import { readStanding, type Standing } from '../../answer/run-reader.ts'
+import { readReplayState, type ReplayState } from '../../answer/run-reader.ts'
 import type { EntryOf } from '../../part/entry.ts'
 import { messagesOf } from '../../part/message.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
@@ -44,8 +44,8 @@ export async function connectThread(context: HandlerContext, request: Request): 
   const { wire } = transport
   const options = { ...joined.options, old: protocolVersion === undefined }
   const policy = interactive.has(row.protocol) ? chatPolicy(runtime, row.agent) : 'detach'
-  const answer = await openAnswer(context, { ...joined, runId: row.id, wire, options, policy })
-  return answerResponse(wire, row.id, answer)
+  const answer = await openDelivery(context, { ...joined, runId: row.id, wire, options, policy })
+  return deliveryResponse(wire, row.id, answer)
 }
 
 async function ended({ runtime: { store } }: HandlerContext, { id, threadId }: RunRow, { wire, frame }: AgUiTransport) {
@@ -64,7 +64,7 @@ async function ended({ runtime: { store } }: HandlerContext, { id, threadId }: R
     ...(state == null ? [] : [{ type: 'STATE_SNAPSHOT' as const, timestamp, snapshot: state }]),
     { type: 'RUN_FINISHED', timestamp, threadId, runId, outcome: { type: 'success' } },
   ]
-  const headers = compact({
+  const headers = omitUndefined({
     'content-type': wire.contentType,
     'cache-control': 'no-cache, no-transform',
     'x-accel-buffering': 'no',
@@ -80,7 +80,7 @@ type Joining = Required<Pick<OpenOptions<AgUiOptions, never>, 'how' | 'from' | '
 /** A continued run has an AG-UI run for each part: the client gets the last one, and the earlier ones as messages in the snapshot. */
 export async function joinRun(runtime: Runtime, runId: string): Promise<Joining> {
   const { log } = runtime.store
-  const standing = await readStanding(log, runId)
+  const standing = await readReplayState(log, runId)
   const { resumedAt: from } = standing
   const how = 'joined' as const
   if (from === 0) return { how, from, standing, options: { joins: true } }
@@ -90,7 +90,7 @@ export async function joinRun(runtime: Runtime, runId: string): Promise<Joining>
 async function messagesBefore(
   runtime: Runtime,
   runId: string,
-  { resumedAt, filter }: Standing,
+  { resumedAt, filter }: ReplayState,
 ): Promise<AgUiMessage[]> {
   const { log } = runtime.store
   const start = (await entryAt(log, runId, 1)) as EntryOf<'run-start'> | undefined

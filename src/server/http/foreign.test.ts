@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { foreignFault, isOtherPage } from './foreign.ts'
+import { originFault, isOtherPage } from './foreign.ts'
 
 test.each([
   ['localhost:3000', undefined],
@@ -7,7 +7,7 @@ test.each([
   ['[::1]:3000', 'http://127.0.0.1:8080'],
   [undefined, undefined],
 ])('host %s, origin %s: somebody at this machine', (host, origin) => {
-  expect(foreignFault({ host, origin })).toBeUndefined()
+  expect(originFault({ host, origin })).toBeUndefined()
 })
 
 test.each([
@@ -17,7 +17,7 @@ test.each([
   ['localhost:3000', 'null'],
   ['localhost:3000', 'https://localhost.evil.example'],
 ])('host %s, origin %s: a page of another site', (host, origin) => {
-  expect(foreignFault({ host, origin })).toContain('MILLRACE_API_KEY')
+  expect(originFault({ host, origin })).toContain('MILLRACE_API_KEY')
 })
 
 test.each([
@@ -27,7 +27,7 @@ test.each([
   ['same-origin', undefined, false],
   ['none', undefined, false],
 ])('Sec-Fetch-Site %s with origin %s is of another site: %s', (site, origin, foreign) => {
-  expect(foreignFault({ host: '127.0.0.1:3000', origin, site }) !== undefined).toBe(foreign)
+  expect(originFault({ host: '127.0.0.1:3000', origin, site }) !== undefined).toBe(foreign)
 })
 
 test.each(['Forwarded', 'X-Forwarded-For', 'x-forwarded-proto', 'X-FORWARDED-ANYTHING', 'Via', 'X-Real-Ip'])(
@@ -35,13 +35,13 @@ test.each(['Forwarded', 'X-Forwarded-For', 'x-forwarded-proto', 'X-FORWARDED-ANY
   (name) => {
     const origin = 'https://app.example'
     const sender = { host: 'localhost:3000', origin, names: ['Host', 'Accept', name] }
-    expect(foreignFault(sender, new Set([origin]))).toMatch(/forwarded by a proxy.*MILLRACE_API_KEY/u)
+    expect(originFault(sender, new Set([origin]))).toMatch(/forwarded by a proxy.*MILLRACE_API_KEY/u)
   },
 )
 
 test('headers that only look like those of a proxy are nobody’s business', () => {
   const names = ['X-Forwarder', 'Viable', 'X-Real-Ip-2', 'X-Forward', 'Not-X-Forwarded-For']
-  expect(foreignFault({ host: 'localhost:3000', names })).toBeUndefined()
+  expect(originFault({ host: 'localhost:3000', names })).toBeUndefined()
 })
 
 test.each([

@@ -17,7 +17,7 @@ export function senderOf(headers: Headers): Sender {
   return { host: of('host'), origin: of('origin'), site: of('sec-fetch-site') }
 }
 
-export function foreignFault(
+export function originFault(
   { host, origin, site, names = [] }: Sender,
   allowedOrigins?: ReadonlySet<string>,
 ): string | undefined {

@@ -1,5 +1,5 @@
 /** Reads the requests of the completion routes. */
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import { messageOf } from '../../part/error.ts'
 import type { DisconnectPolicy } from '../../pipeline/pipeline.ts'
 import type { Turn, Turned } from '../../runtime/continue.ts'
@@ -44,7 +44,7 @@ export async function readCompletion(
   const keepsHistory = pipeline.history === 'server'
   const threadId = named ?? (keepsHistory ? undefined : sessionOf(request, body))
   const { traceKey, streamToolOutputMaxChars: toolOutputMaxChars } = openai
-  const shown = { includeUsage, extensions, ...compact({ traceKey, toolOutputMaxChars }) }
+  const shown = { includeUsage, extensions, ...omitUndefined({ traceKey, toolOutputMaxChars }) }
   const turn: Turn = {
     agentId,
     messages,
@@ -65,7 +65,7 @@ export async function readCompletion(
     keepsSuspended: !keepsHistory,
     groups: named === undefined && !keepsHistory,
     history: 'client',
-    ...compact({ threadId }),
+    ...omitUndefined({ threadId }),
   }
   const options = { object, model, ...shown }
   const policy = startersPolicy(pipeline, openaiWire.name, true)

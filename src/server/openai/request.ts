@@ -5,7 +5,7 @@
  *
  * By hand: with zod it had the same length, needed a message of its own at each value, and cost every start some milliseconds.
  */
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import type { Message } from '../../part/message.ts'
 import type { CallSettings } from '../../part/part.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
@@ -141,7 +141,7 @@ function passOn(settings: CallSettings, given: (name: string) => unknown): void 
   const isSingle = given('parallel_tool_calls') === false
   const retention = given('prompt_cache_retention')
   const key = given('prompt_cache_key')
-  const options = compact({
+  const options = omitUndefined({
     openai: filled({
       parallelToolCalls: isSingle ? false : undefined,
       promptCacheRetention: retention,

@@ -6,8 +6,8 @@ import { type Kind, readCompletion } from './completion-request.ts'
 import { openAiError, openAiRunError, withoutRetry } from './error.ts'
 import { bases, type Base } from './extensions.ts'
 import { listModels, showModel } from './models.ts'
-import { answerResponse, withRunId } from '../../answer/answer-response.ts'
-import { answerRun, type AnsweredRun } from '../../answer/answer-run.ts'
+import { deliveryResponse, withRunId } from '../../answer/answer-response.ts'
+import { deliverRun, type AnsweredRun } from '../../answer/answer-run.ts'
 import { collectAnswer } from '../../answer/open-answer.ts'
 import { fromErrorValue, type ErrorValue } from '../../part/error.ts'
 import { openaiJsonWire } from '../../wire/openai/openai-completion.ts'
@@ -19,7 +19,7 @@ import { continueOrStart, type Turn, type Turned } from '../../runtime/continue.
 import type { Runtime } from '../../runtime/runtime.ts'
 import { withRecordedIds } from '../../runtime/turns-by-calls.ts'
 import { keptOf, readInput } from '../../fold/read-view.ts'
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import { textOf } from '../../fold/run-view.ts'
 import type { EntryOf } from '../../part/entry.ts'
 import { messagesOf, type Message } from '../../part/message.ts'
@@ -62,12 +62,12 @@ async function postCompletion(context: HandlerContext, request: Request, kind: K
   const common = { runId, how, from, options, policy, signal, framesValue: true }
   if (stream) {
     const showsSteps = options.extensions.length > 0
-    const answered = await answerRun(context, { ...common, wire: openaiWire, streams: true, showsSteps })
+    const answered = await deliverRun(context, { ...common, wire: openaiWire, streams: true, showsSteps })
     return answered.kind === 'stream'
-      ? answerResponse(openaiWire, runId, answered.answer)
+      ? deliveryResponse(openaiWire, runId, answered.answer)
       : refuse(context, answered, runId)
   }
-  const answered = await answerRun(context, { ...common, wire: openaiJsonWire, streams: false })
+  const answered = await deliverRun(context, { ...common, wire: openaiJsonWire, streams: false })
   if (answered.kind !== 'stream') return refuse(context, answered, runId)
   const [result] = (await collectAnswer(answered.answer, signal))?.flat() ?? []
   if (result === undefined) return refuse(context, { kind: 'left' }, runId)
@@ -127,7 +127,7 @@ async function continueCompletion(runtime: Runtime, turn: Turn): Promise<Turned>
   if (isBeside) {
     // What keeps its own history would take it for the next turn.
     const threadId = fromServer ? turn.threadId : row.threadId
-    return continueOrStart(runtime, { ...turn, ...compact({ threadId }), messages, keepsSuspended: true })
+    return continueOrStart(runtime, { ...turn, ...omitUndefined({ threadId }), messages, keepsSuspended: true })
   }
   // An agent that keeps the history itself has the rest.
   const isKept = fromServer && turn.threadId === undefined

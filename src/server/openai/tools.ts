@@ -1,5 +1,5 @@
 /** Checks `tools`, `tool_choice` and `response_format` of an OpenAI request. */
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import type { CallSettings } from '../../part/part.ts'
 import { BadParameter } from '../../wire/openai/from-openai-messages.ts'
 
@@ -83,7 +83,7 @@ export function readFormat(value: unknown, name: string): Pick<CallSettings, 're
   if (strict != null && typeof strict !== 'boolean') throw new BadParameter(`${place}.strict`, 'must be true or false.')
   const how = { strictJsonSchema: strict === true }
   return {
-    responseFormat: compact({
+    responseFormat: omitUndefined({
       type: 'json' as const,
       name: called,
       schema: schema == null ? undefined : toFields(schema, `${place}.schema`),

@@ -1,10 +1,10 @@
 /** `POST /ag-ui/:agentId`, `GET /ag-ui/:agentId/connect`, `GET /ag-ui/:agentId/capabilities`. */
 import { keepRunning } from '../http/wait-until.ts'
 import type { Hono } from 'hono'
-import { answerResponse, withRunId } from '../../answer/answer-response.ts'
-import { answerRun } from '../../answer/answer-run.ts'
+import { deliveryResponse, withRunId } from '../../answer/answer-response.ts'
+import { deliverRun } from '../../answer/answer-run.ts'
 import { errorResponse } from '../../answer/http-error.ts'
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import { fromErrorValue } from '../../part/error.ts'
 import { continueOrStart } from '../../runtime/continue.ts'
 import { unknownAgent } from '../../runtime/runtime-errors.ts'
@@ -46,13 +46,13 @@ async function postRun(context: HandlerContext, request: Request, agent: Agent):
   keepRunning(context.waitUntil(request), run)
   // A repeated request has not read the run's events before its continuation.
   const joined = how === 'joined' ? await joinRun(runtime, runId) : undefined
-  const answered = await answerRun(context, {
+  const answered = await deliverRun(context, {
     runId,
     wire,
     how,
     from,
     ...joined,
-    options: { old: asked.old, warnings, ...(how === 'started' && compact({ messages })), ...joined?.options },
+    options: { old: asked.old, warnings, ...(how === 'started' && omitUndefined({ messages })), ...joined?.options },
     policy: chatPolicy(runtime, agent.id),
     signal: request.signal,
     // The first event is sent at once, even for an agent with only a value.
@@ -61,7 +61,7 @@ async function postRun(context: HandlerContext, request: Request, agent: Agent):
   })
   switch (answered.kind) {
     case 'stream':
-      return answerResponse(wire, runId, answered.answer)
+      return deliveryResponse(wire, runId, answered.answer)
     case 'error':
       return withRunId(errorResponse(fromErrorValue(answered.error)), runId)
     case 'response':

@@ -1,5 +1,5 @@
 /** Reads the requests of the chat routes. */
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import type { DisconnectPolicy } from '../../pipeline/pipeline.ts'
@@ -60,7 +60,7 @@ export async function readChat({ runtime, maxBodyBytes }: HandlerContext, reques
     traceparent: request.headers.get('traceparent'),
     onBusy: 'interrupt',
     history: 'client',
-    ...compact({
+    ...omitUndefined({
       threadId,
       labels: threadId === undefined ? undefined : { chatId: threadId },
       // Message ids are unique only within a thread: some clients count from 1.

@@ -1,11 +1,11 @@
 /** `POST /api/chat`, `POST /api/beddel/chat`, `GET /api/chat/:id/stream`. */
 import { keepRunning } from '../http/wait-until.ts'
-import { answerResponse, withRunId } from '../../answer/answer-response.ts'
-import { answerRun } from '../../answer/answer-run.ts'
+import { deliveryResponse, withRunId } from '../../answer/answer-response.ts'
+import { deliverRun } from '../../answer/answer-run.ts'
 import { errorResponse } from '../../answer/http-error.ts'
 import { mayStream } from '../../answer/may-stream.ts'
-import { openAnswer } from '../../answer/open-answer.ts'
-import { readStanding } from '../../answer/run-reader.ts'
+import { openDelivery } from '../../answer/open-answer.ts'
+import { readReplayState } from '../../answer/run-reader.ts'
 import { fromErrorValue } from '../../part/error.ts'
 import { continueOrStart } from '../../runtime/continue.ts'
 import { textWire } from '../../wire/text/text.ts'
@@ -25,10 +25,10 @@ export async function postChat(context: HandlerContext, request: Request, defaul
   const streams = pipeline === undefined || mayStream(pipeline, (id) => runtime.agents.get(id)?.pipeline)
   const policy = chatPolicy(runtime, turn.agentId)
   const { signal } = request
-  const answered = await answerRun(context, { runId, wire, options, how, from, policy, streams, signal })
+  const answered = await deliverRun(context, { runId, wire, options, how, from, policy, streams, signal })
   switch (answered.kind) {
     case 'stream':
-      return answerResponse(wire, runId, answered.answer)
+      return deliveryResponse(wire, runId, answered.answer)
     case 'value':
       return withRunId(Response.json(answered.output ?? null), runId)
     case 'error':
@@ -45,7 +45,7 @@ export async function getChatStream(context: HandlerContext, request: Request, t
   checkShown(context)
   const { runtime } = context
   const row = (await runtime.store.runs.list({ threadId, limit: 1 }))[0]
-  const standing = row?.status === 'running' ? await readStanding(runtime.store.log, row.id) : undefined
+  const standing = row?.status === 'running' ? await readReplayState(runtime.store.log, row.id) : undefined
   if (row === undefined || standing === undefined || standing.isAnswered) {
     return new Response(null, { status: 204, headers: { 'cache-control': 'no-store' } })
   }
@@ -53,6 +53,6 @@ export async function getChatStream(context: HandlerContext, request: Request, t
   const isChat = row.protocol === uiWire.name || row.protocol === textWire.name
   const policy = isChat ? chatPolicy(runtime, row.agent) : 'detach'
   const { wire, options } = readWire(context, request, uiWire)
-  const answer = await openAnswer(context, { runId: row.id, wire, options, standing, policy })
-  return answerResponse(wire, row.id, answer)
+  const answer = await openDelivery(context, { runId: row.id, wire, options, standing, policy })
+  return deliveryResponse(wire, row.id, answer)
 }

@@ -1,5 +1,5 @@
 /** A request's consent for a run that was recorded elsewhere: `agentId`, or `trust` from a caller who may edit agents. */
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import type { Consent } from '../../runtime/runtime.ts'
 import type { HandlerContext } from '../handler-context.ts'
 import { optionalText } from '../http/body.ts'
@@ -10,5 +10,5 @@ export function consentIn(context: HandlerContext, request: Request, body: Recor
   const { trust } = body
   if (trust !== undefined && typeof trust !== 'boolean') throw bad('trust', 'true or false')
   if (trust === true) context.editing.check(request)
-  return compact({ agent: optionalText(body, 'agentId'), trust }) as Consent
+  return omitUndefined({ agent: optionalText(body, 'agentId'), trust }) as Consent
 }

@@ -1,13 +1,13 @@
 /** `GET /api/runs/:id/events`: the log of a run: followed live, or a snapshot, whole or a window of it. */
-import { runIdHeader, answerResponse } from '../../answer/answer-response.ts'
-import { compact } from '../../part/compact.ts'
+import { runIdHeader, deliveryResponse } from '../../answer/answer-response.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import { type Entry, isDelta } from '../../part/entry.ts'
 import { hasEnded, type Log, type ReadOptions } from '../../part/log.ts'
 import { partTypes } from '../../part/part.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import { checkCursor } from '../../fold/read-view.ts'
 import { partsSseWire, partsWire } from '../../wire/parts/parts.ts'
-import { openAnswer, type OpenAnswer } from '../../answer/open-answer.ts'
+import { openDelivery, type OpenAnswer } from '../../answer/open-answer.ts'
 import { preferredType } from '../http/accept.ts'
 import { bad, readQuery, wholeNumber } from '../http/query.ts'
 import type { HandlerContext } from '../handler-context.ts'
@@ -34,7 +34,7 @@ export async function getEvents(context: HandlerContext, request: Request, id: s
   if (shown !== undefined) {
     const { name, window, merges, cut } = shown
     if (isFollowed) throw bad(name, 'absent while you follow a run: leave out follow=1 and Accept: text/event-stream')
-    const batches = readWindow(context.runtime.store.log, id, compact({ ...window, types }))
+    const batches = readWindow(context.runtime.store.log, id, omitUndefined({ ...window, types }))
     return snapshot(id, merges ? mergeBatches(batches) : batches, cut)
   }
   const ended = hasEnded(status)
@@ -44,13 +44,13 @@ export async function getEvents(context: HandlerContext, request: Request, id: s
   if (sse && isRead) return new Response(null, { status: 204, headers: { 'x-millrace-run-id': runIdHeader(id) } })
   if (isFollowed && !isRead) {
     const wire = sse ? partsSseWire : partsWire
-    const options = compact({ types })
-    const answer = await openAnswer(context, { runId: id, wire, options, from: after + 1 })
+    const options = omitUndefined({ types })
+    const answer = await openDelivery(context, { runId: id, wire, options, from: after + 1 })
     // Whether an ended run is readable is checked before anything is sent: its archive may be unavailable.
     if (ended) await unlessItFails(answer)
-    return answerResponse(wire, id, answer)
+    return deliveryResponse(wire, id, answer)
   }
-  return snapshot(id, context.runtime.store.log.read(id, compact({ after, types })))
+  return snapshot(id, context.runtime.store.log.read(id, omitUndefined({ after, types })))
 }
 
 async function unlessItFails(answer: OpenAnswer<string>): Promise<void> {
@@ -101,7 +101,7 @@ function readShown(query: Query, { after, lastSeq }: { after: number; lastSeq: n
   const limit = number('limit', 1, 10_000)
   const cut = number('cut', 2, 1_000_000)
   if (before !== undefined && before <= after) throw bad('before', `greater than after, which is ${after}`)
-  const window = compact({
+  const window = omitUndefined({
     // With `before` alone, the window has the last entries before it.
     after: before === undefined || query.after !== undefined ? after : undefined,
     // Only stored entries: the run may continue.

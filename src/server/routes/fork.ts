@@ -1,6 +1,6 @@
 /** `POST /api/runs/:id/fork`: a new run that shares the log of another up to an entry and continues. */
 import { runIdHeader } from '../../answer/answer-response.ts'
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import { readPrograms } from '../../runtime/foreign-programs.ts'
@@ -54,7 +54,7 @@ export async function forkRun(context: HandlerContext, request: Request, source:
     runId = `run_${(await hashText(`fork\n${source}\n${key}`)).replaceAll(/[^\da-f]/gu, '').slice(0, 32)}`
   }
   const own = { pipeline, runId, input: input && withMessages(input) }
-  const options = { at, protocol, ...consent, ...compact(own) }
+  const options = { at, protocol, ...consent, ...omitUndefined(own) }
   const run = await runtime.fork(source, options)
   keepRunning(waitUntil, run)
   return Response.json(

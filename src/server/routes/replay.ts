@@ -2,7 +2,7 @@
 import { hasEnded } from '../../part/log.ts'
 import { recordedRun } from '../../part/recording.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
-import { answerResponse } from '../../answer/answer-response.ts'
+import { deliveryResponse } from '../../answer/answer-response.ts'
 import { readHistory } from '../../answer/open-answer.ts'
 import { fromPromises, type BodySource } from '../../answer/streamed-body.ts'
 import { checkPlaces, checkReplay, replay } from '../../record/replay/replay.ts'
@@ -49,7 +49,7 @@ export async function replayRun(context: HandlerContext, id: string, url: URL): 
       void pieces.return().catch(() => undefined)
     },
   }
-  return answerResponse(wire, id, { source })
+  return deliveryResponse(wire, id, { source })
 }
 
 function toSpeed(text = '1'): number {

@@ -1,6 +1,6 @@
 /** `/api/runs…`: runs and their logs as an API. */
 import { runIdHeader } from '../../answer/answer-response.ts'
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
 import { runStatuses, type RunQuery, type RunStatus } from '../../part/log.ts'
 import type { Reply } from '../../part/request-part.ts'
@@ -32,7 +32,7 @@ const listParameters = {
 
 export async function listRuns({ runtime }: HandlerContext, url: URL): Promise<Response> {
   const { thread, status, since, q, before, limit, ...rest } = readQuery(url, listParameters)
-  const query: RunQuery = { ...rest, ...compact({ search: q }), ...toPage({ before, limit }) }
+  const query: RunQuery = { ...rest, ...omitUndefined({ search: q }), ...toPage({ before, limit }) }
   if (thread !== undefined) query.threadId = thread
   if (status !== undefined) query.status = status.split(',').map(toStatus)
   if (since !== undefined) query.since = toTime(since, 'since')
@@ -49,7 +49,7 @@ function toStatus(word: string): RunStatus {
 export function toPage({ before, limit }: { before?: string | undefined; limit?: string | undefined }): RunQuery {
   if (before === '') throw bad('before', 'the id of a run')
   return {
-    ...compact({ before }),
+    ...omitUndefined({ before }),
     ...(limit === undefined ? undefined : { limit: wholeNumber(limit, 'limit', 1, 1000) }),
   }
 }
@@ -107,7 +107,7 @@ export async function startRun(context: HandlerContext, request: Request): Promi
     traceparent: request.headers.get('traceparent'),
     onBusy: 'queue',
     history: 'server',
-    ...compact({ threadId, previousRunId }),
+    ...omitUndefined({ threadId, previousRunId }),
     ...(key === undefined ? undefined : { turnKey: `key:${key}` }),
   })
   keepRunning(waitUntil, run)

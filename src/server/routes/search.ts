@@ -1,6 +1,6 @@
 /** `GET /api/search`: full-text search in recorded runs. */
 import type { Hono } from 'hono'
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import { MillraceError } from '../../part/error.ts'
 import { bad, readQuery, wholeNumber } from '../http/query.ts'
 import type { HandlerContext } from '../handler-context.ts'
@@ -16,6 +16,6 @@ export function mountSearch(app: Hono, { runtime }: HandlerContext): void {
       throw new MillraceError('not-found', 'Runs in memory cannot be searched. Keep them in a data folder.')
     }
     const most = limit === undefined ? undefined : wholeNumber(limit, 'limit', 1, 1000)
-    return Response.json({ hits: await records.search({ q, ...compact({ agent, threadId, limit: most }) }) })
+    return Response.json({ hits: await records.search({ q, ...omitUndefined({ agent, threadId, limit: most }) }) })
   })
 }

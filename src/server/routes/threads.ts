@@ -1,6 +1,6 @@
 /** `/api/threads…`: conversations: the list, and the runs and messages of each. */
 import type { Hono } from 'hono'
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import { threadStatuses, type ThreadQuery } from '../../part/thread.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import { listThreads } from '../../record/threads/list-threads.ts'
@@ -24,7 +24,7 @@ async function getThreads({ runtime }: HandlerContext, url: URL): Promise<Respon
   }
   if (q?.trim() === '') throw bad('q', 'words to search for')
   const most = limit === undefined ? undefined : wholeNumber(limit, 'limit', 1, 1000)
-  const query: ThreadQuery = compact({ ...rest, q, status, limit: most })
+  const query: ThreadQuery = omitUndefined({ ...rest, q, status, limit: most })
   return Response.json({ threads: await listThreads(runtime.store, query, runtime.threadRule()) })
 }
 

@@ -1,6 +1,6 @@
 /** `/api/runs/:id/export` and `/api/runs/import`: a run as a file, and a file as a run. */
 import { MillraceError } from '../../part/error.ts'
-import { answerResponse } from '../../answer/answer-response.ts'
+import { deliveryResponse } from '../../answer/answer-response.ts'
 import { fromPromises, type BodySource } from '../../answer/streamed-body.ts'
 import { createImport } from '../../record/transfer/import.ts'
 import { exportRun as exportLines } from '../../record/transfer/export.ts'
@@ -26,7 +26,7 @@ export async function exportRun(context: HandlerContext, id: string): Promise<Re
     next: fromPromises(next),
     cancel: () => void lines.return().catch(() => undefined),
   }
-  const response = answerResponse(partsWire, id, { source })
+  const response = deliveryResponse(partsWire, id, { source })
   response.headers.set('content-disposition', `attachment; filename="${encodeURIComponent(id.toWellFormed())}.ndjson"`)
   return response
 }

@@ -1,7 +1,7 @@
 /** One run that one client follows: a cursor into its log, read as fast as the connection accepts it. A slow client costs one batch. */
-import { compact } from '../../part/compact.ts'
-import { openAnswer, type AnswerContext } from '../../answer/open-answer.ts'
-import { readStanding } from '../../answer/run-reader.ts'
+import { omitUndefined } from '../../part/compact.ts'
+import { openDelivery, type DeliveryContext } from '../../answer/open-answer.ts'
+import { readReplayState } from '../../answer/run-reader.ts'
 import type { DisconnectPolicy } from '../../pipeline/pipeline.ts'
 import { toCallId } from '../../wire/ag-ui/ag-ui-ids.ts'
 import type { AgUiEvent, AgUiOptions } from '../../wire/ag-ui/ag-ui-event.ts'
@@ -70,7 +70,7 @@ export async function followRun(context: SessionContext, options: FollowOptions)
     onEnd()
   }
 
-  const standing = isNew ? undefined : await readStanding(log, runId)
+  const standing = isNew ? undefined : await readReplayState(log, runId)
   // Superseded attempts can be left out only for a client that has seen nothing.
   const isFresh = after.seq === 0 && after.index === undefined
   if (standing !== undefined && !isFresh) standing.filter = (entries) => entries
@@ -83,13 +83,13 @@ export async function followRun(context: SessionContext, options: FollowOptions)
   })
   const from = after.seq === 0 ? 0 : after.seq + 1
   const wireOptions = { ...options.options, live: true, liveFrom: isNew ? from : 0 }
-  const answer = await openAnswer(context, {
+  const answer = await openDelivery(context, {
     runId,
     wire,
     options: wireOptions,
     from,
     policy,
-    ...compact({ standing }),
+    ...omitUndefined({ standing }),
   })
   let source: typeof answer.source | undefined = answer.source
   const ask = () => source?.next(send, fail)
@@ -132,7 +132,7 @@ export async function followRun(context: SessionContext, options: FollowOptions)
 }
 
 /** Shared by all sockets of a server. */
-export interface SessionContext extends AnswerContext {
+export interface SessionContext extends DeliveryContext {
   admission: Admission | undefined
   /** The HTTP routes. */
   handler: Handler

@@ -1,10 +1,10 @@
-import type { AnswerContext } from '../../answer/open-answer.ts'
+import type { DeliveryContext } from '../../answer/open-answer.ts'
 import type { MillraceError } from '../../part/error.ts'
 import type { Handler } from '../handler-context.ts'
 import type { Admission } from '../http/admission.ts'
 
 /** The runtime of the Socket.IO binding, its access rules, and its limits. As for {@link HandlerOptions}. */
-export interface SocketOptions extends Omit<AnswerContext, 'keepAliveMs'> {
+export interface SocketOptions extends Omit<DeliveryContext, 'keepAliveMs'> {
   /** Every client must then send it as `auth.token`. */
   apiKey?: string
   localOnly: boolean

@@ -6,7 +6,7 @@ import type { IncomingHttpHeaders, IncomingMessage, RequestListener, ServerRespo
 import type { Duplex } from 'node:stream'
 import { MillraceError } from '../../part/error.ts'
 import { errorResponse } from '../../answer/http-error.ts'
-import { foreignFault, isOtherPage, type Sender } from '../http/foreign.ts'
+import { originFault, isOtherPage, type Sender } from '../http/foreign.ts'
 import type { SocketOptions } from './socket-context.ts'
 import type { SocketCounts, SocketServer } from './socket-server.ts'
 
@@ -57,7 +57,7 @@ export function createSocketListener(options: SocketOptions): SocketListener {
     const { host, origin } = headers
     const sender = { host, origin, site: headers['sec-fetch-site'] as string | undefined }
     const names = rawHeaders.filter((_, i) => i % 2 === 0)
-    const fault = localOnly ? foreignFault({ ...sender, names }, origins) : otherPageFault(sender, headers, origins)
+    const fault = localOnly ? originFault({ ...sender, names }, origins) : otherPageFault(sender, headers, origins)
     return fault === undefined ? undefined : new MillraceError('forbidden', fault)
   }
 

@@ -27,7 +27,7 @@ import { optionalText } from '../http/body.ts'
 import { toCallId } from '../../wire/ag-ui/ag-ui-ids.ts'
 import { toToolAnswer } from '../../wire/ag-ui/ag-ui-answers.ts'
 import { notAsked } from './client-calls.ts'
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import { continueOrStart } from '../../runtime/continue.ts'
 import { listNames } from '../../pipeline/nearest.ts'
 import { toAgUiTurn, readRunInput, type AgUiRequest } from '../ag-ui/ag-ui-turn.ts'
@@ -324,7 +324,7 @@ async function runAgent(context: SessionContext, session: Session, data: Data): 
     const policy = chatPolicy(runtime, agent.id)
     const after = { seq: how === 'joined' ? 0 : Math.max(0, from - 1) }
     const answered = new Set(asked.results.map(({ toolCallId }) => toolCallId))
-    const options = { old, warnings, ...(how === 'started' && compact({ messages })) }
+    const options = { old, warnings, ...(how === 'started' && omitUndefined({ messages })) }
     const { begin: send } = await session.follow({
       runId,
       label,

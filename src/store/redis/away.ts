@@ -17,7 +17,7 @@ export function isRefusal(error: unknown): boolean {
 }
 
 /** Whether to retry. An error reply of Redis is permanent, except for transient ones. */
-export function isAway(error: unknown): boolean {
+export function isTransientError(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   if (error instanceof PassingError) return true
   const { name } = error.constructor

@@ -1,6 +1,6 @@
 /** Who is dead for whom, by a Redis that is played, with a clock that is turned by hand. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { createBeats, forgetAfter, type Beats } from './beats.ts'
+import { createHeartbeats, forgetAfter, type Heartbeats } from './beats.ts'
 import type { Channels } from './channels.ts'
 import type { RedisConnection } from './connection.ts'
 import { createRedisFleet } from './fleet.ts'
@@ -58,12 +58,12 @@ function createRedis({ ahead = 0 } = {}) {
   }
 }
 
-const opened: Pick<Beats, 'stop'>[] = []
+const opened: Pick<Heartbeats, 'stop'>[] = []
 afterEach(() => opened.splice(0).forEach((each) => each.stop()))
 
 async function join(redis: ReturnType<typeof createRedis>, id: string) {
   const { connection, reconnect } = redis.connect()
-  const beats = createBeats(connection, channels, id, () => true, createStoreClock(undefined))
+  const beats = createHeartbeats(connection, channels, id, () => true, createStoreClock(undefined))
   opened.push(beats)
   await beats.start()
   return { ...beats, reconnect }
@@ -196,7 +196,7 @@ test.each([
     const told: string[] = []
     const { connection } = redis.connect()
     const clock = createStoreClock((message) => told.push(message))
-    const beats = createBeats(connection, channels, 'a', () => true, clock)
+    const beats = createHeartbeats(connection, channels, 'a', () => true, clock)
     opened.push(beats)
     await beats.start()
     await vi.advanceTimersByTimeAsync(900)

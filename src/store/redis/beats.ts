@@ -6,7 +6,7 @@ import type { Channels } from './channels.ts'
 import type { RedisConnection } from './connection.ts'
 import type { StoreClock } from './store-clock.ts'
 
-export interface BeatOptions {
+export interface HeartbeatOptions {
   /** ms between heartbeats. Default 300. */
   beatMs?: number
   /**
@@ -18,13 +18,13 @@ export interface BeatOptions {
   joins?: boolean
 }
 
-export interface Beat {
+export interface Heartbeat {
   id: string
   /** ms since its last heartbeat. */
   age: number
 }
 
-export interface Beats {
+export interface Heartbeats {
   /** Resolves when others can see this process. */
   start(): Promise<void>
   /** Dead processes, whose runs may be taken; empty if this process must not judge. */
@@ -37,7 +37,7 @@ export interface Beats {
   /** The living processes that take over runs. */
   takers(): string[]
   /** Including dead ones. Others as of the last heartbeat of this process; its own age is that of its last acknowledged heartbeat. */
-  all(): Beat[]
+  all(): Heartbeat[]
   /** Whether this process may declare others dead. */
   isSteady(): boolean
   /** Whether Redis was unavailable, or this process was paused, so that its data about others may be wrong. */
@@ -80,14 +80,14 @@ end
 return { now, redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES'), takers, healed }
 `
 
-export function createBeats(
+export function createHeartbeats(
   connection: RedisConnection,
   channels: Channels,
   process: string,
   takes: () => boolean,
   clock: StoreClock,
-  { beatMs = 300, leaseMs = 2000, joins = true }: BeatOptions = {},
-): Beats {
+  { beatMs = 300, leaseMs = 2000, joins = true }: HeartbeatOptions = {},
+): Heartbeats {
   const { keys } = connection
   const listeners = new Set<() => void>()
   /** Of all processes, by the clock of Redis. */

@@ -2,7 +2,7 @@
  * Subscriptions: at most one per channel, for any number of listeners. Subscribing and unsubscribing take turns, because the client library
  * mishandles overlapping ones. While Redis is unavailable they wait.
  */
-import { isAway } from './away.ts'
+import { isTransientError } from './away.ts'
 import type { RedisConnection } from './connection.ts'
 
 export interface Channels {
@@ -34,7 +34,7 @@ export function createChannels(connection: RedisConnection): Channels {
         else await connection.subscribe(name, (message) => channel.listeners.forEach((listener) => listener(message)))
         channel.isOpen = !channel.isOpen
       } catch (error) {
-        if (!isAway(error)) throw error
+        if (!isTransientError(error)) throw error
         await connection.again()
       }
     }

@@ -3,8 +3,8 @@ import { MillraceError, messageOf } from '../../part/error.ts'
 import type { Archive } from '../archive/archive.ts'
 import { storeClosed } from '../store-error.ts'
 import { naming, redisFailed } from './damage-script.ts'
-import type { BeatOptions } from './beats.ts'
-import { isAway } from './away.ts'
+import type { HeartbeatOptions } from './beats.ts'
+import { isTransientError } from './away.ts'
 import { connect, type Client, type Stirred } from './client.ts'
 import { createKeys, format, type Keys, type Partition } from './keys.ts'
 import { partitions } from './index-script.ts'
@@ -13,7 +13,7 @@ import { parseRedisUrl, redactUrl, type RedisAddress, isTlsFault } from './url.t
 import { createWatch, type Area, type Watch } from './watch.ts'
 
 /** Options of {@link redisStore}. */
-export interface RedisOptions extends BeatOptions {
+export interface RedisOptions extends HeartbeatOptions {
   /**
    * The archive for ended runs, to which they are moved later and from which they are then read. It is closed with the store, or when the store
    * cannot be opened. Default: they stay in Redis.
@@ -106,7 +106,8 @@ export async function openConnection(
         return await inTime(client.send(key, args), end - Date.now())
       } catch (error) {
         if (closed) throw storeClosed(what)
-        if (!isAway(error) || Date.now() >= end) throw redisFailed(`cannot ${what}`, shown, naming(error, args))
+        if (!isTransientError(error) || Date.now() >= end)
+          throw redisFailed(`cannot ${what}`, shown, naming(error, args))
         await again()
       }
     }
@@ -229,7 +230,7 @@ async function loaded<T>(send: () => Promise<T>): Promise<T> {
     try {
       return await send()
     } catch (error) {
-      if (!isAway(error) || Date.now() > end) throw error
+      if (!isTransientError(error) || Date.now() > end) throw error
     }
   }
 }

@@ -2,7 +2,7 @@
 import { hostname } from 'node:os'
 import type { Fleet, FleetProcess, Introduction } from '../../part/log.ts'
 import { createFleet } from '../fleet.ts'
-import { createBeats, type BeatOptions, type Beats } from './beats.ts'
+import { createHeartbeats, type HeartbeatOptions, type Heartbeats } from './beats.ts'
 import type { Channels } from './channels.ts'
 import { type RedisConnection, evenFull } from './connection.ts'
 import { partitionOf } from './keys.ts'
@@ -22,7 +22,7 @@ export interface RedisFleet extends Fleet {
   close(): Promise<void>
 }
 
-export interface RedisFleetContext extends BeatOptions {
+export interface RedisFleetContext extends HeartbeatOptions {
   connection: RedisConnection
   channels: Channels
   process: string
@@ -48,7 +48,7 @@ export function createRedisFleet(context: RedisFleetContext): RedisFleet {
   /** A process that releases its runs takes none. */
   const isWatched = () => !closed && [...signals].some(({ aborted }) => !aborted)
   const operate = createOperate(connection)
-  const beats = createBeats(connection, channels, process, isWatched, clock, context)
+  const beats = createHeartbeats(connection, channels, process, isWatched, clock, context)
   const orphans = createOrphans(operate, process, beats)
   const attendance = createAttendance(connection, channels, beats)
   /** Found runs, and deadlines of this process's own runs. */
@@ -249,7 +249,7 @@ interface Attendance {
 function createAttendance(
   { keys, ask }: RedisConnection,
   channels: Channels,
-  beats: Pick<Beats, 'isDisturbed'>,
+  beats: Pick<Heartbeats, 'isDisturbed'>,
 ): Attendance {
   /** Readers here. */
   const readers = new Map<string, number>()

@@ -2,7 +2,7 @@
  * Rewrites this process's writes that Redis has lost: when a partition is back, before any new write. Writes of other processes in between must
  * come first, so a claim waits until the run is complete up to its own position. Meanwhile claims are blocked.
  */
-import { isAway } from './away.ts'
+import { isTransientError } from './away.ts'
 import { appendOperation } from './append-job.ts'
 import type { RedisConnection } from './connection.ts'
 import { partitions } from './index-script.ts'
@@ -19,7 +19,7 @@ const lateTime = 3000
 /** Polling interval for other processes' writes, in ms. */
 export const lookEvery = 50
 
-export interface Healing {
+export interface LostRewriter {
   /** Remembers a write, in case Redis loses it. */
   keep(written: Written): void
   /** Resolves when the partition is available and healed; undefined if it already is. */
@@ -48,10 +48,10 @@ function headOf({ epoch, lastSeq, status }: StoredRow): RunHead {
 
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 
-export function createHealing({ connection, process, pages }: HealingContext): Healing {
+export function createLostRewriter({ connection, process, pages }: HealingContext): LostRewriter {
   const opened = Date.now()
   const states = Array.from({ length: partitions }, () => ({
-    kept: createKept(),
+    kept: createRecentWrites(),
     /** Set while it is unavailable. */
     away: undefined as PromiseWithResolvers<void> | undefined,
     /** Set until it is healed. */
@@ -69,7 +69,7 @@ export function createHealing({ connection, process, pages }: HealingContext): H
       try {
         return (await runScript(connection, partitionOf(id), args))[0]
       } catch (error) {
-        if (!isAway(error) || Date.now() > end || !isCurrent()) throw error
+        if (!isTransientError(error) || Date.now() > end || !isCurrent()) throw error
         await connection.again()
       }
     }
@@ -186,7 +186,7 @@ interface RecentWrites {
   hold(isHeld: boolean): void
 }
 
-export function createKept(now: () => number = Date.now): RecentWrites {
+export function createRecentWrites(now: () => number = Date.now): RecentWrites {
   let items: { written: Written; at: number }[] = []
   /** How many of them have expired. */
   let old = 0

@@ -1,6 +1,6 @@
 /** Readers of an inbox that cannot be asked for a moment. */
 import { expect, test } from 'vitest'
-import { createBell } from '../bell.ts'
+import { createNotifier } from '../bell.ts'
 import { createChannels } from './channels.ts'
 import type { RedisConnection } from './connection.ts'
 import { createInboxes } from './inboxes.ts'
@@ -20,7 +20,7 @@ test('a box that cannot be opened takes nothing from a newer one', async () => {
     subscribe: async (channel: string, listener: (message: string) => void) => void subscribed.set(channel, listener),
     unsubscribe: async (channel: string) => void subscribed.delete(channel),
   } as unknown as RedisConnection
-  const bell = createBell()
+  const bell = createNotifier()
   const inboxes = createInboxes({ channels: createChannels(connection), connection, bell })
   const reader = () => inboxes.reader('r', 0, new AbortController().signal)
   const first = reader()

@@ -1,6 +1,6 @@
 /** Readers of inboxes. A message notifies a waiting reader of new entries; their content is read from the list. */
 import type { InboxMessage } from '../../part/log.ts'
-import type { Bell } from '../bell.ts'
+import type { Notifier } from '../bell.ts'
 import { decodeMessage } from '../encode.ts'
 import type { Puller } from '../follow.ts'
 import { storeDamaged } from '../store-error.ts'
@@ -28,7 +28,7 @@ export function createInboxes({
 }: {
   channels: Channels
   connection: RedisConnection
-  bell: Bell
+  bell: Notifier
 }) {
   const { keys, ask } = connection
   const boxes = new Map<string, Box>()
@@ -39,7 +39,7 @@ export function createInboxes({
     box.heard = Date.now()
     if (count <= box.count) return
     box.count = count
-    bell.ring(inbox)
+    bell.notify(inbox)
   }
 
   async function look(inbox: string, box: Box): Promise<void> {

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import { createKept, keptFor } from './heal.ts'
+import { createRecentWrites, keptFor } from './heal.ts'
 import type { Written } from './writes.ts'
 
 const post = (inbox: string): Written => ({ type: 'post', inbox, args: [] })
 
 test('what was written in the last seconds is kept; while Redis is away nothing of it grows old, and afterwards it is kept as long again', () => {
   let now = 0
-  const kept = createKept(() => now)
+  const kept = createRecentWrites(() => now)
   const inboxes = () => kept.all().map((each) => (each as { inbox: string }).inbox)
   kept.add(post('a'))
   now += keptFor + 1

@@ -1,6 +1,6 @@
 /** Finds orphans. Those of a dead process are divided among the living: each first takes its own share, and after a while the untaken rest. */
 import { isWanted } from '../run-row.ts'
-import type { Beats } from './beats.ts'
+import type { Heartbeats } from './beats.ts'
 import type { RedisConnection } from './connection.ts'
 import { partitions } from './index-script.ts'
 import type { Partition } from './keys.ts'
@@ -41,7 +41,7 @@ export interface Orphans {
   suspended(): Promise<string[]>
 }
 
-export function createOrphans(operate: Operate, process: string, beats: Beats): Orphans {
+export function createOrphans(operate: Operate, process: string, beats: Heartbeats): Orphans {
   /** Dead processes: since when, and the time of the next poll. */
   const found = new Map<string, { since: number; next: number }>()
   /** The time of each run's last report. */

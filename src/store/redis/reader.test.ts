@@ -1,7 +1,7 @@
 /** What a reader does when Redis has less than was read, or than it said. */
 import { expect, test } from 'vitest'
 import { delta } from '../contract/tools.contract.ts'
-import { createHeads } from '../heads.ts'
+import { createRowCache } from '../heads.ts'
 import { entriesLost } from '../store-error.ts'
 import type { RunHead, Page, Pages } from './pages.ts'
 import { createReader } from './reader.ts'
@@ -9,7 +9,7 @@ import { readRow } from './stored-row.ts'
 import type { LiveTails } from './tails.ts'
 
 /** Redis answers with these pages, one after the other; `reached` says which entries were waited for. */
-function setUp(answers: Page[], { isLate = true, tail = {}, reach = async () => {}, heads = createHeads() } = {}) {
+function setUp(answers: Page[], { isLate = true, tail = {}, reach = async () => {}, heads = createRowCache() } = {}) {
   const reached: number[] = []
   const pages = { page: async () => answers.shift()! }
   const state = {
@@ -57,7 +57,7 @@ test('a page with less than was said is not the end', async () => {
 })
 
 test('the next owner gives its readers nothing before what they read of the last one was compared', async () => {
-  const heads = createHeads()
+  const heads = createRowCache()
   const { pull } = setUp([two], { tail: { ...told, isSuspect: true }, heads })
   // It has read as another process's run; then this process claims it, with less than was read.
   expect(await pull()).toBe('wait')

@@ -2,14 +2,14 @@
 import type { Entry } from '../../part/entry.ts'
 import { hasEnded, type ReadOptions } from '../../part/log.ts'
 import type { Pulled, Puller } from '../follow.ts'
-import type { Heads } from '../heads.ts'
-import { refuseMerged, type Position, type Recent } from '../recent.ts'
+import type { RowCache } from '../heads.ts'
+import { refuseMerged, type Position, type LiveTail } from '../recent.ts'
 import { runDropped } from '../store-error.ts'
 import { isOver, type RunHead, type Pages } from './pages.ts'
 import type { Tail, LiveTails } from './tails.ts'
 
 export interface ReaderContext {
-  heads: Heads
+  heads: RowCache
   tails: LiveTails
   pages: Pages
   /** Whether Redis was recently unavailable, so that missing data may still come. */
@@ -24,13 +24,13 @@ export function createReader(
   limit?: number,
 ): Puller<Entry[]> {
   const position: Position = { seq: after }
-  let joined: Recent | undefined
+  let joined: LiveTail | undefined
   let tail: Tail | undefined
   let seen = false
   let isThere = false
   let end: number | undefined
 
-  function join(recent: Recent | undefined): void {
+  function join(recent: LiveTail | undefined): void {
     if (joined === recent) return
     joined?.readers.delete(position)
     joined = recent
@@ -54,7 +54,7 @@ export function createReader(
   }
 
   /** From the owner's own appends, or from its messages. */
-  function near(head: RunHead | undefined, recent: Recent) {
+  function near(head: RunHead | undefined, recent: LiveTail) {
     join(recent)
     // The run may start later.
     if (head === undefined) return 'wait'

@@ -13,15 +13,15 @@ import {
   type StoreStatus,
 } from '../../part/log.ts'
 import { createArchiveReader } from '../archive/archive-reader.ts'
-import { createBell, type Bell } from '../bell.ts'
+import { createNotifier, type Notifier } from '../bell.ts'
 import { follow, type Puller, selectEntries } from '../follow.ts'
-import { createHeads } from '../heads.ts'
+import { createRowCache } from '../heads.ts'
 import type { Appending } from './append-job.ts'
 import { createChangeFeed } from './change-feed.ts'
 import { createChannels, type Channels } from './channels.ts'
 import { openConnection, type RedisOptions, type RedisConnection, inTime, evenFull } from './connection.ts'
 import { createRedisFleet } from './fleet.ts'
-import { createHealing, lookEvery } from './heal.ts'
+import { createLostRewriter, lookEvery } from './heal.ts'
 import { createForking } from './fork.ts'
 import { createInboxes } from './inboxes.ts'
 import { createRedisLimits } from './limits.ts'
@@ -51,16 +51,16 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
   })
   const { keys } = connection
   const process = randomUUID()
-  const heads = createHeads()
+  const heads = createRowCache()
   const archived = options.archive && createArchiveReader(options.archive)
   const pages = createPages(connection, archived)
   const rows = createRows(connection, pages.forkTimes)
   const channels = createChannels(connection)
-  const entryBell = createBell()
-  const inboxBell = createBell()
+  const entryBell = createNotifier()
+  const inboxBell = createNotifier()
   const tails = createTails({ channels, keys, pages, bell: entryBell })
   const inboxes = createInboxes({ channels, connection, bell: inboxBell })
-  const healing = createHealing({ connection, process, pages })
+  const healing = createLostRewriter({ connection, process, pages })
   const isLate = (run: string) => healing.isLate(partitionOf(run))
   const clock = createStoreClock(options.warn, options.clocks)
   const status = createStatus(connection, () => writes.pending, clock)
@@ -103,7 +103,7 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
     // Another process, or an append whose reply was lost, has written in between.
     if (heads.get(run) !== undefined && heads.get(run)!.row.lastSeq !== (before?.lastSeq ?? 0)) heads.forget(run)
     const head = heads.add(run, row, entries, lines.length)
-    entryBell.ring(run)
+    entryBell.notify(run)
     for (const listener of listeners) listener(row, entries)
     heads.trim(run, head)
     // The next owner may be another process, whose appends come as messages.
@@ -119,10 +119,15 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
     const head = heads.get(run)
     if (head === undefined || hasEnded(head.row.status)) return
     heads.forget(run)
-    entryBell.ring(run)
+    entryBell.notify(run)
   }
 
-  function open<T>(bell: Bell, key: string, signal: AbortSignal | undefined, start: () => Puller<T>): AsyncIterable<T> {
+  function open<T>(
+    bell: Notifier,
+    key: string,
+    signal: AbortSignal | undefined,
+    start: () => Puller<T>,
+  ): AsyncIterable<T> {
     const guarded = (): Puller<T> => {
       const { pull, leave } = closed ? { pull: () => 'end' as const } : start()
       const guard = (): ReturnType<typeof pull> => {

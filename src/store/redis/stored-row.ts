@@ -2,7 +2,7 @@
  * The row of a run from the fields of its hash, which may be damaged: then the row reports it, with its readable fields, because one run must not
  * break a list.
  */
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import { runStatuses, type RunStatus } from '../../part/log.ts'
 import { unreadableRow } from '../store-error.ts'
 import type { StoredRow } from '../run-row.ts'
@@ -114,7 +114,7 @@ function parse(text: string | null | undefined): Record<string, unknown> | undef
 
 function fromOthers([agent, thread, started]: readonly (string | null | undefined)[]): Partial<StoredRow> {
   const startedAt = Number(started ?? Number.NaN)
-  return compact({
+  return omitUndefined({
     agent: agent ?? '',
     threadId: thread ?? '',
     protocol: '',

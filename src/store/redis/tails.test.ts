@@ -1,6 +1,6 @@
 /** What a tail makes of messages that do not come, come twice, or come from somebody who does not know what was read. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { createBell } from '../bell.ts'
+import { createNotifier } from '../bell.ts'
 import { delta } from '../contract/tools.contract.ts'
 import { createChannels } from './channels.ts'
 import type { RedisConnection } from './connection.ts'
@@ -15,7 +15,7 @@ afterEach(() => void vi.useRealTimers())
 async function setUp() {
   let head: RunHead = { epoch: 1, seq: 2, status: 'running' }
   let say: (message: string) => void = () => {}
-  const bell = createBell()
+  const bell = createNotifier()
   const channels = {
     open: async (_: string, listener: typeof say) => void (say = listener),
     close: async () => {},
@@ -106,7 +106,7 @@ test('one that cannot be opened takes nothing from a newer one, and neither does
   const pages = {
     head: () => (looks.push(Promise.withResolvers<RunHead>()), looks.at(-1)!.promise),
   } as unknown as Pages
-  const tails = createTails({ channels: createChannels(connection), keys, pages, bell: createBell() })
+  const tails = createTails({ channels: createChannels(connection), keys, pages, bell: createNotifier() })
   const looked = (n: number) => expect.poll(() => looks.length).toBe(n)
   vi.useRealTimers()
   const first = tails.join('r')

@@ -5,10 +5,10 @@
 import type { Entry } from '../../part/entry.ts'
 import { MillraceError } from '../../part/error.ts'
 import type { RunStatus } from '../../part/log.ts'
-import type { Bell } from '../bell.ts'
+import type { Notifier } from '../bell.ts'
 import { isSameEntry } from '../check-append.ts'
 import { decodeEntries } from '../encode.ts'
-import { createRecent, type Recent } from '../recent.ts'
+import { createLiveTail, type LiveTail } from '../recent.ts'
 import { entriesLost } from '../store-error.ts'
 import type { Channels } from './channels.ts'
 import type { Keys } from './keys.ts'
@@ -17,7 +17,7 @@ import type { RunHead, Pages } from './pages.ts'
 export interface Tail {
   /** The known head of the stored run; undefined: no such run. */
   head: RunHead | undefined
-  recent: Recent
+  recent: LiveTail
   /** Whether messages are received, so that polling is not needed. */
   isLive: boolean
   /** Whether Redis may have lost entries that were read here. */
@@ -63,7 +63,7 @@ export function createTails({
   channels: Channels
   keys: Keys
   pages: Pages
-  bell: Bell
+  bell: Notifier
 }): LiveTails {
   const tails = new Map<string, KeptTail>()
   const timer = setInterval(lookAtSilent, silence / 2)
@@ -86,17 +86,17 @@ export function createTails({
     if (isOther && tail.isLive) return fail(run, tail, entriesLost(run))
     // A reader of the stream finds the entries there.
     if (tail.isSuspect || seq <= seqOf(tail)) return
-    if (Number(before) !== seqOf(tail)) tail.recent = createRecent()
+    if (Number(before) !== seqOf(tail)) tail.recent = createLiveTail()
     const entries = decodeEntries([lines])
     tail.recent.push(entries, lines.length)
     tail.last = entries.at(-1)
     tail.head = { epoch: Number(epoch), seq, status }
-    bell.ring(run)
+    bell.notify(run)
   }
 
   function fail(run: string, tail: KeptTail, error: Error): void {
     tail.error = error
-    bell.ring(run)
+    bell.notify(run)
   }
 
   async function reach(run: string, seq: number): Promise<void> {
@@ -127,7 +127,7 @@ export function createTails({
       tail.isSuspect = false
       if (error instanceof MillraceError && error.code === 'store-lost') fail(run, tail, error)
     }
-    bell.ring(run)
+    bell.notify(run)
   }
 
   async function look(run: string): Promise<void> {
@@ -138,11 +138,11 @@ export function createTails({
     if (head === undefined || head.seq < seqOf(tail)) return
     if (head.seq === seqOf(tail) && head.epoch === tail.head?.epoch && head.status === tail.head.status) return
     if (head.seq > seqOf(tail)) {
-      tail.recent = createRecent()
+      tail.recent = createLiveTail()
       tail.last = undefined
     }
     tail.head = head
-    bell.ring(run)
+    bell.notify(run)
   }
 
   function lookAtSilent(): void {
@@ -176,7 +176,7 @@ export function createTails({
       if (tail === undefined) {
         const none = Promise.resolve()
         const state = { readers: 0, isSuspect: false, heard: Date.now() }
-        tail = { head: undefined, recent: createRecent(), isLive: false, ready: none, last: undefined, ...state }
+        tail = { head: undefined, recent: createLiveTail(), isLive: false, ready: none, last: undefined, ...state }
         tails.set(run, tail)
         tail.ready = open(run, tail)
         tail.ready.catch(() => undefined)

@@ -3,7 +3,7 @@
  * is connected as well. So each area, a part of the keys on one node, is up after it has replied to a command that changes nothing.
  */
 import { messageOf } from '../../part/error.ts'
-import { isAway } from './away.ts'
+import { isTransientError } from './away.ts'
 import type { Client } from './client.ts'
 import type { Partition } from './keys.ts'
 
@@ -75,7 +75,7 @@ export function createWatch(client: Client, areas: readonly Area[], command: str
     try {
       await client.send(state.key, [command, state.key])
     } catch (error) {
-      if (isAway(error)) {
+      if (isTransientError(error)) {
         fall(state)
         if (/^(?:READONLY|MASTERDOWN)/u.test(messageOf(error))) leave()
         return

@@ -4,7 +4,7 @@
  */
 import { MillraceError, messageOf } from '../../part/error.ts'
 import { redisFailed } from './damage-script.ts'
-import { isAway, isPassingReply, PassingError } from './away.ts'
+import { isTransientError, isPassingReply, PassingError } from './away.ts'
 import { inTime, type RedisConnection } from './connection.ts'
 import type { Partition } from './keys.ts'
 import { script, sha } from './script.ts'
@@ -109,7 +109,7 @@ export function createWriteQueue(
         committed(performance.now() - began)
         return results
       } catch (error) {
-        if (!isAway(error) || Date.now() >= end) throw redisFailed(`cannot ${what}`, connection.url, error)
+        if (!isTransientError(error) || Date.now() >= end) throw redisFailed(`cannot ${what}`, connection.url, error)
         await connection.again()
       }
     }

@@ -1,6 +1,6 @@
 /** When claims are sent, and what they say of other processes. */
 import { expect, test } from 'vitest'
-import { createHeads } from '../heads.ts'
+import { createRowCache } from '../heads.ts'
 import { startEntry } from '../example-run.contract.ts'
 import type { RedisConnection } from './connection.ts'
 import { createKeys, partitionOf } from './keys.ts'
@@ -37,7 +37,7 @@ function setUp(more: Partial<WritesContext>) {
     connection,
     committed: nothing,
     process: 'a',
-    heads: createHeads(),
+    heads: createRowCache(),
     rows: { load: async () => undefined } as unknown as Rows,
     pages: {} as Pages,
     healing: { healed: nothing, mayClaim: nothing, heal: async () => {} },

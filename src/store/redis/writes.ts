@@ -3,14 +3,14 @@ import { randomUUID } from 'node:crypto'
 import type { MillraceError } from '../../part/error.ts'
 import type { Appended, NewMessage, Posted } from '../../part/log.ts'
 import { decodeMessage, encodeEntries, encodeMessage } from '../encode.ts'
-import type { Heads } from '../heads.ts'
+import type { RowCache } from '../heads.ts'
 import { encodeMessages } from '../post-all.ts'
 import type { StoredRow } from '../run-row.ts'
 import { storeClosed } from '../store-error.ts'
 import { createAppendJob, type AppendContext, type Appending, type AppendRequest, type Change } from './append-job.ts'
 import type { RedisConnection } from './connection.ts'
 import { partitionOf, storedKey, type Partition } from './keys.ts'
-import type { Healing } from './heal.ts'
+import type { LostRewriter } from './heal.ts'
 import type { Pages } from './pages.ts'
 import type { Rows } from './rows.ts'
 import { isUndated } from './fork-times.ts'
@@ -32,10 +32,10 @@ export interface WritesContext {
   committed(ms: number): void
   /** The id of this process. */
   process: string
-  heads: Heads
+  heads: RowCache
   rows: Rows
   pages: Pages
-  healing: Pick<Healing, 'healed' | 'mayClaim' | 'heal'>
+  healing: Pick<LostRewriter, 'healed' | 'mayClaim' | 'heal'>
   /** Processes that this one considers dead: their runs may be claimed. */
   dead(): readonly string[]
   /** Called when a write is stored, before its promise resolves. */

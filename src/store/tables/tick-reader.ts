@@ -1,6 +1,6 @@
 /** Reads rows of `ticks` for the tables. */
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
-import { createTickGroups, type TickRow } from '../sqlite-groups.ts'
+import { createBatchIndex, type TickRow } from '../sqlite-groups.ts'
 import { decodeLine } from '../encode.ts'
 
 export interface TickOfRun extends TickRow {
@@ -24,7 +24,7 @@ export interface TickReader {
 }
 
 export function createTickReader(db: DatabaseSync): TickReader {
-  const groups = createTickGroups(db)
+  const groups = createBatchIndex(db)
   // Arrays: every row of the log is read here, and rows as objects are slow.
   const arrays = { returnArrays: true }
   const later = db.prepare('SELECT id, first_seq, last_seq, entries, run FROM ticks WHERE id > ? ORDER BY id', arrays)

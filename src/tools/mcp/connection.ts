@@ -9,7 +9,7 @@ import {
   type StandardSchemaV1,
   type CallToolResult,
 } from '@modelcontextprotocol/client'
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import { messageOf, MillraceError, wordsOf } from '../../part/error.ts'
 import { validate } from '../../pipeline/json-schema/validate.ts'
 import type { ReadLimits } from '../../models/outside/read-limits.ts'
@@ -153,7 +153,7 @@ export async function openConnection(
       const trace = traceparent === undefined ? undefined : { _meta: { traceparent } }
       const params = { name: tool, arguments: (input ?? {}) as Record<string, unknown>, ...trace }
       const result = await ask(tool, limits, () =>
-        client.callTool(params, { ...limits, ...compact({ toolDefinition: definitions.get(tool) }) }),
+        client.callTool(params, { ...limits, ...omitUndefined({ toolDefinition: definitions.get(tool) }) }),
       )
       return toValue(result, `${who} reported that ${tool} failed.`, forModel)
     },

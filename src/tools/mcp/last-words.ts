@@ -1,5 +1,5 @@
 /** The last three lines of a program's stderr as one line, without colours, at most 500 characters; undefined if it is empty. */
-export function toLastWords(text: string): string | undefined {
+export function stderrTail(text: string): string | undefined {
   const lines = text
     // oxlint-disable-next-line no-control-regex
     .replaceAll(/\u001B\[[\d;]*[A-Za-z]/g, '')

@@ -1,5 +1,5 @@
 /** Adapts MCP tools to ordinary tools. */
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import type { ToolImplementation } from '../tool.ts'
 import type { McpPool, McpTool } from './pool.ts'
 import { longest } from './server.ts'
@@ -11,13 +11,13 @@ export function toToolName(server: string, tool: string): string {
 
 export function toToolImplementation(pool: McpPool, server: string, tool: McpTool): ToolImplementation {
   const { name, description, inputSchema } = tool
-  return compact({
+  return omitUndefined({
     description,
     parameters: inputSchema,
     timeout: pool.timeout(server),
     // The tool runner applies the timeout, which an agent file may raise above the config's, through the signal.
     execute: (input, { signal, traceparent }) =>
-      pool.call(server, name, input, { signal, timeout: longest, forModel: true, ...compact({ traceparent }) }),
+      pool.call(server, name, input, { signal, timeout: longest, forModel: true, ...omitUndefined({ traceparent }) }),
   })
 }
 

@@ -11,7 +11,7 @@ import type { ChildProcess } from 'node:child_process'
 import type { MillraceError } from '../../part/error.ts'
 import { createTextCleaner } from '../../fold/redact.ts'
 import { childEnv, missingEnv } from './child-env.ts'
-import { toLastWords } from './last-words.ts'
+import { stderrTail } from './last-words.ts'
 import { defaultReadLimits, lineTooLong, type ReadLimits } from '../../models/outside/read-limits.ts'
 import type { McpStdioServer } from './server.ts'
 
@@ -192,7 +192,7 @@ export class StdioTransport implements Transport {
     if (living.size === 0) process.off('exit', endAll)
     for (const stream of child.stdio) stream?.destroy()
     if (!this.closing) this.fate = signal ? `it was killed by ${signal}` : `it exited with code ${code}`
-    const words = toLastWords(this.stderr)
+    const words = stderrTail(this.stderr)
     this.lastWords = words === undefined ? undefined : `its stderr: ${words}`
     this.onclose?.()
   }

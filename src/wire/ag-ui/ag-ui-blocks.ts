@@ -1,5 +1,5 @@
 /** Text and reasoning of the answer. AG-UI allows parallel open blocks, so parallel answers need no order. */
-import { LateMap } from '../../fold/late-map.ts'
+import { LazyMap } from '../../fold/late-map.ts'
 import type { EntryOf } from '../../part/entry.ts'
 import { isUnder, parentPath } from '../../part/path.ts'
 import type { ProviderMetadata } from '../../part/model-part.ts'
@@ -43,7 +43,7 @@ class Blocks implements AgUiBlocks {
   readonly #ids: AgUiIds
   readonly #blocks = new Map<string, AgUiBlock>()
   /** The text of the last model call, by the path of the answering step, or of its list of steps. */
-  readonly #said = new LateMap<string, { path: string; text: string }>()
+  readonly #said = new LazyMap<string, { path: string; text: string }>()
 
   constructor(sink: Sink<AgUiEvent>, out: AgUiOut, ids: AgUiIds) {
     this.#sink = sink

@@ -3,7 +3,7 @@
  * All calls of a model call belong to one assistant message, together with its first text. Results do not count: some clients do not get those of
  * their own tools, and all clients must have the same ids.
  */
-import { LateMap } from '../../fold/late-map.ts'
+import { LazyMap } from '../../fold/late-map.ts'
 import { isUnder } from '../../part/path.ts'
 import type { Message, ProviderOptions } from '../../part/message.ts'
 import { parseJson } from '../../part/json.ts'
@@ -35,7 +35,7 @@ class Ids implements AgUiIds {
   #runId = ''
   #count = 0
   /** The message of each running model call. */
-  readonly #messages = new LateMap<string, { id: string; hasText: boolean }>()
+  readonly #messages = new LazyMap<string, { id: string; hasText: boolean }>()
 
   begin(id: string): void {
     this.#runId = id
@@ -83,7 +83,7 @@ export interface AgUiCallNames {
 }
 
 export function createAgUiCallNames(): AgUiCallNames {
-  const counts = new LateMap<string, number>()
+  const counts = new LazyMap<string, number>()
 
   // An id that looks like a name gets one, too, because the client's reply is read as a name.
   const nameOf = (id: string, n: number) => (n === 1 && toCallId(id) === id ? id : `${id}~${n}`)

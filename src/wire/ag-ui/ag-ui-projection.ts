@@ -1,11 +1,11 @@
 /** A run's entries as AG-UI events. The mapping is in `ag-ui.ts`. */
 import type { Entry, EntryOf } from '../../part/entry.ts'
 import type { ErrorValue } from '../../part/error.ts'
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import { messagesOf } from '../../part/message.ts'
 import { isUnder } from '../../part/path.ts'
 import { createAnswering, type Answering } from '../../fold/answering.ts'
-import { LateSet, LateMap } from '../../fold/late-map.ts'
+import { LazySet, LazyMap } from '../../fold/late-map.ts'
 import { begunAgain, type Projection, type Sink, type WireContext } from '../wire.ts'
 import { createHeldText } from '../held-text.ts'
 import { createPrompts } from '../openai/openai-prompts.ts'
@@ -33,7 +33,7 @@ export function projectAgUi(
   const held = createHeldText()
   const prompts = traces ? createPrompts() : undefined
   /** Paths that have sent permanent events. */
-  const shown = new LateSet<string>()
+  const shown = new LazySet<string>()
 
   function take(entry: Entry): void {
     run.timestamp = entry.timestamp
@@ -142,7 +142,7 @@ export function projectAgUi(
   function trace(prompt: EntryOf<'prompt'>): void {
     if (prompts === undefined || isUnder(prompt.step, 'after')) return
     const { stage, model, tools: offered } = prompt
-    const value = compact({
+    const value = omitUndefined({
       stage,
       model,
       messages: prompts.messages(prompt),
@@ -249,13 +249,13 @@ function toExtra(entry: Extract<Entry, { type: Extra }>): AgUiEvent {
     return { type: 'RAW', event: { stream, raw }, source: 'cli' }
   }
   const { type: name, seq: _, timestamp: __, step: ___, ...value } = entry
-  return { type: 'CUSTOM', name, value: compact(value) }
+  return { type: 'CUSTOM', name, value: omitUndefined(value) }
 }
 
 /** An event of a step. */
 function toCustom({ name, id, data, transient }: EntryOf<'data'>): AgUiEvent {
   const isMarked = id !== undefined || transient !== undefined
-  const metadata = isMarked ? compact({ id, transient }) : undefined
+  const metadata = isMarked ? omitUndefined({ id, transient }) : undefined
   // `value` is required: null stands for nothing in JSON.
   return { type: 'CUSTOM', name, value: data ?? null, metadata }
 }
@@ -282,7 +282,7 @@ const approvalSchema = {
 }
 
 function createAgUiInterrupts(): AgUiInterrupts {
-  const open = new LateMap<string, { path: string; interrupt: Interrupt }>()
+  const open = new LazyMap<string, { path: string; interrupt: Interrupt }>()
   return {
     request(entry, toolCallId) {
       if (entry.kind === 'tool') return
@@ -303,13 +303,21 @@ function toInterrupt(entry: EntryOf<'request'>, toolCallId: string | undefined):
   const expiresAt = Number.isFinite(deadline) && deadline > 0 ? toIso(deadline) : undefined
   if (entry.kind === 'input') {
     const { reason = 'input_required', message, schema: responseSchema, metadata } = entry
-    return compact({ id, reason, message, responseSchema, expiresAt, metadata })
+    return omitUndefined({ id, reason, message, responseSchema, expiresAt, metadata })
   }
   const { toolName, input } = entry
   const message = `The tool ${toolName} needs an approval.`
   // The client may not have the call: it gets those of its own tools only after approval.
   const metadata = { toolName, input }
-  return compact({ id, reason: 'tool_call', message, toolCallId, responseSchema: approvalSchema, expiresAt, metadata })
+  return omitUndefined({
+    id,
+    reason: 'tool_call',
+    message,
+    toolCallId,
+    responseSchema: approvalSchema,
+    expiresAt,
+    metadata,
+  })
 }
 
 function toIso(time: number): string | undefined {
@@ -330,7 +338,7 @@ const calls: ReadonlySet<StepKind> = new Set(['tool-call', 'client-tool', 'appro
 
 function createAgUiSteps(out: AgUiOut, answering: Answering): AgUiSteps {
   const open = new Set<string>()
-  const tools = new LateSet<string>()
+  const tools = new LazySet<string>()
 
   function isInTool(path: string): boolean {
     for (const tool of tools) if (isUnder(path, tool)) return true
@@ -351,7 +359,7 @@ function createAgUiSteps(out: AgUiOut, answering: Answering): AgUiSteps {
       tools.delete(step)
       if (!open.delete(step)) return
       const isKnown = usage !== undefined || finishReason !== undefined
-      const metadata = isKnown ? compact({ usage, finishReason }) : undefined
+      const metadata = isKnown ? omitUndefined({ usage, finishReason }) : undefined
       out.send({ type: 'STEP_FINISHED', stepName: nameOf(step), metadata })
     },
     close(path = '') {

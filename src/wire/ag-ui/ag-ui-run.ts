@@ -1,5 +1,5 @@
 /** The AG-UI runs of a run: a suspend ends one, and the request that continues the run begins another. */
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import type { EntryOf } from '../../part/entry.ts'
 import type { ErrorValue } from '../../part/error.ts'
 import { messagesOf, type Message } from '../../part/message.ts'
@@ -46,7 +46,7 @@ class AgUiRunState implements AgUiRun {
 
   send({ type, ...fields }: AgUiEvent): void {
     const timestamp = this.timestamp === 0 ? undefined : this.timestamp
-    const event = compact({ type, timestamp, ...fields }) as AgUiEvent
+    const event = omitUndefined({ type, timestamp, ...fields }) as AgUiEvent
     if (this.#isOpen || type === 'RUN_ERROR') this.#sink.send(event)
     else (this.#late ??= []).push(event)
   }
@@ -129,7 +129,7 @@ function createAgUiUsage(): AgUiUsage {
     all() {
       if (models.size === 0) return undefined
       return [...models].map(([name, usage]) => {
-        const counts = compact({ ...usage, source: undefined })
+        const counts = omitUndefined({ ...usage, source: undefined })
         const colon = name.indexOf(':')
         if (colon < 1) return { model: name, ...counts }
         return {

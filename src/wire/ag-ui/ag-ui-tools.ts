@@ -2,7 +2,7 @@
  * Tool calls of the answer: TOOL_CALL_START, ARGS and END, always all three, and TOOL_CALL_RESULT for results that the client does not have. A call
  * ends with its `tool-call` in the log, because an input also ends when it is cut off.
  */
-import { LateMap } from '../../fold/late-map.ts'
+import { LazyMap } from '../../fold/late-map.ts'
 import { callKey } from '../../fold/open-items.ts'
 import type { EntryOf } from '../../part/entry.ts'
 import type { ProviderMetadata } from '../../part/model-part.ts'
@@ -75,11 +75,11 @@ class ToolEvents implements AgUiTools {
   readonly #names: AgUiCallNames
   readonly #old: boolean
   readonly #showsAnswers: boolean
-  readonly #inputs = new LateMap<string, AgUiToolInput>()
-  readonly #calls = new LateMap<string, AgUiCall>()
+  readonly #inputs = new LazyMap<string, AgUiToolInput>()
+  readonly #calls = new LazyMap<string, AgUiCall>()
   #handedOver: AgUiCall[] | undefined = undefined
   /** Client tools that need approval, by tool loop. */
-  readonly #gated = new LateMap<string, ReadonlySet<string>>()
+  readonly #gated = new LazyMap<string, ReadonlySet<string>>()
   #count = 0
 
   constructor(sink: Sink<AgUiEvent>, out: AgUiOut, { ids, names, old, showsAnswers }: AgUiToolsOptions) {

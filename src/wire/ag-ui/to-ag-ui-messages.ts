@@ -1,6 +1,6 @@
 /** Converts a conversation to AG-UI messages, for MESSAGES_SNAPSHOT. The reverse of `fromAgUiMessages`. */
 import type { ContentPart, PartSource, ToolCall } from '@ag-ui/core'
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import type { AssistantContent, FileContent, Message, ToolCallContent, ToolResultContent } from '../../part/message.ts'
 import type { AgUiMessage } from './ag-ui-event.ts'
 import { createAgUiCallNames, type AgUiCallNames, resultId, toEncryptedValue } from './ag-ui-ids.ts'
@@ -94,7 +94,7 @@ function toResult({ output }: ToolResultContent, toolCallId: string, id: string)
   const value = output.type === 'execution-denied' ? (output.reason ?? 'Denied.') : output.value
   const content = typeof value === 'string' ? value : JSON.stringify(value ?? null)
   const isError = output.type !== 'text' && output.type !== 'json'
-  return compact({ id, role: 'tool', toolCallId, content, error: isError ? content : undefined })
+  return omitUndefined({ id, role: 'tool', toolCallId, content, error: isError ? content : undefined })
 }
 
 function encrypted({ providerOptions }: Pick<ToolCallContent, 'providerOptions'>): { encryptedValue?: string } {
@@ -112,5 +112,5 @@ function toMedia({ mediaType, data, filename }: FileContent): ContentPart {
   const source: PartSource = /^(?:data:|https?:\/\/)/iu.test(data)
     ? { type: 'url', value: data, mimeType: mediaType }
     : { type: 'data', value: data, mimeType: mediaType }
-  return compact({ type, source, metadata: filename === undefined ? undefined : { filename } })
+  return omitUndefined({ type, source, metadata: filename === undefined ? undefined : { filename } })
 }

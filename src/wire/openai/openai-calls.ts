@@ -17,7 +17,7 @@ import type { ProviderMetadata } from '../../part/model-part.ts'
 import { respondTool } from '../../part/respond.ts'
 import { kindOf } from '../../part/step-kind.ts'
 import { signedBy, toToolOutput, type OpenAiOutput } from './openai-output.ts'
-import { LateMap, LateSet } from '../../fold/late-map.ts'
+import { LazyMap, LazySet } from '../../fold/late-map.ts'
 
 export interface OpenAiCallsOptions {
   /** The protocol has no tool calls (text completion): a call of a client tool is a failure. */
@@ -75,19 +75,19 @@ class Calls implements OpenAiCalls {
   private readonly toolOutputMaxChars: number
   private readonly output: OpenAiOutput
   /** The client's tools, by model call. */
-  private readonly offered = new LateMap<string, ReadonlyMap<string, ToolSpec>>()
+  private readonly offered = new LazyMap<string, ReadonlyMap<string, ToolSpec>>()
   /** Calls of the client's tools that wait for approval. They are sent when they are handed over. */
-  private readonly gated = new LateMap<string, EntryOf<'tool-call'>>()
-  private readonly routers = new LateSet<string>()
+  private readonly gated = new LazyMap<string, EntryOf<'tool-call'>>()
+  private readonly routers = new LazySet<string>()
   /** Steps of running tools. */
-  private readonly toolSteps = new LateSet<string>()
-  private readonly hiddenIds = new LateSet<string>()
+  private readonly toolSteps = new LazySet<string>()
+  private readonly hiddenIds = new LazySet<string>()
   /** Calls that were sent and have no outcome yet. */
-  private readonly open = new LateMap<string, OpenAiCall>()
-  private readonly usedIds = new LateSet<string>()
-  private readonly shownAt = new LateSet<string>()
+  private readonly open = new LazyMap<string, OpenAiCall>()
+  private readonly usedIds = new LazySet<string>()
+  private readonly shownAt = new LazySet<string>()
   /** JSON text of the arguments with which calls were approved, if they are others. */
-  private readonly edits = new LateMap<string, string>()
+  private readonly edits = new LazyMap<string, string>()
   private handedOverAt: string[] | undefined = undefined
   private isHandingOver = false
   private count = 0

@@ -1,5 +1,5 @@
 /** An answer as the chunks of a stream. */
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 import type { ErrorValue } from '../../part/error.ts'
 import type { Usage } from '../../part/usage.ts'
 import { errorText, type Sink } from '../wire.ts'
@@ -119,5 +119,5 @@ function ignore(): void {}
 function toOpenAiError(error: ErrorValue): object {
   const { code, retryAfter } = error
   const said = { message: errorText(error), type: 'server_error', code: toOpenAiCode(code), param: null }
-  return { ...said, ...compact({ retry_after: retryAfter === undefined ? undefined : Math.ceil(retryAfter) }) }
+  return { ...said, ...omitUndefined({ retry_after: retryAfter === undefined ? undefined : Math.ceil(retryAfter) }) }
 }

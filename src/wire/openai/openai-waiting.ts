@@ -7,7 +7,7 @@ import type { Entry, EntryOf } from '../../part/entry.ts'
 import { messageOf } from '../../part/error.ts'
 import { toOpenAiCallId } from '../../part/openai-call-id.ts'
 import { kindOf } from '../../part/step-kind.ts'
-import { LateMap, LateSet } from '../../fold/late-map.ts'
+import { LazyMap, LazySet } from '../../fold/late-map.ts'
 import type { DeniedCall, OpenAiAside } from './openai-output.ts'
 
 type Approval = Extract<EntryOf<'request'>, { toolCallId: string }>
@@ -34,9 +34,9 @@ export function createOpenAiWaiting(textOnly: boolean): OpenAiWaiting {
 /** A class, because each answer has one, and most wait for nothing. */
 class Waits implements OpenAiWaiting {
   readonly #textOnly: boolean
-  readonly #open = new LateMap<string, EntryOf<'request'>>()
+  readonly #open = new LazyMap<string, EntryOf<'request'>>()
   /** Approval steps in which nobody was asked. */
-  readonly #silent = new LateSet<string>()
+  readonly #silent = new LazySet<string>()
   #denied: DeniedCall[] | undefined = undefined
   #start: EntryOf<'run-start'> | undefined = undefined
 

@@ -15,7 +15,7 @@ import type {
 import { fromModelMessage, toCustom, toUserContent, approvalsOf, toResult } from '../model-message.ts'
 import { bad, toArray, toContent, toFields, toOptions, toString, type Fields } from './ui-parts.ts'
 import type { Reply } from '../../part/request-part.ts'
-import { compact } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/compact.ts'
 
 const roles: readonly unknown[] = ['system', 'user', 'assistant', 'tool']
 export const maxMessages = 10_000
@@ -212,17 +212,22 @@ function toParts(content: string | readonly AssistantContent[]): UiPart[] {
     switch (part.type) {
       case 'text':
       case 'reasoning':
-        return compact({ type: part.type, text: part.text, state: 'done', providerMetadata: part.providerOptions })
+        return omitUndefined({
+          type: part.type,
+          text: part.text,
+          state: 'done',
+          providerMetadata: part.providerOptions,
+        })
       case 'file': {
         const { type, mediaType, filename, providerOptions: providerMetadata } = part
-        return compact({ type, mediaType, filename, url: toUrl(part), providerMetadata })
+        return omitUndefined({ type, mediaType, filename, url: toUrl(part), providerMetadata })
       }
       case 'custom':
-        return compact({ type: 'custom', kind: part.kind, providerMetadata: part.providerOptions })
+        return omitUndefined({ type: 'custom', kind: part.kind, providerMetadata: part.providerOptions })
       case 'tool-call': {
         const { toolCallId, toolName, input, providerExecuted, providerOptions: callProviderMetadata } = part
         const call = { toolCallId, state: 'input-available', input, providerExecuted, callProviderMetadata }
-        return compact({ type: `tool-${toolName}`, ...call })
+        return omitUndefined({ type: `tool-${toolName}`, ...call })
       }
       case 'tool-result':
         return { type: 'tool-result', content: part }
@@ -255,7 +260,7 @@ function toOutcome(output: ToolOutput): Record<string, unknown> {
         errorText: typeof output.value === 'string' ? output.value : JSON.stringify(output.value),
       }
     case 'execution-denied': {
-      const approval = compact({ id: 'denied', approved: false, reason: output.reason })
+      const approval = omitUndefined({ id: 'denied', approved: false, reason: output.reason })
       return { state: 'output-denied', approval }
     }
   }

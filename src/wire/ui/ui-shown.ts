@@ -5,7 +5,7 @@
  * one attempt if all parts of that attempt came after that `start-step`, and no other path has sent parts since.
  */
 import { isUnder } from '../../part/path.ts'
-import { LateMap } from '../../fold/late-map.ts'
+import { LazyMap } from '../../fold/late-map.ts'
 
 export interface ShownParts {
   /** A `start-step` was sent. */
@@ -22,7 +22,7 @@ export function createShown(): ShownParts {
 
 /** A class, not closures: one for each open stream (decisions/0028). */
 class Spans implements ShownParts {
-  readonly #spans = new LateMap<string, { first: number; last: number }>()
+  readonly #spans = new LazyMap<string, { first: number; last: number }>()
   #step = 0
 
   step(): void {

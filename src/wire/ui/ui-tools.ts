@@ -12,7 +12,7 @@ import { callKey } from '../../fold/open-items.ts'
 import { isUnder, parentPath } from '../../part/path.ts'
 import type { Sink } from '../wire.ts'
 import type { UiChunk } from './ui-chunk.ts'
-import { LateMap } from '../../fold/late-map.ts'
+import { LazyMap } from '../../fold/late-map.ts'
 
 export interface UiTools {
   /** Number of tool inputs without their call. */
@@ -70,12 +70,12 @@ export function createUiTools(sink: Sink<UiChunk>, ui7: boolean): UiTools {
 class ToolChunks implements UiTools {
   readonly #sink: Sink<UiChunk>
   readonly #ui7: boolean
-  readonly #inputs = new LateMap<string, UiToolInput>()
+  readonly #inputs = new LazyMap<string, UiToolInput>()
   #cutOff: UiToolInput[] | undefined = undefined
-  readonly #calls = new LateMap<string, UiCall>()
-  readonly #approvals = new LateMap<string, string>()
+  readonly #calls = new LazyMap<string, UiCall>()
+  readonly #approvals = new LazyMap<string, string>()
   /** Client tools that need approval, by tool loop. */
-  readonly #gated = new LateMap<string, ReadonlySet<string>>()
+  readonly #gated = new LazyMap<string, ReadonlySet<string>>()
   #held: HeldChunk[] | undefined = undefined
 
   constructor(sink: Sink<UiChunk>, ui7: boolean) {
