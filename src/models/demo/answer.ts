@@ -8,16 +8,8 @@ type Tool = LanguageModelV4FunctionTool
 type ToolMessage = Extract<LanguageModelV4Prompt[number], { role: 'tool' }>
 type Result = Extract<ToolMessage['content'][number], { type: 'tool-result' }>
 
-interface Call {
-  toolName: string
-  input: unknown
-}
-
-interface Answer {
-  reasoning?: string
-  text: string
-  calls: Call[]
-}
+type Call = { toolName: string; input: unknown }
+type Answer = { reasoning?: string; text: string; calls: Call[] }
 
 /** Limits: characters read of the last user message, and tool calls per answer. */
 const longest = 10_000
@@ -25,30 +17,17 @@ const mostCalls = 32
 
 /** The parts that steps play: what in the first line of a system prompt gives the part, and what is said then. First match wins. */
 const roles: readonly [name: string, cue: RegExp, says: string][] = [
-  [
-    'judge',
-    /\b(weigh|decide|verdict|compare)/i,
-    'On "{topic}" I have heard: {material} I recommend the smallest step.',
-  ],
-  ['critic', /\b(judge|criti|score|review)/i, '"{topic}" is a start. Its weakness: it could be about anything.'],
-  [
-    'optimist',
-    /\b(go well|optimist|advantage|speak for)/i,
-    '"{topic}" can go well: what is new helps from the first day.',
-  ],
+  ['judge', /\b(weigh|decide|verdict)/i, 'On "{topic}" I have heard: {material} I recommend the smallest step.'],
+  ['optimist', /\b(go well|optimist|advantage)/i, '"{topic}" can go well: what is new helps from the first day.'],
   ['sceptic', /\b(go wrong|s[ck]eptic|risk|against)/i, '"{topic}" can go wrong: it takes longer than planned.'],
   ['accountant', /\b(cost|accountant|budget)/i, '"{topic}" costs time before it saves any.'],
-  ['summarizer', /\b(summar|sum up|shorten)/i, 'In short, this is about "{topic}". {material}'],
   ['researcher', /\b(this question|research|find out)/i, 'On "{topic}" a real model would answer: {material}'],
   ['writer', /\b(write|draft|improve|notes|tell|say)\b/i, 'This is about "{topic}". {material}'],
 ]
 
 /** Questions that call a tool without naming it. */
 const habits: readonly [tool: RegExp, asked: RegExp][] = [
-  [
-    /^calculator$/,
-    /\b(calculate|compute|what(?:'s| is| are)|how much|solve)\b|\d\s*[*+^×]\s*[\d(]|^[\d\s.()+*/^%-]+\??$/i,
-  ],
+  [/^calculator$/, /\b(calculate|compute|what(?:'s| is| are)|how much)\b|\d\s*[*+^×]\s*[\d(]|^[\d\s.()+*/^%-]+$/i],
   [/^getCurrentTime$/, /\bwhat (time|day)\b|\b(the|current|local) (time|date)\b|\btime in\b/i],
   [/location/i, /\bwhere am i\b|\bmy (location|position|place)\b/i],
 ]
@@ -60,11 +39,12 @@ export function answerTo(options: LanguageModelV4CallOptions): Answer {
   const offered = toolChoice?.type === 'none' ? [] : (options.tools ?? []).filter((tool) => tool.type === 'function')
   // Checks the description too: a user's own tool may have the same name.
   const isRespond = (tool: Tool) => tool.name === respondSpec.name && tool.description === respondSpec.description
-  const tools = offered.filter((tool) => !isRespond(tool))
+  const isChosen = ({ name }: Tool) => toolChoice?.type !== 'tool' || toolChoice.toolName === name
+  const tools = offered.filter((tool) => !isRespond(tool) && isChosen(tool))
   const outcomes = outcomesIn(prompt.slice(asked + 1))
   const isOver = outcomes.length > 0 && !/\b(again and again|over and over|forever)\b/i.test(words)
   const calls = isOver ? [] : callsFor(words, tools, toolChoice)
-  if (tools.length < offered.length) {
+  if (offered.some(isRespond)) {
     // In a router step: call the tools first, then hand over to the answering step.
     const reason = outcomes.length > 0 ? 'The tools have given what was asked for.' : 'No tool is asked for.'
     return { text: '', calls: calls.length > 0 ? calls : [{ toolName: respondSpec.name, input: { reason } }] }
@@ -87,11 +67,6 @@ export function answerTo(options: LanguageModelV4CallOptions): Answer {
 
 function callsFor(words: string, tools: Tool[], choice: LanguageModelV4CallOptions['toolChoice']): Call[] {
   const named = namedCalls(words, tools)
-  if (choice?.type === 'tool') {
-    const own = named.filter(({ toolName }) => toolName === choice.toolName)
-    const chosen = tools.filter(({ name }) => name === choice.toolName)
-    return own.length > 0 ? own : chosen.map((tool) => call(tool, words))
-  }
   const free = tools.filter(({ name }) => named.every(({ toolName }) => toolName !== name))
   const implied = habits.flatMap(([pattern, asks]) => {
     const tool = free.find(({ name }) => pattern.test(name))
@@ -100,7 +75,8 @@ function callsFor(words: string, tools: Tool[], choice: LanguageModelV4CallOptio
     return expressionsIn(words).map((expression) => ({ toolName: tool.name, input: { expression } }))
   })
   const calls = [...named, ...implied].slice(0, mostCalls)
-  return calls.length === 0 && choice?.type === 'required' ? tools.slice(0, 1).map((tool) => call(tool, words)) : calls
+  const isForced = choice?.type === 'required' || choice?.type === 'tool'
+  return calls.length === 0 && isForced ? tools.slice(0, 1).map((tool) => call(tool, words)) : calls
 }
 
 /** "use the tool a for Paris and the tool b": the words up to the next tool name belong to the tool. */
@@ -167,12 +143,9 @@ function plain(material: string): string {
       return value
     })
   } catch {
-    texts.push(
-      material
-        .replace(/(?<=[.:!?]\s*)\?$/gm, '')
-        .replace(/\s+$/gm, '')
-        .replace(/^.*:$/gm, ''),
-    )
+    // A `?` is left of a reference to what may be missing.
+    const lines = material.split('\n').map((line) => line.trim().replace(/(?<=[.:!?]\s*)\?$/, ''))
+    texts.push(...lines.filter((line) => !/:\s*$/.test(line)))
   }
   return texts.join(' ').replaceAll(/\[demo model, \w+\] /g, '')
 }

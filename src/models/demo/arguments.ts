@@ -85,7 +85,7 @@ function textFor(name: string, is: Schema, { words, texts, numbers }: Source): s
   // For a critic: another one for each number of a draft.
   if (name === 'advice') return advice[Math.abs(Math.trunc(numbers[0] ?? 0)) % 3]!
   const rest = words.replace(/^\W*(?:(?:to|with|for|and|on|about)\s+)*|[\s.!?]+$/gi, '')
-  const text = texts.shift() ?? String(is['default'] ?? rest)
+  const text = texts.shift() ?? (typeof is['default'] === 'string' ? is['default'] : rest)
   return text.slice(0, Number(is['maxLength'] ?? 1000)) || 'demo'
 }
 

@@ -31,17 +31,13 @@ function partsOf(options: LanguageModelV4CallOptions): StreamPart[] {
     { type: 'stream-start', warnings: [] },
     { type: 'response-metadata', id: `demo-${hash(told)}`, modelId: 'assistant' },
   ]
-  if (reasoning !== '') {
-    const id = 'reasoning-1'
-    parts.push({ type: 'reasoning-start', id })
-    for (const delta of wordsOf(reasoning)) parts.push({ type: 'reasoning-delta', id, delta })
+  for (const [type, said] of [['reasoning', reasoning] as const, ['text', text] as const]) {
+    if (said === '') continue
+    const id = `${type}-1`
     // Like a real provider's signature: the client must send it back unchanged with the reasoning.
-    parts.push({ type: 'reasoning-end', id, providerMetadata: { demo: { signature: hash(reasoning) } } })
-  }
-  if (text !== '') {
-    parts.push({ type: 'text-start', id: 'text-1' })
-    for (const delta of wordsOf(text)) parts.push({ type: 'text-delta', id: 'text-1', delta })
-    parts.push({ type: 'text-end', id: 'text-1' })
+    const signed = type === 'reasoning' ? { providerMetadata: { demo: { signature: hash(said) } } } : {}
+    const deltas = wordsOf(said).map((delta): Part => ({ type: `${type}-delta`, id, delta }))
+    parts.push({ type: `${type}-start`, id }, ...deltas, { type: `${type}-end`, id, ...signed })
   }
   for (const [i, { toolName, input }] of calls.entries()) {
     const id = `call_${hash(`${told}${i}`)}`
