@@ -66,7 +66,7 @@ const redis = {
   resolve: {
     alias: [
       ...packages,
-      { find: /^\.{1,2}\/(?:.*\/)?sqlite-store\.ts$/, replacement: here('test/support/redis-instead.ts') },
+      { find: /^\.{1,2}\/(?:.*\/)?sqlite\/store\.ts$/, replacement: here('test/support/redis-instead.ts') },
     ],
   },
   test: {

@@ -6,7 +6,7 @@
 # stays pending and the connection stays open.
 #
 # Why it matters here: code that wraps the body of a model's stream keeps the body and drops the Response. A client that left did not stop the
-# model, which is paid by the token. src/models/outside/bounded-response.ts holds the Response until its body has ended.
+# model, which is paid by the token. src/models/limits/bounded-response.ts holds the Response until its body has ended.
 #
 # A server on this machine says whether its connection was closed within two seconds of the abort. Exits with 1 when this changes.
 set -eu

@@ -12,7 +12,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import manifest from '../package.json' with { type: 'json' }
 import { createKeys } from '../src/store/redis/keys.ts'
-import { sqliteStore } from '../src/store/sqlite-store.ts'
+import { sqliteStore } from '../src/store/sqlite/store.ts'
 
 const root = resolve(import.meta.dirname, '..')
 const sources = globSync('src/**/*.ts', { cwd: root })

@@ -2,7 +2,7 @@
  * Time limits of all runs of a process on one shared timer. A timer and an abort signal for each open stream would use too much
  * memory. Here a limit is one small object, and checking ten thousand takes less than a millisecond.
  */
-import { SlotSet } from './lean-map.ts'
+import { SlotSet } from './slot-map.ts'
 
 export interface Countdown {
   /** ms from `since` until it expires. `Infinity` waits for `restart`. */

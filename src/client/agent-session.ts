@@ -1,6 +1,6 @@
 /** One conversation with an agent as a store, for any framework: subscribe to it, and draw what it holds. */
 import { oncePerFrame } from './frame.ts'
-import { omitUndefined } from '../part/compact.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 import type { EntryOf } from '../part/entry.ts'
 import { toMillraceError, type ErrorValue, type MillraceError } from '../part/error.ts'
 import { messagesOf, type UserMessage } from '../part/message.ts'

@@ -1,5 +1,5 @@
 /** A transport for `useChat` of the AI SDK, whose stop stops the run on the server. */
-import { omitUndefined } from '../part/compact.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 import { MillraceError } from '../part/error.ts'
 import { toNamedTools, toOffer, type ClientTools } from './client-tool.ts'
 import type { MillraceClient } from './client.ts'

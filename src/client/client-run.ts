@@ -1,5 +1,5 @@
 /** A run on the client: iterate over its entries, await its text or result, and execute its client tools. */
-import { omitUndefined } from '../part/compact.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 import type { Entry, EntryOf } from '../part/entry.ts'
 import type { ErrorValue } from '../part/error.ts'
 import { leavable } from '../async/leavable.ts'

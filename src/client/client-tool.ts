@@ -1,5 +1,5 @@
 /** Tools that run in the client, with any schema library: zod 4, ArkType, Valibot … bring what is needed themselves. */
-import { omitUndefined } from '../part/compact.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 import { MillraceError } from '../part/error.ts'
 
 /** What a tool is told of its call. */

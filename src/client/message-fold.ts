@@ -5,7 +5,7 @@ import { isUnder } from '../part/path.ts'
 import { createAnswering } from '../fold/answering.ts'
 import { callKey } from '../fold/open-items.ts'
 import { parseInput } from '../fold/tool-loop.ts'
-import { omitUndefined } from '../part/compact.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 import type { AgentMessage, MessagePart, ToolPart } from './agent-message.ts'
 import { questionMessages } from './thread-messages.ts'
 

@@ -1,5 +1,5 @@
 /** Sends one request to a Millrace server. Anything but a success rejects with a `MillraceError` with the server's message. */
-import { omitUndefined } from '../part/compact.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 import { messageOf, MillraceError } from '../part/error.ts'
 import { pause } from '../async/pause.ts'
 

@@ -1,5 +1,5 @@
 /** What a conversation on a page holds, and how it is told from the runs. */
-import { omitUndefined } from '../part/compact.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 import type { EntryOf } from '../part/entry.ts'
 import type { ErrorValue } from '../part/error.ts'
 import type { UserMessage } from '../part/message.ts'

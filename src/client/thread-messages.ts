@@ -1,5 +1,5 @@
 /** What a server keeps of a conversation, as the messages that a page shows. */
-import { omitUndefined } from '../part/compact.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 import type { AssistantContent, FileContent, Message, ToolResultContent } from '../part/message.ts'
 import type { AgentMessage, MessagePart, ToolPart } from './agent-message.ts'
 

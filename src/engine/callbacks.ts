@@ -1,7 +1,7 @@
 /** Calls the callbacks that an agent names. Their errors never fail the run. */
 import { wholeMessage } from '../part/error.ts'
 import { isUnder } from '../part/path.ts'
-import { LazySet } from '../fold/late-map.ts'
+import { LazySet } from '../fold/lazy-map.ts'
 import { stepsInside } from '../pipeline/calls.ts'
 import type { ToolLoopConfig, Pipeline } from '../pipeline/pipeline.ts'
 import type { Registry } from './registry.ts'

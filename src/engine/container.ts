@@ -21,7 +21,7 @@ export interface StepRole {
   last: boolean
 }
 
-/** Runs a list of steps under a path (`walk.ts`). Passed as a value because `walk.ts` imports the containers. */
+/** Runs a list of steps under a path (`run-steps.ts`). Passed as a value because `run-steps.ts` imports the containers. */
 export type RunSteps = (scope: Scope, steps: readonly Step[], base: string, place: StepRole) => Promise<StepOutcome>
 
 /** The further arguments of a container, besides its config. */

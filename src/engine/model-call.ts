@@ -1,5 +1,5 @@
 /** Runs one model call as a step: emits the prompt, the parts (`model-feed.ts`), usage and end; handles retries and fallbacks. */
-import { omitUndefined } from '../part/compact.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 import { MillraceError, toErrorValue } from '../part/error.ts'
 import type { Message, ToolSpec } from '../part/message.ts'
 import { outcomeText } from '../fold/open-items.ts'

@@ -6,8 +6,8 @@ import type { SourcePart } from '../part/part.ts'
 import { parentPath } from '../part/path.ts'
 import { toUsage, type Usage } from '../part/usage.ts'
 import { createNormaliser, isContent } from '../fold/normalise.ts'
-import { LazySet } from '../fold/late-map.ts'
-import { answerTooLong, tooManyToolCalls } from '../models/outside/read-limits.ts'
+import { LazySet } from '../fold/lazy-map.ts'
+import { answerTooLong, tooManyToolCalls } from '../models/limits/read-limits.ts'
 import { says as isSaid } from '../models/model-read.ts'
 import {
   type Speaking,

@@ -11,7 +11,7 @@ import type { Part } from '../part/part.ts'
 import { createRedactor } from '../fold/redact.ts'
 import { noUsage } from '../part/usage.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
-import { runLeftover, type Leftover, runSteps } from './walk.ts'
+import { runLeftover, type Leftover, runSteps } from './run-steps.ts'
 import type { Attribute } from './step-name.ts'
 import { pipelineValue } from './container.ts'
 import { endOutcomes, endRun } from './write-end.ts'
@@ -22,7 +22,7 @@ import {
   type BranchCounter,
   createPendingRequests,
   type PendingRequests,
-} from './strands.ts'
+} from './branch-counter.ts'
 import { readInbox, receive } from './inbox.ts'
 import type { Registry } from './registry.ts'
 import type { McpPool } from '../tools/mcp/pool.ts'
@@ -36,9 +36,9 @@ import { afterGrace } from '../async/with-grace.ts'
 import type { EntryOf } from '../part/entry.ts'
 import { parentPath } from '../part/path.ts'
 import type { ModelToolCall } from '../fold/reply-messages.ts'
-import { omitUndefined } from '../part/compact.ts'
-import { LazySet } from '../fold/late-map.ts'
-import { defaultAnswerChars, defaultToolCalls } from '../models/outside/read-limits.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
+import { LazySet } from '../fold/lazy-map.ts'
+import { defaultAnswerChars, defaultToolCalls } from '../models/limits/read-limits.ts'
 import { createInvoke, notifyAbort } from './callbacks.ts'
 
 export interface RunnerOptions {

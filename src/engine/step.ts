@@ -1,5 +1,5 @@
 /** Runs one step of a pipeline: resolves its config, runs it by type, and emits its start and finish. */
-import { omitUndefined } from '../part/compact.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 import { traceparentOf, mcpOf, inStep, Suspended, toFailure, asRecorded, unheld, within, type Scope } from './scope.ts'
 import { MillraceError } from '../part/error.ts'
 import type { ToolSpec } from '../part/message.ts'

@@ -3,7 +3,7 @@
  * tool never fails a run: unknown names, bad input, thrown errors and timeouts become results for the model.
  */
 import { anySignal } from '../async/any-signal.ts'
-import { omitUndefined } from '../part/compact.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 import { messageOf, MillraceError, wholeMessage } from '../part/error.ts'
 import { parseJson } from '../part/json.ts'
 import type { Message, ToolSpec } from '../part/message.ts'

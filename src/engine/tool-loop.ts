@@ -3,7 +3,7 @@
  * log (`fold/tool-loop.ts`), so a new run, a resumed run and a recovered run use the same code.
  */
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
-import { omitUndefined } from '../part/compact.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 import { MillraceError } from '../part/error.ts'
 import { textOf } from '../fold/run-view.ts'
 import type { Message } from '../part/message.ts'

@@ -8,7 +8,7 @@ import type { Message } from '../part/message.ts'
 import type { SourcePart } from '../part/part.ts'
 import { parentPath } from '../part/path.ts'
 import type { ToolLoop } from './tool-loop.ts'
-import { LazyMap, LazySet } from './late-map.ts'
+import { LazyMap, LazySet } from './lazy-map.ts'
 
 export interface CallIds {
   apply(entry: Entry): void

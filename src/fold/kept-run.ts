@@ -2,7 +2,7 @@
  * The view of a run that is stored when the run ends or is suspended, so that its log is not folded again. It leaves out fields that one
  * entry holds: the first entry has the input, and the last has the output, which may be as large as the answer.
  */
-import { omitUndefined } from '../part/compact.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 import type { EntryOf } from '../part/entry.ts'
 import { MillraceError } from '../part/error.ts'
 import { messagesOf, type Message, type AssistantContent } from '../part/message.ts'

@@ -16,7 +16,7 @@ import type { Part, SourcePart } from '../part/part.ts'
 import { parentPath } from '../part/path.ts'
 import type { CallIds } from './call-ids.ts'
 import { callKey, type OpenItems } from './open-items.ts'
-import { LazyMap } from './late-map.ts'
+import { LazyMap } from './lazy-map.ts'
 
 export interface NormaliserContext {
   /** The step that the parts belong to. */

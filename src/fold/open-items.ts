@@ -8,7 +8,7 @@ import type { EntryOf } from '../part/entry.ts'
 import type { ToolOutcome } from '../part/model-part.ts'
 import type { Part } from '../part/part.ts'
 import { isUnder, parentPath } from '../part/path.ts'
-import { LazyMap } from './late-map.ts'
+import { LazyMap } from './lazy-map.ts'
 
 type StepStart = EntryOf<'step-start'>
 

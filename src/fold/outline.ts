@@ -3,7 +3,7 @@
  * with the number of steps, blocks and marks.
  */
 import type { Entry, EntryOf } from '../part/entry.ts'
-import { omitUndefined } from '../part/compact.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 import { isUnder } from '../part/path.ts'
 import { kindOf } from '../part/step-kind.ts'
 import { addUsage } from '../part/usage.ts'

@@ -7,7 +7,7 @@
  */
 import type { BareDelta, RecordedPart } from '../part/entry.ts'
 import { recordable } from '../part/json.ts'
-import { LazyMap } from './late-map.ts'
+import { LazyMap } from './lazy-map.ts'
 import { callKey } from './open-items.ts'
 import { createAnswerCleaner, createKeyCheck, createKeyRedactor } from './redact-keys.ts'
 import { formsOf, redacted, createScanner, type Scanner, type Scan } from './secret-forms.ts'

@@ -3,7 +3,7 @@
  * is held once. Takes entries one at a time; deltas cost one lookup.
  */
 import type { Entry, EntryOf } from '../part/entry.ts'
-import { omitUndefined } from '../part/compact.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 import { parentPath, isUnder } from '../part/path.ts'
 import { respondTool } from '../part/respond.ts'
 import { kindOf } from '../part/step-kind.ts'
@@ -13,7 +13,7 @@ import { toKept, toView, type EndedRequest, type KeptRun } from './kept-run.ts'
 import { createOpenItems, type OpenItems } from './open-items.ts'
 import type { RunView, StepView, Summary } from './run-view.ts'
 import { createToolLoop, type ToolLoop } from './tool-loop.ts'
-import { LazyMap, LazySet } from './late-map.ts'
+import { LazyMap, LazySet } from './lazy-map.ts'
 import { createUsageFold, type UsageFold } from './usage-fold.ts'
 
 /** Apply entries in order; read the view at any time. */

@@ -18,7 +18,7 @@ import {
   loopMessages,
 } from './reply-messages.ts'
 import { toUsage } from '../part/usage.ts'
-import { LazyMap } from './late-map.ts'
+import { LazyMap } from './lazy-map.ts'
 import type { Log } from '../part/log.ts'
 
 export interface ToolLoop {

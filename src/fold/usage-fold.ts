@@ -1,6 +1,6 @@
 /** The usage of a run so far: by model, by step of the pipeline and by agent. A fold over `usage` entries; others cost one comparison. */
 import type { Entry, EntryOf } from '../part/entry.ts'
-import { LazyMap, LazySet } from './late-map.ts'
+import { LazyMap, LazySet } from './lazy-map.ts'
 import { parentPath } from '../part/path.ts'
 import { addUsage, type Usage } from '../part/usage.ts'
 

@@ -1,6 +1,6 @@
 /** What came of a CLI agent: from the result that it said, and from how its process ended. */
 import type { ErrorValue } from '../part/error.ts'
-import { omitUndefined } from '../part/compact.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 import type { FinishReason, ModelPart, ProviderMetadata } from '../part/model-part.ts'
 import type { Outcome } from '../part/part.ts'
 import { toUsage, type Usage } from '../part/usage.ts'

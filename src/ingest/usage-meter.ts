@@ -3,7 +3,7 @@
  * reports of one message add up over its time, and the report at the end says what it was altogether. What the reports on the way
  * missed, or had too much, is made up for in the last part, whose counts may therefore be negative.
  */
-import { omitUndefined } from '../part/compact.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 import type { UsagePart } from '../part/part.ts'
 import { addUsage, toUsage, type Usage } from '../part/usage.ts'
 import type { FinishUsage } from './outcome.ts'

@@ -11,7 +11,7 @@ import {
 } from '@ai-sdk/provider'
 import { hasLaterSystem, shapeCall, type CallShape } from './call-shape.ts'
 import type { BodySink, PushBody } from './http/push-body.ts'
-import type { ReadLimits } from './outside/read-limits.ts'
+import type { ReadLimits } from './limits/read-limits.ts'
 import type { DirectModel, PartSink } from './part-sink.ts'
 import type { Open, Opened } from './provider-fetch.ts'
 import type { CreateReader, ProtocolReader } from './readers.ts'

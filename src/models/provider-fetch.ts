@@ -11,10 +11,10 @@
  * process's. Its `fetch` with a dispatcher, like Node's, takes two to three times the CPU time of this file.
  */
 
-import { boundResponse } from './outside/bounded-response.ts'
-import type { MeterOptions } from './outside/byte-meter.ts'
-import { defaultReadLimits, type ReadLimits } from './outside/read-limits.ts'
-import { discardBody, fetchWithinOrigin } from './outside/within-origin.ts'
+import { boundResponse } from './limits/bounded-response.ts'
+import type { MeterOptions } from './limits/byte-meter.ts'
+import { defaultReadLimits, type ReadLimits } from './limits/read-limits.ts'
+import { discardBody, fetchWithinOrigin } from './limits/within-origin.ts'
 import { dispatch, type Dispatched } from './http/dispatch.ts'
 import { findDispatcher } from './http/dispatcher.ts'
 import { listOf, toResponse } from './http/http-message.ts'

@@ -1,8 +1,8 @@
 /** The provider packages, and the environment variables for each. */
 import type { LanguageModelV4 } from '@ai-sdk/provider'
-import { omitUndefined } from '../part/compact.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 import { shapeCall, type CallShape } from './call-shape.ts'
-import type { ReadLimits } from './outside/read-limits.ts'
+import type { ReadLimits } from './limits/read-limits.ts'
 import { createDirectModel, type CreateModel } from './direct-model.ts'
 import { loadReader } from './readers.ts'
 import { createProviderFetch, createProviderOpen } from './provider-fetch.ts'

@@ -3,11 +3,11 @@
  * Provider packages and the demo model are loaded with the first call.
  */
 import type { LanguageModelV4 } from '@ai-sdk/provider'
-import { omitUndefined } from '../part/compact.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 import { MillraceError } from '../part/error.ts'
 import type { Log } from '../part/log.ts'
 import { recordedRun, type Recording } from '../part/recording.ts'
-import type { ReadLimits } from './outside/read-limits.ts'
+import type { ReadLimits } from './limits/read-limits.ts'
 import { takesOf } from './files.ts'
 import { type LanguageModel, type ModelResolver, createLazyModel } from './language-model.ts'
 import {

@@ -10,7 +10,7 @@ import { shape } from './read-shape.ts'
 import type { NameKind } from './scalars.ts'
 import { file, step } from './schema.ts'
 import { stepTypes } from './step-types.ts'
-import { omitUndefined } from '../part/compact.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 
 export type JsonSchema = { [key: string]: unknown }
 

@@ -1,5 +1,5 @@
 /** A checked agent as a tree of its steps, for drawings. */
-import { omitUndefined } from '../part/compact.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 import type { AgentTree, TreeStep } from '../part/agent-tree.ts'
 import type { Pipeline, Step } from './pipeline.ts'
 

@@ -24,7 +24,7 @@ import { file, step as stepSchema } from './schema.ts'
 import { walkSteps, stepTypes, type StepBody } from './step-types.ts'
 import { toTemplate } from './template.ts'
 import { parseTree, type Node } from './tree.ts'
-import { omitUndefined } from '../part/compact.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 import { checkStepType } from './names.ts'
 import { shapeOfStep } from './step-shape.ts'
 

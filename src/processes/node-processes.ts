@@ -1,5 +1,5 @@
 /** Child processes on Node. Its modules are looked up when a process starts: bundles for edge runtimes must not import them. */
-import { omitUndefined } from '../part/compact.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 import type { ChildProcess } from 'node:child_process'
 import { MillraceError, messageOf } from '../part/error.ts'
 import { markName, signalGroup, startOf, killMarked, keepRecord } from './process-table.ts'

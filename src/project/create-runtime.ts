@@ -1,5 +1,5 @@
 /** The engine for your own program: pass agents as YAML; everything else has a default. Uses Web APIs only. */
-import { omitUndefined } from '../part/compact.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 import { MillraceError } from '../part/error.ts'
 import type { Store } from '../part/log.ts'
 import { checkCalls } from '../pipeline/calls.ts'

@@ -1,13 +1,13 @@
 /** Opens the store of a project: the shared one of a URL, else SQLite in the data folder, else memory. */
 import { mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { omitUndefined } from '../part/compact.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 import { MillraceError } from '../part/error.ts'
 import type { Store } from '../part/log.ts'
 import { didYouMean } from '../pipeline/nearest.ts'
 import { memoryStore } from '../store/memory-store.ts'
-import { createTeller } from '../store/migration-lines.ts'
-import { sqliteStore } from '../store/sqlite-store.ts'
+import { createTeller } from '../store/sqlite/migration-lines.ts'
+import { sqliteStore } from '../store/sqlite/store.ts'
 import type { RecordConfig } from './config.ts'
 import type { Env } from './registry.ts'
 

@@ -1,6 +1,6 @@
 /** An agents folder with its config, store and runtime, as `serve` and `run` use it. Node only. */
 import { join, resolve } from 'node:path'
-import { omitUndefined } from '../part/compact.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 import { MillraceError, wholeMessage } from '../part/error.ts'
 import type { Store } from '../part/log.ts'
 import { memoryStore } from '../store/memory-store.ts'

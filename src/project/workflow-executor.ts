@@ -11,12 +11,12 @@ import { memoryStore } from '../store/memory-store.ts'
 import { createRuntime } from '../runtime/create-runtime.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import { textWire } from '../wire/text/text.ts'
-import { type DeliveryContext, defaultKeepAliveMs } from '../answer/open-answer.ts'
-import { deliveryResponse } from '../answer/answer-response.ts'
-import { realResponse } from '../answer/light-response.ts'
-import { deliverRun } from '../answer/answer-run.ts'
-import { errorResponse } from '../answer/http-error.ts'
-import { mayStream } from '../answer/may-stream.ts'
+import { type DeliveryContext, defaultKeepAliveMs } from '../delivery/open-delivery.ts'
+import { deliveryResponse } from '../delivery/delivery-response.ts'
+import { realResponse } from '../delivery/light-response.ts'
+import { deliverRun } from '../delivery/deliver-run.ts'
+import { errorResponse } from '../delivery/http-error.ts'
+import { mayStream } from '../delivery/may-stream.ts'
 
 /** Options of an executor. */
 export interface ExecutorOptions {

@@ -1,5 +1,5 @@
 /** Deletes one run, or the runs of a conversation. Says why, and the cure, when one may not be deleted. */
-import { omitUndefined } from '../part/compact.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 import { MillraceError } from '../part/error.ts'
 import { hasEnded, type RunRow, type Store } from '../part/log.ts'
 import type { Paced } from '../part/upkeep.ts'

@@ -3,7 +3,7 @@
  * memory, merges and archives every minute.
  */
 import { pause } from '../async/pause.ts'
-import { omitUndefined } from '../part/compact.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 import { MillraceError, wholeMessage } from '../part/error.ts'
 import { type Store, timeOf } from '../part/log.ts'
 import type { Paced, Upkeep } from '../part/upkeep.ts'

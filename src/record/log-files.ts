@@ -5,7 +5,7 @@
  */
 import { chmod, mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { omitUndefined } from '../part/compact.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 import { messageOf, MillraceError } from '../part/error.ts'
 import { fileNameOf } from '../part/file-name.ts'
 import { hasEnded, type RunRow, type Store } from '../part/log.ts'

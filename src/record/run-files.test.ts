@@ -6,7 +6,7 @@ import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { fileNameOf } from '../part/file-name.ts'
 import type { Upkeep } from '../part/upkeep.ts'
 import { exampleRun } from '../store/example-run.contract.ts'
-import { sqliteStore } from '../store/sqlite-store.ts'
+import { sqliteStore } from '../store/sqlite/store.ts'
 import { createLogFiles } from './log-files.ts'
 import { withRunFiles } from './run-files.ts'
 

@@ -11,7 +11,7 @@ import { readCases, slugOf } from './read-cases.ts'
 import { recordingFile, saveRecording } from './recording-files.ts'
 import type { CaseFile, TestCase } from './test-case.ts'
 import { dump } from 'js-yaml'
-import { omitUndefined } from '../part/compact.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 import { messagesOf } from '../part/message.ts'
 import { factsOf } from './facts.ts'
 

@@ -1,5 +1,5 @@
 /** Compares what a run came to with what was expected. */
-import { omitUndefined } from '../part/compact.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 import { ownValue } from '../part/own-value.ts'
 import { isUnder } from '../part/path.ts'
 import { equal } from '../pipeline/value-schema.ts'

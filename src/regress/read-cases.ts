@@ -1,5 +1,5 @@
 /** YAML text → test cases, with all faults of the text at their places. */
-import { omitUndefined } from '../part/compact.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 import { check, child } from '../pipeline/check.ts'
 import { createFaultCollector, PipelineError, type FaultCollector } from '../pipeline/fault.ts'
 import { compilePattern, PatternError } from '../pipeline/pattern/pattern.ts'

@@ -1,6 +1,6 @@
 /** Runs many cases at the same time, each in a runtime of its own. */
 import type { CaseFile } from './test-case.ts'
-import type { TestRuntime } from './lab.ts'
+import type { TestRuntime } from './test-runtime.ts'
 import { runCase, type CaseResult, type CaseRun } from './run-case.ts'
 
 export interface RunCasesOptions {

@@ -1,5 +1,5 @@
 /** Takes over runs that need an owner, as the fleet reports them: orphaned by a crash, due, or answered in another process. */
-import { omitUndefined } from '../part/compact.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 import { type Store, timeOf } from '../part/log.ts'
 import type { Supervisor } from './supervisor.ts'
 

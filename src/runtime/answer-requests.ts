@@ -1,5 +1,5 @@
 /** Replies of clients to the open requests of runs: at most one counts for each request. */
-import { omitUndefined } from '../part/compact.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 import { MillraceError } from '../part/error.ts'
 import { hasEnded, type Store } from '../part/log.ts'
 import { recordable } from '../part/json.ts'

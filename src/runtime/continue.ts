@@ -1,5 +1,5 @@
 /** Decides, for every route that accepts a conversation, whether a request continues a run or starts one. */
-import { omitUndefined } from '../part/compact.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 import type { Message } from '../part/message.ts'
 import type { CallSettings } from '../part/part.ts'
 import type { BusyPolicy, HistoryPolicy } from '../pipeline/pipeline.ts'

@@ -2,7 +2,7 @@
  * The runtime owns all runs of this process: it starts, resumes and stops them, and recovers or ends orphans of a crash. A run belongs to the
  * server. A connection only reads its log.
  */
-import { omitUndefined } from '../part/compact.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 import { type Store, hasEnded, timeOf } from '../part/log.ts'
 import { createCleaner, createRedactor } from '../fold/redact.ts'
 import { defaultCloseAfterMs } from '../part/thread.ts'

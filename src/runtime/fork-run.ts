@@ -3,7 +3,7 @@
  * open ones begin again. decisions/0023 says what a fork may change, and why.
  */
 import type { ForkOptions } from './runtime.ts'
-import { omitUndefined } from '../part/compact.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 import { MillraceError } from '../part/error.ts'
 import { type Store, threadOf } from '../part/log.ts'
 import type { Part } from '../part/part.ts'

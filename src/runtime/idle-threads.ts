@@ -2,7 +2,7 @@
  * Closes idle threads. Whether a thread is closed is derived (`part/thread.ts`), so the only work is to end its suspended runs, which would wait
  * forever. Several processes may do so at once: a stop counts once, a claim has one winner.
  */
-import { omitUndefined } from '../part/compact.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 import type { RunRow, Store } from '../part/log.ts'
 import { pause } from '../async/pause.ts'
 import type { Clock } from '../engine/run-clock.ts'

@@ -2,7 +2,7 @@
  * The lifecycle of one run in one process, as a state machine: no I/O, no promises, no time. `supervisor.ts` performs the effects and reports back
  * with events. The store decides who owns a run, with {@link Log.claim}: the machine only requests it. docs/lifecycle.md has a drawing.
  */
-import { omitUndefined } from '../part/compact.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 
 /**
  * Why a run is claimed. `hint`: it got a reply or a stop, or a request is due. `orphan`: it is active without an owner. `lost`: this process could

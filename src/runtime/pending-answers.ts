@@ -1,6 +1,6 @@
 /** The inbox of a run without owner: replies to its open requests, or a stop. */
 import type { Wake } from './runtime.ts'
-import { omitUndefined } from '../part/compact.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 import type { Log } from '../part/log.ts'
 import type { Accepted } from './foreign-run.ts'
 import type { EntryOf } from '../part/entry.ts'

@@ -8,7 +8,7 @@ import type { Execution } from './execution.ts'
 import type { ForkPlan } from './fork-run.ts'
 import type { Unread } from './presence.ts'
 import { createSlot, isBusy, transition, type Effect, type Event, type Slot } from './lifecycle.ts'
-import { SlotMap } from '../async/lean-map.ts'
+import { SlotMap } from '../async/slot-map.ts'
 
 export interface Supervised {
   readonly id: string

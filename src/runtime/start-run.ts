@@ -1,5 +1,5 @@
 /** Starts a run: its key, its position in its thread, its first entry. */
-import { omitUndefined } from '../part/compact.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 import { type Store, threadOf } from '../part/log.ts'
 import type { Part } from '../part/part.ts'
 import { toTraceparent } from '../part/traceparent.ts'

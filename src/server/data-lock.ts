@@ -7,7 +7,7 @@ import { existsSync, mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { MillraceError, messageOf } from '../part/error.ts'
-import { createPrivate, makePrivate } from '../store/private-database.ts'
+import { createPrivate, makePrivate } from '../store/sqlite/private-database.ts'
 
 export type Release = () => void
 

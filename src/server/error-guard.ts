@@ -5,7 +5,7 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { EventEmitter } from 'node:events'
-import { omitUndefined } from '../part/compact.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 import { toMillraceError, MillraceError, withoutCredentials, wordsOf } from '../part/error.ts'
 import { type Attribute, type Origin, formatStepName, nameFailure } from '../engine/step-name.ts'
 import type { FailEffect, Runtime } from '../runtime/runtime.ts'

@@ -1,5 +1,5 @@
 /** The options of a handler, and the context of its routes. */
-import type { DeliveryContext } from '../answer/open-answer.ts'
+import type { DeliveryContext } from '../delivery/open-delivery.ts'
 import type { MillraceError } from '../part/error.ts'
 import type { AgentEditor } from '../project/agent-editor.ts'
 import type { OpenAiConfig } from '../project/config.ts'

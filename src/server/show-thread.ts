@@ -1,5 +1,5 @@
 /** A conversation, whole or in part: its row, its runs and its messages. */
-import { omitUndefined } from '../part/compact.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 import { MillraceError } from '../part/error.ts'
 import type { RunQuery, RunRow } from '../part/log.ts'
 import type { Message } from '../part/message.ts'

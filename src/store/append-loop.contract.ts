@@ -4,7 +4,7 @@
  */
 import { writeSync } from 'node:fs'
 import { entry, startEntry } from './example-run.contract.ts'
-import { sqliteStore } from './sqlite-store.ts'
+import { sqliteStore } from './sqlite/store.ts'
 
 const store = sqliteStore(process.argv[2]!)
 

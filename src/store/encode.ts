@@ -4,7 +4,7 @@ import { isDelta, type Entry } from '../part/entry.ts'
 import { MillraceError, messageOf } from '../part/error.ts'
 import { recordable } from '../part/json.ts'
 import { toReadable } from '../part/readable-entry.ts'
-import { addEntries, blockLine, endOfBlock, isBlock } from './delta-block.ts'
+import { addEntries, blockLine, endOfBlock, isBlock } from './sqlite/delta-block.ts'
 
 /**
  * Encodes entries as JSON lines. Throws `bad-entry` for values that JSON cannot represent (a BigInt, a cycle), and for a delta that would be

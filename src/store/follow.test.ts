@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import type { LogCursor } from '../part/log.ts'
-import { createNotifier } from './bell.ts'
+import { createNotifier } from './notifier.ts'
 import { follow, type Pulled } from './follow.ts'
 
 function source() {

@@ -5,7 +5,7 @@
  * Not an async generator, because a generator's `return()` waits for a pending `next()`: a waiting reader could not stop before the next append.
  */
 import type { LogCursor, ReadOptions, Change, InboxMessage } from '../part/log.ts'
-import type { Notifier } from './bell.ts'
+import type { Notifier } from './notifier.ts'
 import type { Entry } from '../part/entry.ts'
 import { isUnder } from '../part/path.ts'
 

@@ -11,7 +11,7 @@ import {
   type Store,
   type Posted,
 } from '../part/log.ts'
-import { createNotifier, type Notifier } from './bell.ts'
+import { createNotifier, type Notifier } from './notifier.ts'
 import { admitEntries, isSameEntry } from './check-append.ts'
 import { decodeView, encodeMessage, decodeMessage } from './encode.ts'
 import { createFleet } from './fleet.ts'
@@ -19,11 +19,11 @@ import { createLimits } from './limits.ts'
 import { createCursors, readChanges, readEntries, readMessages } from './follow.ts'
 import { dueRows, selectRows } from './run-query.ts'
 import { claimRow, foldRow, isWanted, ofFork, publicRow, updateRow, type Origin, type StoredRow } from './run-row.ts'
-import { indexAfter, refuseMerged } from './recent.ts'
+import { indexAfter, refuseMerged } from './live-tail-cache.ts'
 import { encodeMessages, postInOrder, type EncodedMessage } from './post-all.ts'
 import { checkFork, runExists, storeClosed } from './store-error.ts'
 import { isBoundToRequest } from '../async/bound-to-request.ts'
-import { SlotMap } from '../async/lean-map.ts'
+import { SlotMap } from '../async/slot-map.ts'
 
 interface MemoryRun extends ChangedRun {
   row: StoredRow
@@ -64,7 +64,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
   const changeBell = createNotifier()
   /** The position of the last change. */
   let position = 0
-  // A new set each time, as in `sqlite-ticks.ts`.
+  // A new set each time, as in `sqlite/batches.ts`.
   let rung = new Set<string>()
   const inbox = createKeptInbox()
   const rows = () => Array.from(runs.values(), ({ row }) => row)

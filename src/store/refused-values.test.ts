@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Entry } from '../part/entry.ts'
 import { startEntry } from './example-run.contract.ts'
-import { sqliteStore } from './sqlite-store.ts'
+import { sqliteStore } from './sqlite/store.ts'
 import { watchStore } from './watch-store.ts'
 
 test('a value that SQLite refuses fails its own run alone, and is no failure of the store', async () => {

@@ -13,12 +13,12 @@ import {
   type Log,
   type Store,
 } from '../part/log.ts'
-import { createNotifier } from './bell.ts'
+import { createNotifier } from './notifier.ts'
 import { admitEntries, isSameEntry } from './check-append.ts'
 import { decodeMessage, decodeView, encodeMessage } from './encode.ts'
 import { createFleet } from './fleet.ts'
 import { createCursors, readChanges, readEntries, readMessages } from './follow.ts'
-import { indexAfter, refuseMerged } from './recent.ts'
+import { indexAfter, refuseMerged } from './live-tail-cache.ts'
 import { encodeMessages, postInOrder } from './post-all.ts'
 import { dueRows, selectRows } from './run-query.ts'
 import { claimRow, foldRow, isWanted, ofFork, publicRow, type StoredRow } from './run-row.ts'

@@ -1,5 +1,5 @@
 /** Tools as models see them: their specification, and the check of the arguments that a model writes. */
-import { omitUndefined } from '../part/compact.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 import { messageOf, MillraceError } from '../part/error.ts'
 import { isRecordable, parseJson } from '../part/json.ts'
 import type { ToolSpec } from '../part/message.ts'

@@ -2,7 +2,7 @@
  * Merges an answer into one text (and its reasoning into another), for wires with a single text: parallel branches in file
  * order, and a blank line before the text of each further model call, unless the text so far ends in a newline.
  */
-import { LazySet, LazyMap } from '../fold/late-map.ts'
+import { LazySet, LazyMap } from '../fold/lazy-map.ts'
 import type { EntryOf } from '../part/entry.ts'
 import { isUnder, parentPath } from '../part/path.ts'
 

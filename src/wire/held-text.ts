@@ -8,7 +8,7 @@ import type { Entry, EntryOf } from '../part/entry.ts'
 import { isUnder, parentPath } from '../part/path.ts'
 import { jsonOf } from '../part/json.ts'
 import { badOutput } from '../fold/reply-messages.ts'
-import { LazyMap, LazySet } from '../fold/late-map.ts'
+import { LazyMap, LazySet } from '../fold/lazy-map.ts'
 
 export interface HeldText {
   /** The entries to encode instead of this one; undefined, as in most cases, for the entry itself. */

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { sqliteStore } from '../../src/store/sqlite-store.ts'
+import { sqliteStore } from '../../src/store/sqlite/store.ts'
 import { folder, ran, serving } from '../support/cli.ts'
 
 const agent = `workflow:

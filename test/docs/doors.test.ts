@@ -22,7 +22,7 @@ function exportsOf(door: string): Exported[] {
           )
         : what!.slice(1, -1).split(',')
     return names
-      .map((name) => name.trim().replace(/^type /u, ''))
+      .map((name) => name.trim().replace(/^type | as .*$/gu, ''))
       .filter((name) => name !== '')
       .map((name) => ({ door, name, file: file! }))
   })

@@ -66,7 +66,7 @@ test('a delta from the provider to the client', async () => {
   await readTo('[DONE]')
   const unused = [...named(token)].filter((path) => !ran.has(path))
   // The first runs where there are secrets, the second on other servers than Node's.
-  expect(unused).toEqual(['src/fold/redact.ts', 'src/answer/streamed-body.ts'])
+  expect(unused).toEqual(['src/fold/redact.ts', 'src/delivery/streamed-body.ts'])
   // Those of the tables fill them later. The others are named, or a page of small functions each: the count may only fall.
   const others = [...ran].filter((path) => !named(token).has(path) && !path.startsWith('src/store/tables/'))
   expect(others.length, others.join('\n')).toBeLessThanOrEqual(mostOthers)

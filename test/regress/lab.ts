@@ -1,7 +1,7 @@
 /** A folder of agents and cases, and the runner of cases in this process with models that are scripts. */
 import { join } from 'node:path'
 import type { Config } from '../../src/project/config.ts'
-import { openTestRuntime } from '../../src/regress/lab.ts'
+import { openTestRuntime } from '../../src/regress/test-runtime.ts'
 import { readCases } from '../../src/regress/read-cases.ts'
 import { runCases, type RunCasesOptions } from '../../src/regress/run-cases.ts'
 import { folder } from '../support/cli.ts'

@@ -6,7 +6,7 @@ import { createScriptedModel, finish, latch, text } from '../../src/models/testi
 import type { Store } from '../../src/part/log.ts'
 import { withRunFiles } from '../../src/record/run-files.ts'
 import { redisStore } from '../../src/store/redis/redis-store.ts'
-import { sqliteStore } from '../../src/store/sqlite-store.ts'
+import { sqliteStore } from '../../src/store/sqlite/store.ts'
 import { folder } from '../support/cli.ts'
 import { agent, until } from '../support/engine.ts'
 import { createTold, type Told } from '../support/going-on.ts'

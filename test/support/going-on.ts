@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Prompt } from '@ai-sdk/provider'
 import type { Entry } from '../../src/part/entry.ts'
-import { sqliteStore } from '../../src/store/sqlite-store.ts'
+import { sqliteStore } from '../../src/store/sqlite/store.ts'
 import { createScriptedModel, type ScriptStep } from '../../src/models/testing/scripted-model.ts'
 import { createEngine, newFolder, type Engine, type EngineOptions } from './engine.ts'
 

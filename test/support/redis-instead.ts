@@ -1,5 +1,5 @@
 /**
- * What the vitest project `redis` has in the place of `src/store/sqlite-store.ts`: the same tests, with Redis behind them. A path is a prefix
+ * What the vitest project `redis` has in the place of `src/store/sqlite/store.ts`: the same tests, with Redis behind them. A path is a prefix
  * of keys: opened again, it holds what was stored there.
  */
 import { createHash } from 'node:crypto'
@@ -8,7 +8,7 @@ import type { Log, RunIndex, Store } from '../../src/part/log.ts'
 import type { Upkeep } from '../../src/part/upkeep.ts'
 import { redisStore } from '../../src/store/redis/redis-store.ts'
 
-export type { SqliteOptions } from '../../src/store/sqlite-store.ts'
+export type { SqliteOptions } from '../../src/store/sqlite/store.ts'
 
 export function sqliteStore(path: string): Store {
   const prefix = `t${createHash('sha256').update(path).digest('hex').slice(0, 12)}`

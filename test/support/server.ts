@@ -1,7 +1,7 @@
 /** An engine behind a real socket: `createHandler` on Node's own HTTP server, with what tests ask of it. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { omitUndefined } from '../../src/part/compact.ts'
+import { omitUndefined } from '../../src/part/omit-undefined.ts'
 import { createHandler } from '../../src/server/handler.ts'
 import type { HandlerOptions } from '../../src/server/handler-context.ts'
 import { createNodeListener } from '../../src/server/http/node-listener.ts'

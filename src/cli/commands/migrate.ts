@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { join } from 'node:path'
 import type { CommandContext } from '../context.ts'
-import { omitUndefined } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
 import { MillraceError } from '../../part/error.ts'
 import { printable } from '../terminal/output.ts'
 import { examples, isNamed, localDataOption } from './options.ts'
@@ -38,8 +38,8 @@ ${examples('millrace migrate --dry-run', 'millrace migrate --backup', 'millrace 
 async function migrateFolder(context: CommandContext, flags: MigrateFlags): Promise<void> {
   const { data, isNamed, dryRun = false } = flags
   const { databaseIn, refuseSharedStore } = await import('../connection/folder.ts')
-  const { createTeller, planLine } = await import('../../store/migration-lines.ts')
-  const { migrationOf } = await import('../../store/sqlite-schema.ts')
+  const { createTeller, planLine } = await import('../../store/sqlite/migration-lines.ts')
+  const { migrationOf } = await import('../../store/sqlite/schema.ts')
   if (!isNamed) await refuseSharedStore(context, 'which needs no migration', 'There is nothing to do.')
   const file = databaseIn(context, data)
   const { stderr } = context
@@ -57,7 +57,7 @@ async function migrateFolder(context: CommandContext, flags: MigrateFlags): Prom
   }
   const tell = createTeller(file, write)
   try {
-    const { sqliteStore } = await import('../../store/sqlite-store.ts')
+    const { sqliteStore } = await import('../../store/sqlite/store.ts')
     const store = sqliteStore(file, {
       migration: {
         backup,

@@ -23,7 +23,7 @@ async function reindexFolder(
 ): Promise<void> {
   const { databaseIn, refuseSharedStore } = await import('../connection/folder.ts')
   if (!isNamed) await refuseSharedStore(context, 'which has no tables', 'There is nothing to build again.')
-  const { sqliteStore } = await import('../../store/sqlite-store.ts')
+  const { sqliteStore } = await import('../../store/sqlite/store.ts')
   const store = sqliteStore(databaseIn(context, data), { migration: false })
   const { stderr } = context
   let shown = ''

@@ -1,7 +1,7 @@
 /** `millrace threads`: the list of conversations, and one of them on one page. */
 import { Option, type Command } from 'commander'
 import type { CommandContext } from '../context.ts'
-import { omitUndefined } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
 import { MillraceError } from '../../part/error.ts'
 import { threadStatuses, type ThreadQuery, type ThreadRow, type ThreadStatus } from '../../part/thread.ts'
 import type { ShownThread } from '../../server/show-thread.ts'

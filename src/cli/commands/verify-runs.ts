@@ -1,7 +1,7 @@
 /** `millrace verify`: checks recordings against the grammar. Prints a few errors for each: one causes the next. */
 import { createReadStream, existsSync, statSync } from 'node:fs'
 import type { CommandContext } from '../context.ts'
-import { omitUndefined } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
 import type { Entry } from '../../part/entry.ts'
 import { MillraceError, wholeMessage } from '../../part/error.ts'
 import { createGrammar } from '../../fold/grammar.ts'

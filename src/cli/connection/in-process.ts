@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { MillraceClient } from '../../client/client.ts'
 import type { Endpoint } from '../../models/resolver.ts'
-import { omitUndefined } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
 import { withoutCredentials, wordsOf } from '../../part/error.ts'
 import { MillraceError } from '../../part/error.ts'
 import type { Store } from '../../part/log.ts'

@@ -8,7 +8,7 @@ import { deleteRun, deleteThread } from '../../record/delete.ts'
 import { withRunFiles } from '../../record/run-files.ts'
 import { readStats, type Stats, type StatsQuery } from '../../record/stats.ts'
 import { compactRuns, eraseAll, pruneRuns } from '../../record/upkeep.ts'
-import { sqliteStore } from '../../store/sqlite-store.ts'
+import { sqliteStore } from '../../store/sqlite/store.ts'
 import type { RunUpkeep, UpkeepResult } from '../connection.ts'
 
 export interface StoreUpkeep extends RunUpkeep {

@@ -1,7 +1,7 @@
 /** `millrace answer`: answers the open requests of a run, then follows the run. */
 import { text } from 'node:stream/consumers'
 import { leave, type CommandContext } from '../context.ts'
-import { omitUndefined } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
 import type { ClientAnswer, ClientConsent } from '../../client/client.ts'
 import type { EntryOf } from '../../part/entry.ts'
 import { MillraceError } from '../../part/error.ts'

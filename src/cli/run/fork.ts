@@ -1,7 +1,7 @@
 /** `millrace fork`: a new run that shares the log of another up to an entry and runs on. */
 import { dirname } from 'node:path'
 import { leave, type CommandContext } from '../context.ts'
-import { omitUndefined } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
 import { MillraceError } from '../../part/error.ts'
 import { messagesOf } from '../../part/message.ts'
 import { createForkPlaces, type ForkPlace } from '../../fold/fork-places.ts'

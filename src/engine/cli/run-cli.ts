@@ -1,5 +1,5 @@
 /** Runs a CLI agent from start to end: its output becomes parts of the run, and the run's limits stop it. */
-import { omitUndefined } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
 import { fromErrorValue, MillraceError, type ErrorValue } from '../../part/error.ts'
 import type { SourcePart, UsagePart } from '../../part/part.ts'
 import { settledBy } from '../../async/with-grace.ts'
@@ -14,10 +14,10 @@ import { clis } from './arguments.ts'
 import { usedBefore } from './used-before.ts'
 import type { WorkingFolder } from './working-folder.ts'
 import { parseInput } from '../../fold/tool-loop.ts'
-import { answerTooLong } from '../../models/outside/read-limits.ts'
+import { answerTooLong } from '../../models/limits/read-limits.ts'
 import { createSpending, type SpendingOptions } from './spending.ts'
 import { createTranscript } from './transcript.ts'
-import { stderrTail } from '../../tools/mcp/last-words.ts'
+import { stderrTail } from '../../tools/mcp/stderr-tail.ts'
 
 /** ms that a process has to exit by itself after its result. */
 const exitGrace = 5000

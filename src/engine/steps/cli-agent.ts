@@ -1,5 +1,5 @@
 /** `cli-agent`: Claude Code, Codex, Gemini CLI or Qwen Code as a child process. Its parts stream into the run (`engine/cli/`). */
-import { omitUndefined } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
 import type { EntryOf } from '../../part/entry.ts'
 import { isUnder } from '../../part/path.ts'
 import { addUsage, noUsage, type Usage } from '../../part/usage.ts'

@@ -8,7 +8,7 @@
  * passes on looks like a generator of parts.
  */
 import { MillraceError } from '../../part/error.ts'
-import { omitUndefined } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
 import type { SourcePart, ResponseHead } from '../../part/part.ts'
 import { joinPath } from '../../part/path.ts'
 import { createNormaliser } from '../../fold/normalise.ts'

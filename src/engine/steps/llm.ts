@@ -1,5 +1,5 @@
 /** `llm`: a conversation with a model, including its tool loop (`engine/tool-loop.ts`). */
-import { omitUndefined } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
 import { MillraceError } from '../../part/error.ts'
 import type { Message, ToolSpec } from '../../part/message.ts'
 import type { CallSettings } from '../../part/part.ts'

@@ -1,6 +1,6 @@
 /** `loop`: repeats a list of steps for each item or while a condition holds, at most `max` times. */
 import { MillraceError } from '../../part/error.ts'
-import { omitUndefined } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
 import { joinPath } from '../../part/path.ts'
 import { evaluate } from '../../pipeline/evaluate.ts'
 import type { LoopConfig } from '../../pipeline/pipeline.ts'

@@ -14,7 +14,7 @@
  * | all others | `cli-output` |
  */
 import type { ProviderMetadata } from '../../part/model-part.ts'
-import { omitUndefined } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
 import { numberOf, objectOf, objectsOf, textOf } from '../values.ts'
 import { isContent } from '../../fold/normalise.ts'
 import type { SourcePart } from '../../part/part.ts'

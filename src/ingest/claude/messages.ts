@@ -2,7 +2,7 @@
  * Claude's messages: those of the agent itself, and of each of its sub-agents, whose lines name the tool call that they work for. A
  * block is known by that call and by its index in the message.
  */
-import { omitUndefined } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
 import type { ProviderMetadata } from '../../part/model-part.ts'
 import type { SourcePart } from '../../part/part.ts'
 import type { UsageMeter } from '../usage-meter.ts'

@@ -1,5 +1,5 @@
 /** The last line of Claude Code, `result`: how it ended, what it used, and what that cost. */
-import { omitUndefined } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
 import type { ErrorValue } from '../../part/error.ts'
 import type { FinishReason, ProviderMetadata } from '../../part/model-part.ts'
 import { ownValue } from '../../part/own-value.ts'

@@ -17,7 +17,7 @@ import { toUsage, type Usage } from '../../part/usage.ts'
 import type { Dialect, DialectOptions, TranscriptOutput } from '../transcript.ts'
 import { createUsageMeter, toFinishUsage, type Tokens } from '../usage-meter.ts'
 import { isObject, numberOf, objectOf, textOf, toResultValue } from '../values.ts'
-import { omitUndefined } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
 
 export function createCodexDialect(said: TranscriptOutput, { usedBefore }: DialectOptions): Dialect {
   const meter = createUsageMeter(said.part)

@@ -10,7 +10,7 @@
  * | `result` | `usage`; `finish` at the end |
  * | all others | `cli-output` |
  */
-import { omitUndefined } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
 import type { ErrorValue } from '../../part/error.ts'
 import type { ProviderMetadata } from '../../part/model-part.ts'
 import type { CliResult } from '../outcome.ts'

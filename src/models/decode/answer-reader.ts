@@ -8,7 +8,7 @@
  */
 import type { JSONObject, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { recordable } from '../../part/json.ts'
-import type { ReadLimits } from '../outside/read-limits.ts'
+import type { ReadLimits } from '../limits/read-limits.ts'
 import { BrokenFrame, FailedEnd, HtmlAnswer } from '../model-error.ts'
 import { isFields, numberOf, parsed, textOf, type Fields } from './fields.ts'
 import { EventStream, type EventSink, type Repeat } from './sse.ts'

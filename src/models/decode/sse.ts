@@ -2,7 +2,7 @@
  * Splits the body of a model server into its events: standard `text/event-stream`, and the deviations of servers. A body that begins like JSON or
  * HTML is not an event stream: it is passed on whole at its end.
  */
-import { bodyTooLarge, defaultReadLimits, lineTooLong, type ReadLimits } from '../outside/read-limits.ts'
+import { bodyTooLarge, defaultReadLimits, lineTooLong, type ReadLimits } from '../limits/read-limits.ts'
 import { parsed } from './fields.ts'
 
 /** How to read the next event without parsing it, if it differs from this one only in its text. */

@@ -35,7 +35,7 @@ function valueOf(name: string, schema: Schema, source: Source, depth = 0): unkno
     const options = is['enum'] as unknown[]
     return options.find((one) => String(one) === said) ?? options.find((one) => isIn(source.words, one)) ?? options[0]
   }
-  const bound = (key: string, otherwise: number) => Number(is[key] ?? otherwise)
+  const bound = (key: string, otherwise: number) => Number(ownValue(is, key) ?? otherwise)
   switch (typeOf(is)) {
     case 'object': {
       const required = (is['required'] ?? []) as string[]
@@ -105,7 +105,7 @@ function saidAs(name: string, words: string): string | undefined {
 
 function resolved(schema: Schema, root: Schema, depth = 0): Schema {
   const reference = /^#\/(\$defs|definitions)\/(.+)$/.exec(String(schema['$ref']))
-  const target = reference && ownValue((root[reference[1]!] ?? {}) as Record<string, Schema>, reference[2]!)
+  const target = reference && ownValue((ownValue(root, reference[1]!) ?? {}) as Record<string, Schema>, reference[2]!)
   const choices = (schema['anyOf'] ?? schema['oneOf'] ?? schema['allOf'] ?? []) as Schema[]
   const next = target ?? choices.find(({ type }) => type !== 'null')
   return next === undefined || depth > 10 ? schema : resolved(next, root, depth + 1)
@@ -125,7 +125,9 @@ function isIn(words: string, word: unknown): boolean {
   return new RegExp(wordPattern(String(word)), 'i').test(words)
 }
 
-const operators: Readonly<Record<string, string>> = { times: '*', plus: '+', minus: '-', '×': '*', '÷': '/', '−': '-' }
+const operators: ReadonlyMap<string, string> = new Map(
+  Object.entries({ times: '*', plus: '+', minus: '-', '×': '*', '÷': '/', '−': '-' }),
+)
 const number = String.raw`(?:-?(?:sqrt|abs|round|floor|ceil|sin|cos|tan|log|exp)?\()*-?\d+(?:\.\d+)?(?:\s*\))*`
 const expression = new RegExp(`(?<![\\w.])${number}(?:\\s*[-+*/^%]\\s*${number})*(?!\\w)`, 'g')
 
@@ -133,7 +135,7 @@ const expression = new RegExp(`(?<![\\w.])${number}(?:\\s*[-+*/^%]\\s*${number})
 export function expressionsIn(words: string): string[] {
   const plain = words
     .replace(/\d{4}-\d\d-\d\d\S*/g, ' ')
-    .replace(/(?<=\d ?)(?:times|plus|minus|[×÷−])(?= ?[\d(-])/gi, (word) => operators[word.toLowerCase()]!)
+    .replace(/(?<=\d ?)(?:times|plus|minus|[×÷−])(?= ?[\d(-])/gi, (word) => operators.get(word.toLowerCase())!)
   return (plain.match(expression) ?? []).filter(
     (run) => /[\d)]\s*[-+*/^%]|[a-z]\(/.test(run) && run.split('(').length === run.split(')').length,
   )

@@ -36,7 +36,7 @@ function partsOf(options: LanguageModelV4CallOptions): StreamPart[] {
     const id = `${type}-1`
     // Like a real provider's signature: the client must send it back unchanged with the reasoning.
     const signed = type === 'reasoning' ? { providerMetadata: { demo: { signature: hash(said) } } } : {}
-    const deltas = wordsOf(said).map((delta): Part => ({ type: `${type}-delta`, id, delta }))
+    const deltas = wordsOf(said).map((delta): StreamPart => ({ type: `${type}-delta`, id, delta }))
     parts.push({ type: `${type}-start`, id }, ...deltas, { type: `${type}-end`, id, ...signed })
   }
   for (const [i, { toolName, input }] of calls.entries()) {

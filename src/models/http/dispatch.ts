@@ -1,5 +1,5 @@
 /** Sends a request through undici's global dispatcher. */
-import { createByteMeter, type ByteMeter, type MeterOptions } from '../outside/byte-meter.ts'
+import { createByteMeter, type ByteMeter, type MeterOptions } from '../limits/byte-meter.ts'
 import { decodingsOf, toHeaders } from './http-message.ts'
 import { readAhead, type BodySink, type PushBody } from './push-body.ts'
 

@@ -7,7 +7,7 @@ import type {
   LanguageModelV4FinishReason,
   LanguageModelV4Usage,
 } from '@ai-sdk/provider'
-import { omitUndefined } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
 import { MillraceError } from '../../part/error.ts'
 import { toGenerated } from '../generated.ts'
 import { metadataKey, toLangChainMessages } from './messages.ts'

@@ -1,6 +1,6 @@
 /** `cli-agent`: a coding agent of the command line as a child process. */
 import { z } from 'zod'
-import { omitUndefined } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
 import { check, child } from '../check.ts'
 import { lazily } from '../lazily.ts'
 import type { CliAgentConfig } from '../pipeline.ts'

@@ -1,7 +1,7 @@
 /** What a run came to, for a comparison side by side. */
 import type { Entry } from '../../part/entry.ts'
 import type { Usage } from '../../part/usage.ts'
-import { omitUndefined } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
 import { kindOf } from '../../part/step-kind.ts'
 import { startOf } from '../../fold/run-view.ts'
 import { callKey } from '../../fold/open-items.ts'

@@ -3,7 +3,7 @@
  * is `invoke_agent`, a model call `chat`, a tool call `execute_tool`; other steps have their own name. Without `content`, no text of
  * users, models, tools or errors is in them. Those of what a fork shares are its source's.
  */
-import { omitUndefined } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
 import type { Entry, EntryOf } from '../../part/entry.ts'
 import { parentPath, isUnder } from '../../part/path.ts'
 import { addUsage } from '../../part/usage.ts'

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Store } from '../../part/log.ts'
 import { threadStatuses, type ThreadQuery } from '../../part/thread.ts'
-import { sqliteStore } from '../../store/sqlite-store.ts'
+import { sqliteStore } from '../../store/sqlite/store.ts'
 import { queryThreads, threadsQuery } from './query-threads.ts'
 
 const dir = mkdtempSync(join(tmpdir(), 'millrace-'))

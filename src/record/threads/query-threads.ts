@@ -2,7 +2,7 @@
  * Conversations out of the tables, in one query: which threads are on the page is decided by the index of runs alone; what is counted is
  * counted for those.
  */
-import { omitUndefined } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
 import { parseJson } from '../../part/json.ts'
 import type { Records, SearchHit } from '../../part/records.ts'
 import { keptVersion } from '../../fold/kept-run.ts'

@@ -5,7 +5,7 @@ import { asRecorded } from '../../part/recording.ts'
 import { conversation, conversationPage } from '../../runtime/conversation.ts'
 import { endEntry, startEntry } from '../../store/example-run.contract.ts'
 import { memoryStore } from '../../store/memory-store.ts'
-import { sqliteStore } from '../../store/sqlite-store.ts'
+import { sqliteStore } from '../../store/sqlite/store.ts'
 import { longestLine } from './check-recording.ts'
 import { importNdjson } from './import.ts'
 

@@ -1,5 +1,5 @@
 /** The meaning of a `RunAgentInput` for the thread: it replies to requests of the thread's run, or begins a turn. */
-import { omitUndefined } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
 import { MillraceError } from '../../part/error.ts'
 import type { KeptRun } from '../../fold/kept-run.ts'
 import type { Message } from '../../part/message.ts'

@@ -1,6 +1,6 @@
 /** `GET /ag-ui/:agentId/capabilities`: the declarations of an agent's file, in AG-UI's terms. Unknown capabilities are left out. */
 import type { AgentCapabilities, Tool } from '@ag-ui/core'
-import { omitUndefined } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
 import { ownValue } from '../../part/own-value.ts'
 import { callsOf, stepsInside } from '../../pipeline/calls.ts'
 import type { LlmConfig, RouterConfig, Pipeline, Step } from '../../pipeline/pipeline.ts'

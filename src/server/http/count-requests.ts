@@ -1,7 +1,7 @@
 /** Counts requests by the pattern of their route, for Prometheus. */
 import type { Hono } from 'hono'
 import { getPath } from 'hono/utils/url'
-import { headerOf } from '../../answer/light-response.ts'
+import { headerOf } from '../../delivery/light-response.ts'
 import { createCounter, createHistogram } from '../../record/metrics/families.ts'
 
 export function createRequestCount(app: Hono) {

@@ -1,6 +1,6 @@
 /** Access control for changes of agents. An agent can start programs, so this requires more than running one. */
 import { MillraceError } from '../../part/error.ts'
-import { isOtherPage, senderOf } from './foreign.ts'
+import { isOtherPage, senderOf } from './origin-check.ts'
 import { isSameSecret } from './key.ts'
 
 export interface Editing {

@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import { expect, test } from 'vitest'
 import { readJson } from './body.ts'
 import type { Handler } from '../handler-context.ts'
-import { errorResponse } from '../../answer/http-error.ts'
+import { errorResponse } from '../../delivery/http-error.ts'
 import { realRequest } from './incoming-request.ts'
 import { listen } from './listen.contract.ts'
 

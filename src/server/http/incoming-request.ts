@@ -3,7 +3,7 @@
  * and signal, costs more than the rest of a small request, so it is lazy.
  */
 import type { IncomingMessage } from 'node:http'
-import { realResponse } from '../../answer/light-response.ts'
+import { realResponse } from '../../delivery/light-response.ts'
 import type { Socket } from 'node:net'
 import { afterFirstDelta } from '../../async/after-first-delta.ts'
 import { lightHeaders, realHeaders } from '../../part/light-headers.ts'

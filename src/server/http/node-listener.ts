@@ -6,10 +6,10 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { MillraceError } from '../../part/error.ts'
 import type { Handler } from '../handler-context.ts'
-import { errorResponse } from '../../answer/http-error.ts'
-import { lightAnswer, recordOf } from '../../answer/light-response.ts'
+import { errorResponse } from '../../delivery/http-error.ts'
+import { lightAnswer, recordOf } from '../../delivery/light-response.ts'
 import { discardUnread, toRequest } from './incoming-request.ts'
-import { fromPromises, sourceOf, type BodySource } from '../../answer/streamed-body.ts'
+import { fromPromises, sourceOf, type BodySource } from '../../delivery/streamed-body.ts'
 
 /** ms for which the rest of a refused body is read and discarded, so that its sender receives the response. */
 const lingerMs = 1000

@@ -3,7 +3,7 @@ import type { Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { pause } from '../../async/pause.ts'
 import { MillraceError } from '../../part/error.ts'
-import { SlotSet } from '../../async/lean-map.ts'
+import { SlotSet } from '../../async/slot-map.ts'
 
 /** Listens, and resolves with the URL. Throws `port-in-use`. */
 export async function openPort(server: Server, wanted: number, host: string): Promise<string> {

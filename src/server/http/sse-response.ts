@@ -1,6 +1,6 @@
 /** A stream of server-sent events for monitors, not the delivery of a run. */
-import { toBody, type BodySource } from '../../answer/streamed-body.ts'
-import { runIdHeader } from '../../answer/answer-response.ts'
+import { toBody, type BodySource } from '../../delivery/streamed-body.ts'
+import { runIdHeader } from '../../delivery/delivery-response.ts'
 
 export function sseResponse(source: BodySource): Response {
   const headers = {

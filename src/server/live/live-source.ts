@@ -1,5 +1,5 @@
 /** One live connection: rows, runs and agents in one stream of events. Its buffers are bounded, however slowly it is read. */
-import { fromPromises, type BodySource } from '../../answer/streamed-body.ts'
+import { fromPromises, type BodySource } from '../../delivery/streamed-body.ts'
 import { watchSilence } from '../http/sse-response.ts'
 import type { ChangesTap } from './changes-tap.ts'
 import type { RowFeed } from './row-feed.ts'

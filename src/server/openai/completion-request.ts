@@ -1,5 +1,5 @@
 /** Reads the requests of the completion routes. */
-import { omitUndefined } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
 import { messageOf } from '../../part/error.ts'
 import type { DisconnectPolicy } from '../../pipeline/pipeline.ts'
 import type { Turn, Turned } from '../../runtime/continue.ts'

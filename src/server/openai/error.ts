@@ -2,7 +2,7 @@
 import { MillraceError } from '../../part/error.ts'
 import { BadParameter } from '../../wire/openai/from-openai-messages.ts'
 import { toOpenAiCode } from '../../wire/openai/openai-output.ts'
-import { errorResponse } from '../../answer/http-error.ts'
+import { errorResponse } from '../../delivery/http-error.ts'
 
 export function isOpenAiPath(path: string): boolean {
   return /^(?:\/api)?\/v1(?:\/|$)/u.test(path)

@@ -5,7 +5,7 @@
  *
  * By hand: with zod it had the same length, needed a message of its own at each value, and cost every start some milliseconds.
  */
-import { omitUndefined } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
 import type { Message } from '../../part/message.ts'
 import type { CallSettings } from '../../part/part.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'

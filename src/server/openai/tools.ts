@@ -1,5 +1,5 @@
 /** Checks `tools`, `tool_choice` and `response_format` of an OpenAI request. */
-import { omitUndefined } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
 import type { CallSettings } from '../../part/part.ts'
 import { BadParameter } from '../../wire/openai/from-openai-messages.ts'
 

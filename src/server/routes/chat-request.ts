@@ -1,5 +1,5 @@
 /** Reads the requests of the chat routes. */
-import { omitUndefined } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
 import { MillraceError } from '../../part/error.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import type { DisconnectPolicy } from '../../pipeline/pipeline.ts'

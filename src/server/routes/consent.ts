@@ -1,5 +1,5 @@
 /** A request's consent for a run that was recorded elsewhere: `agentId`, or `trust` from a caller who may edit agents. */
-import { omitUndefined } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
 import type { Consent } from '../../runtime/runtime.ts'
 import type { HandlerContext } from '../handler-context.ts'
 import { optionalText } from '../http/body.ts'

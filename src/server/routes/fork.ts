@@ -1,6 +1,6 @@
 /** `POST /api/runs/:id/fork`: a new run that shares the log of another up to an entry and continues. */
-import { runIdHeader } from '../../answer/answer-response.ts'
-import { omitUndefined } from '../../part/compact.ts'
+import { runIdHeader } from '../../delivery/delivery-response.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
 import { MillraceError } from '../../part/error.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import { readPrograms } from '../../runtime/foreign-programs.ts'

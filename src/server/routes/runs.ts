@@ -1,6 +1,6 @@
 /** `/api/runs…`: runs and their logs as an API. */
-import { runIdHeader } from '../../answer/answer-response.ts'
-import { omitUndefined } from '../../part/compact.ts'
+import { runIdHeader } from '../../delivery/delivery-response.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
 import { MillraceError } from '../../part/error.ts'
 import { runStatuses, type RunQuery, type RunStatus } from '../../part/log.ts'
 import type { Reply } from '../../part/request-part.ts'

@@ -1,6 +1,6 @@
 /** `GET /api/search`: full-text search in recorded runs. */
 import type { Hono } from 'hono'
-import { omitUndefined } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
 import { MillraceError } from '../../part/error.ts'
 import { bad, readQuery, wholeNumber } from '../http/query.ts'
 import type { HandlerContext } from '../handler-context.ts'

@@ -1,6 +1,6 @@
 /** `/api/threads…`: conversations: the list, and the runs and messages of each. */
 import type { Hono } from 'hono'
-import { omitUndefined } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
 import { threadStatuses, type ThreadQuery } from '../../part/thread.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import { listThreads } from '../../record/threads/list-threads.ts'

@@ -1,7 +1,7 @@
 /** `/api/runs/:id/export` and `/api/runs/import`: a run as a file, and a file as a run. */
 import { MillraceError } from '../../part/error.ts'
-import { deliveryResponse } from '../../answer/answer-response.ts'
-import { fromPromises, type BodySource } from '../../answer/streamed-body.ts'
+import { deliveryResponse } from '../../delivery/delivery-response.ts'
+import { fromPromises, type BodySource } from '../../delivery/streamed-body.ts'
 import { createImport } from '../../record/transfer/import.ts'
 import { exportRun as exportLines } from '../../record/transfer/export.ts'
 import { partsWire } from '../../wire/parts/parts.ts'

@@ -3,7 +3,7 @@ import type { Hono } from 'hono'
 import { MillraceError } from '../../part/error.ts'
 import { listNames, nearest } from '../../pipeline/nearest.ts'
 import { isOpenAiPath } from '../openai/error.ts'
-import { errorResponse } from '../../answer/http-error.ts'
+import { errorResponse } from '../../delivery/http-error.ts'
 
 export function unknownRoute(app: Hono, path: string, method: string): Response {
   // The page's route matches every path.

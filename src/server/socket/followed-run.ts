@@ -1,7 +1,7 @@
 /** One run that one client follows: a cursor into its log, read as fast as the connection accepts it. A slow client costs one batch. */
-import { omitUndefined } from '../../part/compact.ts'
-import { openDelivery, type DeliveryContext } from '../../answer/open-answer.ts'
-import { readReplayState } from '../../answer/run-reader.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
+import { openDelivery, type DeliveryContext } from '../../delivery/open-delivery.ts'
+import { readReplayState } from '../../delivery/run-reader.ts'
 import type { DisconnectPolicy } from '../../pipeline/pipeline.ts'
 import { toCallId } from '../../wire/ag-ui/ag-ui-ids.ts'
 import type { AgUiEvent, AgUiOptions } from '../../wire/ag-ui/ag-ui-event.ts'

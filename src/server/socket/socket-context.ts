@@ -1,4 +1,4 @@
-import type { DeliveryContext } from '../../answer/open-answer.ts'
+import type { DeliveryContext } from '../../delivery/open-delivery.ts'
 import type { MillraceError } from '../../part/error.ts'
 import type { Handler } from '../handler-context.ts'
 import type { Admission } from '../http/admission.ts'

@@ -5,8 +5,8 @@
 import type { IncomingHttpHeaders, IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { MillraceError } from '../../part/error.ts'
-import { errorResponse } from '../../answer/http-error.ts'
-import { originFault, isOtherPage, type Sender } from '../http/foreign.ts'
+import { errorResponse } from '../../delivery/http-error.ts'
+import { originFault, isOtherPage, type Sender } from '../http/origin-check.ts'
 import type { SocketOptions } from './socket-context.ts'
 import type { SocketCounts, SocketServer } from './socket-server.ts'
 

@@ -3,7 +3,7 @@
  * same pass over the run, if it comes soon.
  */
 import type { Entry } from '../../part/entry.ts'
-import { indexAfter } from '../recent.ts'
+import { indexAfter } from '../live-tail-cache.ts'
 import type { Archive } from './archive.ts'
 
 /** Maximum number of passes that wait for their readers, and their timeout in ms. */

@@ -2,7 +2,7 @@
 import { mkdirSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { hasEnded, type Store } from '../../part/log.ts'
-import { sqliteStore } from '../sqlite-store.ts'
+import { sqliteStore } from '../sqlite/store.ts'
 import { storeFailed } from '../store-error.ts'
 import type { Archive } from './archive.ts'
 

@@ -2,7 +2,7 @@
  * Subscriptions: at most one per channel, for any number of listeners. Subscribing and unsubscribing take turns, because the client library
  * mishandles overlapping ones. While Redis is unavailable they wait.
  */
-import { isTransientError } from './away.ts'
+import { isTransientError } from './transient-error.ts'
 import type { RedisConnection } from './connection.ts'
 
 export interface Channels {

@@ -1,6 +1,6 @@
 /** The client library, loaded when a Redis store is opened: one connection, or those of a cluster. */
 import { MillraceError } from '../../part/error.ts'
-import { isRefusal } from './away.ts'
+import { isRefusal } from './transient-error.ts'
 import { isTlsFault, otherProtocol, tlsOptions, type RedisAddress } from './url.ts'
 import type { RedisCluster } from '@redis/client'
 

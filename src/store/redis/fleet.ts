@@ -2,7 +2,7 @@
 import { hostname } from 'node:os'
 import type { Fleet, FleetProcess, Introduction } from '../../part/log.ts'
 import { createFleet } from '../fleet.ts'
-import { createHeartbeats, type HeartbeatOptions, type Heartbeats } from './beats.ts'
+import { createHeartbeats, type HeartbeatOptions, type Heartbeats } from './heartbeat.ts'
 import type { Channels } from './channels.ts'
 import { type RedisConnection, evenFull } from './connection.ts'
 import { partitionOf } from './keys.ts'

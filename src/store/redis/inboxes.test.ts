@@ -1,6 +1,6 @@
 /** Readers of an inbox that cannot be asked for a moment. */
 import { expect, test } from 'vitest'
-import { createNotifier } from '../bell.ts'
+import { createNotifier } from '../notifier.ts'
 import { createChannels } from './channels.ts'
 import type { RedisConnection } from './connection.ts'
 import { createInboxes } from './inboxes.ts'

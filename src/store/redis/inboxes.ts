@@ -1,6 +1,6 @@
 /** Readers of inboxes. A message notifies a waiting reader of new entries; their content is read from the list. */
 import type { InboxMessage } from '../../part/log.ts'
-import type { Notifier } from '../bell.ts'
+import type { Notifier } from '../notifier.ts'
 import { decodeMessage } from '../encode.ts'
 import type { Puller } from '../follow.ts'
 import { storeDamaged } from '../store-error.ts'

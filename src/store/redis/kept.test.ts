@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createRecentWrites, keptFor } from './heal.ts'
+import { createRecentWrites, keptFor } from './rewrite-lost.ts'
 import type { Written } from './writes.ts'
 
 const post = (inbox: string): Written => ({ type: 'post', inbox, args: [] })

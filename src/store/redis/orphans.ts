@@ -1,6 +1,6 @@
 /** Finds orphans. Those of a dead process are divided among the living: each first takes its own share, and after a while the untaken rest. */
 import { isWanted } from '../run-row.ts'
-import type { Heartbeats } from './beats.ts'
+import type { Heartbeats } from './heartbeat.ts'
 import type { RedisConnection } from './connection.ts'
 import { partitions } from './index-script.ts'
 import type { Partition } from './keys.ts'

@@ -1,7 +1,7 @@
 /** What a reader does when Redis has less than was read, or than it said. */
 import { expect, test } from 'vitest'
 import { delta } from '../contract/tools.contract.ts'
-import { createRowCache } from '../heads.ts'
+import { createRowCache } from '../row-cache.ts'
 import { entriesLost } from '../store-error.ts'
 import type { RunHead, Page, Pages } from './pages.ts'
 import { createReader } from './reader.ts'

@@ -2,7 +2,7 @@
  * The row of a run from the fields of its hash, which may be damaged: then the row reports it, with its readable fields, because one run must not
  * break a list.
  */
-import { omitUndefined } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
 import { runStatuses, type RunStatus } from '../../part/log.ts'
 import { unreadableRow } from '../store-error.ts'
 import type { StoredRow } from '../run-row.ts'

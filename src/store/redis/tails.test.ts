@@ -1,6 +1,6 @@
 /** What a tail makes of messages that do not come, come twice, or come from somebody who does not know what was read. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { createNotifier } from '../bell.ts'
+import { createNotifier } from '../notifier.ts'
 import { delta } from '../contract/tools.contract.ts'
 import { createChannels } from './channels.ts'
 import type { RedisConnection } from './connection.ts'

@@ -3,7 +3,7 @@
  * is connected as well. So each area, a part of the keys on one node, is up after it has replied to a command that changes nothing.
  */
 import { messageOf } from '../../part/error.ts'
-import { isTransientError } from './away.ts'
+import { isTransientError } from './transient-error.ts'
 import type { Client } from './client.ts'
 import type { Partition } from './keys.ts'
 

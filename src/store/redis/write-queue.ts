@@ -4,7 +4,7 @@
  */
 import { MillraceError, messageOf } from '../../part/error.ts'
 import { redisFailed } from './damage-script.ts'
-import { isTransientError, isPassingReply, PassingError } from './away.ts'
+import { isTransientError, isPassingReply, PassingError } from './transient-error.ts'
 import { inTime, type RedisConnection } from './connection.ts'
 import type { Partition } from './keys.ts'
 import { script, sha } from './script.ts'

@@ -1,6 +1,6 @@
 /** When claims are sent, and what they say of other processes. */
 import { expect, test } from 'vitest'
-import { createRowCache } from '../heads.ts'
+import { createRowCache } from '../row-cache.ts'
 import { startEntry } from '../example-run.contract.ts'
 import type { RedisConnection } from './connection.ts'
 import { createKeys, partitionOf } from './keys.ts'

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, expect, test } from 'vitest'
 import { exampleRun } from '../example-run.contract.ts'
-import { sqliteStore } from '../sqlite-store.ts'
+import { sqliteStore } from '../sqlite/store.ts'
 import { DeltaRows } from './delta-rows.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'millrace-delta-rows-'))

@@ -34,7 +34,7 @@ export function createFill(db: DatabaseSync, deltaRows: DeltaRows): Fill {
   const origin = db.prepare('SELECT source, seq FROM forks WHERE run = ?')
   const lastSeq = db.prepare('SELECT last_seq FROM runs WHERE id = ?')
   const states = new Map<string, RunState>()
-  /** The runs that this transaction has read: their state is that of the tables. A new map each time, as in `sqlite-ticks.ts`. */
+  /** The runs that this transaction has read: their state is that of the tables. A new map each time, as in `sqlite/batches.ts`. */
   let touched = new Map<string, RunState>()
   /** Those of them that it has filled. */
   let filled = new Set<RunState>()

@@ -9,8 +9,8 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
 import type { Entry, RecordedPart } from '../../part/entry.ts'
 import { endEntry, entry, startEntry } from '../example-run.contract.ts'
-import { openDatabase } from '../sqlite-schema.ts'
-import { sqliteStore } from '../sqlite-store.ts'
+import { openDatabase } from '../sqlite/schema.ts'
+import { sqliteStore } from '../sqlite/store.ts'
 import { createIndexer } from './indexer.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-work-'))

@@ -7,7 +7,7 @@ import { afterAll, expect, test } from 'vitest'
 import { arbitraryNestedRun } from '../../../test/arbitrary-run.ts'
 import { isDelta, type Entry } from '../../part/entry.ts'
 import { exampleRun } from '../example-run.contract.ts'
-import { sqliteStore } from '../sqlite-store.ts'
+import { sqliteStore } from '../sqlite/store.ts'
 import { getStreamEvents } from '../stream-events.ts'
 import { root, newFile, allOf } from './testing/indexed-store.ts'
 
@@ -25,7 +25,7 @@ test('a process that is killed while it fills the tables leaves some that are co
   }
   await whole.close()
   const script = `
-    import { sqliteStore } from ${JSON.stringify(resolve('src/store/sqlite-store.ts'))}
+    import { sqliteStore } from ${JSON.stringify(resolve('src/store/sqlite/store.ts'))}
     const store = sqliteStore(${JSON.stringify(path)})
     await store.records.reindex(() => process.stdout.write('.'))
     for (;;) await store.records.reindex(() => process.stdout.write('.'))`

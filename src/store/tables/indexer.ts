@@ -4,10 +4,10 @@
  * it: the one with the lock continues at the tables' position.
  */
 import type { DatabaseSync } from 'node:sqlite'
-import type { Checkpoints } from '../sqlite-checkpoint.ts'
+import type { Checkpoints } from '../sqlite/checkpoint.ts'
 import { isBusy, storeClosed } from '../store-error.ts'
-import { setAside } from '../sqlite-foreign.ts'
-import type { VersionGuard } from '../sqlite-version.ts'
+import { setAside } from '../sqlite/foreign.ts'
+import type { VersionGuard } from '../sqlite/version.ts'
 import { DeltaRows, type DeltaRow } from './delta-rows.ts'
 import { createFill, type Fill } from './fill.ts'
 import { recreateTables } from './layout.ts'

@@ -1,6 +1,6 @@
 /**
  * The worker thread of `query.ts`: runs one statement per message on a connection that only reads. A `data:` URL instead of a file,
- * like the one of `sqlite-checkpoint.ts`.
+ * like the one of `sqlite/checkpoint.ts`.
  */
 const source = `
 import { DatabaseSync } from 'node:sqlite'

@@ -7,7 +7,7 @@
  * - {@link refillRun} has them filled again, for a run that stays;
  * - `move-rows.ts` is for rows of `ticks` that became one.
  *
- * New rows of `ticks` get higher ids than all before only while the highest row is there: `sqlite-groups.ts` keeps it.
+ * New rows of `ticks` get higher ids than all before only while the highest row is there: `sqlite/batch-index.ts` keeps it.
  */
 import type { DatabaseSync } from 'node:sqlite'
 import { baseNames } from './base-tables.ts'

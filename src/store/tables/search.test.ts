@@ -6,8 +6,8 @@ import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
 import { timed } from '../../../test/support/recorded.ts'
 import type { RecordedPart } from '../../part/entry.ts'
 import type { Store } from '../../part/log.ts'
-import { openDatabase } from '../sqlite-schema.ts'
-import { sqliteStore } from '../sqlite-store.ts'
+import { openDatabase } from '../sqlite/schema.ts'
+import { sqliteStore } from '../sqlite/store.ts'
 import { createIndexer } from './indexer.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'millrace-search-'))

@@ -1,6 +1,6 @@
 /** Reads rows of `ticks` for the tables. */
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
-import { createBatchIndex, type TickRow } from '../sqlite-groups.ts'
+import { createBatchIndex, type TickRow } from '../sqlite/batch-index.ts'
 import { decodeLine } from '../encode.ts'
 
 export interface TickOfRun extends TickRow {

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { recordAll } from '../../../test/support/recorded.ts'
 import { exampleRun } from '../example-run.contract.ts'
-import { sqliteStore } from '../sqlite-store.ts'
+import { sqliteStore } from '../sqlite/store.ts'
 import { namedQueries } from './named-queries.ts'
 import { views } from './views.ts'
 

@@ -1,7 +1,7 @@
 /** A file with runs, as an older version left it. */
 import { DatabaseSync } from 'node:sqlite'
 import { exampleRun } from '../example-run.contract.ts'
-import { sqliteStore } from '../sqlite-store.ts'
+import { sqliteStore } from '../sqlite/store.ts'
 import { newFile } from '../tables/testing/indexed-store.ts'
 import { makeOlder, type OldVersion } from './older.ts'
 

@@ -1,6 +1,6 @@
 /** Databases in the state of older versions. */
 import type { DatabaseSync } from 'node:sqlite'
-import { quote } from '../sqlite-foreign.ts'
+import { quote } from '../sqlite/foreign.ts'
 
 export type OldVersion = 1 | 6 | 7 | 12
 

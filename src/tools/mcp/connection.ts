@@ -9,10 +9,10 @@ import {
   type StandardSchemaV1,
   type CallToolResult,
 } from '@modelcontextprotocol/client'
-import { omitUndefined } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
 import { messageOf, MillraceError, wordsOf } from '../../part/error.ts'
 import { validate } from '../../pipeline/json-schema/validate.ts'
-import type { ReadLimits } from '../../models/outside/read-limits.ts'
+import type { ReadLimits } from '../../models/limits/read-limits.ts'
 import { HttpTransport, streamEnded } from './http-transport.ts'
 import type { CallOptions, McpTools, LeftOut, McpTool } from './pool.ts'
 import { callTimeout, connectTimeout, longest, type McpServer } from './server.ts'

@@ -6,9 +6,9 @@ import {
   type TransportSendOptions,
 } from '@modelcontextprotocol/client'
 import { MillraceError } from '../../part/error.ts'
-import { boundResponse } from '../../models/outside/bounded-response.ts'
-import type { ReadLimits } from '../../models/outside/read-limits.ts'
-import { discardBody, fetchWithinOrigin } from '../../models/outside/within-origin.ts'
+import { boundResponse } from '../../models/limits/bounded-response.ts'
+import type { ReadLimits } from '../../models/limits/read-limits.ts'
+import { discardBody, fetchWithinOrigin } from '../../models/limits/within-origin.ts'
 import type { McpHttpServer } from './server.ts'
 
 /** ms allowed for terminating the session on close. */

@@ -1,5 +1,5 @@
 /** Adapts MCP tools to ordinary tools. */
-import { omitUndefined } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
 import type { ToolImplementation } from '../tool.ts'
 import type { McpPool, McpTool } from './pool.ts'
 import { longest } from './server.ts'

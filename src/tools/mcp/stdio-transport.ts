@@ -11,8 +11,8 @@ import type { ChildProcess } from 'node:child_process'
 import type { MillraceError } from '../../part/error.ts'
 import { createTextCleaner } from '../../fold/redact.ts'
 import { childEnv, missingEnv } from './child-env.ts'
-import { stderrTail } from './last-words.ts'
-import { defaultReadLimits, lineTooLong, type ReadLimits } from '../../models/outside/read-limits.ts'
+import { stderrTail } from './stderr-tail.ts'
+import { defaultReadLimits, lineTooLong, type ReadLimits } from '../../models/limits/read-limits.ts'
 import type { McpStdioServer } from './server.ts'
 
 /** ms from SIGTERM to SIGKILL. */

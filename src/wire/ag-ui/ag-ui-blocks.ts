@@ -1,5 +1,5 @@
 /** Text and reasoning of the answer. AG-UI allows parallel open blocks, so parallel answers need no order. */
-import { LazyMap } from '../../fold/late-map.ts'
+import { LazyMap } from '../../fold/lazy-map.ts'
 import type { EntryOf } from '../../part/entry.ts'
 import { isUnder, parentPath } from '../../part/path.ts'
 import type { ProviderMetadata } from '../../part/model-part.ts'

@@ -3,7 +3,7 @@
  * All calls of a model call belong to one assistant message, together with its first text. Results do not count: some clients do not get those of
  * their own tools, and all clients must have the same ids.
  */
-import { LazyMap } from '../../fold/late-map.ts'
+import { LazyMap } from '../../fold/lazy-map.ts'
 import { isUnder } from '../../part/path.ts'
 import type { Message, ProviderOptions } from '../../part/message.ts'
 import { parseJson } from '../../part/json.ts'

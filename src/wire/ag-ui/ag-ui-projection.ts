@@ -1,11 +1,11 @@
 /** A run's entries as AG-UI events. The mapping is in `ag-ui.ts`. */
 import type { Entry, EntryOf } from '../../part/entry.ts'
 import type { ErrorValue } from '../../part/error.ts'
-import { omitUndefined } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
 import { messagesOf } from '../../part/message.ts'
 import { isUnder } from '../../part/path.ts'
 import { createAnswering, type Answering } from '../../fold/answering.ts'
-import { LazySet, LazyMap } from '../../fold/late-map.ts'
+import { LazySet, LazyMap } from '../../fold/lazy-map.ts'
 import { begunAgain, type Projection, type Sink, type WireContext } from '../wire.ts'
 import { createHeldText } from '../held-text.ts'
 import { createPrompts } from '../openai/openai-prompts.ts'

@@ -1,5 +1,5 @@
 /** The AG-UI runs of a run: a suspend ends one, and the request that continues the run begins another. */
-import { omitUndefined } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
 import type { EntryOf } from '../../part/entry.ts'
 import type { ErrorValue } from '../../part/error.ts'
 import { messagesOf, type Message } from '../../part/message.ts'

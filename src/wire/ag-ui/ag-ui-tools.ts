@@ -2,7 +2,7 @@
  * Tool calls of the answer: TOOL_CALL_START, ARGS and END, always all three, and TOOL_CALL_RESULT for results that the client does not have. A call
  * ends with its `tool-call` in the log, because an input also ends when it is cut off.
  */
-import { LazyMap } from '../../fold/late-map.ts'
+import { LazyMap } from '../../fold/lazy-map.ts'
 import { callKey } from '../../fold/open-items.ts'
 import type { EntryOf } from '../../part/entry.ts'
 import type { ProviderMetadata } from '../../part/model-part.ts'

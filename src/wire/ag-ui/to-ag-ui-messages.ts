@@ -1,6 +1,6 @@
 /** Converts a conversation to AG-UI messages, for MESSAGES_SNAPSHOT. The reverse of `fromAgUiMessages`. */
 import type { ContentPart, PartSource, ToolCall } from '@ag-ui/core'
-import { omitUndefined } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
 import type { AssistantContent, FileContent, Message, ToolCallContent, ToolResultContent } from '../../part/message.ts'
 import type { AgUiMessage } from './ag-ui-event.ts'
 import { createAgUiCallNames, type AgUiCallNames, resultId, toEncryptedValue } from './ag-ui-ids.ts'

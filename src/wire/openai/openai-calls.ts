@@ -17,7 +17,7 @@ import type { ProviderMetadata } from '../../part/model-part.ts'
 import { respondTool } from '../../part/respond.ts'
 import { kindOf } from '../../part/step-kind.ts'
 import { signedBy, toToolOutput, type OpenAiOutput } from './openai-output.ts'
-import { LazyMap, LazySet } from '../../fold/late-map.ts'
+import { LazyMap, LazySet } from '../../fold/lazy-map.ts'
 
 export interface OpenAiCallsOptions {
   /** The protocol has no tool calls (text completion): a call of a client tool is a failure. */

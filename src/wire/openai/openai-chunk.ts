@@ -1,5 +1,5 @@
 /** An answer as the chunks of a stream. */
-import { omitUndefined } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
 import type { ErrorValue } from '../../part/error.ts'
 import type { Usage } from '../../part/usage.ts'
 import { errorText, type Sink } from '../wire.ts'

@@ -7,7 +7,7 @@ import type { Entry, EntryOf } from '../../part/entry.ts'
 import { messageOf } from '../../part/error.ts'
 import { toOpenAiCallId } from '../../part/openai-call-id.ts'
 import { kindOf } from '../../part/step-kind.ts'
-import { LazyMap, LazySet } from '../../fold/late-map.ts'
+import { LazyMap, LazySet } from '../../fold/lazy-map.ts'
 import type { DeniedCall, OpenAiAside } from './openai-output.ts'
 
 type Approval = Extract<EntryOf<'request'>, { toolCallId: string }>

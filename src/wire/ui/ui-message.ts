@@ -15,7 +15,7 @@ import type {
 import { fromModelMessage, toCustom, toUserContent, approvalsOf, toResult } from '../model-message.ts'
 import { bad, toArray, toContent, toFields, toOptions, toString, type Fields } from './ui-parts.ts'
 import type { Reply } from '../../part/request-part.ts'
-import { omitUndefined } from '../../part/compact.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
 
 const roles: readonly unknown[] = ['system', 'user', 'assistant', 'tool']
 export const maxMessages = 10_000

@@ -5,7 +5,7 @@
  * one attempt if all parts of that attempt came after that `start-step`, and no other path has sent parts since.
  */
 import { isUnder } from '../../part/path.ts'
-import { LazyMap } from '../../fold/late-map.ts'
+import { LazyMap } from '../../fold/lazy-map.ts'
 
 export interface ShownParts {
   /** A `start-step` was sent. */

@@ -12,7 +12,7 @@ import { callKey } from '../../fold/open-items.ts'
 import { isUnder, parentPath } from '../../part/path.ts'
 import type { Sink } from '../wire.ts'
 import type { UiChunk } from './ui-chunk.ts'
-import { LazyMap } from '../../fold/late-map.ts'
+import { LazyMap } from '../../fold/lazy-map.ts'
 
 export interface UiTools {
   /** Number of tool inputs without their call. */

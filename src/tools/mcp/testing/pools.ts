@@ -1,7 +1,7 @@
 /** A pool of MCP servers whose starts and ends are seen. */
 import { afterEach, beforeEach, expect, vi } from 'vitest'
 import { createMcpPool, type McpPool } from '../pool.ts'
-import type { ReadLimits } from '../../../models/outside/read-limits.ts'
+import type { ReadLimits } from '../../../models/limits/read-limits.ts'
 import type { McpServer } from '../server.ts'
 import { createJournal, isAlive, type Journal } from './everything.ts'
 

@@ -1,0 +1,307 @@
+/** Collects the rows that a transaction adds to the `ticks` table, and serves the readers of runs. */
+import type { DatabaseSync } from 'node:sqlite'
+import { isDelta, type Entry } from '../../part/entry.ts'
+import type { Appended, KeptView } from '../../part/log.ts'
+import { admitEntries, isSameEntry } from '../check-append.ts'
+import type { Gathering, Write } from './commit-queue.ts'
+import { sizeOf } from './delta-block.ts'
+import { encodeTick, encodeMessage } from '../encode.ts'
+import type { Puller } from '../follow.ts'
+import { createRowCache } from '../row-cache.ts'
+import { indexAfter } from '../live-tail-cache.ts'
+import { claimRow, foldRow, hasOnlyGrown, type Origin, type StoredRow } from '../run-row.ts'
+import type { SqliteChanges } from './changes.ts'
+import type { Dropped, Group, BatchIndex, BatchChains } from './batch-index.ts'
+import type { SqlitePages } from './pages.ts'
+import type { RunTable } from './runs.ts'
+import { createTickReader, type Wanted } from './reader.ts'
+import type { VersionGuard } from './version.ts'
+import type { ViewTable } from './views.ts'
+import type { DeltaRow } from '../tables/delta-rows.ts'
+import type { MillraceError } from '../../part/error.ts'
+
+/** The additions of a transaction to a run. `before` is absent for a new run. */
+interface Gathered {
+  before: StoredRow | undefined
+  row: StoredRow
+  entries: readonly Entry[]
+  /** The same array, if it was made here and not by the caller. */
+  own: Entry[] | undefined
+  lines: string
+  /** The view to store, as JSON. */
+  view: { seq: number; text: string } | undefined
+  /** The id of the row in the table. */
+  n: number
+}
+
+/** The context that transactions need from the store. */
+export interface BatchWriterContext {
+  runs: RunTable
+  pages: SqlitePages
+  feed: SqliteChanges
+  views: ViewTable
+  dropped: Dropped
+  tails: BatchChains
+  groups: Pick<BatchIndex, 'add'>
+  guard: Pick<VersionGuard, 'look'>
+  /** Wakes the readers of a run; without one, all readers, because another connection has committed. */
+  ring(run?: string): void
+  ringChanges(): void
+  /** Called for each row of the table after its commit. */
+  wroteRow(row: DeltaRow, hasOnlyDeltas: boolean): void
+}
+
+export interface BatchWriter extends Gathering {
+  /** Encodes entries of a run as JSON lines. */
+  encode(run: string, entries: readonly Entry[]): string
+  /** Adds entries, and the same as JSON lines, to the open transaction. If `checkAppend` throws, adds nothing and rethrows. */
+  apply(run: string, epoch: number, entries: readonly Entry[], lines: string): Appended
+  /** Stores a view with the entries of the open transaction. `text` is JSON. */
+  keepView(run: string, seq: number, text: string): void
+  /** Adds a claim to the open transaction. */
+  claim(run: string, epoch: number): boolean
+  /** The row of a run, including changes of the open transaction. */
+  row(run: string): StoredRow | undefined
+  /** Adds a fork to the open transaction. */
+  fork(row: StoredRow, origin: Origin): void
+  /** Call this when the rows of an ended run were rewritten or, with `isDropped`, deleted. */
+  forget(run: string, isDropped: boolean): void
+  /** Detects commits of other connections. */
+  refresh(): void
+  /** Whether the run's last append was made here and no other connection has written since. */
+  knows(run: string): boolean
+  /** Whether this process claimed or started the run, which is running since. */
+  owns(run: string): boolean
+  /**
+   * Creates a reader: it gets cached entries if it keeps up, otherwise pages of the table. `limit`: it needs no more entries. `types`: it needs
+   * only these, but may get others.
+   */
+  reader(wanted: Wanted): Puller<Entry[]>
+}
+
+export function createBatchWriter(
+  db: DatabaseSync,
+  { runs, pages, feed, views, dropped, tails, groups, guard, ring, ringChanges, wroteRow }: BatchWriterContext,
+): BatchWriter {
+  const dataVersion = db.prepare('PRAGMA data_version', { returnArrays: true })
+  const heads = createRowCache()
+  // A new map each time: a cleared one leaves its old table behind, which refers to the next one. Once one of them is old, V8's young generation
+  // retains all later ones and their contents.
+  let gathered = new Map<string, Gathered>()
+  const owned = new Set<string>()
+  const sources = { heads, runs, pages, dropped }
+  let version: unknown
+  let isStale = false
+
+  function rowOf(run: string): StoredRow | undefined {
+    return gathered.get(run)?.row ?? heads.get(run)?.row ?? runs.stored(run)
+  }
+
+  /** Checks whether another connection has committed: the cached rows may then be stale. */
+  function look(): boolean {
+    const [now] = dataVersion.get() as unknown as [number]
+    if (now === version) return false
+    guard.look()
+    const isFirst = version === undefined
+    version = now
+    heads.clear()
+    feed.clear()
+    dropped.refresh()
+    return !isFirst
+  }
+
+  /** Returns a predicate: whether an entry is stored or in the open transaction. */
+  function storedEntries(run: string): (entry: Entry) => boolean {
+    const written = gathered.get(run)?.entries ?? []
+    let near: Entry[] = []
+    return (entry) => {
+      const { seq } = entry
+      let stored = entryAt(written, seq) ?? entryAt(near, seq)
+      if (stored === undefined) stored = (near = pages.read(run, seq - 1))[0]
+      return stored !== undefined && isSameEntry(stored, entry)
+    }
+  }
+
+  function addChanges(done: [string, Gathered][]): void {
+    const stored = done.filter(([, { entries }]) => entries.length > 0)
+    if (stored.length === 0) return
+    const changes = stored.map(([run, { n, entries }]) => ({ n, run, entries }))
+    const size = stored.reduce((sum, [, { lines, entries }]) => sum + sizeOf(lines, entries.length), 0)
+    feed.add(changes, size)
+  }
+
+  return {
+    isAlone: () => owned.size < 2,
+    knows: (run) => heads.get(run) !== undefined,
+    owns: (run) => owned.has(run),
+    begin() {
+      isStale = look()
+    },
+    refresh() {
+      if (look()) ring()
+    },
+    forget(run, isDropped) {
+      heads.forget(run)
+      if (isDropped) ring(run)
+    },
+    row: rowOf,
+    fork(row, origin) {
+      runs.insert(row)
+      pages.addFork(row.id, origin)
+    },
+    encode: (run, entries) => encodeTick(run, entries, heads.get(run)?.toLine),
+    apply(run, epoch, entries, lines) {
+      const open = gathered.get(run)
+      const before = rowOf(run)
+      const admitted = admitEntries(run, before, epoch, entries, storedEntries(run))
+      if (admitted === 'fenced') {
+        owned.delete(run)
+        tails.forget(run)
+      }
+      if (typeof admitted === 'string') return admitted
+      const text = admitted === entries ? lines : encodeTick(run, admitted)
+      const row = foldRow(before, run, epoch, admitted)
+      if (!open)
+        gathered.set(run, { before, row, entries: admitted, own: undefined, lines: text, view: undefined, n: 0 })
+      else {
+        open.row = row
+        open.lines += open.lines === '' ? text : `\n${text}`
+        open.entries = open.own ??= [...open.entries]
+        for (const entry of admitted) open.own.push(entry)
+      }
+      return 'stored'
+    },
+    keepView(run, seq, text) {
+      const open = gathered.get(run)
+      // Without new entries the row is in the table already.
+      if (open) open.view = { seq, text }
+      else views.keep(run, seq, text)
+    },
+    claim(run, epoch) {
+      const before = rowOf(run)
+      const row = claimRow(before, epoch)
+      if (row === undefined) return false
+      const open = gathered.get(run)
+      if (open) open.row = row
+      else gathered.set(run, { before, row, entries: [], own: undefined, lines: '', view: undefined, n: 0 })
+      return true
+    },
+    flush() {
+      // The last page of the table; and for each run its row, and sometimes its group and view.
+      let pages = 1
+      for (const [run, each] of gathered) {
+        const { before, row, entries, lines, view } = each
+        let group: Group | undefined
+        if (!before) dropped.revive(run)
+        if (entries.length > 0) {
+          const tick = { firstSeq: entries[0]!.seq, lastSeq: row.lastSeq, entries: lines }
+          const added = tails.add(run, before?.lastTick, tick, row.status !== 'running')
+          each.n = added.id
+          row.lastTick = added.last
+          group = added.group
+        }
+        if (!before) runs.insert(row, dropped.isEmpty())
+        else if (hasOnlyGrown(before, row)) runs.advance(row)
+        else runs.update(row)
+        if (before !== undefined && row.agent !== before.agent) runs.rename(row)
+        if (group !== undefined) groups.add(row.number!, group)
+        if (view !== undefined) views.keepOf(row.number!, view.seq, view.text)
+        pages += 1 + (lines.length + (view?.text.length ?? 0)) / 4096
+      }
+      return pages
+    },
+    committed() {
+      const done = [...gathered]
+      gathered = new Map()
+      if (feed.isRead) addChanges(done)
+      for (const [run, { before, row, entries, lines, n }] of done) {
+        if (row.status !== 'running') owned.delete(run)
+        else if (row.epoch !== before?.epoch) owned.add(run)
+        if (entries.length === 0) {
+          // A claim. The run is not `known` before its next append, unless it already is.
+          const head = heads.get(run)
+          if (head) head.row = row
+          continue
+        }
+        wroteRow({ id: n, run, firstSeq: entries[0]!.seq, lastSeq: row.lastSeq }, entries.every(isDelta))
+        const head = heads.add(run, row, entries, sizeOf(lines, entries.length))
+        ring(run)
+        heads.trim(run, head)
+      }
+      ringChanges()
+      if (isStale) ring()
+    },
+    rolledBack() {
+      // Removed rows are back.
+      dropped.refresh()
+      gathered = new Map()
+      if (isStale) ring()
+    },
+    reader: (wanted) => createTickReader(sources, wanted),
+  }
+}
+
+function entryAt(entries: readonly Entry[], seq: number): Entry | undefined {
+  const entry = entries[indexAfter(entries, seq - 1)]
+  return entry?.seq === seq ? entry : undefined
+}
+
+/* An append, as a write of the commit queue. A class, not closures: one for each delta. */
+
+/** The arguments of `Log.append`. */
+interface Given {
+  run: string
+  epoch: number
+  entries: readonly Entry[] | (() => readonly Entry[])
+  view: (() => KeptView | undefined) | undefined
+}
+
+export class AppendWrite implements Write {
+  readonly yields: boolean
+  readonly fail: (error: MillraceError) => void
+  readonly #ticks: BatchWriter
+  readonly #given: Given
+  readonly #resolve: (appended: Appended) => void
+  #entries: readonly Entry[] | undefined
+  #lines: string | undefined
+  #kept: { seq: number; text: string } | undefined
+  #appended: Appended = 'stored'
+
+  constructor(
+    ticks: BatchWriter,
+    given: Given,
+    resolve: (appended: Appended) => void,
+    fail: (error: MillraceError) => void,
+  ) {
+    this.yields = !ticks.knows(given.run)
+    this.fail = fail
+    this.#ticks = ticks
+    this.#given = given
+    this.#resolve = resolve
+    // The caller may change its array later.
+    this.#entries = typeof given.entries === 'function' ? undefined : [...given.entries]
+    this.#lines = undefined
+    this.#kept = undefined
+  }
+
+  apply(): void {
+    const { run, epoch, entries } = this.#given
+    // A write may be applied twice: call `entries` only once.
+    this.#entries ??= typeof entries === 'function' ? entries() : entries
+    this.#lines ??= this.#ticks.encode(run, this.#entries)
+    if (this.#entries.length === 0) return
+    this.#appended = this.#ticks.apply(run, epoch, this.#entries, this.#lines)
+    if (this.#appended !== 'fenced') this.#keepView()
+  }
+
+  #keepView(): void {
+    const { run, view } = this.#given
+    const kept = this.#kept === undefined ? view?.() : undefined
+    if (kept !== undefined) this.#kept = { seq: kept.seq, text: encodeMessage(run, 'view', kept.view) }
+    if (this.#kept !== undefined) this.#ticks.keepView(run, this.#kept.seq, this.#kept.text)
+  }
+
+  done(): void {
+    this.#resolve(this.#appended)
+  }
+}

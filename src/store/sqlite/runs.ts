@@ -1,0 +1,236 @@
+/** The `runs` table: reads, lists and writes rows. */
+import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite'
+import type { DueRun, RunQuery, RunRow, RunStatus } from '../../part/log.ts'
+import { fold, limitOf, queryWords, statusesOf } from '../run-query.ts'
+import { dueAt, type OpenRequest, type StoredRow } from '../run-row.ts'
+import { parseSearch } from '../tables/search.ts'
+import { unknownCursor, unreadableRow } from '../store-error.ts'
+
+export interface RunTable {
+  get(run: string): RunRow | undefined
+  /** The row with store-only fields. */
+  stored(run: string): StoredRow | undefined
+  list(query: RunQuery): RunRow[]
+  due(before: number, limit: number): DueRun[]
+  /** Orphans, oldest first: running runs that are not `owned`; and suspended runs that are due, have a reply or a stop, or have no open request. */
+  left(now: number, owned: (run: string) => boolean): string[]
+  /** Assigns the row its number. `isFree`: no run is being deleted, whose number might be reused. */
+  insert(row: StoredRow, isFree?: boolean): void
+  /** The run continues as another agent. */
+  rename(row: StoredRow): void
+  /** Updates the position; called for every commit. */
+  advance(row: StoredRow): void
+  /** Updates all fields that may change: after suspend, resume, end, requests, responses, model calls, errors and the first token. */
+  update(row: StoredRow): void
+}
+
+export function createRunTable(db: DatabaseSync): RunTable {
+  const get = db.prepare('SELECT * FROM runs WHERE id = ?')
+  const numberOf = db.prepare('SELECT number FROM runs WHERE id = ?')
+  // The number of a run that is being deleted is not reused before its last row is gone. Without such a run SQLite chooses it.
+  const insert = db.prepare(
+    `INSERT INTO runs (number, id, agent, thread_id, parent_run_id, protocol, status, started_at, updated_at, ended_at, last_seq,
+       epoch, usage, cost, error, title, title_folded, requests, due_at, previous_run_id, first_token_ms, errors, last_tick,
+       foreign_seq, suspended_ms, suspended_at)
+     VALUES (iif(?, NULL, (SELECT max(run) + 1 FROM dropped WHERE run > (SELECT coalesce(max(number), 0) FROM runs))),
+       ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  )
+  const advance = db.prepare('UPDATE runs SET last_seq = ?, updated_at = ?, epoch = ?, last_tick = ? WHERE number = ?')
+  const rename = db.prepare('UPDATE runs SET agent = ? WHERE id = ?')
+  const update = db.prepare(
+    `UPDATE runs SET last_seq = ?, updated_at = ?, epoch = ?, status = ?, ended_at = ?, usage = ?, cost = ?, error = ?,
+       requests = ?, due_at = ?, first_token_ms = ?, errors = ?, suspended_ms = ?, suspended_at = ?, last_tick = ?
+     WHERE number = ?`,
+  )
+  const lists = new Map<string, StatementSync>()
+  // `+?`, because SQLite prepares a statement anew each time a value is bound to a parameter that is its whole LIMIT.
+  const due = db.prepare('SELECT id, due_at FROM runs WHERE due_at <= ? ORDER BY due_at, number LIMIT +?')
+  const running = db.prepare(`SELECT id FROM runs WHERE status = 'running' ORDER BY number`)
+  const answered = db.prepare(
+    `SELECT id FROM runs WHERE status = 'suspended' AND (
+       requests IS NULL OR due_at <= ?
+       OR EXISTS (SELECT 1 FROM inbox WHERE run = runs.id AND key = 'stop')
+       OR EXISTS (
+         SELECT 1 FROM json_each(runs.requests) AS request
+         JOIN inbox ON inbox.run = runs.id AND inbox.key = 'answer:' || (request.value ->> 'id')
+       )
+     ) ORDER BY number`,
+  )
+
+  function listing(condition: string, query: RunQuery): StatementSync {
+    const known = lists.get(condition)
+    if (known !== undefined) return known
+    const statement = db.prepare(`SELECT * FROM runs ${condition} ORDER BY number DESC LIMIT +?`)
+    // A search may have any number of words.
+    if (query.q === undefined && query.search === undefined) lists.set(condition, statement)
+    return statement
+  }
+
+  return {
+    get(run) {
+      const row = get.get(run)
+      return row && toRow(row)
+    },
+    stored(run) {
+      const row = get.get(run)
+      if (!row) return undefined
+      const open = row.requests === null ? [] : (JSON.parse(String(row.requests)) as OpenRequest[])
+      const lastTick = row.last_tick === null ? undefined : Number(row.last_tick)
+      const [suspendedMs, suspendedAt] = [row.suspended_ms, row.suspended_at].map((ms) =>
+        ms === null ? undefined : Number(ms),
+      )
+      return { ...toRow(row), open, lastTick, number: Number(row.number), suspendedMs, suspendedAt }
+    },
+    due: (before, limit) =>
+      // Infinity means no limit.
+      due
+        .all(before, Number.isFinite(limit) ? limit : -1)
+        .map(({ id, due_at: at }) => ({ id: String(id), dueAt: Number(at) })),
+    left(now, owned) {
+      const orphans = running.all().map(({ id }) => String(id))
+      return [...orphans.filter((id) => !owned(id)), ...answered.all(now).map(({ id }) => String(id))]
+    },
+    list(query) {
+      const { where, values } = toWhere(query)
+      if (query.before !== undefined) {
+        const cursor = numberOf.get(query.before)
+        if (!cursor) throw unknownCursor(query.before)
+        where.push('number < ?')
+        values.push(cursor.number!)
+      }
+      const condition = where.length === 0 ? '' : `WHERE ${where.join(' AND ')}`
+      return listing(condition, query)
+        .all(...values, limitOf(query))
+        .map(toRow)
+    },
+    insert(row, isFree = false) {
+      const { lastInsertRowid } = insert.run(
+        isFree ? 1 : 0,
+        row.id,
+        row.agent,
+        row.threadId,
+        row.parentRunId ?? null,
+        row.protocol,
+        row.status,
+        row.startedAt,
+        row.updatedAt,
+        row.endedAt ?? null,
+        row.lastSeq,
+        row.epoch,
+        toJson(row.usage),
+        row.cost ?? null,
+        toJson(row.error),
+        row.title ?? null,
+        row.title === undefined ? null : fold(row.title),
+        toRequests(row),
+        dueAt(row) ?? null,
+        row.previousRunId ?? null,
+        row.firstTokenMs ?? null,
+        row.errors ?? null,
+        row.lastTick ?? null,
+        row.foreign ?? null,
+        row.suspendedMs ?? null,
+        row.suspendedAt ?? null,
+      )
+      row.number = Number(lastInsertRowid)
+    },
+    rename({ id, agent }) {
+      rename.run(agent, id)
+    },
+    advance({ number, lastSeq, updatedAt, epoch, lastTick }) {
+      advance.run(lastSeq, updatedAt, epoch, lastTick ?? null, number!)
+    },
+    update(row) {
+      const { number, lastSeq, updatedAt, epoch, status, endedAt, usage, cost, error } = row
+      const ended = [endedAt ?? null, toJson(usage), cost ?? null, toJson(error)]
+      const told = [toRequests(row), dueAt(row) ?? null, row.firstTokenMs ?? null, row.errors ?? null]
+      const waited = [row.suspendedMs ?? null, row.suspendedAt ?? null]
+      update.run(lastSeq, updatedAt, epoch, status, ...ended, ...told, ...waited, row.lastTick ?? null, number!)
+    },
+  }
+}
+
+function toWhere({ agent, threadId, status, since, idPrefix, q, search }: RunQuery): {
+  where: string[]
+  values: SQLInputValue[]
+} {
+  const where: string[] = []
+  const values: SQLInputValue[] = []
+  const add = (condition: string, value: string | number | undefined) => {
+    if (value === undefined) return
+    where.push(condition)
+    values.push(value)
+  }
+  add('agent = ?', agent)
+  add('thread_id = ?', threadId)
+  const statuses = statusesOf(status)
+  // For a single status, the rows come from its index, in order.
+  if (statuses?.length === 1) add('status = ?', statuses[0])
+  else if (statuses !== undefined) {
+    where.push(`status IN (${statuses.map(() => '?').join(', ')})`)
+    values.push(...statuses)
+  }
+  add('started_at >= ?', since)
+  // A range can use the index.
+  add('id >= ?', idPrefix)
+  add('id < ?', idPrefix === undefined ? undefined : `${idPrefix}\u{10ffff}`)
+  for (const word of queryWords(q)) add('instr(title_folded, ?) > 0', word)
+  const words = queryWords(search)
+  if (words.length > 0) {
+    const inTitle = words.map(() => 'instr(title_folded, ?) > 0').join(' AND ')
+    const match = parseSearch(search!)?.match
+    where.push(match === undefined ? inTitle : `((${inTitle}) OR number IN (${runsWithText}))`)
+    values.push(...words, ...(match === undefined ? [] : [match]))
+  }
+  return { where, values }
+}
+
+const runsWithText = 'SELECT t.run FROM search JOIN indexed_texts t ON t.id = search.rowid WHERE search MATCH ?'
+
+function toRow(row: Record<string, SQLOutputValue>): RunRow {
+  const result: RunRow = {
+    id: String(row.id),
+    agent: String(row.agent),
+    threadId: String(row.thread_id),
+    protocol: String(row.protocol),
+    status: String(row.status) as RunStatus,
+    startedAt: Number(row.started_at),
+    updatedAt: Number(row.updated_at),
+    lastSeq: Number(row.last_seq),
+    epoch: Number(row.epoch),
+  }
+  if (row.parent_run_id !== null) result.parentRunId = String(row.parent_run_id)
+  if (row.previous_run_id !== null) result.previousRunId = String(row.previous_run_id)
+  if (row.foreign_seq !== null) result.foreign = Number(row.foreign_seq)
+  if (row.first_token_ms !== null) result.firstTokenMs = Number(row.first_token_ms)
+  if (row.errors !== null) result.errors = Number(row.errors)
+  if (row.ended_at !== null) result.endedAt = Number(row.ended_at)
+  if (row.error !== null) result.error = fromJson('error', row.error, result)
+  if (row.usage !== null) result.usage = fromJson('usage', row.usage, result)
+  if (row.cost !== null) result.cost = Number(row.cost)
+  if (row.title !== null) result.title = String(row.title)
+  if (Number(row.compacted_at) > 0) result.compactedAt = Number(row.compacted_at)
+  return result
+}
+
+/** One unreadable row must not hide the rest of the list. */
+function fromJson(column: string, value: SQLOutputValue | undefined, row: RunRow) {
+  try {
+    return JSON.parse(String(value))
+  } catch {
+    const error = {
+      code: unreadableRow,
+      message: `The column ${column} of this run in the database is not valid JSON.`,
+    }
+    row.error = error
+    return column === 'error' ? error : undefined
+  }
+}
+
+function toRequests({ open }: StoredRow): string | null {
+  return open.length === 0 ? null : JSON.stringify(open)
+}
+
+function toJson(value: object | undefined): string | null {
+  return value === undefined ? null : JSON.stringify(value)
+}
