@@ -9,7 +9,7 @@ import type { Budget, Pipeline, TimeLimit, Timeouts } from '../pipeline/pipeline
 import { closeUnder, Suspended, within, type Scope } from './scope.ts'
 import { settledBy } from '../async/with-grace.ts'
 import type { RunState } from './state.ts'
-import { formatLimit } from '../part/format-limit.ts'
+import { formatLimit } from '../part/limits.ts'
 import { addCountdown, removeCountdown, type Countdown } from '../async/countdown.ts'
 
 export interface Limit {

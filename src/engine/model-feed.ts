@@ -19,7 +19,7 @@ import {
   type SilenceLimits,
 } from './limits.ts'
 import type { Scope } from './scope.ts'
-import { formatLimit } from '../part/format-limit.ts'
+import { formatLimit } from '../part/limits.ts'
 import { addCountdown, removeCountdown, type Countdown } from '../async/countdown.ts'
 
 export interface FeedOptions {

@@ -2,7 +2,6 @@
  * Lightweight `Headers` of a received message. We look up a few names. A real `Headers` checks and copies each name and value,
  * which the HTTP parser has checked already, so it is made on demand.
  */
-import { standIn } from './stand-in.ts'
 
 class LightHeaders {
   /** Names and values, alternating. */
@@ -61,4 +60,25 @@ export function realHeaders(headers: Headers): Headers {
 /** The names, in any case. */
 export function headerNames(headers: Headers): Iterable<string> {
   return LightHeaders.names(headers)
+}
+
+/* For light objects that stand in for a `Request` or a `Response`, which is made only when somebody needs more than they have. */
+
+/**
+ * Makes instances of a class instances of `Base` too: what the class does not define itself is asked of the real object. Call it before
+ * the first instance is handed out, but not when a module is loaded: loading `Request` and `Response` is slow.
+ */
+export function standIn<T extends object>(prototype: object, Base: { prototype: T }, real: (given: object) => T): void {
+  const own = Reflect.ownKeys(prototype)
+  Object.setPrototypeOf(prototype, Base.prototype)
+  for (const key of Reflect.ownKeys(Base.prototype)) {
+    if (own.includes(key) || key === Symbol.toStringTag) continue
+    const { value } = Object.getOwnPropertyDescriptor(Base.prototype, key)!
+    Object.defineProperty(prototype, key, {
+      get(this: object) {
+        const made = real(this)
+        return typeof value === 'function' ? value.bind(made) : made[key as keyof T]
+      },
+    })
+  }
 }

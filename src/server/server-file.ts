@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path'
 import { MillraceError } from '../part/error.ts'
 import type { Endpoint } from '../models/resolver.ts'
 import { lockData } from './data-lock.ts'
-import { hashText } from './http/hash-text.ts'
+import { hashText } from './http/key.ts'
 
 export interface ServerFile {
   pid: number

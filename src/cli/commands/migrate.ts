@@ -38,7 +38,7 @@ ${examples('millrace migrate --dry-run', 'millrace migrate --backup', 'millrace 
 async function migrateFolder(context: CommandContext, flags: MigrateFlags): Promise<void> {
   const { data, isNamed, dryRun = false } = flags
   const { databaseIn, refuseSharedStore } = await import('../connection/folder.ts')
-  const { createTeller, planLine } = await import('../../store/sqlite/migration-lines.ts')
+  const { createTeller, planLine } = await import('../../store/sqlite/migrate.ts')
   const { migrationOf } = await import('../../store/sqlite/schema.ts')
   if (!isNamed) await refuseSharedStore(context, 'which needs no migration', 'There is nothing to do.')
   const file = databaseIn(context, data)

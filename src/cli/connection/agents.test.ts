@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { hashText } from '../../server/http/hash-text.ts'
+import { hashText } from '../../server/http/key.ts'
 import { createContext } from '../../../test/support/command-context.ts'
 import { checkServed } from './agents.ts'
 

@@ -12,7 +12,7 @@ import { textWire } from '../../wire/text/text.ts'
 import { toAgUiMessages } from '../../wire/ag-ui/to-ag-ui-messages.ts'
 import { uiWire } from '../../wire/ui/ui.ts'
 import type { HandlerContext } from '../handler-context.ts'
-import { bad, readQuery } from '../http/query.ts'
+import { bad, readQuery, preferredType } from '../http/query.ts'
 import { chatPolicy } from '../routes/chat-request.ts'
 import { readReplayState, type ReplayState } from '../../delivery/run-reader.ts'
 import type { EntryOf } from '../../part/entry.ts'
@@ -23,7 +23,6 @@ import { objects } from '../../wire/framing/objects.ts'
 import { sse } from '../../wire/framing/text-frames.ts'
 import { projectAgUi } from '../../wire/ag-ui/ag-ui-projection.ts'
 import { createWire, type Framing, type Wire } from '../../wire/wire.ts'
-import { preferredType } from '../http/accept.ts'
 
 /** Protocols whose clients return, so that a run stops when all of them have left. Runs of others continue. */
 const interactive: ReadonlySet<string> = new Set([agUiWire.name, uiWire.name, textWire.name])

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { preferredType } from './accept.ts'
+import { preferredType } from './query.ts'
 
 const types = ['text/plain', 'text/event-stream'] as const
 

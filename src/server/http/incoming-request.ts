@@ -6,8 +6,7 @@ import type { IncomingMessage } from 'node:http'
 import { realResponse } from '../../delivery/light-response.ts'
 import type { Socket } from 'node:net'
 import { afterFirstDelta } from '../../async/after-first-delta.ts'
-import { lightHeaders, realHeaders } from '../../part/light-headers.ts'
-import { standIn } from '../../part/stand-in.ts'
+import { lightHeaders, realHeaders, standIn } from '../../part/light-headers.ts'
 
 class IncomingRequest {
   readonly method: string

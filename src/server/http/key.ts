@@ -12,3 +12,9 @@ export function isSameSecret(given: string, secret: string): boolean {
   for (let i = 0; i < given.length; i++) difference |= given.charCodeAt(i) ^ secret.charCodeAt(i % secret.length)
   return difference === 0 && given !== ''
 }
+
+/** The SHA-256 of a text in hex: compares texts without sending or storing them. */
+export async function hashText(text: string): Promise<string> {
+  const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)))
+  return Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('')
+}

@@ -1,7 +1,7 @@
 /** At most four rows a second of one run, and the last one counts. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { RunIndex, RunRow } from '../../part/log.ts'
-import type { TapListener } from './changes-tap.ts'
+import type { TapListener } from './live-source.ts'
 import { createRowFeed } from './row-feed.ts'
 
 beforeEach(() => void vi.useFakeTimers())

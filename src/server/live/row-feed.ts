@@ -1,6 +1,6 @@
 /** The rows of changed runs, as frames shared by all listeners: at most four a second per run. */
 import type { RunIndex, RunRow } from '../../part/log.ts'
-import type { ChangesTap } from './changes-tap.ts'
+import type { ChangesTap } from './live-source.ts'
 
 export interface RowListener {
   onRow(run: string, frame: string): void

@@ -13,7 +13,7 @@ import { readExtensions, type Base } from './extensions.ts'
 import { findAgent } from './models.ts'
 import { readChatRequest, readModel, readTextRequest } from './request.ts'
 import type { Run, Runtime } from '../../runtime/runtime.ts'
-import { hashText } from '../http/hash-text.ts'
+import { hashText } from '../http/key.ts'
 import { hasActed } from './acted.ts'
 
 export type Kind = NonNullable<OpenAiOptions['object']>

@@ -12,7 +12,7 @@ import { listedAgents, unknownAgent } from '../../runtime/runtime-errors.ts'
 import { describeAgent } from '../describe-agent.ts'
 import type { HandlerContext } from '../handler-context.ts'
 import { optionalText, readJson } from '../http/body.ts'
-import { hashText } from '../http/hash-text.ts'
+import { hashText } from '../http/key.ts'
 import { bad } from '../http/query.ts'
 
 /** `errors`: load errors of files. */

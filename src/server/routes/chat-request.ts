@@ -13,9 +13,8 @@ import { fromClientMessages, toolAnswers } from '../../wire/ui/ui-message.ts'
 import { uiWire } from '../../wire/ui/ui.ts'
 import type { Wire } from '../../wire/wire.ts'
 import type { HandlerContext } from '../handler-context.ts'
-import { preferredType } from '../http/accept.ts'
+import { preferredType, bad } from '../http/query.ts'
 import { optionalText, readJson } from '../http/body.ts'
-import { bad } from '../http/query.ts'
 
 export interface ChatWire {
   wire: Wire

@@ -5,7 +5,7 @@
  */
 import { MillraceError } from '../../part/error.ts'
 import type { Log } from '../../part/log.ts'
-import { hashText } from '../http/hash-text.ts'
+import { hashText } from '../http/key.ts'
 import { bad } from '../http/query.ts'
 import { ownValue } from '../../part/own-value.ts'
 

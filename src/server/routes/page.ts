@@ -3,7 +3,7 @@
  * the page gets its data from the other routes. The policy allows scripts of this origin only.
  */
 import type { Hono } from 'hono'
-import { preferredType } from '../http/accept.ts'
+import { preferredType } from '../http/query.ts'
 
 export interface WebFile {
   body: Uint8Array<ArrayBuffer>

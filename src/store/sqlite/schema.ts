@@ -31,10 +31,7 @@ import { dirname } from 'node:path'
 import { openToRead } from './read-only.ts'
 import { createPrivate, makePrivate } from './private-database.ts'
 import { MillraceError, messageOf } from '../../part/error.ts'
-import { addGroups } from './migrate-groups.ts'
-import { numberRuns } from './migrate-numbers.ts'
-import { correctTimes } from './migrate-times.ts'
-import { addRequests } from './migrate-requests.ts'
+import { addGroups, numberRuns, correctTimes, addRequests } from './migrate-rows.ts'
 import {
   applicationId,
   apply,

@@ -1,12 +1,12 @@
 /**
- * Migration: corrects what rows say of times, and fills in what older versions did not note. A fork counts from when it was forked, no time to the
- * first token has an answer of a person in it, and no error is missing. What cannot be read off the log is NULL, never a guess.
+ * Migrations of rows. Times: a fork counts from when it was forked, the time to the first token has no reply of a person in it, and no error is
+ * missing. A figure that the log does not show is NULL, never a guess.
  */
 import type { DatabaseSync } from 'node:sqlite'
 import { viewOf } from '../../fold/read-view.ts'
 import { foldRun } from '../../fold/run-fold.ts'
 import { hasEnded } from '../../part/log.ts'
-import { encodeMessage } from '../encode.ts'
+import { encodeMessage, decodeEntries } from '../encode.ts'
 import { foldRow, type StoredRow } from '../run-row.ts'
 import { createBatchIndex } from './batch-index.ts'
 import { createPages, type SqlitePages } from './pages.ts'
@@ -120,5 +120,123 @@ function unlessDamaged<T>(read: () => T): T | undefined {
     return read()
   } catch {
     return undefined
+  }
+}
+
+/*
+ * Migration to schema 8: `views`, `tick_groups` and `dropped` have the number of a run instead of its id. Rows of new runs then stand
+ * at the end of their table, beside those of others that begin at the same time, not on a page of their own.
+ */
+
+/** Runs that are being deleted have lost their numbers. */
+const dropped = `SELECT run, row_number() OVER (ORDER BY run) + (SELECT coalesce(max(number), 0) FROM runs) AS number FROM dropped`
+
+export function numberRuns(db: DatabaseSync): void {
+  db.exec(
+    `CREATE TABLE numbered_views (
+       run INTEGER PRIMARY KEY,
+       seq INTEGER NOT NULL,
+       view TEXT NOT NULL
+     );
+     INSERT INTO numbered_views SELECT r.number, v.seq, v.view FROM views v JOIN runs r ON r.id = v.run ORDER BY r.number;
+     DROP TABLE views;
+     ALTER TABLE numbered_views RENAME TO views;
+     CREATE TABLE numbered_groups (
+       run INTEGER NOT NULL,
+       first_seq INTEGER NOT NULL,
+       last_seq INTEGER NOT NULL,
+       ticks TEXT NOT NULL,
+       PRIMARY KEY (run, first_seq)
+     ) WITHOUT ROWID;
+     INSERT INTO numbered_groups
+       SELECT coalesce(r.number, d.number) AS number, g.first_seq, g.last_seq, g.ticks
+       FROM tick_groups g LEFT JOIN runs r ON r.id = g.run
+         LEFT JOIN (${dropped}) d ON d.run = g.run
+       WHERE coalesce(r.number, d.number) IS NOT NULL ORDER BY 1, 2;
+     DROP TABLE tick_groups;
+     ALTER TABLE numbered_groups RENAME TO tick_groups;
+     CREATE TABLE numbered_dropped (run INTEGER PRIMARY KEY, id TEXT NOT NULL);
+     INSERT INTO numbered_dropped SELECT number, run FROM (${dropped});
+     DROP TABLE dropped;
+     ALTER TABLE numbered_dropped RENAME TO dropped;`,
+  )
+}
+
+/* Migration to schema 7: puts the rows of all runs into groups, and `ticks` into a table without an index by run. */
+
+/** Rows that are copied between two reports of progress. */
+const mostRows = 10_000
+
+export function addGroups(db: DatabaseSync, progress: (share: number) => void): void {
+  db.exec(
+    `CREATE TABLE tick_groups (
+       run TEXT NOT NULL,
+       first_seq INTEGER NOT NULL,
+       last_seq INTEGER NOT NULL,
+       ticks TEXT NOT NULL,
+       PRIMARY KEY (run, first_seq)
+     ) WITHOUT ROWID;
+     INSERT INTO tick_groups
+       SELECT run, min(first_seq), max(last_seq), json_group_array(id ORDER BY first_seq)
+       FROM (SELECT id, run, first_seq, last_seq, (row_number() OVER (PARTITION BY run ORDER BY first_seq) - 1) / 64 AS nth FROM ticks)
+       GROUP BY run, nth;
+     CREATE TABLE chained_ticks (
+       id INTEGER PRIMARY KEY,
+       run TEXT NOT NULL,
+       prev INTEGER,
+       first_seq INTEGER NOT NULL,
+       last_seq INTEGER NOT NULL,
+       entries TEXT NOT NULL
+     );
+`,
+  )
+  const last = Number(db.prepare('SELECT max(id) AS id FROM ticks').get()?.['id'] ?? 0)
+  const copy = db.prepare(
+    `INSERT INTO chained_ticks SELECT id, run, NULL, first_seq, last_seq, entries FROM ticks
+     WHERE id > ? AND id <= ? ORDER BY id`,
+  )
+  for (let id = 0; id < last; id += mostRows) {
+    copy.run(id, id + mostRows)
+    progress(Math.min(0.9, id / last))
+  }
+  db.exec(
+    `DROP TABLE ticks;
+     ALTER TABLE chained_ticks RENAME TO ticks;
+     ALTER TABLE runs ADD COLUMN last_tick INTEGER;`,
+  )
+}
+
+/** Migration to schema 3: gives the runs that are not over the open requests that their logs have. */
+interface Request {
+  id: string
+  step: string
+  deadline: number
+}
+
+export function addRequests(db: DatabaseSync): void {
+  const runs = db.prepare(`SELECT id, status FROM runs WHERE status IN ('running', 'suspended')`).all()
+  const ticks = db.prepare(
+    `SELECT entries FROM ticks WHERE run = ? AND (instr(entries, '"type":"request"') OR instr(entries, '"type":"response"')
+       OR instr(entries, '"type":"step-reset"')) ORDER BY first_seq`,
+  )
+  const update = db.prepare('UPDATE runs SET requests = ?, due_at = ? WHERE id = ?')
+  for (const { id, status } of runs) {
+    const open = new Map<string, Request>()
+    for (const { entries } of ticks.iterate(id!)) {
+      for (const entry of decodeEntries([String(entries)])) {
+        if (entry.type === 'request') {
+          open.set(entry.requestId, { id: entry.requestId, step: entry.step, deadline: entry.deadline })
+        } else if (entry.type === 'response') open.delete(entry.requestId)
+        else if (entry.type === 'step-reset') {
+          for (const { id: request, step } of open.values()) {
+            if (step === entry.step || step.startsWith(`${entry.step}/`)) open.delete(request)
+          }
+        }
+      }
+    }
+    const requests = [...open.values()]
+    if (requests.length === 0) continue
+    const due = status === 'suspended' ? Math.min(...requests.map(({ deadline }) => deadline)) : null
+    update.run(JSON.stringify(requests), due, id!)
   }
 }
