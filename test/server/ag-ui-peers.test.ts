@@ -105,9 +105,11 @@ test('protobuf carries the same events as SSE', async () => {
   expect(binary.messages).toEqual(client.agent.messages)
 })
 
-/** Protobuf has no `role: tool` on results. */
-const withoutTool = (event: object) =>
-  (({ role, ...rest }: { role?: string }) => (role === 'tool' ? rest : { ...rest, role }))(event)
+/** Protobuf has no `role: tool` on results. Deltas that were merged have the time of one of them. */
+function withoutTool(event: object): object {
+  const { role, timestamp, ...rest } = event as { role?: string; timestamp?: number }
+  return { ...rest, ...(role !== 'tool' && { role }), ...(!('delta' in rest) && { timestamp }) }
+}
 
 /** A later reader gets adjacent deltas as one. */
 function merged(events: object[]): object[] {

@@ -117,7 +117,7 @@ function inWords(words: string, files: string[], tools: Tool[], prompt: Language
   if (played !== undefined) return played
   const hint = tools[0] && `I can use ${listOf(tools.map(({ name }) => name))}: say "use the tool ${tools[0].name}".`
   return [
-    `I am the Millrace demo model: I run offline, without a key, and follow simple rules. You said: "${shorten(words, 200)}"`,
+    `I am the Millrace demo model: I run offline, without a key, and follow simple rules. You said: "${words.length > 200 ? `${words.slice(0, 200)}…` : words}"`,
     ...(files.length > 0 ? [`With it came ${listOf(files)}.`] : []),
     ...(missing === undefined ? [] : [`There is no tool "${missing}" here.`]),
     hint ?? 'Set a key and name another model to get real answers.',
