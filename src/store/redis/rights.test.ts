@@ -29,8 +29,8 @@ test('the commands that are looked at are those that are sent', () => {
 describeRedis('a user of Redis', (redis) => {
   const all = ['~*', '&*', '+@all']
   test.each([
-    ['no rights', ['~*', '&*', '+@connection'], /lacks rights: \+info\. docs\/scale\.md/u],
-    ['a command less', [...all, '-xadd'], /lacks rights: \+xadd\. docs\/scale\.md lists all/u],
+    ['no rights', ['~*', '&*', '+@connection'], /lacks rights: \+info\. docs\/redis\.md/u],
+    ['a command less', [...all, '-xadd'], /lacks rights: \+xadd\. docs\/redis\.md lists all/u],
     ['two commands less', [...all, '-hset', '-memory|usage'], /lacks rights: \+hset \+memory\|usage\. docs/u],
     ['no scripts', [...all, '-eval', '-evalsha'], /lacks rights: \+eval/u],
     ['no channels', ['~*', '+@all'], /lacks rights: &\{PREFIX:\*\. /u],

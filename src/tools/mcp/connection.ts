@@ -1,4 +1,5 @@
 /** A live connection to an MCP server, with its error handling. Loads the MCP SDK, so it is imported on first use. */
+import { sessionEnded, stoppedError } from './fault.ts'
 import {
   Client,
   ProtocolError,
@@ -316,28 +317,4 @@ function schemaFault(key: string, schema: unknown): string | undefined {
 function kindOf(value: unknown): string {
   if (value === null) return 'null'
   return Array.isArray(value) ? 'a list' : `a ${typeof value}`
-}
-
-/** The call was not executed and the connection is closed: the call may be repeated on a new connection. */
-export const sessionEnded = 'mcp-session-ended'
-
-function stoppedError(signal: AbortSignal): MillraceError {
-  if (signal.reason instanceof MillraceError) return signal.reason
-  return new MillraceError('aborted', 'The call was stopped.', { cause: signal.reason })
-}
-
-/** Waits for a shared promise until `signal` aborts, without affecting its other waiters. */
-export async function unlessStopped<T>(shared: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return shared
-  let stop = () => {}
-  const stopped = new Promise<never>((_, reject) => {
-    stop = () => reject(stoppedError(signal))
-    if (signal.aborted) stop()
-    signal.addEventListener('abort', stop)
-  })
-  try {
-    return await Promise.race([shared, stopped])
-  } finally {
-    signal.removeEventListener('abort', stop)
-  }
 }

@@ -1,6 +1,7 @@
 /** The MCP servers of a config. Connects to each on first use; all runs share the connection. */
 import { MillraceError } from '../../part/error.ts'
-import { type McpConnection, type openConnection, sessionEnded, unlessStopped } from './connection.ts'
+import type { McpConnection, openConnection } from './connection.ts'
+import { sessionEnded, unlessStopped } from './fault.ts'
 import { defaultReadLimits, type ReadLimits } from '../../models/limits/read-limits.ts'
 import { secretsIn, withHeaders, type McpHeaders } from './own-headers.ts'
 import { callTimeout, checkServer, type McpServer } from './server.ts'
