@@ -1,4 +1,5 @@
 /** What must be true of every run, whatever happened to the fleet. */
+import type { RunView } from '../../src/fold/run-view.ts'
 import type { RunRow } from '../../src/part/log.ts'
 import { grammarFaults, only } from '../support/engine.ts'
 import { parse, type Seen } from './client.ts'
@@ -80,8 +81,13 @@ export async function judge({ url, seen, effects, kinds }: Evidence) {
   const known = new Set(seen.flatMap(({ ids }) => [...ids]))
   const listed = new Set(runs.map(({ id }) => id))
   for (const { id, status } of runs) {
-    if (!known.has(id)) faults.push(`${id} (${status}) is a run that nobody was told of`)
-    else if (status === 'running' || status === 'suspended') faults.push(`${id} is listed as ${status}`)
+    if (!known.has(id)) {
+      // Its owner stopped before the response. A repeated request starts anew if the run has no content: it is nobody's.
+      const { messages } = (await (await fetch(`${url}/api/runs/${id}`)).json()) as RunView
+      const isNobodys = status === 'interrupted' && messages.length === 0
+      if (!isNobodys) faults.push(`${id} (${status}) is a run that nobody was told of`)
+    }
+    if (known.has(id) && (status === 'running' || status === 'suspended')) faults.push(`${id} is listed as ${status}`)
   }
   for (const id of known) if (!listed.has(id)) faults.push(`${id} is not listed`)
   return { faults, resets, outcomes }
