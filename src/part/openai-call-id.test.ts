@@ -66,6 +66,6 @@ test('two ids never have one form, unless one is the form of the other; up to 31
 })
 
 test('ids that differ little have different hashes', () => {
-  const like = Array.from({ length: 20_000 }, (_, i) => `${'a'.repeat(i % 7)}-${i}-${'b'.repeat(60)}-${i % 10}`)
+  const like = Array.from({ length: 2000 }, (_, i) => `${'a'.repeat(i % 7)}-${i}-${'b'.repeat(60)}-${i % 10}`)
   expect(new Set(like.map(toOpenAiCallId)).size).toBe(like.length)
 })

@@ -4,7 +4,7 @@ import type { RunRow } from '../../src/part/log.ts'
 import { grammarFaults, only } from '../support/engine.ts'
 import { parse, type Seen } from './client.ts'
 import type { FaultKind } from './faults.ts'
-import { answerTo } from './model.ts'
+import { answerTo, says } from './model.ts'
 
 export interface Evidence {
   url: string
@@ -82,9 +82,10 @@ export async function judge({ url, seen, effects, kinds }: Evidence) {
   const listed = new Set(runs.map(({ id }) => id))
   for (const { id, status } of runs) {
     if (!known.has(id)) {
-      // Its owner stopped before the response. A repeated request starts anew if the run has no content: it is nobody's.
-      const { messages } = (await (await fetch(`${url}/api/runs/${id}`)).json()) as RunView
-      const isNobodys = status === 'interrupted' && messages.length === 0
+      // Its owner stopped before the response. If it has no content, the client's repeated request starts anew: then its turn has another run.
+      const { messages, input } = (await (await fetch(`${url}/api/runs/${id}`)).json()) as RunView
+      const hasAnother = seen.some(({ turn }) => JSON.stringify(input).includes(says(turn.name, turn.tools)))
+      const isNobodys = status === 'interrupted' && messages.length === 0 && hasAnother
       if (!isNobodys) faults.push(`${id} (${status}) is a run that nobody was told of`)
     }
     if (known.has(id) && (status === 'running' || status === 'suspended')) faults.push(`${id} is listed as ${status}`)
