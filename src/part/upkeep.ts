@@ -51,6 +51,8 @@ export interface Upkeep {
    * again: then what was made of it is to be forgotten. It may change without that.
    */
   marks(runs: readonly string[]): Promise<(string | undefined)[]>
+  /** While it stays the same, so does each mark. Absent if a store cannot tell in one read. */
+  generation?(): Promise<number>
   /** Completes deletions that a crash has cut off, and returns unused space to the file system. */
   vacuum(options?: Paced): Promise<void>
   /**

@@ -119,6 +119,8 @@ interface Cached {
   turn: ConversationTurn
   /** See `Upkeep.marks`. */
   mark: string
+  /** See `Upkeep.generation`: when the mark was read. */
+  generation: number | undefined
 }
 
 interface ConversationCache {
@@ -138,6 +140,8 @@ export function createTurns(store: ConversationStores): TurnReader {
   const cache: ConversationCache = caches.get(store.runs) ?? { turns: new Map(), characters: 0 }
   caches.set(store.runs, cache)
   const checked = new Set<string>()
+  let generation: Promise<number | undefined> | undefined
+  const generationNow = () => (generation ??= store.upkeep?.generation?.() ?? Promise.resolve(undefined))
 
   async function marksOf(runs: string[]): Promise<(string | undefined)[]> {
     // Without upkeep no run is deleted.
@@ -147,11 +151,12 @@ export function createTurns(store: ConversationStores): TurnReader {
   /** Drops deleted runs from the cache, for a run and the cached turns before it: one request to the store for all of them. */
   async function check(run: string): Promise<void> {
     const known: [run: string, cached: Cached][] = []
+    const now = await generationNow()
     for (let at: string | undefined = run; at !== undefined && !checked.has(at);) {
       const cached = cache.turns.get(at)
       if (cached === undefined) break
       checked.add(at)
-      known.push([at, cached])
+      if (now === undefined || cached.generation !== now) known.push([at, cached])
       at = cached.turn.previous
     }
     if (known.length === 0) return
@@ -170,6 +175,7 @@ export function createTurns(store: ConversationStores): TurnReader {
         cache.turns.set(run, known)
         return known.turn
       }
+      const now = await generationNow()
       // Read before the run: a deletion in between changes the mark.
       const [mark] = await marksOf([run])
       const kept = await readKept(store, run)
@@ -179,7 +185,7 @@ export function createTurns(store: ConversationStores): TurnReader {
       const asked = previous === undefined ? messagesOf(await readInput(store.log, run)) : kept.asked
       const characters = JSON.stringify(asked).length + JSON.stringify(messages).length
       const turn = { asked, messages, characters, previous }
-      if (hasEnded(kept.status) && mark !== undefined) remember(cache, run, { turn, mark })
+      if (hasEnded(kept.status) && mark !== undefined) remember(cache, run, { turn, mark, generation: now })
       checked.add(run)
       return turn
     },

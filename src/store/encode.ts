@@ -56,11 +56,14 @@ export function encodeTick(run: string, entries: readonly Entry[], toLine = crea
 }
 
 /** Decodes several texts at once. JSON never contains a raw line break, so they can be parsed as one array. */
-export function decodeEntries(texts: readonly string[]): Entry[] {
-  return toEntries(JSON.parse(`[${texts.join('\n').replaceAll('\n', ',')}]`) as unknown[])
+export function decodeEntries(texts: readonly string[], restore?: Restore): Entry[] {
+  return toEntries(JSON.parse(`[${texts.join('\n').replaceAll('\n', ',')}]`) as unknown[], restore)
 }
 
-function toEntries(stored: unknown[]): Entry[] {
+/** Adds what a stored entry only refers to. */
+export type Restore = (stored: unknown) => unknown
+
+function toEntries(stored: unknown[], restore: Restore | undefined): Entry[] {
   const given = stored as (Entry | undefined)[]
   let entries = given as Entry[]
   let before: Entry | undefined
@@ -72,7 +75,7 @@ function toEntries(stored: unknown[]): Entry[] {
       before = entries.at(-1)
       continue
     }
-    before = toReadable(entry, before)
+    before = toReadable(restore === undefined ? entry : restore(entry), before)
     if (entries === given) entries[i] = before
     else entries.push(before)
   }
@@ -80,9 +83,9 @@ function toEntries(stored: unknown[]): Entry[] {
 }
 
 /** Decodes one line: one entry, or a block of deltas. Empty if it is damaged. */
-export function decodeLine(line: string): Entry[] {
+export function decodeLine(line: string, restore?: Restore): Entry[] {
   try {
-    return toEntries([JSON.parse(line)])
+    return toEntries([JSON.parse(line)], restore)
   } catch {
     return []
   }

@@ -15,13 +15,20 @@ export interface MergedLines {
   after: number
 }
 
+/** Writes an unmerged line anew. Returns the same line if there is nothing to change. */
+export interface LineRewriter {
+  /** Whether the line may have to change, judged by its beginning: a long one is parsed only then. */
+  wants(line: string): boolean
+  rewrite(entry: Entry, line: string): string
+}
+
 /** Takes the stored texts of a batch one by one. `merge`: the run's `createCompaction`. */
-export function createLineMerge(run: string, merge: (entries: readonly Entry[]) => Entry[]) {
+export function createLineMerge(run: string, merge: (entries: readonly Entry[]) => Entry[], rewriter?: LineRewriter) {
   const lineOf = new Map<Entry, string | undefined>()
   return {
     add(text: string): void {
       for (const line of text.split('\n')) {
-        const entries = toEntries(line)
+        const entries = toEntries(line, rewriter)
         for (const entry of entries) lineOf.set(entry, entries.length === 1 ? line : undefined)
       }
     },
@@ -40,8 +47,8 @@ export function createLineMerge(run: string, merge: (entries: readonly Entry[]) 
         if (line === undefined) others.push(entry)
         else {
           addOthers()
-          // Unmerged lines stay as written.
-          lines.push(line)
+          // Unmerged lines stay as written, but for what the rewriter changes.
+          lines.push(rewriter?.wants(line) === true ? rewriter.rewrite(entry, line) : line)
         }
       }
       addOthers()
@@ -51,8 +58,9 @@ export function createLineMerge(run: string, merge: (entries: readonly Entry[]) 
   }
 }
 
-function toEntries(line: string): Entry[] {
-  const isLong = line.length > longLine && !/"type":"[a-z-]+-delta"/u.test(line.slice(0, 2000))
+function toEntries(line: string, rewriter: LineRewriter | undefined): Entry[] {
+  const isDeltas = () => /"type":"[a-z-]+-delta"/u.test(line.slice(0, 2000))
+  const isLong = line.length > longLine && !isDeltas() && rewriter?.wants(line) !== true
   const seq = isLong ? seqOf(line) : undefined
   return seq === undefined
     ? decodeEntries([line])

@@ -6,6 +6,7 @@
  */
 import type { DatabaseSync } from 'node:sqlite'
 import { SlotMap } from '../../async/slot-map.ts'
+import type { TextTable } from './texts.ts'
 
 /** Maximum number of rows in a group. */
 export const mostInGroup = 64
@@ -263,7 +264,11 @@ export interface Dropped {
   revive(run: string): void
 }
 
-export function createDropped(db: DatabaseSync, groups: Pick<BatchIndex, 'removeSome'>): Dropped {
+export function createDropped(
+  db: DatabaseSync,
+  groups: Pick<BatchIndex, 'removeSome'>,
+  texts: Pick<TextTable, 'release'>,
+): Dropped {
   const insert = db.prepare('INSERT INTO dropped (run, id) SELECT number, id FROM runs WHERE id = ?')
   const remove = db.prepare('DELETE FROM dropped WHERE run = ?')
   const find = db.prepare('SELECT 1 FROM dropped WHERE run = ?')
@@ -280,7 +285,7 @@ export function createDropped(db: DatabaseSync, groups: Pick<BatchIndex, 'remove
   function removeSome(number: number, most: number): boolean {
     // Another process may have completed the deletion since.
     if (find.get(number) === undefined) return false
-    if (groups.removeSome(number, most)) return true
+    if (groups.removeSome(number, most) || texts.release(number, most)) return true
     remove.run(number)
     return false
   }

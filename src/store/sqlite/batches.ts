@@ -14,6 +14,8 @@ import type { SqliteChanges } from './changes.ts'
 import type { Dropped, Group, BatchIndex, BatchChains } from './batch-index.ts'
 import type { SqlitePages } from './pages.ts'
 import type { RunTable } from './runs.ts'
+import { createSharedTexts, isSharing, shareTexts, type SharedTexts } from './shared-texts.ts'
+import type { TextTable } from './texts.ts'
 import { createTickReader, type Wanted } from './reader.ts'
 import type { VersionGuard } from './version.ts'
 import type { ViewTable } from './views.ts'
@@ -28,6 +30,8 @@ interface Gathered {
   /** The same array, if it was made here and not by the caller. */
   own: Entry[] | undefined
   lines: string
+  /** The texts that the lines refer to. */
+  texts: SharedTexts | undefined
   /** The view to store, as JSON. */
   view: { seq: number; text: string } | undefined
   /** The id of the row in the table. */
@@ -40,6 +44,7 @@ export interface BatchWriterContext {
   pages: SqlitePages
   feed: SqliteChanges
   views: ViewTable
+  texts: Pick<TextTable, 'add'>
   dropped: Dropped
   tails: BatchChains
   groups: Pick<BatchIndex, 'add'>
@@ -51,11 +56,17 @@ export interface BatchWriterContext {
   wroteRow(row: DeltaRow, hasOnlyDeltas: boolean): void
 }
 
+/** Entries as JSON lines, and the texts that these refer to. */
+interface EncodedEntries {
+  lines: string
+  texts: SharedTexts | undefined
+}
+
 export interface BatchWriter extends Gathering {
-  /** Encodes entries of a run as JSON lines. */
-  encode(run: string, entries: readonly Entry[]): string
-  /** Adds entries, and the same as JSON lines, to the open transaction. If `checkAppend` throws, adds nothing and rethrows. */
-  apply(run: string, epoch: number, entries: readonly Entry[], lines: string): Appended
+  /** Encodes entries of a run as they are stored. */
+  encode(run: string, entries: readonly Entry[]): EncodedEntries
+  /** Adds entries, and the same as they are stored, to the open transaction. If `checkAppend` throws, adds nothing and rethrows. */
+  apply(run: string, epoch: number, entries: readonly Entry[], encoded: EncodedEntries): Appended
   /** Stores a view with the entries of the open transaction. `text` is JSON. */
   keepView(run: string, seq: number, text: string): void
   /** Adds a claim to the open transaction. */
@@ -81,7 +92,7 @@ export interface BatchWriter extends Gathering {
 
 export function createBatchWriter(
   db: DatabaseSync,
-  { runs, pages, feed, views, dropped, tails, groups, guard, ring, ringChanges, wroteRow }: BatchWriterContext,
+  { runs, pages, feed, views, texts, dropped, tails, groups, guard, ring, ringChanges, wroteRow }: BatchWriterContext,
 ): BatchWriter {
   const dataVersion = db.prepare('PRAGMA data_version', { returnArrays: true })
   const heads = createRowCache()
@@ -149,8 +160,8 @@ export function createBatchWriter(
       runs.insert(row)
       pages.addFork(row.id, origin)
     },
-    encode: (run, entries) => encodeTick(run, entries, heads.get(run)?.toLine),
-    apply(run, epoch, entries, lines) {
+    encode: (run, entries) => encodeShared(run, entries, heads.get(run)?.toLine),
+    apply(run, epoch, entries, encoded) {
       const open = gathered.get(run)
       const before = rowOf(run)
       const admitted = admitEntries(run, before, epoch, entries, storedEntries(run))
@@ -159,13 +170,23 @@ export function createBatchWriter(
         tails.forget(run)
       }
       if (typeof admitted === 'string') return admitted
-      const text = admitted === entries ? lines : encodeTick(run, admitted)
+      const { lines, texts: shared } = admitted === entries ? encoded : encodeShared(run, admitted)
       const row = foldRow(before, run, epoch, admitted)
       if (!open)
-        gathered.set(run, { before, row, entries: admitted, own: undefined, lines: text, view: undefined, n: 0 })
+        gathered.set(run, {
+          before,
+          row,
+          entries: admitted,
+          own: undefined,
+          lines,
+          texts: shared,
+          view: undefined,
+          n: 0,
+        })
       else {
         open.row = row
-        open.lines += open.lines === '' ? text : `\n${text}`
+        open.lines += open.lines === '' ? lines : `\n${lines}`
+        open.texts = bothOf(open.texts, shared)
         open.entries = open.own ??= [...open.entries]
         for (const entry of admitted) open.own.push(entry)
       }
@@ -183,14 +204,24 @@ export function createBatchWriter(
       if (row === undefined) return false
       const open = gathered.get(run)
       if (open) open.row = row
-      else gathered.set(run, { before, row, entries: [], own: undefined, lines: '', view: undefined, n: 0 })
+      else
+        gathered.set(run, {
+          before,
+          row,
+          entries: [],
+          own: undefined,
+          lines: '',
+          texts: undefined,
+          view: undefined,
+          n: 0,
+        })
       return true
     },
     flush() {
       // The last page of the table; and for each run its row, and sometimes its group and view.
       let pages = 1
       for (const [run, each] of gathered) {
-        const { before, row, entries, lines, view } = each
+        const { before, row, entries, lines, texts: shared, view } = each
         let group: Group | undefined
         if (!before) dropped.revive(run)
         if (entries.length > 0) {
@@ -205,6 +236,7 @@ export function createBatchWriter(
         else runs.update(row)
         if (before !== undefined && row.agent !== before.agent) runs.rename(row)
         if (group !== undefined) groups.add(row.number!, group)
+        if (shared !== undefined) texts.add(row.number!, shared)
         if (view !== undefined) views.keepOf(row.number!, view.seq, view.text)
         pages += 1 + (lines.length + (view?.text.length ?? 0)) / 4096
       }
@@ -246,6 +278,30 @@ function entryAt(entries: readonly Entry[], seq: number): Entry | undefined {
   return entry?.seq === seq ? entry : undefined
 }
 
+function encodeShared(
+  run: string,
+  entries: readonly Entry[],
+  toLine?: Parameters<typeof encodeTick>[2],
+): EncodedEntries {
+  let texts: SharedTexts | undefined
+  let stored = entries
+  for (let i = 0; i < entries.length; i++) {
+    const entry = entries[i]!
+    if (!isSharing(entry)) continue
+    const shared = shareTexts(entry, (texts ??= createSharedTexts()))
+    if (shared !== entry) stored = stored.with(i, shared)
+  }
+  return {
+    lines: encodeTick(run, stored, toLine),
+    texts: texts === undefined || texts.roots.size === 0 ? undefined : texts,
+  }
+}
+
+function bothOf(a: SharedTexts | undefined, b: SharedTexts | undefined): SharedTexts | undefined {
+  if (a === undefined || b === undefined) return a ?? b
+  return { roots: new Set([...a.roots, ...b.roots]), texts: new Map([...a.texts, ...b.texts]) }
+}
+
 /* An append, as a write of the commit queue. A class, not closures: one for each delta. */
 
 /** The arguments of `Log.append`. */
@@ -263,7 +319,7 @@ export class AppendWrite implements Write {
   readonly #given: Given
   readonly #resolve: (appended: Appended) => void
   #entries: readonly Entry[] | undefined
-  #lines: string | undefined
+  #encoded: EncodedEntries | undefined
   #kept: { seq: number; text: string } | undefined
   #appended: Appended = 'stored'
 
@@ -280,7 +336,7 @@ export class AppendWrite implements Write {
     this.#resolve = resolve
     // The caller may change its array later.
     this.#entries = typeof given.entries === 'function' ? undefined : [...given.entries]
-    this.#lines = undefined
+    this.#encoded = undefined
     this.#kept = undefined
   }
 
@@ -288,9 +344,9 @@ export class AppendWrite implements Write {
     const { run, epoch, entries } = this.#given
     // A write may be applied twice: call `entries` only once.
     this.#entries ??= typeof entries === 'function' ? entries() : entries
-    this.#lines ??= this.#ticks.encode(run, this.#entries)
+    this.#encoded ??= this.#ticks.encode(run, this.#entries)
     if (this.#entries.length === 0) return
-    this.#appended = this.#ticks.apply(run, epoch, this.#entries, this.#lines)
+    this.#appended = this.#ticks.apply(run, epoch, this.#entries, this.#encoded)
     if (this.#appended !== 'fenced') this.#keepView()
   }
 

@@ -24,7 +24,7 @@ export function correctTimes(db: DatabaseSync): void {
      DELETE FROM views WHERE run IN (SELECT r.number FROM forks f JOIN runs r ON r.id = f.run);`,
   )
   const isOld = Number(db.prepare('PRAGMA user_version').get()?.user_version) < firstWithFigures
-  const pages = createPages(db, createBatchIndex(db))
+  const pages = createPages(db, createBatchIndex(db), (stored) => stored)
   const setFork = db.prepare('UPDATE forks SET at = ? WHERE run = ?')
   const forks = db.prepare('SELECT f.run, f.seq, r.updated_at FROM forks f JOIN runs r ON r.id = f.run')
   for (const { run, seq, updated_at: last } of forks.all()) {

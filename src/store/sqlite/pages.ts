@@ -3,7 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { Entry } from '../../part/entry.ts'
 import type { Change } from '../../part/log.ts'
 import { sizeOf, sizeOfRow } from './delta-block.ts'
-import { decodeEntries } from '../encode.ts'
+import { decodeEntries, type Restore } from '../encode.ts'
 import { ofFork, type Origin } from '../run-row.ts'
 import type { BatchIndex } from './batch-index.ts'
 
@@ -25,7 +25,7 @@ export interface SqlitePages {
   addFork(run: string, origin: Origin): void
 }
 
-export function createPages(db: DatabaseSync, groups: BatchIndex): SqlitePages {
+export function createPages(db: DatabaseSync, groups: BatchIndex, restore: Restore): SqlitePages {
   // An empty row is the placeholder of a deleted one.
   const later = db.prepare(
     `SELECT id, run, entries FROM ticks WHERE id > ? AND entries <> '' ORDER BY id LIMIT ${pageRows}`,
@@ -53,7 +53,7 @@ export function createPages(db: DatabaseSync, groups: BatchIndex): SqlitePages {
       length += sizeOfRow(row)
       if (texts.length >= rows || length >= pageLength) break
     }
-    const entries = decodeEntries(texts)
+    const entries = decodeEntries(texts, restore)
     // The cursor may be inside the first row.
     const from = entries.findIndex(({ seq }) => seq > after)
     return from < 0 ? [] : entries.slice(from)
@@ -79,7 +79,7 @@ export function createPages(db: DatabaseSync, groups: BatchIndex): SqlitePages {
       let length = 0
       for (const { id, run, entries } of later.iterate(after)) {
         const text = String(entries)
-        const change = { n: Number(id), run: String(run), entries: decodeEntries([text]) }
+        const change = { n: Number(id), run: String(run), entries: decodeEntries([text], restore) }
         changes.push(change)
         length += sizeOf(text, change.entries.length)
         if (length >= pageLength) break

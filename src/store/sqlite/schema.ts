@@ -16,6 +16,9 @@
  * - `views`: what a run's entries up to `seq` amount to, as JSON: messages, usage, status. Kept when a run is suspended and ends,
  *   unless its text is very long. `run` is the run's number.
  * - `forks`: the first `seq` entries of a fork are those of its source; `ticks` has only the others. `at` is when it was forked.
+ * - `texts`: values that many entries repeat, stored once (`shared-texts.ts`): an entry that has a field `shared` has `null` where they belong. `hash`
+ *   is the SHA-256 of its JSON; a text with `is_list` is a list of messages, each as itself or by its hash, or of such lists. `text_uses` has
+ *   the texts to which a run's entries refer. A text is deleted with the last run that uses it.
  * - `dropped`: the numbers and ids of runs that are being deleted: `ticks` and `tick_groups` may still have rows of them. Until they are gone, no
  *   new run gets the number.
  *
@@ -43,6 +46,7 @@ import {
   type MigrationStep,
 } from './migrate.ts'
 import { createIndexState } from '../tables/layout.ts'
+import { textTables } from './texts.ts'
 
 /** Migrations, oldest first: `user_version` n means that the first n are applied. Never change a released one. */
 export const steps: MigrationStep[] = [
@@ -159,6 +163,11 @@ export const steps: MigrationStep[] = [
   // The generation up to which nothing is left of deleted runs: see `upkeep.ts`.
   'ALTER TABLE index_state ADD COLUMN erased INTEGER NOT NULL DEFAULT 0',
   correctTimes,
+  `${textTables}
+   -- The runs so far have each text for themselves. Compaction finds them.
+   ALTER TABLE runs ADD COLUMN shares_texts INTEGER NOT NULL DEFAULT 1;
+   UPDATE runs SET shares_texts = 0;
+   CREATE INDEX runs_to_share ON runs (ended_at) WHERE shares_texts = 0 AND ended_at IS NOT NULL;`,
 ]
 
 /** The `user_version` of the files that this version reads and writes. */

@@ -10,6 +10,7 @@ import { readAll } from '../contract/tools.contract.ts'
 import { exampleRun } from '../example-run.contract.ts'
 import { createDropped, createBatchIndex } from './batch-index.ts'
 import { createRunTable } from './runs.ts'
+import { createTexts } from './texts.ts'
 import { sqliteStore } from './store.ts'
 import { createUpkeep } from './upkeep.ts'
 import { often } from '../../../test/support/thorough.ts'
@@ -33,10 +34,12 @@ test('a slice ends when its time is over, and the next one goes on', async () =>
     return result
   }
   const groups = createBatchIndex(db)
+  const texts = createTexts(db)
   const upkeep = createUpkeep(db, {
     runs: createRunTable(db),
     groups,
-    dropped: createDropped(db, groups),
+    texts,
+    dropped: createDropped(db, groups, texts),
     reading: (_, read) => slice(read),
     write: async (_, apply) => {
       db.exec('BEGIN IMMEDIATE')

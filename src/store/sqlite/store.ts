@@ -25,6 +25,8 @@ import { createChangeFeed } from './changes.ts'
 import { refuseMerged } from '../live-tail-cache.ts'
 import { createDropped, createBatchIndex, createBatchChains } from './batch-index.ts'
 import { createPages } from './pages.ts'
+import { restoreTexts } from './shared-texts.ts'
+import { createTexts } from './texts.ts'
 import { createUpkeep } from './upkeep.ts'
 import { createVersionGuard } from './version.ts'
 import { createViewTable } from './views.ts'
@@ -65,12 +67,14 @@ export function sqliteStore(path: string, options: SqliteOptions = {}): Store {
   const inboxBell = createNotifier()
   const changeBell = createNotifier()
   const groups = createBatchIndex(db)
-  const pages = createPages(db, groups)
-  const dropped = createDropped(db, groups)
+  const texts = createTexts(db)
+  const restore = (stored: unknown) => restoreTexts(stored, texts.find)
+  const pages = createPages(db, groups, restore)
+  const dropped = createDropped(db, groups, texts)
   const tails = createBatchChains(db, groups)
   const feed = createChangeFeed(pages)
   const guard = createVersionGuard(db, path)
-  const tables = { runs, pages, feed, views, dropped, tails, groups }
+  const tables = { runs, pages, feed, views, texts, dropped, tails, groups }
   const wroteRow: Indexer['wroteRow'] = (...row) => indexer?.wroteRow(...row)
   const ticks = createBatchWriter(db, { ...tables, guard, ring, ringChanges, wroteRow })
   const checkpoints = readOnly ? undefined : createCheckpoints(db)
@@ -236,6 +240,7 @@ export function sqliteStore(path: string, options: SqliteOptions = {}): Store {
   const upkeep = createUpkeep(db, {
     runs,
     groups,
+    texts,
     dropped,
     reading,
     write: (what, apply, changes) => write(what, apply, { pages: changes }),

@@ -9,10 +9,13 @@ import { createCompaction } from '../../fold/compaction.ts'
 import { sizeOfRow } from './delta-block.ts'
 import { createLineMerge, pieceLength } from '../merge-lines.ts'
 import { createMove } from '../tables/move-rows.ts'
+import { createSharedTexts, mayShare, shareTexts, type SharedTexts } from './shared-texts.ts'
+import type { TextTable } from './texts.ts'
 
 export interface UpkeepContext {
   runs: RunTable
   groups: BatchIndex
+  texts: Pick<TextTable, 'add'>
   dropped: Dropped
   /** Runs `apply` in a transaction. `pages`: approximate number of pages that it changes. */
   write<T>(what: string, apply: () => T, pages: number): Promise<T>
@@ -35,15 +38,19 @@ const mostPages = 20
 const noRest = async (): Promise<void> => undefined
 
 export function createUpkeep(db: DatabaseSync, context: UpkeepContext): Upkeep {
-  const { runs, groups, dropped, write, reading, changed, eraseFile, clock = () => performance.now() } = context
-  const pieces = createPieces(db, groups)
+  const { runs, groups, texts, dropped, write, reading, changed, eraseFile, clock = () => performance.now() } = context
+  const pieces = createPieces(db, groups, texts)
   const trim = createTrim(db)
   // Grows with each deletion, also by another process.
   const generation = db.prepare('SELECT generation FROM index_state', { returnArrays: true })
   const toCompact = db.prepare(
     `SELECT id FROM runs WHERE compacted_at IS NULL AND ended_at IS NOT NULL AND ended_at < ? ORDER BY ended_at LIMIT ?`,
   )
-  const mark = db.prepare('UPDATE runs SET compacted_at = ? WHERE id = ?')
+  // Runs of an older version, each of which has texts of its own that later ones share.
+  const toShare = db.prepare(
+    'SELECT id FROM runs WHERE shares_texts = 0 AND ended_at IS NOT NULL AND ended_at < ? ORDER BY ended_at LIMIT ?',
+  )
+  const mark = db.prepare('UPDATE runs SET compacted_at = ?, shares_texts = 1 WHERE id = ?')
   // The view of a compacted run is folded from few entries: a second copy of a long text is not worth its space.
   const dropLongView = db.prepare(
     'DELETE FROM views WHERE run = (SELECT number FROM runs WHERE id = ?) AND length(view) > 65536',
@@ -102,7 +109,11 @@ export function createUpkeep(db: DatabaseSync, context: UpkeepContext): Upkeep {
         return { used: (pragma('page_count') - free) * pragma('page_size'), free: free * pragma('page_size') }
       }),
     uncompacted: async (endedBefore, limit) =>
-      reading('list runs', () => toCompact.all(endedBefore, limit).map(({ id }) => String(id))),
+      reading('list runs', () => {
+        const found = toCompact.all(endedBefore, limit)
+        const more = found.length < limit ? toShare.all(endedBefore, limit - found.length) : []
+        return [...new Set([...found, ...more].map(({ id }) => String(id)))]
+      }),
     async compact(run, { rest = noRest, dryRun = false } = {}) {
       const row = reading(`get run ${run}`, () => runs.get(run))
       if (row === undefined || !hasEnded(row.status)) return undefined
@@ -111,13 +122,13 @@ export function createUpkeep(db: DatabaseSync, context: UpkeepContext): Upkeep {
       for (let piece; (piece = reading(`read run ${run}`, next)) !== undefined;) {
         await rest()
         if (piece === 'reading') continue
-        const { rows, text, entries } = piece
+        const { rows, text, texts: shared, entries } = piece
         total.entriesBefore += entries.before
         total.entriesAfter += entries.after
         total.bytesBefore += piece.bytes
         total.bytesAfter += Buffer.byteLength(text)
-        if (rows.length > 1 || entries.after < entries.before) {
-          const replace = () => pieces.replace(run, rows, text)
+        if (rows.length > 1 || entries.after < entries.before || shared.roots.size > 0) {
+          const replace = () => pieces.replace(run, rows, text, shared)
           // Another process compacts or deletes it.
           if (!dryRun && !(await write(`compact run ${run}`, replace, rows.length + text.length / 4096)))
             return undefined
@@ -181,6 +192,7 @@ export function createUpkeep(db: DatabaseSync, context: UpkeepContext): Upkeep {
       await sweep(number, rest)
       return true
     },
+    generation: async () => reading('read runs', () => (generation.get() as unknown as [number])[0]),
     // A number may be reused.
     marks: async (list) =>
       reading('read runs', () => {
@@ -226,6 +238,8 @@ interface MergedPiece {
   rows: TickRow[]
   /** The merged entries as JSON lines. */
   text: string
+  /** The texts that they refer to and have not referred to before. */
+  texts: SharedTexts
   bytes: number
   entries: { before: number; after: number }
 }
@@ -236,10 +250,10 @@ interface Pieces {
   /** The `seq`s at which forks branch off, including forks of forks. */
   bounds(run: string): Set<number>
   /** Call this inside a transaction. Returns false without a change if the rows have changed. */
-  replace(run: string, rows: TickRow[], text: string): boolean
+  replace(run: string, rows: TickRow[], text: string, texts: SharedTexts): boolean
 }
 
-function createPieces(db: DatabaseSync, groups: BatchIndex): Pieces {
+function createPieces(db: DatabaseSync, groups: BatchIndex, texts: Pick<TextTable, 'add'>): Pieces {
   const forks = db.prepare(
     `WITH RECURSIVE branch (run, seq) AS (
        SELECT run, seq FROM forks WHERE source = ?
@@ -247,13 +261,15 @@ function createPieces(db: DatabaseSync, groups: BatchIndex): Pieces {
      ) SELECT DISTINCT seq FROM branch`,
   )
   const move = createMove(db)
+  const numberOf = db.prepare('SELECT number FROM runs WHERE id = ?')
 
   return {
     read: (run, after) => groups.from(run, after + 1),
     bounds: (run) => new Set(forks.all(run).map(({ seq }) => Number(seq))),
-    replace(run, rows, text) {
+    replace(run, rows, text, shared) {
       // The last position is kept: readers of changes at it miss nothing.
       if (!groups.replace(run, rows, text)) return false
+      texts.add(Number(numberOf.get(run)!.number), shared)
       const [from, to] = [rows[0]!, rows.at(-1)!]
       move(run, { firstSeq: from.firstSeq, lastSeq: to.lastSeq, tick: to.id, text })
       return true
@@ -266,7 +282,16 @@ function createPieces(db: DatabaseSync, groups: BatchIndex): Pieces {
  * after the last.
  */
 function compactPieces(run: string, pieces: Pieces, clock: () => number): () => MergedPiece | 'reading' | undefined {
-  const lines = createLineMerge(run, createCompaction(pieces.bounds(run)))
+  let texts = createSharedTexts()
+  const lines = createLineMerge(run, createCompaction(pieces.bounds(run)), {
+    wants: mayShare,
+    rewrite(entry, line) {
+      // Another one stands in for what cannot be read.
+      if (JSON.stringify(entry) !== line) return line
+      const shared = shareTexts(entry, texts)
+      return shared === entry ? line : JSON.stringify(shared)
+    },
+  })
   let after = 0
   let rows: TickRow[] = []
   let length = 0
@@ -288,7 +313,8 @@ function compactPieces(run: string, pieces: Pieces, clock: () => number): () => 
   function finish(): MergedPiece {
     const { text, before, after: left } = lines.finish()
     const bytes = rows.reduce((sum, row) => sum + Buffer.byteLength(row.entries) + 1, -1)
-    const piece = { rows, text, bytes, entries: { before, after: left } }
+    const piece = { rows, text, texts, bytes, entries: { before, after: left } }
+    texts = createSharedTexts()
     rows = []
     length = 0
     return piece

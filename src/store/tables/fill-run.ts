@@ -4,7 +4,7 @@ import { calledAgent, eventNames } from '../../fold/stream-events.ts'
 import { parentPath } from '../../part/path.ts'
 import { respondTool } from '../../part/respond.ts'
 import { kindOf } from '../../part/step-kind.ts'
-import { decodeLine } from '../encode.ts'
+import { decodeLine, type Restore } from '../encode.ts'
 import type { TickRow } from '../sqlite/batch-index.ts'
 import { isOfEntry, type TextIndex } from './text-index.ts'
 import { agentAt, keepStep, stepAt, stopWaiting, type RunState } from './run-state.ts'
@@ -24,7 +24,12 @@ export function fillTick(
   statements: Statements,
   state: RunState,
   tick: Tick,
-  { end = Infinity, isOver, texts }: { end?: number | undefined; isOver: () => boolean; texts: TextIndex },
+  {
+    end = Infinity,
+    isOver,
+    texts,
+    restore,
+  }: { end?: number | undefined; isOver: () => boolean; texts: TextIndex; restore: Restore },
 ): boolean {
   // Of a delta only the time of the first one is needed.
   const lines = tickLines(tick.entries, state.seq, () => state.waiting > 0, placeIn(state, tick))
@@ -35,7 +40,7 @@ export function fillTick(
   for (const line of lines) {
     const { text, from, at, length, seq } = line
     if (seq > end) break
-    const [entry] = decodeLine(withoutResult(text))
+    const [entry] = decodeLine(withoutResult(text), restore)
     if (entry === undefined) continue
     try {
       if (isDelta(entry)) noteFirstToken(statements, state, entry)

@@ -6,6 +6,8 @@ import { filledTo, readState, type RunState } from './run-state.ts'
 import { prepareStatements } from './statements.ts'
 import { createTextIndex } from './text-index.ts'
 import { createTickReader } from './tick-reader.ts'
+import { restoreWithoutPrompt } from '../sqlite/shared-texts.ts'
+import { createTexts } from '../sqlite/texts.ts'
 
 /** Maximum number of runs with a cached state. */
 const mostStates = 2000
@@ -24,6 +26,8 @@ export interface Fill {
 export function createFill(db: DatabaseSync, deltaRows: DeltaRows): Fill {
   const statements = prepareStatements(db)
   const ticks = createTickReader(db)
+  const stored = createTexts(db)
+  const restore = (entry: unknown) => restoreWithoutPrompt(entry, stored.find)
   const texts = createTextIndex(db)
   const dataVersion = db.prepare('PRAGMA data_version', { returnArrays: true })
   const position = db.prepare('SELECT tick, generation FROM index_state')
@@ -74,7 +78,7 @@ export function createFill(db: DatabaseSync, deltaRows: DeltaRows): Fill {
 
   function fill(state: RunState, row: Tick, isOver: () => boolean, end?: number): boolean {
     filled.add(state)
-    return fillTick(statements, state, row, { end, isOver, texts })
+    return fillTick(statements, state, row, { end, isOver, texts, restore })
   }
 
   /** The next row of a run in the order of its entries, from its source's rows if it is a fork. */

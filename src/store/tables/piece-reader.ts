@@ -3,6 +3,8 @@ import type { DatabaseSync } from 'node:sqlite'
 import { type Entry, isDelta } from '../../part/entry.ts'
 import type { SearchHit } from '../../part/records.ts'
 import { decodeLine, decodeEntries } from '../encode.ts'
+import { restoreWithoutPrompt } from '../sqlite/shared-texts.ts'
+import { createTexts } from '../sqlite/texts.ts'
 import { entryText, textKinds } from './entry-texts.ts'
 import { createTickReader } from './tick-reader.ts'
 
@@ -32,6 +34,8 @@ export function createPieceReader(db: DatabaseSync): PieceReader {
   )
   const rowOf = db.prepare('SELECT CAST(entries AS BLOB) AS bytes FROM ticks WHERE id = ?')
   const decode = createRowDecoder()
+  const texts = createTexts(db)
+  const restore = (entry: unknown) => restoreWithoutPrompt(entry, texts.find)
   // Caches the last read: the next text of a row and the next piece of a text often need it.
   let row = { id: 0, bytes: Buffer.alloc(0) }
   let whole = { key: '', text: '' }
@@ -57,7 +61,7 @@ export function createPieceReader(db: DatabaseSync): PieceReader {
   function textOf(tick: number, at: number, length: number): string {
     const key = `${tick}:${at}:${length}`
     if (whole.key !== key) {
-      const [entry] = decodeLine(lineOf(tick, at, length))
+      const [entry] = decodeLine(lineOf(tick, at, length), restore)
       whole = { key, text: entry === undefined ? '' : entryText(entry) }
     }
     return whole.text
@@ -98,7 +102,7 @@ function decode(text: string): Entry[] {
   try {
     return decodeEntries([text])
   } catch {
-    return text.split('\n').flatMap(decodeLine)
+    return text.split('\n').flatMap((line) => decodeLine(line))
   }
 }
 

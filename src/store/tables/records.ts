@@ -4,6 +4,8 @@ import type { Log } from '../../part/log.ts'
 import type { Records, StreamEvent } from '../../part/records.ts'
 import { eventsOfLog } from '../stream-events.ts'
 import { readingUrl } from '../sqlite/read-only.ts'
+import { hasShared, restoreTexts } from '../sqlite/shared-texts.ts'
+import { createTexts } from '../sqlite/texts.ts'
 import { behind, type Indexer } from './indexer.ts'
 import { createQueries } from './query.ts'
 import { createSearch } from './search.ts'
@@ -32,6 +34,9 @@ export function createRecords({
   const filled = db.prepare(
     'SELECT f.run, f.seq, r.last_seq FROM indexed_runs f JOIN runs r ON r.number = f.run WHERE r.id = ?',
   )
+  const texts = createTexts(db)
+  const restoreLine = (line: string) =>
+    hasShared(line) ? JSON.stringify(restoreTexts(JSON.parse(line), texts.find)) : line
   const agents = db.prepare(`SELECT step FROM indexed_agents WHERE run = ? AND step <> ''`)
 
   return {
@@ -49,7 +54,7 @@ export function createRecords({
         return db
           .prepare(eventsQuery(types.length))
           .all(state.run!, after, ...types, most)
-          .map(toEvent)
+          .map((row) => toEvent(row, restoreLine))
       })
       const seq = Number(state.seq)
       if (found.length >= limit || seq >= Number(state.last_seq)) return found
@@ -78,7 +83,7 @@ function eventsQuery(types: number): string {
     WHERE e.run = ? AND e.seq > ? AND e.type IN (${wanted}) ORDER BY e.seq LIMIT ?`
 }
 
-function toEvent(row: Record<string, SQLOutputValue>): StreamEvent {
+function toEvent(row: Record<string, SQLOutputValue>, restoreLine: (line: string) => string): StreamEvent {
   const timestamp = Number(row.timestamp)
   return {
     id: row.id as string,
@@ -87,7 +92,7 @@ function toEvent(row: Record<string, SQLOutputValue>): StreamEvent {
     eventType: row.type as string,
     ...(row.event_id !== null && { eventId: row.event_id as string }),
     ...(row.tool_name !== null && { toolName: row.tool_name as string }),
-    content: row.content as string,
+    content: restoreLine(row.content as string),
     timestamp,
     createdAt: new Date(timestamp).toISOString(),
   }

@@ -80,7 +80,9 @@ export function createTextIndex(db: DatabaseSync): TextIndex {
     addEntry(run, entry, length) {
       const kind = textKinds[entry.type]
       if (kind === undefined || kind === 'text' || kind === 'reasoning') return
-      addOrWait(run, entry.seq, kind, isWaiting || length >= pieceLength ? undefined : entryText(entry))
+      const text = isWaiting || length >= pieceLength ? undefined : entryText(entry)
+      // A short line may refer to a long text.
+      addOrWait(run, entry.seq, kind, text === undefined || text.length >= pieceLength ? undefined : text)
     },
     addBlock(run, seq, end, place) {
       const kind = end.type === 'text-end' ? 'text' : 'reasoning'

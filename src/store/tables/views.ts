@@ -6,9 +6,39 @@
 /** The text of an entry: \`e\` is its event, \`k\` its tick. */
 const line = 'CAST(substr(CAST(k.entries AS BLOB), e.at, e.length) AS TEXT)'
 
+/**
+ * The same with the texts that it only refers to (`sqlite/shared-texts.ts`). A list is a tree: `place` sorts what is in it. `ORDER BY` stands in a
+ * subquery, because SQLite before 3.44 does not know it in an aggregate, and could not open the file.
+ */
+const whole = `CAST((
+  SELECT CASE WHEN instr(text, ',"shared":{') = 0 OR NOT json_valid(text) THEN text ELSE (
+    WITH RECURSIVE places (n, path, value, type) AS (
+      SELECT row_number() OVER (), path, value, type FROM (
+        SELECT '$' || substr(fullkey, 9) AS path, value, type FROM json_each(text, '$.shared') WHERE type <> 'object'
+        UNION ALL SELECT '$' || substr(fullkey, 9), value, type FROM json_each(text, '$.shared.input'))),
+    filled (n, text) AS (
+      SELECT 0, json_remove(text, '$.shared')
+      UNION ALL
+      SELECT p.n, json_set(f.text, p.path, json(CASE p.type
+        WHEN 'text' THEN (SELECT t.text FROM texts t WHERE t.hash = p.value AND t.is_list = 0)
+        ELSE (
+          WITH RECURSIVE items (place, value, type) AS (
+            SELECT printf('%06d', key), value, type FROM json_each(p.value)
+            UNION ALL
+            SELECT i.place || printf('%06d', j.key), j.value, j.type
+            FROM items i JOIN texts t ON t.hash = i.value AND t.is_list = 1 JOIN json_each(t.text) j WHERE i.type = 'text')
+          SELECT json_group_array(json(message)) FROM (
+            SELECT CASE i.type WHEN 'text' THEN t.text ELSE i.value END AS message
+            FROM items i LEFT JOIN texts t ON i.type = 'text' AND t.hash = i.value
+            WHERE t.is_list IS NOT 1 ORDER BY i.place))
+        END))
+      FROM filled f JOIN places p ON p.n = f.n + 1)
+    SELECT f.text FROM filled f ORDER BY f.n DESC LIMIT 1) END
+  FROM (SELECT ${line} AS text)) AS TEXT)`
+
 /** A field of another entry of the same run, from the log. */
-function fieldOf(table: string, seq: string, path: string): string {
-  return `(SELECT ${line} ${path} FROM indexed_events e JOIN ticks k ON k.id = e.tick
+function fieldOf(table: string, seq: string, path: string, text = line): string {
+  return `(SELECT ${text} ${path} FROM indexed_events e JOIN ticks k ON k.id = e.tick
     WHERE e.run = ${table}.run AND e.seq = ${table}.${seq})`
 }
 
@@ -73,7 +103,7 @@ export const views: readonly (readonly [name: string, sql: string])[] = [
   [
     'agent_stream_events',
     `SELECT a.run_id || ':' || e.seq AS id, a.id AS agent_id, e.type AS event_type, e.event_id AS event_id,
-       e.tool_name AS tool_name, ${line} AS content, e.timestamp AS timestamp, ${isoTime('e.timestamp')} AS created_at
+       e.tool_name AS tool_name, ${whole} AS content, e.timestamp AS timestamp, ${isoTime('e.timestamp')} AS created_at
      FROM indexed_events e JOIN indexed_agents a ON a.number = e.agent JOIN ticks k ON k.id = e.tick
      UNION ALL ${deltas(inGroups)} UNION ALL ${deltas(inTail)}`,
   ],
@@ -87,7 +117,7 @@ export const views: readonly (readonly [name: string, sql: string])[] = [
   [
     'model_calls',
     `SELECT r.id AS run, m.seq, s.path AS step, a.id AS agent_id, a.agent, m.stage, m.model,
-       ${fieldOf('m', 'prompt_seq', '')} AS prompt,
+       ${fieldOf('m', 'prompt_seq', '', whole)} AS prompt,
        s.started_at, m.first_token_at, s.ended_at, m.first_token_at - s.started_at AS time_to_first_token, s.duration,
        s.finish_reason,
        (SELECT sum(u.input_tokens) FROM indexed_usage u WHERE u.run = m.run AND u.step = m.seq) AS input_tokens,
