@@ -78,6 +78,7 @@ async function doEverything(path: string): Promise<void> {
   await runs.view('slow')
   await upkeep!.size()
   await upkeep!.marks(['slow'])
+  await upkeep!.generation!()
   await upkeep!.uncompacted(Infinity, 100)
   await upkeep!.compact('old')
   await upkeep!.expired(Infinity)
@@ -105,6 +106,8 @@ const others: readonly (readonly [statement: RegExp, plan: RegExp, why: string])
   [/./u, /^SEARCH (?:forks|index_queue) USING PRIMARY KEY \(run=\?\)$/u, 'the run is the whole key'],
   [/^INSERT INTO inbox/u, /^SEARCH inbox USING PRIMARY KEY \(run=\?\)$/u, 'the highest number of a run'],
   [/ORDER BY first_seq LIMIT 1$/u, /^SEARCH tick_groups USING PRIMARY KEY \(run=\?\)$/u, 'the first group of a run'],
+  [/FROM texts WHERE hash = \?$/u, /sqlite_autoindex_texts_1 \(hash=\?\)$/u, 'the hash is unique'],
+  [/^SELECT text FROM text_uses/u, /^SEARCH text_uses USING PRIMARY KEY \(run=\?\)$/u, 'some rows of a run, whichever'],
   [/^SELECT thread_id|^SELECT number, id, r/u, /forks_by_source \(source=\?\)$/u, 'whether there is one'],
   [/^SELECT number, id, r/u, /^SEARCH g USING PRIMARY KEY \(run=\?\)$/u, 'at most a thousand rows are measured'],
   [/^SELECT number, updated_at FROM runs/u, /runs_by_thread \(thread_id=\?\)$/u, 'the last run of a thread but one'],

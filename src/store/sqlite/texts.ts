@@ -40,7 +40,7 @@ export function createTexts(db: DatabaseSync): TextTable {
   const less = db.prepare('UPDATE texts SET uses = uses - 1 WHERE id = ? RETURNING uses, is_list', arrays)
   const textAt = db.prepare('SELECT text FROM texts WHERE id = ?', arrays)
   const remove = db.prepare('DELETE FROM texts WHERE id = ?')
-  const usesOf = db.prepare('SELECT text FROM text_uses WHERE run = ? LIMIT ?', arrays)
+  const usesOf = db.prepare('SELECT text FROM text_uses WHERE run = ? LIMIT +?', arrays)
   const unuse = db.prepare('DELETE FROM text_uses WHERE run = ? AND text = ?')
 
   function put(hash: string, texts: SharedTexts['texts']): number {
@@ -75,7 +75,7 @@ export function createTexts(db: DatabaseSync): TextTable {
       }
     },
     release(run, most) {
-      const uses = usesOf.all(run, most).map((row) => numberIn(row)!)
+      const uses = usesOf.all(run, Math.min(most, 1000)).map((row) => numberIn(row)!)
       for (const id of uses) {
         unuse.run(run, id)
         drop(id)

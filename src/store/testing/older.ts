@@ -1,11 +1,15 @@
 /** Databases in the state of older versions. */
 import type { DatabaseSync } from 'node:sqlite'
 import { quote } from '../sqlite/foreign.ts'
+import { hasShared, restoreTexts } from '../sqlite/shared-texts.ts'
+import { createTexts } from '../sqlite/texts.ts'
+import { views } from '../tables/views.ts'
 
 export type OldVersion = 1 | 6 | 7 | 12
 
 /** Converts a current database to an older schema, with its runs. */
 export function makeOlder(db: DatabaseSync, version: OldVersion): void {
+  withoutSharedTexts(db)
   toSchema12(db)
   if (version < 12) toSchema7(db)
   if (version < 7) toSchema6(db)
@@ -54,6 +58,27 @@ export const schema2 = `
   CREATE INDEX runs_by_thread ON runs (thread_id);
   CREATE INDEX runs_by_status ON runs (status);
   PRAGMA user_version = 2;`
+
+/** Each entry had its own texts. */
+function withoutSharedTexts(db: DatabaseSync): void {
+  const texts = createTexts(db)
+  const put = db.prepare('UPDATE ticks SET entries = ? WHERE id = ?')
+  for (const { id, entries } of db.prepare('SELECT id, entries FROM ticks').all()) {
+    const lines = String(entries).split('\n')
+    const whole = lines.map((line) =>
+      hasShared(line) ? JSON.stringify(restoreTexts(JSON.parse(line), texts.find)) : line,
+    )
+    if (whole.some((line, i) => line !== lines[i])) put.run(whole.join('\n'), id!)
+  }
+  for (const [name] of views) db.exec(`DROP VIEW IF EXISTS ${name}`)
+  db.exec(
+    `DROP TABLE texts;
+     DROP TABLE text_uses;
+     DROP INDEX runs_to_share;
+     ALTER TABLE runs DROP COLUMN shares_texts;`,
+  )
+  for (const [name, sql] of views) if (!sql.includes('texts t')) db.exec(`CREATE VIEW ${name} AS ${sql}`)
+}
 
 /** Times of forks and suspensions were not stored. */
 function toSchema12(db: DatabaseSync): void {
