@@ -19,21 +19,22 @@ const whole = `CAST((
     filled (n, text) AS (
       SELECT 0, json_remove(text, '$.shared')
       UNION ALL
-      SELECT p.n, json_set(f.text, p.path, json(CASE p.type
-        WHEN 'text' THEN (SELECT t.text FROM texts t WHERE t.hash = p.value AND t.is_list = 0)
+      SELECT places.n, json_set(filled.text, path, json(CASE type
+        WHEN 'text' THEN (SELECT t.text FROM texts t WHERE t.hash = places.value AND t.is_list = 0)
         ELSE (
           WITH RECURSIVE items (place, value, type) AS (
-            SELECT printf('%06d', key), value, type FROM json_each(p.value)
+            SELECT printf('%06d', key), value, type FROM json_each(places.value)
             UNION ALL
-            SELECT i.place || printf('%06d', j.key), j.value, j.type
-            FROM items i JOIN texts t ON t.hash = i.value AND t.is_list = 1 JOIN json_each(t.text) j WHERE i.type = 'text')
+            SELECT items.place || printf('%06d', j.key), j.value, j.type
+            FROM items JOIN texts t ON t.hash = items.value AND t.is_list = 1 JOIN json_each(t.text) j
+            WHERE items.type = 'text')
           SELECT json_group_array(json(message)) FROM (
-            SELECT CASE i.type WHEN 'text' THEN t.text ELSE i.value END AS message
-            FROM items i LEFT JOIN texts t ON i.type = 'text' AND t.hash = i.value
-            WHERE t.is_list IS NOT 1 ORDER BY i.place))
+            SELECT CASE items.type WHEN 'text' THEN t.text ELSE items.value END AS message
+            FROM items LEFT JOIN texts t ON items.type = 'text' AND t.hash = items.value
+            WHERE t.is_list IS NOT 1 ORDER BY items.place))
         END))
-      FROM filled f JOIN places p ON p.n = f.n + 1)
-    SELECT f.text FROM filled f ORDER BY f.n DESC LIMIT 1) END
+      FROM filled JOIN places ON places.n = filled.n + 1)
+    SELECT filled.text FROM filled ORDER BY n DESC LIMIT 1) END
   FROM (SELECT ${line} AS text)) AS TEXT)`
 
 /** A field of another entry of the same run, from the log. */
