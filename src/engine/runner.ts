@@ -15,14 +15,9 @@ import { runLeftover, type Leftover, runSteps } from './run-steps.ts'
 import type { Attribute } from './step-name.ts'
 import { pipelineValue } from './container.ts'
 import { endOutcomes, endRun } from './write-end.ts'
-import {
-  createGate,
-  type Gate,
-  createBranchCounter,
-  type BranchCounter,
-  createPendingRequests,
-  type PendingRequests,
-} from './branch-counter.ts'
+import { createBranchCounter, type BranchCounter } from './branch-counter.ts'
+import { createPendingRequests, type PendingRequests } from './pending-requests.ts'
+import { createGate, type Gate } from './release-gate.ts'
 import { readInbox, receive } from './inbox.ts'
 import type { Registry } from './registry.ts'
 import type { McpPool } from '../tools/mcp/pool.ts'
@@ -136,15 +131,15 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
       controller.abort(isMoved(error) ? error : new MillraceError('store-failed', message, { cause: error }))
     },
   })
-  const strands = createBranchCounter(() => {
+  const branches = createBranchCounter(() => {
     if (decided !== undefined || signal.aborted) return
     decided = gate.holds() ? 'left' : 'suspended'
     writer.emit('', gate.holds() ? handedOn : { type: 'suspend', requests: [...state.open.requests.keys()] })
     writer.seal()
     settled.resolve({ type: decided })
   })
-  const gate = createGate(options.isLeaving, () => strands)
-  const requests = createPendingRequests({ state, strands, signal, emit: writer.emit })
+  const gate = createGate(options.isLeaving, () => branches)
+  const requests = createPendingRequests({ state, branches, signal, emit: writer.emit })
   const unwind = () => {
     requests.rejectAll(() => signal.reason)
     gate.rejectAll(() => signal.reason)
@@ -156,7 +151,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   const speaking: Scope['speaking'] = new Map()
   const limit = limitOfRun(options, speaking, now)
   limit?.signal.addEventListener('abort', () => controller.abort(limit.signal.reason), { once: true })
-  const parts = { writer, strands, requests, gate, limit, speaking, leftover, now, inputOf: hidden.inputOf }
+  const parts = { writer, branches, requests, gate, limit, speaking, leftover, now, inputOf: hidden.inputOf }
   const { scope, setHistory, callAbort } = createRunScope(options, parts)
 
   const onMessage = (message: InboxMessage) => {
@@ -278,7 +273,7 @@ function createHiddenInputs(state: RunState) {
 /** The scope of a run's outermost steps. */
 interface ScopeParts {
   writer: Writer
-  strands: BranchCounter
+  branches: BranchCounter
   requests: PendingRequests
   gate: Gate
   limit: Limit | undefined
@@ -298,7 +293,7 @@ interface RunScope {
 
 function createRunScope(options: RunnerOptions, parts: ScopeParts): RunScope {
   const { log, registry, pipeline, state, controller, graceMs } = options
-  const { writer, strands, requests, gate, limit, leftover } = parts
+  const { writer, branches, requests, gate, limit, leftover } = parts
   const called = new LazySet<string>()
   let ids = 0
   let history: Message[] = []
@@ -327,7 +322,7 @@ function createRunScope(options: RunnerOptions, parts: ScopeParts): RunScope {
     ready: writer.ready,
     stored: writer.stored,
     newId: () => `${options.epoch}.${++ids}`,
-    fork: strands.fork,
+    fork: branches.fork,
     pass: gate.pass,
     request: requests.request,
     limits: limit === undefined ? [] : [limit],

@@ -3,6 +3,7 @@
  * that it is a demo, and streams at a readable pace.
  */
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import { anySignal } from '../../async/any-signal.ts'
 import { pause } from '../../async/pause.ts'
 import { toGenerated } from '../generated.ts'
 import { answerTo } from './answer.ts'
@@ -23,79 +24,62 @@ export function createDemoModel({ delayMs = 30 }: { delayMs?: number } = {}): La
 }
 
 function partsOf(options: LanguageModelV4CallOptions): StreamPart[] {
+  const { maxOutputTokens = Infinity, stopSequences = [] } = options
   const { reasoning = '', ...answer } = answerTo(options)
-  const { text, isCut } = cut(answer.text, options)
+  // A word counts as a token. A stop sequence ends the text normally.
+  const ends = stopSequences.map((stop) => answer.text.indexOf(stop)).filter((at) => at >= 0)
+  const words = wordsOf(answer.text.slice(0, Math.min(answer.text.length, ...ends)))
+  const isCut = words.length > maxOutputTokens
   const calls = isCut ? [] : answer.calls.map(({ toolName, input }) => ({ toolName, input: JSON.stringify(input) }))
-  const told = JSON.stringify(options.prompt)
+  const prompt = JSON.stringify(options.prompt)
   const parts: StreamPart[] = [
     { type: 'stream-start', warnings: [] },
-    { type: 'response-metadata', id: `demo-${hash(told)}`, modelId: 'assistant' },
+    { type: 'response-metadata', id: `demo-${hash(prompt)}`, modelId: 'assistant' },
   ]
-  for (const [type, said] of [['reasoning', reasoning] as const, ['text', text] as const]) {
-    if (said === '') continue
+  function addBlock(type: 'reasoning' | 'text', deltas: string[], end: object): void {
     const id = `${type}-1`
-    // Like a real provider's signature: the client must send it back unchanged with the reasoning.
-    const signed = type === 'reasoning' ? { providerMetadata: { demo: { signature: hash(said) } } } : {}
-    const deltas = wordsOf(said).map((delta): StreamPart => ({ type: `${type}-delta`, id, delta }))
-    parts.push({ type: `${type}-start`, id }, ...deltas, { type: `${type}-end`, id, ...signed })
+    const each = deltas.map((delta): StreamPart => ({ type: `${type}-delta`, id, delta }))
+    if (deltas.length > 0) parts.push({ type: `${type}-start`, id }, ...each, { type: `${type}-end`, id, ...end })
   }
+  // Like a real provider's signature: the client must send it back unchanged with the reasoning.
+  addBlock('reasoning', wordsOf(reasoning), { providerMetadata: { demo: { signature: hash(reasoning) } } })
+  addBlock('text', words.slice(0, maxOutputTokens), {})
   for (const [i, { toolName, input }] of calls.entries()) {
-    const id = `call_${hash(`${told}${i}`)}`
-    parts.push({ type: 'tool-input-start', id, toolName })
-    for (const delta of input.match(/.{1,12}/gsu) ?? []) parts.push({ type: 'tool-input-delta', id, delta })
-    parts.push({ type: 'tool-input-end', id }, { type: 'tool-call', toolCallId: id, toolName, input })
+    const id = `call_${hash(`${prompt}${i}`)}`
+    const deltas = input.match(/.{1,12}/gsu)!.map((delta): StreamPart => ({ type: 'tool-input-delta', id, delta }))
+    parts.push({ type: 'tool-input-start', id, toolName }, ...deltas, { type: 'tool-input-end', id })
+    parts.push({ type: 'tool-call', toolCallId: id, toolName, input })
   }
   const reason = isCut ? 'length' : calls.length > 0 ? 'tool-calls' : 'stop'
   // Estimated at four characters per token.
-  const tokens = (said: string) => Math.ceil(said.length / 4)
-  const total = tokens(reasoning + text + calls.map(({ input }) => input).join(''))
+  const tokens = (...texts: string[]) => Math.ceil(texts.join('').length / 4)
+  const total = tokens(reasoning, ...words.slice(0, maxOutputTokens), ...calls.map(({ input }) => input))
   const usage = {
-    inputTokens: { total: tokens(told), noCache: tokens(told), cacheRead: 0, cacheWrite: 0 },
+    inputTokens: { total: tokens(prompt), noCache: tokens(prompt), cacheRead: 0, cacheWrite: 0 },
     outputTokens: { total, text: total - tokens(reasoning), reasoning: tokens(reasoning) },
   }
-  parts.push({ type: 'finish', finishReason: { unified: reason, raw: reason }, usage })
-  return parts
-}
-
-/** Counts a word as a token. A stop sequence ends the text normally. */
-function cut(text: string, { maxOutputTokens = Infinity, stopSequences = [] }: LanguageModelV4CallOptions) {
-  const ends = stopSequences.map((stop) => text.indexOf(stop)).filter((at) => at >= 0)
-  const words = wordsOf(text.slice(0, Math.min(text.length, ...ends)))
-  return { text: words.slice(0, maxOutputTokens).join(''), isCut: words.length > maxOutputTokens }
+  return [...parts, { type: 'finish', finishReason: { unified: reason, raw: reason }, usage }]
 }
 
 function wordsOf(text: string): string[] {
   return text.match(/\s*\S+\s*$|\s*\S+/g) ?? []
 }
 
-function paced(parts: StreamPart[], delayMs: number, signal: AbortSignal | undefined): ReadableStream<StreamPart> {
+function paced(parts: StreamPart[], delayMs: number, signal?: AbortSignal): ReadableStream<StreamPart> {
   const rest = parts.values()
   const left = new AbortController()
-  let stop = () => {}
+  const ended = anySignal([left.signal, ...(signal ? [signal] : [])])
   return new ReadableStream<StreamPart>(
     {
-      start(controller) {
-        stop = () => {
-          controller.error(signal?.reason)
-          left.abort()
-        }
-        if (signal?.aborted) stop()
-        else signal?.addEventListener('abort', stop, { once: true })
-      },
       async pull(controller) {
         const { value: part } = rest.next()
-        if (part === undefined) return
-        if (delayMs > 0 && 'delta' in part) await pause(delayMs, left.signal)
+        if (delayMs > 0 && part !== undefined && 'delta' in part) await pause(delayMs, ended)
         if (left.signal.aborted) return
-        controller.enqueue(part)
-        if (part.type !== 'finish') return
-        signal?.removeEventListener('abort', stop)
-        controller.close()
+        if (signal?.aborted) controller.error(signal.reason)
+        else if (part === undefined) controller.close()
+        else controller.enqueue(part)
       },
-      cancel() {
-        signal?.removeEventListener('abort', stop)
-        left.abort()
-      },
+      cancel: () => left.abort(),
     },
     // No read-ahead: parts are produced on demand.
     { highWaterMark: 0 },
