@@ -148,7 +148,7 @@ describe.skipIf(browser === undefined)(`the page${fault}`, () => {
   test('the first letters after Ctrl+K are the palette’s, however long its list takes to load', async () => {
     const { page } = await openWeb(browser, { engine: engine(), path: '/chat/assistant' })
     const held = latch()
-    await page.route(/PaletteList/u, async (route) => {
+    await page.route(/\/Palette\w*-/u, async (route) => {
       await held.opened
       await route.continue()
     })
