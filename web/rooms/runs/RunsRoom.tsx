@@ -54,6 +54,8 @@ export default function RunsRoom() {
     useCallback(() => handle.current?.isAtTop() !== false, []),
   )
   const rows = list?.rows ?? []
+  // Without the key nothing is known, not even that nothing runs.
+  const isProtected = (error as { code?: unknown } | undefined)?.code === 'unauthorized'
   const sel = query.get('sel')
   const open = useCallback((id: string) => navigate(`/runs/${encodeURIComponent(id)}`), [navigate])
   const toQuestion = useCallback(() => {
@@ -79,7 +81,7 @@ export default function RunsRoom() {
     <div className={css.room}>
       <h1 className="visually-hidden">Runs</h1>
       <Filters query={query} filter={filter} isNarrow={isNarrow} search={search} />
-      <AgentLanes query={query} isNarrow={isNarrow} />
+      {!isProtected && <AgentLanes query={query} isNarrow={isNarrow} />}
       {error !== undefined && <ErrorNote error={error} onRetry={retry} />}
       <div className={css.list}>
         <NewRows
