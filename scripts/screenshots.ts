@@ -67,7 +67,7 @@ await start('assistant', 'count to 3000')
 const isAll = process.env['MILLRACE_SCREENS'] !== undefined
 const shots: { name: string; path: string; ready: string }[] = [
   { name: 'chat', path: `/chat/assistant?thread=${thread}`, ready: '[data-testid=assistant-message]' },
-  { name: 'runs', path: '/runs', ready: '[data-testid=run-row]' },
+  { name: 'runs', path: '/runs?waits=few', ready: '[data-question]' },
   { name: 'run', path: `/runs/${team}`, ready: '[data-testid=step-row]' },
   { name: 'compare', path: `/compare?a=${first}&b=${second}`, ready: 'main' },
   { name: 'threads', path: `/threads/${thread}`, ready: 'main' },

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { checkInput, checkValue } from './check-input.ts'
-import { equal, type ValueSchema } from './value-schema.ts'
+import { equal } from '../part/equal.ts'
+import type { ValueSchema } from './value-schema.ts'
 import { parsePipeline, PipelineError } from './parse.ts'
 
 function shapeOf(...lines: string[]): ValueSchema | undefined {

@@ -3,7 +3,8 @@
  * with json-schema/validate.ts, but not the walk: that one never fills in, bounds its work, and writes its faults for models.
  */
 import { MillraceError } from '../part/error.ts'
-import { equal, isOfType, type ValueSchema } from './value-schema.ts'
+import { equal } from '../part/equal.ts'
+import { isOfType, type ValueSchema } from './value-schema.ts'
 import { didYouMean, listNames, type Hint } from './nearest.ts'
 import { compilePattern, fullBudget, PatternTooCostly, type PatternBudget } from './pattern/pattern.ts'
 

@@ -1,5 +1,5 @@
 import { MillraceError } from '../part/error.ts'
-import { equal } from './value-schema.ts'
+import { equal } from '../part/equal.ts'
 import type { Expression, Operator, Term } from './expression.ts'
 import { splitReferences, wholeReference, type Reference } from './reference.ts'
 import { ownValue } from '../part/own-value.ts'

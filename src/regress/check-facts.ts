@@ -2,7 +2,7 @@
 import { omitUndefined } from '../part/omit-undefined.ts'
 import { ownValue } from '../part/own-value.ts'
 import { isUnder } from '../part/path.ts'
-import { equal } from '../pipeline/value-schema.ts'
+import { equal } from '../part/equal.ts'
 import { listNames } from '../pipeline/nearest.ts'
 import { compilePattern, fullBudget } from '../pipeline/pattern/pattern.ts'
 import { isMap } from '../pipeline/scalars.ts'

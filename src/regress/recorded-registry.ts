@@ -9,7 +9,7 @@ import type { Registry } from '../engine/registry.ts'
 import type { ToolImplementation } from '../tools/tool.ts'
 import { toToolName } from '../tools/mcp/mcp-tool.ts'
 import type { McpPool, McpTool } from '../tools/mcp/pool.ts'
-import { equal } from '../pipeline/value-schema.ts'
+import { equal } from '../part/equal.ts'
 import { jsonIn } from './facts.ts'
 
 /** A recording that is being played. The next turn of the case sets another one. */

@@ -19,7 +19,7 @@ import { messagesOf } from '../part/message.ts'
 import { textOf } from '../fold/run-view.ts'
 import { isMap } from '../pipeline/scalars.ts'
 import { parentPath } from '../part/path.ts'
-import { equal } from '../pipeline/value-schema.ts'
+import { equal } from '../part/equal.ts'
 import type { Reply } from '../part/request-part.ts'
 import type { Run, Runtime, StartOptions } from '../runtime/runtime.ts'
 

@@ -7,7 +7,7 @@ import type { Reply } from '../part/request-part.ts'
 import type { PostedAnswer } from '../engine/inbox.ts'
 import { readStored } from '../engine/stored-pipeline.ts'
 import { readKept } from '../fold/read-view.ts'
-import { endOfRequest, checkAnswer, checkEdit } from './answer-to.ts'
+import { endOfRequest, checkAnswer, checkEdit, isSame, plainAnswer } from './answer-to.ts'
 import type { McpHeaders } from '../tools/mcp/own-headers.ts'
 import { checkForkAgent } from './fork-run.ts'
 import { acceptForeign, readRecorded, type Accepted } from './foreign-run.ts'
@@ -31,19 +31,21 @@ export async function answerRequest(
   context: AnswerContext,
   run: string,
   requestId: string,
-  answer: Reply,
+  given: Reply,
   wake?: Wake,
   consent?: Consent,
 ): Promise<Answered> {
   const { store, look } = context
   const kept = await readKept(store, run)
   if (kept === undefined) throw unknownRun(run)
+  const answer = await plainAnswer(store.log, run, given, (each) => each.requestId === requestId)
+  const isGiven = (winner: PostedAnswer) => 'answer' in winner && isSame(winner.answer, answer)
   const request = kept.requests.find((each) => each.requestId === requestId)
   if (request === undefined) {
     // Not open: it was answered before or never existed.
     const before = await endOfRequest(store, kept, requestId)
     if (before === undefined) throw unknownRequest(run, requestId)
-    return { duplicate: true, answer: before }
+    return { duplicate: true, answer: before, isSame: isGiven(before) }
   }
   checkAnswer(request, answer)
   await checkEdit(store.log, run, request, answer)
@@ -55,9 +57,9 @@ export async function answerRequest(
     // If the run ended in the meantime, the request was closed and not answered.
     const now = await readKept(store, run)
     const before = now && (await endOfRequest(store, now, requestId))
-    if (before !== undefined && 'closed' in before) return { duplicate: true, answer: before }
+    if (before !== undefined && 'closed' in before) return { duplicate: true, answer: before, isSame: false }
   }
-  return { duplicate: !first, answer: winner }
+  return { duplicate: !first, answer: winner, isSame: first || isGiven(winner) }
 }
 
 /** Posts several replies and resumes the run once. Resolves with the replies that count, by request id. */

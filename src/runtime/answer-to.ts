@@ -1,7 +1,10 @@
 /** The outcomes of requests to clients. The view has the positions of their replies in the log. */
 import type { PostedAnswer } from '../engine/inbox.ts'
 import type { EndedRequest, KeptRun } from '../fold/kept-run.ts'
+import { callKey } from '../fold/open-items.ts'
 import { entryAt } from '../fold/read-view.ts'
+import { equal } from '../part/equal.ts'
+import { parseJson } from '../part/json.ts'
 import type { Store, Log } from '../part/log.ts'
 import type { Reply, RequestPart } from '../part/request-part.ts'
 import { MillraceError } from '../part/error.ts'
@@ -56,6 +59,39 @@ export function checkAnswer(request: RequestPart, answer: Reply): void {
   throw new MillraceError('bad-input', `The value does not fit: ${firstFaults(faults)}.`, { status: 400 })
 }
 
+/**
+ * The reply as it counts: an approval with the arguments that the call has is a plain one, in whatever order they stand. Nothing was edited, and the
+ * model is not told that anything was. The request may have ended.
+ */
+export async function plainAnswer(
+  log: Log,
+  run: string,
+  answer: Reply,
+  isAnswered: (request: EntryOf<'request'>) => boolean,
+): Promise<Reply> {
+  if (answer.kind !== 'approval' || answer.input === undefined) return answer
+  const { input, ...plain } = answer
+  const written = new Map<string, string>()
+  for await (const batch of log.read(run, { types: ['tool-call', 'request'] })) {
+    for (const entry of batch) {
+      if (entry.type === 'tool-call') written.set(callKey(entry.step, entry.toolCallId), entry.input)
+      if (entry.type !== 'request' || entry.kind !== 'approval' || !isAnswered(entry)) continue
+      // The request has them as the tool's schema has made them of what the model wrote.
+      const text = written.get(callKey(entry.step, entry.toolCallId))
+      if (equal(input, entry.input) || (text !== undefined && equal(input, valueOf(text)))) return plain
+    }
+  }
+  return answer
+}
+
+function valueOf(text: string): unknown {
+  try {
+    return parseJson(text)
+  } catch {
+    return text
+  }
+}
+
 /** Refuses an approval whose edited arguments do not fit the tool. The tool's schema is in the prompt of the call. */
 export async function checkEdit(log: Log, run: string, request: EntryOf<'request'>, answer: Reply): Promise<void> {
   if (answer.kind !== 'approval' || answer.input === undefined || request.kind !== 'approval') return
@@ -85,6 +121,11 @@ export type TurnAnswer =
 
 export function answerOf({ answer }: TurnAnswer, kind: RequestPart['kind']): Reply {
   return typeof answer === 'function' ? answer(kind) : answer
+}
+
+export function isAbout(each: TurnAnswer): (request: EntryOf<'request'>) => boolean {
+  return ({ requestId, toolCallId }) =>
+    'requestId' in each ? requestId === each.requestId : toolCallId === each.toolCallId
 }
 
 export async function answerBefore(

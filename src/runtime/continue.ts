@@ -9,11 +9,13 @@ import {
   type TurnAnswer,
   answerBefore,
   answerOf,
+  isAbout,
   conflict,
   isSame,
   placeOf,
   checkAnswer,
   checkEdit,
+  plainAnswer,
 } from './answer-to.ts'
 import type { Run, Runtime } from './runtime.ts'
 import type { KeptRun } from '../fold/kept-run.ts'
@@ -139,7 +141,7 @@ async function joinAnswered({ store, open, redact }: Runtime, turn: Turn): Promi
   for (const each of answers) {
     const before = await answerBefore(store, kept, each)
     if (before === undefined) continue
-    const answer = redact(answerOf(each, before.kind))
+    const answer = await plainAnswer(store.log, row.id, redact(answerOf(each, before.kind)), isAbout(each))
     // For an approved tool, the client may already have the result.
     if (answer.kind !== before.kind) continue
     if (!isSame(before, answer)) throw conflict(placeOf(each))
@@ -182,7 +184,8 @@ async function resumed(runtime: Runtime, turn: Turn): Promise<Turned | undefined
   for (const each of answers) {
     const request = 'requestId' in each ? byId.get(each.requestId) : byCall.get(each.toolCallId)
     // Redacted like the stored ones, so that a repeated reply compares equal.
-    const answer = request && redact(answerOf(each, request.kind))
+    const given = request && redact(answerOf(each, request.kind))
+    const answer = given && (await plainAnswer(store.log, row.id, given, isAbout(each)))
     // A client tool with approval has two requests: while the second is open, clients repeat the approval.
     const isRepeated = request?.kind === 'tool' && answer?.kind === 'approval'
     const before = request === undefined || isRepeated ? await answerBefore(store, kept, each, answer) : undefined
@@ -193,7 +196,8 @@ async function resumed(runtime: Runtime, turn: Turn): Promise<Turned | undefined
       continue
     }
     if (before === undefined) continue
-    if (isSame(before, redact(answerOf(each, before.kind)))) again = true
+    const repeated = await plainAnswer(store.log, row.id, redact(answerOf(each, before.kind)), isAbout(each))
+    if (isSame(before, repeated)) again = true
     else contrary = placeOf(each)
   }
   if (matched.size > 0) {

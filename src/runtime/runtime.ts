@@ -76,9 +76,10 @@ export interface Run {
   answer(requestId: string, answer: Reply): Promise<Answered>
 }
 
-/** `duplicate`: the request had a reply or was closed. `answer` is the one that counts. */
+/** `duplicate`: the request had a reply or was closed. `answer` is the one that counts; `isSame`: it says what this reply says. */
 export interface Answered {
   duplicate: boolean
+  isSame: boolean
   answer: PostedAnswer
 }
 

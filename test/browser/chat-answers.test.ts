@@ -49,11 +49,20 @@ describe.skipIf(browser === undefined)(`answers in the playground${fault}`, () =
     await page.reload()
     const second = await openTab(page.url().slice(server.url.length))
     await expect.poll(() => card(second).innerText()).toContain('waits for you')
-    await card(page).getByRole('button', { name: 'Edit arguments' }).click()
-    await card(page).getByLabel('Arguments', { exact: true }).fill('{"expression": "6*9"}')
-    await card(page).getByRole('button', { name: 'Approve' }).press('Enter')
+    // The arguments stand there once, also while they are edited, and there is a way back.
+    const args = card(page).getByLabel('Arguments', { exact: true })
+    const shown = async () => (await card(page).innerText()).split('6*7').length - 1
+    expect(await shown()).toBe(1)
+    await card(page).getByRole('button', { name: 'Edit' }).press('Enter')
+    await expect.poll(() => args.evaluate((field) => field === document.activeElement)).toBe(true)
+    expect([await args.inputValue(), await shown()]).toEqual(['{\n  "expression": "6*7"\n}', 0])
+    await card(page).getByRole('button', { name: 'Cancel editing' }).press('Enter')
+    expect(await shown()).toBe(1)
+    await page.keyboard.press('Enter')
+    await args.fill('{"expression": "6*9"}')
+    await card(page).getByRole('button', { name: 'Allow' }).press('Enter')
     for (const tab of [page, second]) {
-      await expect.poll(() => answers(tab).innerText()).toMatch(/54[^]*Approved with other arguments[^]*It is done/u)
+      await expect.poll(() => answers(tab).innerText()).toMatch(/54[^]*Allowed with other arguments[^]*It is done/u)
     }
     await expect
       .poll(() => page.getByRole('button', { name: /^Thought for/u }).getAttribute('aria-expanded'))
@@ -62,9 +71,22 @@ describe.skipIf(browser === undefined)(`answers in the playground${fault}`, () =
     expect(await answers(page).innerText()).toContain('I must ask')
 
     await ask(page, 'again')
-    await card(page).getByPlaceholder('Reason for a no').fill('too risky')
+    await card(page).getByPlaceholder('Reason, if you deny it').fill('too risky')
     await card(page).getByRole('button', { name: 'Deny' }).click()
     await expect.poll(() => answers(page).last().innerText()).toMatch(/denied[^]*Denied\. too risky[^]*Then not/u)
+  })
+
+  test('arguments that were looked at and not changed are allowed as they are', async () => {
+    const m = createScriptedModel([calculate('c1', '6*7'), [text('It is done.'), finish()]])
+    const { page } = await openWeb(browser, { engine: { agents: { assistant: gated }, scripts: { m } } })
+    const replies: unknown[] = []
+    page.on('request', (request) => request.url().includes('/requests/') && replies.push(request.postDataJSON()))
+    await ask(page, 'go')
+    await card(page).getByRole('button', { name: 'Edit' }).click()
+    await card(page).getByLabel('Arguments', { exact: true }).fill('{ "expression":"6*7" }')
+    await card(page).getByRole('button', { name: 'Allow' }).click()
+    await expect.poll(() => answers(page).innerText()).toMatch(/42[^]*Allowed\.[^]*It is done/u)
+    expect(replies).toEqual([{ approved: true }])
   })
 
   test('a tool of the client waits over a reload and is answered in place, with JSON, words or an error', async () => {
@@ -81,7 +103,7 @@ describe.skipIf(browser === undefined)(`answers in the playground${fault}`, () =
       engine: { agents: { assistant: agent('tools:\n  - { name: getLocation, client: true }\n') }, scripts: { m } },
     })
     await ask(page, 'where?')
-    await expect.poll(() => card(page).innerText()).toContain('runs in the client')
+    await expect.poll(() => card(page).innerText()).toContain('Your app would answer this call. What should it return?')
     await page.reload()
     await card(page).getByRole('textbox').fill('{"city": "Oslo"}')
     await card(page).getByRole('button', { name: 'Send result' }).click()
@@ -117,7 +139,7 @@ return: "$booked"
     await expect.poll(() => question.innerText()).toContain('Which city?')
     await page.reload()
     await question.getByRole('textbox').fill('Rome')
-    await question.getByRole('button', { name: 'Answer' }).click()
+    await question.getByRole('button', { name: 'Answer', exact: true }).click()
     await expect.poll(() => answers(page).innerText()).toMatch(/Which city\? — Rome[^]*value: "Rome"[^]*days: 3/u)
     expect(await page.getByTestId('user-message').innerText()).toMatch(/days\s*3/u)
   })

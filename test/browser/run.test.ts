@@ -446,7 +446,7 @@ describe.skipIf(browser === undefined)(`one run${fault}`, () => {
     await page.getByRole('region', { name: 'First difference' }).waitFor()
   })
 
-  test('a question is answered in its place, also with other arguments; a client tool by JSON', async () => {
+  test('a question is answered in its place, also with other arguments; a client tool by JSON or words', async () => {
     const m = createScriptedModel([
       [toolCall('c', 'pay', { amount: 12 }), toolCall('d', 'locate'), finish('tool-calls')],
       [text('Done.'), finish()],
@@ -466,21 +466,25 @@ describe.skipIf(browser === undefined)(`one run${fault}`, () => {
     await page.goto(`${server.url}/runs/${id}`)
     const asked = page.getByTestId('open-request')
     await expect.poll(() => asked.count()).toBe(2)
-    const approval = asked.filter({ hasText: 'May pay run?' })
+    const approval = asked.filter({ hasText: 'Allow pay?' })
     // By keys alone.
     await page.keyboard.press('o')
     await expect.poll(() => page.locator('[data-testid=open-request] :focus').count()).toBe(1)
     await enter(page, approval.getByRole('button', { name: 'Edit' }))
-    await tabTo(page, approval.getByLabel('Other arguments'), 'Shift+Tab')
+    await expect
+      .poll(() =>
+        approval.getByLabel('Arguments', { exact: true }).evaluate((field) => field === document.activeElement),
+      )
+      .toBe(true)
     await page.keyboard.press('Control+a')
     await page.keyboard.type('{"amount": 7}')
-    await enter(page, approval.getByRole('button', { name: 'Approve' }))
+    await enter(page, approval.getByRole('button', { name: 'Allow' }))
     const tool = asked.filter({ hasText: 'locate' })
-    await tool.getByLabel('Result, as JSON').fill('nowhere')
-    await tool.getByRole('button', { name: 'Send the result' }).click()
-    await tool.getByText('This is not JSON').waitFor()
-    await tool.getByLabel('Result, as JSON').fill('{"city": "Oslo"}')
-    await tool.getByRole('button', { name: 'Send the result' }).click()
+    await tool.getByRole('button', { name: 'Answer locate' }).click()
+    await tool.getByLabel('What should it return?').fill('nowhere')
+    await tool.getByText('Not JSON: sent as text.').waitFor()
+    await tool.getByLabel('What should it return?').fill('{"city": "Oslo"}')
+    await tool.getByRole('button', { name: 'Send result' }).click()
     await ended(server.store, id)
     await expect.poll(async () => (await shown(page)).status).toBe('completed')
     await expect.poll(() => asked.count()).toBe(0)

@@ -1,6 +1,7 @@
 /** The list of runs in a real browser: it is live, nothing moves under the reader, and every state is a link. */
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
+import type { ExecutionContext } from '../../src/engine/registry.ts'
 import { createScriptedModel, finish, latch, text, throws, toolCall } from '../../src/models/testing/scripted-model.ts'
 import { agent, until } from '../support/engine.ts'
 import type { TestServer } from '../support/server.ts'
@@ -8,6 +9,7 @@ import { expectAccessible } from './axe.ts'
 import { duration } from '../../web/kit/format.ts'
 import { launchBrowser } from './chromium.ts'
 import { flaws } from './flaws.ts'
+import { enter } from './keys.ts'
 import { atEachScreen } from './screens.ts'
 import { openWeb } from './web.ts'
 
@@ -149,51 +151,149 @@ describe.skipIf(browser === undefined)(`the runs${fault}`, () => {
     await expect.poll(() => new URL(page.url()).pathname).toBe(`/runs/${second}`)
   })
 
-  test('an open request is answered in place, and nothing moves under the pointer', async () => {
-    const pay = [[...toolCall('c1', 'pay', { to: 'Ann' }), finish('tool-calls')], answers(1)[0]!]
-    const { page, server } = await openWeb(browser, {
-      engine: {
-        agents: {
-          payer: agent('tools: [{ name: pay, approval: true }]'),
-          asker: agent('tools: [locate]').replace('script:m', 'script:asker'),
-        },
-        scripts: {
-          m: createScriptedModel([pay[0]!, pay[0]!, pay[1]!, pay[1]!]),
-          asker: createScriptedModel([[...toolCall('l1', 'locate'), finish('tool-calls')], answers(1)[0]!]),
-        },
-        tools: {
-          pay: { parameters: { type: 'object' }, execute: () => 'paid' },
-          locate: { parameters: { type: 'object' } },
-        },
+  /** An agent whose tool needs approval, one that asks a tool of the client, one that asks for a value. */
+  const asking = (count: number) => {
+    const calls = Array.from({ length: count }, (_, i) => [
+      ...toolCall(`c${i}`, 'pay', { to: 'Ann', amount: 12 + i, why: 'broken on arrival' }),
+      finish('tool-calls'),
+    ])
+    const choose = async (_: unknown, context: ExecutionContext) =>
+      await context.request({ message: 'Which size?', schema: { enum: ['small', 'large'] } })
+    return {
+      agents: {
+        payer: agent('tools: [{ name: pay, approval: true }]'),
+        asker: agent('tools: [locate]').replace('script:m', 'script:asker'),
+        chooser: 'workflow:\n  - { id: size, type: choose, result: size }\nreturn: "$size"\n',
       },
-      path: '/runs',
+      scripts: {
+        m: createScriptedModel([...calls, ...answers(count)]),
+        asker: createScriptedModel([[...toolCall('l1', 'locate'), finish('tool-calls')], answers(1)[0]!]),
+      },
+      steps: { choose: choose as never },
+      tools: {
+        pay: { parameters: { type: 'object' }, execute: () => 'paid' },
+        locate: { parameters: { type: 'object' } },
+      },
+    }
+  }
+  const waits = (page: Page) => page.getByRole('region', { name: 'Waits for you' })
+  const line = (page: Page, words: string) => waits(page).getByRole('button', { name: words, exact: true })
+
+  test('what waits is one line; it opens to a few rows that say for whom, since when and until when', async () => {
+    const { page, server } = await openWeb(browser, { engine: asking(5), path: '/runs' })
+    for (let i = 0; i < 4; i++) await start(server, 'payer', `pay Ann ${i}.`)
+    await start(server, 'asker', 'where am I?')
+    await start(server, 'chooser', 'a shirt')
+    await line(page, '6 wait for you').waitFor()
+    const rows = waits(page).getByTestId('open-request')
+    expect(await rows.count()).toBe(0)
+    await expect.poll(() => page.getByTestId('run-row').count()).toBe(6)
+    expect(await rowOf(page, 'pay Ann 0.').isVisible()).toBe(true)
+
+    await line(page, '6 wait for you').click()
+    await expect.poll(() => rows.count()).toBe(3)
+    expect(search(page).get('waits')).toBe('few')
+    const first = rows.filter({ hasText: 'pay Ann 0.' })
+    expect((await first.innerText()).replaceAll(/\s+/gu, ' ')).toMatch(
+      /^Allow pay\? to Ann amount 12 why broken on arrival payer · “pay Ann 0\.” · thread · asked (just now|\d+ s ago) · expires tomorrow \d\d:\d\d Edit Deny Allow$/u,
+    )
+    const [run, thread] = await first
+      .getByRole('link')
+      .evaluateAll((all) => all.map((each) => each.getAttribute('href')))
+    expect([run, thread]).toEqual([expect.stringMatching(/^\/runs\/run_/u), expect.stringMatching(/^\/threads\//u)])
+    await atEachScreen(page, 'runs-waits', async ({ name }) => {
+      expect(await flaws(page), name).toEqual([])
+      if (!name.startsWith('1024')) await expectAccessible(page)
     })
+    await page.setViewportSize({ width: 1440, height: 900 })
+    await waits(page).getByRole('button', { name: 'Show all 6' }).click()
+    await expect.poll(() => rows.count()).toBe(6)
+    expect(await waits(page).innerText()).toMatch(/Answer locate\?[^]*Which size\?/u)
+    // The same link shows the same.
+    await page.reload()
+    await expect.poll(() => rows.count()).toBe(6)
+
+    // The filters of the list are its own, too.
+    await page.getByLabel('Agent', { exact: true }).selectOption('asker')
+    await line(page, '1 waits for you').waitFor()
+    await expect.poll(() => rows.allInnerTexts()).toEqual([expect.stringContaining('locate')])
+    await page.getByLabel('Agent', { exact: true }).selectOption('')
+    await page.getByRole('searchbox').fill('Ann 2')
+    await line(page, '1 waits for you').waitFor()
+    await expect.poll(() => rows.allInnerTexts()).toEqual([expect.stringContaining('pay Ann 2.')])
+    await page.getByRole('searchbox').fill('')
+    await line(page, '6 wait for you').waitFor()
+    await page.getByRole('button', { name: 'Failed' }).click()
+    await page.getByText('No run fits this filter.').waitFor()
+    await waits(page).waitFor({ state: 'detached' })
+    // Who asks for the runs that wait sees what they ask.
+    await page.goto(`${server.url}/runs?status=suspended`)
+    await expect.poll(() => rows.count()).toBe(3)
+    await line(page, '6 wait for you').click()
+    await expect.poll(() => rows.count()).toBe(0)
+  })
+
+  test('an open request is answered in place, and nothing moves under the pointer', async () => {
+    const { page, server } = await openWeb(browser, { engine: asking(2), path: '/runs' })
     await start(server, 'payer', 'pay Ann')
-    const box = page.getByRole('region', { name: 'Waits for you' })
-    await box.getByRole('button', { name: 'Approve pay' }).waitFor()
+    await line(page, '1 waits for you').waitFor()
     await start(server, 'payer', 'pay Ann again')
-    await expect.poll(() => box.getByRole('button', { name: 'Approve pay' }).count()).toBe(2)
+    await line(page, '2 wait for you').waitFor()
     await expectAccessible(page)
     await atEachScreen(page, 'runs', async ({ name }) => {
       expect(await flaws(page), name).toEqual([])
       if (name.endsWith('dark')) await expectAccessible(page)
     })
-    const second = box.getByRole('listitem').nth(1)
+    // By keys alone: what is folded opens, and the first question has the focus.
+    await page.keyboard.press('o')
+    const rows = waits(page).getByTestId('open-request')
+    await expect.poll(() => rows.first().locator(':focus').getAttribute('aria-label')).toBe('Edit the arguments of pay')
+    await expect.poll(() => rows.count()).toBe(2)
+    const second = waits(page).getByRole('listitem').nth(1)
     const before = await second.boundingBox()
-    await box.getByRole('button', { name: 'Approve pay' }).first().click()
+    await enter(page, rows.first().getByRole('button', { name: 'Allow pay' }))
     await page.getByTestId('run-row').getByText('completed').waitFor()
     expect(await second.boundingBox()).toEqual(before)
+    expect(await rows.first().innerText()).toContain('Allowed')
     await second.getByRole('button', { name: 'Deny pay' }).click()
     await expect.poll(() => page.getByTestId('run-row').getByText('completed').count()).toBe(2)
     await page.getByRole('button', { name: 'Clear answered' }).click()
-    await box.waitFor({ state: 'detached' })
+    await waits(page).waitFor({ state: 'detached' })
 
-    // The result of a tool of the client.
+    // The result of a tool of the client; a value.
     await start(server, 'asker', 'where am I?')
-    await box.getByRole('button', { name: 'Answer locate' }).click()
-    await box.getByLabel('Result, as JSON').fill('{"city": "Oslo"}')
-    await box.getByRole('button', { name: 'Send the result' }).click()
+    await waits(page).getByRole('button', { name: 'Answer locate' }).click()
+    await waits(page).getByLabel('Your app would answer this call. What should it return? (JSON or text)').fill('Oslo')
+    await waits(page).getByRole('button', { name: 'Send result' }).click()
     await rowOf(page, 'where am I?').getByText('completed').waitFor()
+    await start(server, 'chooser', 'a shirt')
+    await waits(page).getByRole('button', { name: 'Answer Which size?' }).click()
+    await waits(page).getByLabel('Answer').selectOption('large')
+    await waits(page).getByRole('button', { name: 'Answer', exact: true }).click()
+    await rowOf(page, 'a shirt').getByText('completed').waitFor()
+  })
+
+  test('several approvals are denied at once', async () => {
+    const { page, server } = await openWeb(browser, { engine: asking(5), path: '/runs?status=suspended&lanes=off' })
+    for (let i = 0; i < 5; i++) await start(server, 'payer', `pay Ann ${i}.`)
+    await start(server, 'asker', 'where am I?')
+    await line(page, '6 wait for you').waitFor()
+    await waits(page).getByRole('button', { name: 'Select', exact: true }).click()
+    const box = (words: string) => waits(page).getByRole('checkbox', { name: `Select pay, ${words}` })
+    await expect.poll(() => waits(page).getByRole('checkbox').count()).toBe(5)
+    expect(await waits(page).getByRole('button', { name: 'Deny selected (0)' }).isDisabled()).toBe(true)
+    await waits(page).getByRole('button', { name: 'Select all' }).click()
+    await box('pay Ann 3.').click()
+    await atEachScreen(page, 'runs-select', async ({ name }) => {
+      expect(await flaws(page), name).toEqual([])
+      if (name.endsWith('dark')) await expectAccessible(page)
+    })
+    await waits(page).getByRole('button', { name: 'Deny selected (4)' }).click()
+    await line(page, '2 wait for you').waitFor()
+    const told = waits(page).getByTestId('open-request')
+    await expect.poll(() => told.filter({ hasText: 'Denied' }).count()).toBe(4)
+    expect(await told.filter({ hasText: 'pay Ann 3.' }).innerText()).toContain('Deny')
+    await expect.poll(async () => (await server.store.runs.list({ status: 'completed' })).length).toBe(4)
   })
 
   test('a long list is loaded page by page, and only what is seen is in the page', async () => {

@@ -153,8 +153,9 @@ describe.skipIf(browser === undefined)(`the page's security${fault}`, () => {
       expect(await flaws(page)).toEqual([])
       await expectAccessible(page)
     })
-    await dialog.getByLabel('Key').fill('not this one')
-    await dialog.getByRole('button', { name: 'Enter' }).click()
+    // Who is asked types and presses Enter: the field has the focus.
+    await page.keyboard.type('not this one')
+    await page.keyboard.press('Enter')
     await dialog.getByRole('alert').filter({ hasText: 'ASCII' }).waitFor()
     await dialog.getByLabel('Key').fill('not-this-one')
     await page.keyboard.press('Enter')
@@ -182,6 +183,38 @@ describe.skipIf(browser === undefined)(`the page's security${fault}`, () => {
     // Another tab is asked again: the key is this tab's.
     const other = await openTab('/agents')
     await other.getByRole('dialog', { name: 'This server asks for a key' }).waitFor()
+  })
+
+  test('who closes the question is told in every room what to do, by a button, and then goes on there', async () => {
+    const key = 'a-long-secret-key'
+    const { page, server, openTab } = await openWeb(browser, {
+      engine: {
+        agents: { assistant: agent('messages: $input.messages') },
+        scripts: { m: createScriptedModel([[text('Hello'), finish()]]) },
+      },
+      handler: { apiKey: key, localOnly: false },
+      allows: /401/u,
+    })
+    const run = await server.runtime.start('assistant', { messages: [{ role: 'user', content: 'Good morning' }] })
+    await run.result
+    await page.close()
+    const shown = { '/': 'Ask assistant', '/runs': 'completed', '/threads': 'Good morning', '/agents': 'assistant' }
+    for (const [path, words] of Object.entries({ ...shown, [`/runs/${run.id}`]: 'Hello', '/overview': 'Tokens' })) {
+      const tab = await openTab(path)
+      const dialog = tab.getByRole('dialog', { name: 'This server asks for a key' })
+      await dialog.waitFor()
+      await tab.keyboard.press('Escape')
+      await dialog.waitFor({ state: 'hidden' })
+      const main = tab.getByRole('main')
+      await main.getByText('This server is protected.').first().waitFor()
+      expect(await main.innerText(), path).not.toMatch(/header|Bearer|unauthorized|no runs/iu)
+      await main.getByRole('button', { name: 'Enter the key' }).first().click()
+      await tab.keyboard.type(key)
+      await tab.keyboard.press('Enter')
+      await main.getByText(words).or(main.getByPlaceholder(words)).first().waitFor()
+      await expect.poll(() => main.getByText('This server is protected.').count(), { message: path }).toBe(0)
+      await tab.close()
+    }
   })
 
   test('who closes the question finds it in the header; a key that is refused later is asked for again', async () => {

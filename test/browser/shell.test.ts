@@ -145,6 +145,27 @@ describe.skipIf(browser === undefined)(`the page${fault}`, () => {
     await expect.poll(() => page.url()).toBe(`${server.url}/runs/${run.id}`)
   })
 
+  test('the first letters after Ctrl+K are the palette’s, however long its list takes to load', async () => {
+    const { page } = await openWeb(browser, { engine: engine(), path: '/chat/assistant' })
+    const held = latch()
+    await page.route(/\/Palette\w*-/u, async (route) => {
+      await held.opened
+      await route.continue()
+    })
+    const message = page.getByTestId('chat-input')
+    await expect.poll(() => message.evaluate((field) => field === document.activeElement)).toBe(true)
+    await page.keyboard.press('Control+k')
+    await page.keyboard.type('writer')
+    const field = page.getByRole('combobox', { name: 'Find and do' })
+    expect([await field.inputValue(), await message.inputValue()]).toEqual(['writer', ''])
+    expect(await page.getByRole('dialog').getByRole('option').count()).toBe(0)
+    await expectAccessible(page)
+    held.open()
+    await page.getByRole('option', { name: 'Chat with writer' }).waitFor()
+    await page.keyboard.press('Enter')
+    await expect.poll(() => new URL(page.url()).pathname).toBe('/chat/writer')
+  })
+
   test('the theme that was chosen stays', async () => {
     const { page, openTab } = await openWeb(browser, { engine: engine(), context: { colorScheme: 'light' } })
     const ground = () => page.evaluate('getComputedStyle(document.body).backgroundColor')

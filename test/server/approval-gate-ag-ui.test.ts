@@ -60,6 +60,21 @@ describe.each(ways.slice(0, 2))('AG-UI, marked by %s', (_, yaml, tools) => {
     expect(model.prompts).toHaveLength(2)
   })
 
+  test('the call’s own arguments are a plain approval, also when it is repeated', async () => {
+    await start(yaml)
+    const client = createAgUiClient(server.url, { tools: [...tools] })
+    client.say('Wipe a')
+    const { id: interruptId } = interruptOf((await client.run()).events)
+    const payload = { approved: true, editedArgs: { disk: 'a' } }
+    for (let times = 0; times < 2; times++) {
+      const { end } = await client.run({ resume: [{ interruptId, status: 'resolved', payload }] })
+      expect(end).toMatchObject({ outcome: { type: 'success', pendingToolCallIds: ['c1'] } })
+    }
+    client.answer('c1', 'wiped')
+    await client.run()
+    expect(textsOf(client.agent.messages).at(-1)).not.toContain('other arguments')
+  })
+
   test('denied: the client never sees the call, and the model is told the reason', async () => {
     const model = await start(yaml)
     const client = createAgUiClient(server.url, { tools: [...tools] })

@@ -180,6 +180,35 @@ describe('approved with other arguments', () => {
     })
   })
 
+  test.each([
+    ['as the model wrote them', { disk: 'a', why: { full: true, since: 3 } }],
+    ['as the tool reads them, in another order', { why: { since: 3, full: true }, disk: 'A' }],
+  ])('the call’s own arguments, %s, are a plain approval, also when it is repeated', async (_, input) => {
+    const ran: unknown[] = []
+    const parameters = parametersOf.extend({ why: z.object({ full: z.boolean(), since: z.number() }) })
+    const once = (prompt: Prompt): ScriptStep[] =>
+      resultsIn(prompt).size === 0
+        ? [toolCall('call_1', 'wipe', { disk: 'a', why: { full: true, since: 3 } }), finish('tool-calls')]
+        : [text(said(prompt)), finish()]
+    const { server, m } = await start('tools: [{ name: wipe, approval: true }]', once, {
+      tools: { wipe: { parameters, execute: (given: unknown) => (ran.push(given), { done: true }) } },
+    })
+    const run = await server.runtime.start('a', { messages: 'Wipe a' })
+    const [request] = await requestsOf(server, run.id)
+    const told = { approved: true, reason: 'go', input }
+    const plain = { requestId: request!.requestId, answer: { kind: 'approval', approved: true, reason: 'go' } }
+    const answered = await post(server, run.id, request!.requestId, told)
+    expect(await answered.json()).toEqual({ ...plain, duplicate: false })
+    await until(server.store, run.id, ({ type }) => type === 'run-end')
+    for (const again of [told, { approved: true, reason: 'go' }]) {
+      const repeated = await post(server, run.id, request!.requestId, again)
+      expect(await repeated.json()).toEqual({ ...plain, duplicate: true })
+    }
+    expect(only(await entriesOf(server.store, run.id), 'response')[0]!.answer).toEqual(plain.answer)
+    expect(ran).toEqual([{ disk: 'A', why: { full: true, since: 3 } }])
+    expect(resultsIn(m.prompts.at(-1)!).get('call_1')).toEqual({ type: 'json', value: { done: true } })
+  })
+
   test('a client is asked to run its tool with them', async () => {
     const { server } = await start(inYaml)
     const run = await server.runtime.start('a', { messages: 'Wipe a' })

@@ -1,4 +1,7 @@
-/** The platform's dialog: it keeps the focus inside, closes with Esc and a click beside it, and gives the focus back. */
+/**
+ * The platform's dialog: it keeps the focus inside, closes with Esc and a click beside it, and gives the focus back. Who opens one with a field
+ * can type at once.
+ */
 import { useEffect, useId, useRef, type ReactNode } from 'react'
 import { Button } from './Button.tsx'
 import css from './Dialog.module.css'
@@ -18,7 +21,10 @@ export function Dialog({ isOpen, title, onClose, children, isBare = false, class
   const box = useRef<HTMLDialogElement>(null)
   useEffect(() => {
     const dialog = box.current!
-    if (isOpen && !dialog.open) dialog.showModal()
+    if (isOpen && !dialog.open) {
+      dialog.showModal()
+      dialog.querySelector<HTMLElement>(fields)?.focus()
+    }
     if (!isOpen && dialog.open) dialog.close()
   }, [isOpen])
   return (
@@ -41,3 +47,6 @@ export function Dialog({ isOpen, title, onClose, children, isBare = false, class
     </dialog>
   )
 }
+
+/** What is typed into. Of the others the platform chooses. */
+const fields = 'textarea, select, input:not([type=checkbox], [type=radio], [type=range])'

@@ -1,5 +1,5 @@
 /** What stands around every room: the rail to the rooms, the header, and what may lie over them. */
-import { lazy, Suspense, useEffect, useRef, useState, type ReactNode } from 'react'
+import { useEffect, useRef, type ReactNode } from 'react'
 import { Link, useLocation } from 'wouter'
 import { useKeyState } from '../data/key.ts'
 import { Icon, type IconName } from '../kit/Icon.tsx'
@@ -11,11 +11,10 @@ import { KeyDialog } from './KeyDialog.tsx'
 import { listenForKeys, useKeys } from './keys.ts'
 import { KeysDialog } from './KeysDialog.tsx'
 import { hide, show, useOverlay } from './overlay.ts'
+import { Palette } from './Palette.tsx'
 import { windowTitle } from './places.ts'
 import { useRoomTitle } from './title.ts'
 import css from './Shell.module.css'
-
-const Palette = lazy(() => import('./Palette.tsx'))
 
 const rooms: readonly { path: string; label: string; icon: IconName; prefix: RegExp; key: string }[] = [
   { path: '/', prefix: /^\/(chat(\/.*)?)?$/u, label: 'Chat', icon: 'chat', key: 'c' },
@@ -99,19 +98,11 @@ function Overlays() {
   useEffect(() => {
     if (isRefused) show('key')
   }, [isRefused])
-  const [isAsked, setAsked] = useState(false)
-  useEffect(() => {
-    if (overlay === 'palette') setAsked(true)
-  }, [overlay])
   return (
     <>
       <KeyDialog isOpen={overlay === 'key'} onClose={() => hide('key')} />
       <KeysDialog isOpen={overlay === 'keys'} onClose={() => hide('keys')} />
-      {isAsked && (
-        <Suspense>
-          <Palette isOpen={overlay === 'palette'} onClose={() => hide('palette')} />
-        </Suspense>
-      )}
+      <Palette isOpen={overlay === 'palette'} onClose={() => hide('palette')} />
     </>
   )
 }

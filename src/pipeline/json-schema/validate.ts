@@ -6,7 +6,8 @@
  * Drafts 4 to 2020-12. Not enforced: `format`, `unevaluatedProperties`, `unevaluatedItems`, `$dynamicRef`, a `$ref` out of the
  * document, and a `pattern` that cannot be matched in linear time (`unsupportedPatterns` names those).
  */
-import { equal, isOfType } from '../value-schema.ts'
+import { equal } from '../../part/equal.ts'
+import { isOfType } from '../value-schema.ts'
 import { compilePattern, PatternError, PatternTooCostly, fullBudget, type PatternBudget } from '../pattern/pattern.ts'
 import { isObject, typeName, type Keywords } from './keywords.ts'
 

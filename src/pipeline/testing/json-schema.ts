@@ -1,5 +1,5 @@
 /** Checks a value against as much of JSON Schema as agent-schema.ts writes; throws at a keyword it does not know. */
-import { equal } from '../value-schema.ts'
+import { equal } from '../../part/equal.ts'
 import type { JsonSchema } from '../agent-schema.ts'
 
 const notes = new Set(['$schema', 'title', 'description', 'default', 'definitions'])

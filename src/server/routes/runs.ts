@@ -153,12 +153,12 @@ export async function answerRequest(
   const consent = consentIn(context, request, body)
   // Redacted like the stored reply, so that the same reply compares as equal.
   const answer = runtime.redact(toAnswer(body))
-  const { duplicate, answer: winner } = await runtime.answer(id, requestId, answer, { protocol }, consent)
+  const { duplicate, isSame, answer: winner } = await runtime.answer(id, requestId, answer, { protocol }, consent)
   waitUntil?.(runtime.open(id).then((run) => run?.result))
   if ('closed' in winner) {
     throw new MillraceError('answer-conflict', `Request ${requestId} was closed: ${winner.closed}.`)
   }
-  if (duplicate && JSON.stringify(winner.answer) !== JSON.stringify(answer)) {
+  if (!isSame) {
     throw new MillraceError('answer-conflict', `Request ${requestId} already has a different answer.`)
   }
   return Response.json({ requestId, duplicate, answer: winner.answer })

@@ -269,10 +269,10 @@ async function answerCall(context: SessionContext, session: Session, data: Data)
   const requestId = await run.calls.requestOf(toolCallId)
   // Redacted like the stored reply, so that the same reply compares as equal.
   const answer = runtime.redact(given)
-  const { duplicate, answer: winner } = await runtime.answer(run.runId, requestId, answer, { protocol: 'socket.io' })
+  const told = { protocol: 'socket.io' }
+  const { duplicate, isSame, answer: winner } = await runtime.answer(run.runId, requestId, answer, told)
   if ('closed' in winner) throw conflict(toolCallId, `was closed: ${winner.closed}`)
-  if (duplicate && JSON.stringify(winner.answer) !== JSON.stringify(answer))
-    throw conflict(toolCallId, 'already has a different result')
+  if (!isSame) throw conflict(toolCallId, 'already has a different result')
   return { said: { toolCallId: name, duplicate } }
 }
 

@@ -4,8 +4,8 @@ import { Link } from 'wouter'
 import { Icon } from '../../kit/Icon.tsx'
 import { duration } from '../../kit/format.ts'
 import { Markdown } from '../../kit/Markdown.tsx'
+import { OpenRequest } from '../../kit/OpenRequest.tsx'
 import { SourceLink } from '../../../src/react/run-answer.tsx'
-import { AskForm } from './AskForm.tsx'
 import { FileView } from './FileView.tsx'
 import { ToolCard } from './ToolCard.tsx'
 import type { Item, QuestionItem, StepItem, TextItem } from './turn.ts'
@@ -83,7 +83,7 @@ function Question({ item, runId, isLive }: { item: QuestionItem; runId: string; 
   if (response === undefined && isLive) {
     return (
       <section className={toolCss.question} aria-label="A question to you">
-        <AskForm request={request} runId={runId} />
+        <OpenRequest key={request.requestId} request={request} runId={runId} />
       </section>
     )
   }
@@ -94,7 +94,7 @@ function Question({ item, runId, isLive }: { item: QuestionItem; runId: string; 
 function answered(response: QuestionItem['ask']['response']): string {
   const answer = response?.answer
   if (answer === undefined) return 'not answered'
-  if (answer.kind === 'approval') return answer.approved ? 'approved' : 'denied'
+  if (answer.kind === 'approval') return answer.approved ? 'allowed' : 'denied'
   if (answer.kind === 'tool') return 'answered'
   return 'cancelled' in answer
     ? 'cancelled'

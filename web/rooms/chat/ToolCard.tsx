@@ -2,8 +2,8 @@
 import { memo, useState } from 'react'
 import { Icon } from '../../kit/Icon.tsx'
 import { JsonTree } from '../../kit/JsonTree.tsx'
+import { OpenRequest } from '../../kit/OpenRequest.tsx'
 import { duration } from '../../kit/format.ts'
-import { AskForm } from './AskForm.tsx'
 import type { ToolItem } from './turn.ts'
 import css from './Tool.module.css'
 
@@ -19,24 +19,30 @@ export const ToolCard = memo(function ToolCard({
 }) {
   const { name, input, isInputOpen, result, startedAt, endedAt, ask } = item
   const waits = ask !== undefined && ask.response === undefined && isLive
-  const [chosen, setOpen] = useState<boolean>()
-  const isOpen = chosen ?? waits
+  const [isOpen, setOpen] = useState(false)
   const state = stateOf(item, isLive)
   return (
     <section className={css.card} data-testid="tool-card" data-state={state.tone} aria-label={`Tool ${name}`}>
-      <button type="button" className={css.head} aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+      <button
+        type="button"
+        className={css.head}
+        aria-expanded={isOpen || waits}
+        disabled={waits}
+        onClick={() => setOpen(!isOpen)}
+      >
         <span className={css.icon}>
           <Icon name="tool" />
         </span>
         <span className={css.name}>{name}</span>
-        <code className={css.line}>{oneLine(input)}</code>
+        {/* The question has them. */}
+        {!waits && <code className={css.line}>{oneLine(input)}</code>}
         {result !== undefined && <code className={css.result}>{oneLine(asText(result.value))}</code>}
         <span className={css.state}>
           {state.word}
           {startedAt !== undefined && endedAt !== undefined && ` ${duration(endedAt - startedAt)}`}
         </span>
       </button>
-      {isOpen && (
+      {isOpen && !waits && (
         <div className={css.body}>
           <h4>Arguments</h4>
           {isInputOpen ? <pre className={css.raw}>{input}</pre> : <JsonTree value={parsed(input)} depth={2} />}
@@ -48,7 +54,7 @@ export const ToolCard = memo(function ToolCard({
           )}
         </div>
       )}
-      {waits && <AskForm key={ask.request.requestId} request={ask.request} runId={runId} />}
+      {waits && <OpenRequest key={ask.request.requestId} request={ask.request} runId={runId} />}
       {ask?.response !== undefined && <Answered ask={ask} />}
     </section>
   )
@@ -60,8 +66,8 @@ function Answered({ ask }: { ask: NonNullable<ToolItem['ask']> }) {
   if (answer.kind !== 'approval') return null
   const words = answer.approved
     ? answer.input === undefined
-      ? 'Approved.'
-      : 'Approved with other arguments.'
+      ? 'Allowed.'
+      : 'Allowed with other arguments.'
     : 'Denied.'
   return (
     <p className={css.note}>

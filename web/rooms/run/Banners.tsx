@@ -44,7 +44,7 @@ export function Banners({ room }: { room: Room }) {
       {isAsking && (
         <section aria-label="Waits for you" className={css.requests}>
           {model.facts.open.map((mark) => (
-            <Asked key={mark.seq} room={room} mark={mark} />
+            <Asked key={mark.seq} room={room} mark={mark} isRow={model.facts.open.length > 1} />
           ))}
         </section>
       )}
@@ -52,7 +52,8 @@ export function Banners({ room }: { room: Room }) {
   )
 }
 
-function Asked({ room, mark }: { room: Room; mark: OutlineMark }) {
+/** `isRow`: one of several, which leave room for the steps. */
+function Asked({ room, mark, isRow }: { room: Room; mark: OutlineMark; isRow: boolean }) {
   const request = useEntry(room.windows, mark.seq) as EntryOf<'request'> | undefined
-  return request === undefined ? null : <OpenRequest runId={room.id} request={request} />
+  return request === undefined ? null : <OpenRequest runId={room.id} request={request} isRow={isRow} />
 }

@@ -63,7 +63,9 @@ export function useRunKeys(room: Room): void {
       o: {
         label: 'The question that waits',
         run: () =>
-          document.querySelector<HTMLElement>('[data-testid=open-request] :is(textarea, select, button)')?.focus(),
+          document
+            .querySelector<HTMLElement>('[data-testid=open-request] form :is([data-first], textarea, select)')
+            ?.focus(),
       },
       f: { label: 'Follow the run', run: () => room.follow(true) },
       '/': { label: 'Find in the log', run: () => document.querySelector<HTMLElement>('[data-log-find]')?.focus() },

@@ -4,7 +4,7 @@ import { useLocation } from 'wouter'
 import { api } from '../../data/client.ts'
 import { followRows } from '../../data/live.ts'
 import { useNarrow, useNow } from '../../data/media.ts'
-import { useQuery } from '../../data/query.ts'
+import { useQuery, type Query } from '../../data/query.ts'
 import { useLiveList } from '../../data/use-live-list.ts'
 import { ErrorNote } from '../../kit/ErrorNote.tsx'
 import { NewRows } from '../../kit/NewRows.tsx'
@@ -15,13 +15,13 @@ import { AgentLanes } from './AgentLanes.tsx'
 import { Filters } from './Filters.tsx'
 import type { RunRow } from '../../../src/part/log.ts'
 import { MarkBar } from './MarkBar.tsx'
-import { compareRuns, fits, listPath, readFilter } from './run-filter.ts'
+import { compareRuns, fits, listPath, readFilter, type RunFilter } from './run-filter.ts'
 import { RunHeads, RunLine } from './RunLine.tsx'
 import { NoRuns } from './NoRuns.tsx'
 import { useMark } from './useMark.ts'
 import { useRunKeys } from './useRunKeys.ts'
 import { useWaiting } from './useWaiting.ts'
-import { WaitsForYou } from './WaitsForYou.tsx'
+import { WaitsForYou, type Fold } from './WaitsForYou.tsx'
 import css from './RunsRoom.module.css'
 
 const pageSize = 100
@@ -35,7 +35,9 @@ export default function RunsRoom() {
   const now = useNow(1000)
   const handle = useRef<ListHandle>(null)
   const search = useRef<HTMLInputElement>(null)
-  const waiting = useWaiting()
+  const { fold, setFold } = useFold(query, filter)
+  const waiting = useWaiting(filter, fold !== 'off')
+  const wantsFocusRef = useRef(false)
   const { mark, toggle, clear } = useMark()
   const { list, error, isLoadingMore, loadMore, showNew, retry } = useLiveList<RunRow>(
     {
@@ -52,16 +54,34 @@ export default function RunsRoom() {
     useCallback(() => handle.current?.isAtTop() !== false, []),
   )
   const rows = list?.rows ?? []
+  // Without the key nothing is known, not even that nothing runs.
+  const isProtected = (error as { code?: unknown } | undefined)?.code === 'unauthorized'
   const sel = query.get('sel')
   const open = useCallback((id: string) => navigate(`/runs/${encodeURIComponent(id)}`), [navigate])
-  useRunKeys({ rows, sel, query, handle, search, open, mark: toggle, clear, loadMore })
+  const toQuestion = useCallback(() => {
+    wantsFocusRef.current = true
+    setFold('few')
+  }, [setFold])
+  useRunKeys({
+    rows,
+    sel,
+    query,
+    handle,
+    search,
+    open,
+    mark: toggle,
+    clear,
+    loadMore,
+    isFolded: fold === 'off',
+    toQuestion,
+  })
   useShownOnce(handle, rows, sel)
 
   return (
     <div className={css.room}>
       <h1 className="visually-hidden">Runs</h1>
       <Filters query={query} filter={filter} isNarrow={isNarrow} search={search} />
-      <AgentLanes query={query} isNarrow={isNarrow} />
+      {!isProtected && <AgentLanes query={query} isNarrow={isNarrow} />}
       {error !== undefined && <ErrorNote error={error} onRetry={retry} />}
       <div className={css.list}>
         <NewRows
@@ -77,7 +97,7 @@ export default function RunsRoom() {
           rowHeight={isNarrow ? 56 : isCoarse ? 44 : 32}
           label="Runs"
           head={isNarrow || rows.length === 0 ? undefined : <RunHeads />}
-          above={<WaitsForYou {...waiting} />}
+          above={<WaitsForYou used={waiting} fold={fold} onFold={setFold} wantsFocusRef={wantsFocusRef} />}
           below={
             list === undefined ? (
               error === undefined && <Skeleton rows={12} />
@@ -109,6 +129,19 @@ export default function RunsRoom() {
     </div>
   )
 }
+
+/** How much of what waits is shown. Who asks for the runs that wait wants to answer them. */
+function useFold({ get, set }: Query, { status }: RunFilter): { fold: Fold; setFold(fold: Fold): void } {
+  const usual: Fold = status.length === 1 && status[0] === 'suspended' ? 'few' : 'off'
+  const fold = folds.find((each) => each === get('waits')) ?? usual
+  const setFold = useCallback(
+    (next: Fold) => set({ waits: next === usual ? undefined : next }, { replace: true }),
+    [set, usual],
+  )
+  return { fold, setFold }
+}
+
+const folds: readonly Fold[] = ['off', 'few', 'all']
 
 /** A link that names a row shows it. */
 function useShownOnce(

@@ -1,99 +1,207 @@
-/** What runs ask people, answered in place. */
-import { useState } from 'react'
+/** What runs ask people: one line that opens, a few rows, then all of them. Each is answered in its place. */
+import { useEffect, useState, type RefObject } from 'react'
 import { Link } from 'wouter'
 import { messageOf } from '../../../src/part/error.ts'
 import { client } from '../../data/client.ts'
 import { Button } from '../../kit/Button.tsx'
 import { Icon } from '../../kit/Icon.tsx'
 import { OpenRequest } from '../../kit/OpenRequest.tsx'
-import type { UsedWaiting, WaitingRun } from './useWaiting.ts'
+import { Skeleton } from '../../kit/Skeleton.tsx'
+import { keyOf, type UsedWaiting, type WaitingRun } from './useWaiting.ts'
 import css from './WaitsForYou.module.css'
 
-export function WaitsForYou({ waiting, tidy }: UsedWaiting) {
-  if (waiting.length === 0) return null
-  const open = waiting.filter(({ isDone }) => !isDone).length
+/** `few`: the first ones. */
+export type Fold = 'off' | 'few' | 'all'
+
+interface Props {
+  used: UsedWaiting
+  fold: Fold
+  onFold(fold: Fold): void
+  /** Whether the first question gets the focus as soon as it is here. */
+  wantsFocusRef: RefObject<boolean>
+}
+
+const few = 3
+
+export function WaitsForYou({ used, fold, onFold, wantsFocusRef }: Props) {
+  const { count, isCut, waiting, tidy } = used
+  const isOpen = fold !== 'off'
+  const shown = fold === 'all' ? waiting : waiting.slice(0, few)
+  const denying = useDenying(waiting)
+  const { chosen } = denying
+  useEffect(() => {
+    if (!wantsFocusRef.current || !isOpen || waiting.length === 0) return
+    wantsFocusRef.current = false
+    focusFirst()
+  }, [isOpen, waiting, wantsFocusRef])
+  if (count === 0 && waiting.length === 0) return null
+  const isSelecting = isOpen && chosen !== undefined
   return (
     <section className={css.box} aria-label="Waits for you">
-      <h2 className={css.title}>
-        <span>Waits for you</span> <span className="num">{open}</span>
-        {open < waiting.length && (
+      <div className={css.head}>
+        <h2>
+          <button
+            type="button"
+            className={css.fold}
+            aria-expanded={isOpen}
+            onClick={() => onFold(isOpen ? 'off' : 'few')}
+          >
+            <Icon name={isOpen ? 'down' : 'right'} size={12} />
+            {wordsOf(count, isCut)}
+          </button>
+        </h2>
+        {isOpen && !isSelecting && waiting.some(({ isDone }) => isDone) && (
           <Button look="quiet" onClick={tidy}>
             Clear answered
           </Button>
         )}
-      </h2>
-      <ul>
-        {waiting.map((each) => (
-          <Item key={`${each.run.id} ${each.request.requestId}`} {...each} />
-        ))}
-      </ul>
+        {isOpen && !isSelecting && denying.possible.length > 1 && (
+          <Button
+            look="quiet"
+            onClick={() => {
+              onFold('all')
+              denying.choose(new Set())
+            }}
+          >
+            Select
+          </Button>
+        )}
+        {isSelecting && <Selection {...denying} chosen={chosen} />}
+      </div>
+      {isOpen && waiting.length === 0 && <Skeleton rows={Math.min(few, count)} />}
+      {isOpen && (
+        <ul>
+          {shown.map((each) => (
+            <Item key={keyOf(each)} {...each} denying={isSelecting ? denying : undefined} told={denying.told} />
+          ))}
+        </ul>
+      )}
+      {isOpen && waiting.length > shown.length && (
+        <Button look="quiet" className={css.more!} onClick={() => onFold('all')}>
+          {`Show all ${waiting.length}${waiting.length === count ? '' : ' requests'}`}
+        </Button>
+      )}
     </section>
   )
 }
 
-function Item({ run, request, isDone }: WaitingRun) {
-  const [sent, setSent] = useState<'Approved' | 'Denied' | 'Answered'>()
-  const [isOpen, setOpen] = useState(false)
-  const [fault, setFault] = useState<string>()
-  const answer = (approved: boolean) => {
-    setSent(approved ? 'Approved' : 'Denied')
-    setFault(undefined)
-    client()
-      .answer(run.id, request.requestId, { approved })
-      .catch((error: unknown) => {
-        setSent(undefined)
-        setFault(messageOf(error))
-      })
-  }
-  const name = request.toolName ?? run.agent
-  const isOver = isDone || sent !== undefined
+export function focusFirst(): void {
+  document.querySelector<HTMLElement>('[data-question] [data-first]')?.focus()
+}
+
+function wordsOf(count: number, isCut: boolean): string {
+  if (count === 0) return 'Nothing waits for you'
+  return `${count}${isCut ? '+' : ''} ${count === 1 ? 'waits' : 'wait'} for you`
+}
+
+interface ItemProps extends WaitingRun {
+  /** While some are chosen. */
+  denying: Denying | undefined
+  told: ReadonlyMap<string, Told>
+}
+
+function Item({ run, request, isDone, denying, told }: ItemProps) {
+  const key = keyOf({ run, request })
+  const { outcome = isDone ? 'No longer open' : undefined, fault } = told.get(key) ?? {}
+  const isChosen = denying?.chosen?.has(key) === true
+  const canDeny = denying?.possible.includes(key) === true
   return (
-    <li data-question data-done={isOver || undefined}>
-      <div className={css.item}>
-        <span className={css.agent}>{run.agent}</span>
-        <Link href={`/runs/${encodeURIComponent(run.id)}`} className={css.question}>
-          <b>{request.kind === 'input' ? (request.message ?? 'asks for a value') : request.toolName}</b>{' '}
-          {request.kind !== 'input' && <code>{JSON.stringify(request.input)?.slice(0, 200)}</code>}
-        </Link>
-        {fault !== undefined && (
-          <span role="alert" className={css.fault}>
-            {fault}
-          </span>
-        )}
-        <span className={css.actions}>
-          {isOver ? (
-            <output className={css.done}>
-              <Icon name={sent === 'Denied' ? 'close' : 'check'} /> {sent ?? 'Answered'}
-            </output>
-          ) : (
-            <>
-              <Button
-                look="quiet"
-                icon={isOpen ? 'down' : 'right'}
-                aria-expanded={isOpen}
-                aria-label={`More on ${name}`}
-                onClick={() => setOpen(!isOpen)}
-              />
-              {request.kind === 'approval' && !isOpen && (
-                <>
-                  <Button look="danger" aria-label={`Deny ${name}`} onClick={() => answer(false)}>
-                    Deny
-                  </Button>
-                  <Button look="primary" aria-label={`Approve ${name}`} onClick={() => answer(true)}>
-                    Approve
-                  </Button>
-                </>
-              )}
-              {request.kind !== 'approval' && !isOpen && (
-                <Button look="primary" aria-label={`Answer ${name}`} onClick={() => setOpen(true)}>
-                  Answer
-                </Button>
-              )}
-            </>
-          )}
-        </span>
-      </div>
-      {isOpen && <OpenRequest runId={run.id} request={request} onAnswered={() => setSent('Answered')} />}
+    <li data-question data-done={outcome !== undefined || undefined}>
+      <OpenRequest
+        runId={run.id}
+        request={request}
+        isRow
+        outcome={outcome}
+        fault={fault}
+        mark={
+          canDeny && (
+            <input
+              type="checkbox"
+              checked={isChosen}
+              aria-label={`Select ${request.toolName}, ${run.title ?? run.id}`}
+              onChange={() => denying.toggle(key)}
+            />
+          )
+        }
+        about={
+          <>
+            {run.agent}
+            {' · '}
+            <Link href={`/runs/${encodeURIComponent(run.id)}`} title="The run">
+              {run.title === undefined ? run.id : `“${run.title}”`}
+            </Link>
+            {' · '}
+            <Link href={`/threads/${encodeURIComponent(run.threadId)}`} title={`Thread ${run.threadId}`}>
+              thread
+            </Link>
+            {' · '}
+          </>
+        }
+      />
     </li>
+  )
+}
+
+interface Told {
+  outcome?: string
+  fault?: string
+}
+
+interface Denying {
+  /** The requests that are chosen. Absent: none can be chosen now. */
+  chosen: ReadonlySet<string> | undefined
+  /** The approvals that are open. */
+  possible: readonly string[]
+  told: ReadonlyMap<string, Told>
+  choose(chosen: ReadonlySet<string> | undefined): void
+  toggle(key: string): void
+  deny(): void
+}
+
+/** Several approvals are denied at once. */
+function useDenying(waiting: readonly WaitingRun[]): Denying {
+  const [chosen, choose] = useState<ReadonlySet<string>>()
+  const [told, setTold] = useState<ReadonlyMap<string, Told>>(new Map())
+  const open = waiting.filter((each) => !each.isDone && each.request.kind === 'approval')
+  const possible = open.map(keyOf).filter((key) => told.get(key)?.outcome === undefined)
+  const tell = (key: string, next: Told) => setTold((before) => new Map([...before, [key, next]]))
+  return {
+    chosen,
+    possible,
+    told,
+    choose,
+    toggle(key) {
+      const next = new Set(chosen)
+      if (!next.delete(key)) next.add(key)
+      choose(next)
+    },
+    deny() {
+      for (const each of open) {
+        const key = keyOf(each)
+        if (chosen?.has(key) !== true) continue
+        client()
+          .answer(each.run.id, each.request.requestId, { approved: false })
+          .then(() => tell(key, { outcome: 'Denied' }))
+          .catch((error: unknown) => tell(key, { fault: messageOf(error) }))
+      }
+      choose(undefined)
+    },
+  }
+}
+
+function Selection({ chosen, possible, choose, deny }: Denying & { chosen: ReadonlySet<string> }) {
+  const count = possible.filter((key) => chosen.has(key)).length
+  return (
+    <>
+      <Button look="quiet" onClick={() => choose(new Set(count < possible.length ? possible : []))}>
+        {count < possible.length ? 'Select all' : 'Select none'}
+      </Button>
+      <Button look="danger" disabled={count === 0} onClick={deny}>
+        {`Deny selected (${count})`}
+      </Button>
+      <Button look="quiet" onClick={() => choose(undefined)}>
+        Cancel
+      </Button>
+    </>
   )
 }

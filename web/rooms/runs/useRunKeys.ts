@@ -6,6 +6,7 @@ import { copyText } from '../../kit/copy-text.ts'
 import { notice } from '../../kit/notice.ts'
 import { useListKeys } from '../../kit/use-list-keys.ts'
 import type { ListHandle } from '../../kit/VirtualList.tsx'
+import { focusFirst } from './WaitsForYou.tsx'
 
 interface RunKeysOptions {
   rows: readonly RunRow[]
@@ -16,12 +17,16 @@ interface RunKeysOptions {
   open(id: string): void
   mark(id: string): void
   clear(): void
+  /** What waits is not shown. */
+  isFolded: boolean
+  /** Shows what waits, and goes there. */
+  toQuestion(): void
   loadMore(): void
 }
 
 const isFailed = ({ status, errors = 0 }: RunRow) => status === 'failed' || errors > 0
 
-export function useRunKeys({ mark, clear, ...list }: RunKeysOptions): void {
+export function useRunKeys({ mark, clear, isFolded, toQuestion, ...list }: RunKeysOptions): void {
   const { rows, sel, handle } = list
   useListKeys({
     ...list,
@@ -44,7 +49,8 @@ export function useRunKeys({ mark, clear, ...list }: RunKeysOptions): void {
         label: 'First open question',
         run: () => {
           handle.current?.toTop()
-          document.querySelector<HTMLElement>('[data-question] :is(button, a)')?.focus()
+          if (isFolded) toQuestion()
+          else focusFirst()
         },
       },
     }),

@@ -4,16 +4,21 @@ import type { RunRow } from '../../../src/part/log.ts'
 import { withRequests } from './useWaiting.ts'
 
 const run = (id: string) => ({ id }) as RunRow
-const request = (requestId: string) => ({ requestId }) as EntryOf<'request'>
+const request = (requestId: string, timestamp: number) => ({ requestId, timestamp }) as EntryOf<'request'>
 
-test('a request that is done stays in its place; new ones come last', () => {
-  let waiting = withRequests([], run('a'), [request('1'), request('2')])
-  waiting = withRequests(waiting, run('b'), [request('1')])
-  waiting = withRequests(waiting, run('a'), [request('2'), request('3')])
+test('what has waited longest is first; what is done stays in its place; new ones come last', () => {
+  let waiting = withRequests(
+    [],
+    [
+      { run: run('b'), requests: [request('1', 30)] },
+      { run: run('a'), requests: [request('1', 10), request('2', 40)] },
+    ],
+  )
+  waiting = withRequests(waiting, [{ run: run('a'), requests: [request('2', 40), request('3', 20)] }])
   expect(waiting.map((each) => `${each.run.id}${each.request.requestId}${each.isDone ? ' done' : ''}`)).toEqual([
     'a1 done',
-    'a2',
     'b1',
+    'a2',
     'a3',
   ])
 })

@@ -1,0 +1,277 @@
+/** The three kinds of answers to a run: yes or no, the result of a tool, a value. */
+import { useEffect, useId, useRef, useState, type FormEvent, type RefObject } from 'react'
+import type { ClientAnswer } from '../../src/client/client.ts'
+import type { EntryOf } from '../../src/part/entry.ts'
+import { equal } from '../../src/part/equal.ts'
+import { Button } from './Button.tsx'
+import { readFields, SchemaForm, type FormFields, type Schema } from './SchemaForm.tsx'
+import css from './OpenRequest.module.css'
+
+export interface AnswerProps {
+  request: EntryOf<'request'>
+  isBusy: boolean
+  isRow: boolean
+  /** The element that says for whom and since when: there may be several requests with the same words. */
+  describedBy: string
+  /** `from`: where it was decided. */
+  send(answer: ClientAnswer, from: HTMLElement | null): void
+}
+
+interface EditProps {
+  isEditing: boolean
+  onEditing(on: boolean): void
+}
+
+export function ApprovalForm({
+  request,
+  isBusy,
+  isRow,
+  describedBy,
+  send,
+  isEditing,
+  onEditing,
+}: AnswerProps & EditProps) {
+  const form = useRef<HTMLFormElement>(null)
+  const [text, setText] = useState('')
+  const [reason, setReason] = useState('')
+  const [fault, setFault] = useState<string>()
+  const name = request.toolName ?? 'it'
+  useFocusAfter(form, isEditing)
+  const allow = (event: FormEvent) => {
+    event.preventDefault()
+    if (!isEditing) return send({ approved: true }, form.current)
+    const read = readJson(text)
+    if (read === undefined) return setFault('The arguments must be JSON. A text stands in "quotes".')
+    // What was not changed is allowed as it was asked.
+    send({ approved: true, ...(!equal(read.value, request.input) && { input: read.value }) }, form.current)
+  }
+  const edit = (on: boolean) => {
+    setText(JSON.stringify(request.input, undefined, 2) ?? '')
+    setFault(undefined)
+    onEditing(on)
+  }
+  return (
+    <form ref={form} className={css.form} data-wide={isEditing || undefined} onSubmit={allow}>
+      {isEditing && <JsonField label="Arguments" text={text} fault={fault} onChange={setText} />}
+      <div className={css.actions}>
+        {(!isRow || isEditing) && (
+          <input
+            className={css.field}
+            value={reason}
+            placeholder="Reason, if you deny it"
+            aria-label="Reason, if you deny it"
+            onChange={(event) => setReason(event.target.value)}
+          />
+        )}
+        <Button
+          disabled={isBusy}
+          data-first
+          aria-label={isEditing ? 'Cancel editing' : `Edit the arguments of ${name}`}
+          aria-describedby={describedBy}
+          onClick={() => edit(!isEditing)}
+        >
+          {isEditing ? 'Cancel' : 'Edit'}
+        </Button>
+        <Button
+          look="danger"
+          disabled={isBusy}
+          aria-label={`Deny ${name}`}
+          aria-describedby={describedBy}
+          onClick={() => send({ approved: false, ...(reason.trim() !== '' && { reason }) }, form.current)}
+        >
+          Deny
+        </Button>
+        <Button
+          look="primary"
+          type="submit"
+          disabled={isBusy}
+          aria-label={`Allow ${name}`}
+          aria-describedby={describedBy}
+        >
+          Allow
+        </Button>
+      </div>
+    </form>
+  )
+}
+
+/** Into the field when it opens, and back to the button that opened it. */
+function useFocusAfter(form: RefObject<HTMLFormElement | null>, isEditing: boolean): void {
+  const before = useRef(isEditing)
+  useEffect(() => {
+    if (before.current === isEditing) return
+    before.current = isEditing
+    form.current?.querySelector<HTMLElement>(isEditing ? 'textarea, select, input' : '[data-first]')?.focus()
+  }, [form, isEditing])
+}
+
+export function ResultForm({ request, isBusy, isRow, describedBy, send }: AnswerProps) {
+  const form = useRef<HTMLFormElement>(null)
+  const [isOpen, setOpen] = useState(!isRow)
+  const [text, setText] = useState('')
+  useFocusAfter(form, isOpen)
+  const answer = (isError: boolean) => {
+    // What is not JSON is sent as a text.
+    const output = text.trim() === '' ? null : (readJson(text) ?? { value: text }).value
+    send({ output, ...(isError && { isError }) }, form.current)
+  }
+  const isText = text.trim() !== '' && readJson(text) === undefined
+  return (
+    <form
+      ref={form}
+      className={css.form}
+      data-wide={isOpen || undefined}
+      onSubmit={(event) => (event.preventDefault(), answer(false))}
+    >
+      {isOpen && (
+        <JsonField
+          label="Your app would answer this call. What should it return? (JSON or text)"
+          text={text}
+          onChange={setText}
+        />
+      )}
+      <div className={css.actions}>
+        {isOpen ? (
+          <>
+            <span className={css.hint}>{isText ? 'Not JSON: sent as text.' : ''}</span>
+            {isRow && <Button onClick={() => setOpen(false)}>Cancel</Button>}
+            <Button look="danger" disabled={isBusy} onClick={() => answer(true)}>
+              Send as error
+            </Button>
+            <Button look="primary" type="submit" disabled={isBusy}>
+              Send result
+            </Button>
+          </>
+        ) : (
+          <OpenForm name={request.toolName} describedBy={describedBy} onOpen={() => setOpen(true)} />
+        )}
+      </div>
+    </form>
+  )
+}
+
+export function ValueForm({ request, isBusy, isRow, describedBy, send }: AnswerProps) {
+  const form = useRef<HTMLFormElement>(null)
+  const schema = ('schema' in request ? request.schema : undefined) as Schema | undefined
+  const isChoice = schema?.type === 'boolean'
+  const isObject = schema?.properties !== undefined
+  const [isOpen, setOpen] = useState(!isRow || isChoice)
+  const [fields, setFields] = useState<FormFields>({})
+  const [faults, setFaults] = useState<readonly string[]>([])
+  useFocusAfter(form, isOpen)
+  // A value that is no object is a form with one field.
+  const shown: Schema = isObject
+    ? schema
+    : { properties: { answer: { title: 'Answer', ...schema } }, required: ['answer'] }
+  const answer = (event: FormEvent) => {
+    event.preventDefault()
+    const read = readFields(shown, fields)
+    setFaults(read.faults)
+    if (read.faults.length > 0) return
+    send({ value: isObject ? read.values : read.values['answer'] }, form.current)
+  }
+  return (
+    <form ref={form} className={css.form} data-wide={(isOpen && !isChoice) || undefined} onSubmit={answer}>
+      {isOpen && !isChoice && <SchemaForm schema={shown} fields={fields} onChange={setFields} />}
+      {faults.length > 0 && (
+        <p className={css.error} role="alert">
+          {faults.join(' ')}
+        </p>
+      )}
+      <div className={css.actions}>
+        {isOpen ? (
+          <>
+            {isRow && !isChoice && <Button onClick={() => setOpen(false)}>Cancel</Button>}
+            <Button
+              look="danger"
+              disabled={isBusy}
+              aria-describedby={describedBy}
+              onClick={() => send({ cancelled: true }, form.current)}
+            >
+              Give no answer
+            </Button>
+            {isChoice ? (
+              <>
+                <Button data-first disabled={isBusy} onClick={() => send({ value: false }, form.current)}>
+                  No
+                </Button>
+                <Button look="primary" disabled={isBusy} onClick={() => send({ value: true }, form.current)}>
+                  Yes
+                </Button>
+              </>
+            ) : (
+              <Button look="primary" type="submit" disabled={isBusy}>
+                Answer
+              </Button>
+            )}
+          </>
+        ) : (
+          <OpenForm
+            name={'message' in request ? request.message : undefined}
+            describedBy={describedBy}
+            onOpen={() => setOpen(true)}
+          />
+        )}
+      </div>
+    </form>
+  )
+}
+
+interface OpenFormProps {
+  name: string | undefined
+  describedBy: string
+  onOpen(): void
+}
+
+function OpenForm({ name, describedBy, onOpen }: OpenFormProps) {
+  return (
+    <Button
+      look="primary"
+      data-first
+      aria-label={name === undefined ? 'Answer' : `Answer ${name}`}
+      aria-describedby={describedBy}
+      onClick={onOpen}
+    >
+      Answer
+    </Button>
+  )
+}
+
+interface JsonFieldProps {
+  label: string
+  text: string
+  fault?: string | undefined
+  onChange: (text: string) => void
+}
+
+function JsonField({ label, text, fault, onChange }: JsonFieldProps) {
+  const id = useId()
+  return (
+    <div className={css.json}>
+      <label htmlFor={id}>{label}</label>
+      <textarea
+        id={id}
+        aria-describedby={fault === undefined ? undefined : `${id}-fault`}
+        value={text}
+        rows={3}
+        spellCheck={false}
+        data-first
+        aria-invalid={fault !== undefined}
+        onChange={(event) => onChange(event.target.value)}
+      />
+      {fault !== undefined && (
+        <p id={`${id}-fault`} className={css.error} role="alert">
+          {fault}
+        </p>
+      )}
+    </div>
+  )
+}
+
+function readJson(text: string): { value: unknown } | undefined {
+  try {
+    return { value: JSON.parse(text) as unknown }
+  } catch {
+    return undefined
+  }
+}

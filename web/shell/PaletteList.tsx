@@ -1,0 +1,99 @@
+/** What the palette has found, and which row of it is chosen. */
+import { useEffect, useImperativeHandle, useRef, useState, type Ref } from 'react'
+import { useLocation } from 'wouter'
+import { matchItems, type PaletteItem } from './palette-items.ts'
+import { usePaletteItems } from './use-palette-items.ts'
+import css from './Palette.module.css'
+
+export interface PaletteListHandle {
+  /** A key of the field. True: it was for the list. */
+  press(key: string): boolean
+}
+
+interface Props {
+  handle: Ref<PaletteListHandle>
+  id: string
+  query: string
+  /** The id of the row that is chosen; null if nothing was found. */
+  onChosen(id: string | null): void
+  onClose(): void
+}
+
+export default function PaletteList({ handle, id, query, onChosen, onClose }: Props) {
+  const [, navigate] = useLocation()
+  // Other words begin at the top again.
+  const [wanted, setWanted] = useState({ query, at: 0 })
+  const list = useRef<HTMLDivElement>(null)
+  const found = matchItems(usePaletteItems(query), query)
+  const at = wanted.query === query ? Math.min(wanted.at, Math.max(0, found.length - 1)) : 0
+  const setAt = (next: number) => setWanted({ query, at: next })
+  const chosen = found.length > 0 ? `${id}-${at}` : null
+  useEffect(() => onChosen(chosen), [onChosen, chosen])
+  useEffect(() => {
+    list.current?.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest' })
+  }, [at, query])
+
+  const choose = ({ href, run }: PaletteItem) => {
+    // Closed first: what follows decides where the focus goes.
+    onClose()
+    if (href !== undefined) navigate(href)
+    else if (run !== undefined) setTimeout(run)
+  }
+  useImperativeHandle(handle, () => ({
+    press(key) {
+      const step = { ArrowDown: 1, ArrowUp: -1 }[key]
+      if (step !== undefined && found.length > 0) setAt((at + step + found.length) % found.length)
+      else if (key === 'Enter' && found[at] !== undefined) choose(found[at])
+      else return false
+      return true
+    },
+  }))
+  return (
+    <>
+      <div ref={list} id={id} className={css.list} role="listbox" aria-label="Found">
+        {found.map((item, i) => (
+          <PaletteRow
+            key={item.id}
+            id={`${id}-${i}`}
+            item={item}
+            isFirst={item.group !== found[i - 1]?.group}
+            isHere={i === at}
+            onPoint={() => setAt(i)}
+            onChoose={() => choose(item)}
+          />
+        ))}
+      </div>
+      {found.length === 0 && <p className={css.nothing}>Nothing has these words. A run's id may be pasted here.</p>}
+    </>
+  )
+}
+
+interface RowProps {
+  id: string
+  item: PaletteItem
+  /** Of its group. */
+  isFirst: boolean
+  isHere: boolean
+  onPoint(): void
+  onChoose(): void
+}
+
+function PaletteRow({ id, item: { group, label, hint }, isFirst, isHere, onPoint, onChoose }: RowProps) {
+  return (
+    <div
+      id={id}
+      role="option"
+      tabIndex={-1}
+      aria-selected={isHere}
+      className={css.row}
+      onPointerMove={() => isHere || onPoint()}
+      onClick={onChoose}
+      // The field has the focus: its keys choose.
+      onKeyDown={undefined}
+    >
+      <span className={css.group}>{isFirst ? group : ''}</span>
+      <span className={css.label}>{label}</span>
+      {hint !== undefined && <span className={css.hint}>{hint}</span>}
+    </div>
+  )
+}
