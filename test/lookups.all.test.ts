@@ -39,7 +39,7 @@ const harmless = new Map([
   ['pipeline/json-schema/validate.ts: value[key]', 'its own keys'],
   ['pipeline/json-schema/validate.ts: (at as Record<string, unknown>)[key]', 'behind Object.hasOwn'],
   ['cli/commands/run-query.ts: tableDocs[table]', 'the names of our tables'],
-  ['part/light-headers.ts: made[key as keyof T]', 'the names that the prototype of the real object has'],
+  ['delivery/stand-in.ts: made[key as keyof T]', 'the names that the prototype of the real object has'],
   ['server/openai/request.ts: input[name]', '__proto__ is refused on the same line'],
 ])
 

@@ -2,7 +2,6 @@
  * Time limits of all runs of a process on one shared timer. A timer and an abort signal for each open stream would use too much
  * memory. Here a limit is one small object, and checking ten thousand takes less than a millisecond.
  */
-import { SlotSet } from './slot-map.ts'
 
 export interface Countdown {
   /** ms from `since` until it expires. `Infinity` waits for `restart`. */
@@ -22,7 +21,7 @@ export interface Countdown {
 /** Most ms between two sweeps, so no limit is exceeded by more. */
 const longestPause = 1000
 
-const countdowns = new SlotSet<Countdown>()
+const countdowns = new Set<Countdown>()
 let timer: ReturnType<typeof setTimeout> | undefined
 /** When the next sweep is due. */
 let due = Infinity

@@ -3,7 +3,7 @@
  * and its stream, would be a good part of the delay between the model's first word and the client.
  */
 import { ownValue } from '../part/own-value.ts'
-import { standIn } from '../part/light-headers.ts'
+import { standIn } from './stand-in.ts'
 import { onSourceEnd, sourceOf, toBody, type BodySource } from './streamed-body.ts'
 
 type Bytes = string | Uint8Array

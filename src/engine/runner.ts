@@ -26,7 +26,6 @@ import { isMoved, createWriter, type Writer } from './writer.ts'
 import { handedOn, historyCut, recovered, type RunState } from './state.ts'
 import { createRunClock, type Clock } from './run-clock.ts'
 import { Suspended, toError, within, type Scope } from './scope.ts'
-import { afterFirstDelta } from '../async/after-first-delta.ts'
 import { afterGrace } from '../async/with-grace.ts'
 import type { EntryOf } from '../part/entry.ts'
 import { parentPath } from '../part/path.ts'
@@ -51,8 +50,6 @@ export interface RunnerOptions {
   state: RunState
   /** `run-start` for a new run, `resume` for a suspended one, nothing after a crash. */
   first: Part[]
-  /** A new run that other processes know: its inbox may keep it from starting. */
-  isAwaited: boolean
   handOver: boolean
   canWait: boolean
   /** Settles when the run may start in its thread. */
@@ -121,7 +118,6 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     onEntry(entry) {
       state.apply(entry)
       if (entry.type === 'tool-call') hidden.keep(entry)
-      if (entry.type === 'request') readOn()
       if (entry.type === 'response') requests.resolve(entry)
     },
     onStored: options.onStored,
@@ -157,20 +153,11 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   const onMessage = (message: InboxMessage) => {
     if (decided === undefined) receive(message, scope, controller)
   }
-  // Reads existing messages first, so that a run is not suspended before it sees the reply that resumed it. A new run can only have been stopped:
-  // if no other process knew it, it reads the inbox later, with its first delta or its first request.
+  // Reads existing messages first, so that a run is not suspended before it sees the reply that resumed it. A new run can only have been stopped.
   const isNew = options.first[0]?.type === 'run-start'
   const read = isNew ? 0 : await readInbox(log, runId, 0, undefined, onMessage)
-  let leaveInbox: AbortController | undefined
-  let inbox: Promise<number> | undefined
-  function readOn(): void {
-    if (inbox !== undefined) return
-    leaveInbox = new AbortController()
-    inbox = readInbox(log, runId, read, leaveInbox.signal, onMessage)
-  }
-  const isLater = isNew && !options.isAwaited
-  if (!isLater) readOn()
-  const later = isLater ? afterFirstDelta(readOn) : undefined
+  const leaveInbox = new AbortController()
+  const inbox = readInbox(log, runId, read, leaveInbox.signal, onMessage)
 
   // From here on the run ends even if a step ignores the signal.
   let releaseTime: (() => void) | undefined
@@ -209,10 +196,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   const release = afterGrace(signal, () => settled.resolve({ type: 'stopped' }), graceMs)
   const how = await settled.promise
   release()
-  clearTimeout(later)
-  leaveInbox?.abort('over')
-  // A late request must not start reading the inbox.
-  inbox ??= Promise.resolve(0)
+  leaveInbox.abort('over')
   limit?.release()
   releaseTime?.()
 

@@ -41,8 +41,6 @@ export interface WriterOptions {
 }
 
 const soon = Promise.resolve()
-/** Shared empty array; must not be mutated. */
-const nothing: Entry[] = []
 
 /** A cheap estimate of an entry's characters in the log. */
 function weightOf(entry: Entry): number {
@@ -67,7 +65,7 @@ export function createWriter(options: WriterOptions): Writer {
 class LogWriter implements Writer {
   private readonly options: WriterOptions
   private seq: number
-  private pending = nothing
+  private pending: Entry[] = []
   /** The batch of the current append, once the store has requested it. */
   private sent: Entry[] | undefined = undefined
   private weight = 0
@@ -116,9 +114,7 @@ class LogWriter implements Writer {
   private add(entry: Entry, characters: number): void {
     this.options.onEntry(entry)
     this.seq = entry.seq
-    // V8 gives an array that begins empty room for 17 items with its first, and a stream has one entry at a time.
-    if (this.pending.length === 0) this.pending = [entry]
-    else this.pending.push(entry)
+    this.pending.push(entry)
     this.weight += characters
     if (this.isAppending) return
     this.isAppending = true
@@ -129,7 +125,7 @@ class LogWriter implements Writer {
   private readonly nextBatch = (): Entry[] => {
     const batch = this.pending
     this.sent = batch
-    this.pending = nothing
+    this.pending = []
     this.weight = 0
     return batch
   }
@@ -174,7 +170,7 @@ class LogWriter implements Writer {
 
   private fail(error: unknown): void {
     this.failure = { error }
-    this.pending = nothing
+    this.pending = []
     this.sealed = true
     this.options.onFailure(error)
     this.rest()

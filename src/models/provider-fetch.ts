@@ -91,19 +91,14 @@ async function send(at: string, init: RequestInit, meteringOf: MeteringOf): Prom
 }
 
 interface Address {
-  url: string
   origin: string
   path: string
   hasCredentials: boolean
 }
 
-let lastAddress: Address | undefined
-
-/** Caches the last one: a server requests the same few, and parsing a URL takes as long as the rest of this file. */
 function addressOf(url: string): Address {
-  if (lastAddress?.url === url) return lastAddress
   const { origin, pathname, search, username, password } = new URL(url)
-  return (lastAddress = { url, origin, path: pathname + search, hasCredentials: username !== '' || password !== '' })
+  return { origin, path: pathname + search, hasCredentials: username !== '' || password !== '' }
 }
 
 /** A class, not closures: one for each open stream (decisions/0028). */

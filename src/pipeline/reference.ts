@@ -63,20 +63,11 @@ export function referenceAt(text: string, offset: number): { reference: Referenc
   return { reference, end: referenceHere.lastIndex }
 }
 
-/** Cache for short strings: every run of a pipeline parses the same ones. */
-const known = new Map<string, Reference | undefined>()
-const mostKnown = 1000
-
 /** The reference, if a string is a single reference. */
 export function wholeReference(text: string): Reference | undefined {
   if (!text.startsWith('$')) return undefined
-  if (known.has(text)) return known.get(text)
   const [first, ...more] = splitReferences(text)
-  const found = typeof first === 'object' && more.length === 0 ? first : undefined
-  if (text.length > 100) return found
-  if (known.size >= mostKnown) known.clear()
-  known.set(text, found)
-  return found
+  return typeof first === 'object' && more.length === 0 ? first : undefined
 }
 
 /** All references in the strings of a template, in order. */

@@ -38,8 +38,6 @@ export type ClaimedWork =
       pipeline: Pipeline
       first: Part[]
       turn?: AwaitTurn | undefined
-      /** A new run that other processes know: its inbox may keep it from starting. */
-      isAwaited?: boolean
       /** Requests without a reply. */
       unanswered?: PendingRequest[]
     }

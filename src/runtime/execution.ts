@@ -26,7 +26,7 @@ export interface Execution {
 export function startExecution(
   options: TimedOptions,
   { run, threadId, epoch, state }: Owned,
-  { pipeline, first, turn, isAwaited = false }: Extract<ClaimedWork, { type: 'execute' }>,
+  { pipeline, first, turn }: Extract<ClaimedWork, { type: 'execute' }>,
   onTurn: () => void,
   headers: McpHeaders = {},
 ): Execution {
@@ -64,7 +64,6 @@ export function startExecution(
     epoch,
     state,
     first,
-    isAwaited,
     handOver: handOver || !store.durable,
     canWait: store.durable,
     env,

@@ -8,7 +8,6 @@ import type { Execution } from './execution.ts'
 import type { ForkPlan } from './fork-run.ts'
 import type { Unread } from './presence.ts'
 import { createSlot, isBusy, transition, type Effect, type Event, type Slot } from './lifecycle.ts'
-import { SlotMap } from '../async/slot-map.ts'
 
 export interface Supervised {
   readonly id: string
@@ -52,7 +51,7 @@ export interface Slots {
 }
 
 export function createSlots(perform: (run: Supervised, effect: Effect) => void, isClosing: () => boolean): Slots {
-  const runs = new SlotMap<Supervised>()
+  const runs = new Map<string, Supervised>()
 
   function release(run: Supervised): void {
     const { id, slot, begins, ticket, readers } = run

@@ -108,10 +108,8 @@ export async function startRun(
       }),
     }
     if (shutdown.aborted) throw closingError()
-    // A caller that chose the id may have stopped the run already.
-    const isAwaited = mayBeAwaited || options.runId !== undefined
     const warnings = (options.ignored ?? []).map((message): Part => ({ type: 'warning', code: 'ignored', message }))
-    const work: ClaimedWork = { type: 'execute', pipeline, first: [start, ...warnings], turn: ticket.turn, isAwaited }
+    const work: ClaimedWork = { type: 'execute', pipeline, first: [start, ...warnings], turn: ticket.turn }
     if (options.mcpHeaders !== undefined) supervisor.keepHeaders(runId, options.mcpHeaders)
     const how = await announcement.start({ run: runId, threadId, epoch: 1, state: createRunState(), work })
     if (how === 'moved' && options.runId !== undefined) throw runExists(runId)

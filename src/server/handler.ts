@@ -6,7 +6,6 @@ import { defaultKeepAliveMs } from '../delivery/open-delivery.ts'
 import { getPath } from 'hono/utils/url'
 import { checkKey } from '../part/check-key.ts'
 import { MillraceError } from '../part/error.ts'
-import { headerNames } from '../part/light-headers.ts'
 import { wireRegistry } from '../project/packs.ts'
 import type { Permit } from '../part/limits.ts'
 import { onAnswerEnd, withoutBody } from '../delivery/light-response.ts'
@@ -78,7 +77,7 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: {
 
   function foreign({ headers }: Request, path: string): MillraceError | undefined {
     if (!localOnly) return undefined
-    const sender = { ...senderOf(headers), names: headerNames(headers) }
+    const sender = { ...senderOf(headers), names: headers.keys() }
     // A link on another site may open this page: that site cannot read it.
     if (isPagePath(path)) sender.site = undefined
     const fault = originFault(sender, allowedOrigins)

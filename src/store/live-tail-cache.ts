@@ -37,9 +37,6 @@ interface CachedBatch {
   length: number
 }
 
-/** Shared empty array; must not be mutated. */
-const none: CachedBatch[] = []
-
 export function createLiveTail(): LiveTail {
   return new LiveTailCache()
 }
@@ -49,7 +46,7 @@ class LiveTailCache implements LiveTail {
   readonly readers = new Set<Position>()
   waits = true
   length = 0
-  #batches: CachedBatch[] = none
+  #batches: CachedBatch[] = []
   /** Whether the first batch is still cached. */
   #whole = true
 
@@ -70,8 +67,7 @@ class LiveTailCache implements LiveTail {
       gone++
     }
     if (gone === 0) return
-    if (gone === batches.length) this.#batches = none
-    else batches.splice(0, gone)
+    batches.splice(0, gone)
     this.#whole = false
   }
 
@@ -81,9 +77,7 @@ class LiveTailCache implements LiveTail {
   }
 
   push(entries: readonly Entry[], length: number): void {
-    // V8 gives an array that begins empty room for 17 items with its first, and usually there is one.
-    if (this.#batches.length === 0) this.#batches = [{ entries, length }]
-    else this.#batches.push({ entries, length })
+    this.#batches.push({ entries, length })
     this.length += length
     // Waiting readers start with the last batch.
     this.#trim(1)

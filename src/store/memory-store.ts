@@ -23,7 +23,6 @@ import { indexAfter, refuseMerged } from './live-tail-cache.ts'
 import { encodeMessages, postInOrder, type EncodedMessage } from './post-all.ts'
 import { checkFork, runExists, storeClosed } from './store-error.ts'
 import { isBoundToRequest } from '../async/bound-to-request.ts'
-import { SlotMap } from '../async/slot-map.ts'
 
 interface MemoryRun extends ChangedRun {
   row: StoredRow
@@ -54,7 +53,7 @@ const later: (go: () => void) => unknown = isBoundToRequest()
  * A reader that called `read` before that still gets the whole run. Entries are not copied: do not change them afterwards.
  */
 export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
-  const runs = new SlotMap<MemoryRun>()
+  const runs = new Map<string, MemoryRun>()
   /** Ids of ended runs, in the order in which they ended. */
   const ended: string[] = []
   let endings = 0

@@ -1,5 +1,5 @@
 /** Wakes readers that have read everything and wait for more. A notification wakes each waiting reader once, without polling or queues. */
-import { SlotMap } from '../async/slot-map.ts'
+
 export interface Notifier {
   wait(key: string, wake: () => void): void
   leave(key: string, wake: () => void): void
@@ -10,9 +10,8 @@ export interface Notifier {
 }
 
 export function createNotifier(): Notifier {
-  // A key stays until its last reader leaves. If it were set and deleted with each notification, the map would be rebuilt again and again, and each
-  // old table would keep the next one from the garbage collector.
-  const keys = new SlotMap<(() => void)[]>()
+  // A key stays until its last reader leaves.
+  const keys = new Map<string, (() => void)[]>()
 
   function ring(key: string): void {
     const wakes = keys.get(key)

@@ -6,7 +6,6 @@ import type { Entry } from '../part/entry.ts'
 import { createEntryLines } from '../part/entry-lines.ts'
 import { createLiveTail, type LiveTail } from './live-tail-cache.ts'
 import type { StoredRow } from './run-row.ts'
-import { SlotMap } from '../async/slot-map.ts'
 
 export interface CachedRow {
   row: StoredRow
@@ -38,7 +37,7 @@ export interface RowCache {
 const mostWaiting = 16 * 1024 * 1024
 
 export function createRowCache(): RowCache {
-  const heads = new SlotMap<CachedRow>()
+  const heads = new Map<string, CachedRow>()
   /** Runs that count towards `mostWaiting`, oldest first, with their size in characters. */
   const waiting = new Map<string, number>()
   let waitingLength = 0

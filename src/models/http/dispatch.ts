@@ -193,7 +193,6 @@ class Exchange implements DispatchHandler, PushBody {
     // Node's `queueMicrotask` costs more: it keeps an async resource for each call.
     if (this.#pieces !== undefined) this.#pieces.push(bytes)
     else {
-      // V8 gives an array that begins empty room for 17 items with its first.
       this.#pieces = [bytes]
       void settled.then(this.#deliver)
     }

@@ -1,11 +1,11 @@
 /** Converts headers and bodies between undici's dispatcher format and the Fetch API. */
 
-import { lightHeaders } from '../../part/light-headers.ts'
-
 const nullBody: ReadonlySet<number> = new Set([204, 205, 304])
 
 export function toHeaders(raw: readonly Buffer[]): Headers {
-  return lightHeaders(raw.map((bytes) => bytes.toString('latin1')))
+  const headers = new Headers()
+  for (let i = 0; i < raw.length; i += 2) headers.append(raw[i]!.toString('latin1'), raw[i + 1]!.toString('latin1'))
+  return headers
 }
 
 export function toResponse(

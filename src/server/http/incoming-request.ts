@@ -5,8 +5,7 @@
 import type { IncomingMessage } from 'node:http'
 import { realResponse } from '../../delivery/light-response.ts'
 import type { Socket } from 'node:net'
-import { afterFirstDelta } from '../../async/after-first-delta.ts'
-import { lightHeaders, realHeaders, standIn } from '../../part/light-headers.ts'
+import { standIn } from '../../delivery/stand-in.ts'
 
 class IncomingRequest {
   readonly method: string
@@ -31,7 +30,7 @@ class IncomingRequest {
     if (!(#real in request)) return undefined
     const { method, url, headers, signal } = request
     if (request.#real === undefined) {
-      const init: RequestInit & { duplex?: 'half' } = { method, headers: realHeaders(headers), signal }
+      const init: RequestInit & { duplex?: 'half' } = { method, headers, signal }
       const message = method === 'GET' || method === 'HEAD' ? undefined : IncomingRequest.claim(request)
       if (message !== undefined) {
         init.body = bodyOf(message)
@@ -65,27 +64,25 @@ export function toRequest(message: IncomingMessage, signal: AbortSignal): Reques
   if (url === undefined || refused.has(method) || rawHeaders.some(hasNul)) return undefined
   if (!isComplete) standIn(IncomingRequest.prototype, Request, (given) => IncomingRequest.real(given)!)
   isComplete = true
-  const request: object = new IncomingRequest(message, url, lightHeaders(rawHeaders), signal)
+  const request: object = new IncomingRequest(message, url, toHeaders(rawHeaders), signal)
   return request as Request
 }
 
-/** The last requested host, and its origin. */
-let known: { host: string; origin: string } | undefined
-
 /** The whole URL of a request target. Undefined if it is invalid, or has credentials. */
 function addressAt(host: string, target: string): string | undefined {
-  if (host === known?.host && isPlainTarget.test(target)) return known.origin + target
   // Proxies send the absolute form: origin and path.
   const isWhole = /^https?:\/\//iu.test(target)
   const url = URL.parse(isWhole ? target : `http://${host}${target}`)
   if (url === null || url.username !== '' || url.password !== '') return undefined
-  // A host with further characters is parsed anew each time.
-  if (!isWhole && url.host === host) known = { host, origin: url.origin }
   return url.href
 }
 
-/** A target that `URL` does not change: nothing to encode, and no dots. */
-const isPlainTarget = /^\/[\w/-]*(?:\?[\w=&-]*)?$/u
+/** `raw`: names and values, alternating. */
+function toHeaders(raw: readonly string[]): Headers {
+  const headers = new Headers()
+  for (let i = 0; i < raw.length; i += 2) headers.append(raw[i]!, raw[i + 1]!)
+  return headers
+}
 
 /** With `insecureHTTPParser` Node accepts it, but `Headers` does not. */
 function hasNul(text: string): boolean {
@@ -144,7 +141,7 @@ export async function readMessage(message: IncomingMessage, onPiece: OnPiece): P
     const all = message.read() as Uint8Array | null
     if (all !== null) await onPiece(all)
     // For its end event.
-    afterFirstDelta(() => message.resume())
+    message.resume()
     return
   }
   await new Promise<void>((resolve, reject) => {

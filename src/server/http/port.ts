@@ -3,7 +3,6 @@ import type { Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { pause } from '../../async/pause.ts'
 import { MillraceError } from '../../part/error.ts'
-import { SlotSet } from '../../async/slot-map.ts'
 
 /** Listens, and resolves with the URL. Throws `port-in-use`. */
 export async function openPort(server: Server, wanted: number, host: string): Promise<string> {
@@ -59,7 +58,7 @@ export interface Streams {
 }
 
 export function createStreams(): Streams {
-  const open = new SlotSet<ServerResponse>()
+  const open = new Set<ServerResponse>()
   let idle: PromiseWithResolvers<void> | undefined
 
   /** One function for all responses, of which there may be thousands. */

@@ -5,7 +5,6 @@
  * before.
  */
 import type { DatabaseSync } from 'node:sqlite'
-import { SlotMap } from '../../async/slot-map.ts'
 import type { TextTable } from './texts.ts'
 
 /** Maximum number of rows in a group. */
@@ -215,7 +214,7 @@ export interface BatchChains {
 export function createBatchChains(db: DatabaseSync, groups: BatchIndex): BatchChains {
   const insert = db.prepare('INSERT INTO ticks (run, prev, first_seq, last_seq, entries) VALUES (?, ?, ?, ?, ?)')
   /** The tails of runs that this process writes, and the start of each. Valid only while a run's `last_tick` is the last id. */
-  const known = new SlotMap<{ from: number; ids: number[] }>()
+  const known = new Map<string, { from: number; ids: number[] }>()
 
   function tailOf(run: string, last: number): { from: number; ids: number[] } {
     let tail = known.get(run)
