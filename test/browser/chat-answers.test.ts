@@ -45,10 +45,10 @@ describe.skipIf(browser === undefined)(`answers in the playground${fault}`, () =
       engine: { agents: { assistant: gated }, scripts: { m } },
     })
     await ask(page, 'go')
-    await expect.poll(() => card(page).innerText()).toMatch(/calculator[^]*waits for you/u)
+    await expect.poll(() => card(page).innerText()).toMatch(/calculator[^]*waiting for you/u)
     await page.reload()
     const second = await openTab(page.url().slice(server.url.length))
-    await expect.poll(() => card(second).innerText()).toContain('waits for you')
+    await expect.poll(() => card(second).innerText()).toContain('waiting for you')
     await card(page).getByRole('button', { name: 'Edit arguments' }).click()
     await card(page).getByLabel('Arguments', { exact: true }).fill('{"expression": "6*9"}')
     await card(page).getByRole('button', { name: 'Approve' }).press('Enter')

@@ -91,7 +91,7 @@ describe.skipIf(browser === undefined)(`long chats in the playground${fault}`, (
     await page.getByRole('button', { name: 'What can you do?' }).click()
     const turn = page.getByTestId('assistant-message')
     // What the model says, not what stands there before.
-    await expect.poll(() => turn.innerText()).toMatch(/^(?!Waits for)\w+ \w+/u)
+    await expect.poll(() => turn.innerText()).toMatch(/^(?!Waiting for)\w+ \w+/u)
     const said = (await turn.innerText()).slice(0, 5)
     await before.kill()
     expect(await turn.innerText()).toContain(said)

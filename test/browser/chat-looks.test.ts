@@ -45,7 +45,7 @@ describe.skipIf(browser === undefined)(`the look of the playground${fault}`, () 
     await card(page).getByRole('button', { name: 'Approve' }).click()
     await expect.poll(() => answers(page).last().getAttribute('data-status')).toBe('completed')
     await ask(page, 'And (1+2)*3?')
-    await expect.poll(() => card(page).innerText()).toContain('waits for you')
+    await expect.poll(() => card(page).innerText()).toContain('waiting for you')
     await atEachScreen(page, 'chat', async ({ width }) => {
       await look()
       if (width !== 1024) await expectAccessible(page)

@@ -3,6 +3,7 @@ import { useLayoutEffect, useRef, type ReactNode } from 'react'
 import { Button } from '../../kit/Button.tsx'
 import { ErrorNote } from '../../kit/ErrorNote.tsx'
 import { Skeleton } from '../../kit/Skeleton.tsx'
+import { statusWord } from '../../kit/status-words.ts'
 import { TurnView, type TurnActions } from './TurnView.tsx'
 import type { Chat, SentMessage } from './use-chat.ts'
 import type { Follow } from './use-follow.ts'
@@ -57,7 +58,7 @@ function SentView({ sent, chat }: { sent: SentMessage; chat: Chat }) {
     <article className={css.turn} data-last>
       <UserMessage asked={sent.asked} />
       {sent.error === undefined ? (
-        <p className={css.waits}>{sent.runId === undefined ? 'Sending…' : 'Waits for its turn…'}</p>
+        <p className={css.waits}>{sent.runId === undefined ? 'Sending…' : 'Waiting for its turn…'}</p>
       ) : (
         <div className={css.failed}>
           <ErrorNote error={sent.error} onRetry={() => chat.retry(sent)} />
@@ -79,10 +80,8 @@ function Announcer({ chat }: { chat: Chat }) {
       : last.status === 'running'
         ? 'The answer is being written.'
         : last.status === 'suspended'
-          ? 'The run waits for you.'
-          : last.status === 'completed'
-            ? 'The answer is complete.'
-            : 'The run has ended early.'
+          ? 'The run is waiting for you.'
+          : `The answer is ${statusWord(last.status)}.`
   return <output className="visually-hidden">{words}</output>
 }
 

@@ -45,7 +45,7 @@ export const TurnView = memo(function TurnView({ shown, actions, isLast }: Props
           <ItemView key={item.key} item={item} runId={turn.runId} isLive={isLive} />
         ))}
         <Output turn={turn} />
-        {turn.status === 'running' && !isGrowing(turn) && <p className={css.waits}>Waits for the model…</p>}
+        {turn.status === 'running' && !isGrowing(turn) && <p className={css.waits}>Waiting for the model…</p>}
         <End turn={turn} onRetry={again === undefined || !isLast ? undefined : () => again(turn)} />
       </div>
       <footer className={css.foot}>
