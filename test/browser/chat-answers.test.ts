@@ -148,7 +148,7 @@ return: "$booked"
     await expect.poll(() => frames.count()).toBe(1)
     await frames.first().click()
     expect(await page.getByRole('region', { name: 'Frame', exact: true }).innerText()).toMatch(/delta: " there"/u)
-    await page.getByRole('button', { name: 'Copy as' }).click()
+    await page.getByRole('button', { name: 'Code' }).click()
     const dialog = page.getByRole('dialog')
     for (const [name, words] of [
       ['curl', 'curl -N'],

@@ -17,7 +17,7 @@ import css from './Shell.module.css'
 
 const Palette = lazy(() => import('./Palette.tsx'))
 
-const rooms: readonly { path: string; label: string; icon: IconName; prefix: RegExp; key: string }[] = [
+export const rooms: readonly { path: string; label: string; icon: IconName; prefix: RegExp; key: string }[] = [
   { path: '/', prefix: /^\/(chat(\/.*)?)?$/u, label: 'Chat', icon: 'chat', key: 'c' },
   { path: '/runs', prefix: /^\/(runs|compare)(\/|$)/u, label: 'Runs', icon: 'runs', key: 'r' },
   { path: '/threads', prefix: /^\/threads(\/|$)/u, label: 'Threads', icon: 'threads', key: 't' },
