@@ -50,8 +50,8 @@ describe.skipIf(browser === undefined)(`the page${fault}`, () => {
       ['/runs/a/b', 'There is no page here.', 'Chat', '/chat/assistant'],
       ['/chat/nobody', 'There is no agent nobody.', 'writer', '/chat/writer'],
       ['/agents/nobody', 'There is no such agent', 'All agents', '/agents'],
-      ['/runs/run_00000000', 'There is no such run', 'All runs', '/runs'],
-      ['/threads/nothing', 'There is no such thread', 'All threads', '/threads'],
+      ['/runs/run_00000000', 'There is no run run_00000000.', 'All runs', '/runs'],
+      ['/threads/nothing', 'There is no thread nothing.', 'All threads', '/threads'],
     ] as const) {
       const response = await page.goto(server.url + path)
       expect(response!.status(), path).toBe(words.startsWith('There is no page') ? 404 : 200)

@@ -48,8 +48,6 @@ const kinds = new Map<string, { title: string; final?: true }>(
     'too-many-streams': { title: 'The server is busy' },
     closing: { title: 'The server is stopping' },
     'unknown-agent': { title: 'There is no such agent', final: true },
-    'unknown-run': { title: 'There is no such run', final: true },
-    'unknown-thread': { title: 'There is no such thread', final: true },
     forbidden: { title: 'This is not allowed here', final: true },
   } as const),
 )
@@ -83,14 +81,17 @@ export function explain(error: unknown): ToldError {
   if (code === 'rate-limited' && !isOfStep) {
     return { title: 'Too many runs at once', detail: said, code, canRetry: true, ...after(retryAfter) }
   }
-  const kind = kinds.get(code)
   const link = links.get(code)
+  if (code === 'unknown-run' || code === 'unknown-thread')
+    return { title: said, code, canRetry: false, ...(link && { link }) }
+  const kind = kinds.get(code)
   const wait =
     retryAfter === undefined || /try again in/iu.test(said) ? '' : ` Try again in ${Math.ceil(retryAfter)} s.`
   const detail = `${said}${wait !== '' && !/[.!?]$/u.test(said) ? '.' : ''}${wait}`.trim()
   return {
     ...(kind && { title: kind.title }),
-    ...(detail !== '' && { detail }),
+    // Not what the title has said.
+    ...(detail.replace(/\.$/u, '') !== (kind?.title ?? '') && { detail }),
     code,
     canRetry: kind?.final !== true,
     ...after(retryAfter),

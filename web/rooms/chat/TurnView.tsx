@@ -119,7 +119,7 @@ function Facts({ turn }: { turn: ChatTurn }) {
     facts.push([duration(workedMs), `Time of the whole answer, which began ${moment(startedAt)}`])
   if (first !== undefined) facts.push([`first token ${duration(first)}`, 'Time until the first word came'])
   if (all > 0) {
-    const sides = `${count(usage?.inputTokens ?? 0)} in, ${count(usage?.outputTokens ?? 0)} out`
+    const sides = `${count(usage?.inputTokens ?? 0)} in, ${count(usage?.outputTokens ?? 0)} out${usage?.source === 'estimated' ? ', estimated' : ''}`
     facts.push([`${tokens(usage)} ${all === 1 ? 'token' : 'tokens'}`, sides])
   }
   if (turn.cost !== undefined && all > 0) facts.push([cost(turn.cost), 'Cost of its model calls'])

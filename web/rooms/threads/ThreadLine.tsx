@@ -57,7 +57,7 @@ function Narrow({ thread, now, isSelected, rowIndex, top, height }: LineProps) {
   return (
     <tr {...placeOf({ rowIndex, top, height }, css.narrow)} data-id={thread.id} data-selected={isSelected || undefined}>
       <td className={css.first}>
-        <State status={thread.status} compact />
+        {thread.status === 'idle' ? <span className={css.noState} /> : <State status={thread.status} compact />}
         <Title thread={thread} />
       </td>
       <td className={`${css.second} num`}>
