@@ -3,8 +3,8 @@ import { lazy, Suspense } from 'react'
 import { Route, Switch, useLocation } from 'wouter'
 import { nameInPath } from './shell/places.ts'
 import { RoomBoundary } from './shell/RoomBoundary.tsx'
-import { Shell } from './shell/Shell.tsx'
-import { Empty } from './kit/Empty.tsx'
+import { rooms, Shell } from './shell/Shell.tsx'
+import { Empty, LinkList } from './kit/Empty.tsx'
 import { Skeleton } from './kit/Skeleton.tsx'
 
 const ChatRoom = lazy(() => import('./rooms/chat/ChatRoom.tsx'))
@@ -14,6 +14,17 @@ const CompareRoom = lazy(() => import('./rooms/compare/CompareRoom.tsx'))
 const AgentsRoom = lazy(() => import('./rooms/agents/AgentsRoom.tsx'))
 const ThreadsRoom = lazy(() => import('./rooms/threads/ThreadsRoom.tsx'))
 const OverviewRoom = lazy(() => import('./rooms/overview/OverviewRoom.tsx'))
+
+function NoPage() {
+  return (
+    <Empty title="There is no page here.">
+      <p>
+        Nothing is at <code>{location.pathname}</code>.
+      </p>
+      <LinkList links={rooms.map(({ path, label }) => ({ href: path, label }))} />
+    </Empty>
+  )
+}
 
 export function App() {
   const [path] = useLocation()
@@ -34,9 +45,7 @@ export function App() {
             <Route path="/threads/:id">{() => <ThreadsRoom id={nameInPath()} />}</Route>
             <Route path="/overview" component={OverviewRoom} />
             <Route>
-              <Empty title="There is nothing at this address.">
-                The rail on the left leads to everything that there is.
-              </Empty>
+              <NoPage />
             </Route>
           </Switch>
         </Suspense>

@@ -167,6 +167,7 @@ async function streamWithRetries(scope: Scope, path: string, step: Attempts): Pr
       await streamModel(step.model, { ...call, ...headers, messages, signal, bareFiles }, feed.part, {
         ready: scope.ready,
         onAlive,
+        written: model,
       })
       if (feed.error !== undefined) throw feed.error
       feed.normaliser.end()

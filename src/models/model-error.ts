@@ -25,6 +25,8 @@ import { parseJson } from '../part/json.ts'
 export interface NamedModel {
   provider: string
   modelId: string
+  /** As the agent names it. A custom provider's model may have any `provider` and `modelId`. */
+  written?: string | undefined
   keyVariables?: readonly string[]
   /** Its server is on this machine or in its network (set by our resolver). */
   isLocal?: boolean | undefined
@@ -68,7 +70,7 @@ export function toModelError(raw: unknown, place: ErrorOrigin, model: NamedModel
   const fail = (code: string, text: string, detail?: string) =>
     new MillraceError(code, text, { status, retryAfter: retryAfterOf(raw), detail, cause: raw })
 
-  if (status === 429) return fail('rate-limited', `${name} accepts no more requests for now (429): ${said}`)
+  if (status === 429) return fail('rate-limited', `${name} answered 429: ${said}`)
   if (status !== undefined && (status >= 500 || passing.has(status))) {
     return fail('model-unavailable', `${name} is not available (${status}): ${said}`)
   }
@@ -142,8 +144,9 @@ export function abortedError(signal: AbortSignal): MillraceError {
 }
 
 /** `openai.responses` and `gpt-5` → `openai:gpt-5`, as in agent files. */
-function nameOf({ provider, modelId }: NamedModel): string {
-  return `${provider.split('.')[0]}:${modelId}`
+function nameOf({ provider, modelId, written }: NamedModel): string {
+  // A bare `gpt-5` is written out.
+  return written?.includes(':') === true ? written : `${provider.split('.')[0]}:${modelId}`
 }
 
 function keyHint(status: number, { keyVariables }: NamedModel): string {

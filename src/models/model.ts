@@ -38,7 +38,7 @@ export interface ModelCall extends Pick<
 /**
  * Calls a model and passes each part to `onPart`, synchronously and in order. Resolves when the answer is complete. `ready` is called after each
  * batch of parts; while the promise that it returns is pending, nothing more is read. `onAlive` is called when a server shows that it is working
- * without content: it is still reading the prompt.
+ * without content: it is still reading the prompt. `written`: how the agent names the model, for messages.
  *
  * Rejects with a `MillraceError`: the codes are in `model-error.ts`; before anything is sent also `invalid-messages`, and `bad-input` for a file
  * that the model does not accept. An `error` part contains such an error, and the call rejects with it unless the model recovers and finishes. The
@@ -50,19 +50,21 @@ export function streamModel(
   model: LanguageModel,
   call: ModelCall,
   onPart: (part: ModelPart) => void,
-  { ready, onAlive }: Omit<ModelListener, 'onPart'> = {},
+  { ready, onAlive, written }: Omit<ModelListener, 'onPart'> & Pick<NamedModel, 'written'> = {},
 ): Promise<void> {
   const { signal } = call
+  const { provider, modelId, keyVariables } = model as NamedModel
+  const named: NamedModel = { provider, modelId, written, ...(keyVariables && { keyVariables }) }
   if (signal.aborted) return Promise.reject(abortedError(signal))
   let reading: Reading | undefined
   const start = async () => {
     const { target, options } = await prepareCall(model, call)
     if (signal.aborted) return
     let stop: ((reason: unknown) => void) | undefined
-    reading = createReading(model, { onPart, ready, onAlive }, (reason) => stop?.(reason))
+    reading = createReading(named, { onPart, ready, onAlive }, (reason) => stop?.(reason))
     stop = isDirect(target)
       ? target.readInto(options, reading)
-      : readStream(await openStream(target, options, model), reading)
+      : readStream(await openStream(target, options, named), reading)
     if (signal.aborted) stop(signal.reason)
     // Returned, not awaited: an open answer must not retain its inputs.
     return reading.done

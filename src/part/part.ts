@@ -39,7 +39,7 @@ export interface RunStart {
    * sets it, whatever the recording says.
    */
   foreign?: number
-  /** How the run was started: a wire's name, or `library`, `cli`, `api`. */
+  /** How the run was started: a wire's name, or `library`, `cli`, `api`, `page`. */
   protocol: string
   /** Ids from the client (message id, chat id, its own run id). Millrace never uses them as keys. */
   labels?: Record<string, string>

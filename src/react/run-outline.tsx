@@ -56,8 +56,8 @@ const classes: StepClasses = {
 
 const states: Record<StepState, [glyph: string, word: string]> = {
   running: ['◐', 'running'],
-  waiting: ['‖', 'waits for an answer'],
-  done: ['', 'done'],
+  waiting: ['‖', 'waiting'],
+  done: ['', 'completed'],
   failed: ['✕', 'failed'],
   superseded: ['↯', 'discarded by a crash'],
 }

@@ -52,7 +52,7 @@ export interface RunEvent {
   run: string
   agent: string
   threadId: string
-  /** Where the request came from: a wire's name, or `library`, `cli`, `api`. */
+  /** Where the request came from: a wire's name, or `library`, `cli`, `api`, `page`. */
   protocol: string
   outcome: Outcome | 'suspended'
   /** ms since its start, without suspensions. */

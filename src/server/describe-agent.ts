@@ -1,9 +1,11 @@
 /** An agent in the form of `/api/agents`. */
 import { stepsInside } from '../pipeline/calls.ts'
+import { needsMessage } from '../pipeline/needs-message.ts'
 import type { Step } from '../pipeline/pipeline.ts'
-import type { Agent } from '../runtime/runtime.ts'
+import type { Agent, AgentSource } from '../runtime/runtime.ts'
 
-export function describeAgent({ id, pipeline }: Agent) {
+/** `messageRequired`: a request needs a message, unless it goes on with a conversation that has one. */
+export function describeAgent({ id, pipeline }: Agent, agents: Pick<AgentSource, 'get'>) {
   const { metadata, input, workflow, after } = pipeline
   const steps = workflow.concat(after).map((step) => ({
     id: step.id,
@@ -21,6 +23,7 @@ export function describeAgent({ id, pipeline }: Agent) {
     ...metadata,
     ...(pipeline.history && { history: pipeline.history }),
     ...(input && { input }),
+    ...(needsMessage(pipeline, (name) => agents.get(name)?.pipeline) && { messageRequired: true }),
     steps,
     tools: [...new Set(tools.map(({ name }) => name))],
   }

@@ -61,7 +61,7 @@ export interface HandlerOptions {
   wires?: ReadonlyMap<string, Wire>
   /** Socket.IO is served beside the handler, which AG-UI's `capabilities` reports. */
   sockets?: boolean
-  /** The `protocol` recorded for runs and answers that come through `/api/runs`. Default `api`. */
+  /** The `protocol` recorded for runs and answers that come through `/api/runs`. Default `api`, and `page` for those of the page. */
   protocol?: string
   /** The files of the page at `/`. Without it, `/` is one plain page that loads nothing. */
   web?: WebFiles

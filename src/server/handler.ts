@@ -16,7 +16,7 @@ import { originFault, senderOf } from './http/origin-check.ts'
 import { createKeyCheck } from './http/key.ts'
 import { mountAgents } from './routes/agents.ts'
 import { homeResponse } from './routes/home.ts'
-import { isPagePath, mountPage } from './routes/page.ts'
+import { isLostVisit, isPagePath, mountPage, shellResponse } from './routes/page.ts'
 import { talkRoutes, runRoutes } from './routes/mounts.ts'
 import { errorResponse } from '../delivery/http-error.ts'
 import { addressOf, asGet, realRequest, responseTo } from './http/incoming-request.ts'
@@ -67,6 +67,8 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: {
   const shared = { isPrivate, onError, waitUntil, openai, wires, sockets, protocol, editing, agentEditor, onAgents }
   const context: HandlerContext = { runtime, ...limits, ...shared, metrics }
 
+  const isLost = (request: Request, path: string) => options.web !== undefined && isLostVisit(app, request, path)
+
   async function refusal(request: Request): Promise<MillraceError | undefined> {
     if (allowsKey?.(request.headers.get('authorization')) === false) {
       return new MillraceError('unauthorized', 'Send the header Authorization: Bearer <key>.')
@@ -75,11 +77,12 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: {
     return new MillraceError('forbidden', 'This request is not allowed here.')
   }
 
-  function foreign({ headers }: Request, path: string): MillraceError | undefined {
+  function foreign(request: Request, path: string): MillraceError | undefined {
+    const { headers } = request
     if (!localOnly) return undefined
     const sender = { ...senderOf(headers), names: headers.keys() }
     // A link on another site may open this page: that site cannot read it.
-    if (isPagePath(path)) sender.site = undefined
+    if (isPagePath(path) || isLost(request, path)) sender.site = undefined
     const fault = originFault(sender, allowedOrigins)
     return fault === undefined ? undefined : new MillraceError('forbidden', fault)
   }
@@ -101,7 +104,9 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: {
     try {
       let error =
         (isMonitorPath(path) ? undefined : draining()) ??
-        (!asksWho || isOpen(path, method, options.web !== undefined) ? undefined : await refusal(request)) ??
+        (!asksWho || isOpen(path, method, options.web !== undefined) || isLost(request, path)
+          ? undefined
+          : await refusal(request)) ??
         foreign(request, path)
       if (error === undefined && (options.admit ?? admission) !== undefined && startsRun(method, path)) {
         error = (await options.admit?.(request)) ?? (await admission?.start(caller))
@@ -148,7 +153,11 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: {
     for (const mount of runRoutes) mount(app, context)
   }
   app.get('/health/live', () => Response.json({ status: 'ok', version }))
-  app.notFound((c) => unknownRoute(app, c.req.path, c.req.method))
+  app.notFound(async (c) => {
+    const { path, method, raw } = c.req
+    const shell = isLost(raw, path) ? await shellResponse(options.web!, 404) : undefined
+    return shell ?? unknownRoute(app, path, method)
+  })
   app.onError(failed)
 
   const handler: Handler = async (request, _env, execution) => {

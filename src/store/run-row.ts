@@ -224,15 +224,14 @@ function startRow(run: string, epoch: number, start: EntryOf<'run-start'>): Stor
 const titleLength = 120
 
 /**
- * The start of the last user message in a run's input, or `''`. White space and control characters become single spaces,
- * because titles are printed on terminals.
+ * The start of the last user message in a run's input; without one, its other values: `city Rome, days 3`. White space and control characters
+ * become single spaces, because titles are printed on terminals.
  */
 export function titleOf(input: Record<string, unknown>): string {
   const messages = Array.isArray(input?.messages) ? (input.messages as unknown[]) : []
   const last = messages.findLast(isUserMessage)
-  if (last === undefined) return ''
   // A prompt may have megabytes: only look at enough of it for the title.
-  const words = textOf(last)
+  const words = (last === undefined ? valuesOf(input) : textOf(last))
     .slice(0, 2000)
     .trim()
     .replace(/[\s\p{Cc}]+/gu, ' ')
@@ -240,6 +239,15 @@ export function titleOf(input: Record<string, unknown>): string {
   const cut = words.slice(0, titleLength)
   // Do not split a surrogate pair.
   return (cut.isWellFormed() ? cut : cut.slice(0, -1)).trim()
+}
+
+/** Texts, numbers and yes or no; what clients send beside them is not what the run is about. */
+function valuesOf(input: Record<string, unknown>): string {
+  const said = Object.entries(input ?? {}).flatMap(([key, value]) => {
+    if (typeof value === 'string' && value.trim() !== '') return [`${key} ${value.slice(0, titleLength)}`]
+    return typeof value === 'number' || typeof value === 'boolean' ? [`${key} ${value}`] : []
+  })
+  return said.slice(0, 20).join(', ')
 }
 
 function isUserMessage(value: unknown): value is Message {

@@ -158,7 +158,7 @@ describe.skipIf(browser === undefined)(`the agents${fault}`, () => {
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ agentId: 'assistant', input: { messages: [{ role: 'user', content: 'Hello!' }] } }),
     })
-    await step('answer').filter({ hasText: 'runs now' }).waitFor()
+    await step('answer').filter({ hasText: 'running' }).waitFor()
     expect(await step('prepare').getAttribute('data-active')).toBeNull()
     await page.getByRole('link', { name: 'Runs' }).last().click()
     await page.getByRole('link', { name: /Hello!/u }).waitFor()

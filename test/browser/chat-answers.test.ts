@@ -45,10 +45,10 @@ describe.skipIf(browser === undefined)(`answers in the playground${fault}`, () =
       engine: { agents: { assistant: gated }, scripts: { m } },
     })
     await ask(page, 'go')
-    await expect.poll(() => card(page).innerText()).toMatch(/calculator[^]*waits for you/u)
+    await expect.poll(() => card(page).innerText()).toMatch(/calculator[^]*waiting for you/u)
     await page.reload()
     const second = await openTab(page.url().slice(server.url.length))
-    await expect.poll(() => card(second).innerText()).toContain('waits for you')
+    await expect.poll(() => card(second).innerText()).toContain('waiting for you')
     // The arguments stand there once, also while they are edited, and there is a way back.
     const args = card(page).getByLabel('Arguments', { exact: true })
     const shown = async () => (await card(page).innerText()).split('6*7').length - 1
@@ -170,7 +170,7 @@ return: "$booked"
     await expect.poll(() => frames.count()).toBe(1)
     await frames.first().click()
     expect(await page.getByRole('region', { name: 'Frame', exact: true }).innerText()).toMatch(/delta: " there"/u)
-    await page.getByRole('button', { name: 'Copy as' }).click()
+    await page.getByRole('button', { name: 'Code' }).click()
     const dialog = page.getByRole('dialog')
     for (const [name, words] of [
       ['curl', 'curl -N'],

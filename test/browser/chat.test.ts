@@ -59,10 +59,10 @@ describe.skipIf(browser === undefined)(`the playground${fault}`, () => {
     gates[1].open()
     for (const tab of [page, second])
       await expect.poll(() => answers(tab).getAttribute('data-status')).toBe('completed')
-    expect(await page.getByRole('link', { name: 'run', exact: true }).getAttribute('href')).toMatch(/^\/runs\/run_/u)
+    expect(await page.getByRole('link', { name: 'Open run' }).getAttribute('href')).toMatch(/^\/runs\/run_/u)
   })
 
-  test('Stop stops the run on the server; a failure has its code, and Retry answers again as another branch', async () => {
+  test('Stop stops the run on the server; a failure has its code, and another try answers again as another branch', async () => {
     const gate = latch()
     const m = createScriptedModel([
       [...growing('Some words', gate, ' more'), finish()],
@@ -81,8 +81,8 @@ describe.skipIf(browser === undefined)(`the playground${fault}`, () => {
 
     await ask(page, 'two')
     const alert = answers(page).last().getByRole('alert')
-    await expect.poll(() => alert.innerText()).toMatch(/the model fell over/u)
-    await alert.getByRole('button', { name: 'Retry' }).click()
+    await expect.poll(() => alert.innerText()).toMatch(/^The model failed\n[^]*the model fell over/u)
+    await answers(page).last().getByRole('button', { name: 'Try again' }).click()
     await expect.poll(() => answers(page).last().innerText()).toContain('Whole')
     await expect.poll(() => page.getByText('2/2', { exact: true }).count()).toBe(1)
   })
@@ -179,11 +179,13 @@ describe.skipIf(browser === undefined)(`the playground${fault}`, () => {
     await page.context().setOffline(true)
     gate.open()
     await ask(page, 'said while offline')
-    await expect.poll(() => page.getByRole('alert').innerText()).toMatch(/cannot be reached/u)
+    const notSent = page.getByRole('log').getByRole('alert')
+    await expect.poll(() => notSent.innerText()).toBe('Not sent: the server cannot be reached.')
+    await page.getByRole('button', { name: 'Send again', exact: true }).waitFor()
     expect(await answers(page).first().innerText()).toContain('before')
     await page.context().setOffline(false)
     await expect.poll(() => answers(page).first().innerText()).toContain('before after')
-    await page.getByRole('button', { name: 'Do not send' }).click()
+    await page.getByRole('button', { name: 'Discard' }).click()
     expect(await page.getByRole('alert').count()).toBe(0)
   })
 })

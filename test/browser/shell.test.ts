@@ -43,6 +43,30 @@ describe.skipIf(browser === undefined)(`the page${fault}`, () => {
     }
   })
 
+  test('an unknown address, agent, run or thread says so, and leads on', async () => {
+    const { page, server } = await openWeb(browser, { engine: engine(), path: '/overview', allows: /404/u })
+    for (const [path, words, link, to] of [
+      ['/nonsense', 'There is no page here.', 'Runs', '/runs'],
+      ['/runs/a/b', 'There is no page here.', 'Chat', '/chat/assistant'],
+      ['/chat/nobody', 'There is no agent nobody.', 'writer', '/chat/writer'],
+      ['/agents/nobody', 'There is no such agent', 'All agents', '/agents'],
+      ['/runs/run_00000000', 'There is no run run_00000000.', 'All runs', '/runs'],
+      ['/threads/nothing', 'There is no thread nothing.', 'All threads', '/threads'],
+    ] as const) {
+      const response = await page.goto(server.url + path)
+      expect(response!.status(), path).toBe(words.startsWith('There is no page') ? 404 : 200)
+      const main = page.getByRole('main')
+      await main.getByText(words).waitFor()
+      expect(await main.getByRole('button', { name: /again/iu }).count(), path).toBe(0)
+      expect(await flaws(page), path).toEqual([])
+      await expectAccessible(page)
+      await main.getByRole('link', { name: link, exact: true }).press('Enter')
+      await expect.poll(() => new URL(page.url()).pathname).toBe(to)
+    }
+    const api = await fetch(`${server.url}/nonsense`, { headers: { accept: 'application/json' } })
+    expect([api.status, ((await api.json()) as { error: { code: string } }).error.code]).toEqual([404, 'not-found'])
+  })
+
   test('what the eye would find wrong is found: out of the window, cut, covered', async () => {
     const { page } = await openWeb(browser, { engine: engine(), path: '/overview' })
     await page.getByText('live', { exact: true }).waitFor()

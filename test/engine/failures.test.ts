@@ -78,10 +78,10 @@ async function failed(workflow: string, options: Partial<EngineOptions> = {}) {
 
 describe('every failure of a step names the step and its type, once', () => {
   test.each<[string, string, string, string?]>([
-    ['Step "answer" (llm): scripted:script refused the request (404): no such model', 'main/answer', llm('answer')],
-    ['Step "answer" (llm): scripted:script is not available (503): too busy', 'main/answer', llm('answer', 'late')],
+    ['Step "answer" (llm): script:m refused the request (404): no such model', 'main/answer', llm('answer')],
+    ['Step "answer" (llm): script:late is not available (503): too busy', 'main/answer', llm('answer', 'late')],
     [
-      'Step "answer" (llm): scripted:script failed.',
+      'Step "answer" (llm): script:broken failed.',
       'main/answer',
       llm('answer', 'broken'),
       'TypeError: x.y is undefined',
@@ -119,7 +119,7 @@ describe('every failure of a step names the step and its type, once', () => {
       words,
     ],
     [
-      'Step "call/say" (llm): scripted:script refused',
+      'Step "call/say" (llm): script:m refused',
       'main/call/say',
       '{ id: call, type: call-agent, config: { agent: talks } }',
     ],
@@ -194,7 +194,7 @@ describe('every failure of a step names the step and its type, once', () => {
     })
     const { error } = await (await other.runtime.start('b', { messages })).result
     await other.close()
-    expect(error?.message).toBe('Step "again" (llm): scripted:script refused the request (404): no such model')
+    expect(error?.message).toBe('Step "again" (llm): script:m refused the request (404): no such model')
   })
 })
 

@@ -339,7 +339,7 @@ test('a model that refuses after the client has answered is a real status', asyn
   await chat.sendMessage({ text: 'Go' })
   await chat.addToolOutput({ tool: 'pick', toolCallId: 'c1', output: 'red' })
   await expect.poll(() => chat.status).toBe('error')
-  expect(errors[0]!.message).toContain('accepts no more requests for now')
+  expect(errors[0]!.message).toContain('answered 429: slow down')
 })
 
 test('a router’s calls of client tools, and its approvals, are the client’s to answer as well; nothing else of it is shown', async () => {

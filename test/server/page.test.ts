@@ -77,9 +77,19 @@ describe('the shell', () => {
     '/assets',
     '/assets/',
     '/health/x',
-  ])('is not at %s', async (path) => {
-    const answer = await served()(path)
-    expect([answer.status, isShell(answer)]).toEqual([404, false])
+  ])('is at the unknown %s for browsers, which say that there is nothing; others are told so as JSON', async (path) => {
+    const get = served({ apiKey: key })
+    const [person, program] = [
+      await get(path),
+      await get(path, { accept: 'application/json', authorization: `Bearer ${key}` }),
+    ]
+    expect([person.status, isShell(person), person.headers.get('content-type')]).toEqual([
+      404,
+      true,
+      'text/html; charset=utf-8',
+    ])
+    expect([program.status, JSON.parse(program.text).error.code]).toEqual([404, 'not-found'])
+    expect(isShell(await served({ web: undefined } as object)(path))).toBe(false)
   })
 
   test('is for those who ask for HTML: others get what they got before', async () => {
@@ -104,7 +114,7 @@ describe('the shell', () => {
         headers.get('vary'),
       ]
       // The list of routes in a 404 tells of the page's own routes, too.
-      if (a.status === 404) expect([a.status, isShell(a)]).toEqual([b.status, false])
+      if (a.status === 404) expect([a.status, isShell(a)], `${path} for ${accept}`).toEqual([b.status, false])
       else expect(told(a), `${path} for ${accept}`).toEqual(told(b))
     }
   })

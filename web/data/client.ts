@@ -4,16 +4,22 @@ import { request, type RequestOptions } from '../../src/client/request.ts'
 import { readEditToken } from './edit-token.ts'
 import { keyRefused, readKey } from './key.ts'
 
+/** What a person has started here is told apart from what programs start. */
+const own = { 'x-millrace-client': 'page' }
+
 /** The key may change while the page is open, so each request asks for it. */
 export function client(): MillraceClient {
   const apiKey = readKey()
-  return new MillraceClient(apiKey === undefined ? {} : { apiKey })
+  return new MillraceClient({ headers: own, ...(apiKey === undefined ? undefined : { apiKey }) })
 }
 
 /** Rejects with a `MillraceError` with the server's code. */
 export async function fetchApi(path: string, init: RequestOptions = {}): Promise<Response> {
   const key = readKey()
-  const headers: Record<string, string> = key === undefined ? {} : { authorization: `Bearer ${key}` }
+  const headers: Record<string, string> = {
+    ...own,
+    ...(key === undefined ? undefined : { authorization: `Bearer ${key}` }),
+  }
   const editToken = readEditToken()
   // Nothing is edited with another method.
   if (editToken !== undefined && init.method === 'POST') headers['x-millrace-edit-token'] = editToken

@@ -12,6 +12,8 @@ export interface AgentFacts {
   description?: string
   /** JSON Schema of `$input`. */
   input?: Record<string, unknown>
+  /** A run fails without a message. */
+  messageRequired?: boolean
   history?: string
   steps: { id: string; type: string; model?: string; stream?: boolean }[]
   tools: string[]

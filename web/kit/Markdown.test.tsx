@@ -6,6 +6,7 @@ import { hostile } from '../../test/support/hostile.ts'
 import { Markdown } from './Markdown.tsx'
 import { createBlocks } from './markdown/blocks.ts'
 import { decodeEntities } from './markdown/entities.ts'
+import { markdownOptions } from './markdown/math.ts'
 import { safeUrl } from '../../src/react/safe-url.ts'
 
 const html = (text: string, isOpen = false) => renderToStaticMarkup(<Markdown text={text} isOpen={isOpen} />)
@@ -49,6 +50,28 @@ test('what Markdown has: headings, lists, tasks, tables, code, quotes, entities'
   expect(decodeEntities('&#0; &#x110000; &nope; &#xD800;')).toBe('\uFFFD \uFFFD &nope; \uFFFD')
 })
 
+test.each([
+  ['$E = mc^2$', '$E = mc^2$'],
+  ['$$\\int_0^1 x^2\\,dx$$', '$$\\int_0^1 x^2\\,dx$$'],
+  ['so $a_i * b_i$ and $c_i * d_i$ are', 'so $a_i * b_i$ and $c_i * d_i$ are'],
+  ['*it is $a*b$ here*', 'it is $a*b$ here'],
+  [
+    '$$\n\\begin{aligned}\na &= b \\\\\n- c\n\\end{aligned}\n$$\n\nThen',
+    '$$\n\\begin{aligned}\na &= b \\\\\n- c\n\\end{aligned}\n$$Then',
+  ],
+  ['Look:\n$$\n+ x\n$$', 'Look:$$\n+ x\n$$'],
+  ['$$x$$ is *nice*', '$$x$$ is nice'],
+  ['$$\\frac{a', '$$\\frac{a'],
+  ['from $5 to **$10** and `$x$` or \\$3', 'from $5 to $10 and $x$ or $3'],
+])('formulas stay as they are written: %j', (text, expected) => {
+  for (const isOpen of [true, false]) {
+    const words = html(text, isOpen)
+      .replaceAll(/<[^>]*>/gu, '')
+      .replaceAll('&amp;', '&')
+    expect(words).toBe(expected)
+  }
+})
+
 test('half-written marks are shown as what they become', () => {
   expect(html('a **bol', true)).toContain('<strong>bol</strong>')
   expect(html('a `cod', true)).toContain('cod</code>')
@@ -58,14 +81,14 @@ test('half-written marks are shown as what they become', () => {
 
 test('however a text grows, its blocks are those of the whole, and closed ones are not made again', () => {
   const pieces =
-    '# h\n|word |\n|\n\n|- a\n|  b\n|1. x\n|2|. y\n|> q\n|```\n|code\n|    i\n|===\n|---\n|<div>\n|**b|** |[r]: https://a.example\n|\r\n|*'
+    '# h\n|word |\n|\n\n|- a\n|  b\n|1. x\n|2|. y\n|> q\n|```\n|code\n|    i\n|===\n|---\n|<div>\n|**b|** |[r]: https://a.example\n|\r\n|*|$$|$a_b$ '
   const piece = fc.constantFrom(...pieces.split('|'), '| a | b |\n', '|---|---|\n')
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 40 }), (list) => {
       const blocks = createBlocks()
       let text = ''
       for (const each of list) blocks.read((text += each), true)
-      const whole = new Lexer({ gfm: true }).lex(text).map(({ raw }) => raw)
+      const whole = new Lexer(markdownOptions).lex(text).map(({ raw }) => raw)
       expect(blocks.read(text, true).map(({ raw }) => raw)).toEqual(whole)
       expect(blocks.read(text, false).map(({ raw }) => raw)).toEqual(whole)
     }),
@@ -86,7 +109,14 @@ test('the cost of a delta is that of the last block', () => {
 })
 
 test('what is nested beyond reason is shown as text', () => {
-  for (const text of ['>'.repeat(20_000) + ' x', '- '.repeat(2000) + 'x', '['.repeat(5000), '**a '.repeat(1000)]) {
+  for (const text of [
+    '>'.repeat(20_000) + ' x',
+    '- '.repeat(2000) + 'x',
+    '['.repeat(5000),
+    '**a '.repeat(1000),
+    '$$ a\n'.repeat(5000),
+    '$a '.repeat(5000),
+  ]) {
     expect(html(text).length).toBeGreaterThan(0)
   }
 })

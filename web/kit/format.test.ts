@@ -13,9 +13,11 @@ test.each([
 
 test('counts, money, bytes, ages, ids', () => {
   expect([count(950), count(12_345), count(4_200_000)]).toEqual(['950', '12.3k', '4.2M'])
-  expect([cost(undefined), cost(0), cost(0.00123), cost(0.42), cost(12.345)]).toEqual([
+  expect([cost(undefined), cost(0), cost(3e-7), cost(0.0003), cost(0.00123), cost(0.42), cost(12.345)]).toEqual([
     '–',
     '$0',
+    '<$0.0001',
+    '$0.0003',
     '$0.0012',
     '$0.420',
     '$12.35',

@@ -19,7 +19,8 @@ export function tokens({ inputTokens, outputTokens, totalTokens }: Partial<Usage
 export function cost(usd: number | undefined): string {
   if (usd === undefined) return '–'
   if (usd === 0) return '$0'
-  return usd < 0.01 ? `$${usd.toPrecision(2)}` : `$${usd.toFixed(usd < 1 ? 3 : 2)}`
+  if (usd < 0.0001) return '<$0.0001'
+  return usd < 0.01 ? `$${Number(usd.toPrecision(2))}` : `$${usd.toFixed(usd < 1 ? 3 : 2)}`
 }
 
 /** How long ago: `now`, `42s ago`, `5m ago`, `3h ago`, `2d ago`, then the date. */

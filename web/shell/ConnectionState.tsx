@@ -1,5 +1,5 @@
 /** The connection to the server: a dot and a word in the header, and a line above the room while there is none. */
-import { useEffect, useState } from 'react'
+import { useSecondsUntil } from '../data/countdown.ts'
 import { useConnection } from '../data/hooks.ts'
 import { retryConnection } from '../data/live.ts'
 import { Button } from '../kit/Button.tsx'
@@ -38,16 +38,4 @@ export function OfflineBanner() {
       <Button onClick={retryConnection}>Retry now</Button>
     </div>
   )
-}
-
-/** Whole seconds that are left, counted down. */
-function useSecondsUntil(time: number | undefined): number {
-  const [now, setNow] = useState(Date.now)
-  useEffect(() => {
-    if (time === undefined) return
-    setNow(Date.now())
-    const timer = setInterval(() => setNow(Date.now()), 250)
-    return () => clearInterval(timer)
-  }, [time])
-  return time === undefined ? 0 : Math.max(0, Math.ceil((time - now) / 1000))
 }

@@ -72,9 +72,9 @@ function Counts() {
         </Link>
       )}
       {waiting > 0 && (
-        <Link href="/runs?status=suspended" data-status="suspended">
+        <Link href="/runs?status=waiting" data-status="suspended">
           <span aria-hidden="true">‖</span> {waiting}
-          {more} <span className={css.word}>{waiting === 1 ? 'waits' : 'wait'} for you</span>
+          {more} <span className={css.word}>waiting</span>
         </Link>
       )}
     </p>

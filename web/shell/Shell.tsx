@@ -16,7 +16,7 @@ import { windowTitle } from './places.ts'
 import { useRoomTitle } from './title.ts'
 import css from './Shell.module.css'
 
-const rooms: readonly { path: string; label: string; icon: IconName; prefix: RegExp; key: string }[] = [
+export const rooms: readonly { path: string; label: string; icon: IconName; prefix: RegExp; key: string }[] = [
   { path: '/', prefix: /^\/(chat(\/.*)?)?$/u, label: 'Chat', icon: 'chat', key: 'c' },
   { path: '/runs', prefix: /^\/(runs|compare)(\/|$)/u, label: 'Runs', icon: 'runs', key: 'r' },
   { path: '/threads', prefix: /^\/threads(\/|$)/u, label: 'Threads', icon: 'threads', key: 't' },

@@ -8,8 +8,8 @@ test.each([
   ['/runs', [{ label: 'Runs' }]],
   ['/runs/run_0123456789', [{ label: 'Runs', href: '/runs' }, { label: '456789' }]],
   ['/compare', [{ label: 'Runs', href: '/runs' }, { label: 'Compare' }]],
-  ['/nowhere', [{ label: 'Nothing here' }]],
-  ['/constructor', [{ label: 'Nothing here' }]],
+  ['/nowhere', [{ label: 'No page' }]],
+  ['/constructor', [{ label: 'No page' }]],
 ])('%s', (path, places) => expect(placesOf(path)).toEqual(places))
 
 test('the title of the window begins with what is shown', () => {

@@ -19,7 +19,7 @@ const rooms = new Map<string, Breadcrumb[]>([
 /** From the outside in; the last one is here. */
 export function placesOf(path: string): Breadcrumb[] {
   const [, room = '', rest] = path.split('/')
-  const places = rooms.get(room === '' ? 'chat' : room) ?? [{ label: 'Nothing here' }]
+  const places = rooms.get(room === '' ? 'chat' : room) ?? [{ label: 'No page' }]
   if (rest === undefined || rest === '') return [...places.slice(0, -1), { label: places.at(-1)!.label }]
   const name = decoded(rest)
   return [...places, { label: room === 'runs' || room === 'threads' ? shortId(name) : name }]

@@ -5,6 +5,7 @@ import { setKey, useKeyState } from '../data/key.ts'
 import { useAgents } from '../data/hooks.ts'
 import { useResource } from '../data/resource.ts'
 import { ago } from '../kit/format.ts'
+import { statusWord } from '../kit/status-words.ts'
 import { copyLink } from './copy-link.ts'
 import { keyLabel } from './keys.ts'
 import { show } from './overlay.ts'
@@ -50,7 +51,7 @@ export function usePaletteItems(query: string): PaletteItem[] {
       id,
       group: 'Runs',
       label: title ?? id,
-      hint: `${agent} · ${status} · ${ago(startedAt)}`,
+      hint: `${agent} · ${statusWord(status)} · ${ago(startedAt)}`,
       href: `/runs/${encodeURIComponent(id)}`,
     })),
     ...(threads?.threads ?? []).map(({ id, title, agents: names, updatedAt }): PaletteItem => ({

@@ -24,7 +24,10 @@ export function mountAgents(
   const { runtime, isPrivate } = context
   // Load errors quote the texts of agents, so they are only for callers who may see runs.
   app.get('/api/agents', () =>
-    Response.json({ agents: listedAgents(runtime.agents).map(describeAgent), errors: isPrivate ? errors() : [] }),
+    Response.json({
+      agents: listedAgents(runtime.agents).map((agent) => describeAgent(agent, runtime.agents)),
+      errors: isPrivate ? errors() : [],
+    }),
   )
   if (isPrivate) {
     app.get('/api/agents/schema', () => getSchema(context))
@@ -43,7 +46,7 @@ async function getAgent(context: HandlerContext, name: string): Promise<Response
   const { pipeline } = agent ?? {}
   return Response.json({
     id,
-    ...(agent && describeAgent(agent)),
+    ...(agent && describeAgent(agent, runtime.agents)),
     ...(pipeline && { hash: await hashText(pipeline.text) }),
     ...file,
     ...(pipeline && isPrivate && { tree: treeOf(pipeline) }),

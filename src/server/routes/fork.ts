@@ -14,6 +14,7 @@ import { checkText, textIn, told } from './agents.ts'
 import { consentIn } from './consent.ts'
 import { existingRun } from './existing-run.ts'
 import { bindKey, idempotencyKey } from './idempotency.ts'
+import { protocolOf } from './runs.ts'
 
 const keys: ReadonlySet<string> = new Set(['at', 'input', 'agentId', 'pipeline', 'trust'])
 
@@ -22,7 +23,8 @@ const keys: ReadonlySet<string> = new Set(['at', 'input', 'agentId', 'pipeline',
  * fork; 200 if the same request has made it before.
  */
 export async function forkRun(context: HandlerContext, request: Request, source: string): Promise<Response> {
-  const { runtime, maxBodyBytes, protocol } = context
+  const { runtime, maxBodyBytes } = context
+  const protocol = protocolOf(context, request)
   const waitUntil = context.waitUntil(request)
   checkWaits(waitUntil, 'POST /api/runs/:id/fork')
   const body = await readJson(request, maxBodyBytes)

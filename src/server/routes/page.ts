@@ -4,6 +4,7 @@
  */
 import type { Hono } from 'hono'
 import { preferredType } from '../http/query.ts'
+import { isRoute } from './unknown-route.ts'
 
 export interface WebFile {
   body: Uint8Array<ArrayBuffer>
@@ -23,6 +24,14 @@ export function isPagePath(path: string): boolean {
   return rooms.test(path) || files.test(path)
 }
 
+/** Whether a person has opened an address that nothing has: a browser gets the page, which says so. */
+export function isLostVisit(app: Hono, request: Request, path: string): boolean {
+  if (!/^(?:GET|HEAD)$/u.test(request.method) || request.headers.get('accept')?.includes('text/html') !== true)
+    return false
+  if (isPagePath(path) || preferredType(request, ['text/html', 'application/json']) !== 'text/html') return false
+  return !['GET', 'POST', 'DELETE'].some((method) => isRoute(app, method, path))
+}
+
 export function mountPage(app: Hono, web: WebFiles): void {
   app.get('*', async (c, next) => {
     const { path } = c.req
@@ -32,12 +41,13 @@ export function mountPage(app: Hono, web: WebFiles): void {
   })
 }
 
-async function shellResponse(web: WebFiles): Promise<Response | undefined> {
+export async function shellResponse(web: WebFiles, status = 200): Promise<Response | undefined> {
   const shell = await web.read('index.html')
   if (shell === undefined) return undefined
   const nonce = crypto.randomUUID()
   const html = new TextDecoder().decode(shell.body).replaceAll('__NONCE__', nonce)
   return new Response(html, {
+    status,
     headers: {
       'content-type': 'text/html; charset=utf-8',
       'cache-control': 'no-store',

@@ -71,6 +71,14 @@ async function viewAt(context: HandlerContext, id: string, at: string): Promise<
   await checkCursor(log, id, seq)
   return (await foldLog(log.read(id, { before: seq + 1 })))?.view()
 }
+
+/** The header with which the page says that a person sits before it. */
+const clientHeader = 'x-millrace-client'
+
+export function protocolOf({ protocol }: HandlerContext, { headers }: Request): string {
+  return protocol === 'api' && headers.get(clientHeader) === 'page' ? 'page' : protocol
+}
+
 const runKeys: ReadonlySet<string> = new Set(['agentId', 'input', 'threadId', 'previousRunId'])
 
 export async function startRun(context: HandlerContext, request: Request): Promise<Response> {
@@ -103,7 +111,7 @@ export async function startRun(context: HandlerContext, request: Request): Promi
     messages: said,
     answers: [],
     input: rest,
-    protocol: context.protocol,
+    protocol: protocolOf(context, request),
     traceparent: request.headers.get('traceparent'),
     onBusy: 'queue',
     history: 'server',
@@ -146,14 +154,18 @@ export async function answerRequest(
   id: string,
   requestId: string,
 ): Promise<Response> {
-  const { runtime, maxBodyBytes, protocol } = context
+  const { runtime, maxBodyBytes } = context
   const waitUntil = context.waitUntil(request)
   checkWaits(waitUntil, 'An answer to a run')
   const body = await readJson(request, maxBodyBytes)
   const consent = consentIn(context, request, body)
   // Redacted like the stored reply, so that the same reply compares as equal.
   const answer = runtime.redact(toAnswer(body))
-  const { duplicate, isSame, answer: winner } = await runtime.answer(id, requestId, answer, { protocol }, consent)
+  const {
+    duplicate,
+    isSame,
+    answer: winner,
+  } = await runtime.answer(id, requestId, answer, { protocol: protocolOf(context, request) }, consent)
   waitUntil?.(runtime.open(id).then((run) => run?.result))
   if ('closed' in winner) {
     throw new MillraceError('answer-conflict', `Request ${requestId} was closed: ${winner.closed}.`)

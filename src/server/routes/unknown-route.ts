@@ -5,10 +5,13 @@ import { listNames, nearest } from '../../pipeline/nearest.ts'
 import { isOpenAiPath } from '../openai/error.ts'
 import { errorResponse } from '../../delivery/http-error.ts'
 
+/** The page's route matches every path, and does not count. */
+export function isRoute(app: Hono, method: string, path: string): boolean {
+  return app.router.match(method, path)[0].some(([[, route]]) => route.path !== '/*')
+}
+
 export function unknownRoute(app: Hono, path: string, method: string): Response {
-  // The page's route matches every path.
-  const isRoute = (m: string) => app.router.match(m, path)[0].some(([[, route]]) => route.path !== '/*')
-  const allowed = ['GET', 'POST', 'DELETE'].filter((m) => m !== method && isRoute(m))
+  const allowed = ['GET', 'POST', 'DELETE'].filter((m) => m !== method && isRoute(app, m, path))
   if (allowed.length > 0) {
     const error = new MillraceError('method-not-allowed', `${path} accepts ${allowed.join(', ')}, not ${method}.`)
     const response = errorResponse(error)

@@ -22,7 +22,8 @@ export const tableDocs: Readonly<Record<string, TableDoc>> = {
       agent: 'Name of the agent',
       thread_id: 'The conversation: `threads.id`',
       parent_run_id: 'The run that started it',
-      protocol: 'How it was started: `ui`, `openai`, `ag-ui`, `socket.io`, `api`, `cli`, `library` …',
+      protocol:
+        'How it was started: `ui`, `openai`, `ag-ui`, `socket.io`, `api`, `page` (by a person in the page), `cli`, `library` …',
       status:
         '`running`, `suspended`, `completed`, `failed`, `aborted`, `budget-exceeded`, `timed-out` or `interrupted`',
       started_at: 'When it was started; of a fork, when it was forked',

@@ -4,6 +4,7 @@
  */
 import { Lexer, type Links, type Token } from 'marked'
 import remend from 'remend'
+import { markdownOptions, withoutFormulas } from './math.ts'
 
 export interface MarkdownBlock {
   /** Where it starts in the text. */
@@ -65,7 +66,7 @@ function tokensOf(text: string, links: Links): Token[] {
   }
   if (tooDeep.test(text)) return [asWritten(text)]
   try {
-    const lexer = new Lexer({ gfm: true })
+    const lexer = new Lexer(markdownOptions)
     Object.assign(lexer.tokens.links, links)
     const tokens = lexer.lex(text)
     Object.assign(links, tokens.links)
@@ -111,7 +112,7 @@ function isText({ tokens }: MarkdownBlock): boolean {
 /** Half-written marks are closed, so that `**bol` is bold at once. */
 function mended(block: MarkdownBlock): MarkdownBlock {
   const { type } = block.tokens[0]!
-  if (type === 'space' || type === 'code' || type === 'html') return block
-  const text = remend(block.raw, { katex: false })
+  if (type === 'space' || type === 'code' || type === 'html' || type === 'math') return block
+  const text = withoutFormulas(block.raw, (raw) => remend(raw, { katex: false }))
   return text === block.raw ? block : { ...block, tokens: tokensOf(text, {}) }
 }

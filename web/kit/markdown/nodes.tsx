@@ -65,9 +65,19 @@ function node(token: MarkedToken, isOpen: boolean, depth: number): ReactNode {
       if (isOwnImage(token.href)) return <img src={token.href} alt={token.text} className={css.image} />
       return link(token.href, [token.text === '' ? token.href : token.text], 'image: ')
     default:
+      if (isMath(token)) return math(token)
       // A type of a later version of the parser.
       return (token as Token).raw
   }
+}
+
+function isMath(token: Token): token is Tokens.Generic {
+  return (token.type as string) === 'math'
+}
+
+/** As it is written. */
+function math({ text, block }: Tokens.Generic): ReactNode {
+  return block === true ? <p className={css.formula}>{text}</p> : <span className={css.formula}>{text}</span>
 }
 
 function link(href: string, words: ReactNode[], before = ''): ReactNode {

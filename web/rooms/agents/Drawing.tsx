@@ -34,7 +34,7 @@ export function Drawing({ tree, active, cursor, onLine }: Props) {
             <span className={css.id}>{step.id}</span>
             <span className={css.type}>{step.type}</span>
             <span className={css.more}>{detailOf(step)}</span>
-            {active.has(step.id) && <span className={css.now}>runs now</span>}
+            {active.has(step.id) && <span className={css.now}>running</span>}
           </button>
           {step.lists && (
             <div className={css.lists} data-type={step.type}>

@@ -3,7 +3,7 @@ import { useEffect } from 'react'
 import { useLocation } from 'wouter'
 import { useAgents } from '../../data/hooks.ts'
 import { remember, remembered } from '../../data/remember.ts'
-import { Empty } from '../../kit/Empty.tsx'
+import { Empty, LinkList } from '../../kit/Empty.tsx'
 import { ErrorNote } from '../../kit/ErrorNote.tsx'
 import { Skeleton } from '../../kit/Skeleton.tsx'
 import { ChatView } from './ChatView.tsx'
@@ -36,7 +36,22 @@ export default function ChatRoom({ agent }: { agent: string | undefined }) {
     const fault = value!.errors.find(({ file }) => file.includes(chosen))
     return (
       <Empty title={`There is no agent ${chosen}.`}>
-        {fault === undefined ? 'Choose another one in the room of agents.' : `${fault.file}: ${fault.message}`}
+        {fault === undefined ? (
+          <LinkList
+            links={[
+              ...agents.slice(0, 12).map(({ id, name = id }) => ({
+                href: `/chat/${encodeURIComponent(id)}`,
+                label: name,
+              })),
+              { href: '/agents', label: 'All agents' },
+            ]}
+          />
+        ) : (
+          <>
+            {fault.file}: {fault.message}
+            <LinkList links={[{ href: `/agents/${encodeURIComponent(chosen)}`, label: 'Open the file' }]} />
+          </>
+        )}
       </Empty>
     )
   }

@@ -8,8 +8,9 @@ import { useQuery } from '../../data/query.ts'
 import { readKey } from '../../data/key.ts'
 import { Button } from '../../kit/Button.tsx'
 import { Panes } from '../../kit/Panes.tsx'
-import { readFields, type FormFields, type Schema } from '../../kit/SchemaForm.tsx'
+import { readFields, type FormFields } from '../../kit/SchemaForm.tsx'
 import { AboutPanel } from './AboutPanel.tsx'
+import { formOf } from './agent-form.ts'
 import { ChatHeader } from './ChatHeader.tsx'
 import { Composer } from './Composer.tsx'
 import { CopyAs } from './CopyAs.tsx'
@@ -79,16 +80,16 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
   useEffect(() => {
     latest.current = chat
   })
-  const again = useRef<(turn: ChatTurn, text?: string) => void>(undefined)
+  const again = useRef<(turn: ChatTurn, asked?: readonly Message[]) => void>(undefined)
   useEffect(() => {
-    again.current = (turn, text) => {
+    again.current = (turn, asked = turn.asked) => {
       const turns = latest.current.turns.map((shown) => shown.turn)
       const before = turns.slice(
         0,
         turns.findIndex(({ runId }) => runId === turn.runId),
       )
       say(
-        text === undefined ? [...turn.asked] : inWords(turn.asked, text),
+        [...asked],
         { ...turn.input },
         {
           previousRunId: turn.previousRunId ?? null,
@@ -99,7 +100,7 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
   })
   const actions = useMemo<TurnActions>(
     () => ({
-      again: !isLinear ? (turn, text) => again.current?.(turn, text) : undefined,
+      again: !isLinear ? (turn, asked) => again.current?.(turn, asked) : undefined,
       choose: (run) => set({ run }),
     }),
     [isLinear, set],
@@ -108,7 +109,7 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
   const panel = query.get('panel')
   const last = chat.turns.at(-1)?.turn
   const framesOf = chat.turns.find(({ runId }) => runId === query.get('run'))?.runId ?? last?.runId
-  const schema = agent.input as Schema | undefined
+  const { schema, isMessageRequired } = formOf(agent)
   const asked = draft.trim() !== '' ? draft : (last?.asked.map(textOf).join('\n\n') ?? '')
   const request = {
     origin: location.origin,
@@ -134,7 +135,7 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
   return (
     <Panes
       name="chat"
-      label={panel === 'tools' ? 'About this agent' : 'Frames'}
+      label={panel === 'tools' ? 'About this agent' : 'Stream'}
       size={460}
       side={side}
       onClose={() => set({ panel: undefined, wire: undefined })}
@@ -153,8 +154,8 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
           <Button icon="tool" aria-label="Tools" aria-pressed={panel === 'tools'} onClick={() => toggle('tools')}>
             <span className={css.wide}>Tools</span>
           </Button>
-          <Button icon="menu" aria-label="Frames" aria-pressed={panel === 'frames'} onClick={() => toggle('frames')}>
-            <span className={css.wide}>Frames</span>
+          <Button icon="menu" aria-label="Stream" aria-pressed={panel === 'frames'} onClick={() => toggle('frames')}>
+            <span className={css.wide}>Stream</span>
           </Button>
           <CopyAs request={request} />
         </ChatHeader>
@@ -167,6 +168,7 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
         <Composer
           agentName={name}
           schema={schema}
+          isMessageRequired={isMessageRequired}
           draft={draft}
           onDraft={setDraft}
           fields={fields}
@@ -180,13 +182,4 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
       </div>
     </Panes>
   )
-}
-
-/** The same message in other words; its files stay. */
-function inWords(asked: readonly Message[], text: string): Message[] {
-  const files = asked.flatMap(({ content }) =>
-    typeof content === 'string' ? [] : content.filter((part) => 'type' in part && part.type === 'file'),
-  )
-  if (asked.map(textOf).join('\n\n') === text) return [...asked]
-  return [{ role: 'user', content: files.length === 0 ? text : ([{ type: 'text', text }, ...files] as never) }]
 }

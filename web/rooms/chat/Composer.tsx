@@ -19,6 +19,7 @@ interface Props {
   agentName: string
   /** What the agent declares as its input. */
   schema: Schema | undefined
+  isMessageRequired: boolean
   draft: string
   onDraft(text: string): void
   fields: FormFields
@@ -32,19 +33,24 @@ interface Props {
 }
 
 export function Composer(props: Props) {
-  const { agentName, schema, draft, onDraft, fields, onFields, limit, isRunning, onSend, onStop, input } = props
+  const { agentName, schema, isMessageRequired, draft, onDraft, fields, onFields, limit, isRunning, onSend, onStop } =
+    props
+  const { input } = props
   const [files, setFiles] = useState<readonly Attachment[]>([])
   const [faults, setFaults] = useState<readonly string[]>([])
   const [isOver, setOver] = useState(false)
   const chooser = useRef<HTMLInputElement>(null)
   useGrowing(input, draft)
-  const hasForm = schema?.properties !== undefined
+  const hasForm = schema !== undefined
   const isEmpty = draft.trim() === '' && files.length === 0
 
   function send(): void {
     const read = hasForm ? readFields(schema, fields) : { values: {}, faults: [] }
-    setFaults(read.faults)
-    if (read.faults.length > 0 || (isEmpty && !hasForm)) return
+    const isMissing = hasForm && isMessageRequired && isEmpty
+    const all = isMissing ? [...read.faults, 'The message is missing.'] : read.faults
+    setFaults(all)
+    if (isMissing && read.faults.length === 0) input.current?.focus()
+    if (all.length > 0 || (isEmpty && !hasForm)) return
     onSend(draft, files, read.values)
     setFiles([])
   }
@@ -136,7 +142,8 @@ export function Composer(props: Props) {
           ref={input}
           data-testid="chat-input"
           aria-label={`Message to ${agentName}`}
-          placeholder={hasForm ? 'Message (optional)' : `Ask ${agentName}…`}
+          placeholder={!hasForm ? `Ask ${agentName}…` : isMessageRequired ? 'Message (required)' : 'Message (optional)'}
+          aria-required={hasForm && isMessageRequired}
           rows={1}
           value={draft}
           onChange={(event) => onDraft(event.target.value)}

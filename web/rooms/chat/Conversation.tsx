@@ -1,8 +1,10 @@
 /** The turns of a chat, what is being sent, and the end of it in view. */
 import { useLayoutEffect, useRef, type ReactNode } from 'react'
 import { Button } from '../../kit/Button.tsx'
-import { ErrorNote } from '../../kit/ErrorNote.tsx'
+import { ErrorCard, ErrorNote } from '../../kit/ErrorNote.tsx'
+import { explain } from '../../kit/error-words.ts'
 import { Skeleton } from '../../kit/Skeleton.tsx'
+import { statusWord } from '../../kit/status-words.ts'
 import { TurnView, type TurnActions } from './TurnView.tsx'
 import type { Chat, SentMessage } from './use-chat.ts'
 import type { Follow } from './use-follow.ts'
@@ -39,7 +41,7 @@ export function Conversation({ chat, follow, actions, welcome }: Props) {
           {sent.map((each) => (
             <SentView key={each.key} sent={each} chat={chat} />
           ))}
-          {thread.error !== undefined && <ErrorNote error={thread.error} onRetry={() => chat.reload()} />}
+          {thread.error !== undefined && <ErrorNote error={thread.error} onRetry={() => chat.reload()} isFlush />}
         </div>
       </div>
       {hasNew && (
@@ -57,16 +59,26 @@ function SentView({ sent, chat }: { sent: SentMessage; chat: Chat }) {
     <article className={css.turn} data-last>
       <UserMessage asked={sent.asked} />
       {sent.error === undefined ? (
-        <p className={css.waits}>{sent.runId === undefined ? 'Sending…' : 'Waits for its turn…'}</p>
+        <p className={css.waits}>{sent.runId === undefined ? 'Sending…' : 'Waiting for its turn…'}</p>
       ) : (
-        <div className={css.failed}>
-          <ErrorNote error={sent.error} onRetry={() => chat.retry(sent)} />
-          <Button look="quiet" onClick={() => chat.drop(sent)}>
-            Do not send
-          </Button>
-        </div>
+        <NotSent error={sent.error} onAgain={() => chat.retry(sent)} onDrop={() => chat.drop(sent)} />
       )}
     </article>
+  )
+}
+
+function NotSent({ error, onAgain, onDrop }: { error: unknown; onAgain(): void; onDrop(): void }) {
+  const { title, detail, code, canRetry } = explain(error)
+  const why = title === undefined ? '' : `: ${title[0]!.toLowerCase()}${title.slice(1)}`
+  return (
+    <ErrorCard title={`Not sent${why}.`} detail={detail} code={code} isFlush>
+      {canRetry && (
+        <Button icon="retry" onClick={onAgain}>
+          Send again
+        </Button>
+      )}
+      <Button onClick={onDrop}>Discard</Button>
+    </ErrorCard>
   )
 }
 
@@ -79,10 +91,8 @@ function Announcer({ chat }: { chat: Chat }) {
       : last.status === 'running'
         ? 'The answer is being written.'
         : last.status === 'suspended'
-          ? 'The run waits for you.'
-          : last.status === 'completed'
-            ? 'The answer is complete.'
-            : 'The run has ended early.'
+          ? 'The run is waiting for you.'
+          : `The answer is ${statusWord(last.status)}.`
   return <output className="visually-hidden">{words}</output>
 }
 

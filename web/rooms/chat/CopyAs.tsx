@@ -12,8 +12,8 @@ export function CopyAs({ request }: { request: CodeRequest }) {
   const code = codes.find(({ id }) => id === chosen)!
   return (
     <>
-      <Button icon="copy" aria-label="Copy as" onClick={() => setOpen(true)}>
-        <span className={css.wide}>Copy as</span>
+      <Button icon="code" aria-label="Code" onClick={() => setOpen(true)}>
+        <span className={css.wide}>Code</span>
       </Button>
       <Dialog isOpen={isOpen} title="The same request as code" onClose={() => setOpen(false)} className={css.codes!}>
         <fieldset className={css.choices}>

@@ -66,7 +66,7 @@ function Reasoning({ item, isLive }: { item: TextItem; isLive: boolean }) {
 
 function Step({ item, runId, isLive }: { item: StepItem; runId: string; isLive: boolean }) {
   const { name, stepType, path, error } = item
-  const state = item.duration === undefined ? (isLive ? 'runs…' : 'not finished') : duration(item.duration)
+  const state = item.duration === undefined ? (isLive ? 'running…' : 'not finished') : duration(item.duration)
   return (
     <p className={css.step} data-state={error === undefined ? undefined : 'failed'}>
       <Link href={`/runs/${encodeURIComponent(runId)}?sel=${encodeURIComponent(path).replaceAll('%2F', '/')}`}>

@@ -84,9 +84,9 @@ function stateOf({ isInputOpen, result, startedAt, ask }: ToolItem, isLive: bool
     return isError ? { tone: 'failed', word: 'failed' } : { tone: 'done', word: '' }
   }
   if (!isLive) return { tone: 'failed', word: 'not finished' }
-  if (ask !== undefined && ask.response === undefined) return { tone: 'waits', word: 'waits for you' }
+  if (ask !== undefined && ask.response === undefined) return { tone: 'waits', word: 'waiting for you' }
   if (isInputOpen) return { tone: 'runs', word: 'writes arguments…' }
-  return { tone: 'runs', word: startedAt === undefined ? 'waits…' : 'runs…' }
+  return { tone: 'runs', word: startedAt === undefined ? 'waiting…' : 'running…' }
 }
 
 function parsed(input: string): unknown {

@@ -1,20 +1,21 @@
 /** One turn: the question, and the answer as it grows. */
 import { memo } from 'react'
 import { Link } from 'wouter'
+import type { Message } from '../../../src/part/message.ts'
 import { Button } from '../../kit/Button.tsx'
 import { Copy } from '../../kit/Copy.tsx'
 import { ErrorNote } from '../../kit/ErrorNote.tsx'
-import { count, duration } from '../../kit/format.ts'
+import { cost, count, duration, moment, tokens } from '../../kit/format.ts'
 import { JsonTree } from '../../kit/JsonTree.tsx'
 import { ItemView } from './ItemView.tsx'
 import type { ShownTurn } from './use-chat.ts'
-import { answerText, isActive, tokensPerSecond, type ChatTurn } from './turn.ts'
+import { answerText, isActive, type ChatTurn } from './turn.ts'
 import { UserMessage } from './UserMessage.tsx'
 import css from './chat.module.css'
 
 export interface TurnActions {
-  /** Asks the same again; with a text, in these words. Absent: this server cannot. */
-  again: ((turn: ChatTurn, text?: string) => void) | undefined
+  /** Asks the same again, or what the reader has made of it. Absent: this server cannot. */
+  again: ((turn: ChatTurn, asked?: readonly Message[]) => void) | undefined
   choose(runId: string): void
 }
 
@@ -33,7 +34,7 @@ export const TurnView = memo(function TurnView({ shown, actions, isLast }: Props
       <UserMessage
         asked={turn.asked}
         values={turn.input}
-        onEdit={again === undefined || isLive ? undefined : (text) => again(turn, text)}
+        onEdit={again === undefined || isLive ? undefined : (asked) => again(turn, asked)}
       />
       <div
         className={css.answer}
@@ -45,7 +46,7 @@ export const TurnView = memo(function TurnView({ shown, actions, isLast }: Props
           <ItemView key={item.key} item={item} runId={turn.runId} isLive={isLive} />
         ))}
         <Output turn={turn} />
-        {turn.status === 'running' && !isGrowing(turn) && <p className={css.waits}>Waits for the model…</p>}
+        {turn.status === 'running' && !isGrowing(turn) && <p className={css.waits}>Waiting for the model…</p>}
         <End turn={turn} onRetry={again === undefined || !isLast ? undefined : () => again(turn)} />
       </div>
       <footer className={css.foot}>
@@ -80,7 +81,8 @@ function End({ turn, onRetry }: { turn: ChatTurn; onRetry: (() => void) | undefi
   const { status, error } = turn
   if (status === 'running' || status === 'suspended' || status === 'completed') return null
   if (status === 'aborted') return <p className={css.waits}>Stopped.</p>
-  return <ErrorNote error={error ?? { message: 'The run ended early.', code: status }} {...(onRetry && { onRetry })} />
+  const told = error ?? { message: 'The run ended early.', code: status }
+  return <ErrorNote error={told} onRetry={onRetry} at={turn.endedAt} isFlush />
 }
 
 function Branches({ shown, choose }: { shown: ShownTurn; choose(runId: string): void }) {
@@ -107,16 +109,20 @@ function Branches({ shown, choose }: { shown: ShownTurn; choose(runId: string): 
   )
 }
 
-/** `0.3 s · 46 tok · 61 tok/s · run` */
+/** `0.4 s · first token 16 ms · 46 tokens · $0.0003 · Open run ↗` */
 function Facts({ turn }: { turn: ChatTurn }) {
-  const { startedAt, firstTokenAt, usage } = turn
+  const { startedAt, firstTokenAt, workedMs, usage } = turn
   const first = turn.firstTokenMs ?? (firstTokenAt === undefined ? undefined : firstTokenAt - startedAt)
-  const rate = tokensPerSecond(turn)
-  const facts = [
-    ...(first === undefined ? [] : [[duration(first), 'Time to the first token']]),
-    ...(usage?.outputTokens === undefined ? [] : [[`${count(usage.outputTokens)} tok`, 'Output tokens']]),
-    ...(rate === undefined ? [] : [[`${count(Math.round(rate))} tok/s`, 'Output tokens per second']]),
-  ]
+  const all = usage?.totalTokens ?? 0
+  const facts: [words: string, title: string][] = []
+  if (workedMs !== undefined)
+    facts.push([duration(workedMs), `Time of the whole answer, which began ${moment(startedAt)}`])
+  if (first !== undefined) facts.push([`first token ${duration(first)}`, 'Time until the first word came'])
+  if (all > 0) {
+    const sides = `${count(usage?.inputTokens ?? 0)} in, ${count(usage?.outputTokens ?? 0)} out${usage?.source === 'estimated' ? ', estimated' : ''}`
+    facts.push([`${tokens(usage)} ${all === 1 ? 'token' : 'tokens'}`, sides])
+  }
+  if (turn.cost !== undefined && all > 0) facts.push([cost(turn.cost), 'Cost of its model calls'])
   return (
     <span className={css.facts}>
       {facts.map(([words, title]) => (
@@ -124,7 +130,9 @@ function Facts({ turn }: { turn: ChatTurn }) {
           {words} ·{' '}
         </span>
       ))}
-      <Link href={`/runs/${encodeURIComponent(turn.runId)}`}>run</Link>
+      <Link href={`/runs/${encodeURIComponent(turn.runId)}`}>
+        Open run <span aria-hidden="true">↗</span>
+      </Link>
     </span>
   )
 }

@@ -1,5 +1,6 @@
 /** What a newcomer may ask an agent with one click. */
 import type { AgentFacts } from '../../data/hooks.ts'
+import { formOf } from './agent-form.ts'
 
 const byTool: Readonly<Record<string, string | undefined>> = {
   calculator: 'What is 12*7?',
@@ -10,16 +11,21 @@ const byTool: Readonly<Record<string, string | undefined>> = {
 
 const generic = ['What can you do?', 'Write a haiku about a mill', 'Explain streaming in three short points']
 
-export function promptsFor({ tools, input }: AgentFacts): string[] {
+export function promptsFor(agent: AgentFacts): string[] {
+  const { tools } = agent
   // Its input is a form: words are not what it waits for.
-  if (input?.['required'] !== undefined) return []
+  if (needsForm(agent)) return []
   const own = tools.flatMap((tool) => (Object.hasOwn(byTool, tool) ? [byTool[tool]!] : []))
   return [...own, ...generic].slice(0, 4)
 }
 
+function needsForm(agent: AgentFacts): boolean {
+  return (formOf(agent).schema?.required ?? []).length > 0
+}
+
 /** The agent that a first visit opens: one that answers in words to a message alone. */
 export function firstAgent(agents: readonly AgentFacts[]): string | undefined {
-  const free = agents.filter(({ input }) => (input?.['required'] as unknown[] | undefined)?.length === undefined)
+  const free = agents.filter((agent) => !needsForm(agent))
   const known = free.find(({ id }) => id === 'assistant')
   return (known ?? free[0] ?? agents[0])?.id
 }

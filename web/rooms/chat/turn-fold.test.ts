@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { mergeDeltas, type Entry } from '../../../src/part/entry.ts'
 import { createRunFold } from '../../../src/fold/run-fold.ts'
 import { createTurnFold } from './turn-fold.ts'
-import { answerText, tokensPerSecond, type Item, type ChatTurn } from './turn.ts'
+import { answerText, type Item, type ChatTurn } from './turn.ts'
 
 const golden = (name: string): Entry[] =>
   readFileSync(new URL(`../../../src/wire/golden/${name}.ndjson`, import.meta.url), 'utf8')
@@ -171,8 +171,16 @@ test('an entry that comes twice counts once; items that did not change stay the 
   expect(made.read()!.items[0]).toBe(before.items[0])
 })
 
-test('tokens per second count from the first to the last delta', () => {
-  const usage = { outputTokens: 30, source: 'reported' } as const
-  expect(tokensPerSecond({ ...fold(begin), usage, firstTokenAt: 1000, lastTokenAt: 1500 })).toBe(60)
-  expect(tokensPerSecond({ ...fold(begin), usage, firstTokenAt: 1000, lastTokenAt: 1000 })).toBeUndefined()
+test('the time of an answer leaves out what it waited for somebody, and of a fork what its source did', () => {
+  const usage = { outputTokens: 30, source: 'reported' }
+  const rest = [
+    at(10, { type: 'suspend', requests: ['q'] }, ''),
+    at(70, { type: 'resume', protocol: 'api' }, ''),
+    at(75, { type: 'run-end', outcome: 'completed', usage, cost: 0.5 }, ''),
+  ]
+  const started = begin[0]!.timestamp
+  expect(fold([...begin, ...rest])).toMatchObject({ workedMs: 75_000 - 60_000 - started, cost: 0.5 })
+  const forked = { ...begin[0], forkedFrom: { runId: 'r', seq: 9, at: 72_000 } } as Entry
+  expect(fold([forked, ...begin.slice(1), ...rest]).workedMs).toBe(3000)
+  expect(fold([...begin, rest[0]!]).workedMs).toBeUndefined()
 })

@@ -24,6 +24,15 @@ export function createTurnFold(): TurnFold {
   const steps = new Map<string, number>()
   let turn: ChatTurn | undefined
   let shown: ChatTurn | undefined
+  /** When its own work began. */
+  let begunAt = 0
+  let suspendedAt: number | undefined
+  let suspendedMs = 0
+
+  function endSuspend(at: number): void {
+    if (suspendedAt !== undefined) suspendedMs += Math.max(0, at - Math.max(suspendedAt, begunAt))
+    suspendedAt = undefined
+  }
 
   function change<I extends Item>(at: number, next: Partial<I>): void {
     items[at] = { ...items[at]!, ...next } as Item
@@ -47,7 +56,10 @@ export function createTurnFold(): TurnFold {
 
   function apply(entry: Entry): void {
     if (turn !== undefined && entry.seq <= turn.lastSeq) return
-    if (entry.type === 'run-start') turn = begun(entry)
+    if (entry.type === 'run-start') {
+      turn = begun(entry)
+      begunAt = entry.forkedFrom?.at ?? entry.timestamp
+    }
     if (turn === undefined) return
     turn.lastSeq = entry.seq
     shown = undefined
@@ -64,7 +76,6 @@ export function createTurnFold(): TurnFold {
         if (item === undefined) return
         // Of deltas that were merged only the last one's time is known.
         now.firstTokenAt ??= entry.firstSeq === undefined ? timestamp : item.startedAt
-        now.lastTokenAt = timestamp
         return change<TextItem>(at!, { text: item.text + entry.delta })
       }
       case 'text-start':
@@ -141,14 +152,19 @@ export function createTurnFold(): TurnFold {
         return
       case 'suspend':
         now.status = 'suspended'
+        suspendedAt = timestamp
         return
       case 'resume':
         now.status = 'running'
+        endSuspend(timestamp)
         return
       case 'run-end':
         now.status = entry.outcome
         now.endedAt = timestamp
+        endSuspend(timestamp)
+        now.workedMs = Math.max(0, timestamp - begunAt - suspendedMs)
         now.usage = entry.usage
+        if (entry.cost !== undefined) now.cost = entry.cost
         if (entry.output !== undefined) now.output = entry.output
         if (entry.error !== undefined) now.error = entry.error
         items = items.map((item) => (isOpenText(item) ? { ...item, isOpen: false, endedAt: timestamp } : item))

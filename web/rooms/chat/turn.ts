@@ -103,8 +103,11 @@ export interface ChatTurn {
   firstTokenAt?: number
   /** What the row of the run says. */
   firstTokenMs?: number
-  lastTokenAt?: number
+  /** ms in which it did not wait for anybody. Of a fork, since it was forked. Present when it has ended. */
+  workedMs?: number
   usage?: Usage
+  /** USD. Present when it has ended and every price is known. */
+  cost?: number
   output?: unknown
   error?: ErrorValue
   lastSeq: number
@@ -117,11 +120,4 @@ export function isActive({ status }: Pick<ChatTurn, 'status'>): boolean {
 /** The answer's text, as it is copied and sent back by clients that keep the conversation. */
 export function answerText({ items }: ChatTurn): string {
   return items.flatMap((item) => (item.kind === 'text' ? [item.text] : [])).join('')
-}
-
-/** Output tokens for each second between the first and the last of them. */
-export function tokensPerSecond({ usage, firstTokenAt, lastTokenAt }: ChatTurn): number | undefined {
-  if (usage?.outputTokens === undefined || firstTokenAt === undefined || lastTokenAt === undefined) return undefined
-  const ms = lastTokenAt - firstTokenAt
-  return ms < 1 ? undefined : (usage.outputTokens * 1000) / ms
 }

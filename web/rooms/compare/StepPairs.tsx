@@ -64,13 +64,13 @@ function Cell({ step, run, found }: { step: OutlineStep | undefined; run: string
         >
           {nameOf(step)}
         </Link>
-        {found.includes('end') && <span className={css.note}>{step.finishReason ?? 'open'}</span>}
+        {found.includes('end') && <span className={css.note}>{step.finishReason ?? 'not finished'}</span>}
         {step.error !== undefined && (
           <span className={css.error} title={step.error.message}>
             {step.error.code}
           </span>
         )}
-        <span className={`${css.took} num`}>{took === undefined ? 'open' : duration(took)}</span>
+        <span className={`${css.took} num`}>{took === undefined ? '–' : duration(took)}</span>
       </div>
     </td>
   )

@@ -1,6 +1,7 @@
 /** What each of the two came to, and the difference. */
 import { useNarrow } from '../../data/media.ts'
 import { cost, count, duration } from '../../kit/format.ts'
+import { statusInFull } from '../../kit/status-words.ts'
 import type { Compared, RunDigest } from './compared.ts'
 import css from './Compare.module.css'
 
@@ -30,7 +31,12 @@ interface SummaryRow {
 export function Summary({ a, b }: Pick<Compared, 'a' | 'b'>) {
   const isNarrow = useNarrow()
   const rows: SummaryRow[] = [
-    { name: 'Outcome', a: a.outcome, b: b.outcome, change: a.outcome === b.outcome ? '=' : '≠' },
+    {
+      name: 'Status',
+      a: statusInFull(a.outcome),
+      b: statusInFull(b.outcome),
+      change: a.outcome === b.outcome ? '=' : '≠',
+    },
     ...measures.map(({ name, of, write }): SummaryRow => {
       const [x, y] = [of(a), of(b)]
       const change = x === undefined || y === undefined ? '–' : signed(x, y, write, !isNarrow)

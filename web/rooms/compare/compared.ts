@@ -2,7 +2,7 @@
 import { useEffect } from 'react'
 import type { OutlineItem, OutlineStep } from '../../../src/fold/outline-item.ts'
 import type { Entry } from '../../../src/part/entry.ts'
-import type { RunRow } from '../../../src/part/log.ts'
+import type { RunRow, RunStatus } from '../../../src/part/log.ts'
 import type { Usage } from '../../../src/part/usage.ts'
 import { api, fetchApi } from '../../data/client.ts'
 import { followRows } from '../../data/live.ts'
@@ -20,7 +20,7 @@ export interface ToolDigest {
 export interface RunDigest {
   id: string
   agent: string
-  outcome: string
+  outcome: RunStatus
   entries: number
   text: string
   tools: ToolDigest[]

@@ -68,11 +68,11 @@ function Tiles({ stats, span }: { stats: Overview; span: string }) {
   const totals = totalsOf(stats.buckets)
   const running = live === undefined || live.isCut ? stats.running : live.running
   const waiting = live === undefined || live.isCut ? stats.waiting : live.waiting
-  const failed = `/runs?status=failed,timed-out,budget-exceeded,interrupted&since=${span}`
+  const failed = `/runs?status=failed&since=${span}`
   return (
     <dl className={css.tiles}>
       <Tile name="Running" value={count(running)} href="/runs?status=running" />
-      <Tile name="Waiting" value={count(waiting)} href="/runs?status=suspended" />
+      <Tile name="Waiting" value={count(waiting)} href="/runs?status=waiting" />
       <Tile name="Runs" value={count(totals.runs)} href={`/runs?since=${span}`} />
       <Tile name="Failed" value={count(totals.failed)} href={failed} isBad={totals.failed > 0} />
       <Tile name="Tokens" value={count(totals.tokens)} />

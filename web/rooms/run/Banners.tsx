@@ -1,6 +1,7 @@
 /** What a reader must not miss: why it failed, what it waits for, and what is wrong with its log. */
 import { OpenRequest } from '../../kit/OpenRequest.tsx'
 import { Button } from '../../kit/Button.tsx'
+import { explain } from '../../kit/error-words.ts'
 import { Icon } from '../../kit/Icon.tsx'
 import type { EntryOf } from '../../../src/part/entry.ts'
 import type { OutlineMark } from '../../../src/fold/outline-item.ts'
@@ -15,6 +16,7 @@ export function Banners({ room }: { room: Room }) {
     at === undefined || model.facts.state === 'ended'
       ? (end?.error ?? (at === undefined ? row?.error : undefined))
       : undefined
+  const told = error && explain(error)
   const fault = useGrammar(room)
   const isAsking = snapshot.isLive && at === undefined && model.facts.open.length > 0
   if (error === undefined && fault === undefined && !isAsking && !snapshot.isGone) return null
@@ -25,7 +27,8 @@ export function Banners({ room }: { room: Room }) {
         <div className={css.banner} data-kind="error" role="alert">
           <Icon name="warn" />
           <p>
-            {error.message}
+            {told?.title !== undefined && <b className={css.title}>{told.title}</b>}
+            {told?.detail}
             {error.detail !== undefined && <span className={css.detail}>{error.detail}</span>}
           </p>
           <code>{error.code}</code>

@@ -67,7 +67,7 @@ export function RunHeader({ room, onFork }: { room: Room; onFork: () => void }) 
             part of <Link href={`/runs/${encodeURIComponent(row.parentRunId)}`}>{shortId(row.parentRunId)}</Link>
           </span>
         )}
-        {row && <span>by {row.protocol}</span>}
+        {row && <span>{row.protocol === 'page' ? 'from the page' : `by ${row.protocol}`}</span>}
         {row?.foreign !== undefined && (
           <span title={`Its first ${row.foreign} entries were recorded on another server`}>recorded elsewhere</span>
         )}

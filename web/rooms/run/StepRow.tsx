@@ -114,7 +114,7 @@ const phases: Record<Phase, string> = {
   gap: 'nothing streamed',
   tool: 'tool ran',
   ask: 'waited for an answer',
-  idle: 'suspended',
+  idle: 'waiting',
   group: 'took',
   work: 'ran',
 }

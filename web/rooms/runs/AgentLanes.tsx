@@ -5,7 +5,7 @@ import { duration, moment } from '../../kit/format.ts'
 import { useNow } from '../../data/media.ts'
 import type { Query } from '../../data/query.ts'
 import { layLanes, ticksOf } from './lanes.ts'
-import { statusWord } from '../../kit/status-words.ts'
+import { statusInFull } from '../../kit/status-words.ts'
 import { useRecentRuns } from './useRecentRuns.ts'
 import css from './AgentLanes.module.css'
 
@@ -60,8 +60,8 @@ function Lanes({ rows, from, to }: { rows: Parameters<typeof layLanes>[0]; from:
                   className={css.bar}
                   data-status={run.status}
                   style={{ left: `min(${left}%, 100% - 4px)`, width: `max(4px, ${width}%)`, top: level * 10 + 3 }}
-                  aria-label={`${statusWord(run.status)}: ${run.title ?? run.id}`}
-                  title={`${run.title ?? run.id}\n${statusWord(run.status)} · ${duration((run.endedAt ?? to) - run.startedAt)} · ${moment(run.startedAt).slice(11, 19)}`}
+                  aria-label={`${statusInFull(run.status)}: ${run.title ?? run.id}`}
+                  title={`${run.title ?? run.id}\n${statusInFull(run.status)} · ${duration((run.endedAt ?? to) - run.startedAt)} · ${moment(run.startedAt).slice(11, 19)}`}
                 />
               </li>
             ))}

@@ -4,7 +4,8 @@ import { useAgents } from '../../data/hooks.ts'
 import type { Query } from '../../data/query.ts'
 import { Button } from '../../kit/Button.tsx'
 import { SearchField } from '../../kit/SearchField.tsx'
-import { sinceChoices, statusGroups, withToggled, type RunFilter } from './run-filter.ts'
+import { stateWords } from '../../kit/status-words.ts'
+import { isChosen, sinceChoices, withToggled, type RunFilter } from './run-filter.ts'
 import css from './Filters.module.css'
 
 interface Props {
@@ -39,18 +40,17 @@ export function Filters({ query, filter, isNarrow, search }: Props) {
 function Choices({ query, filter }: Pick<Props, 'query' | 'filter'>) {
   const agents = useAgents().value?.agents ?? []
   const { status, agent, since } = filter
-  const isChosen = (group: readonly string[]) => group.every((each) => status.includes(each))
   const isOther = since !== undefined && !sinceChoices.some(([value]) => value === since)
   return (
     <>
       <fieldset className={css.chips} aria-label="Status">
-        {statusGroups.map((group) => (
+        {stateWords.map((word) => (
           <Button
-            key={group.label}
-            aria-pressed={isChosen(group.status)}
-            onClick={() => query.set({ status: withToggled(status, group.status), sel: undefined })}
+            key={word}
+            aria-pressed={isChosen(status, word)}
+            onClick={() => query.set({ status: withToggled(status, word), sel: undefined })}
           >
-            {group.label}
+            {word}
           </Button>
         ))}
       </fieldset>

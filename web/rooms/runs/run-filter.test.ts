@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { RunRow } from '../../../src/part/log.ts'
+import type { StateWord } from '../../kit/status-words.ts'
 import { fits, isFiltered, listPath, readFilter, sinceTime, withToggled } from './run-filter.ts'
 
 const now = 1_800_000_000_000
@@ -22,9 +23,9 @@ const filterOf = (search: string) => {
 }
 
 test('a link is a filter, and a filter is a request', () => {
-  const filter = filterOf('?status=failed,timed-out&agent=assistant&q=%20what%20&since=1h')
+  const filter = filterOf('?status=waiting,stopped&agent=assistant&q=%20what%20&since=1h')
   expect(listPath(filter, { before: 'run_9', limit: 100 }, now)).toBe(
-    `/api/runs?limit=100&status=failed%2Ctimed-out&agent=assistant&q=what&since=${now - 3_600_000}&before=run_9`,
+    `/api/runs?limit=100&status=suspended%2Caborted&agent=assistant&q=what&since=${now - 3_600_000}&before=run_9`,
   )
   expect([isFiltered(filter), isFiltered(filterOf('?sel=run_1'))]).toEqual([true, false])
   expect(listPath(filterOf('?since=soon'), { before: undefined, limit: 1 }, now)).toBe('/api/runs?limit=1&since=soon')
@@ -40,9 +41,12 @@ test('times: ages, epoch ms, dates', () => {
   ])
 })
 
-test.each([
+test.each<[string, Partial<RunRow>, boolean]>([
   ['', {}, true],
   ['?status=running,suspended', {}, true],
+  ['?status=waiting', { status: 'suspended' }, true],
+  ['?status=failed', { status: 'timed-out' }, true],
+  ['?status=timed-out', { status: 'failed' }, false],
   ['?status=failed', {}, false],
   ['?agent=other', {}, false],
   ['?since=1h', {}, true],
@@ -53,9 +57,11 @@ test.each([
   expect(fits(filterOf(search), row(changes), now)).toBe(expected),
 )
 
-test('a chip adds its statuses and takes them away', () => {
-  expect(withToggled([], ['failed', 'timed-out'])).toBe('failed,timed-out')
-  expect(withToggled(['running', 'failed', 'timed-out'], ['failed', 'timed-out'])).toBe('running')
-  expect(withToggled(['failed'], ['failed', 'timed-out'])).toBe('failed,timed-out')
-  expect(withToggled(['running'], ['running'])).toBeUndefined()
+test('a chip adds its word to the address and takes it away; names of the API are words there, too', () => {
+  const toggled = (search: string, word: StateWord) => withToggled(filterOf(search).status, word)
+  expect(toggled('', 'failed')).toBe('failed')
+  expect(toggled('?status=running,failed', 'failed')).toBe('running')
+  expect(toggled('?status=suspended', 'waiting')).toBeUndefined()
+  expect(toggled('?status=timed-out', 'stopped')).toBe('stopped,timed-out')
+  expect(toggled('?status=timed-out', 'failed')).toBe('failed')
 })

@@ -1,22 +1,15 @@
 /** Which runs the list shows: read from the URL, asked of the server, and checked for runs that begin meanwhile. */
-import type { RunRow, RunStatus } from '../../../src/part/log.ts'
+import type { RunRow } from '../../../src/part/log.ts'
+import { readStatuses, statusesOf, writeStatuses, type StateWord } from '../../kit/status-words.ts'
 
 export interface RunFilter {
+  /** Of the API; the address has the words of the page. */
   status: readonly string[]
   agent: string | undefined
   q: string | undefined
   /** `15m`, `24h`, `7d`, epoch ms or ISO 8601. */
   since: string | undefined
 }
-
-/** What the chips choose. */
-export const statusGroups: readonly { label: string; status: readonly RunStatus[] }[] = [
-  { label: 'Running', status: ['running'] },
-  { label: 'Waits', status: ['suspended'] },
-  { label: 'Completed', status: ['completed'] },
-  { label: 'Failed', status: ['failed', 'timed-out', 'budget-exceeded', 'interrupted'] },
-  { label: 'Stopped', status: ['aborted'] },
-]
 
 export const sinceChoices: readonly (readonly [value: string, label: string])[] = [
   ['', 'Any time'],
@@ -28,7 +21,7 @@ export const sinceChoices: readonly (readonly [value: string, label: string])[] 
 
 export function readFilter(get: (name: string) => string | undefined): RunFilter {
   return {
-    status: get('status')?.split(',').filter(Boolean) ?? [],
+    status: readStatuses(get('status')),
     agent: get('agent'),
     q: get('q')?.trim() || undefined,
     since: get('since'),
@@ -40,11 +33,14 @@ export function isFiltered({ status, agent, q, since }: RunFilter): boolean {
 }
 
 /** The status of the URL when a chip is pressed. `undefined`: all. */
-export function withToggled(status: readonly string[], group: readonly RunStatus[]): string | undefined {
-  const isOn = group.every((each) => status.includes(each))
-  const rest = status.filter((each) => !group.includes(each as RunStatus))
-  const next = isOn ? rest : [...rest, ...group]
-  return next.length === 0 ? undefined : next.join(',')
+export function withToggled(status: readonly string[], word: StateWord): string | undefined {
+  const group: readonly string[] = statusesOf(word)
+  const rest = status.filter((each) => !group.includes(each))
+  return writeStatuses(isChosen(status, word) ? rest : [...rest, ...group])
+}
+
+export function isChosen(status: readonly string[], word: StateWord): boolean {
+  return statusesOf(word).every((each) => status.includes(each))
 }
 
 /** Epoch ms; undefined if the text is no time. */

@@ -57,7 +57,7 @@ function Narrow({ thread, now, isSelected, rowIndex, top, height }: LineProps) {
   return (
     <tr {...placeOf({ rowIndex, top, height }, css.narrow)} data-id={thread.id} data-selected={isSelected || undefined}>
       <td className={css.first}>
-        <State status={thread.status} compact />
+        {thread.status === 'idle' ? <span className={css.noState} /> : <State status={thread.status} compact />}
         <Title thread={thread} />
       </td>
       <td className={`${css.second} num`}>
@@ -81,16 +81,24 @@ function Title({ thread }: Pick<Props, 'thread'>) {
   )
 }
 
-/** `idle` and `closed` have no glyph of a run: nothing goes on there. */
+/** A conversation in which nothing goes on has no word. `closed`: nobody waits for a request in it any more. */
 export function State({ status, compact = false }: { status: ThreadStatus; compact?: boolean }) {
   if (status === 'active') return <Status status="running" compact={compact} />
   if (status === 'waiting') return <Status status="suspended" compact={compact} />
+  if (status === 'idle') return null
   return (
     <span className={css.still} title={compact ? status : undefined}>
-      <span aria-hidden="true">{status === 'closed' ? '■' : '○'}</span>
+      <span aria-hidden="true">■</span>
       <span className={compact ? 'visually-hidden' : undefined}>{status}</span>
     </span>
   )
+}
+
+/** What the list can be filtered by, as the page calls it. An address may have the name of the API. */
+export const threadWords = ['running', 'waiting', 'closed'] as const
+
+export function threadStatusOf(word: string | undefined): string | undefined {
+  return word === 'running' ? 'active' : word
 }
 
 export function ThreadHeads() {

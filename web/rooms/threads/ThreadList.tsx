@@ -1,7 +1,7 @@
 /** The conversations of the server, newest first. */
 import { useCallback, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
-import { threadStatuses, type ThreadRow } from '../../../src/part/thread.ts'
+import type { ThreadRow } from '../../../src/part/thread.ts'
 import { api } from '../../data/client.ts'
 import { useAgents } from '../../data/hooks.ts'
 import { useMedia, useNarrow, useNow } from '../../data/media.ts'
@@ -17,7 +17,7 @@ import { useListKeys } from '../../kit/use-list-keys.ts'
 import { VirtualList, type ListHandle } from '../../kit/VirtualList.tsx'
 import { DeleteThread } from './DeleteThread.tsx'
 import { followThreads } from './follow-threads.ts'
-import { ThreadHeads, ThreadLine } from './ThreadLine.tsx'
+import { ThreadHeads, ThreadLine, threadStatusOf, threadWords } from './ThreadLine.tsx'
 import css from './ThreadList.module.css'
 
 const pageSize = 50
@@ -34,7 +34,7 @@ export function ThreadList() {
   const [doomed, setDoomed] = useState<ThreadRow>()
   const isFiltered = q !== undefined || agent !== undefined || status !== undefined
   const load = async (limit: number, before?: string, signal?: AbortSignal) => {
-    const given = Object.entries({ q, agent, status, before }).filter(
+    const given = Object.entries({ q, agent, status: threadStatusOf(status), before }).filter(
       (each): each is [string, string] => each[1] !== undefined,
     )
     const path = `/api/threads?${new URLSearchParams([...given, ['limit', String(limit)]])}`
@@ -72,7 +72,7 @@ export function ThreadList() {
           onChange={(text) => query.set({ q: text, sel: undefined }, { replace: true })}
           ref={search}
         />
-        <Choice name="status" label="Status" all="Any status" values={threadStatuses} />
+        <Choice name="status" label="Status" all="Any status" values={threadWords} />
         <AgentChoice />
       </search>
       {error !== undefined && <ErrorNote error={error} onRetry={retry} />}
