@@ -53,6 +53,35 @@ export function suspendedSpans(marks: readonly OutlineMark[], now: number): Span
   return spans
 }
 
+/**
+ * Of a fork: from the last entry that it shares with its source to when it was forked. It did nothing then: it did not exist.
+ */
+export function forkGap({ marks, all }: StepTree): Span | undefined {
+  const { fork, at } = marks[0] ?? {}
+  if (fork === undefined || at === undefined) return undefined
+  let from = at
+  const see = (seq: number, time: number | undefined) => {
+    if (seq <= fork.seq && time !== undefined) from = Math.max(from, time)
+  }
+  for (const mark of marks) see(mark.to ?? mark.seq, mark.at)
+  for (const { step, blocks, marks: inside } of all) {
+    see(step.from, step.at)
+    see(step.to, step.end)
+    for (const block of blocks) {
+      see(block.from, block.at)
+      see(block.to, block.end)
+    }
+    for (const mark of inside) see(mark.seq, mark.at)
+  }
+  return { from: Math.min(from, fork.at), to: fork.at }
+}
+
+/** When the run was not at work: suspended, or not forked yet. */
+export function pausesOf(tree: StepTree, now: number): Span[] {
+  const gap = forkGap(tree)
+  return mergeSpans([...suspendedSpans(tree.marks, now), ...(gap === undefined ? [] : [gap])])
+}
+
 /** When the run did something: called a model, ran a tool or code. To wait for a person is not to be busy. */
 export function busySpans(tree: StepTree, now: number, suspended: readonly Span[]): Span[] {
   const spans: Span[] = []
