@@ -95,7 +95,7 @@ test('tables: the slowest tools, the query slow-tools, and the statistics', asyn
   expect([of('tool_name'), of('ms'), of('waited_ms')]).toEqual([['slow'], [7000], [null]])
 
   const { toolCalls } = await readStats(store, { since: 0, until: now + 1 })
-  expect(toolCalls.map(({ name, p99 }) => [name, p99]).toSorted()).toEqual([
+  expect(toolCalls.toSorted(byName).map(({ name, p99 }) => [name, p99])).toEqual([
     ['pay', 40],
     ['quick', 3],
     ['slow', 7000],

@@ -2,7 +2,7 @@
 import type { OutlineItem, OutlineStep } from '../../../src/fold/outline-item.ts'
 import { parentPath } from '../../../src/part/path.ts'
 import { buildTree } from '../../../src/fold/step-tree.ts'
-import { forkGap } from '../run/layout/spans.ts'
+import { forkGap } from '../../../src/fold/fork-gap.ts'
 import { mergeOutline } from '../../../src/fold/merge-outline.ts'
 import { align, type Pair } from './align.ts'
 

@@ -33,7 +33,11 @@ export function RunHeader({ room, onFork }: { room: Room; onFork: () => void }) 
     <header className={css.header}>
       <div className={css.line}>
         <h1 className={css.title} data-testid="run-status" data-status={status}>
-          {lastStatus ? <Status status={lastStatus} compact={isPhone} /> : <span className={css.unknown}>…</span>}
+          {lastStatus ? (
+            <Status status={lastStatus} compact={isPhone && room.at === undefined} />
+          ) : (
+            <span className={css.unknown}>…</span>
+          )}
           {room.at !== undefined && <span className={css.rewound}>(rewound)</span>}
           <span className={css.id} title={agent}>
             {agent === undefined ? '' : <Link href={`/agents/${encodeURIComponent(agent)}`}>{agent}</Link>}

@@ -78,7 +78,7 @@ export const StepRow = memo(function StepRow(props: Props) {
       </div>
       <div role="gridcell" className={css.lane}>
         <Bar {...props} />
-        {isAsking && <span className={css.waiting}>waiting {duration(span.to - span.from)}</span>}
+        {isAsking && <Waiting {...props} ms={span.to - span.from} />}
       </div>
       <div role="gridcell" className={`${css.time} num`}>
         {duration(asks(step) ? span.to - span.from : lengthOf(withoutSpans([span], pauses)))}
@@ -86,6 +86,16 @@ export const StepRow = memo(function StepRow(props: Props) {
     </div>
   )
 })
+
+/** Left of its bar, if there is room. */
+function Waiting({ node, scale, view, ms }: Props & { ms: number }) {
+  const x = ((scale.toX(node.step.at) - view.from) / (view.to - view.from)) * 100
+  return (
+    <span className={css.waiting} style={{ right: x > 50 ? `${Math.max(0, 100 - x)}%` : '4px' }}>
+      waiting {duration(ms)}
+    </span>
+  )
+}
 
 function iconOf({ step }: StepNode): IconName {
   if (step.agent !== undefined) return 'agents'

@@ -1,7 +1,8 @@
 /** What the header of a run says, read off its outline. */
 import type { OutlineItem, OutlineMark } from '../../../../src/fold/outline-item.ts'
+import { forkGap } from '../../../../src/fold/fork-gap.ts'
 import { addUsage, type Usage } from '../../../../src/part/usage.ts'
-import { forkGap, lengthOf, suspendedSpans, withoutSpans } from './spans.ts'
+import { lengthOf, suspendedSpans, withoutSpans } from './spans.ts'
 import type { StepNode, StepTree } from '../../../../src/fold/step-tree.ts'
 
 export interface RunFacts {

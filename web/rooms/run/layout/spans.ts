@@ -1,5 +1,6 @@
 /** Spans of time: which part of a run something happened in. Times are epoch ms. */
 import type { OutlineMark } from '../../../../src/fold/outline-item.ts'
+import { forkGap } from '../../../../src/fold/fork-gap.ts'
 import { asks, isGroup, type StepTree } from '../../../../src/fold/step-tree.ts'
 
 export interface Span {
@@ -51,29 +52,6 @@ export function suspendedSpans(marks: readonly OutlineMark[], now: number): Span
   }
   if (from !== undefined) spans.push({ from, to: Math.max(from, now) })
   return spans
-}
-
-/**
- * Of a fork: from the last entry that it shares with its source to when it was forked. It did nothing then: it did not exist.
- */
-export function forkGap({ marks, all }: StepTree): Span | undefined {
-  const { fork, at } = marks[0] ?? {}
-  if (fork === undefined || at === undefined) return undefined
-  let from = at
-  const see = (seq: number, time: number | undefined) => {
-    if (seq <= fork.seq && time !== undefined) from = Math.max(from, time)
-  }
-  for (const mark of marks) see(mark.to ?? mark.seq, mark.at)
-  for (const { step, blocks, marks: inside } of all) {
-    see(step.from, step.at)
-    see(step.to, step.end)
-    for (const block of blocks) {
-      see(block.from, block.at)
-      see(block.to, block.end)
-    }
-    for (const mark of inside) see(mark.seq, mark.at)
-  }
-  return { from: Math.min(from, fork.at), to: fork.at }
 }
 
 /** When the run was not at work: suspended, or not forked yet. */
