@@ -80,11 +80,22 @@ export function flattenTree(tree: StepTree, isFolded: (node: StepNode) => boolea
 
 export type StepState = 'running' | 'waiting' | 'done' | 'failed' | 'superseded'
 
-export function stateOf({ step }: StepNode): StepState {
+/** A step waits if it asks somebody, or if all that goes on in it does. */
+export function stateOf(node: StepNode): StepState {
+  const { step } = node
   if (step.superseded !== undefined) return 'superseded'
   if (step.error !== undefined) return 'failed'
   if (step.end !== undefined) return 'done'
-  return asks(step) ? 'waiting' : 'running'
+  return isWaiting(node) ? 'waiting' : 'running'
+}
+
+function isWaiting({ step, children, marks }: StepNode): boolean {
+  if (asks(step)) return true
+  const open = children.filter((child) => child.step.end === undefined && child.step.superseded === undefined)
+  if (open.length > 0) return open.every(isWaiting)
+  // A custom step that asks for an input.
+  const answered = new Set(marks.flatMap(({ type, id }) => (type === 'response' && id !== undefined ? [id] : [])))
+  return marks.some(({ type, id }) => type === 'request' && id !== undefined && !answered.has(id))
 }
 
 /** Whether a step waits for a person or a client, not for the server. */

@@ -29,6 +29,9 @@ export interface ToolStats {
   name: string
   calls: number
   errors: number
+  /** In the tool itself. Null if it never ran here: of a tool of the client, or if nobody has allowed it. */
   p50: number | null
   p95: number | null
+  /** For an approval or a result of the client. Null if nobody was asked, or has replied. */
+  waited: { p50: number; p95: number } | null
 }

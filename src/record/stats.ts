@@ -195,8 +195,9 @@ function dayOf({ startedAt }: Pick<RunRow, 'startedAt'>): string {
   return new Date(startedAt).toISOString().slice(0, 10)
 }
 
+/** Those of the client take the time of whoever replies. */
 function isTool({ kind }: StepView): boolean {
-  return kind === 'tool-call' || kind === 'client-tool'
+  return kind === 'tool-call'
 }
 
 function durationOf({ duration }: StepView, isOne: boolean, name: string | undefined): [string, number][] {

@@ -1,6 +1,7 @@
 /** Statistics in slices of time, for charts. */
 import { readView } from '../fold/read-view.ts'
 import { unlessDamaged } from '../fold/unless-damaged.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 import type { RunRow, RunStatus, Store } from '../part/log.ts'
 import type { StatsBucket, ToolStats, WindowStats } from '../part/window-stats.ts'
 import { queryRows, percentiles, runsIn, within, type StatsQuery } from './stats.ts'
@@ -21,6 +22,7 @@ const queries = {
   tools: `SELECT t.tool_name AS name, count(*) AS calls, count(*) FILTER (WHERE t.outcome = 'failed') AS errors
       FROM ${within('tool_calls', 'called_at')} GROUP BY 1`,
   took: percentiles('t.tool_name', 't.duration', within('tool_calls', 'called_at')),
+  waited: percentiles('t.tool_name', 't.waited', within('tool_calls', 'called_at')),
 }
 
 interface Rows {
@@ -29,12 +31,13 @@ interface Rows {
   first: { name: number; p50: number; p95: number }[]
   tools: { name: string; calls: number; errors: number }[]
   took: { name: string; p50: number; p95: number }[]
+  waited: { name: string; p50: number; p95: number }[]
 }
 
 export async function readWindow(store: StatsStores, query: StatsQuery): Promise<WindowStats> {
   const { since, until, agent } = query
   const slice = Math.max(1, Math.ceil((until - since) / slices))
-  const [{ runs, used, first, tools, took }, active] = await Promise.all([
+  const [{ runs, used, first, tools, took, waited }, active] = await Promise.all([
     store.records === undefined ? addUp(store, query, slice) : select(store.records, query, slice),
     countActive(store, agent),
   ])
@@ -45,7 +48,11 @@ export async function readWindow(store: StatsStores, query: StatsQuery): Promise
   for (const { bucket, ...sums } of used) Object.assign(buckets[bucket] ?? {}, sums)
   for (const { name, p50, p95 } of first) Object.assign(buckets[name] ?? {}, { firstToken: { p50, p95 } })
   const times = new Map(took.map(({ name, p50, p95 }) => [name, { p50, p95 }]))
-  const timed = tools.map((tool): ToolStats => ({ ...tool, ...(times.get(tool.name) ?? { p50: null, p95: null }) }))
+  const waits = new Map(waited.map(({ name, p50, p95 }) => [name, { p50, p95 }]))
+  const timed = tools.map((tool): ToolStats => {
+    const { p50, p95 } = times.get(tool.name) ?? { p50: null, p95: null }
+    return { ...tool, p50, p95, waited: waits.get(tool.name) ?? null }
+  })
   return { slice, buckets, tools: timed.toSorted((a, b) => (b.p95 ?? -1) - (a.p95 ?? -1)), ...active }
 }
 
@@ -94,7 +101,7 @@ async function addUp(store: StatsStores, { since, until, agent }: StatsQuery, sl
   const calls = (await of((id) => readCalls(store.log, id))).flatMap((found) => found ?? [])
   const steps = views
     .flatMap((view) => view.steps)
-    .filter(({ kind, toolName }) => isCall(kind) && toolName !== undefined)
+    .filter(({ kind, toolName }) => kind === 'tool-call' && toolName !== undefined)
   const byTool = Map.groupBy(steps, ({ toolName }) => toolName!)
   const byBucket = Map.groupBy(rows, ({ startedAt }) => Math.floor((startedAt - since) / slice))
   const buckets = [...byBucket]
@@ -126,23 +133,36 @@ async function addUp(store: StatsStores, { since, until, agent }: StatsQuery, sl
         all.flatMap(({ duration }) => duration ?? []),
       ),
     ),
+    waited: [...Map.groupBy(calls, ({ name }) => name)].flatMap(([name, all]) =>
+      shares(
+        name,
+        all.flatMap(({ waited }) => waited ?? []),
+      ),
+    ),
   }
 }
 
 async function readCalls(log: Store['log'], run: string) {
-  const calls: { name: string; type: string; failed: boolean }[] = []
-  for await (const batch of log.read(run, { types: ['tool-call', 'tool-result'] })) {
+  const calls: { name: string; type: string; failed: boolean; waited?: number }[] = []
+  const asked = new Map<string, { call: string; at: number }>()
+  /** Of calls without a result. */
+  const waits = new Map<string, number>()
+  for await (const batch of log.read(run, { types: ['tool-call', 'tool-result', 'request', 'response'] })) {
     for (const entry of batch) {
+      if (entry.type === 'request' && entry.toolCallId !== undefined) {
+        asked.set(entry.requestId, { call: entry.toolCallId, at: entry.timestamp })
+      } else if (entry.type === 'response') {
+        const { call, at } = asked.get(entry.requestId) ?? {}
+        if (call !== undefined) waits.set(call, (waits.get(call) ?? 0) + entry.timestamp - at!)
+      }
       if (entry.type !== 'tool-call' && entry.type !== 'tool-result') continue
       const failed = entry.type === 'tool-result' && entry.isError === true && entry.outcome === undefined
-      calls.push({ name: entry.toolName, type: entry.type, failed })
+      const waited = entry.type === 'tool-result' ? waits.get(entry.toolCallId) : undefined
+      if (waited !== undefined) waits.delete(entry.toolCallId)
+      calls.push({ name: entry.toolName, type: entry.type, failed, ...omitUndefined({ waited }) })
     }
   }
   return calls
-}
-
-function isCall(kind: string): boolean {
-  return kind === 'tool-call' || kind === 'client-tool'
 }
 
 function shares<T>(name: T, values: readonly number[]): { name: T; p50: number; p95: number }[] {

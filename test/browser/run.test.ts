@@ -14,7 +14,7 @@ import {
   text,
   toolCall,
 } from '../../src/models/testing/scripted-model.ts'
-import type { Store } from '../../src/part/log.ts'
+import type { RunRow, Store } from '../../src/part/log.ts'
 import { agent, until } from '../support/engine.ts'
 import { agentThat, createStranger, ndjson, recordElsewhere } from '../support/foreign.ts'
 import type { TestServer } from '../support/server.ts'
@@ -24,6 +24,7 @@ import { flaws } from './flaws.ts'
 import { enter, tabTo } from './keys.ts'
 import { atEachScreen } from './screens.ts'
 import { openWeb } from './web.ts'
+import { timed } from '../support/recorded.ts'
 import { placesOf } from '../support/thorough.ts'
 
 const { browser, fault } = await launchBrowser()
@@ -83,6 +84,53 @@ async function scrub(page: Page, seq: number): Promise<void> {
     Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value')!.set!.call(input, String(value))
     input.dispatchEvent(new Event('input', { bubbles: true }))
   }, seq)
+}
+
+const startOf = (runId: string) => ({
+  type: 'run-start' as const,
+  runId,
+  agent: 'a',
+  pipeline: agent(),
+  threadId: `thread_${runId}`,
+  protocol: 'api' as const,
+  input: { messages: [{ role: 'user' as const, content: 'Hi' }] },
+})
+const usage = { inputTokens: 10, outputTokens: 4, totalTokens: 14, source: 'reported' as const }
+const stepStart = (kind: 'tool-loop' | 'model-call' | 'client-tool', more: object = {}) =>
+  ({ type: 'step-start' as const, stepType: kind === 'tool-loop' ? 'llm' : kind, kind, attempt: 1, ...more }) as const
+
+/** It asks its client for a place, and waits since then. */
+function waitingRun(id: string, from: number): Entry[] {
+  const call = { toolCallId: 'c', toolName: 'locate' }
+  return timed(id, from, [
+    [0, '', startOf(id)],
+    [10, 'main/answer', stepStart('tool-loop', { answer: true })],
+    [1, 'main/answer/1', stepStart('model-call')],
+    [1, 'main/answer/1', { type: 'prompt', stage: 'response', model: 'script:m', messages: [] }],
+    [50, 'main/answer/1', { type: 'tool-call', ...call, input: '{}' }],
+    [1, 'main/answer/1', { type: 'step-finish', duration: 52, usage, finishReason: 'tool-calls' }],
+    [1, 'main/answer/2', stepStart('client-tool', call)],
+    [0, 'main/answer/2', { type: 'request', requestId: 'q', kind: 'tool', ...call, input: {}, deadline: from + 9e7 }],
+    [0, '', { type: 'suspend', requests: ['q'] }],
+  ])
+}
+
+/** It thought for 20 s before it asked its model, which took 5 s. */
+function doneRun(id: string, from: number): Entry[] {
+  const model = 'main/answer/1'
+  return timed(id, from, [
+    [0, '', startOf(id)],
+    [20_000, 'main/answer', stepStart('tool-loop', { answer: true })],
+    [1, model, stepStart('model-call')],
+    [1, model, { type: 'prompt', stage: 'response', model: 'script:m', messages: [] }],
+    [50, model, { type: 'text-start', id: 't' }],
+    [4000, model, { type: 'text-delta', id: 't', delta: 'One answer.' }],
+    [1000, model, { type: 'text-end', id: 't' }],
+    [1, model, { type: 'usage', model: 'script:m', usage }],
+    [1, model, { type: 'step-finish', duration: 5000, usage, finishReason: 'stop' }],
+    [1, 'main/answer', { type: 'step-finish', duration: 5010, usage }],
+    [1, '', { type: 'run-end', outcome: 'completed', usage }],
+  ])
 }
 
 const hello = (id: string) => `{ id: ${id}, type: output-generator, config: { template: hello } }`
@@ -176,7 +224,7 @@ describe.skipIf(browser === undefined)(`one run${fault}`, () => {
     await page.keyboard.press('2')
     await page.keyboard.press('Space')
     await expect.poll(seq).toBe('42')
-    await page.getByRole('button', { name: 'To the end' }).click()
+    await page.getByRole('button', { name: 'Back to the end' }).click()
     await expect.poll(() => new URL(page.url()).searchParams.get('at')).toBe(null)
   })
 
@@ -489,6 +537,98 @@ describe.skipIf(browser === undefined)(`one run${fault}`, () => {
     await expect.poll(async () => (await shown(page)).status).toBe('completed')
     await expect.poll(() => asked.count()).toBe(0)
     await row(page, 'main/answer/1').click()
+  })
+
+  test('what waits has a hatched bar to now and says for how long; what holds it waits, too', async () => {
+    const { page, server } = await openWeb(browser, { engine: { agents: { a: agent() }, scripts: {} } })
+    await server.store.log.append('run_waits', 1, waitingRun('run_waits', Date.now() - 660_000))
+    await page.goto(`${server.url}/runs/run_waits`)
+    await row(page, 'main/answer/2').getByText('waiting 11m').waitFor()
+    const ask = (await row(page, 'main/answer/2').locator('[data-phase=ask]').boundingBox())!
+    const lane = (await row(page, 'main/answer/2').getByRole('gridcell').nth(1).boundingBox())!
+    expect(ask.x + ask.width).toBeGreaterThan(lane.x + lane.width - 4)
+    for (const path of ['main/answer', 'main/answer/2']) {
+      expect(await row(page, path).getAttribute('data-state')).toBe('waiting')
+    }
+    // The header counts what the run did, and beside it how long it waits.
+    const facts = page.locator('dl').first()
+    expect(await facts.innerText()).toMatch(/time\s+\d+ ms[\s\S]*waiting\s+11m/u)
+    await atEachScreen(page, 'run-waits', async ({ name }) => {
+      expect(await flaws(page), name).toEqual([])
+      await expectAccessible(page)
+    })
+  })
+
+  test('rewound, the page says where it stands, and the status is that of the run', async () => {
+    const { page, server } = await openWeb(browser, { engine: { agents: { a: agent() }, scripts: {} } })
+    const id = 'run_done'
+    await server.store.log.append(id, 1, doneRun(id, Date.now() - 60_000))
+    const last = (await server.store.runs.get(id))!.lastSeq
+    await page.goto(`${server.url}/runs/${id}?at=5`)
+    const band = page.getByRole('region', { name: 'Rewound' })
+    await band.getByText(`You are looking at entry 5 of ${last}, 20.1 s after the start.`).waitFor()
+    expect(await page.getByTestId('run-status').innerText()).toMatch(
+      /completed\s+a?\s*[\s\S]*\(rewound\)|completed\s*\(rewound\)/u,
+    )
+    const scrubber = await page.getByTestId('scrubber').boundingBox()
+    await atEachScreen(page, 'run-rewound', async ({ name }) => {
+      expect(await flaws(page), name).toEqual([])
+      await expectAccessible(page)
+    })
+    await page.setViewportSize({ width: 1440, height: 900 })
+    await enter(page, band.getByRole('button', { name: 'Back to the end' }))
+    await band.waitFor({ state: 'detached' })
+    // Nothing that one drags has moved.
+    expect((await page.getByTestId('scrubber').boundingBox())!.y).toBe(scrubber!.y)
+    expect(await page.getByTestId('run-status').innerText()).not.toContain('rewound')
+  })
+
+  test('a fork begins where something still runs, and its times count from there everywhere', async () => {
+    const m = createScriptedModel([[text('Another answer.'), finish()]])
+    const { page, server } = await openWeb(browser, {
+      engine: { agents: { a: agent() }, scripts: { m } },
+      handler: { edit: true },
+    })
+    const id = 'run_done'
+    await server.store.log.append(id, 1, doneRun(id, Date.now() - 60_000))
+    const { lastSeq } = (await server.store.runs.get(id))!
+    await page.goto(`${server.url}/runs/${id}`)
+    await page.getByRole('button', { name: 'Fork' }).click()
+    const dialog = page.getByRole('dialog')
+    const at = dialog.getByLabel('After entry')
+    const go = dialog.getByRole('button', { name: 'Fork' })
+    expect(await at.inputValue()).toBe('2')
+    await dialog.getByText('Runs again: script:m.').waitFor()
+    await at.fill(String(lastSeq))
+    await dialog.getByText('Everything has run by then. Choose an earlier point.').waitFor()
+    expect(await go.isDisabled()).toBe(true)
+    await atEachScreen(page, 'run-fork', async ({ name }) => {
+      expect(await flaws(page), name).toEqual([])
+      await expectAccessible(page)
+    })
+    await page.setViewportSize({ width: 1440, height: 900 })
+    await dialog.getByLabel('From').selectOption('Before model call 1: script:m')
+    await go.click()
+    await expect.poll(() => page.url()).toMatch(/\/runs\/run_(?!done)/u)
+    await expect.poll(async () => (await shown(page)).status).toBe('completed')
+    const fork = page.url().split('/').at(-1)!
+    // The source took 25 s, 20 of them before its model call. The fork answers at once.
+    const facts = await page.locator('dl').first().innerText()
+    expect(facts).toContain('+20.0 s taken over')
+    expect(facts).toMatch(/time\s+(\d+ ms|[0-9]\.\d s)/u)
+    // Neither has what holds the model call lasted since the source began.
+    expect(await row(page, 'main/answer').getByRole('gridcell').last().innerText()).toMatch(/^(20|21)\.\d s$|ms$/u)
+    await atEachScreen(page, 'run-forked')
+    await page.setViewportSize({ width: 1440, height: 900 })
+    const list = await (await fetch(`${server.url}/api/runs?idPrefix=${fork}`)).json()
+    const [{ startedAt, endedAt, firstTokenMs }] = (list as { runs: RunRow[] }).runs as [RunRow]
+    expect([endedAt! - startedAt < 10_000, firstTokenMs! < 10_000]).toEqual([true, true])
+    const stats = await (await fetch(`${server.url}/api/stats`)).json()
+    expect((stats as { duration: { p50: number } }).duration.p50).toBeLessThan(10_000)
+    await page.goto(`${server.url}/compare?a=${id}&b=${fork}`)
+    await page.getByText('(+20.0 s taken over)').waitFor()
+    expect(await page.getByRole('region', { name: 'First difference' }).innerText()).not.toContain('forked')
+    await atEachScreen(page, 'compare-fork')
   })
 
   test('a log in no legal order is told, and a fork goes on by itself', async () => {

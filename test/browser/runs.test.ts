@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import type { ExecutionContext } from '../../src/engine/registry.ts'
 import { createScriptedModel, finish, latch, text, throws, toolCall } from '../../src/models/testing/scripted-model.ts'
 import { agent, until } from '../support/engine.ts'
+import { timed } from '../support/recorded.ts'
 import type { TestServer } from '../support/server.ts'
 import { expectAccessible } from './axe.ts'
 import { duration } from '../../web/kit/format.ts'
@@ -23,6 +24,31 @@ async function start({ post, store }: TestServer, agentId: string, words: string
   if (agentId === 'assistant') await until(store, id, ({ type }) => type === 'run-end')
   return id
 }
+
+const startOf = (runId: string, name: string) => ({
+  type: 'run-start' as const,
+  runId,
+  agent: name,
+  pipeline: agent(),
+  threadId: `thread_${runId}`,
+  protocol: 'api' as const,
+  input: {},
+})
+
+const shortRun = (id: string, name: string, from: number) =>
+  timed(id, from, [
+    [0, '', startOf(id, name)],
+    [9000, '', { type: 'run-end', outcome: 'completed', usage: { source: 'reported' } }],
+  ])
+
+/** It asks at once. */
+const askedRun = (id: string, from: number) =>
+  timed(id, from, [
+    [0, '', startOf(id, 'asker')],
+    [0, 'main/ask', { type: 'step-start', stepType: 'ask', kind: 'custom', attempt: 1 }],
+    [0, 'main/ask', { type: 'request', requestId: 'q', kind: 'input', message: 'Go on?', deadline: from + 9e7 }],
+    [0, '', { type: 'suspend', requests: ['q'] }],
+  ])
 
 const rowOf = (page: Page, words: string) => page.getByTestId('run-row').filter({ hasText: words })
 const topOf = async (page: Page, words: string) => (await rowOf(page, words).boundingBox())!.y
@@ -61,6 +87,63 @@ describe.skipIf(browser === undefined)(`the runs${fault}`, () => {
     expect(await pane.evaluate(({ scrollTop }) => scrollTop)).toBe(0)
     await row.getByText('completed').waitFor()
     expect(await page.getByTestId('run-row').nth(2).textContent()).toContain('the held one')
+  })
+
+  test('the timeline: whole lanes above its times, all on demand; what waits for long is there, and stays hatched', async () => {
+    const m = createScriptedModel([[toolCall('c', 'pay', {}), finish('tool-calls')], ...answers(1)])
+    const names = Array.from({ length: 9 }, (_, i) => `agent${i}`)
+    const { page, server } = await openWeb(browser, {
+      engine: {
+        agents: { asker: agent('tools: [{ name: pay, approval: true }]'), assistant: agent() },
+        scripts: { m },
+        tools: { pay: { parameters: { type: 'object' }, execute: () => 'paid' } },
+      },
+    })
+    const now = Date.now()
+    for (const name of names)
+      await server.store.log.append(`run_${name}`, 1, shortRun(`run_${name}`, name, now - 60_000))
+    // It was asked two hours ago.
+    await server.store.log.append('run_old', 1, askedRun('run_old', now - 7_200_000))
+    // It waited for five minutes, and has ended.
+    await server.store.log.append('run_yes', 1, [
+      ...askedRun('run_yes', now - 400_000),
+      ...timed('run_yes', now - 100_000, [
+        [0, 'main/ask', { type: 'response', requestId: 'q', outcome: 'answered' }],
+        [0, '', { type: 'resume', protocol: 'api' }],
+        [1, 'main/ask', { type: 'step-finish', duration: 1 }],
+        [20_000, '', { type: 'run-end', outcome: 'completed', usage: { source: 'reported' } }],
+      ]).map((entry, i) => ({ ...entry, seq: 5 + i })),
+    ])
+    await page.goto(`${server.url}/runs`)
+    const lanes = page.getByTestId('agent-lanes')
+    const bar = (id: string) => lanes.locator(`a[href="/runs/${id}"]`)
+    await page.getByRole('button', { name: 'Show all 10 agents' }).waitFor()
+    await bar('run_old').waitFor({ state: 'attached' })
+    const waited = (await bar('run_yes').getByTestId('waited').boundingBox())!
+    const whole = (await bar('run_yes').boundingBox())!
+    expect(waited.width / whole.width).toBeCloseTo(300 / 320, 1)
+
+    // Whole lanes, the times below them, and more on demand.
+    const places = () =>
+      lanes.evaluate((element) => {
+        const { bottom } = element.getBoundingClientRect()
+        const rows = [...element.children].map((each) => each.getBoundingClientRect())
+        return {
+          cut: rows.filter((each) => each.top < bottom - 1 && each.bottom > bottom + 1).length,
+          hidden: rows.filter((each) => each.top >= bottom - 1).length,
+          below: document.querySelector('[data-testid=lanes-axis]')!.getBoundingClientRect().top >= bottom - 1,
+        }
+      })
+    const folded = await places()
+    expect(folded).toMatchObject({ cut: 0, below: true })
+    expect(folded.hidden).toBeGreaterThan(0)
+    await atEachScreen(page, 'runs-lanes', async ({ name }) => {
+      expect(await flaws(page), name).toEqual([])
+      await expectAccessible(page)
+    })
+    await page.setViewportSize({ width: 1440, height: 900 })
+    await page.getByRole('button', { name: 'Show all 10 agents' }).press('Enter')
+    await expect.poll(places).toEqual({ cut: 0, hidden: 0, below: true })
   })
 
   test('filters, search and selection are links; keys select, mark and open', async () => {

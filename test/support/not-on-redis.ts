@@ -51,4 +51,7 @@ export const testsNotOnRedis: Record<string, Record<string, string>> = {
     'where the server keeps the history: all runs, newest first, page by page, and every message once':
       'the usage that the tables sum up has no total of all tokens; that of the logs has',
   },
+  'waiting-tools.test.ts': {
+    'tables: the slowest tools, the query slow-tools, and the statistics': 'about the tables of SQLite',
+  },
 }

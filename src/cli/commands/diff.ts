@@ -92,8 +92,13 @@ function sideBySide(context: CommandContext, a: RunDigest, b: RunDigest): string
   add('model calls', String(a.modelCalls), String(b.modelCalls))
   add('tokens', String(a.usage?.totalTokens ?? '-'), String(b.usage?.totalTokens ?? '-'))
   add('cost', a.cost === undefined ? 'unknown' : `$${a.cost}`, b.cost === undefined ? 'unknown' : `$${b.cost}`)
-  add('duration', `${a.duration} ms`, `${b.duration} ms`)
+  add('duration', durationOf(a), durationOf(b))
   return formatTable(['', a.id, b.id], rows)
+}
+
+/** Of a fork: from when it was forked, and beside it what it has taken over. */
+function durationOf({ duration, takenOver }: RunDigest): string {
+  return takenOver === undefined ? `${duration} ms` : `${duration} ms (+${takenOver} ms taken over)`
 }
 
 function toolsOf({ tools }: RunDigest): string {

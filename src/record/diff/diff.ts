@@ -58,17 +58,28 @@ function open(recording: Recording): Side {
     digest,
     comparer: createComparer(),
     async peek() {
-      while (at === batch.length) {
+      for (;;) {
+        const entry = batch[at]
+        if (entry !== undefined && !isBookkeeping(entry)) return entry
+        if (entry !== undefined) {
+          digest.apply(entry)
+          at++
+          continue
+        }
         const { done, value } = await batches.next()
         if (done) return undefined
         batch = value
         at = 0
       }
-      return batch[at]
     },
     take: () => digest.apply(batch[at++]!),
     close: async () => void (await batches.return?.()),
   }
+}
+
+/** That a run is a fork, stopped to wait and went on: what it did is the same without. */
+function isBookkeeping(entry: Entry): boolean {
+  return entry.type === 'suspend' || entry.type === 'resume' || (entry.type === 'warning' && entry.code === 'forked')
 }
 
 /** Between two entries that are no deltas, each block must say the same on both sides, however it is cut. */
@@ -168,10 +179,9 @@ function createComparer(): Comparer {
   }
 }
 
-/** Ids are those of the entry, those that a `suspend` lists, and those of the calls in the messages of a prompt. */
+/** Ids are those of the entry, and those of the calls in the messages of a prompt. */
 function textOf(key: string, value: unknown, numberOf: (id: string) => number): string {
   if (typeof value === 'string' && names.has(key)) return String(numberOf(value))
-  if (key === 'requests' && Array.isArray(value)) return JSON.stringify(value.map((id) => numberOf(String(id))))
   if (key !== 'messages') return JSON.stringify(value) ?? ''
   return JSON.stringify(value, (name, inner: unknown) =>
     name === 'toolCallId' && typeof inner === 'string' ? numberOf(inner) : inner,

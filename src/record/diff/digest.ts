@@ -3,7 +3,7 @@ import type { Entry } from '../../part/entry.ts'
 import type { Usage } from '../../part/usage.ts'
 import { omitUndefined } from '../../part/omit-undefined.ts'
 import { kindOf } from '../../part/step-kind.ts'
-import { startOf } from '../../fold/run-view.ts'
+import { sharedTo, startOf } from '../../fold/run-view.ts'
 import { callKey } from '../../fold/open-items.ts'
 
 /** A tool call and its result, as JSON. */
@@ -30,6 +30,8 @@ export interface RunDigest {
   cost?: number
   /** ms. Of a fork: from when it was forked. */
   duration: number
+  /** ms. Of a fork: how long its source had taken up to there. */
+  takenOver?: number
   error?: string
 }
 
@@ -54,11 +56,19 @@ export function createDigest(id: string): Digest {
   let ended: Pick<RunDigest, 'usage' | 'cost' | 'error'> = {}
   let first = 0
   let last = 0
+  let shared = 0
+  let began = 0
+  let takenOver: number | undefined
 
   function apply(entry: Entry): void {
     found.entries++
+    if (entry.type === 'run-start') {
+      shared = sharedTo(entry)
+      began = entry.timestamp
+    }
     first ||= entry.type === 'run-start' ? startOf(entry) : entry.timestamp
     last = entry.timestamp
+    if (entry.seq <= shared) takenOver = last - began
     switch (entry.type) {
       case 'run-start':
         found.agent = entry.agent
@@ -124,6 +134,7 @@ export function createDigest(id: string): Digest {
       steps,
       ...ended,
       duration: Math.max(0, last - first),
+      ...omitUndefined({ takenOver }),
     }),
   }
 }

@@ -11,7 +11,10 @@ import { createCounter, createHistogram } from './families.ts'
 interface OpenRun {
   agent: string
   status: 'running' | 'suspended'
-  calls: Map<string, { model: string; tool: string; startedAt: number; spoken: boolean; failed?: string }>
+  calls: Map<
+    string,
+    { model: string; tool: string; isClients: boolean; startedAt: number; spoken: boolean; failed?: string }
+  >
 }
 
 /** Most runs that are known at once: of the others' steps, nothing is measured. */
@@ -40,7 +43,7 @@ export function createRunMetrics(store: Pick<Store, 'log' | 'runs' | 'onStored'>
     'From the start of a model call to its first token.',
   )
   const tools = createCounter('millrace_tool_calls_total', 'Results of tool calls.')
-  const toolTime = createHistogram('millrace_tool_call_duration_seconds', 'Duration of a tool call.')
+  const toolTime = createHistogram('millrace_tool_call_duration_seconds', 'Time in a tool of the server.')
   const asked = createCounter('millrace_requests_total', 'Requests to people and clients, by what became of them.')
   const open = new Map<string, OpenRun>()
   const begun = new Map<string, number>()
@@ -95,7 +98,8 @@ export function createRunMetrics(store: Pick<Store, 'log' | 'runs' | 'onStored'>
     if (call.model !== '') latency.add({ model: call.model }, seconds)
     if (call.tool === '') return
     tools.add({ tool: call.tool, outcome: call.failed ?? (entry.error === undefined ? 'completed' : 'failed') })
-    toolTime.add({ tool: call.tool }, seconds)
+    // A client takes the time of whoever replies.
+    if (!call.isClients) toolTime.add({ tool: call.tool }, seconds)
   }
 
   function apply(id: string, entry: Entry): void {
@@ -119,7 +123,13 @@ export function createRunMetrics(store: Pick<Store, 'log' | 'runs' | 'onStored'>
         const isTool = kind === 'tool-call' || kind === 'client-tool'
         if (kind !== 'model-call' && !isTool) break
         const tool = isTool ? (entry.toolName ?? 'other') : ''
-        run.calls.set(entry.step, { model: '', tool, startedAt: entry.timestamp, spoken: false })
+        run.calls.set(entry.step, {
+          model: '',
+          tool,
+          isClients: kind === 'client-tool',
+          startedAt: entry.timestamp,
+          spoken: false,
+        })
         break
       }
       case 'prompt':

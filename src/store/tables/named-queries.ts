@@ -25,27 +25,29 @@ ORDER BY `
 
 export const namedQueries: Readonly<Record<string, NamedQuery>> = {
   'slow-tools': {
-    about: 'Tool calls that took longer than :ms, and those that run or wait for so long',
+    about:
+      'Tool calls that took longer than :ms, and those that have run for so long, without the time in which somebody was asked',
     defaults: { ms: 5000 },
     sql: `
-SELECT 'took' AS state, ended_at - called_at AS ms, tool_name, agent, run, tool_call_id, agent_id, outcome,
+SELECT 'took' AS state, duration AS ms, waited AS waited_ms, tool_name, agent, run, tool_call_id, agent_id, outcome,
   ${time('called_at')}
 FROM tool_calls
-WHERE ended_at - called_at > :ms AND superseded = 0 AND shared = 0
+WHERE duration > :ms AND superseded = 0 AND shared = 0
 UNION ALL
-SELECT 'running', ${now} - called_at, tool_name, agent, run, tool_call_id, agent_id,
+SELECT 'running', ${now} - started_at, waited, tool_name, agent, run, tool_call_id, agent_id,
   NULL, ${time('called_at')}
-FROM tool_calls
-WHERE outcome IS NULL AND superseded = 0 AND shared = 0 AND ${now} - called_at > :ms
+FROM tool_calls c
+WHERE outcome IS NULL AND superseded = 0 AND shared = 0 AND ${now} - started_at > :ms
   AND run IN (SELECT id FROM runs WHERE status IN ('running', 'suspended'))
+  AND NOT EXISTS (SELECT 1 FROM requests q WHERE q.run = c.run AND q.tool_call_id = c.tool_call_id AND q.outcome IS NULL)
 ORDER BY state, ms DESC`,
   },
   tools: {
-    about: 'The most used tools of :days days: calls, failures, how long they take',
+    about: 'The most used tools of :days days: calls, failures, how long they take, how long they waited for somebody',
     defaults: { days: 30 },
     sql: `
 SELECT tool_name, count(*) AS calls, sum(outcome <> 'completed') AS not_completed, round(avg(duration)) AS average_ms,
-  max(duration) AS longest_ms, count(DISTINCT run) AS runs
+  max(duration) AS longest_ms, round(avg(waited)) AS average_waited_ms, count(DISTINCT run) AS runs
 FROM tool_calls
 WHERE called_at >= ${since} AND superseded = 0 AND shared = 0
 GROUP BY tool_name

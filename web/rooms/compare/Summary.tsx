@@ -9,10 +9,17 @@ interface Measure {
   name: string
   of(run: RunDigest): number | undefined
   write(value: number): string
+  /** What stands beside the value. */
+  beside?(run: RunDigest): string
 }
 
 const measures: readonly Measure[] = [
-  { name: 'Duration', of: (run) => run.duration, write: duration },
+  {
+    name: 'Duration',
+    of: (run) => run.duration,
+    write: duration,
+    beside: ({ takenOver }) => (takenOver === undefined ? '' : ` (+${duration(takenOver)} taken over)`),
+  },
   { name: 'Tokens in', of: ({ usage }) => usage?.inputTokens, write: count },
   { name: 'Tokens out', of: ({ usage }) => usage?.outputTokens, write: count },
   { name: 'Cost', of: (run) => run.cost, write: cost },
@@ -37,10 +44,12 @@ export function Summary({ a, b }: Pick<Compared, 'a' | 'b'>) {
       b: statusInFull(b.outcome),
       change: a.outcome === b.outcome ? '=' : '≠',
     },
-    ...measures.map(({ name, of, write }): SummaryRow => {
+    ...measures.map(({ name, of, write, beside = () => '' }): SummaryRow => {
       const [x, y] = [of(a), of(b)]
       const change = x === undefined || y === undefined ? '–' : signed(x, y, write, !isNarrow)
-      return { name, a: x === undefined ? '–' : write(x), b: y === undefined ? '–' : write(y), change }
+      const told = (value: number | undefined, run: RunDigest) =>
+        value === undefined ? '–' : `${write(value)}${beside(run)}`
+      return { name, a: told(x, a), b: told(y, b), change }
     }),
   ]
   return isNarrow ? <Tall rows={rows} /> : <Flat rows={rows} />

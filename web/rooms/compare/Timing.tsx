@@ -13,7 +13,7 @@ export function Timing({ steps, a, b }: Compared) {
   const pairs = pairSteps(steps.a, steps.b).slice(0, most)
   if (pairs.length === 0) return <Empty title="Neither run has a step." />
   const [startA, startB] = [steps.a, steps.b].map((each) => Math.min(...each.map(({ at }) => at).slice(0, 1)))
-  const span = Math.max(1, a.duration, b.duration)
+  const span = Math.max(1, ...[a, b].map((run) => run.duration + (run.takenOver ?? 0)))
   return (
     <ol className={css.rows}>
       <li className={css.scale} aria-hidden="true">

@@ -27,7 +27,10 @@ export interface RunDigest {
   modelCalls: number
   usage?: Usage
   cost?: number
+  /** Of a fork: from when it was forked. */
   duration: number
+  /** Of a fork: how long its source had taken up to there. */
+  takenOver?: number
   error?: string
 }
 

@@ -1,14 +1,19 @@
 /** The steps of two runs beside each other: by name, kind and tool. Ids and times do not count. */
 import type { OutlineItem, OutlineStep } from '../../../src/fold/outline-item.ts'
 import { parentPath } from '../../../src/part/path.ts'
+import { buildTree } from '../../../src/fold/step-tree.ts'
+import { forkGap } from '../../../src/fold/fork-gap.ts'
 import { mergeOutline } from '../../../src/fold/merge-outline.ts'
 import { align, type Pair } from './align.ts'
 
 /** The steps that count: each followed by those inside of it, in the order in which they began. */
 export function stepsOf(items: Iterable<OutlineItem>): OutlineStep[] {
-  const steps = mergeOutline(items).filter(
-    (item): item is OutlineStep => item.k === 'step' && item.superseded === undefined,
-  )
+  const merged = mergeOutline(items)
+  const gap = forkGap(buildTree(merged))
+  const shared = merged.find((item) => item.k === 'mark')?.fork?.seq ?? 0
+  const steps = merged
+    .filter((item): item is OutlineStep => item.k === 'step' && item.superseded === undefined)
+    .map((step) => (gap === undefined ? step : withoutGap(step, shared, gap.to - gap.from)))
   const inside = Map.groupBy(steps, ({ path }) => parentPath(path))
   const paths = new Set(steps.map(({ path }) => path))
   const ordered: OutlineStep[] = []
@@ -20,6 +25,12 @@ export function stepsOf(items: Iterable<OutlineItem>): OutlineStep[] {
     inside.delete(step.path)
   }
   return ordered
+}
+
+/** Of a fork: as if it had gone on at once, for it did not exist meanwhile. */
+function withoutGap(step: OutlineStep, shared: number, ms: number): OutlineStep {
+  const { from, to, at, end } = step
+  return { ...step, at: from > shared ? at - ms : at, ...(end !== undefined && { end: to > shared ? end - ms : end }) }
 }
 
 export function pairSteps(a: readonly OutlineStep[], b: readonly OutlineStep[]): Pair<OutlineStep>[] {

@@ -14,6 +14,8 @@ export interface AgentUsage {
 }
 
 const most = 10
+/** It counts in no other column. */
+const waitedTitle = 'Half of the calls that asked a person or a client waited no longer for the reply'
 
 export function Ranks({ tools, agents, span }: { tools: ToolStats[]; agents: AgentUsage[]; span: string }) {
   const slowest = tools.slice(0, most)
@@ -30,9 +32,9 @@ export function Ranks({ tools, agents, span }: { tools: ToolStats[]; agents: Age
           <p>No tool was called in this time.</p>
         ) : (
           <table>
-            <Heads names={['Tool', 'Calls', 'Errors', 'p50', 'p95']} />
+            <Heads names={['Tool', 'Calls', 'Errors', 'p50', 'p95', 'Waited']} />
             <tbody>
-              {slowest.map(({ name, calls, errors, p50, p95 }) => (
+              {slowest.map(({ name, calls, errors, p50, p95, waited }) => (
                 <tr key={name}>
                   <th scope="row">
                     <Share of={(p95 ?? 0) / slow} color="--tool-part" />
@@ -42,6 +44,7 @@ export function Ranks({ tools, agents, span }: { tools: ToolStats[]; agents: Age
                   <td data-bad={errors > 0 || undefined}>{count(errors)}</td>
                   <td>{p50 === null ? '–' : duration(p50)}</td>
                   <td>{p95 === null ? '–' : duration(p95)}</td>
+                  <td title={waitedTitle}>{waited === null ? '–' : duration(waited.p50)}</td>
                 </tr>
               ))}
             </tbody>

@@ -7,6 +7,7 @@ import { useMayEdit, type ServerFacts } from '../../data/edit-token.ts'
 import { useResource } from '../../data/resource.ts'
 import { Button } from '../../kit/Button.tsx'
 import { Dialog } from '../../kit/Dialog.tsx'
+import { forkPoints, lastForkPoint, runsFrom, usualForkPoint } from './fork-points.ts'
 import { useEntry } from './data/use-entries.ts'
 import type { Room } from './use-room.ts'
 import css from './ForkDialog.module.css'
@@ -15,7 +16,11 @@ export function ForkDialog({ room, onClose }: { room: Room; onClose: () => void 
   const [, navigate] = useLocation()
   const start = useEntry(room.windows, 1) as EntryOf<'run-start'> | undefined
   const mayEdit = useMayEdit(useResource('server', () => api<ServerFacts>('/api/server')).value?.edit)
-  const [at, setAt] = useState(String(room.seq))
+  const tree = room.model.whole
+  const { lastSeq, isLive } = room.snapshot
+  const [at, setAt] = useState(() => String(usualForkPoint(tree, room.at, lastSeq, isLive)))
+  const points = forkPoints(tree)
+  const isOver = Number(at) > lastForkPoint(tree, isLive)
   const [input, setInput] = useState('')
   const [agent, setAgent] = useState('')
   const [text, setText] = useState<string>()
@@ -59,9 +64,26 @@ export function ForkDialog({ room, onClose }: { room: Room; onClose: () => void 
       <form className={css.form} onSubmit={submit}>
         <p>What is complete at this entry is kept; what was in the middle begins again.</p>
         <label>
-          After entry
-          <input type="number" min={1} max={room.snapshot.lastSeq} value={at} onChange={(e) => setAt(e.target.value)} />
+          From
+          <select
+            value={points.some((point) => String(point.at) === at) ? at : ''}
+            onChange={(e) => e.target.value !== '' && setAt(e.target.value)}
+          >
+            {points.map((point) => (
+              <option key={point.label} value={point.at}>
+                {point.label}
+              </option>
+            ))}
+            <option value="">Another entry</option>
+          </select>
         </label>
+        <label>
+          After entry
+          <input type="number" min={1} max={lastSeq} value={at} onChange={(e) => setAt(e.target.value)} />
+        </label>
+        <p role="status" className={isOver ? css.error : undefined}>
+          {isOver ? 'Everything has run by then. Choose an earlier point.' : told(runsFrom(tree, Number(at)), isLive)}
+        </p>
         <label>
           Input, as JSON: merged into what the run was given
           <textarea
@@ -111,7 +133,7 @@ export function ForkDialog({ room, onClose }: { room: Room; onClose: () => void 
         )}
         <div className={css.actions}>
           <Button onClick={onClose}>Cancel</Button>
-          <Button look="primary" type="submit" disabled={isBusy}>
+          <Button look="primary" type="submit" disabled={isBusy || isOver}>
             Fork
           </Button>
         </div>
@@ -119,6 +141,16 @@ export function ForkDialog({ room, onClose }: { room: Room; onClose: () => void 
     </Dialog>
   )
 }
+
+/** What a fork keeps, and what runs behind it. */
+function told({ kept, names }: ReturnType<typeof runsFrom>, isLive: boolean): string {
+  const keeps = kept === 0 ? '' : ` ${kept === 1 ? '1 step is' : `${kept} steps are`} kept.`
+  if (names.length === 0) return `${isLive ? 'What comes next runs.' : 'It runs from the start.'}${keeps}`
+  const more = names.length > mostNames ? `, and ${names.length - mostNames} more` : ''
+  return `Runs again: ${names.slice(0, mostNames).join(', ')}${more}.${keeps}`
+}
+
+const mostNames = 6
 
 /** What the recording would set to work, before somebody agrees. */
 function Programs({ lines }: { lines: readonly string[] }) {

@@ -22,7 +22,7 @@ import css from './Outline.module.css'
 
 export function Outline({ room }: { room: Room }) {
   const { rows, model, view, selection, isFollowing, follow } = room
-  const { scale, now, suspended } = model
+  const { scale, now, pauses } = model
   const pane = useRef<HTMLDivElement>(null)
   const lane = useRef<HTMLDivElement>(null)
   const rowHeight = useRowHeight()
@@ -84,6 +84,7 @@ export function Outline({ room }: { room: Room }) {
     } else return
     event.preventDefault()
   }
+  const origin = model.whole.marks[0]?.fork?.at ?? scale.from
   const headX = (scale.toX(now) - view.from) / (view.to - view.from)
 
   return (
@@ -114,7 +115,7 @@ export function Outline({ room }: { room: Room }) {
             {model.whole.marks[0]?.note ?? 'run'}
           </button>
           <div ref={lane} className={css.axis} role="columnheader" aria-label="Time">
-            {axisMarks(scale, view, width).map(({ x, ms }) => (
+            {axisMarks(scale, view, width, origin).map(({ x, ms }) => (
               <span key={ms} style={{ left: `${x * 100}%` }}>
                 {ms === 0 ? '0' : duration(ms)}
               </span>
@@ -140,7 +141,7 @@ export function Outline({ room }: { room: Room }) {
                 view={view}
                 now={each.step.end ?? now}
                 version={each.step.end === undefined ? room.snapshot.version : 0}
-                suspended={suspended}
+                pauses={pauses}
                 px={width}
                 onSelect={room.select}
                 onFold={room.fold}

@@ -1,5 +1,5 @@
 /** What a run came to, in a line, and what can be done with it. */
-import { useState } from 'react'
+import { useState, type ReactNode } from 'react'
 import { Link } from 'wouter'
 import type { RunFacts } from './layout/facts.ts'
 import { client, fetchApi } from '../../data/client.ts'
@@ -14,7 +14,7 @@ import type { Room } from './use-room.ts'
 import css from './RunHeader.module.css'
 
 export function RunHeader({ room, onFork }: { room: Room; onFork: () => void }) {
-  const { id, row, status, model, snapshot } = room
+  const { id, row, status, lastStatus, model, snapshot } = room
   const [error, setError] = useState<unknown>()
   const [isStopping, setStopping] = useState(false)
   const { facts } = model
@@ -33,12 +33,17 @@ export function RunHeader({ room, onFork }: { room: Room; onFork: () => void }) 
     <header className={css.header}>
       <div className={css.line}>
         <h1 className={css.title} data-testid="run-status" data-status={status}>
-          {status ? <Status status={status} compact={isPhone} /> : <span className={css.unknown}>…</span>}
+          {lastStatus ? (
+            <Status status={lastStatus} compact={isPhone && room.at === undefined} />
+          ) : (
+            <span className={css.unknown}>…</span>
+          )}
+          {room.at !== undefined && <span className={css.rewound}>(rewound)</span>}
           <span className={css.id} title={agent}>
             {agent === undefined ? '' : <Link href={`/agents/${encodeURIComponent(agent)}`}>{agent}</Link>}
           </span>
         </h1>
-        {hasFacts && <Facts facts={facts} isAt={room.at !== undefined} />}
+        {hasFacts && <Facts facts={facts} now={model.now} isAt={room.at !== undefined} />}
         <div className={css.actions}>
           {snapshot.isLive && (
             <Button icon="stop" onClick={stop} disabled={isStopping}>
@@ -79,12 +84,19 @@ export function RunHeader({ room, onFork }: { room: Room; onFork: () => void }) 
   )
 }
 
-function Facts({ facts, isAt }: { facts: RunFacts; isAt: boolean }) {
-  const { durationMs, suspendedMs, firstTokenMs, tokensPerSecond, usage, queueMs } = facts
+function Facts({ facts, now, isAt }: { facts: RunFacts; now: number; isAt: boolean }) {
+  const { durationMs, suspendedMs, waitsSince, takenOverMs, firstTokenMs, tokensPerSecond, usage, queueMs } = facts
   const waited = suspendedMs > 0 ? `Without ${duration(suspendedMs)} of waiting for answers` : undefined
   return (
     <dl className={css.facts} data-at={isAt || undefined}>
-      <Fact name="time" value={duration(durationMs)} title={waited} />
+      <Fact name="time" value={duration(durationMs)} title={waited}>
+        {takenOverMs !== undefined && (
+          <small className={css.taken} title="The time of the run that it is a fork of, up to there">
+            +{duration(takenOverMs)} taken over
+          </small>
+        )}
+      </Fact>
+      {waitsSince !== undefined && !isAt && <Fact name="waiting" value={duration(now - waitsSince)} />}
       {firstTokenMs !== undefined && (
         <Fact
           name="first token"
@@ -106,11 +118,20 @@ function Facts({ facts, isAt }: { facts: RunFacts; isAt: boolean }) {
   )
 }
 
-function Fact({ name, value, title }: { name: string; value: string; title?: string | undefined }) {
+interface FactProps {
+  name: string
+  value: string
+  title?: string | undefined
+  children?: ReactNode
+}
+
+function Fact({ name, value, title, children }: FactProps) {
   return (
     <div title={title}>
       <dt>{name}</dt>
-      <dd className="num">{value}</dd>
+      <dd className="num">
+        {value} {children}
+      </dd>
     </div>
   )
 }

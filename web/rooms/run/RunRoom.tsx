@@ -9,6 +9,7 @@ import { Inspector } from './inspector/Inspector.tsx'
 import { Log } from './log/Log.tsx'
 import { Minimap } from './Minimap.tsx'
 import { Outline } from './Outline.tsx'
+import { Rewound } from './Rewound.tsx'
 import { RunHeader } from './RunHeader.tsx'
 import { Transport } from './Transport.tsx'
 import { useNarrow } from '../../data/media.ts'
@@ -36,6 +37,7 @@ export default function RunRoom({ id }: { id: string }) {
         <>
           <Minimap room={room} />
           <Transport room={room} />
+          <Rewound room={room} />
           <Panes
             name="run"
             label="Details"

@@ -4,8 +4,8 @@ import { duration } from '../../kit/format.ts'
 import { Icon, type IconName } from '../../kit/Icon.tsx'
 import { placeSegments, segmentsOf, ticksOf, type Phase } from './layout/bars.ts'
 import type { Scale, View } from './layout/scale.ts'
-import type { Span } from './layout/spans.ts'
-import { labelOf, stateOf, type StepNode } from '../../../src/fold/step-tree.ts'
+import { lengthOf, withoutSpans, type Span } from './layout/spans.ts'
+import { asks, labelOf, stateOf, type StepNode } from '../../../src/fold/step-tree.ts'
 import { StepName } from '../../../src/react/run-outline.tsx'
 import { nameOf } from './selection.ts'
 import css from './StepRow.module.css'
@@ -22,7 +22,8 @@ interface Props {
   now: number
   /** Of a step that goes on: its blocks grow in place. */
   version: number
-  suspended: readonly Span[]
+  /** When the run was suspended, or not forked yet. */
+  pauses: readonly Span[]
   /** The width of the lane. */
   px: number
   onSelect: (name: string) => void
@@ -30,11 +31,13 @@ interface Props {
 }
 
 export const StepRow = memo(function StepRow(props: Props) {
-  const { node, index, top, height, isSelected, isFolded, onSelect, onFold, now } = props
+  const { node, index, top, height, isSelected, isFolded, onSelect, onFold, now, pauses } = props
   const { step, depth, children } = node
   const { name } = labelOf(node)
   const state = stateOf(node)
   const hasChildren = children.length > 0
+  const span = { from: step.at, to: Math.max(step.at, step.end ?? now) }
+  const isAsking = state === 'waiting' && asks(step)
   return (
     // Keys are those of the tree, which holds the focus.
     // oxlint-disable-next-line jsx-a11y/click-events-have-key-events
@@ -75,13 +78,24 @@ export const StepRow = memo(function StepRow(props: Props) {
       </div>
       <div role="gridcell" className={css.lane}>
         <Bar {...props} />
+        {isAsking && <Waiting {...props} ms={span.to - span.from} />}
       </div>
       <div role="gridcell" className={`${css.time} num`}>
-        {duration(Math.max(0, (step.end ?? now) - step.at))}
+        {duration(asks(step) ? span.to - span.from : lengthOf(withoutSpans([span], pauses)))}
       </div>
     </div>
   )
 })
+
+/** Left of its bar, if there is room. */
+function Waiting({ node, scale, view, ms }: Props & { ms: number }) {
+  const x = ((scale.toX(node.step.at) - view.from) / (view.to - view.from)) * 100
+  return (
+    <span className={css.waiting} style={{ right: x > 50 ? `${Math.max(0, 100 - x)}%` : '4px' }}>
+      waiting {duration(ms)}
+    </span>
+  )
+}
 
 function iconOf({ step }: StepNode): IconName {
   if (step.agent !== undefined) return 'agents'
@@ -119,11 +133,11 @@ const phases: Record<Phase, string> = {
   work: 'ran',
 }
 
-function Bar({ node, scale, view, now, suspended, px }: Props) {
+function Bar({ node, scale, view, now, pauses, px }: Props) {
   const size = view.to - view.from
   return (
     <>
-      {placeSegments(segmentsOf(node, now, suspended), scale, view, px).map(({ phase, left, width, from, to }) => (
+      {placeSegments(segmentsOf(node, now, pauses), scale, view, px).map(({ phase, left, width, from, to }) => (
         <i
           key={`${phase}${from}`}
           className={css.segment}

@@ -78,15 +78,12 @@ function Place({ room, isLive, isBack }: { room: Room; isLive: boolean; isBack: 
       </span>
     )
   }
-  if (!isLive && !isBack) return <span className={css.end}>end</span>
-  const resume = () => {
-    room.play.stop()
-    if (isLive) room.follow(true)
-    else room.goTo(undefined)
-  }
+  // The band below leads back.
+  if (isBack) return <span className={css.end}>rewound</span>
+  if (!isLive) return <span className={css.end}>end</span>
   return (
-    <Button className={css.back!} onClick={resume}>
-      {isLive ? 'Return to live' : 'To the end'}
+    <Button className={css.back!} onClick={() => room.follow(true)}>
+      Return to live
     </Button>
   )
 }

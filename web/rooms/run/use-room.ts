@@ -29,6 +29,8 @@ export interface Room {
   /** Undefined until it is known. */
   status: RunStatus | undefined
   end: EntryOf<'run-end'> | undefined
+  /** Of the whole run, wherever the scrubber stands. */
+  lastStatus: RunStatus | undefined
   /** Where the scrubber stands; undefined: at the end. */
   at: number | undefined
   /** The last entry that is shown. */
@@ -77,6 +79,11 @@ export function useRoom(id: string): Room {
   // The row was read when the run still went on.
   const status = state === 'ended' && (shown === 'running' || shown === 'suspended') ? undefined : shown
 
+  const { marks } = model.whole
+  const wholeEnd = useEntry(windows, marks.findLast(({ type }) => type === 'run-end')?.seq)
+  const outcome = wholeEnd?.type === 'run-end' ? wholeEnd.outcome : row?.status
+  const lastStatus = at === undefined ? status : snapshot.isLive ? liveStatus(marks) : outcome
+
   const goTo = useCallback(
     (seq: number | undefined) => setAt(seq === undefined ? undefined : String(Math.max(1, Math.min(seq, lastSeq)))),
     [setAt, lastSeq],
@@ -108,6 +115,7 @@ export function useRoom(id: string): Room {
     query,
     status,
     end,
+    lastStatus,
     at,
     seq,
     goTo,
@@ -149,4 +157,9 @@ export function useRoom(id: string): Room {
     play,
     reload: () => setRound((n) => n + 1),
   }
+}
+
+function liveStatus(marks: RunModel['whole']['marks']): RunStatus {
+  const last = marks.findLast(({ type }) => type === 'suspend' || type === 'resume')
+  return last?.type === 'suspend' ? 'suspended' : 'running'
 }

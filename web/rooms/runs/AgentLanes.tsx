@@ -1,12 +1,14 @@
 /** The timeline across agents: a lane for each agent, a bar for each recent run. */
+import { useState } from 'react'
 import { Link } from 'wouter'
 import { Button } from '../../kit/Button.tsx'
 import { duration, moment } from '../../kit/format.ts'
 import { useNow } from '../../data/media.ts'
 import type { Query } from '../../data/query.ts'
-import { layLanes, ticksOf } from './lanes.ts'
+import { heightOf, lanesThatFit, layLanes, ticksOf, type Bar, type Lane } from './lanes.ts'
 import { statusInFull } from '../../kit/status-words.ts'
 import { useRecentRuns } from './useRecentRuns.ts'
+import { useWaits } from './useWaits.ts'
 import css from './AgentLanes.module.css'
 
 const windows = { '15m': 900_000, '1h': 3_600_000 } as const
@@ -16,8 +18,12 @@ export function AgentLanes({ query, isNarrow }: { query: Query; isNarrow: boolea
   const chosen = query.get('lanes') ?? (isNarrow ? 'off' : '15m')
   const span = Object.hasOwn(windows, chosen) ? windows[chosen as keyof typeof windows] : undefined
   const rows = useRecentRuns(span)
+  const waits = useWaits(rows)
   const now = useNow(1000)
+  const [isOpen, setOpen] = useState(false)
   const open = (to: string) => query.set({ lanes: to }, { replace: true })
+  const lanes = span === undefined ? [] : layLanes(rows, now - span, now, waits)
+  const fits = lanesThatFit(lanes, height)
   return (
     <section className={css.strip} aria-label="Recent runs by agent">
       <header className={css.head}>
@@ -35,48 +41,84 @@ export function AgentLanes({ query, isNarrow }: { query: Query; isNarrow: boolea
               {name === '15m' ? '15 min' : '1 h'}
             </Button>
           ))}
+        {fits < lanes.length && (
+          <Button look="quiet" className={css.all!} aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+            {isOpen ? 'Show fewer' : `Show all ${lanes.length} agents`}
+          </Button>
+        )}
       </header>
-      {span !== undefined && <Lanes rows={rows} from={now - span} to={now} />}
+      {span !== undefined && lanes.length === 0 && <p className={css.none}>No runs in this time.</p>}
+      {span !== undefined && lanes.length > 0 && (
+        <div className={css.box} data-all={(isOpen && fits < lanes.length) || undefined}>
+          <Lanes lanes={lanes} fits={isOpen ? lanes.length : fits} to={now} />
+          <Axis from={now - span} to={now} />
+        </div>
+      )}
     </section>
   )
 }
 
-function Lanes({ rows, from, to }: { rows: Parameters<typeof layLanes>[0]; from: number; to: number }) {
-  const lanes = layLanes(rows, from, to)
-  if (lanes.length === 0) return <p className={css.none}>No runs in this time.</p>
-  const span = to - from
+/** Of the lanes, without the times below. */
+const height = 110
+
+function Lanes({ lanes, fits, to }: { lanes: readonly Lane[]; fits: number; to: number }) {
+  const px = lanes.slice(0, fits).reduce((sum, lane) => sum + heightOf(lane), 0)
   return (
-    <div className={css.lanes}>
-      {lanes.map(({ agent, bars, levels }) => (
-        <div key={agent} className={css.lane}>
-          <span className={css.agent} title={agent}>
-            {agent}
+    <div className={css.lanes} style={{ height: px }} data-testid="agent-lanes">
+      {lanes.map((lane) => (
+        <div key={lane.agent} className={css.lane}>
+          <span className={css.agent} title={lane.agent}>
+            {lane.agent}
           </span>
-          <ul className={css.track} style={{ height: levels * 10 + 4 }}>
-            {bars.map(({ run, left, width, level }) => (
-              <li key={run.id}>
-                <Link
-                  href={`/runs/${encodeURIComponent(run.id)}`}
-                  className={css.bar}
-                  data-status={run.status}
-                  style={{ left: `min(${left}%, 100% - 4px)`, width: `max(4px, ${width}%)`, top: level * 10 + 3 }}
-                  aria-label={`${statusInFull(run.status)}: ${run.title ?? run.id}`}
-                  title={`${run.title ?? run.id}\n${statusInFull(run.status)} · ${duration((run.endedAt ?? to) - run.startedAt)} · ${moment(run.startedAt).slice(11, 19)}`}
-                />
+          <ul className={css.track} style={{ height: heightOf(lane) }}>
+            {lane.bars.map((bar) => (
+              <li key={bar.run.id}>
+                <RunBar bar={bar} to={to} />
               </li>
             ))}
           </ul>
         </div>
       ))}
-      <div className={css.lane} aria-hidden="true">
-        <span />
-        <div className={css.times}>
-          {ticksOf(from + span * 0.02, to - span * 0.03).map((at) => (
-            <span key={at} className="num" style={{ left: `${((at - from) / span) * 100}%` }}>
-              {moment(at).slice(11, 16)}
-            </span>
-          ))}
-        </div>
+    </div>
+  )
+}
+
+function RunBar({ bar: { run, left, width, level, waits }, to }: { bar: Bar; to: number }) {
+  const took = duration((run.endedAt ?? to) - run.startedAt)
+  const waited = waits.length > 0 && run.status !== 'suspended' ? ', hatched: waited for somebody' : ''
+  return (
+    <Link
+      href={`/runs/${encodeURIComponent(run.id)}`}
+      className={css.bar}
+      data-status={run.status}
+      style={{ left: `min(${left}%, 100% - 4px)`, width: `max(4px, ${width}%)`, top: level * 10 + 3 }}
+      aria-label={`${statusInFull(run.status)}: ${run.title ?? run.id}`}
+      title={`${run.title ?? run.id}\n${statusInFull(run.status)} · ${took}${waited} · ${moment(run.startedAt).slice(11, 19)}`}
+    >
+      {run.status !== 'suspended' &&
+        waits.map((wait) => (
+          <i
+            key={wait.left}
+            className={css.wait}
+            data-testid="waited"
+            style={{ left: `${wait.left}%`, width: `${wait.width}%` }}
+          />
+        ))}
+    </Link>
+  )
+}
+
+function Axis({ from, to }: { from: number; to: number }) {
+  const span = to - from
+  return (
+    <div className={`${css.lane} ${css.axis}`} aria-hidden="true" data-testid="lanes-axis">
+      <span />
+      <div className={css.times}>
+        {ticksOf(from + span * 0.02, to - span * 0.03).map((at) => (
+          <span key={at} className="num" style={{ left: `${((at - from) / span) * 100}%` }}>
+            {moment(at).slice(11, 16)}
+          </span>
+        ))}
       </div>
     </div>
   )

@@ -1,5 +1,6 @@
 /** Recent runs as bars on a lane for each agent. Runs at the same time stand below each other. */
 import { hasEnded, type RunRow } from '../../../src/part/log.ts'
+import type { Wait } from './useWaits.ts'
 
 export interface Bar {
   run: RunRow
@@ -7,6 +8,8 @@ export interface Bar {
   left: number
   width: number
   level: number
+  /** Where it waited for somebody: per cent of the bar. */
+  waits: { left: number; width: number }[]
 }
 
 export interface Lane {
@@ -19,7 +22,12 @@ export interface Lane {
 const mostLevels = 4
 
 /** By the name of the agent, so that lanes do not move when something happens. */
-export function layLanes(rows: readonly RunRow[], from: number, to: number): Lane[] {
+export function layLanes(
+  rows: readonly RunRow[],
+  from: number,
+  to: number,
+  waits: ReadonlyMap<string, readonly Wait[]> = new Map(),
+): Lane[] {
   const span = to - from
   const byAgent = new Map<string, RunRow[]>()
   for (const row of rows) {
@@ -39,11 +47,31 @@ export function layLanes(rows: readonly RunRow[], from: number, to: number): Lan
           const free = ends.findIndex((each) => each <= run.startedAt)
           const level = free >= 0 ? free : Math.min(ends.length, mostLevels - 1)
           ends[level] = Math.max(ends[level] ?? 0, end)
-          const left = Math.max(0, run.startedAt - from)
-          return { run, level, left: (left / span) * 100, width: ((Math.min(end, to) - from - left) / span) * 100 }
+          const [a, b] = [Math.max(from, run.startedAt), Math.min(end, to)]
+          const place = { left: ((a - from) / span) * 100, width: ((b - a) / span) * 100 }
+          return { run, level, ...place, waits: waitsIn(waits.get(run.id) ?? [], a, b) }
         })
       return { agent, bars, levels: ends.length }
     })
+}
+
+function waitsIn(waits: readonly Wait[], from: number, to: number): Bar['waits'] {
+  const share = (time: number) => Math.min(1, Math.max(0, (time - from) / Math.max(1, to - from))) * 100
+  return waits
+    .map((wait) => ({ left: share(wait.from), width: share(wait.to ?? to) - share(wait.from) }))
+    .filter(({ width }) => width > 0)
+}
+
+/** Px. `levels`: of a lane. */
+export function heightOf({ levels }: Lane): number {
+  return Math.max(18, levels * 10 + 4)
+}
+
+/** How many lanes fit as a whole. */
+export function lanesThatFit(lanes: readonly Lane[], px: number): number {
+  let left = px
+  const first = lanes.findIndex((lane) => (left -= heightOf(lane)) < 0)
+  return Math.max(1, first < 0 ? lanes.length : first)
 }
 
 function endOf(row: RunRow, now: number): number {

@@ -1,6 +1,6 @@
-/** The runs of the last minutes, of all agents, as they change. */
+/** The runs of the last minutes, and those that still go on or wait, of all agents, as they change. */
 import { useEffect, useState } from 'react'
-import type { RunRow } from '../../../src/part/log.ts'
+import { hasEnded, type RunRow } from '../../../src/part/log.ts'
 import { api } from '../../data/client.ts'
 import { followRows } from '../../data/live.ts'
 
@@ -17,21 +17,24 @@ export function useRecentRuns(ms: number | undefined): readonly RunRow[] {
     const take = (news: readonly RunRow[]) => {
       const from = Date.now() - ms
       for (const row of news) {
-        if ((known.get(row.id)?.lastSeq ?? -1) <= row.lastSeq && row.updatedAt >= from) known.set(row.id, row)
+        if ((known.get(row.id)?.lastSeq ?? -1) <= row.lastSeq && isShown(row, from)) known.set(row.id, row)
       }
       frame ??= requestAnimationFrame(() => {
         frame = undefined
-        const kept = [...known.values()].filter(({ updatedAt }) => updatedAt >= Date.now() - ms)
+        const kept = [...known.values()].filter((row) => isShown(row, Date.now() - ms))
         const latest = kept.sort((a, b) => b.startedAt - a.startedAt).slice(0, most)
         known.clear()
         for (const row of latest) known.set(row.id, row)
         setRows(latest)
       })
     }
-    void api<{ runs: RunRow[] }>(`/api/runs?limit=${most}&since=${Date.now() - ms}`).then(
-      ({ runs }) => !hasLeft && take(runs),
-      () => undefined,
-    )
+    // What waits may have begun long before.
+    for (const which of [`since=${Date.now() - ms}`, 'status=running,suspended']) {
+      void api<{ runs: RunRow[] }>(`/api/runs?limit=${most}&${which}`).then(
+        ({ runs }) => !hasLeft && take(runs),
+        () => undefined,
+      )
+    }
     const leave = followRows(take)
     return () => {
       hasLeft = true
@@ -40,4 +43,8 @@ export function useRecentRuns(ms: number | undefined): readonly RunRow[] {
     }
   }, [ms])
   return rows
+}
+
+function isShown({ status, updatedAt }: RunRow, from: number): boolean {
+  return updatedAt >= from || !hasEnded(status)
 }

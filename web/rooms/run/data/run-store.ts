@@ -94,11 +94,14 @@ export function createRunStore(id: string): RunStore {
   }
 
   async function load(signal: AbortSignal): Promise<Outline> {
-    const { body } = await fetchApi(`/api/runs/${encodeURIComponent(id)}/outline`, { signal })
+    const { body, headers } = await fetchApi(`/api/runs/${encodeURIComponent(id)}/outline`, { signal })
     for await (const lines of readLines<OutlineItem>(body!)) {
       put(lines)
       publishSoon(() => ({}))
     }
+    const asked = Date.parse(headers.get('date') ?? '')
+    // What is open has lasted until now, although nothing is heard of it.
+    if (!Number.isNaN(asked) && !isEnded(items)) publish({ heard: { at: asked, seen: performance.now() } })
     return createOutline(items)
   }
 

@@ -4,7 +4,7 @@ import { clipOutline } from '../../../../src/fold/merge-outline.ts'
 import type { OutlineItem } from '../../../../src/fold/outline-item.ts'
 import { readFacts, timeOf, type RunFacts } from '../layout/facts.ts'
 import { createScale, type Scale } from '../layout/scale.ts'
-import { busySpans, idleGaps, suspendedSpans, type Span } from '../layout/spans.ts'
+import { busySpans, idleGaps, pausesOf, type Span } from '../layout/spans.ts'
 import { buildTree, type StepTree } from '../../../../src/fold/step-tree.ts'
 import type { RunSnapshot } from './run-store.ts'
 
@@ -17,7 +17,7 @@ export interface RunModel {
   facts: RunFacts
   /** The time there: where what is open ends. */
   now: number
-  suspended: readonly Span[]
+  pauses: readonly Span[]
   /** Of the whole run, so that nothing moves while the scrubber does. */
   scale: Scale
 }
@@ -32,30 +32,31 @@ export function useModel(snapshot: RunSnapshot, at: number | undefined, isPinned
     heard?.at ?? 0,
   )
   const isRunning = isLive && readState(whole) === 'running'
-  const clock = useClock(isRunning && at === undefined, items.length > 4000 ? 1000 : 250)
+  // What waits grows, too: by the second is enough.
+  const clock = useClock(isLive && at === undefined, isRunning && items.length <= 4000 ? 250 : 1000)
   // The server's clock, as far as its entries tell.
   const passed = heard === undefined || clock === 0 ? 0 : Math.max(0, clock - heard.seen)
-  const end = isRunning && heard !== undefined ? Math.max(last, heard.at + passed) : last
+  const end = isLive && heard !== undefined ? Math.max(last, heard.at + passed) : last
 
   const clipped = useMemo(() => (at === undefined ? items : clipOutline(items, at)), [items, at])
   const tree = useMemo(() => (clipped === items ? whole : buildTree(clipped)), [clipped, items, whole])
   const now = useMemo(() => (clipped === items ? end : timeOf(clipped)), [clipped, items, end])
   // Of a large run that goes on, not at each token.
-  const told = items === clipped && isRunning && items.length > 4000 ? Math.ceil(now / 1000) * 1000 : now
+  const told = items === clipped && isLive && items.length > 4000 ? Math.ceil(now / 1000) * 1000 : now
   const facts = useMemo(() => readFacts(tree, told), [tree, told])
-  const suspended = useMemo(() => suspendedSpans(tree.marks, told), [tree, told])
+  const pauses = useMemo(() => pausesOf(tree, told), [tree, told])
 
   const from = whole.marks[0]?.at ?? whole.all[0]?.step.at ?? 0
   const room = isRunning ? from + roomFor(end - from) : end
   const to = Math.max(from + 1, room)
   const current = useMemo(() => {
-    const busy = busySpans(whole, to, suspendedSpans(whole.marks, to))
+    const busy = busySpans(whole, to, pausesOf(whole, to))
     return createScale({ from, to }, idleGaps(busy))
   }, [whole, from, to])
   const [pinned, setPinned] = useState<Scale>()
   if (isPinned !== (pinned !== undefined)) setPinned(isPinned ? current : undefined)
   const scale = pinned ?? current
-  return { whole, items: clipped, tree, facts, now, suspended, scale }
+  return { whole, items: clipped, tree, facts, now, pauses, scale }
 }
 
 function readState(tree: StepTree): 'running' | 'suspended' | 'ended' {

@@ -1,5 +1,6 @@
 /** What the header of a run says, read off its outline. */
 import type { OutlineItem, OutlineMark } from '../../../../src/fold/outline-item.ts'
+import { forkGap } from '../../../../src/fold/fork-gap.ts'
 import { addUsage, type Usage } from '../../../../src/part/usage.ts'
 import { lengthOf, suspendedSpans, withoutSpans } from './spans.ts'
 import type { StepNode, StepTree } from '../../../../src/fold/step-tree.ts'
@@ -14,6 +15,10 @@ export interface RunFacts {
   /** Without the time in which the run was suspended. */
   durationMs: number
   suspendedMs: number
+  /** Since when it waits for a reply: epoch ms. */
+  waitsSince: number | undefined
+  /** Of a fork: the time of its source up to there, without that in which it was suspended. */
+  takenOverMs: number | undefined
   /** From the start to the first token of the answer, without the time in which the run was suspended. */
   firstTokenMs: number | undefined
   /** From the start of the run to its first step. */
@@ -39,6 +44,8 @@ export function readFacts(tree: StepTree, now: number): RunFacts {
     endedAt: undefined,
     durationMs: 0,
     suspendedMs: 0,
+    waitsSince: undefined,
+    takenOverMs: undefined,
     firstTokenMs: undefined,
     queueMs: undefined,
     tokensPerSecond: undefined,
@@ -81,6 +88,11 @@ export function readFacts(tree: StepTree, now: number): RunFacts {
     Math.max(0, lengthOf(withoutSpans([{ from: facts.startedAt, to: Math.max(facts.startedAt, to) }], suspended)))
   facts.durationMs = worked(end)
   facts.suspendedMs = Math.max(0, end - facts.startedAt) - facts.durationMs
+  if (facts.state === 'suspended') facts.waitsSince = Math.max(facts.startedAt, suspended.at(-1)?.from ?? end)
+  const gap = forkGap(tree)
+  if (gap !== undefined) {
+    facts.takenOverMs = lengthOf(withoutSpans([{ from: tree.marks[0]!.at, to: gap.from }], suspended))
+  }
   const first = tree.all.find(({ step }) => step.from > shared)
   if (first !== undefined) facts.queueMs = Math.max(0, first.step.at - facts.startedAt)
   const token = firstToken(tree, shared)

@@ -7,16 +7,20 @@ export interface Scale extends Span {
   toTime(x: number): number
 }
 
-/** Of the time that is drawn: the width of one gap, unless they would take more than a third together. */
+/** Of the time that is drawn: the width of one gap that is over, unless they would take more than a third together. */
 const gapShare = 0.03
 
 export function createScale({ from, to }: Span, idle: readonly Span[]): Scale {
   const gaps = idle.filter((gap) => gap.from < to && gap.to > from)
   const hidden = gaps.reduce((sum, gap) => sum + gap.to - gap.from, 0)
   const drawn = Math.max(1, to - from - hidden)
-  const share = gaps.length === 0 ? 0 : Math.min(gapShare, 0.33 / gaps.length)
-  const width = (drawn * share) / (1 - share * gaps.length)
-  const total = drawn + width * gaps.length
+  // One that lasts until now is what the reader looks for.
+  const weights = gaps.map((gap) => (gap.to >= to ? 6 : 1))
+  const parts = weights.reduce((sum, weight) => sum + weight, 0)
+  const share = parts === 0 ? 0 : Math.min(gapShare, 0.33 / parts)
+  const unit = (drawn * share) / (1 - share * parts)
+  const widths = weights.map((weight) => weight * unit)
+  const total = drawn + unit * parts
 
   return {
     from,
@@ -24,17 +28,18 @@ export function createScale({ from, to }: Span, idle: readonly Span[]): Scale {
     gaps,
     toX(time) {
       let x = time - from
-      for (const gap of gaps) {
+      for (const [i, gap] of gaps.entries()) {
         if (time <= gap.from) break
         const inside = Math.min(time, gap.to) - gap.from
-        x += (inside / (gap.to - gap.from)) * width - inside
+        x += (inside / (gap.to - gap.from)) * widths[i]! - inside
       }
       return x / total
     },
     toTime(x) {
       let left = x * total
       let time = from
-      for (const gap of gaps) {
+      for (const [i, gap] of gaps.entries()) {
+        const width = widths[i]!
         const before = gap.from - time
         if (left <= before) return time + left
         left -= before

@@ -1,5 +1,6 @@
 /** Spans of time: which part of a run something happened in. Times are epoch ms. */
 import type { OutlineMark } from '../../../../src/fold/outline-item.ts'
+import { forkGap } from '../../../../src/fold/fork-gap.ts'
 import { asks, isGroup, type StepTree } from '../../../../src/fold/step-tree.ts'
 
 export interface Span {
@@ -51,6 +52,12 @@ export function suspendedSpans(marks: readonly OutlineMark[], now: number): Span
   }
   if (from !== undefined) spans.push({ from, to: Math.max(from, now) })
   return spans
+}
+
+/** When the run was not at work: suspended, or not forked yet. */
+export function pausesOf(tree: StepTree, now: number): Span[] {
+  const gap = forkGap(tree)
+  return mergeSpans([...suspendedSpans(tree.marks, now), ...(gap === undefined ? [] : [gap])])
 }
 
 /** When the run did something: called a model, ran a tool or code. To wait for a person is not to be busy. */

@@ -65,6 +65,7 @@ export function Log({ room }: { room: Room }) {
     scrolled.current = scrollTop
   }
   const start = model.tree.marks[0]?.at ?? model.facts.startedAt
+  const fork = model.tree.marks[0]?.fork
 
   return (
     <section className={css.log} aria-label="Log">
@@ -113,7 +114,7 @@ export function Log({ room }: { room: Room }) {
                 row={row}
                 top={top}
                 height={rowHeight}
-                offset={row.at - start}
+                offset={row.at - (fork !== undefined && row.seq > fork.seq ? fork.at : start)}
                 isSelected={index === selected}
                 text={found.entries === undefined ? content(index) : said.get(row.to)}
                 onSelect={room.select}
