@@ -59,6 +59,7 @@ describe('what is left for a run is kept without secrets', () => {
     const { requestId } = only(await entriesOf(engine.store, run.id), 'request')[0]!
     expect(await run.answer(requestId, answer)).toEqual({
       duplicate: false,
+      isSame: true,
       answer: expect.objectContaining({ answer: clean }),
     })
     expect(await run.answer(requestId, answer)).toMatchObject({ duplicate: true, answer: { answer: clean } })
