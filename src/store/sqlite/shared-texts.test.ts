@@ -83,7 +83,7 @@ describe('shared texts', () => {
       await other.close()
       expect(await entriesInSql(run)).toEqual(entries)
       const events = await store.records!.streamEvents(run, { types: ['prompt'] })
-      expect(events.map(({ content }) => JSON.parse(content) as Entry)).toEqual([entries[3]])
+      expect(events.map(({ content }) => JSON.parse(content!) as Entry)).toEqual([entries[3]])
     }
     const { rows } = await store.records!.query('SELECT prompt FROM model_calls WHERE run = :run', {
       parameters: { run: 'run-200' },
