@@ -87,7 +87,7 @@ async function streamed(entries: readonly Entry[]): Promise<string[]> {
 }
 
 describe('createAnswering', () => {
-  test('wires, the view and the client agree on what the answer is, whatever stands in it', async () => {
+  test('wires, the view and the client agree on the answer of any run', async () => {
     await fc.assert(
       fc.asyncProperty(runs, async ({ wanted, entries }) => {
         const encode = (wire: typeof textWire) => {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { growing } from './tool-loop.ts'
 
 describe('growing texts', () => {
-  test('the text is what it was and all that was added, at any time', () => {
+  test('the text equals the old text plus all additions, at any time', () => {
     fc.assert(
       fc.property(
         fc.string(),

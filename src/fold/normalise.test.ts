@@ -76,7 +76,7 @@ const result = (toolCallId: string, value: string): ModelPart => {
 }
 
 describe('createNormaliser', () => {
-  test('blocks get ids of their own; a missing start is made up, and what is open is closed before finish', () => {
+  test('blocks get their own ids; a missing start is added, and open blocks are closed before finish', () => {
     const usage = {} as Extract<ModelPart, { type: 'finish' }>['usage']
     const lines = readOne(
       { type: 'text-delta', id: '0', delta: 'a' },
@@ -215,7 +215,7 @@ describe('createNormaliser', () => {
     ...(['raw', 'error', 'finish', 'session-info', 'cli-output', 'data'] as const),
   ]
 
-  test('whatever a source says, its parts are legal, and only repetitions are lost', () => {
+  test('any source gives legal parts, and loses only repetitions', () => {
     let results = 0
     const answers = fc.array(fc.record({ parts: fc.array(anyPart, { maxLength: 25 }), isTranscript: fc.boolean() }), {
       minLength: 1,

@@ -13,7 +13,7 @@ function countOf({ steps, texts, reasonings, inputs, calls, requests }: OpenItem
 }
 
 describe('open counts of the grammar', () => {
-  test('they are what counting anew gives, for legal runs and for damaged ones', () => {
+  test('the counts equal a fresh count, for legal and for damaged runs', () => {
     const damage = fc.record({ from: fc.nat(200), count: fc.nat(4), again: fc.nat(200) })
     fc.assert(
       fc.property(arbitraryRun, fc.option(damage), (run, damaged) => {

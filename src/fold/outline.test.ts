@@ -138,7 +138,7 @@ describe('createOutline', () => {
     expect(before.find(({ k }) => k === 'block')).not.toHaveProperty('end')
   })
 
-  test('no text is kept, whatever its length, and its rate has at most 64 slices', () => {
+  test('the outline keeps no text, and its rate has at most 64 slices', () => {
     const text = 'x'.repeat(1000)
     // The last one comes when a 65th slice of 512 ms would begin.
     const n = 4097
@@ -192,7 +192,7 @@ describe('createOutline', () => {
     expect(outlineOf(entries)).toContainEqual(expect.objectContaining({ k: 'mark', type: 'error', failed: true }))
   })
 
-  test('entries of programs may lack what they should have: the outline is drawn all the same', () => {
+  test('entries with missing fields still give an outline', () => {
     const types = [
       'finish',
       'error',

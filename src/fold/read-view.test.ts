@@ -134,7 +134,7 @@ describe('readView', () => {
     expect(JSON.stringify(await inner.runs.view(id)).length).toBeLessThan(2000)
   })
 
-  test('input and output stay in the log: what is kept does not grow with them', async () => {
+  test('stored views do not grow with input and output, which stay in the log', async () => {
     const long = 'x'.repeat(100_000)
     const messages = [
       { role: 'user', content: long },

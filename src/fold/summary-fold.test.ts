@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { SummaryFold } from './run-fold.ts'
 
 describe('summary fold', () => {
-  test('a reset takes back what the last attempt of its step and the steps below it counted, and nothing else', () => {
+  test('a reset subtracts the counts of its step’s last attempt and of the steps below it, and nothing else', () => {
     const fold = new SummaryFold()
     const { counts } = fold
     fold.begin('main/a')

@@ -10,7 +10,7 @@ const start = (step: string, attempt: number): Item => ({ step, part: { type: 's
 const say = (step: string, id: string): Item => ({ step, part: { type: 'text-start', id } })
 
 describe('superseded attempts', () => {
-  test('drops what the attempt said, below it too, and the reset; keeps what others said meanwhile', () => {
+  test('drops the parts of the attempt and of the steps below it, and the reset; keeps the parts of other steps', () => {
     const entries = buildRun([
       { step: '', part: startPart },
       start('main/a', 1),
@@ -53,7 +53,7 @@ describe('superseded attempts', () => {
     expect(entries.map((entry) => superseded.has(entry))).toEqual([false, false, false])
   })
 
-  test('what is left is a legal run without resets, but for seqs and attempts', () => {
+  test('the remaining parts are a legal run without resets, except for seqs and attempts', () => {
     fc.assert(
       fc.property(arbitraryRun, (entries) => {
         const kept = withoutSuperseded(entries)

@@ -30,7 +30,7 @@ describe('sameCall', () => {
     expect(sameCall(call('t', input), [before]) !== undefined).toBe(isSame)
   })
 
-  test('neither another tool, nor what failed or had no outcome of its own, nor what has none yet', () => {
+  test('ignores calls of other tools, failed calls, and calls without a result', () => {
     const others = [call('u', '{}'), call('t', '{}', { isError: true }), call('t', '{}', { outcome: 'denied' })]
     const waiting = call('t', '{}', null)
     const list = [reply(...others, waiting)]

@@ -62,7 +62,7 @@ describe('createBatchIndex', () => {
     await store.close()
   })
 
-  test('what is read from any entry on is the same before and after the store was opened again', async () => {
+  test('reading from any entry gives the same entries before and after the store is reopened', async () => {
     const first = sqliteStore(path)
     for (let seq = 1; seq <= 150; seq++) for (const run of ['r', 's']) await grow(first, run, seq, seq)
     // Nothing of the first is in its memory, as after a kill.
@@ -132,7 +132,7 @@ describe('createBatchIndex', () => {
     await store.close()
   })
 
-  test('rows in the middle of a run become one, whatever groups they are in, and what stands around them stays', async () => {
+  test('rows in the middle of a run are merged across groups, and the rows around them stay', async () => {
     const store = sqliteStore(path)
     await grow(store, 'r', 1, 200)
     await store.log.append('r', 1, [endEntry(201)])

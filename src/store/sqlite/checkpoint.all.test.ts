@@ -54,7 +54,7 @@ async function write(db: DatabaseSync, checkpoints: Checkpoints, goesOn: (waited
 }
 
 describe('WAL checkpoint', () => {
-  test('while commits go on without a pause the WAL begins anew again and again, and what it held is in the database', async () => {
+  test('the WAL restarts again and again during constant commits, and its content reaches the database', async () => {
     const { path, db, checkpoints } = open()
     const look = db.prepare('PRAGMA wal_checkpoint(NOOP)')
     let anew = 0
@@ -66,7 +66,7 @@ describe('WAL checkpoint', () => {
     expect(statSync(path).size).toBeGreaterThan(3 * 200 * page * 0.3)
   })
 
-  test('somebody who reads what was long ago makes commits wait only each time the WAL has doubled', async () => {
+  test('a reader of an old snapshot delays commits only when the WAL has doubled', async () => {
     const { path, db, checkpoints } = open()
     const reader = openDatabase(path, { busyTimeout: 5000, readOnly: true })
     reader.exec('BEGIN')
@@ -101,7 +101,7 @@ describe('WAL checkpoint', () => {
     expect(walOf(path)).toBeGreaterThan(200 * page)
   })
 
-  test('what is written slowly never overwrites an old WAL: each round empties the file', async () => {
+  test('slow writes never overwrite an old WAL: each round empties the file', async () => {
     const { path, db, checkpoints } = open({ quietMs: 3_600_000 })
     const { now } = performance
     const later = vi.spyOn(performance, 'now').mockImplementation(() => now.call(performance) + 7_200_000)
@@ -239,7 +239,7 @@ describe('WAL checkpoint', () => {
     expect(order).toEqual(['turned', 'stored'])
   })
 
-  test('what was written is flushed to the disk, once for all of a while, and again for what comes later', async () => {
+  test('written data is flushed to the disk once per interval, and later data again', async () => {
     const path = join(folder, 'flushed')
     openDatabase(path, { busyTimeout: 5000 }).close()
     let flushed = Promise.withResolvers<void>()
@@ -260,7 +260,7 @@ describe('WAL checkpoint', () => {
     flusher.close()
   })
 
-  test('what a disk has failed to take is flushed again', async () => {
+  test('data that the disk failed to flush is flushed again', async () => {
     const path = join(folder, 'failing')
     openDatabase(path, { busyTimeout: 5000 }).close()
     const failures = [new Error('EIO'), null]
@@ -275,7 +275,7 @@ describe('WAL checkpoint', () => {
     flusher.close()
   })
 
-  test('what is written while it is flushed is flushed behind it', async () => {
+  test('data written during a flush is flushed after it', async () => {
     const path = join(folder, 'flushed-again')
     openDatabase(path, { busyTimeout: 5000 }).close()
     const flushes: (() => void)[] = []

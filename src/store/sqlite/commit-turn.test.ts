@@ -31,7 +31,7 @@ async function pass(ms: number, count = 1): Promise<void> {
 describe('commit turns', () => {
   afterEach(() => void vi.restoreAllMocks())
 
-  test('the commit of a lone run comes at the end of its turn, whatever else the turn does', async () => {
+  test('the commit of a single run comes at the end of its turn', async () => {
     const { soon, commits } = start(true)
     soon()
     await pass(1)
@@ -70,7 +70,7 @@ describe('commit turns', () => {
     expect(commits()).toBe(1)
   })
 
-  test('a commit that may come later leaves a turn to what was begun in this one', async () => {
+  test('a deferrable commit leaves the turn to the work that began in it', async () => {
     const { later, commits } = start(true)
     later()
     await pass(1)
@@ -79,7 +79,7 @@ describe('commit turns', () => {
     expect(commits()).toBe(1)
   })
 
-  test('what several runs write in busy turns is stored together, what one run writes alone at once', async () => {
+  test('writes of several runs in busy turns are stored together, a single run’s writes at once', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'millrace-commit-'))
     const store = sqliteStore(join(folder, 'runs.db'))
     try {

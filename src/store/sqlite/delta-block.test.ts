@@ -24,7 +24,7 @@ const linesOf = (entries: Entry[]) =>
     .map((line) => JSON.parse(line) as Record<string, unknown>)
 
 describe('delta blocks', () => {
-  test('whatever comes together is read as if each had a line', () => {
+  test('a block of deltas is read as if each had its own line', () => {
     const text = fc.oneof(fc.string({ unit: 'binary', maxLength: 5 }), fc.constantFrom('a', '"\\\n\u2028', '\ud800'))
     const part = fc.record({
       type: fc.constantFrom('text-delta', 'text-delta', 'reasoning-delta', 'tool-input-delta', 'finish'),

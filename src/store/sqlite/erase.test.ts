@@ -74,7 +74,7 @@ async function record(store: Store, n: number, { long = 40, thread = `t${words[n
 }
 
 describe('erasing a run', () => {
-  test('whatever stands around it and however it is deleted, no byte of it is in the file or its WAL', async () => {
+  test('no byte of a deleted run is in the file or its WAL, however it is deleted', async () => {
     const path = newFile()
     const store = sqliteStore(path)
     const upkeep = store.upkeep!
@@ -105,7 +105,7 @@ describe('erasing a run', () => {
     await store.close()
   })
 
-  test('who reads the file keeps the WAL; then it is emptied at the next chance', async () => {
+  test('a reader keeps the WAL, which is emptied at the next chance', async () => {
     const path = newFile()
     const store = sqliteStore(path)
     const run = await record(store, 1)
@@ -121,7 +121,7 @@ describe('erasing a run', () => {
     await store.close()
   })
 
-  test('a crash behind a deletion: the next process erases what is left of it', async () => {
+  test('after a crash during a deletion the next process erases the rest', async () => {
     const path = newFile()
     const store = sqliteStore(path)
     const run = await record(store, 2)

@@ -55,7 +55,7 @@ describe('foreign databases', () => {
     },
   )
 
-  test('what does not work any more is named: views stay, what would harm our tables is left out with its text', async () => {
+  test('broken objects are named: views stay, and objects that would harm our tables are omitted with their text', async () => {
     const path = newFile()
     await oldFile(
       path,

@@ -12,7 +12,7 @@ const folder = mkdtempSync(join(tmpdir(), 'millrace-pages-'))
 describe('database pages', () => {
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-  test('entries of some types are found in any row, also of a fork, and of what is written meanwhile', async () => {
+  test('entries of some types are found in any row, also of a fork, and among entries written meanwhile', async () => {
     const store = sqliteStore(join(folder, 'millrace.db'))
     const said = (seq: number) => entry(seq, { type: 'text-delta', id: 'a', delta: `"type":"data" ${seq}` })
     const entries: Entry[] = [startEntry('r')]

@@ -153,7 +153,7 @@ const others: readonly (readonly [statement: RegExp, plan: RegExp, why: string])
 ]
 
 describe('query plans', () => {
-  test('every statement finds its rows by a key or an index, however many there are; what does not is listed, with its reason', async () => {
+  test('every statement finds its rows by a key or an index; exceptions are listed with their reason', async () => {
     const path = join(folder, 'plans.db')
     const found = await preparedBy(() => doEverything(path))
     const places = new Set([...found.keys()].map((key) => key.split('\n')[0]))

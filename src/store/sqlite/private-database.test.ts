@@ -13,7 +13,7 @@ const modes = (path: string) => ['', '-wal', '-shm'].map((end) => (statSync(path
 
 describe('private database', () => {
   test.skipIf(process.platform === 'win32')(
-    'only the owner may read a database, new or old, whatever its folder allows',
+    'only the owner may read a database, new or old, whatever the rights of its folder',
     async () => {
       chmodSync(folder, 0o755)
       const path = join(folder, 'a.db')

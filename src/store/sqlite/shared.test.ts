@@ -78,7 +78,7 @@ describe('shared SQLite database', () => {
     await Promise.all([one.close(), two.close()])
   })
 
-  test('two stores on one file: what another process left running wants an owner, what it owns itself does not', async () => {
+  test('two stores on one file: runs that another process left running want an owner, its active runs do not', async () => {
     const path = newPath()
     const first = sqliteStore(path)
     await first.log.append('left', 1, [startEntry('left')])
@@ -96,7 +96,7 @@ describe('shared SQLite database', () => {
     await third.close()
   })
 
-  test('what wants an owner of two thousand suspended runs is known at once', async () => {
+  test('runs that want an owner are found at once among two thousand suspended runs', async () => {
     const path = newPath()
     const first = sqliteStore(path)
     const [later, past] = [Date.now() + 3_600_000, Date.now() - 1]

@@ -136,7 +136,7 @@ describe('upkeep in slices', () => {
     await store.close()
   })
 
-  test('what is found in a text is found after its compaction', async () => {
+  test('search finds the same texts after compaction', async () => {
     const store = sqliteStore(newFile())
     const entries = exampleRun('r', 8000)
     await record(store, 'r', entries, 100)

@@ -38,7 +38,7 @@ describe('schema version', () => {
     await store.close()
   })
 
-  test('who only follows notices it, too; commits of the same version change nothing', async () => {
+  test('a follower notices a newer version as well; commits of the same version change nothing', async () => {
     const path = join(root, 'followed.db')
     const [store, other] = [sqliteStore(path), sqliteStore(path)]
     await store.log.append('r', 1, [startEntry('r')])
@@ -71,7 +71,7 @@ describe('schema version', () => {
     await store.close()
   })
 
-  test('what is not in the tables yet is left to the newer version', async () => {
+  test('rows that the tables lack are left to the newer version', async () => {
     const path = join(root, 'behind.db')
     const store = sqliteStore(path)
     await store.log.append('r', 1, [startEntry('r')])

@@ -190,7 +190,7 @@ describe('AG-UI wire: cases', () => {
     deadline: 1_705_670_896_150,
   }
 
-  test('an approval wins over what the client could do; a question has its own words; a call before the answer is sent first', () => {
+  test('an approval precedes the client’s own abilities; a question has its own words; a call before the answer is sent first', () => {
     const question: RecordedPart = {
       type: 'request',
       requestId: 'ask',
@@ -263,7 +263,7 @@ describe('AG-UI wire: cases', () => {
     expect(only(events(behind), 'TEXT_MESSAGE_START').map(({ messageId }) => messageId)).toEqual(['run-1:1'])
   })
 
-  test('one ARGS for what a provider sends at once, and {} for nothing', () => {
+  test('arguments sent at once give one ARGS event, and empty arguments give {}', () => {
     const start = (id: string): RecordedPart => ({ type: 'tool-input-start', id, toolName: 't' })
     const blank: RecordedPart = { type: 'tool-input-delta', id: 'd', delta: ' ' }
     const parts = [call('a', '{"b":1}'), call('b', ' '), start('c'), call('c', ''), start('d'), blank, call('d', ' ')]
@@ -299,7 +299,7 @@ describe('AG-UI wire: cases', () => {
     ])
   })
 
-  test('a step that begins again after a crash is closed first; what was sent of it cannot be taken back', () => {
+  test('a step restarted after a crash is closed first; sent text cannot be withdrawn', () => {
     const reset: Item[] = at('main/a/1', { type: 'step-reset', attempt: 1 })
     const hidden = [
       ...at('main/a', answering),
@@ -363,7 +363,7 @@ describe('AG-UI wire: cases', () => {
     expect(list.at(-1)).toMatchObject({ result: '{"n":1}' })
   })
 
-  test('the conversation and the state of the input; what the server knows of the thread comes before', () => {
+  test('the input has the conversation and the state, after the server’s own messages of the thread', () => {
     const first = {
       ...startPart,
       input: { messages: [{ role: 'user', content: 'Now' }], state: { a: 1 } },
@@ -383,7 +383,7 @@ describe('AG-UI wire: cases', () => {
     ).toEqual(['RUN_STARTED', 'MESSAGES_SNAPSHOT'])
   })
 
-  test('what AG-UI has no event for', () => {
+  test('parts without an AG-UI event are dropped', () => {
     const prompt: RecordedPart = { type: 'prompt', stage: 's', model: 'm', system: 'Be brief.', messages: [] }
     const items = [
       ...at('main/a', answering, { type: 'data', name: 'n', id: 'i', data: null, transient: true }),

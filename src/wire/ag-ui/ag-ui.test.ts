@@ -93,7 +93,7 @@ describe('AG-UI wire', () => {
   test.each([
     ['1.0', false],
     ['0.0.59', true],
-  ])('ag-ui: the official client %s shows what the run said, and complains of nothing', async (_, old) => {
+  ])('the official client %s shows the answer of the run without an error', async (_, old) => {
     await fc.assert(
       fc.asyncProperty(runs, fc.boolean(), fc.boolean(), async (entries, live, traces) => {
         const body = encodeAll(entries, { resumedAt: lastResume(entries) }, { old, live, traces })

@@ -167,7 +167,7 @@ describe('framings', () => {
     expect(made).toBe(forPreparing)
   })
 
-  test('what is muted is not framed, prepared or not; an end is a frame like others', () => {
+  test('muted events are not framed, prepared or not; the end is a frame like others', () => {
     const frames = createTextFrames<object>((event) => `${JSON.stringify(event)};`, 'end')
     const say = frames.prepare((text) => ({ text }))
     say('a')

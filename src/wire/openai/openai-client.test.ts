@@ -71,7 +71,7 @@ describe('OpenAI wire: official client', () => {
     }
   })
 
-  test('one JSON: the helper reads from the stream what the package reads from the JSON', async () => {
+  test('one JSON: the helper builds from the stream the JSON that the package reads', async () => {
     for (const name of ['plain-text', 'client-tools', 'reasoning', 'max-steps', 'parallel-answers']) {
       const whole = await openaiClient(body(name), 'application/json').chat.completions.create(request)
       const { completion } = await readStream(frames(name, { includeUsage: true }).join(''))

@@ -16,7 +16,7 @@ describe('toToolOutput', () => {
     expect(toToolOutput('any', 0)).toBe('… [truncated: 0 of 3 characters]')
   })
 
-  test('tool output: what is cut is a prefix that is well-formed where the whole is; what is not cut is the whole', () => {
+  test('tool output: a shortened output is a prefix, well-formed if the whole is; a short output stays whole', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: fc.constantFrom('a', '水', '😀', '\ud83d', '\ude00') }),
@@ -131,7 +131,7 @@ describe('toToolOutput', () => {
     ])
   })
 
-  test('messages: what a provider ran itself is told behind its call; what is no message is shown as it stands', () => {
+  test('messages: a provider’s own tool results come after their call; other values are shown unchanged', () => {
     const named = { toolCallId: 'call_1', toolName: 'web' }
     expect(
       told({

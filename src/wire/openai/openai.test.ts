@@ -241,7 +241,7 @@ describe('OpenAI wire', () => {
     for (const count of Object.values(judged)) expect(count).toBeGreaterThan(0)
   })
 
-  test('openai: the one JSON holds what the frames of the same run come to', () => {
+  test('the one JSON equals the joined frames of the same run', () => {
     let bodies = 0
     fc.assert(
       fc.property(runs, asked, (entries, openai) => {

@@ -102,14 +102,14 @@ describe('UI wire: official client', () => {
     }
   })
 
-  test('a failure is an error at the client, and what came before it is kept and finished', async () => {
+  test('a failure is an error at the client, and the earlier parts are kept and finished', async () => {
     const { message, status, errors } = await show(golden('error-midway.ui.txt'))
     expect(status).toBe('error')
     expect(errors).toEqual(['Step answer (llm): the connection was closed.'])
     expect(message!.parts).toContainEqual(textPart('So far so '))
   })
 
-  test('a failure of the server itself finishes what is open', async () => {
+  test('a failure of the server itself finishes the open parts', async () => {
     const entries = golden('plain-text.ndjson')
       .trimEnd()
       .split('\n')

@@ -188,7 +188,7 @@ describe('UI messages', () => {
     expect(run).toThrow(expect.objectContaining({ code: 'bad-input', status: 400 }))
   })
 
-  test('whatever comes, it is a conversation or bad-input', () => {
+  test('any request body is a conversation or bad-input', () => {
     fc.assert(
       fc.property(fc.array(fc.oneof(fc.anything(), uiMessage), { maxLength: 3 }), (messages) => {
         for (const read of [fromClientMessages, toolAnswers]) {

@@ -77,7 +77,7 @@ describe('UI wire', () => {
     )
   })
 
-  test('ui: the official client shows what the run said, and nothing for ever unfinished', async () => {
+  test('the official client shows the answer of the run and leaves nothing unfinished', async () => {
     await fc.assert(
       fc.asyncProperty(arbitraryRun, fc.boolean(), async (entries, ui7) => {
         const body = encodeAll(entries, { resumedAt: lastResume(entries) }, { ui7 })
