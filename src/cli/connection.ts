@@ -12,6 +12,7 @@ import type { RunQuery, RunRow, RunStatus } from '../part/log.ts'
 import { isUnder } from '../part/path.ts'
 import { asRecorded, type Recording } from '../part/recording.ts'
 import type { ThreadQuery, ThreadRow } from '../part/thread.ts'
+import type { Usage } from '../part/usage.ts'
 import { nearest } from '../pipeline/nearest.ts'
 import type { Deleted } from '../record/delete.ts'
 import type { Stats, StatsQuery } from '../record/stats.ts'
@@ -43,8 +44,29 @@ export interface Connection {
   stats(queryAt: (now: number) => StatsQuery): Promise<Stats>
   /** Opens the store for changes. Throws `usage` if its runs cannot be changed by hand. */
   upkeep(): Promise<RunUpkeep>
+  /** Throws `usage` if runs are not kept here. Nothing is created before a run is imported. */
+  importer(): Promise<RunImporter>
   close(): Promise<void>
 }
+
+/** Imports recorded runs. */
+export interface RunImporter {
+  /** `withUsage`: also read the usage of sessions so far, if the run is new. A server adds it up itself. */
+  find(id: string, withUsage: boolean): Promise<ImportedRun>
+  /** `lines`: the log, as NDJSON, cut anywhere. `name`: its source, for errors. */
+  import(lines: readonly Uint8Array[], name: string): Promise<ImportResult>
+}
+
+/** A run that may have been imported before. */
+export interface ImportedRun {
+  row?: ImportedRow | undefined
+  /** Usage of sessions so far, summed over the recorded runs. */
+  used?: ReadonlyMap<string, Usage>
+}
+
+type ImportedRow = Pick<RunRow, 'id' | 'agent' | 'status' | 'lastSeq'>
+
+export type ImportResult = ImportedRow & { isNew: boolean }
 
 export interface ThreadPage {
   /** About how many of the newest messages; default all. */
@@ -133,14 +155,14 @@ export async function openConnection(context: CommandContext, flags: ConnectionF
   }
 }
 
-export type ConnectionTarget =
+type ConnectionTarget =
   | { type: 'server'; server: LiveServer }
   /** A store that servers share. */
   | { type: 'store'; url: string }
   /** A data folder that no live server uses. */
   | { type: 'folder'; data: string }
 
-export async function connectionTarget(context: CommandContext, flags: ConnectionFlags): Promise<ConnectionTarget> {
+async function connectionTarget(context: CommandContext, flags: ConnectionFlags): Promise<ConnectionTarget> {
   const { findServer, namedServer } = await import('./connection/server.ts')
   if (flags.url !== undefined) return { type: 'server', server: namedServer(context, flags.url) }
   const url = await sharedStoreUrl(context, flags)

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { type DeliveryContext, createAnswerSource, type SourceOptions } from './open-delivery.ts'
 import { nextPiece } from './streamed-body.ts'
 
@@ -27,10 +27,15 @@ const failing = {
   'its log cannot be read': () => Promise.reject(new Error('unreadable')),
 }
 
-test.each(Object.entries(failing))('an answer that breaks off because %s lets its client go, once', async (_, next) => {
-  const { source, told } = createBroken(next)
-  await expect(nextPiece(source)).rejects.toThrow('broken')
-  expect(told).toEqual(['closed', { finished: false }, 'ended'])
-  source.cancel()
-  expect(told).toHaveLength(3)
+describe('createAnswerSource', () => {
+  test.each(Object.entries(failing))(
+    'an answer that breaks off because %s lets its client go, once',
+    async (_, next) => {
+      const { source, told } = createBroken(next)
+      await expect(nextPiece(source)).rejects.toThrow('broken')
+      expect(told).toEqual(['closed', { finished: false }, 'ended'])
+      source.cancel()
+      expect(told).toHaveLength(3)
+    },
+  )
 })

@@ -1,5 +1,5 @@
 /** Readers of one run that keep up share what a stateless wire makes of a batch. */
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { buildRun, startPart } from '../../test/build-run.ts'
 import { noUsage } from '../part/usage.ts'
 import { memoryStore } from '../store/memory-store.ts'
@@ -66,17 +66,19 @@ async function follow(isStateless: boolean, store: ReturnType<typeof memoryStore
 
 const stores = { memory: () => memoryStore(), SQLite: () => sqliteStore(':memory:') }
 
-test.each(Object.entries(stores))('%s: an entry is encoded once for each set of options', async (_, createStore) => {
-  const { texts, times } = await follow(true, createStore())
-  const lines = entries.map(({ seq }) => `{"seq":${seq}}\n`).join('')
-  const marked = entries.map(({ seq }) => `{"seq":${seq},"mark":"m"}\n`).join('')
-  expect(texts).toEqual([lines, lines, marked])
-  // What was stored before they came each of them may read for itself, and the end of the run changes each encoder.
-  expect(times.slice(1)).toEqual(entries.slice(1).map(({ type }) => (type === 'run-end' ? 3 : 2)))
-})
+describe('shared encoded pieces', () => {
+  test.each(Object.entries(stores))('%s: an entry is encoded once for each set of options', async (_, createStore) => {
+    const { texts, times } = await follow(true, createStore())
+    const lines = entries.map(({ seq }) => `{"seq":${seq}}\n`).join('')
+    const marked = entries.map(({ seq }) => `{"seq":${seq},"mark":"m"}\n`).join('')
+    expect(texts).toEqual([lines, lines, marked])
+    // What was stored before they came each of them may read for itself, and the end of the run changes each encoder.
+    expect(times.slice(1)).toEqual(entries.slice(1).map(({ type }) => (type === 'run-end' ? 3 : 2)))
+  })
 
-test('a wire that remembers what it has sent encodes for each reader', async () => {
-  const { texts, times } = await follow(false, memoryStore())
-  expect(texts[0]).toBe(texts[1])
-  expect(times).toEqual(entries.map(() => 3))
+  test('a wire that remembers what it has sent encodes for each reader', async () => {
+    const { texts, times } = await follow(false, memoryStore())
+    expect(texts[0]).toBe(texts[1])
+    expect(times).toEqual(entries.map(() => 3))
+  })
 })

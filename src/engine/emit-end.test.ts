@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { Entry } from '../part/entry.ts'
 import type { Part } from '../part/part.ts'
 import { emitEnd } from './write-end.ts'
@@ -27,33 +27,35 @@ const fault = () => {
   throw new RangeError('Maximum call stack size exceeded')
 }
 
-test('what is open is closed, then the run ends', () => {
-  const { state, said, emit } = openRun()
-  emitEnd(state, emit, { outcome: 'aborted', error, closing, now })
-  expect(said).toEqual(['usage', 'text-end', 'step-finish', 'step-finish', 'run-end'])
-})
+describe('emitEnd', () => {
+  test('what is open is closed, then the run ends', () => {
+    const { state, said, emit } = openRun()
+    emitEnd(state, emit, { outcome: 'aborted', error, closing, now })
+    expect(said).toEqual(['usage', 'text-end', 'step-finish', 'step-finish', 'run-end'])
+  })
 
-test('a fault in whatever comes before it does not keep the run from its end', () => {
-  const broken: [Parameters<typeof emitEnd>[0], string[]][] = [
-    [Object.assign(openRun().state, { toolLoops: fault }), ['text-end', 'step-finish', 'step-finish', 'run-end']],
-  ]
-  for (const [state, expected] of broken) {
-    const said: string[] = []
+  test('a fault in whatever comes before it does not keep the run from its end', () => {
+    const broken: [Parameters<typeof emitEnd>[0], string[]][] = [
+      [Object.assign(openRun().state, { toolLoops: fault }), ['text-end', 'step-finish', 'step-finish', 'run-end']],
+    ]
+    for (const [state, expected] of broken) {
+      const said: string[] = []
+      emitEnd(state, (_, part) => void said.push(part.type), { outcome: 'aborted', error, closing, now })
+      expect(said.slice(0, expected.length)).toEqual(expected)
+    }
+    const { state, said } = openRun()
+    state.open.closing = fault
     emitEnd(state, (_, part) => void said.push(part.type), { outcome: 'aborted', error, closing, now })
-    expect(said.slice(0, expected.length)).toEqual(expected)
-  }
-  const { state, said } = openRun()
-  state.open.closing = fault
-  emitEnd(state, (_, part) => void said.push(part.type), { outcome: 'aborted', error, closing, now })
-  expect(said[0]).toBe('usage')
-  expect(said[1]).toBe('run-end')
-})
+    expect(said[0]).toBe('usage')
+    expect(said[1]).toBe('run-end')
+  })
 
-test('an output that cannot be recorded is left out rather than the end', () => {
-  const { state, said, emit } = openRun()
-  const picky = (step: string, part: Part) =>
-    'output' in part || part.type === 'step-finish' ? fault() : emit(step, part)
-  emitEnd(state, picky, { outcome: 'completed', output: 'x', closing, now })
-  expect(said).toEqual(['usage', 'text-end', 'run-end'])
-  expect(state.end).toMatchObject({ outcome: 'completed' })
+  test('an output that cannot be recorded is left out rather than the end', () => {
+    const { state, said, emit } = openRun()
+    const picky = (step: string, part: Part) =>
+      'output' in part || part.type === 'step-finish' ? fault() : emit(step, part)
+    emitEnd(state, picky, { outcome: 'completed', output: 'x', closing, now })
+    expect(said).toEqual(['usage', 'text-end', 'run-end'])
+    expect(state.end).toMatchObject({ outcome: 'completed' })
+  })
 })

@@ -71,7 +71,7 @@ describe('compaction', () => {
     )
   })
 
-  test('keeps of any run what it said, what it comes to and its order, wherever it is cut, and done again changes nothing', () => {
+  test('keeps the content, the totals and the order of any run, wherever it is cut; a second compaction changes nothing', () => {
     fc.assert(
       fc.property(arbitraryRun, fc.array(fc.nat(200)), fc.array(fc.nat(200)), (entries, cuts, bounds) => {
         const places = [0, ...new Set(cuts)].filter((at) => at < entries.length).sort((a, b) => a - b)
@@ -96,7 +96,7 @@ describe('compaction', () => {
     )
   })
 
-  test('bounds what it merges, also when blocks alternate', () => {
+  test('bounds the size of merged entries, also when blocks alternate', () => {
     const run = woven(20, 5000)
     const merged = compact(run)
     expect(faults(merged)).toEqual([])

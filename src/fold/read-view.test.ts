@@ -1,7 +1,7 @@
 /** Kept views say what a fold of the whole log says, are read instead of it, and heal. */
 import { readdirSync, readFileSync } from 'node:fs'
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { arbitraryRun } from '../../test/arbitrary-run.ts'
 import { buildRun, startPart, type Item } from '../../test/build-run.ts'
 import type { Entry } from '../part/entry.ts'
@@ -57,96 +57,98 @@ async function checkRun(entries: readonly Entry[]): Promise<void> {
   await inner.close()
 }
 
-test('random runs: at every suspend and at the end', async () => {
-  await fc.assert(fc.asyncProperty(arbitraryRun, checkRun), { numRuns: 150 })
-})
-
-const golden = new URL('../wire/golden/', import.meta.url)
-test.each(readdirSync(golden).filter((file) => file.endsWith('.ndjson')))('%s', async (file) => {
-  const lines = readFileSync(new URL(file, golden), 'utf8').trimEnd().split('\n')
-  await checkRun(lines.map((line) => JSON.parse(line) as Entry))
-})
-
-const usage = { inputTokens: 1, outputTokens: 1, totalTokens: 2, source: 'reported' as const }
-const done: Item[] = [
-  { step: '', part: startPart },
-  { step: 'main/a', part: { type: 'step-start', stepType: 'llm', attempt: 1, answer: true } },
-  { step: 'main/a/1', part: { type: 'step-start', stepType: 'model-call', attempt: 1 } },
-  { step: 'main/a/1', part: { type: 'text-start', id: 't' } },
-  { step: 'main/a/1', part: { type: 'text-delta', id: 't', delta: 'Hello' } },
-  { step: 'main/a/1', part: { type: 'text-end', id: 't' } },
-  { step: 'main/a/1', part: { type: 'step-finish', duration: 1 } },
-  { step: 'main/a', part: { type: 'step-finish', duration: 1 } },
-  { step: '', part: { type: 'run-end', outcome: 'completed', usage, output: { said: 'Hello' } } },
-]
-
-async function stored(items: readonly Item[]) {
-  const entries = buildRun(items)
-  const inner = memoryStore()
-  await inner.log.append(id, 1, entries)
-  return { entries, inner, ...counted(inner) }
-}
-
-test('a view that was lost with its process is folded once, and then kept', async () => {
-  const { inner, store, read, entries } = await stored(done)
-  expect(await inner.runs.view(id)).toBeUndefined()
-  const first = await readView(store, id)
-  expect(first).toMatchObject({ text: 'Hello', output: { said: 'Hello' }, status: 'completed' })
-  expect(read.entries).toBe(entries.length)
-  expect(await inner.runs.view(id)).toMatchObject({ seq: entries.length })
-  expect(await readView(store, id)).toEqual(first)
-  expect(read.entries).toBe(entries.length + 2)
-})
-
-test('a view of another version is folded again and replaced', async () => {
-  const { inner, store, read, entries } = await stored(done)
-  const old: KeptRun = { ...foldOf(entries).kept(), version: 0, messages: [{ role: 'assistant', content: 'old' }] }
-  await inner.runs.keepView(id, entries.length, old)
-  expect(await readView(store, id)).toMatchObject({ text: 'Hello' })
-  expect(read.entries).toBe(entries.length)
-  expect(await readView(store, id)).toMatchObject({ text: 'Hello' })
-  expect(read.entries).toBe(entries.length + 2)
-})
-
-test('a view that stands for an earlier entry does not count; nothing is kept of a run that goes on', async () => {
-  const { inner, store, entries } = await stored(done.slice(0, -2))
-  await keepView(store.runs, id, foldOf(entries.slice(0, 3)))
-  expect(await readView(store, id)).toMatchObject({ text: 'Hello', status: 'running', lastSeq: entries.length })
-  expect(await inner.runs.view(id)).toMatchObject({ seq: 3 })
-})
-
-test('a store that keeps nothing harms nothing', async () => {
-  const { store } = await stored(done)
-  const keepView = () => Promise.reject(new Error('read only'))
-  expect(await readView({ ...store, runs: { ...store.runs, keepView } }, id)).toMatchObject({
-    text: 'Hello',
+describe('readView', () => {
+  test('random runs: at every suspend and at the end', async () => {
+    await fc.assert(fc.asyncProperty(arbitraryRun, checkRun), { numRuns: 150 })
   })
-})
 
-test('of a run with very many steps none is kept, and yet all are shown', async () => {
-  const steps = Array.from({ length: 1500 }, (_, i): Item[] => [
-    { step: `main/s${i}`, part: { type: 'step-start', stepType: 'custom', attempt: 1 } },
-    { step: `main/s${i}`, part: { type: 'step-finish', duration: i, result: 'x'.repeat(100) } },
-  ])
-  const { inner, store } = await stored([done[0]!, ...steps.flat(), done.at(-1)!])
-  for (let i = 0; i < 2; i++) expect((await readView(store, id))!.steps).toHaveLength(1500)
-  expect(JSON.stringify(await inner.runs.view(id)).length).toBeLessThan(2000)
-})
+  const golden = new URL('../wire/golden/', import.meta.url)
+  test.each(readdirSync(golden).filter((file) => file.endsWith('.ndjson')))('%s', async (file) => {
+    const lines = readFileSync(new URL(file, golden), 'utf8').trimEnd().split('\n')
+    await checkRun(lines.map((line) => JSON.parse(line) as Entry))
+  })
 
-test('input and output stay in the log: what is kept does not grow with them', async () => {
-  const long = 'x'.repeat(100_000)
-  const messages = [
-    { role: 'user', content: long },
-    { role: 'assistant', content: 'Yes.' },
-    { role: 'user', content: 'Hi' },
+  const usage = { inputTokens: 1, outputTokens: 1, totalTokens: 2, source: 'reported' as const }
+  const done: Item[] = [
+    { step: '', part: startPart },
+    { step: 'main/a', part: { type: 'step-start', stepType: 'llm', attempt: 1, answer: true } },
+    { step: 'main/a/1', part: { type: 'step-start', stepType: 'model-call', attempt: 1 } },
+    { step: 'main/a/1', part: { type: 'text-start', id: 't' } },
+    { step: 'main/a/1', part: { type: 'text-delta', id: 't', delta: 'Hello' } },
+    { step: 'main/a/1', part: { type: 'text-end', id: 't' } },
+    { step: 'main/a/1', part: { type: 'step-finish', duration: 1 } },
+    { step: 'main/a', part: { type: 'step-finish', duration: 1 } },
+    { step: '', part: { type: 'run-end', outcome: 'completed', usage, output: { said: 'Hello' } } },
   ]
-  const start = { ...startPart, input: { messages, document: long } } as Item['part']
-  const end = { ...done.at(-1)!.part, output: long } as Item['part']
-  const { inner, store } = await stored([{ step: '', part: start }, ...done.slice(1, -1), { step: '', part: end }])
-  for (let i = 0; i < 2; i++) {
-    expect(await readView(store, id)).toMatchObject({ input: { messages, document: long }, output: long })
+
+  async function stored(items: readonly Item[]) {
+    const entries = buildRun(items)
+    const inner = memoryStore()
+    await inner.log.append(id, 1, entries)
+    return { entries, inner, ...counted(inner) }
   }
-  const text = JSON.stringify(await inner.runs.view(id))
-  expect(text.length).toBeLessThan(2000)
-  expect(await readKept(store, id)).toMatchObject({ asked: [{ role: 'user', content: 'Hi' }] })
+
+  test('a view that was lost with its process is folded once, and then kept', async () => {
+    const { inner, store, read, entries } = await stored(done)
+    expect(await inner.runs.view(id)).toBeUndefined()
+    const first = await readView(store, id)
+    expect(first).toMatchObject({ text: 'Hello', output: { said: 'Hello' }, status: 'completed' })
+    expect(read.entries).toBe(entries.length)
+    expect(await inner.runs.view(id)).toMatchObject({ seq: entries.length })
+    expect(await readView(store, id)).toEqual(first)
+    expect(read.entries).toBe(entries.length + 2)
+  })
+
+  test('a view of another version is folded again and replaced', async () => {
+    const { inner, store, read, entries } = await stored(done)
+    const old: KeptRun = { ...foldOf(entries).kept(), version: 0, messages: [{ role: 'assistant', content: 'old' }] }
+    await inner.runs.keepView(id, entries.length, old)
+    expect(await readView(store, id)).toMatchObject({ text: 'Hello' })
+    expect(read.entries).toBe(entries.length)
+    expect(await readView(store, id)).toMatchObject({ text: 'Hello' })
+    expect(read.entries).toBe(entries.length + 2)
+  })
+
+  test('a view that stands for an earlier entry does not count; nothing is kept of a run that goes on', async () => {
+    const { inner, store, entries } = await stored(done.slice(0, -2))
+    await keepView(store.runs, id, foldOf(entries.slice(0, 3)))
+    expect(await readView(store, id)).toMatchObject({ text: 'Hello', status: 'running', lastSeq: entries.length })
+    expect(await inner.runs.view(id)).toMatchObject({ seq: 3 })
+  })
+
+  test('a store that keeps nothing harms nothing', async () => {
+    const { store } = await stored(done)
+    const keepView = () => Promise.reject(new Error('read only'))
+    expect(await readView({ ...store, runs: { ...store.runs, keepView } }, id)).toMatchObject({
+      text: 'Hello',
+    })
+  })
+
+  test('of a run with very many steps none is kept, and yet all are shown', async () => {
+    const steps = Array.from({ length: 1500 }, (_, i): Item[] => [
+      { step: `main/s${i}`, part: { type: 'step-start', stepType: 'custom', attempt: 1 } },
+      { step: `main/s${i}`, part: { type: 'step-finish', duration: i, result: 'x'.repeat(100) } },
+    ])
+    const { inner, store } = await stored([done[0]!, ...steps.flat(), done.at(-1)!])
+    for (let i = 0; i < 2; i++) expect((await readView(store, id))!.steps).toHaveLength(1500)
+    expect(JSON.stringify(await inner.runs.view(id)).length).toBeLessThan(2000)
+  })
+
+  test('stored views do not grow with input and output, which stay in the log', async () => {
+    const long = 'x'.repeat(100_000)
+    const messages = [
+      { role: 'user', content: long },
+      { role: 'assistant', content: 'Yes.' },
+      { role: 'user', content: 'Hi' },
+    ]
+    const start = { ...startPart, input: { messages, document: long } } as Item['part']
+    const end = { ...done.at(-1)!.part, output: long } as Item['part']
+    const { inner, store } = await stored([{ step: '', part: start }, ...done.slice(1, -1), { step: '', part: end }])
+    for (let i = 0; i < 2; i++) {
+      expect(await readView(store, id)).toMatchObject({ input: { messages, document: long }, output: long })
+    }
+    const text = JSON.stringify(await inner.runs.view(id))
+    expect(text.length).toBeLessThan(2000)
+    expect(await readKept(store, id)).toMatchObject({ asked: [{ role: 'user', content: 'Hi' }] })
+  })
 })

@@ -56,7 +56,7 @@ const { value: json } = fc.letrec<{ value: unknown }>((tie) => ({
 }))
 
 describe('an input that is being written', () => {
-  test('any cut of it gives what the whole gives, the same JSON as that of the call', () => {
+  test('any cut of the input gives the same result as the whole, and the same JSON as the call', () => {
     fc.assert(
       fc.property(json, fc.constantFrom(0, 2), fc.array(fc.nat(80)), (value, indent, cuts) => {
         const whole = JSON.stringify(value, null, indent)
@@ -70,7 +70,7 @@ describe('an input that is being written', () => {
     )
   })
 
-  test('says so once and at once, and drops the rest', () => {
+  test('reports the limit once and at once, and drops the rest', () => {
     const { redact } = createRedactor([], keys)
     const say = (delta: string) => redact(step, { type: 'tool-input-delta', id: 'c', delta })
     expect(say('{"password":"hun')).toEqual([{ type: 'tool-input-delta', id: 'c', delta: '{"password":"[redacted]' }])

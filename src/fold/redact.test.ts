@@ -98,7 +98,7 @@ describe('over deltas', () => {
     return places.slice(1).map((end, i) => whole.slice(places[i], end))
   }
 
-  test('any cut gives what the whole gives but for a first character, and no output holds a secret', () => {
+  test('any cut gives the same result as the whole except for a first character, and no output holds a secret', () => {
     fc.assert(
       fc.property(secrets, letters, fc.array(fc.nat(60), { maxLength: 20 }), letters, (known, a, cuts, b) => {
         const whole = a + known[0] + b
@@ -122,7 +122,7 @@ describe('over deltas', () => {
     expect(keeps(delta('a word')), 'after a text that was held back').toBe(false)
   })
 
-  test('what is held is shorter than the longest secret', () => {
+  test('the text held back is shorter than the longest secret', () => {
     fc.assert(
       fc.property(secrets, letters, fc.array(fc.nat(60), { maxLength: 20 }), (known, whole, cuts) => {
         const deltas = cutInto(whole, cuts)
@@ -182,7 +182,7 @@ describe('in whole parts', () => {
     }
   })
 
-  test('what ties parts together stays, even when a secret is called like it', () => {
+  test('ids that connect parts stay, even when a secret has the same text', () => {
     const careless = createRedactor(['text-start', 'call-1'])
     const result = { type: 'tool-result', toolCallId: 'call-1', toolName: 't', result: 'call-1' } as const
     expect(careless.redact(step, result)).toEqual([{ ...result, result: '[redacted]' }])

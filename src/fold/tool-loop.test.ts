@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { Entry, RecordedPart } from '../part/entry.ts'
 import { replyMessages } from './reply-messages.ts'
 import { createToolLoop } from './tool-loop.ts'
@@ -24,28 +24,30 @@ function fold(said: [string, RecordedPart][]) {
 const call = { type: 'tool-call', ...search, input: {}, providerExecuted: true }
 const result = { type: 'tool-result', ...search, output: { type: 'text', value: 'found' } }
 
-test('a call that the provider runs itself is told to it without a result, until a later answer brings that', () => {
-  expect(fold(first)).toEqual([{ role: 'assistant', content: [call] }])
-  const later: [string, RecordedPart][] = [
-    ['main/a/2', begin],
-    ['main/a/2', { type: 'tool-result', ...search, result: 'found' }],
-    ['main/a/2', end],
-  ]
-  expect(fold([...first, ...later])).toEqual([
-    { role: 'assistant', content: [call] },
-    { role: 'assistant', content: [result] },
-  ])
-})
+describe('createToolLoop', () => {
+  test('a call that the provider runs itself is told to it without a result, until a later answer brings that', () => {
+    expect(fold(first)).toEqual([{ role: 'assistant', content: [call] }])
+    const later: [string, RecordedPart][] = [
+      ['main/a/2', begin],
+      ['main/a/2', { type: 'tool-result', ...search, result: 'found' }],
+      ['main/a/2', end],
+    ]
+    expect(fold([...first, ...later])).toEqual([
+      { role: 'assistant', content: [call] },
+      { role: 'assistant', content: [result] },
+    ])
+  })
 
-test('a result that an answer brought outlives the crash that made the answer void', () => {
-  const cut: [string, RecordedPart][] = [
-    ['main/a/2', begin],
-    ['main/a/2', { type: 'tool-result', ...search, result: 'found' }],
-    ['main/a/2', { type: 'step-reset', attempt: 1 }],
-  ]
-  expect(fold([...first, ...cut])).toEqual([{ role: 'assistant', content: [call, result] }])
-})
+  test('a result that an answer brought outlives the crash that made the answer void', () => {
+    const cut: [string, RecordedPart][] = [
+      ['main/a/2', begin],
+      ['main/a/2', { type: 'tool-result', ...search, result: 'found' }],
+      ['main/a/2', { type: 'step-reset', attempt: 1 }],
+    ]
+    expect(fold([...first, ...cut])).toEqual([{ role: 'assistant', content: [call, result] }])
+  })
 
-test('a call of an answer that was cut off is not told at all', () => {
-  expect(fold(first.slice(0, 2))).toEqual([])
+  test('a call of an answer that was cut off is not told at all', () => {
+    expect(fold(first.slice(0, 2))).toEqual([])
+  })
 })

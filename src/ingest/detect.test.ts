@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { cliNames } from './cli-names.ts'
 import { detectFormat, otherCli } from './detect.ts'
 import { lines as toLines, newestRecordings, play, recordingsOf } from './testing/play.ts'
@@ -31,49 +31,51 @@ const lines: [string, object | string][] = [
   ['undefined', '[]'],
 ]
 
-test.each(lines)('%s: %j', (format, line) => {
-  expect(String(detectFormat(typeof line === 'string' ? line : JSON.stringify(line)))).toBe(format)
-})
+describe('detection of the CLI', () => {
+  test.each(lines)('%s: %j', (format, line) => {
+    expect(String(detectFormat(typeof line === 'string' ? line : JSON.stringify(line)))).toBe(format)
+  })
 
-test.each<[string, object]>([
-  ['Droid', { type: 'system', subtype: 'init', session_id: 's', tools: [], model: 'm', reasoning_effort: 'none' }],
-  ['Droid', { type: 'message', role: 'assistant', id: 'i', text: 'Hi', session_id: 's' }],
-  ['GitHub Copilot CLI', { type: 'session.skills_loaded', data: {}, id: 'i' }],
-  ['GitHub Copilot CLI', { type: 'assistant.message_delta', data: { deltaContent: 'x' }, parentId: 'p' }],
-  ['OpenCode', { type: 'text', timestamp: 1, sessionID: 's', part: { type: 'text', text: 'x' } }],
-  ['Pi', { type: 'session', version: 3, id: 'i', cwd: '/w' }],
-  ['Cline', { ts: 't', type: 'hook_event', hookEventName: 'agent_start' }],
-  ['Kimi CLI', { role: 'meta', type: 'system.version', version: '2' }],
-])('%s is known by its lines, and no other: %j', (name, line) => {
-  expect(otherCli(line as Record<string, unknown>)).toBe(name)
-  expect(detectFormat(JSON.stringify(line))).toBe(undefined)
-  for (const cli of cliNames) {
-    expect(play(cli, toLines(line)).outcome.error).toMatchObject({
-      code: 'unknown-format',
-      message: expect.stringContaining(`the output of ${name}, which Millrace does not read`),
-    })
-  }
-})
+  test.each<[string, object]>([
+    ['Droid', { type: 'system', subtype: 'init', session_id: 's', tools: [], model: 'm', reasoning_effort: 'none' }],
+    ['Droid', { type: 'message', role: 'assistant', id: 'i', text: 'Hi', session_id: 's' }],
+    ['GitHub Copilot CLI', { type: 'session.skills_loaded', data: {}, id: 'i' }],
+    ['GitHub Copilot CLI', { type: 'assistant.message_delta', data: { deltaContent: 'x' }, parentId: 'p' }],
+    ['OpenCode', { type: 'text', timestamp: 1, sessionID: 's', part: { type: 'text', text: 'x' } }],
+    ['Pi', { type: 'session', version: 3, id: 'i', cwd: '/w' }],
+    ['Cline', { ts: 't', type: 'hook_event', hookEventName: 'agent_start' }],
+    ['Kimi CLI', { role: 'meta', type: 'system.version', version: '2' }],
+  ])('%s is known by its lines, and no other: %j', (name, line) => {
+    expect(otherCli(line as Record<string, unknown>)).toBe(name)
+    expect(detectFormat(JSON.stringify(line))).toBe(undefined)
+    for (const cli of cliNames) {
+      expect(play(cli, toLines(line)).outcome.error).toMatchObject({
+        code: 'unknown-format',
+        message: expect.stringContaining(`the output of ${name}, which Millrace does not read`),
+      })
+    }
+  })
 
-const newest = newestRecordings()
-test.skipIf(newest.length === 0)('each recording of the newest programs is known, or refused by its name', () => {
-  const names = {
-    droid: 'Droid',
-    copilot: 'GitHub Copilot CLI',
-    opencode: 'OpenCode',
-    pi: 'Pi',
-    cline: 'Cline',
-    kimi: 'Kimi CLI',
-  }
-  for (const { name, program, bytes } of newest) {
-    const first = new TextDecoder().decode(bytes).split('\n')[0]!
-    const other = names[program as keyof typeof names]
-    expect(other === undefined ? detectFormat(first) : otherCli(JSON.parse(first)), name).toBe(other ?? program)
-  }
-})
+  const newest = newestRecordings()
+  test.skipIf(newest.length === 0)('each recording of the newest programs is known, or refused by its name', () => {
+    const names = {
+      droid: 'Droid',
+      copilot: 'GitHub Copilot CLI',
+      opencode: 'OpenCode',
+      pi: 'Pi',
+      cline: 'Cline',
+      kimi: 'Kimi CLI',
+    }
+    for (const { name, program, bytes } of newest) {
+      const first = new TextDecoder().decode(bytes).split('\n')[0]!
+      const other = names[program as keyof typeof names]
+      expect(other === undefined ? detectFormat(first) : otherCli(JSON.parse(first)), name).toBe(other ?? program)
+    }
+  })
 
-const recorded = cliNames.flatMap((cli) => recordingsOf(cli).map((recording) => ({ cli, ...recording })))
-test.skipIf(recorded.length === 0)('the first line of each recording tells', () => {
-  const told = recorded.map(({ bytes }) => detectFormat(new TextDecoder().decode(bytes).split('\n')[0]!))
-  expect(told).toEqual(recorded.map(({ cli }) => cli))
+  const recorded = cliNames.flatMap((cli) => recordingsOf(cli).map((recording) => ({ cli, ...recording })))
+  test.skipIf(recorded.length === 0)('the first line of each recording tells', () => {
+    const told = recorded.map(({ bytes }) => detectFormat(new TextDecoder().decode(bytes).split('\n')[0]!))
+    expect(told).toEqual(recorded.map(({ cli }) => cli))
+  })
 })

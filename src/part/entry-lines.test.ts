@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { arbitraryRun } from '../../test/arbitrary-run.ts'
 import { createEntryLines, isPlain } from './entry-lines.ts'
 import type { Entry } from './entry.ts'
@@ -50,33 +50,35 @@ const odd = fc
     return { ...Object.fromEntries(order.map((key) => [key, fields[key]])), ...more }
   })
 
-test('the line of an entry is its JSON, whatever was before it, alone and behind others', () => {
-  const check = (entries: readonly Entry[]) => {
-    const expected = entries.map((entry) => JSON.stringify(entry))
-    const [alone, behind] = [createEntryLines(), createEntryLines()]
-    expect(entries.map((entry) => alone(entry))).toEqual(expected)
-    let lines = ''
-    for (const entry of entries) lines = behind(entry, lines)
-    expect(lines).toBe(expected.join('\n'))
-  }
-  const deltas = fc.array(fc.oneof(delta, odd) as unknown as fc.Arbitrary<Entry>, { maxLength: 12 })
-  fc.assert(fc.property(deltas, check), { numRuns: 500 })
-  // Of a few moments and blocks, so that neighbours share them.
-  const [moments, blocks] = [fc.constantFrom(1, 2), fc.constantFrom('a', 'b')]
-  const near = fc.record({
-    seq: fc.nat(),
-    timestamp: moments,
-    step: fc.constant('s'),
-    type: fc.constant('text-delta'),
-    id: blocks,
-    delta: text,
+describe('entry lines', () => {
+  test('the line of an entry is its JSON, whatever was before it, alone and behind others', () => {
+    const check = (entries: readonly Entry[]) => {
+      const expected = entries.map((entry) => JSON.stringify(entry))
+      const [alone, behind] = [createEntryLines(), createEntryLines()]
+      expect(entries.map((entry) => alone(entry))).toEqual(expected)
+      let lines = ''
+      for (const entry of entries) lines = behind(entry, lines)
+      expect(lines).toBe(expected.join('\n'))
+    }
+    const deltas = fc.array(fc.oneof(delta, odd) as unknown as fc.Arbitrary<Entry>, { maxLength: 12 })
+    fc.assert(fc.property(deltas, check), { numRuns: 500 })
+    // Of a few moments and blocks, so that neighbours share them.
+    const [moments, blocks] = [fc.constantFrom(1, 2), fc.constantFrom('a', 'b')]
+    const near = fc.record({
+      seq: fc.nat(),
+      timestamp: moments,
+      step: fc.constant('s'),
+      type: fc.constant('text-delta'),
+      id: blocks,
+      delta: text,
+    })
+    fc.assert(fc.property(fc.array(near as unknown as fc.Arbitrary<Entry>, { maxLength: 12 }), check), { numRuns: 500 })
+    fc.assert(fc.property(arbitraryRun, check), { numRuns: 50 })
   })
-  fc.assert(fc.property(fc.array(near as unknown as fc.Arbitrary<Entry>, { maxLength: 12 }), check), { numRuns: 500 })
-  fc.assert(fc.property(arbitraryRun, check), { numRuns: 50 })
-})
 
-test('a plain text is its JSON between two quotes', () => {
-  fc.assert(fc.property(text, (given) => !isPlain(given) || JSON.stringify(given) === `"${given}"`))
-  const plain = ['', 'a b', 'é', '漢', '\u2028', '\u007f', '\uffff', '\ue000']
-  expect(plain.filter((each) => !isPlain(each))).toEqual([])
+  test('a plain text is its JSON between two quotes', () => {
+    fc.assert(fc.property(text, (given) => !isPlain(given) || JSON.stringify(given) === `"${given}"`))
+    const plain = ['', 'a b', 'é', '漢', '\u2028', '\u007f', '\uffff', '\ue000']
+    expect(plain.filter((each) => !isPlain(each))).toEqual([])
+  })
 })

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { toJunit } from './junit.ts'
 import type { CaseResult } from './run-case.ts'
 
@@ -55,46 +55,48 @@ function parseXml(xml: string): Element {
 
 const elements = ({ children }: Element) => children.filter((each) => typeof each === 'object')
 
-test('a suite for each file, with counts, times and what failed', () => {
-  const got = 'a < b & "c"\n\u0007]]>\uD800'
-  const failed: CaseResult = {
-    ...passed,
-    name: 'says "no" & <b>',
-    line: 9,
-    model: 'openai:gpt-5',
-    status: 'failed',
-    failures: [{ what: 'text', message: 'the answer does not contain "<x>"\nat all', expected: '<x>', got }],
-    warnings: ['the prompt has changed'],
-  }
-  const stopped: CaseResult = { ...passed, file: 'tests/b.yaml', name: 'late', status: 'stopped' }
-  const root = parseXml(toJunit([passed, failed, stopped]))
-  expect(root.name).toBe('testsuites')
-  expect(root.attributes).toMatchObject({ tests: '3', failures: '1', skipped: '1', errors: '0', time: '0.036' })
-  const [a, b] = elements(root)
-  expect(a!.attributes).toEqual({
-    name: 'tests/a.yaml',
-    tests: '2',
-    failures: '1',
-    errors: '0',
-    skipped: '0',
-    time: '0.024',
+describe('toJunit', () => {
+  test('a suite for each file, with counts, times and what failed', () => {
+    const got = 'a < b & "c"\n\u0007]]>\uD800'
+    const failed: CaseResult = {
+      ...passed,
+      name: 'says "no" & <b>',
+      line: 9,
+      model: 'openai:gpt-5',
+      status: 'failed',
+      failures: [{ what: 'text', message: 'the answer does not contain "<x>"\nat all', expected: '<x>', got }],
+      warnings: ['the prompt has changed'],
+    }
+    const stopped: CaseResult = { ...passed, file: 'tests/b.yaml', name: 'late', status: 'stopped' }
+    const root = parseXml(toJunit([passed, failed, stopped]))
+    expect(root.name).toBe('testsuites')
+    expect(root.attributes).toMatchObject({ tests: '3', failures: '1', skipped: '1', errors: '0', time: '0.036' })
+    const [a, b] = elements(root)
+    expect(a!.attributes).toEqual({
+      name: 'tests/a.yaml',
+      tests: '2',
+      failures: '1',
+      errors: '0',
+      skipped: '0',
+      time: '0.024',
+    })
+    expect(b!.attributes['name']).toBe('tests/b.yaml')
+    const [good, bad] = elements(a!)
+    expect(good).toEqual({
+      name: 'testcase',
+      attributes: { name: 'good', classname: 'tests/a.yaml', file: 'tests/a.yaml', line: '3', time: '0.012' },
+      children: [],
+    })
+    expect(bad!.attributes['name']).toBe('says "no" & <b> (openai:gpt-5)')
+    const [failure, told] = elements(bad!)
+    expect(failure!.attributes).toEqual({ message: 'text: the answer does not contain "<x>"\nat all', type: 'text' })
+    // What XML cannot have is replaced.
+    expect(failure!.children[0]).toContain('  - <x>\n  + a < b & "c"\n  + \uFFFD]]>\uFFFD')
+    expect(told).toMatchObject({ name: 'system-err', children: ['the prompt has changed'] })
+    expect(elements(elements(b!)[0]!)[0]).toMatchObject({ name: 'skipped' })
   })
-  expect(b!.attributes['name']).toBe('tests/b.yaml')
-  const [good, bad] = elements(a!)
-  expect(good).toEqual({
-    name: 'testcase',
-    attributes: { name: 'good', classname: 'tests/a.yaml', file: 'tests/a.yaml', line: '3', time: '0.012' },
-    children: [],
-  })
-  expect(bad!.attributes['name']).toBe('says "no" & <b> (openai:gpt-5)')
-  const [failure, told] = elements(bad!)
-  expect(failure!.attributes).toEqual({ message: 'text: the answer does not contain "<x>"\nat all', type: 'text' })
-  // What XML cannot have is replaced.
-  expect(failure!.children[0]).toContain('  - <x>\n  + a < b & "c"\n  + \uFFFD]]>\uFFFD')
-  expect(told).toMatchObject({ name: 'system-err', children: ['the prompt has changed'] })
-  expect(elements(elements(b!)[0]!)[0]).toMatchObject({ name: 'skipped' })
-})
 
-test('no results are XML, too', () => {
-  expect(parseXml(toJunit([]))).toMatchObject({ name: 'testsuites', children: [] })
+  test('no results are XML, too', () => {
+    expect(parseXml(toJunit([]))).toMatchObject({ name: 'testsuites', children: [] })
+  })
 })

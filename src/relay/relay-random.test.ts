@@ -1,7 +1,7 @@
 /** Random sources, chained, failed, ended, read and left in any order, beside a model that is a list. */
 import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { createRelay, type Chained, type RelayOptions } from './relay.ts'
 import { hearUnhandled, returned, shapes, watched, type Plan, type Watched } from './testing/relay-sources.ts'
 
@@ -120,33 +120,35 @@ function checkEnd({ plan: { shape, value, error }, seen, chained }: Source): voi
   else if (!((shape === 'stream' || shape === 'relay') && seen.ended)) expect([shape, seen.closed]).toEqual([shape, 1])
 }
 
-test.each<[string, RelayOptions]>([
-  ['lazy', {}],
-  ['eager', { eager: true }],
-  ['eager, one item each', { eager: true, highWaterMark: 1 }],
-])('%s: any order of calls gives what the list says; every source ends or is closed once', async (_, options) => {
-  const property = fc.asyncProperty(script, async (steps) => {
-    const { told, sources, accepted, left, failed, signal, hung } = await play(steps, options)
-    expect(hung).toBe(false)
-    const isTold = told.some(({ error }) => error === failure)
-    const list = expected(accepted, failed === 'in time' || (failed === 'late' && isTold))
-    const end = told.findIndex(({ done }) => done)
-    expect(told.slice(0, end)).toEqual(list.slice(0, end))
-    expect(told.slice(end).every(({ done }) => done)).toBe(true)
-    if (!left) expect(end).toBe(list.length)
+describe('relay of random streams', () => {
+  test.each<[string, RelayOptions]>([
+    ['lazy', {}],
+    ['eager', { eager: true }],
+    ['eager, one item each', { eager: true, highWaterMark: 1 }],
+  ])('%s: any order of calls gives what the list says; every source ends or is closed once', async (_, options) => {
+    const property = fc.asyncProperty(script, async (steps) => {
+      const { told, sources, accepted, left, failed, signal, hung } = await play(steps, options)
+      expect(hung).toBe(false)
+      const isTold = told.some(({ error }) => error === failure)
+      const list = expected(accepted, failed === 'in time' || (failed === 'late' && isTold))
+      const end = told.findIndex(({ done }) => done)
+      expect(told.slice(0, end)).toEqual(list.slice(0, end))
+      expect(told.slice(end).every(({ done }) => done)).toBe(true)
+      if (!left) expect(end).toBe(list.length)
 
-    const broken = list.some(({ error }) => error !== undefined)
-    if (!left) expect(signal.aborted).toBe(broken)
-    const failing = accepted.findIndex(({ plan: { error } }) => error !== undefined)
-    for (const [i, source] of sources.entries()) {
-      checkEnd(source)
-      const isRefused = !accepted.includes(source)
-      if (isRefused) expect([source.chained?.accepted, source.seen.begun]).toEqual([false, false])
-      if (left || isRefused) continue
-      // An eager source behind the one that breaks may have come to its own end before.
-      const isBehind = failing !== -1 && i > failing
-      if (!isBehind || options.eager !== true) expect([i, source.chained?.accepted]).toEqual([i, !isBehind])
-    }
+      const broken = list.some(({ error }) => error !== undefined)
+      if (!left) expect(signal.aborted).toBe(broken)
+      const failing = accepted.findIndex(({ plan: { error } }) => error !== undefined)
+      for (const [i, source] of sources.entries()) {
+        checkEnd(source)
+        const isRefused = !accepted.includes(source)
+        if (isRefused) expect([source.chained?.accepted, source.seen.begun]).toEqual([false, false])
+        if (left || isRefused) continue
+        // An eager source behind the one that breaks may have come to its own end before.
+        const isBehind = failing !== -1 && i > failing
+        if (!isBehind || options.eager !== true) expect([i, source.chained?.accepted]).toEqual([i, !isBehind])
+      }
+    })
+    await fc.assert(property, { numRuns: 300 })
   })
-  await fc.assert(property, { numRuns: 300 })
 })

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { MillraceError } from '../part/error.ts'
 import type { Store } from '../part/log.ts'
 import { memoryStore } from './memory-store.ts'
@@ -36,44 +36,46 @@ function watching() {
 
 const full = storeFailed('cannot write', '/data/millrace.db', new Error('disk full'))
 
-test('each change is reported once, however many writes fail; the store is tried until it works', async () => {
-  const { watched, state, changes, post } = watching()
-  await post()
-  expect(changes).toEqual([])
-  state.error = full
-  for (let i = 0; i < 5; i++) await post()
-  expect([changes, watched.failure]).toEqual([['store-failed'], full])
-  await vi.advanceTimersByTimeAsync(5000)
-  expect(changes).toEqual(['store-failed'])
-  state.error = undefined
-  await vi.advanceTimersByTimeAsync(1000)
-  expect([changes, watched.failure]).toEqual([['store-failed', undefined], undefined])
-  expect(vi.getTimerCount()).toBe(0)
-})
+describe('watchStore', () => {
+  test('each change is reported once, however many writes fail; the store is tried until it works', async () => {
+    const { watched, state, changes, post } = watching()
+    await post()
+    expect(changes).toEqual([])
+    state.error = full
+    for (let i = 0; i < 5; i++) await post()
+    expect([changes, watched.failure]).toEqual([['store-failed'], full])
+    await vi.advanceTimersByTimeAsync(5000)
+    expect(changes).toEqual(['store-failed'])
+    state.error = undefined
+    await vi.advanceTimersByTimeAsync(1000)
+    expect([changes, watched.failure]).toEqual([['store-failed', undefined], undefined])
+    expect(vi.getTimerCount()).toBe(0)
+  })
 
-test('a small write that succeeds on a full disk is no recovery', async () => {
-  const { state, changes, post } = watching()
-  state.error = full
-  await post()
-  state.largest = 1000
-  await post()
-  await vi.advanceTimersByTimeAsync(3000)
-  expect(changes).toEqual(['store-failed'])
-})
+  test('a small write that succeeds on a full disk is no recovery', async () => {
+    const { state, changes, post } = watching()
+    state.error = full
+    await post()
+    state.largest = 1000
+    await post()
+    await vi.advanceTimersByTimeAsync(3000)
+    expect(changes).toEqual(['store-failed'])
+  })
 
-test('what a store refuses for good reason is no failure of the store', async () => {
-  const { watched, state, changes, post } = watching()
-  state.error = new MillraceError('stale-writer', 'Another process owns the run.')
-  await post()
-  expect([changes, watched.failure]).toEqual([[], undefined])
-})
+  test('what a store refuses for good reason is no failure of the store', async () => {
+    const { watched, state, changes, post } = watching()
+    state.error = new MillraceError('stale-writer', 'Another process owns the run.')
+    await post()
+    expect([changes, watched.failure]).toEqual([[], undefined])
+  })
 
-test('a store that is closed is not tried again', async () => {
-  const { watched, state, changes, post } = watching()
-  state.error = full
-  await post()
-  await watched.store.close()
-  state.error = undefined
-  await vi.advanceTimersByTimeAsync(5000)
-  expect([changes, vi.getTimerCount()]).toEqual([['store-failed'], 0])
+  test('a store that is closed is not tried again', async () => {
+    const { watched, state, changes, post } = watching()
+    state.error = full
+    await post()
+    await watched.store.close()
+    state.error = undefined
+    await vi.advanceTimersByTimeAsync(5000)
+    expect([changes, vi.getTimerCount()]).toEqual([['store-failed'], 0])
+  })
 })

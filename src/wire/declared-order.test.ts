@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { buildRun, startPart, type Item } from '../../test/build-run.ts'
 import type { Entry, RecordedPart } from '../part/entry.ts'
 import { createRunFold } from '../fold/run-fold.ts'
@@ -73,83 +73,85 @@ const encodeAll = (entries: readonly Entry[]) => {
   return entries.map((entry) => encoder.encode(entry))
 }
 
-test('answers at once come out in declared order, whatever the log’s order, however deep', () => {
-  fc.assert(
-    fc.property(runs, ({ shape, entries }) => {
-      expect(encodeAll(entries).join('')).toBe(words(shape))
-    }),
-    { numRuns: often(300) },
-  )
-})
+describe('declared order', () => {
+  test('answers at once come out in declared order, whatever the log’s order, however deep', () => {
+    fc.assert(
+      fc.property(runs, ({ shape, entries }) => {
+        expect(encodeAll(entries).join('')).toBe(words(shape))
+      }),
+      { numRuns: often(300) },
+    )
+  })
 
-test('the first branch’s words go out as they come: nothing waits that need not', () => {
-  fc.assert(
-    fc.property(runs, ({ entries }) => {
-      const frames = encodeAll(entries)
-      for (const [i, entry] of entries.entries()) {
-        if (entry.type === 'text-delta' && isFirst(entry.step, entries)) expect(frames[i]).toBe(entry.delta)
-      }
-    }),
-    { numRuns: often(100) },
-  )
-})
+  test('the first branch’s words go out as they come: nothing waits that need not', () => {
+    fc.assert(
+      fc.property(runs, ({ entries }) => {
+        const frames = encodeAll(entries)
+        for (const [i, entry] of entries.entries()) {
+          if (entry.type === 'text-delta' && isFirst(entry.step, entries)) expect(frames[i]).toBe(entry.delta)
+        }
+      }),
+      { numRuns: often(100) },
+    )
+  })
 
-test('a client that resumes gets exactly what it has not had, also what was held back', () => {
-  fc.assert(
-    fc.property(runs, ({ entries }) => {
-      const frames = encodeAll(entries)
-      for (let k = 0; k <= entries.length; k++) {
-        const encoder = textWire.createEncoder()
-        for (const entry of entries.slice(0, k)) encoder.skip(entry)
-        const rest = entries.slice(k).map((entry) => encoder.encode(entry))
-        expect(rest.join('')).toBe(frames.slice(k).join(''))
-      }
-    }),
-    { numRuns: often(60) },
-  )
-})
+  test('a client that resumes gets exactly what it has not had, also what was held back', () => {
+    fc.assert(
+      fc.property(runs, ({ entries }) => {
+        const frames = encodeAll(entries)
+        for (let k = 0; k <= entries.length; k++) {
+          const encoder = textWire.createEncoder()
+          for (const entry of entries.slice(0, k)) encoder.skip(entry)
+          const rest = entries.slice(k).map((entry) => encoder.encode(entry))
+          expect(rest.join('')).toBe(frames.slice(k).join(''))
+        }
+      }),
+      { numRuns: often(60) },
+    )
+  })
 
-test('a run’s text and messages stand in declared order as well', () => {
-  fc.assert(
-    fc.property(runs, ({ shape, entries }) => {
-      const fold = createRunFold()
-      for (const entry of entries) fold.apply(entry)
-      expect(fold.view().text).toBe(leaves(shape).join(''))
-    }),
-    { numRuns: often(100) },
-  )
-})
+  test('a run’s text and messages stand in declared order as well', () => {
+    fc.assert(
+      fc.property(runs, ({ shape, entries }) => {
+        const fold = createRunFold()
+        for (const entry of entries) fold.apply(entry)
+        expect(fold.view().text).toBe(leaves(shape).join(''))
+      }),
+      { numRuns: often(100) },
+    )
+  })
 
-test('what a crash made void of a waiting branch is not said; what was said cannot be taken back', () => {
-  const branch = (name: string) => item(`main/all/${name}`, { type: 'step-start', stepType: 'branch', attempt: 1 })
-  const speak = (name: string, id: string, delta: string) => [
-    item(`main/all/${name}/say/1`, { type: 'step-start', stepType: 'model-call', attempt: Number(id.at(-1)) }),
-    item(`main/all/${name}/say/1`, { type: 'text-start', id }),
-    item(`main/all/${name}/say/1`, { type: 'text-delta', id, delta }),
-  ]
-  const before = [
-    item('', startPart),
-    item('main/all', { type: 'step-start', stepType: 'parallel', attempt: 1, order: ['a', 'b'] }),
-    ...['a', 'b'].flatMap((name) => [
-      branch(name),
-      item(`main/all/${name}/say`, { type: 'step-start', stepType: 'llm', attempt: 1, answer: true }),
-    ]),
-    ...speak('b', 'b1', 'void'),
-    ...speak('a', 'a1', 'A'),
-  ]
-  const reset = (name: string) => item(`main/all/${name}/say/1`, { type: 'step-reset', attempt: 1 })
-  const after = [
-    ...speak('b', 'b2', 'B'),
-    item('main/all/a', { type: 'step-finish', duration: 0 }),
-    item('main/all/b', { type: 'step-finish', duration: 0 }),
-  ]
-  const encoder = textWire.createEncoder()
-  const entries = buildRun([...before, reset('b'), ...after])
-  expect(entries.map((entry) => encoder.encode(entry)).join('')).toBe('A\n\nB')
-  expect(encoder.state).toBe('open')
-  const broken = textWire.createEncoder()
-  for (const entry of buildRun([...before, reset('a')])) broken.encode(entry)
-  expect(broken.state).toBe('broken')
+  test('what a crash made void of a waiting branch is not said; what was said cannot be taken back', () => {
+    const branch = (name: string) => item(`main/all/${name}`, { type: 'step-start', stepType: 'branch', attempt: 1 })
+    const speak = (name: string, id: string, delta: string) => [
+      item(`main/all/${name}/say/1`, { type: 'step-start', stepType: 'model-call', attempt: Number(id.at(-1)) }),
+      item(`main/all/${name}/say/1`, { type: 'text-start', id }),
+      item(`main/all/${name}/say/1`, { type: 'text-delta', id, delta }),
+    ]
+    const before = [
+      item('', startPart),
+      item('main/all', { type: 'step-start', stepType: 'parallel', attempt: 1, order: ['a', 'b'] }),
+      ...['a', 'b'].flatMap((name) => [
+        branch(name),
+        item(`main/all/${name}/say`, { type: 'step-start', stepType: 'llm', attempt: 1, answer: true }),
+      ]),
+      ...speak('b', 'b1', 'void'),
+      ...speak('a', 'a1', 'A'),
+    ]
+    const reset = (name: string) => item(`main/all/${name}/say/1`, { type: 'step-reset', attempt: 1 })
+    const after = [
+      ...speak('b', 'b2', 'B'),
+      item('main/all/a', { type: 'step-finish', duration: 0 }),
+      item('main/all/b', { type: 'step-finish', duration: 0 }),
+    ]
+    const encoder = textWire.createEncoder()
+    const entries = buildRun([...before, reset('b'), ...after])
+    expect(entries.map((entry) => encoder.encode(entry)).join('')).toBe('A\n\nB')
+    expect(encoder.state).toBe('open')
+    const broken = textWire.createEncoder()
+    for (const entry of buildRun([...before, reset('a')])) broken.encode(entry)
+    expect(broken.state).toBe('broken')
+  })
 })
 
 /** Whether every parallel around a path has nothing declared before it. */

@@ -3,7 +3,7 @@
  * again: read the diff before you commit it.
  */
 import { readdirSync, readFileSync } from 'node:fs'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { Entry } from '../part/entry.ts'
 import { createGrammar } from '../fold/grammar.ts'
 import { golden as goldenFile } from '../../test/golden.ts'
@@ -22,60 +22,66 @@ const names = readdirSync(folder)
   .filter((file) => file.endsWith('.ndjson'))
   .map((file) => file.slice(0, -'.ndjson'.length))
 
-test('there are cases', () => {
-  expect(names.length).toBeGreaterThanOrEqual(15)
-})
+describe('golden files', () => {
+  test('there are cases', () => {
+    expect(names.length).toBeGreaterThanOrEqual(15)
+  })
 
-const golden = (file: string, body: string) => goldenFile(new URL(file, folder), body)
+  const golden = (file: string, body: string) => goldenFile(new URL(file, folder), body)
 
-interface Asked<Options> extends WireContext {
-  options?: Partial<Options>
-  /** The client has these entries. */
-  after?: number
-}
+  interface Asked<Options> extends WireContext {
+    options?: Partial<Options>
+    /** The client has these entries. */
+    after?: number
+  }
 
-function encode<Options extends object>(wire: Wire<Options>, entries: readonly Entry[], asked: Asked<Options>): string {
-  const { options, after = 0, ...context } = asked
-  const encoder = wire.createEncoder(context, options)
-  for (const entry of entries.slice(0, after)) encoder.skip(entry)
-  const body = entries.slice(after).map((entry) => encoder.encode(entry))
-  return `${body.join('')}${encoder.state === 'broken' ? '<transfer broken>' : ''}`
-}
+  function encode<Options extends object>(
+    wire: Wire<Options>,
+    entries: readonly Entry[],
+    asked: Asked<Options>,
+  ): string {
+    const { options, after = 0, ...context } = asked
+    const encoder = wire.createEncoder(context, options)
+    for (const entry of entries.slice(0, after)) encoder.skip(entry)
+    const body = entries.slice(after).map((entry) => encoder.encode(entry))
+    return `${body.join('')}${encoder.state === 'broken' ? '<transfer broken>' : ''}`
+  }
 
-const extended: OpenAiOptions = { includeUsage: true, extensions: ['tools', 'trace'], toolOutputMaxChars: 40 }
+  const extended: OpenAiOptions = { includeUsage: true, extensions: ['tools', 'trace'], toolOutputMaxChars: 40 }
 
-test.each(names)('%s', (name) => {
-  const source = readFileSync(new URL(`${name}.ndjson`, folder), 'utf8')
-  const entries = source
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line) as Entry)
-  const grammar = createGrammar()
-  for (const entry of entries) expect(grammar.check(entry)).toBeUndefined()
-  expect(grammar.end()).toBeUndefined()
+  test.each(names)('%s', (name) => {
+    const source = readFileSync(new URL(`${name}.ndjson`, folder), 'utf8')
+    const entries = source
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Entry)
+    const grammar = createGrammar()
+    for (const entry of entries) expect(grammar.check(entry)).toBeUndefined()
+    expect(grammar.end()).toBeUndefined()
 
-  const resumedAt = lastResume(entries)
-  expect(encode(partsWire, entries, {})).toBe(source)
-  golden(`${name}.text.txt`, encode(textWire, entries, { resumedAt }))
-  golden(`${name}.ui.txt`, encode(uiWire, entries, { resumedAt }))
-  golden(`${name}.ui7.txt`, encode(uiWire, entries, { resumedAt, options: { ui7: true } }))
-  golden(`${name}.openai.txt`, encode(openaiWire, entries, { resumedAt }))
-  golden(`${name}.openai.json`, `${JSON.stringify(complete(entries, {}, resumedAt), undefined, 2)}\n`)
-  golden(`${name}.openai-extensions.txt`, encode(openaiWire, entries, { resumedAt, options: extended }))
-  const agUi = encode(agUiWire, entries, { resumedAt })
-  golden(`${name}.ag-ui.txt`, agUi)
-  const agUiOld = encode(agUiWire, entries, { resumedAt, options: { old: true } })
-  if (agUiOld !== agUi) golden(`${name}.ag-ui-old.txt`, agUiOld)
-  if (resumedAt === 0) return
-  golden(`${name}.ag-ui-first.txt`, encode(agUiWire, entries, {}))
-  golden(`${name}.ag-ui-resumed.txt`, encode(agUiWire, entries, { resumedAt, after: resumedAt - 1 }))
-  golden(`${name}.ag-ui-live.txt`, encode(agUiWire, entries, { options: { live: true } }))
-  golden(`${name}.ui-first.txt`, encode(uiWire, entries, {}))
-  golden(`${name}.ui-resumed.txt`, encode(uiWire, entries, { resumedAt, after: resumedAt - 1 }))
-})
+    const resumedAt = lastResume(entries)
+    expect(encode(partsWire, entries, {})).toBe(source)
+    golden(`${name}.text.txt`, encode(textWire, entries, { resumedAt }))
+    golden(`${name}.ui.txt`, encode(uiWire, entries, { resumedAt }))
+    golden(`${name}.ui7.txt`, encode(uiWire, entries, { resumedAt, options: { ui7: true } }))
+    golden(`${name}.openai.txt`, encode(openaiWire, entries, { resumedAt }))
+    golden(`${name}.openai.json`, `${JSON.stringify(complete(entries, {}, resumedAt), undefined, 2)}\n`)
+    golden(`${name}.openai-extensions.txt`, encode(openaiWire, entries, { resumedAt, options: extended }))
+    const agUi = encode(agUiWire, entries, { resumedAt })
+    golden(`${name}.ag-ui.txt`, agUi)
+    const agUiOld = encode(agUiWire, entries, { resumedAt, options: { old: true } })
+    if (agUiOld !== agUi) golden(`${name}.ag-ui-old.txt`, agUiOld)
+    if (resumedAt === 0) return
+    golden(`${name}.ag-ui-first.txt`, encode(agUiWire, entries, {}))
+    golden(`${name}.ag-ui-resumed.txt`, encode(agUiWire, entries, { resumedAt, after: resumedAt - 1 }))
+    golden(`${name}.ag-ui-live.txt`, encode(agUiWire, entries, { options: { live: true } }))
+    golden(`${name}.ui-first.txt`, encode(uiWire, entries, {}))
+    golden(`${name}.ui-resumed.txt`, encode(uiWire, entries, { resumedAt, after: resumedAt - 1 }))
+  })
 
-test('the run of a CLI agent as AG-UI', () => {
-  const source = readFileSync(new URL('cli-agent.ndjson', folder), 'utf8').trimEnd()
-  const entries = source.split('\n').map((line) => JSON.parse(line) as Entry)
-  golden('cli-agent.ag-ui.txt', encode(agUiWire, entries, {}))
+  test('the run of a CLI agent as AG-UI', () => {
+    const source = readFileSync(new URL('cli-agent.ndjson', folder), 'utf8').trimEnd()
+    const entries = source.split('\n').map((line) => JSON.parse(line) as Entry)
+    golden('cli-agent.ag-ui.txt', encode(agUiWire, entries, {}))
+  })
 })

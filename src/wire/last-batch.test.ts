@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { arbitraryRun } from '../../test/arbitrary-run.ts'
 import type { Entry } from '../part/entry.ts'
 import { createLastBatch } from './wire.ts'
@@ -18,31 +18,33 @@ const batched = fc
     return batches
   })
 
-test('readers of several runs get, byte for byte, what each gets alone, in whatever order they come', () => {
-  fc.assert(
-    fc.property(fc.array(batched, { minLength: 1, maxLength: 2 }), fc.infiniteStream(fc.nat()), (runs, picks) => {
-      const shared = createLastBatch<string>()
-      const readers = runs.flatMap((batches) =>
-        [...optionSets, ...optionSets].map((options) => ({
-          options,
-          left: [...batches],
-          entries: batches.flat(),
-          encoder: partsSseWire.createEncoder({}, options),
-          text: '',
-        })),
-      )
-      for (let open = readers; open.length > 0; open = open.filter(({ left }) => left.length > 0)) {
-        const pick = picks.next().value!
-        const reader = open[pick % open.length]!
-        // Who lags gets several batches at once.
-        const batch = reader.left.splice(0, pick % 3 === 0 ? 2 : 1).flat()
-        reader.text += shared.encode(batch, JSON.stringify(reader.options), reader.encoder)
-      }
-      for (const { options, entries, text, encoder } of readers) {
-        const alone = partsSseWire.createEncoder({}, options)
-        expect(text).toBe(entries.map((entry) => alone.encode(entry)).join(''))
-        expect(encoder.state).toBe('complete')
-      }
-    }),
-  )
+describe('last batch', () => {
+  test('readers of several runs get, byte for byte, what each gets alone, in whatever order they come', () => {
+    fc.assert(
+      fc.property(fc.array(batched, { minLength: 1, maxLength: 2 }), fc.infiniteStream(fc.nat()), (runs, picks) => {
+        const shared = createLastBatch<string>()
+        const readers = runs.flatMap((batches) =>
+          [...optionSets, ...optionSets].map((options) => ({
+            options,
+            left: [...batches],
+            entries: batches.flat(),
+            encoder: partsSseWire.createEncoder({}, options),
+            text: '',
+          })),
+        )
+        for (let open = readers; open.length > 0; open = open.filter(({ left }) => left.length > 0)) {
+          const pick = picks.next().value!
+          const reader = open[pick % open.length]!
+          // Who lags gets several batches at once.
+          const batch = reader.left.splice(0, pick % 3 === 0 ? 2 : 1).flat()
+          reader.text += shared.encode(batch, JSON.stringify(reader.options), reader.encoder)
+        }
+        for (const { options, entries, text, encoder } of readers) {
+          const alone = partsSseWire.createEncoder({}, options)
+          expect(text).toBe(entries.map((entry) => alone.encode(entry)).join(''))
+          expect(encoder.state).toBe('complete')
+        }
+      }),
+    )
+  })
 })

@@ -1,5 +1,5 @@
 /** The table of the README is made from the results of one run. */
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { formatReadme } from '../../bench/readme.ts'
 import type { Result, Sample } from '../../bench/scenario.ts'
 
@@ -58,19 +58,21 @@ const results = [
   result('open 2000', { 'millrace-ui': [[{ rss2000: 95.4 }]], langchain: [[{ rss2000: 1 }]] }),
 ]
 
-test('ratios are of the same round, rows in their order, what was not measured is empty', () => {
-  expect(formatReadme(results, machine).split('\n')).toEqual([
-    '|  | deltas/s | × AI SDK | of a re-encoder | CPU per delta, × AI SDK | first delta above the floor | paced: CPU per delta | paced: late p50 / p99 | memory of one of 2,000 open streams |',
-    '| --- | --- | --- | --- | --- | --- | --- | --- | --- |',
-    '| AI SDK 7 `streamText` to its UI stream, Hono | 15,000 | 1.0 | 0.11 | 1.00 |  |  |  |  |',
-    '| **Millrace** | 108,000 | 7.2 | 0.80 | 0.15 | 0.25 ms | 97 µs | 0.8 / 12 ms | 95 KB |',
-    '| a bare re-encoder on `node:http` | 135,000 | 9.0 | 1.00 | 0.10 |  | 39 µs | 0.3 / 2.0 ms |  |',
-    '',
-    '`npm run bench -- readme` on Some CPU, 2 cores, 8 GB, recording on disk, Node 24.0.0, 2026-01-02, commit abc1234.',
-    'The AI SDK beside itself has 1.00 to 1.00: smaller differences are noise.',
-  ])
-})
+describe('benchmark: README', () => {
+  test('ratios are of the same round, rows in their order, what was not measured is empty', () => {
+    expect(formatReadme(results, machine).split('\n')).toEqual([
+      '|  | deltas/s | × AI SDK | of a re-encoder | CPU per delta, × AI SDK | first delta above the floor | paced: CPU per delta | paced: late p50 / p99 | memory of one of 2,000 open streams |',
+      '| --- | --- | --- | --- | --- | --- | --- | --- | --- |',
+      '| AI SDK 7 `streamText` to its UI stream, Hono | 15,000 | 1.0 | 0.11 | 1.00 |  |  |  |  |',
+      '| **Millrace** | 108,000 | 7.2 | 0.80 | 0.15 | 0.25 ms | 97 µs | 0.8 / 12 ms | 95 KB |',
+      '| a bare re-encoder on `node:http` | 135,000 | 9.0 | 1.00 | 0.10 |  | 39 µs | 0.3 / 2.0 ms |  |',
+      '',
+      '`npm run bench -- readme` on Some CPU, 2 cores, 8 GB, recording on disk, Node 24.0.0, 2026-01-02, commit abc1234.',
+      'The AI SDK beside itself has 1.00 to 1.00: smaller differences are noise.',
+    ])
+  })
 
-test('a row that was never measured has no line, and nothing measured is no table', () => {
-  expect(formatReadme([], machine)).not.toMatch(/Millrace|AI SDK 7/u)
+  test('a row that was never measured has no line, and nothing measured is no table', () => {
+    expect(formatReadme([], machine)).not.toMatch(/Millrace|AI SDK 7/u)
+  })
 })

@@ -2,7 +2,7 @@
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { folder } from '../support/cli.ts'
 import { millrace } from '../support/cli-process.ts'
 
@@ -45,59 +45,62 @@ async function loadedBy(args: string[], { cwd = folder(), text }: { cwd?: string
   return found
 }
 
-test('--version loads its own few lines', async () => {
-  const { own, packages } = await loadedBy(['--version'])
-  expect([...packages]).toEqual([])
-  expect(own.length).toBeLessThan(6)
-})
+describe('modules that a command loads', () => {
+  test('--version loads its own few lines', async () => {
+    const { own, packages } = await loadedBy(['--version'])
+    expect([...packages]).toEqual([])
+    expect(own.length).toBeLessThan(6)
+  })
 
-test.each([[['--help']], [['__complete', 'serve', '--']]])(
-  '%j loads the parser of the command line, and neither the server nor the store',
-  async (args) => {
-    const { own, packages, builtin } = await loadedBy(args)
-    expect([...packages]).toEqual(['commander'])
-    expect(builtin).not.toContain('node:sqlite')
-    expect(own.filter((file) => /handler|store|runtime|schema/u.test(file))).toEqual([])
-    expect(own.length).toBeLessThan(30)
-  },
-)
+  test.each([[['--help']], [['__complete', 'serve', '--']]])(
+    '%j loads the parser of the command line, and neither the server nor the store',
+    async (args) => {
+      const { own, packages, builtin } = await loadedBy(args)
+      expect([...packages]).toEqual(['commander'])
+      expect(builtin).not.toContain('node:sqlite')
+      expect(own.filter((file) => /handler|store|runtime|schema/u.test(file))).toEqual([])
+      expect(own.length).toBeLessThan(30)
+    },
+  )
 
-const agent = 'workflow: [{ id: a, type: llm, config: { model: "demo:assistant", stream: true, tools: [calculator] } }]'
+  const agent =
+    'workflow: [{ id: a, type: llm, config: { model: "demo:assistant", stream: true, tools: [calculator] } }]'
 
-test('serve is ready before it loads what the first request needs: models, MCP, Node’s fetch, the schema for editors', async () => {
-  const cwd = folder({ 'agents/a.yaml': agent, 'agents/millrace.schema.json': '{}' })
-  const { own, packages, builtin } = await loadedBy(['serve', '--port', '0'], { cwd, text: 'ready at' })
-  // js-yaml reads agents, zod checks them, hono finds routes. The fourth is there for its classes of errors.
-  expect([...packages].toSorted()).toEqual(['@ai-sdk/provider', 'commander', 'hono', 'js-yaml', 'zod'])
-  // To import this one is to load `fetch`.
-  expect(builtin).not.toContain('node:http')
-  expect(own.filter((file) => /demo|mcp|connection|verify|chat\b/u.test(file))).toEqual([])
-  expect(own.length).toBeLessThan(110)
-})
+  test('serve is ready before it loads what the first request needs: models, MCP, Node’s fetch, the schema for editors', async () => {
+    const cwd = folder({ 'agents/a.yaml': agent, 'agents/millrace.schema.json': '{}' })
+    const { own, packages, builtin } = await loadedBy(['serve', '--port', '0'], { cwd, text: 'ready at' })
+    // js-yaml reads agents, zod checks them, hono finds routes. The fourth is there for its classes of errors.
+    expect([...packages].toSorted()).toEqual(['@ai-sdk/provider', 'commander', 'hono', 'js-yaml', 'zod'])
+    // To import this one is to load `fetch`.
+    expect(builtin).not.toContain('node:http')
+    expect(own.filter((file) => /demo|mcp|connection|verify|chat\b/u.test(file))).toEqual([])
+    expect(own.length).toBeLessThan(110)
+  })
 
-test('a config that imports millrace shares its modules with the command', async () => {
-  const cwd = folder({
-    'agents/a.yaml': agent,
-    'agents/millrace.config.mjs': `
+  test('a config that imports millrace shares its modules with the command', async () => {
+    const cwd = folder({
+      'agents/a.yaml': agent,
+      'agents/millrace.config.mjs': `
       import { defineConfig, MillraceError } from 'millrace'
       export default defineConfig({ callbacks: { note: () => { throw new MillraceError('mine', 'Mine.') } } })`,
+    })
+    mkdirSync(join(cwd, 'node_modules'))
+    symlinkSync(root, join(cwd, 'node_modules/millrace'))
+    const { own } = await loadedBy(['serve', '--port', '0'], { cwd, text: 'ready at' })
+    expect(own).toContain('dist/index.js')
+    expect(own.length).toBeLessThan(110)
   })
-  mkdirSync(join(cwd, 'node_modules'))
-  symlinkSync(root, join(cwd, 'node_modules/millrace'))
-  const { own } = await loadedBy(['serve', '--port', '0'], { cwd, text: 'ready at' })
-  expect(own).toContain('dist/index.js')
-  expect(own.length).toBeLessThan(110)
-})
 
-test('compiled code is kept per user for the next start; a cache that cannot be written is no error', async () => {
-  const cwd = folder()
-  const version = async (env: Record<string, string>) => {
-    const command = millrace(['--version'], { cwd, env })
-    return [await command.exit, command.err]
-  }
-  writeFileSync(join(cwd, 'file'), '')
-  expect(await version({ XDG_CACHE_HOME: join(cwd, 'file') })).toEqual([0, ''])
-  expect(readdirSync(cwd)).toEqual(['file'])
-  expect(await version({ XDG_CACHE_HOME: '', HOME: cwd })).toEqual([0, ''])
-  expect(readdirSync(join(cwd, '.cache/millrace'))).toHaveLength(1)
+  test('compiled code is kept per user for the next start; a cache that cannot be written is no error', async () => {
+    const cwd = folder()
+    const version = async (env: Record<string, string>) => {
+      const command = millrace(['--version'], { cwd, env })
+      return [await command.exit, command.err]
+    }
+    writeFileSync(join(cwd, 'file'), '')
+    expect(await version({ XDG_CACHE_HOME: join(cwd, 'file') })).toEqual([0, ''])
+    expect(readdirSync(cwd)).toEqual(['file'])
+    expect(await version({ XDG_CACHE_HOME: '', HOME: cwd })).toEqual([0, ''])
+    expect(readdirSync(join(cwd, '.cache/millrace'))).toHaveLength(1)
+  })
 })

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { resolve } from 'node:path'
 import { createInterface } from 'node:readline'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 
 const root = resolve(import.meta.dirname, '../..')
 // With these V8 collects an idle heap a second after the last full collection, not after up to 100 s.
@@ -26,12 +26,14 @@ async function collectionAtRest(...flags: string[]): Promise<string | undefined>
   }
 }
 
-test('millrace serve keeps what its code depends on when it rests; a flag given to Node takes precedence', async () => {
-  const reduced = 'Mark-Compact (reduce)'
-  const [usual, given] = await Promise.all(
-    [[], ['--memory-reducer-favors-memory']].map((flags) => collectionAtRest(...flags)),
-  )
-  expect(given).toContain(reduced)
-  expect(usual).toContain('Mark-Compact')
-  expect(usual).not.toContain(reduced)
-}, 60_000)
+describe('memory of an idle server', () => {
+  test('millrace serve keeps what its code depends on when it rests; a flag given to Node takes precedence', async () => {
+    const reduced = 'Mark-Compact (reduce)'
+    const [usual, given] = await Promise.all(
+      [[], ['--memory-reducer-favors-memory']].map((flags) => collectionAtRest(...flags)),
+    )
+    expect(given).toContain(reduced)
+    expect(usual).toContain('Mark-Compact')
+    expect(usual).not.toContain(reduced)
+  }, 60_000)
+})

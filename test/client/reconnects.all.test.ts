@@ -1,5 +1,5 @@
 /** Connections that break anywhere, a thousand times: what the client holds is what the server has. */
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { MillraceClient, type Entry } from '../../src/client.ts'
 import { createRunFold } from '../../src/fold/run-fold.ts'
 import { createScriptedModel, finish, latch, text, type Latch } from '../../src/models/testing/scripted-model.ts'
@@ -84,51 +84,53 @@ async function readThroughCuts({ nth, connect, cuts, pages, most }: Trial): Prom
   return proxy
 }
 
-test(`${reconnects} reconnects over HTTP: every reader holds what the server has, nothing lost, nothing twice`, async () => {
-  const proxy = await readThroughCuts({
-    nth: 0,
-    connect: overHttp,
-    cuts: reconnects,
-    pages: 12,
-    most: { down: 3000, up: 600 },
-  })
-  expect(proxy.connections).toBeGreaterThanOrEqual(reconnects)
-  expect(proxy.broken).toBeGreaterThan(reconnects * 0.9)
-})
-
-test.each([
-  ['a WebSocket', 1, 'websocket', socketCuts, { down: 60_000, up: 5000 }],
-  // Each request has a connection of its own, and few of them carry so much.
-  ['polling', 3, 'polling', 8 * socketCuts, { down: 1500, up: 1000 }],
-] as const)(
-  'the same over Socket.IO, where one break ends all streams of a page: %s',
-  async (_, nth, transport, cuts, most) => {
+describe('reconnects of the client', () => {
+  test(`${reconnects} reconnects over HTTP: every reader holds what the server has, nothing lost, nothing twice`, async () => {
     const proxy = await readThroughCuts({
-      nth,
-      connect: (url) => overSocket(url, undefined, transport),
-      cuts,
-      pages: often(5, 2),
-      most,
+      nth: 0,
+      connect: overHttp,
+      cuts: reconnects,
+      pages: 12,
+      most: { down: 3000, up: 600 },
     })
-    expect(proxy.broken).toBeGreaterThan(socketCuts * 0.4)
-  },
-)
-
-test('a start whose connection breaks starts one run', async () => {
-  gates[2].open()
-  const random = randomOf(seed)
-  let left = 4
-  // The answer to the start is lost, or the question is.
-  const proxy = await cuttingProxy(server.url, () => {
-    if (left-- <= 0) return undefined
-    return left % 2 === 0
-      ? { down: Math.floor(random() * 60), up: Infinity }
-      : { down: Infinity, up: Math.floor(random() * 60) }
+    expect(proxy.connections).toBeGreaterThanOrEqual(reconnects)
+    expect(proxy.broken).toBeGreaterThan(reconnects * 0.9)
   })
-  onTestFinished(() => proxy.close())
-  const before = (await server.store.runs.list({ limit: 1000 })).length
-  const run = overHttp(proxy.url).run({ agent: 'a2', messages: 'Hi' })
-  expect(await run.result).toMatchObject({ outcome: 'completed', id: await run.id })
-  expect(proxy.broken).toBe(4)
-  expect((await server.store.runs.list({ limit: 1000 })).length - before).toBe(1)
+
+  test.each([
+    ['a WebSocket', 1, 'websocket', socketCuts, { down: 60_000, up: 5000 }],
+    // Each request has a connection of its own, and few of them carry so much.
+    ['polling', 3, 'polling', 8 * socketCuts, { down: 1500, up: 1000 }],
+  ] as const)(
+    'the same over Socket.IO, where one break ends all streams of a page: %s',
+    async (_, nth, transport, cuts, most) => {
+      const proxy = await readThroughCuts({
+        nth,
+        connect: (url) => overSocket(url, undefined, transport),
+        cuts,
+        pages: often(5, 2),
+        most,
+      })
+      expect(proxy.broken).toBeGreaterThan(socketCuts * 0.4)
+    },
+  )
+
+  test('a start whose connection breaks starts one run', async () => {
+    gates[2].open()
+    const random = randomOf(seed)
+    let left = 4
+    // The answer to the start is lost, or the question is.
+    const proxy = await cuttingProxy(server.url, () => {
+      if (left-- <= 0) return undefined
+      return left % 2 === 0
+        ? { down: Math.floor(random() * 60), up: Infinity }
+        : { down: Infinity, up: Math.floor(random() * 60) }
+    })
+    onTestFinished(() => proxy.close())
+    const before = (await server.store.runs.list({ limit: 1000 })).length
+    const run = overHttp(proxy.url).run({ agent: 'a2', messages: 'Hi' })
+    expect(await run.result).toMatchObject({ outcome: 'completed', id: await run.id })
+    expect(proxy.broken).toBe(4)
+    expect((await server.store.runs.list({ limit: 1000 })).length - before).toBe(1)
+  })
 })

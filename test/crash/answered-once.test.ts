@@ -6,7 +6,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { UIMessage } from 'ai'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { AgUiEvent } from '../../src/wire/ag-ui/ag-ui-event.ts'
 import { createChat } from '../support/chat.ts'
 import { eventually } from '../support/going-on.ts'
@@ -184,66 +184,68 @@ function codeIn(text: string): string {
   return /"code":"([\w-]+)"/u.exec(text)?.[1] ?? text
 }
 
-test('asked over Socket.IO, killed, answered from three places at once', { timeout: 120_000 }, async () => {
-  const asked = {
-    same: await ask('same', 'choose'),
-    contrary: await ask('contrary', 'choose'),
-    approved: await ask('approved', 'pay'),
-    disputed: await ask('disputed', 'pay'),
-  }
-  await server.kill()
-  await boot()
-  const from = (each: Asked, [a, b, c]: readonly [Value, Value, Value]) => [
-    agUi(each, a),
-    useChat(each, b),
-    rest(each, c),
-  ]
-  const sent = {
-    same: from(asked.same, ['blue', 'blue', 'blue']),
-    contrary: from(asked.contrary, ['red', 'green', 'blue']),
-    approved: from(asked.approved, [true, true, true]),
-    disputed: from(asked.disputed, [true, false, true]),
-  }
-  await Promise.all(Object.values(sent).flatMap((list) => list.map(({ begun }) => begun)))
-  words.resolve()
-  const told = async (name: keyof typeof sent) => Promise.all(sent[name].map((each) => each.told))
-  const effectsOf = (thread: string) =>
-    readFileSync(effects, 'utf8')
-      .split('\n')
-      .filter((line) => line.startsWith(`${thread} `))
-  const ends = async ({ run }: Asked) => {
-    const view = (await (await fetch(`${server.url}/api/runs/${run}`)).json()) as { status: string; text: string }
-    return [view.status, view.text]
-  }
+describe('requests answered once', () => {
+  test('asked over Socket.IO, killed, answered from three places at once', { timeout: 120_000 }, async () => {
+    const asked = {
+      same: await ask('same', 'choose'),
+      contrary: await ask('contrary', 'choose'),
+      approved: await ask('approved', 'pay'),
+      disputed: await ask('disputed', 'pay'),
+    }
+    await server.kill()
+    await boot()
+    const from = (each: Asked, [a, b, c]: readonly [Value, Value, Value]) => [
+      agUi(each, a),
+      useChat(each, b),
+      rest(each, c),
+    ]
+    const sent = {
+      same: from(asked.same, ['blue', 'blue', 'blue']),
+      contrary: from(asked.contrary, ['red', 'green', 'blue']),
+      approved: from(asked.approved, [true, true, true]),
+      disputed: from(asked.disputed, [true, false, true]),
+    }
+    await Promise.all(Object.values(sent).flatMap((list) => list.map(({ begun }) => begun)))
+    words.resolve()
+    const told = async (name: keyof typeof sent) => Promise.all(sent[name].map((each) => each.told))
+    const effectsOf = (thread: string) =>
+      readFileSync(effects, 'utf8')
+        .split('\n')
+        .filter((line) => line.startsWith(`${thread} `))
+    const ends = async ({ run }: Asked) => {
+      const view = (await (await fetch(`${server.url}/api/runs/${run}`)).json()) as { status: string; text: string }
+      return [view.status, view.text]
+    }
 
-  const same = await told('same')
-  expect(same.map(({ status, run }) => [status, run])).toEqual(same.map(() => [200, asked.same.run]))
-  expect(same.slice(0, 2).map(({ said }) => said)).toEqual(['I did: done: blue', 'I did: done: blue'])
-  expect(JSON.parse(same[2]!.said)).toEqual({ kind: 'tool', output: 'blue' })
-  expect(effectsOf('same')).toEqual(['same blue'])
+    const same = await told('same')
+    expect(same.map(({ status, run }) => [status, run])).toEqual(same.map(() => [200, asked.same.run]))
+    expect(same.slice(0, 2).map(({ said }) => said)).toEqual(['I did: done: blue', 'I did: done: blue'])
+    expect(JSON.parse(same[2]!.said)).toEqual({ kind: 'tool', output: 'blue' })
+    expect(effectsOf('same')).toEqual(['same blue'])
 
-  const contrary = await told('contrary')
-  const winners = contrary.filter(({ status }) => status === 200)
-  expect(winners).toHaveLength(1)
-  expect(contrary.filter(({ status }) => status === 409).map(({ said }) => said)).toEqual([
-    'answer-conflict',
-    'answer-conflict',
-  ])
-  const colour = ['red', 'green', 'blue'][contrary.indexOf(winners[0]!)]
-  expect(effectsOf('contrary')).toEqual([`contrary ${colour}`])
-  await expect.poll(() => ends(asked.contrary)).toEqual(['completed', `I did: done: ${colour}`])
+    const contrary = await told('contrary')
+    const winners = contrary.filter(({ status }) => status === 200)
+    expect(winners).toHaveLength(1)
+    expect(contrary.filter(({ status }) => status === 409).map(({ said }) => said)).toEqual([
+      'answer-conflict',
+      'answer-conflict',
+    ])
+    const colour = ['red', 'green', 'blue'][contrary.indexOf(winners[0]!)]
+    expect(effectsOf('contrary')).toEqual([`contrary ${colour}`])
+    await expect.poll(() => ends(asked.contrary)).toEqual(['completed', `I did: done: ${colour}`])
 
-  const approved = await told('approved')
-  expect(approved.map(({ status, run }) => [status, run])).toEqual(approved.map(() => [200, asked.approved.run]))
-  expect(approved.slice(0, 2).map(({ said }) => said)).toEqual(['I did: done: it', 'I did: done: it'])
-  expect(effectsOf('approved')).toEqual(['approved it'])
+    const approved = await told('approved')
+    expect(approved.map(({ status, run }) => [status, run])).toEqual(approved.map(() => [200, asked.approved.run]))
+    expect(approved.slice(0, 2).map(({ said }) => said)).toEqual(['I did: done: it', 'I did: done: it'])
+    expect(effectsOf('approved')).toEqual(['approved it'])
 
-  const disputed = await told('disputed')
-  const yes = disputed[0]!.status === 200
-  expect(disputed.map(({ status }) => status)).toEqual(yes ? [200, 409, 200] : [409, 200, 409])
-  expect(effectsOf('disputed')).toEqual(yes ? ['disputed it'] : [])
-  await expect.poll(async () => (await ends(asked.disputed))[0]).toBe('completed')
-  expect(server.stderr()).not.toMatch(/unhandled|TypeError/iu)
-  const { runs } = (await (await fetch(`${server.url}/api/runs`)).json()) as { runs: unknown[] }
-  expect(runs).toHaveLength(4)
+    const disputed = await told('disputed')
+    const yes = disputed[0]!.status === 200
+    expect(disputed.map(({ status }) => status)).toEqual(yes ? [200, 409, 200] : [409, 200, 409])
+    expect(effectsOf('disputed')).toEqual(yes ? ['disputed it'] : [])
+    await expect.poll(async () => (await ends(asked.disputed))[0]).toBe('completed')
+    expect(server.stderr()).not.toMatch(/unhandled|TypeError/iu)
+    const { runs } = (await (await fetch(`${server.url}/api/runs`)).json()) as { runs: unknown[] }
+    expect(runs).toHaveLength(4)
+  })
 })

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { sqliteStore } from '../../src/record.ts'
 import { mostRecoveries } from '../../src/engine/state.ts'
 import { entriesOf, only } from '../support/engine.ts'
@@ -70,31 +70,36 @@ async function read(db: string) {
 
 const answer = 'type: llm, config: { model: "script:m", maxSteps: 50, tools: [deadly] }'
 
-test.each([
-  ['one that may be run twice', true],
-  ['one that may not, which the model asks for again', false],
-])('a tool that kills its server, %s: after three recoveries the run is ended and says why', async (_, idempotent) => {
-  const db = join(dir, `deadly-${idempotent}.db`)
-  const tool = `{ parameters: { type: 'object' }, idempotent: ${idempotent}, execute: () => process.exit(9) }`
-  expect(await lives(db, tool, `recover: true\nworkflow: [{ id: answer, ${answer} }]`)).toBe(1 + mostRecoveries)
-  const entries = await read(db)
-  expect(only(entries, 'warning').map(({ code }) => code)).toEqual(Array(mostRecoveries).fill('recovered'))
-  const message = expect.stringContaining('It was recovered 3 times without progress')
-  expect(only(entries, 'run-end')).toMatchObject([{ outcome: 'interrupted', error: { message } }])
-})
+describe('a run that crashes its server', () => {
+  test.each([
+    ['one that may be run twice', true],
+    ['one that may not, which the model asks for again', false],
+  ])(
+    'a tool that kills its server, %s: after three recoveries the run is ended and says why',
+    async (_, idempotent) => {
+      const db = join(dir, `deadly-${idempotent}.db`)
+      const tool = `{ parameters: { type: 'object' }, idempotent: ${idempotent}, execute: () => process.exit(9) }`
+      expect(await lives(db, tool, `recover: true\nworkflow: [{ id: answer, ${answer} }]`)).toBe(1 + mostRecoveries)
+      const entries = await read(db)
+      expect(only(entries, 'warning').map(({ code }) => code)).toEqual(Array(mostRecoveries).fill('recovered'))
+      const message = expect.stringContaining('It was recovered 3 times without progress')
+      expect(only(entries, 'run-end')).toMatchObject([{ outcome: 'interrupted', error: { message } }])
+    },
+  )
 
-test('a run that gets somewhere between its crashes goes on as often as it takes', async () => {
-  const db = join(dir, 'slow.db')
-  // Dies in each round the first time: with a new mark each.
-  const tool = `{ parameters: { type: 'object' }, idempotent: true,
+  test('a run that gets somewhere between its crashes goes on as often as it takes', async () => {
+    const db = join(dir, 'slow.db')
+    // Dies in each round the first time: with a new mark each.
+    const tool = `{ parameters: { type: 'object' }, idempotent: true,
     execute: (_, { toolCallId, messages }) => dies(${JSON.stringify(dir)} + '/mark' + messages[0].content) }`
-  const yaml = `recover: true
+    const yaml = `recover: true
 workflow:
   - id: all
     type: loop
     config:
       over: [a, b, c, d, e, f]
       steps: [{ id: answer, type: llm, config: { model: "script:m", messages: "$item", tools: [deadly] } }]`
-  expect(await lives(db, tool, yaml)).toBe(6)
-  expect(only(await read(db), 'run-end')).toMatchObject([{ outcome: 'completed' }])
+    expect(await lives(db, tool, yaml)).toBe(6)
+    expect(only(await read(db), 'run-end')).toMatchObject([{ outcome: 'completed' }])
+  })
 })

@@ -7,7 +7,7 @@ import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Entry } from '../../src/part/entry.ts'
 import type { RunRow } from '../../src/part/log.ts'
 import { sqliteStore } from '../../src/store/sqlite/store.ts'
@@ -233,167 +233,172 @@ async function ended(run: string): Promise<Entry[]> {
   return parse(client.text)
 }
 
-test(
-  `${kills} kills under load lose nothing that a client saw, and nothing happens twice`,
-  { timeout: Math.max(170_000, kills * 6000) },
-  async () => {
-    const next = randomOf(20260901)
-    const kinds = ['ui', 'openai', 'text', 'ag-ui']
-    const seen: Client[] = []
-    const waiting: string[] = []
-    let cut = 0
-    let begun = 0
-    let lines = 0
-    for (let life = 0; life < kills; life++) {
-      const clients: Client[] = []
-      const fatal = Math.floor(next() * 50)
-      const strike = Promise.withResolvers<void>()
-      let chunks = 0
-      const onChunk = () => {
-        if (++chunks % 4 === 0) lines += wholeLines(clients).length
-        if (chunks >= fatal) strike.resolve()
-      }
-      const load = [
-        begin(clients, onChunk, 'events', 'plain', 'talk'),
-        begin(clients, onChunk, kinds[life % kinds.length]!, 'plain', 'tools'),
-        begin(clients, onChunk, 'events', 'keep', 'tools'),
-        begin(clients, onChunk, life % 2 === 0 ? 'ag-ui' : 'text', 'keep', 'talk'),
-        begin(clients, onChunk, 'ui', life % 2 === 0 ? 'keep' : 'plain', 'ask'),
-        // One that a life before had asked is answered in this one, and may be cut off behind its answer.
-        answerOne(waiting, next),
-      ]
-      // These are cut however fast the clients read: how slow the machine is does not matter.
-      const long = [begin(clients, onChunk, 'events', 'plain', 'long'), begin(clients, onChunk, 'ui', 'plain', 'long')]
-      // A broken connection is what is meant to happen.
-      const settled = Promise.allSettled([...load, ...long])
-      await Promise.race([strike.promise, Promise.allSettled(load)])
-      await server.kill()
-      await settled
-      const files = clients.map(({ run }) => ({ run, text: fileText(data, run) }))
-      expectJq(wholeLines(clients))
-      begun += files.filter(({ text }) => text !== '' && !text.includes('run-end')).length
-      cut += clients.filter(
-        ({ kind, text }) => kind !== 'text' && text !== '' && !/run-end|\[DONE\]|RUN_FINISHED/u.test(text),
-      ).length
-      await boot()
-      for (const client of clients) await expectPrefix(client)
-      for (const { run, text } of files) expectBeginning(text, await stored(run))
-      for (const { run } of clients) {
-        const entries = parse(await stored(run))
-        expect(grammarFaults(entries, true), run).toEqual([])
-        const [start] = only(entries, 'run-start')
-        const last = entries.at(-1)!
-        if (last.type === 'suspend') waiting.push(run)
-        else if (start!.agent === 'plain') {
-          expect(last.type, run).toBe('run-end')
-          expect(['interrupted', 'completed'], run).toContain(only(entries, 'run-end')[0]!.outcome)
+describe('killed servers', () => {
+  test(
+    `${kills} kills under load lose nothing that a client saw, and nothing happens twice`,
+    { timeout: Math.max(170_000, kills * 6000) },
+    async () => {
+      const next = randomOf(20260901)
+      const kinds = ['ui', 'openai', 'text', 'ag-ui']
+      const seen: Client[] = []
+      const waiting: string[] = []
+      let cut = 0
+      let begun = 0
+      let lines = 0
+      for (let life = 0; life < kills; life++) {
+        const clients: Client[] = []
+        const fatal = Math.floor(next() * 50)
+        const strike = Promise.withResolvers<void>()
+        let chunks = 0
+        const onChunk = () => {
+          if (++chunks % 4 === 0) lines += wholeLines(clients).length
+          if (chunks >= fatal) strike.resolve()
         }
+        const load = [
+          begin(clients, onChunk, 'events', 'plain', 'talk'),
+          begin(clients, onChunk, kinds[life % kinds.length]!, 'plain', 'tools'),
+          begin(clients, onChunk, 'events', 'keep', 'tools'),
+          begin(clients, onChunk, life % 2 === 0 ? 'ag-ui' : 'text', 'keep', 'talk'),
+          begin(clients, onChunk, 'ui', life % 2 === 0 ? 'keep' : 'plain', 'ask'),
+          // One that a life before had asked is answered in this one, and may be cut off behind its answer.
+          answerOne(waiting, next),
+        ]
+        // These are cut however fast the clients read: how slow the machine is does not matter.
+        const long = [
+          begin(clients, onChunk, 'events', 'plain', 'long'),
+          begin(clients, onChunk, 'ui', 'plain', 'long'),
+        ]
+        // A broken connection is what is meant to happen.
+        const settled = Promise.allSettled([...load, ...long])
+        await Promise.race([strike.promise, Promise.allSettled(load)])
+        await server.kill()
+        await settled
+        const files = clients.map(({ run }) => ({ run, text: fileText(data, run) }))
+        expectJq(wholeLines(clients))
+        begun += files.filter(({ text }) => text !== '' && !text.includes('run-end')).length
+        cut += clients.filter(
+          ({ kind, text }) => kind !== 'text' && text !== '' && !/run-end|\[DONE\]|RUN_FINISHED/u.test(text),
+        ).length
+        await boot()
+        for (const client of clients) await expectPrefix(client)
+        for (const { run, text } of files) expectBeginning(text, await stored(run))
+        for (const { run } of clients) {
+          const entries = parse(await stored(run))
+          expect(grammarFaults(entries, true), run).toEqual([])
+          const [start] = only(entries, 'run-start')
+          const last = entries.at(-1)!
+          if (last.type === 'suspend') waiting.push(run)
+          else if (start!.agent === 'plain') {
+            expect(last.type, run).toBe('run-end')
+            expect(['interrupted', 'completed'], run).toContain(only(entries, 'run-end')[0]!.outcome)
+          }
+        }
+        seen.push(...clients)
       }
-      seen.push(...clients)
+      // Streams were cut in their middle, or this shows nothing.
+      expect(cut).toBeGreaterThan(kills)
+      expect(begun).toBeGreaterThan(kills / 3)
+      expect(lines).toBeGreaterThan(kills)
+
+      const { runs } = (await (await fetch(`${server.url}/api/runs?limit=1000`)).json()) as { runs: RunRow[] }
+      expect(runs.length).toBeGreaterThan(kills * 3)
+      const outcomes = new Map<string, number>()
+      for (const { id, status, agent } of runs) {
+        const entries = status === 'suspended' ? parse(await stored(id)) : await ended(id)
+        expect(grammarFaults(entries, status === 'suspended'), id).toEqual([])
+        const ends = only(entries, 'run-end')
+        expect(ends, id).toHaveLength(status === 'suspended' ? 0 : 1)
+        if (agent === 'keep' && ends.length > 0) expect(ends[0], id).toMatchObject({ outcome: 'completed' })
+        const what = `${agent} ${ends[0]?.outcome ?? 'suspended'}${entries.some(({ type }) => type === 'step-reset') ? ', after a reset' : ''}`
+        outcomes.set(what, (outcomes.get(what) ?? 0) + 1)
+      }
+      // What was cut off was seen in both kinds of agents.
+      const ways = [...outcomes.keys()].join('; ')
+      expect(ways).toContain('plain interrupted')
+      expect(ways).toContain('keep completed, after a reset')
+      for (const client of seen) await expectPrefix(client)
+
+      const marks = readFileSync(effects, 'utf8').split('\n').filter(Boolean)
+      expect(marks.length).toBeGreaterThan(kills)
+      expect(new Set(marks).size).toBe(marks.length)
+      expect(misfits).toEqual([])
+      const verified = await millrace('verify', 'all', '--data', data)
+      expect(verified.code, verified.stdout + verified.stderr.slice(-500)).toBe(0)
+      await expectAgreement(runs.map(({ id }) => id))
+    },
+  )
+
+  /** The lines of the files of these runs as they are now, each of them JSON; the last one of a file may not be whole yet. */
+  function wholeLines(clients: readonly Client[]): string[] {
+    return clients.flatMap(({ run }) => {
+      const lines = fileText(data, run).split('\n').slice(0, -1)
+      for (const line of lines) JSON.parse(line)
+      return lines
+    })
+  }
+
+  const hasJq = spawnSync('jq', ['--version']).status === 0
+
+  /** `jq -c .`, where it is installed, reads each of them as one object. */
+  function expectJq(lines: readonly string[]): void {
+    if (!hasJq || lines.length === 0) return
+    const { status, stdout, stderr } = spawnSync('jq', ['-c', '.'], { input: lines.join('\n'), encoding: 'utf8' })
+    expect([status, stderr]).toEqual([0, ''])
+    expect(
+      stdout
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line) as unknown),
+    ).toEqual(lines.map((line) => JSON.parse(line) as unknown))
+  }
+
+  /** The files are the log, and the tables are those that it gives when they are built again. */
+  async function expectAgreement(runs: string[]): Promise<void> {
+    const late = sqliteStore(join(data, 'millrace.db'), { readOnly: true })
+    for (const run of runs) {
+      const log = await logText(late, run)
+      await expect.poll(() => fileText(data, run) === log).toBe(true)
     }
-    // Streams were cut in their middle, or this shows nothing.
-    expect(cut).toBeGreaterThan(kills)
-    expect(begun).toBeGreaterThan(kills / 3)
-    expect(lines).toBeGreaterThan(kills)
+    await late.close()
+    await server.kill()
+    const [file, copy] = [join(data, 'millrace.db'), join(dir, 'copy.db')]
+    for (const ending of ['', '-wal']) cpSync(file + ending, copy + ending)
+    const stores = [sqliteStore(file), sqliteStore(copy)] as const
+    await stores[1].records!.reindex()
+    const [kept, built] = [await tablesOf(stores[0], 'word3'), await tablesOf(stores[1], 'word3')]
+    await Promise.all(stores.map((store) => store.close()))
+    expect(kept).toEqual(built)
+    await boot()
+  }
 
-    const { runs } = (await (await fetch(`${server.url}/api/runs?limit=1000`)).json()) as { runs: RunRow[] }
-    expect(runs.length).toBeGreaterThan(kills * 3)
-    const outcomes = new Map<string, number>()
-    for (const { id, status, agent } of runs) {
-      const entries = status === 'suspended' ? parse(await stored(id)) : await ended(id)
-      expect(grammarFaults(entries, status === 'suspended'), id).toEqual([])
-      const ends = only(entries, 'run-end')
-      expect(ends, id).toHaveLength(status === 'suspended' ? 0 : 1)
-      if (agent === 'keep' && ends.length > 0) expect(ends[0], id).toMatchObject({ outcome: 'completed' })
-      const what = `${agent} ${ends[0]?.outcome ?? 'suspended'}${entries.some(({ type }) => type === 'step-reset') ? ', after a reset' : ''}`
-      outcomes.set(what, (outcomes.get(what) ?? 0) + 1)
+  async function answerOne(waiting: string[], next: () => number): Promise<void> {
+    const [run] = waiting.splice(Math.floor(next() * waiting.length), 1)
+    if (run === undefined) return
+    try {
+      for (const { requestId } of await requestsOf(run)) await reply(run, requestId, 'yes')
+    } catch {
+      // Killed before it was answered: it still waits.
+      waiting.push(run)
     }
-    // What was cut off was seen in both kinds of agents.
-    const ways = [...outcomes.keys()].join('; ')
-    expect(ways).toContain('plain interrupted')
-    expect(ways).toContain('keep completed, after a reset')
-    for (const client of seen) await expectPrefix(client)
+  }
 
-    const marks = readFileSync(effects, 'utf8').split('\n').filter(Boolean)
-    expect(marks.length).toBeGreaterThan(kills)
-    expect(new Set(marks).size).toBe(marks.length)
-    expect(misfits).toEqual([])
-    const verified = await millrace('verify', 'all', '--data', data)
-    expect(verified.code, verified.stdout + verified.stderr.slice(-500)).toBe(0)
-    await expectAgreement(runs.map(({ id }) => id))
-  },
-)
-
-/** The lines of the files of these runs as they are now, each of them JSON; the last one of a file may not be whole yet. */
-function wholeLines(clients: readonly Client[]): string[] {
-  return clients.flatMap(({ run }) => {
-    const lines = fileText(data, run).split('\n').slice(0, -1)
-    for (const line of lines) JSON.parse(line)
-    return lines
+  test('asked in one life, answered 50 times at once in the next: the run goes on, once', async () => {
+    const clients: Client[] = []
+    await begin(clients, () => undefined, 'ui', 'plain', 'ask')
+    const [{ run }] = clients as [Client]
+    await server.kill()
+    await boot()
+    const [request] = await requestsOf(run)
+    const answers = await Promise.all(Array.from({ length: 50 }, () => reply(run, request!.requestId, 'yes')))
+    const bodies = (await Promise.all(answers.map((each) => each.json()))) as { duplicate: boolean }[]
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+    expect(bodies.filter(({ duplicate }) => !duplicate)).toHaveLength(1)
+    const entries = await ended(run)
+    expect(grammarFaults(entries)).toEqual([])
+    expect(only(entries, 'run-end')).toMatchObject([{ outcome: 'completed' }])
+    expect(only(entries, 'response')).toMatchObject([{ outcome: 'answered', answer: { output: 'yes' } }])
+    expect(only(entries, 'resume')).toHaveLength(1)
+    const contrary = await reply(run, request!.requestId, 'no')
+    expect(contrary.status).toBe(409)
   })
-}
-
-const hasJq = spawnSync('jq', ['--version']).status === 0
-
-/** `jq -c .`, where it is installed, reads each of them as one object. */
-function expectJq(lines: readonly string[]): void {
-  if (!hasJq || lines.length === 0) return
-  const { status, stdout, stderr } = spawnSync('jq', ['-c', '.'], { input: lines.join('\n'), encoding: 'utf8' })
-  expect([status, stderr]).toEqual([0, ''])
-  expect(
-    stdout
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line) as unknown),
-  ).toEqual(lines.map((line) => JSON.parse(line) as unknown))
-}
-
-/** The files are the log, and the tables are those that it gives when they are built again. */
-async function expectAgreement(runs: string[]): Promise<void> {
-  const late = sqliteStore(join(data, 'millrace.db'), { readOnly: true })
-  for (const run of runs) {
-    const log = await logText(late, run)
-    await expect.poll(() => fileText(data, run) === log).toBe(true)
-  }
-  await late.close()
-  await server.kill()
-  const [file, copy] = [join(data, 'millrace.db'), join(dir, 'copy.db')]
-  for (const ending of ['', '-wal']) cpSync(file + ending, copy + ending)
-  const stores = [sqliteStore(file), sqliteStore(copy)] as const
-  await stores[1].records!.reindex()
-  const [kept, built] = [await tablesOf(stores[0], 'word3'), await tablesOf(stores[1], 'word3')]
-  await Promise.all(stores.map((store) => store.close()))
-  expect(kept).toEqual(built)
-  await boot()
-}
-
-async function answerOne(waiting: string[], next: () => number): Promise<void> {
-  const [run] = waiting.splice(Math.floor(next() * waiting.length), 1)
-  if (run === undefined) return
-  try {
-    for (const { requestId } of await requestsOf(run)) await reply(run, requestId, 'yes')
-  } catch {
-    // Killed before it was answered: it still waits.
-    waiting.push(run)
-  }
-}
-
-test('asked in one life, answered 50 times at once in the next: the run goes on, once', async () => {
-  const clients: Client[] = []
-  await begin(clients, () => undefined, 'ui', 'plain', 'ask')
-  const [{ run }] = clients as [Client]
-  await server.kill()
-  await boot()
-  const [request] = await requestsOf(run)
-  const answers = await Promise.all(Array.from({ length: 50 }, () => reply(run, request!.requestId, 'yes')))
-  const bodies = (await Promise.all(answers.map((each) => each.json()))) as { duplicate: boolean }[]
-  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
-  expect(bodies.filter(({ duplicate }) => !duplicate)).toHaveLength(1)
-  const entries = await ended(run)
-  expect(grammarFaults(entries)).toEqual([])
-  expect(only(entries, 'run-end')).toMatchObject([{ outcome: 'completed' }])
-  expect(only(entries, 'response')).toMatchObject([{ outcome: 'answered', answer: { output: 'yes' } }])
-  expect(only(entries, 'resume')).toHaveLength(1)
-  const contrary = await reply(run, request!.requestId, 'no')
-  expect(contrary.status).toBe(409)
 })

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ran } from '../support/cli.ts'
 import { writeFakes } from '../support/cli/fakes.ts'
 import { readDocument, snippets, snippetsIn, type Snippet } from './documents.ts'
@@ -35,39 +35,41 @@ const cwd = mkdtempSync(join(tmpdir(), 'millrace-agents-'))
 afterAll(() => rmSync(cwd, { recursive: true, force: true }))
 /** Where the programs of CLI agents are. */
 const env = { PATH: `${cwd}:${process.env['PATH']}` }
-beforeAll(() => {
-  writeFakes(cwd)
-  cpSync('agents', join(cwd, 'agents'), { recursive: true })
-  mkdirSync(join(cwd, 'node_modules'))
-  for (const name of ['zod', '@ai-sdk', 'ai'])
-    symlinkSync(resolve('node_modules', name), join(cwd, 'node_modules', name))
-  symlinkSync(resolve('.'), join(cwd, 'node_modules/millrace'))
-  for (const { name, text } of agents) writeFileSync(join(cwd, `agents/${name}.yaml`), text)
-  const config = snippetsIn('ts').find(({ text }) => text.startsWith('// agents/millrace.config.ts'))!
-  writeFileSync(join(cwd, 'agents/millrace.config.ts'), config.text)
-})
+describe('docs: agents', () => {
+  beforeAll(() => {
+    writeFakes(cwd)
+    cpSync('agents', join(cwd, 'agents'), { recursive: true })
+    mkdirSync(join(cwd, 'node_modules'))
+    for (const name of ['zod', '@ai-sdk', 'ai'])
+      symlinkSync(resolve('node_modules', name), join(cwd, 'node_modules', name))
+    symlinkSync(resolve('.'), join(cwd, 'node_modules/millrace'))
+    for (const { name, text } of agents) writeFileSync(join(cwd, `agents/${name}.yaml`), text)
+    const config = snippetsIn('ts').find(({ text }) => text.startsWith('// agents/millrace.config.ts'))!
+    writeFileSync(join(cwd, 'agents/millrace.config.ts'), config.text)
+  })
 
-test('there are agents in the documents, some with lines of their own', () => {
-  expect(agents.length).toBeGreaterThan(5)
-  expect(agents.filter((agent) => linesFor(agent.name, agent)[0]!.startsWith('echo ')).length).toBeGreaterThan(1)
-})
+  test('there are agents in the documents, some with lines of their own', () => {
+    expect(agents.length).toBeGreaterThan(5)
+    expect(agents.filter((agent) => linesFor(agent.name, agent)[0]!.startsWith('echo ')).length).toBeGreaterThan(1)
+  })
 
-test('none has a fault', async () => {
-  const { code, out } = await ran(['check', 'agents'], { cwd, env })
-  expect([code, out]).toEqual([0, ''])
-})
+  test('none has a fault', async () => {
+    const { code, out } = await ran(['check', 'agents'], { cwd, env })
+    expect([code, out]).toEqual([0, ''])
+  })
 
-test.each(agents)('$place runs as a reader runs it', async (agent) => {
-  for (const line of linesFor(agent.name, agent)) {
-    if (line.startsWith('echo ')) {
-      execFileSync('bash', ['-c', line], { cwd })
-      continue
+  test.each(agents)('$place runs as a reader runs it', async (agent) => {
+    for (const line of linesFor(agent.name, agent)) {
+      if (line.startsWith('echo ')) {
+        execFileSync('bash', ['-c', line], { cwd })
+        continue
+      }
+      const words = [...line.replace(/\s#.*$/u, '').matchAll(/"([^"]*)"|(\S+)/gu)].map(
+        ([, quoted, word]) => quoted ?? word!,
+      )
+      const { code, out, err } = await ran(words.slice(2), { cwd, env })
+      expect([line, code, err]).toEqual([line, 0, expect.stringContaining('completed')])
+      expect(out.trim(), line).not.toBe('')
     }
-    const words = [...line.replace(/\s#.*$/u, '').matchAll(/"([^"]*)"|(\S+)/gu)].map(
-      ([, quoted, word]) => quoted ?? word!,
-    )
-    const { code, out, err } = await ran(words.slice(2), { cwd, env })
-    expect([line, code, err]).toEqual([line, 0, expect.stringContaining('completed')])
-    expect(out.trim(), line).not.toBe('')
-  }
+  })
 })

@@ -1,5 +1,5 @@
 /** docs/config.md names the keys that a config may have, no others, and what they are without it. */
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { checkConfig } from '../../src/project/check-config.ts'
 import { settingsOf } from '../../src/server/settings.ts'
 import { readDocument } from './documents.ts'
@@ -20,41 +20,43 @@ const rows = new Map(
   [...text.matchAll(/^\| `([\w.]+)` \|(?: (.*?) \|)?.*$/gmu)].map(([line, key, second]) => [key!, { line, second }]),
 )
 
-test('every key is there, and no other', () => {
-  const [top, server, record] = [
-    keysOf('Settings', { no: 1 }).filter(
-      (key) => !['models', 'limits', 'secrets', 'server', 'record', 'telemetry'].includes(key),
-    ),
-    keysOf('server', { server: { no: 1 } }).filter((key) => key !== 'openai' && key !== 'rateLimit'),
-    keysOf('record', { record: { no: 1 } }),
-  ]
-  const telemetry = keysOf('telemetry', { telemetry: { no: 1 } as object }).map((key) => `telemetry.${key}`)
-  const models = keysOf('models', { models: { no: 1 } }).map((key) => `models.${key}`)
-  const limits = keysOf('limits', { limits: { no: 1 } as object }).map((key) => `limits.${key}`)
-  const secrets = keysOf('secrets', { secrets: { no: 1 } }).map((key) => `secrets.${key}`)
-  const openai = keysOf(String.raw`server\.openai`, { server: { openai: { no: 1 } as object } }).map(
-    (key) => `openai.${key}`,
-  )
-  const rate = keysOf(String.raw`server\.rateLimit`, { server: { rateLimit: { no: 1 } as object } }).map(
-    (key) => `rateLimit.${key}`,
-  )
-  expect([...rows.keys()].toSorted()).toEqual(
-    [...top, ...models, ...limits, ...secrets, ...server, ...openai, ...rate, ...record, ...telemetry].toSorted(),
-  )
-  for (const key of keysOf(String.raw`telemetry\.otlp`, {
-    telemetry: { otlp: { endpoint: 'http://c', no: 1 } as never },
-  })) {
-    expect(rows.get('telemetry.otlp')!.line).toContain(`\`${key}\``)
-  }
-  for (const key of keysOf(String.raw`models\.endpoints\[0\]`, {
-    models: { endpoints: [{ name: 'a', baseURL: 'b', no: 1 }] },
-  })) {
-    expect(rows.get('models.endpoints')!.line).toContain(`\`${key}\``)
-  }
-})
+describe('docs: config', () => {
+  test('every key is there, and no other', () => {
+    const [top, server, record] = [
+      keysOf('Settings', { no: 1 }).filter(
+        (key) => !['models', 'limits', 'secrets', 'server', 'record', 'telemetry'].includes(key),
+      ),
+      keysOf('server', { server: { no: 1 } }).filter((key) => key !== 'openai' && key !== 'rateLimit'),
+      keysOf('record', { record: { no: 1 } }),
+    ]
+    const telemetry = keysOf('telemetry', { telemetry: { no: 1 } as object }).map((key) => `telemetry.${key}`)
+    const models = keysOf('models', { models: { no: 1 } }).map((key) => `models.${key}`)
+    const limits = keysOf('limits', { limits: { no: 1 } as object }).map((key) => `limits.${key}`)
+    const secrets = keysOf('secrets', { secrets: { no: 1 } }).map((key) => `secrets.${key}`)
+    const openai = keysOf(String.raw`server\.openai`, { server: { openai: { no: 1 } as object } }).map(
+      (key) => `openai.${key}`,
+    )
+    const rate = keysOf(String.raw`server\.rateLimit`, { server: { rateLimit: { no: 1 } as object } }).map(
+      (key) => `rateLimit.${key}`,
+    )
+    expect([...rows.keys()].toSorted()).toEqual(
+      [...top, ...models, ...limits, ...secrets, ...server, ...openai, ...rate, ...record, ...telemetry].toSorted(),
+    )
+    for (const key of keysOf(String.raw`telemetry\.otlp`, {
+      telemetry: { otlp: { endpoint: 'http://c', no: 1 } as never },
+    })) {
+      expect(rows.get('telemetry.otlp')!.line).toContain(`\`${key}\``)
+    }
+    for (const key of keysOf(String.raw`models\.endpoints\[0\]`, {
+      models: { endpoints: [{ name: 'a', baseURL: 'b', no: 1 }] },
+    })) {
+      expect(rows.get('models.endpoints')!.line).toContain(`\`${key}\``)
+    }
+  })
 
-test('the defaults are those of the code', () => {
-  const { port, host, data, logFiles } = settingsOf({}, {})
-  const told = ['port', 'host', 'data', 'logFiles'].map((key) => rows.get(key)!.second)
-  expect(told).toEqual([String(port), `\`${host}\``, `\`${data}\``, String(logFiles)])
+  test('the defaults are those of the code', () => {
+    const { port, host, data, logFiles } = settingsOf({}, {})
+    const told = ['port', 'host', 'data', 'logFiles'].map((key) => rows.get(key)!.second)
+    expect(told).toEqual([String(port), `\`${host}\``, `\`${data}\``, String(logFiles)])
+  })
 })

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { installNode, installPacked, manifest, packInto } from '../support/packed.ts'
 import { snippetsIn } from './documents.ts'
 
@@ -18,31 +18,33 @@ const lines = snippetsIn('sh')
   .flatMap(({ text }) => text.trim().split('\n'))
   .map((line) => line.replace(/\s+#.*$/u, ''))
 
-beforeAll(() => {
-  mkdirSync(join(home, 'millrace'))
-  mkdirSync(project)
-})
+describe('docs: install', () => {
+  beforeAll(() => {
+    mkdirSync(join(home, 'millrace'))
+    mkdirSync(project)
+  })
 
-test('every line does what the page says', async () => {
-  const done: string[] = []
-  for (const line of lines) {
-    if (line === 'npm pack') {
-      const { filename } = await packInto(join(home, 'millrace'))
-      expect(filename).toBe(`millrace-${manifest.version}.tgz`)
-    } else if (line.endsWith('.tgz')) {
-      const tarball = join(project, line.replace('npm install ', ''))
-      expect(existsSync(tarball), line).toBe(true)
-      await installPacked(project, tarball)
-    } else if (line === 'npm install node@24') installNode(project)
-    else if (line.startsWith('npx ')) done.push(await npx(line.slice('npx '.length)))
-    else expect(['npm ci', 'npm init -y']).toContain(line)
-  }
-  const [wrote, checked, answered, version, again] = done
-  expect(wrote).toContain('created agents/assistant.yaml')
-  expect(checked).toContain('1 file checked')
-  expect(answered).toContain('12*7 = 84.')
-  expect(version).toMatch(/^v2[4-9]\./u)
-  expect(again).toBe(checked)
+  test('every line does what the page says', async () => {
+    const done: string[] = []
+    for (const line of lines) {
+      if (line === 'npm pack') {
+        const { filename } = await packInto(join(home, 'millrace'))
+        expect(filename).toBe(`millrace-${manifest.version}.tgz`)
+      } else if (line.endsWith('.tgz')) {
+        const tarball = join(project, line.replace('npm install ', ''))
+        expect(existsSync(tarball), line).toBe(true)
+        await installPacked(project, tarball)
+      } else if (line === 'npm install node@24') installNode(project)
+      else if (line.startsWith('npx ')) done.push(await npx(line.slice('npx '.length)))
+      else expect(['npm ci', 'npm init -y']).toContain(line)
+    }
+    const [wrote, checked, answered, version, again] = done
+    expect(wrote).toContain('created agents/assistant.yaml')
+    expect(checked).toContain('1 file checked')
+    expect(answered).toContain('12*7 = 84.')
+    expect(version).toMatch(/^v2[4-9]\./u)
+    expect(again).toBe(checked)
+  })
 })
 
 /** As npx does: commands of the project come first. */

@@ -1,7 +1,7 @@
 /** docs/migration says where the names of other projects went: every name that it gives as ours exists. */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { createContext } from '../support/command-context.ts'
 import { createProgram } from '../../src/cli/program.ts'
 import { createRuntime } from '../../src/project/create-runtime.ts'
@@ -55,57 +55,61 @@ function exported(door: string): Set<string> {
 }
 
 const runtime = createRuntime({ agents: {} })
-afterAll(() => runtime.close(0))
+describe('docs: migration', () => {
+  afterAll(() => runtime.close(0))
 
-test('every row says where a name went: ours, later or gone', () => {
-  expect(rows.length).toBeGreaterThan(70)
-  const silent = rows.filter(([, cell, note]) => cell === '' && !/^(later|gone|the same)\b/u.test(note))
-  expect(silent).toEqual([])
-  expect(ours.length).toBeGreaterThan(80)
-})
+  test('every row says where a name went: ours, later or gone', () => {
+    expect(rows.length).toBeGreaterThan(70)
+    const silent = rows.filter(([, cell, note]) => cell === '' && !/^(later|gone|the same)\b/u.test(note))
+    expect(silent).toEqual([])
+    expect(ours.length).toBeGreaterThan(80)
+  })
 
-test('exports are exported by the door that is named', () => {
-  const names = ours.filter(({ what }) => isExport(what) && what !== 'millrace')
-  expect(names.length).toBeGreaterThan(35)
-  expect(names.filter(({ what, door }) => !exported(door).has(what))).toEqual([])
-})
+  test('exports are exported by the door that is named', () => {
+    const names = ours.filter(({ what }) => isExport(what) && what !== 'millrace')
+    expect(names.length).toBeGreaterThan(35)
+    expect(names.filter(({ what, door }) => !exported(door).has(what))).toEqual([])
+  })
 
-test('doors are doors', () => {
-  const { exports } = JSON.parse(readFileSync('package.json', 'utf8')) as { exports: Record<string, unknown> }
-  const named = ours.map(({ what }) => /^millrace(?:\/(\w+))?$/u.exec(what)).filter((match) => match !== null)
-  expect(named.length).toBeGreaterThan(1)
-  for (const [, door] of named) expect(Object.keys(exports)).toContain(door === undefined ? '.' : `./${door}`)
-})
+  test('doors are doors', () => {
+    const { exports } = JSON.parse(readFileSync('package.json', 'utf8')) as { exports: Record<string, unknown> }
+    const named = ours.map(({ what }) => /^millrace(?:\/(\w+))?$/u.exec(what)).filter((match) => match !== null)
+    expect(named.length).toBeGreaterThan(1)
+    for (const [, door] of named) expect(Object.keys(exports)).toContain(door === undefined ? '.' : `./${door}`)
+  })
 
-const after = (prefix: string) =>
-  ours.flatMap(({ what }) => (what.startsWith(prefix) ? [what.slice(prefix.length)] : []))
+  const after = (prefix: string) =>
+    ours.flatMap(({ what }) => (what.startsWith(prefix) ? [what.slice(prefix.length)] : []))
 
-test('step types, config keys, file keys and parts exist', () => {
-  expect(after('type: ').filter((type) => !(builtinSteps as readonly string[]).includes(type))).toEqual([])
-  const keys = Object.keys(llmConfig().shape)
-  expect(after('llm: ').filter((key) => !keys.includes(key))).toEqual([])
-  const top = Object.keys((agentJsonSchema() as { properties: object }).properties)
-  expect(after('file: ').filter((key) => !top.includes(key))).toEqual([])
-  const source = ['model-part', 'part', 'request-part']
-    .map((name) => readFileSync(`src/part/${name}.ts`, 'utf8'))
-    .join('\n')
-  const parts = after('part: ')
-  expect(parts.filter((part) => !source.includes(`type: '${part}'`) && !source.includes(`V3<'${part}'>`))).toEqual([])
-  expect([after('type: '), after('llm: '), after('file: '), parts].map(({ length }) => length > 1)).not.toContain(false)
-})
+  test('step types, config keys, file keys and parts exist', () => {
+    expect(after('type: ').filter((type) => !(builtinSteps as readonly string[]).includes(type))).toEqual([])
+    const keys = Object.keys(llmConfig().shape)
+    expect(after('llm: ').filter((key) => !keys.includes(key))).toEqual([])
+    const top = Object.keys((agentJsonSchema() as { properties: object }).properties)
+    expect(after('file: ').filter((key) => !top.includes(key))).toEqual([])
+    const source = ['model-part', 'part', 'request-part']
+      .map((name) => readFileSync(`src/part/${name}.ts`, 'utf8'))
+      .join('\n')
+    const parts = after('part: ')
+    expect(parts.filter((part) => !source.includes(`type: '${part}'`) && !source.includes(`V3<'${part}'>`))).toEqual([])
+    expect([after('type: '), after('llm: '), after('file: '), parts].map(({ length }) => length > 1)).not.toContain(
+      false,
+    )
+  })
 
-test('routes answer, and commands exist', async () => {
-  const handler = createHandler({ runtime, authorize: () => true })
-  const routes = ours.filter(({ what }) => /^(GET|POST) /u.test(what))
-  expect(routes.length).toBeGreaterThan(4)
-  for (const { what } of routes) {
-    const [method, path] = what.split(' ') as [string, string]
-    const response = await handler(new Request(`http://x${path.replaceAll(/:\w+/gu, 'x')}`, { method }))
-    const { error } = (await response.json()) as { error?: { code: string } }
-    expect([what, ['not-found', 'method-not-allowed'].includes(error?.code ?? '')]).toEqual([what, false])
-  }
-  const commands = createProgram(createContext()).commands.map((command) => command.name())
-  const named = ours.flatMap(({ what }) => (what.startsWith('millrace ') ? [what.split(' ')[1]!] : []))
-  expect(named.length).toBeGreaterThan(2)
-  expect(named.filter((name) => !commands.includes(name))).toEqual([])
+  test('routes answer, and commands exist', async () => {
+    const handler = createHandler({ runtime, authorize: () => true })
+    const routes = ours.filter(({ what }) => /^(GET|POST) /u.test(what))
+    expect(routes.length).toBeGreaterThan(4)
+    for (const { what } of routes) {
+      const [method, path] = what.split(' ') as [string, string]
+      const response = await handler(new Request(`http://x${path.replaceAll(/:\w+/gu, 'x')}`, { method }))
+      const { error } = (await response.json()) as { error?: { code: string } }
+      expect([what, ['not-found', 'method-not-allowed'].includes(error?.code ?? '')]).toEqual([what, false])
+    }
+    const commands = createProgram(createContext()).commands.map((command) => command.name())
+    const named = ours.flatMap(({ what }) => (what.startsWith('millrace ') ? [what.split(' ')[1]!] : []))
+    expect(named.length).toBeGreaterThan(2)
+    expect(named.filter((name) => !commands.includes(name))).toEqual([])
+  })
 })

@@ -2,7 +2,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { readDocument } from './documents.ts'
 
 const web = resolve(import.meta.dirname, '../../dist/web')
@@ -20,28 +20,32 @@ const core = [...readFileSync(resolve(web, 'index.html'), 'utf8').matchAll(/(?:s
 )
 const rest = globSync('assets/*.{js,css}', { cwd: web }).filter((file) => !core.includes(file))
 
-test('the core is small', () => {
-  expect(core.length).toBeGreaterThan(1)
-  expect(core.reduce((sum, file) => sum + sizeOf(file), 0)).toBeLessThan(most('core'))
-  expect(most('core')).toBeLessThanOrEqual(150)
-})
+describe('docs: size of the page', () => {
+  test('the core is small', () => {
+    expect(core.length).toBeGreaterThan(1)
+    expect(core.reduce((sum, file) => sum + sizeOf(file), 0)).toBeLessThan(most('core'))
+    expect(most('core')).toBeLessThanOrEqual(150)
+  })
 
-test('what is loaded later is small, or stated', () => {
-  expect(rest.length).toBeGreaterThan(10)
-  const large = rest.map((file) => [file, sizeOf(file)] as const).filter(([file, size]) => size > limitOf(file))
-  expect(large).toEqual([])
-  expect(rest.map(limitOf).filter(Number.isNaN)).toEqual([])
-})
+  test('what is loaded later is small, or stated', () => {
+    expect(rest.length).toBeGreaterThan(10)
+    const large = rest.map((file) => [file, sizeOf(file)] as const).filter(([file, size]) => size > limitOf(file))
+    expect(large).toEqual([])
+    expect(rest.map(limitOf).filter(Number.isNaN)).toEqual([])
+  })
 
-function limitOf(file: string): number {
-  const name = /^assets\/(.*)-[\w-]{8}\.\w+$/u.exec(file)?.[1] ?? file
-  return table.get(name) ?? (name.endsWith('Room') ? most('each') : most('anything'))
-}
-
-test('every package that is in the page is named with its licence', () => {
-  const text = readFileSync(resolve(web, 'licenses.txt'), 'utf8')
-  for (const name of ['react', 'react-dom', 'wouter', '@codemirror/view', 'marked']) {
-    expect(text).toMatch(new RegExp(`^${name} \\d+\\.\\d+\\.\\d+: MIT$|^${name} \\d+\\.\\d+\\.\\d+: Unlicense$`, 'mu'))
+  function limitOf(file: string): number {
+    const name = /^assets\/(.*)-[\w-]{8}\.\w+$/u.exec(file)?.[1] ?? file
+    return table.get(name) ?? (name.endsWith('Room') ? most('each') : most('anything'))
   }
-  expect(text).toContain('Permission is hereby granted, free of charge')
+
+  test('every package that is in the page is named with its licence', () => {
+    const text = readFileSync(resolve(web, 'licenses.txt'), 'utf8')
+    for (const name of ['react', 'react-dom', 'wouter', '@codemirror/view', 'marked']) {
+      expect(text).toMatch(
+        new RegExp(`^${name} \\d+\\.\\d+\\.\\d+: MIT$|^${name} \\d+\\.\\d+\\.\\d+: Unlicense$`, 'mu'),
+      )
+    }
+    expect(text).toContain('Permission is hereby granted, free of charge')
+  })
 })

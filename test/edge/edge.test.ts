@@ -2,7 +2,7 @@
 import { resolve } from 'node:path'
 import { createContext, Script, type Context } from 'node:vm'
 import { rolldown } from 'rolldown'
-import { beforeAll, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 
 const src = resolve(import.meta.dirname, '../../src')
 
@@ -66,77 +66,80 @@ interface Edge {
 
 let edge: Edge
 let context: Context
-beforeAll(async () => {
-  const bundle = await rolldown({
-    input: 'program',
-    platform: 'browser',
-    resolve: { conditionNames: ['edge-light', 'worker', 'browser', 'import', 'default'] },
-    logLevel: 'silent',
-    plugins: [
-      {
-        name: 'program',
-        resolveId: (id) => (id === 'program' ? id : null),
-        load: (id) => (id === 'program' ? program : null),
-      },
-    ],
+describe('edge runtimes', () => {
+  beforeAll(async () => {
+    const bundle = await rolldown({
+      input: 'program',
+      platform: 'browser',
+      resolve: { conditionNames: ['edge-light', 'worker', 'browser', 'import', 'default'] },
+      logLevel: 'silent',
+      plugins: [
+        {
+          name: 'program',
+          resolveId: (id) => (id === 'program' ? id : null),
+          load: (id) => (id === 'program' ? program : null),
+        },
+      ],
+    })
+    const { output } = await bundle.generate({ format: 'iife', name: 'edge', codeSplitting: false })
+    await bundle.close()
+    expect(output).toHaveLength(1)
+    expect(output[0].imports).toEqual([])
+    const globals = webApis.flatMap((name) => {
+      const value: unknown = globalThis[name as keyof typeof globalThis]
+      if (name === 'AbortSignal') return [[name, withoutAny] as const]
+      return value === undefined ? [] : [[name, value] as const]
+    })
+    context = createContext(Object.fromEntries(globals), { codeGeneration: { strings: false, wasm: false } })
+    edge = new Script(`${output[0].code}\nedge`).runInContext(context) as Edge
+  }, 60_000)
+
+  test('it is bare: nothing of Node, and no code out of strings', () => {
+    const evaluate = (code: string) => new Script(code).runInContext(context) as unknown
+    const names = ['process', 'require', 'Buffer', 'setImmediate', 'global', 'module', '__dirname']
+    expect(names.map((name) => evaluate(`typeof ${name}`))).toEqual(names.map(() => 'undefined'))
+    expect(evaluate('typeof AbortSignal.any')).toBe('undefined')
+    expect(() => evaluate('eval("1")')).toThrow(/Code generation/)
   })
-  const { output } = await bundle.generate({ format: 'iife', name: 'edge', codeSplitting: false })
-  await bundle.close()
-  expect(output).toHaveLength(1)
-  expect(output[0].imports).toEqual([])
-  const globals = webApis.flatMap((name) => {
-    const value: unknown = globalThis[name as keyof typeof globalThis]
-    if (name === 'AbortSignal') return [[name, withoutAny] as const]
-    return value === undefined ? [] : [[name, value] as const]
+
+  test('the demo model answers, tools run, as plain text and as the AI SDK’s stream', async () => {
+    const plain = await edge.ask('demo', 'What is 12*7?')
+    expect([plain.status, plain.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8'])
+    expect(await plain.text()).toContain('84')
+    const frames = await (await edge.ask('demo', 'What is 12*7?', '/api/chat')).text()
+    expect(frames).toMatch(/^data: \{"type":"start"[^]*"output":\{"result":84\}[^]*data: \[DONE\]\n\n$/u)
   })
-  context = createContext(Object.fromEntries(globals), { codeGeneration: { strings: false, wasm: false } })
-  edge = new Script(`${output[0].code}\nedge`).runInContext(context) as Edge
-}, 60_000)
 
-test('it is bare: nothing of Node, and no code out of strings', () => {
-  const evaluate = (code: string) => new Script(code).runInContext(context) as unknown
-  const names = ['process', 'require', 'Buffer', 'setImmediate', 'global', 'module', '__dirname']
-  expect(names.map((name) => evaluate(`typeof ${name}`))).toEqual(names.map(() => 'undefined'))
-  expect(evaluate('typeof AbortSignal.any')).toBe('undefined')
-  expect(() => evaluate('eval("1")')).toThrow(/Code generation/)
-})
-
-test('the demo model answers, tools run, as plain text and as the AI SDK’s stream', async () => {
-  const plain = await edge.ask('demo', 'What is 12*7?')
-  expect([plain.status, plain.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8'])
-  expect(await plain.text()).toContain('84')
-  const frames = await (await edge.ask('demo', 'What is 12*7?', '/api/chat')).text()
-  expect(frames).toMatch(/^data: \{"type":"start"[^]*"output":\{"result":84\}[^]*data: \[DONE\]\n\n$/u)
-})
-
-test('the first token is there while the model is held; `waitUntil` is given the end, callbacks included', async () => {
-  const response = await edge.ask('held', 'Hi')
-  const reader = response.body!.getReader()
-  expect(new TextDecoder().decode((await reader.read()).value)).toBe('first')
-  edge.gate.open()
-  expect(new TextDecoder().decode((await reader.read()).value)).toBe(' second')
-  expect(await edge.waited.at(-1)).toMatchObject({ outcome: 'completed', text: 'first second' })
-  expect(edge.ended).toEqual(['first second'])
-})
-
-test('who leaves has stopped the run: nobody could come back for it', async () => {
-  const response = await edge.ask('held', 'Hi')
-  const reader = response.body!.getReader()
-  expect(new TextDecoder().decode((await reader.read()).value)).toBe('left')
-  await reader.cancel()
-  expect(await edge.waited.at(-1)).toMatchObject({ outcome: 'aborted', text: 'left' })
-})
-
-test('runs, errors and health as anywhere; loadYaml says that there are no files', async () => {
-  const get = async (path: string) => (await edge.handler(new Request(`http://edge${path}`))).json() as Promise<unknown>
-  expect(await get('/health')).toMatchObject({ status: 'ok' })
-  expect(await get('/api/runs')).toMatchObject({
-    runs: expect.arrayContaining([expect.objectContaining({ agent: 'demo' })]),
+  test('the first token is there while the model is held; `waitUntil` is given the end, callbacks included', async () => {
+    const response = await edge.ask('held', 'Hi')
+    const reader = response.body!.getReader()
+    expect(new TextDecoder().decode((await reader.read()).value)).toBe('first')
+    edge.gate.open()
+    expect(new TextDecoder().decode((await reader.read()).value)).toBe(' second')
+    expect(await edge.waited.at(-1)).toMatchObject({ outcome: 'completed', text: 'first second' })
+    expect(edge.ended).toEqual(['first second'])
   })
-  expect((await edge.ask('nobody', 'Hi')).status).toBe(404)
-  await expect(edge.load()).rejects.toMatchObject({ code: 'no-files' })
-})
 
-test('WorkflowExecutor gives a Response there', async () => {
-  expect(await (await edge.execute('What is 12*7?')).text()).toContain('84')
+  test('who leaves has stopped the run: nobody could come back for it', async () => {
+    const response = await edge.ask('held', 'Hi')
+    const reader = response.body!.getReader()
+    expect(new TextDecoder().decode((await reader.read()).value)).toBe('left')
+    await reader.cancel()
+    expect(await edge.waited.at(-1)).toMatchObject({ outcome: 'aborted', text: 'left' })
+  })
+
+  test('runs, errors and health as anywhere; loadYaml says that there are no files', async () => {
+    const get = async (path: string) =>
+      (await edge.handler(new Request(`http://edge${path}`))).json() as Promise<unknown>
+    expect(await get('/health')).toMatchObject({ status: 'ok' })
+    expect(await get('/api/runs')).toMatchObject({
+      runs: expect.arrayContaining([expect.objectContaining({ agent: 'demo' })]),
+    })
+    expect((await edge.ask('nobody', 'Hi')).status).toBe(404)
+    await expect(edge.load()).rejects.toMatchObject({ code: 'no-files' })
+  })
+
+  test('WorkflowExecutor gives a Response there', async () => {
+    expect(await (await edge.execute('What is 12*7?')).text()).toContain('84')
+  })
 })

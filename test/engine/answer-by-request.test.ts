@@ -1,5 +1,5 @@
 /** Answers by the id of the request, as part of a conversation: approvals, values, and what they must not reach. */
-import { onTestFinished, expect, test } from 'vitest'
+import { describe, onTestFinished, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { ExecutionContext } from '../../src/engine/registry.ts'
 import { continueOrStart, type Turn } from '../../src/runtime/continue.ts'
@@ -47,73 +47,78 @@ async function asked({ runtime }: Engine, threadId = 't') {
 
 const yes: Reply = { kind: 'approval', approved: true }
 
-test('an approval by its id, which may be a function of the kind: the tool runs once, and the same request joins later', async () => {
-  const { engine, seen } = paying()
-  const { run, requestId } = await asked(engine)
-  const kinds: string[] = []
-  const answer = (kind: string) => (kinds.push(kind), yes)
-  const again = turn({ answers: [{ requestId, answer }], turnKey: 'r2' })
-  const resumed = await continueOrStart(engine.runtime, again)
-  expect(resumed).toMatchObject({ how: 'resumed', run: { id: run.id } })
-  expect(kinds).toEqual(['approval'])
-  expect(await resumed.run.result).toMatchObject({ outcome: 'completed' })
-  // The run has ended: the key of the turn is what leads back to it.
-  expect(await continueOrStart(engine.runtime, again)).toMatchObject({ how: 'joined', run: { id: run.id } })
-  expect(await engine.store.runs.list({ threadId: 't' })).toHaveLength(1)
-  // Also when the thread has gone on.
-  const next = await continueOrStart(engine.runtime, turn({ messages: [{ role: 'user', content: 'And now?' }] }))
-  await next.run.result
-  expect(await continueOrStart(engine.runtime, again)).toMatchObject({ how: 'joined', run: { id: run.id } })
-  expect(seen.paid).toBe(1)
-})
-
-test('the id of a request of another thread answers nothing', async () => {
-  const { engine, seen } = paying()
-  const { run, requestId } = await asked(engine, 'hers')
-  const other = await continueOrStart(engine.runtime, turn({ threadId: 'his', answers: [{ requestId, answer: yes }] }))
-  expect(other.how).toBe('started')
-  await other.run.result
-  expect((await engine.store.runs.get(run.id))?.status).toBe('suspended')
-  // Nor while his thread waits for an answer of his own.
-  await continueOrStart(engine.runtime, turn({ threadId: 'his', answers: [{ requestId, answer: yes }] }))
-  expect((await engine.store.runs.get(run.id))?.status).toBe('suspended')
-  expect(seen.paid).toBe(0)
-})
-
-test('a second answer that is another is refused, while the first one works', async () => {
-  const { engine } = paying()
-  const { requestId } = await asked(engine)
-  const no: Reply = { kind: 'approval', approved: false }
-  const send = (answer: Reply) => continueOrStart(engine.runtime, turn({ answers: [{ requestId, answer }] }))
-  const all = await Promise.allSettled([send(yes), send(no)])
-  const refused = all.filter(({ status }) => status === 'rejected')
-  expect(refused).toMatchObject([{ reason: { code: 'answer-conflict', status: 409 } }])
-})
-
-test('a value of a step: checked against the schema of the question, and cancelled if there will be none', async () => {
-  const book = async (_: unknown, context: ExecutionContext) => ({
-    city: await context.request({ message: 'Which city?', schema: { type: 'string' } }),
-  })
-  const agents = { a: 'workflow:\n  - { id: book, type: book, config: {}, result: booked }\nreturn: "$booked"\n' }
-  const engine = open({ agents, steps: { book } })
-  const answer = (threadId: string, requestId: string, given: Reply) =>
-    continueOrStart(engine.runtime, turn({ threadId, answers: [{ requestId, answer: given }] }))
-
-  const first = await asked(engine, 'one')
-  const misfit = answer('one', first.requestId, { kind: 'input', value: 7 })
-  await expect(misfit).rejects.toMatchObject({ code: 'bad-input', status: 400 })
-  await expect(answer('one', first.requestId, yes)).rejects.toMatchObject({ code: 'bad-input', status: 400 })
-  const told = await answer('one', first.requestId, { kind: 'input', value: 'Rome' })
-  expect(await told.run.result).toMatchObject({
-    outcome: 'completed',
-    output: { city: { outcome: 'answered', value: 'Rome' } },
+describe('answer by request id', () => {
+  test('an approval by its id, which may be a function of the kind: the tool runs once, and the same request joins later', async () => {
+    const { engine, seen } = paying()
+    const { run, requestId } = await asked(engine)
+    const kinds: string[] = []
+    const answer = (kind: string) => (kinds.push(kind), yes)
+    const again = turn({ answers: [{ requestId, answer }], turnKey: 'r2' })
+    const resumed = await continueOrStart(engine.runtime, again)
+    expect(resumed).toMatchObject({ how: 'resumed', run: { id: run.id } })
+    expect(kinds).toEqual(['approval'])
+    expect(await resumed.run.result).toMatchObject({ outcome: 'completed' })
+    // The run has ended: the key of the turn is what leads back to it.
+    expect(await continueOrStart(engine.runtime, again)).toMatchObject({ how: 'joined', run: { id: run.id } })
+    expect(await engine.store.runs.list({ threadId: 't' })).toHaveLength(1)
+    // Also when the thread has gone on.
+    const next = await continueOrStart(engine.runtime, turn({ messages: [{ role: 'user', content: 'And now?' }] }))
+    await next.run.result
+    expect(await continueOrStart(engine.runtime, again)).toMatchObject({ how: 'joined', run: { id: run.id } })
+    expect(seen.paid).toBe(1)
   })
 
-  const second = await asked(engine, 'two')
-  const none = await answer('two', second.requestId, { kind: 'input', cancelled: true })
-  expect(none.how).toBe('resumed')
-  expect((await none.run.result).outcome).not.toBe('suspended')
-  expect(only(await entriesOf(engine.store, second.run.id), 'response')).toMatchObject([
-    { outcome: 'answered', answer: { kind: 'input', cancelled: true } },
-  ])
+  test('the id of a request of another thread answers nothing', async () => {
+    const { engine, seen } = paying()
+    const { run, requestId } = await asked(engine, 'hers')
+    const other = await continueOrStart(
+      engine.runtime,
+      turn({ threadId: 'his', answers: [{ requestId, answer: yes }] }),
+    )
+    expect(other.how).toBe('started')
+    await other.run.result
+    expect((await engine.store.runs.get(run.id))?.status).toBe('suspended')
+    // Nor while his thread waits for an answer of his own.
+    await continueOrStart(engine.runtime, turn({ threadId: 'his', answers: [{ requestId, answer: yes }] }))
+    expect((await engine.store.runs.get(run.id))?.status).toBe('suspended')
+    expect(seen.paid).toBe(0)
+  })
+
+  test('a second answer that is another is refused, while the first one works', async () => {
+    const { engine } = paying()
+    const { requestId } = await asked(engine)
+    const no: Reply = { kind: 'approval', approved: false }
+    const send = (answer: Reply) => continueOrStart(engine.runtime, turn({ answers: [{ requestId, answer }] }))
+    const all = await Promise.allSettled([send(yes), send(no)])
+    const refused = all.filter(({ status }) => status === 'rejected')
+    expect(refused).toMatchObject([{ reason: { code: 'answer-conflict', status: 409 } }])
+  })
+
+  test('a value of a step: checked against the schema of the question, and cancelled if there will be none', async () => {
+    const book = async (_: unknown, context: ExecutionContext) => ({
+      city: await context.request({ message: 'Which city?', schema: { type: 'string' } }),
+    })
+    const agents = { a: 'workflow:\n  - { id: book, type: book, config: {}, result: booked }\nreturn: "$booked"\n' }
+    const engine = open({ agents, steps: { book } })
+    const answer = (threadId: string, requestId: string, given: Reply) =>
+      continueOrStart(engine.runtime, turn({ threadId, answers: [{ requestId, answer: given }] }))
+
+    const first = await asked(engine, 'one')
+    const misfit = answer('one', first.requestId, { kind: 'input', value: 7 })
+    await expect(misfit).rejects.toMatchObject({ code: 'bad-input', status: 400 })
+    await expect(answer('one', first.requestId, yes)).rejects.toMatchObject({ code: 'bad-input', status: 400 })
+    const told = await answer('one', first.requestId, { kind: 'input', value: 'Rome' })
+    expect(await told.run.result).toMatchObject({
+      outcome: 'completed',
+      output: { city: { outcome: 'answered', value: 'Rome' } },
+    })
+
+    const second = await asked(engine, 'two')
+    const none = await answer('two', second.requestId, { kind: 'input', cancelled: true })
+    expect(none.how).toBe('resumed')
+    expect((await none.run.result).outcome).not.toBe('suspended')
+    expect(only(await entriesOf(engine.store, second.run.id), 'response')).toMatchObject([
+      { outcome: 'answered', answer: { kind: 'input', cancelled: true } },
+    ])
+  })
 })

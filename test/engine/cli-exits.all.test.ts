@@ -4,7 +4,7 @@
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { createEngine, entriesOf, only, until, type EngineOptions } from '../support/engine.ts'
 import { hasProcessTable, installFakes, startLatch, untilGone, type Fakes } from '../support/cli/fakes.ts'
 
@@ -101,71 +101,73 @@ const rows: Row[] = [
 
 const seen = new Map<string, string>()
 
-test.each(rows)('$what', { timeout: 30_000 }, async (row) => {
-  const fakes = installFakes()
-  const latch = row.stops ? await startLatch() : undefined
-  const { mode, session, config = '', top = '' } = row
-  const yaml = fakes.agent({
-    mode,
-    config,
-    top: `${top}\nreturn: "$done"`,
-    ...(session === undefined ? undefined : { session }),
-  })
-  const engine = createEngine({ ...row.engine, agents: { a: yaml }, environment: fakes.environment })
-  onTestFinished(() => engine.close())
-  const run = await engine.runtime.start('a', input)
-  if (row.stops) {
-    await until(engine.store, run.id, ({ type }) => type === 'text-delta')
-    await run.stop()
-  }
-  void latch
-  const { outcome, output, error } = await run.result
-  const entries = await entriesOf(engine.store, run.id)
-  const exit = (output as { exitCode?: number | null } | undefined)?.exitCode
-  const found = { outcome, ...(error && { code: error.code }), ...(exit !== undefined && { exit }) }
-  const { code } = row
-  expect(found).toEqual({ outcome: row.outcome, ...(code && { code }), ...('exit' in row && { exit: row.exit }) })
-  if (row.message !== undefined) expect(error?.message).toContain(row.message)
-  expect(only(entries, 'run-end')).toHaveLength(1)
-  const value = exit === undefined ? '' : `\`exitCode: ${exit}\``
-  seen.set(row.what, `| ${row.what} | \`${outcome}\` | ${error === undefined ? value : `\`${error.code}\``} |`)
-  await noneLeft(fakes)
-  if (mode === 'flood') expect(Number(readFileSync(join(fakes.dir, 'report.ndjson.flood'), 'utf8'))).toBeLessThan(40)
-})
-
-test('the two others: an exit code of theirs is explained, and what they print without a result is interrupted', async () => {
-  for (const cli of ['codex', 'gemini']) {
-    for (const [mode, expected] of [
-      ['no-result', 'interrupted'],
-      ['exit-1', 'failed'],
-      ['hang-after-result', 'completed'],
-    ] as const) {
-      const fakes = installFakes()
-      const engine = createEngine({ agents: { a: fakes.agent({ cli, mode }) }, environment: fakes.environment })
-      onTestFinished(() => engine.close())
-      const run = await engine.runtime.start('a', input)
-      expect((await run.result).outcome, `${cli} ${mode}`).toBe(expected)
-      await entriesOf(engine.store, run.id)
-      await noneLeft(fakes)
+describe('exits of CLI agents', () => {
+  test.each(rows)('$what', { timeout: 30_000 }, async (row) => {
+    const fakes = installFakes()
+    const latch = row.stops ? await startLatch() : undefined
+    const { mode, session, config = '', top = '' } = row
+    const yaml = fakes.agent({
+      mode,
+      config,
+      top: `${top}\nreturn: "$done"`,
+      ...(session === undefined ? undefined : { session }),
+    })
+    const engine = createEngine({ ...row.engine, agents: { a: yaml }, environment: fakes.environment })
+    onTestFinished(() => engine.close())
+    const run = await engine.runtime.start('a', input)
+    if (row.stops) {
+      await until(engine.store, run.id, ({ type }) => type === 'text-delta')
+      await run.stop()
     }
+    void latch
+    const { outcome, output, error } = await run.result
+    const entries = await entriesOf(engine.store, run.id)
+    const exit = (output as { exitCode?: number | null } | undefined)?.exitCode
+    const found = { outcome, ...(error && { code: error.code }), ...(exit !== undefined && { exit }) }
+    const { code } = row
+    expect(found).toEqual({ outcome: row.outcome, ...(code && { code }), ...('exit' in row && { exit: row.exit }) })
+    if (row.message !== undefined) expect(error?.message).toContain(row.message)
+    expect(only(entries, 'run-end')).toHaveLength(1)
+    const value = exit === undefined ? '' : `\`exitCode: ${exit}\``
+    seen.set(row.what, `| ${row.what} | \`${outcome}\` | ${error === undefined ? value : `\`${error.code}\``} |`)
+    await noneLeft(fakes)
+    if (mode === 'flood') expect(Number(readFileSync(join(fakes.dir, 'report.ndjson.flood'), 'utf8'))).toBeLessThan(40)
+  })
+
+  test('the two others: an exit code of theirs is explained, and what they print without a result is interrupted', async () => {
+    for (const cli of ['codex', 'gemini']) {
+      for (const [mode, expected] of [
+        ['no-result', 'interrupted'],
+        ['exit-1', 'failed'],
+        ['hang-after-result', 'completed'],
+      ] as const) {
+        const fakes = installFakes()
+        const engine = createEngine({ agents: { a: fakes.agent({ cli, mode }) }, environment: fakes.environment })
+        onTestFinished(() => engine.close())
+        const run = await engine.runtime.start('a', input)
+        expect((await run.result).outcome, `${cli} ${mode}`).toBe(expected)
+        await entriesOf(engine.store, run.id)
+        await noneLeft(fakes)
+      }
+    }
+  }, 30_000)
+
+  /** Fakes name their folder in their arguments, and what they start inherits it. */
+  async function noneLeft({ dir }: Fakes): Promise<void> {
+    if (hasProcessTable) await untilGone(dir)
   }
-}, 30_000)
 
-/** Fakes name their folder in their arguments, and what they start inherits it. */
-async function noneLeft({ dir }: Fakes): Promise<void> {
-  if (hasProcessTable) await untilGone(dir)
-}
-
-afterAll(() => {
-  // One test alone says nothing about the table.
-  if (seen.size < rows.length) return
-  const file = new URL('../../docs/cli-agents.md', import.meta.url)
-  const text = existsSync(file) ? readFileSync(file, 'utf8') : ''
-  const head = '| What happens | Outcome of the run | Error, or exit code in the value |\n| --- | --- | --- |'
-  const table = [head, ...rows.map(({ what }) => seen.get(what))].join('\n')
-  const [before, rest = ''] = text.split('<!-- exits -->\n')
-  const [there, after] = rest.split('\n<!-- end of exits -->')
-  if (process.env['UPDATE_GOLDEN']) {
-    writeFileSync(file, `${before}<!-- exits -->\n${table}\n<!-- end of exits -->${after}`)
-  } else expect(there, 'the table in docs/cli-agents.md: run with UPDATE_GOLDEN=1').toBe(table)
+  afterAll(() => {
+    // One test alone says nothing about the table.
+    if (seen.size < rows.length) return
+    const file = new URL('../../docs/cli-agents.md', import.meta.url)
+    const text = existsSync(file) ? readFileSync(file, 'utf8') : ''
+    const head = '| What happens | Outcome of the run | Error, or exit code in the value |\n| --- | --- | --- |'
+    const table = [head, ...rows.map(({ what }) => seen.get(what))].join('\n')
+    const [before, rest = ''] = text.split('<!-- exits -->\n')
+    const [there, after] = rest.split('\n<!-- end of exits -->')
+    if (process.env['UPDATE_GOLDEN']) {
+      writeFileSync(file, `${before}<!-- exits -->\n${table}\n<!-- end of exits -->${after}`)
+    } else expect(there, 'the table in docs/cli-agents.md: run with UPDATE_GOLDEN=1').toBe(table)
+  })
 })

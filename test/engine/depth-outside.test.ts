@@ -1,7 +1,7 @@
 /** The same through the packages that read providers and MCP servers for us: what they hand on, or break at, ends no run without its end. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { startRecordedProvider, type Protocol } from '../../src/models/testing/recorded-provider.ts'
 import { createScriptedModel, finish, text, toolCall } from '../../src/models/testing/scripted-model.ts'
 import { agent, createEngine, entriesOf, only } from '../support/engine.ts'
@@ -46,92 +46,94 @@ const chunks: [Protocol, (deep: string) => string[]][] = [
   ],
 ]
 
-test.each(chunks.flatMap(([protocol, lines]) => depths.map((depth) => [protocol, depth, lines] as const)))(
-  'what %s nests %d levels deep ends in a run that has its end',
-  async (protocol, depth, lines) => {
-    const upstream = await startRecordedProvider([{ protocol, lines: lines(nested(depth)) }])
-    onTestFinished(() => upstream.close())
+describe('depth of outside data', () => {
+  test.each(chunks.flatMap(([protocol, lines]) => depths.map((depth) => [protocol, depth, lines] as const)))(
+    'what %s nests %d levels deep ends in a run that has its end',
+    async (protocol, depth, lines) => {
+      const upstream = await startRecordedProvider([{ protocol, lines: lines(nested(depth)) }])
+      onTestFinished(() => upstream.close())
+      const engine = createEngine({
+        agents: { a: agent('tools: [take]\nmaxSteps: 2\nretries: 0').replace('script:m', 'x:m') },
+        environment: { X_KEY: 'key-of-x' },
+        models: { endpoints: [{ name: 'x', baseURL: upstream.baseURL, protocol, apiKeyEnv: 'X_KEY' }] },
+        tools: { take: { parameters: {}, execute: () => 'taken' } },
+      })
+      onTestFinished(() => engine.close())
+      const run = await engine.runtime.start('a', { messages })
+      const { outcome } = await run.result
+      expect(['completed', 'failed']).toContain(outcome)
+      const entries = await entriesOf(engine.store, run.id)
+      expect(entries.at(-1)).toMatchObject({ type: 'run-end', outcome })
+      expect(entries.at(-1)).not.toMatchObject({ error: { code: 'store-failed' } })
+    },
+  )
+
+  /** An MCP server whose answers are texts of any kind. */
+  async function startMcp(tools: string, result: string): Promise<string> {
+    const server = createServer((request, response) => {
+      let body = ''
+      request.setEncoding('utf8').on('data', (piece: string) => (body += piece))
+      request.on('end', () => {
+        if (request.method !== 'POST') return void response.writeHead(405).end()
+        const { id, method } = JSON.parse(body) as { id?: number; method: string }
+        if (id === undefined) return void response.writeHead(202).end()
+        const hello =
+          '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"stub","version":"1"}}'
+        const answer = method === 'initialize' ? hello : method === 'tools/list' ? `{"tools":${tools}}` : result
+        response.writeHead(200, { 'content-type': 'application/json' })
+        response.end(`{"jsonrpc":"2.0","id":${id},"result":${answer}}`)
+      })
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  }
+
+  test.each(depths)('what an MCP tool answers %d levels deep is told to the model within the bound', async (depth) => {
+    const plain = '[{"name":"take","inputSchema":{"type":"object"}}]'
+    const url = await startMcp(
+      plain,
+      `{"content":[],"structuredContent":{"deep":${nested(depth)}},"_meta":{"deep":${nested(depth)}}}`,
+    )
+    const model = createScriptedModel([
+      [toolCall('c', 'far_take'), finish('tool-calls')],
+      [text('Done.'), finish()],
+    ])
     const engine = createEngine({
-      agents: { a: agent('tools: [take]\nmaxSteps: 2\nretries: 0').replace('script:m', 'x:m') },
-      environment: { X_KEY: 'key-of-x' },
-      models: { endpoints: [{ name: 'x', baseURL: upstream.baseURL, protocol, apiKeyEnv: 'X_KEY' }] },
-      tools: { take: { parameters: {}, execute: () => 'taken' } },
+      agents: {
+        a: agent('tools: [far_take]'),
+        b: 'workflow: [{id: one, type: mcp-tool, result: one, config: {server: far, tool: take}}, {id: two, type: output-generator, config: {template: "$one"}}]',
+      },
+      scripts: { m: model },
+      mcpServers: { far: { url } },
     })
     onTestFinished(() => engine.close())
     const run = await engine.runtime.start('a', { messages })
-    const { outcome } = await run.result
-    expect(['completed', 'failed']).toContain(outcome)
-    const entries = await entriesOf(engine.store, run.id)
-    expect(entries.at(-1)).toMatchObject({ type: 'run-end', outcome })
-    expect(entries.at(-1)).not.toMatchObject({ error: { code: 'store-failed' } })
-  },
-)
+    expect(await run.result).toMatchObject({ outcome: 'completed', text: 'Done.' })
+    expect(JSON.stringify(only(await entriesOf(engine.store, run.id), 'tool-result')[0]?.result).length).toBeLessThan(
+      2000,
+    )
+    const step = await engine.runtime.start('b', { messages })
+    expect(await step.result).toMatchObject({ outcome: 'completed' })
+    await entriesOf(engine.store, step.id)
+  })
 
-/** An MCP server whose answers are texts of any kind. */
-async function startMcp(tools: string, result: string): Promise<string> {
-  const server = createServer((request, response) => {
-    let body = ''
-    request.setEncoding('utf8').on('data', (piece: string) => (body += piece))
-    request.on('end', () => {
-      if (request.method !== 'POST') return void response.writeHead(405).end()
-      const { id, method } = JSON.parse(body) as { id?: number; method: string }
-      if (id === undefined) return void response.writeHead(202).end()
-      const hello =
-        '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"stub","version":"1"}}'
-      const answer = method === 'initialize' ? hello : method === 'tools/list' ? `{"tools":${tools}}` : result
-      response.writeHead(200, { 'content-type': 'application/json' })
-      response.end(`{"jsonrpc":"2.0","id":${id},"result":${answer}}`)
+  test.each(depths)('a tool of an MCP server whose schema is %d levels deep is refused by name', async (depth) => {
+    let schema = '{"type":"object"'
+    for (let i = 0; i < depth / 2; i++) schema += ',"properties":{"a":{"type":"object"'
+    schema += '}'.repeat(2 * Math.ceil(depth / 2) + 1)
+    const url = await startMcp(`[{"name":"take","inputSchema":${schema}}]`, '{"content":[]}')
+    const engine = createEngine({
+      agents: { a: agent('tools: [far_take]') },
+      scripts: { m: createScriptedModel([[text('Hi'), finish()]]) },
+      mcpServers: { far: { url } },
     })
+    onTestFinished(() => engine.close())
+    const run = await engine.runtime.start('a', { messages })
+    expect(await run.result).toMatchObject({ outcome: 'failed', error: { message: expect.stringContaining('far') } })
+    await entriesOf(engine.store, run.id)
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-}
-
-test.each(depths)('what an MCP tool answers %d levels deep is told to the model within the bound', async (depth) => {
-  const plain = '[{"name":"take","inputSchema":{"type":"object"}}]'
-  const url = await startMcp(
-    plain,
-    `{"content":[],"structuredContent":{"deep":${nested(depth)}},"_meta":{"deep":${nested(depth)}}}`,
-  )
-  const model = createScriptedModel([
-    [toolCall('c', 'far_take'), finish('tool-calls')],
-    [text('Done.'), finish()],
-  ])
-  const engine = createEngine({
-    agents: {
-      a: agent('tools: [far_take]'),
-      b: 'workflow: [{id: one, type: mcp-tool, result: one, config: {server: far, tool: take}}, {id: two, type: output-generator, config: {template: "$one"}}]',
-    },
-    scripts: { m: model },
-    mcpServers: { far: { url } },
-  })
-  onTestFinished(() => engine.close())
-  const run = await engine.runtime.start('a', { messages })
-  expect(await run.result).toMatchObject({ outcome: 'completed', text: 'Done.' })
-  expect(JSON.stringify(only(await entriesOf(engine.store, run.id), 'tool-result')[0]?.result).length).toBeLessThan(
-    2000,
-  )
-  const step = await engine.runtime.start('b', { messages })
-  expect(await step.result).toMatchObject({ outcome: 'completed' })
-  await entriesOf(engine.store, step.id)
-})
-
-test.each(depths)('a tool of an MCP server whose schema is %d levels deep is refused by name', async (depth) => {
-  let schema = '{"type":"object"'
-  for (let i = 0; i < depth / 2; i++) schema += ',"properties":{"a":{"type":"object"'
-  schema += '}'.repeat(2 * Math.ceil(depth / 2) + 1)
-  const url = await startMcp(`[{"name":"take","inputSchema":${schema}}]`, '{"content":[]}')
-  const engine = createEngine({
-    agents: { a: agent('tools: [far_take]') },
-    scripts: { m: createScriptedModel([[text('Hi'), finish()]]) },
-    mcpServers: { far: { url } },
-  })
-  onTestFinished(() => engine.close())
-  const run = await engine.runtime.start('a', { messages })
-  expect(await run.result).toMatchObject({ outcome: 'failed', error: { message: expect.stringContaining('far') } })
-  await entriesOf(engine.store, run.id)
 })

@@ -1,7 +1,7 @@
 /** What a run leaves behind: nothing that would keep its process from ending. */
 import { execFile } from 'node:child_process'
 import { resolve } from 'node:path'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 
 const src = resolve(import.meta.dirname, '../../src')
 
@@ -31,16 +31,18 @@ const obeys = `(_, { signal }) => new Promise((_, reject) => {
   began.resolve()
 })`
 
-test('a run that was stopped leaves no timer: its process can end at once', async () => {
-  const workflow = 'workflow: [{ id: waits, type: waits }]'
-  expect(await runProgram(workflow, `{ waits: ${obeys} }`, 'await began.promise; await run.stop()')).toBe('aborted 0')
-})
+describe('exit of the process', () => {
+  test('a run that was stopped leaves no timer: its process can end at once', async () => {
+    const workflow = 'workflow: [{ id: waits, type: waits }]'
+    expect(await runProgram(workflow, `{ waits: ${obeys} }`, 'await began.promise; await run.stop()')).toBe('aborted 0')
+  })
 
-test('nor do branches that were stopped because another one failed', async () => {
-  const workflow = `workflow:
+  test('nor do branches that were stopped because another one failed', async () => {
+    const workflow = `workflow:
   - id: both
     type: parallel
     config: { branches: { a: [{ id: x, type: waits }], b: [{ id: y, type: fails }] } }`
-  const fails = '() => { throw new Error("no") }'
-  expect(await runProgram(workflow, `{ waits: ${obeys}, fails: ${fails} }`, '')).toBe('failed 0')
+    const fails = '() => { throw new Error("no") }'
+    expect(await runProgram(workflow, `{ waits: ${obeys}, fails: ${fails} }`, '')).toBe('failed 0')
+  })
 })

@@ -1,7 +1,7 @@
 /** A fork at every entry of every kind of run: it completes, ends as its source did, or is refused with a reason. */
 import { readdirSync, readFileSync } from 'node:fs'
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createScriptedModel, finish, text } from '../../src/models/testing/scripted-model.ts'
 import type { Entry } from '../../src/part/entry.ts'
 import { readStored } from '../../src/engine/stored-pipeline.ts'
@@ -79,22 +79,24 @@ async function forkEverywhere(recorded: readonly Entry[]) {
   return found
 }
 
-test.each(goldens)(
-  '%s: the fork is legal and completes; where it cannot, it fails or is refused with a reason',
-  async (name) => {
-    const [other, from, to] = others[name] ?? ['', Infinity, 0]
-    const found = await forkEverywhere(read(name))
-    expect(found).toEqual(found.map(({ at }) => ({ at, status: at >= from && at <= to ? other : 'completed' })))
-  },
-)
+describe('forks at any entry', () => {
+  test.each(goldens)(
+    '%s: the fork is legal and completes; where it cannot, it fails or is refused with a reason',
+    async (name) => {
+      const [other, from, to] = others[name] ?? ['', Infinity, 0]
+      const found = await forkEverywhere(read(name))
+      expect(found).toEqual(found.map(({ at }) => ({ at, status: at >= from && at <= to ? other : 'completed' })))
+    },
+  )
 
-test('runs of any form', async () => {
-  const samples = fc.sample(arbitraryRun, { numRuns: often(8), seed: 7 })
-  const found: string[] = []
-  for (const entries of samples) found.push(...(await forkEverywhere(entries)).map(({ status }) => status))
-  const share = (status: string) => found.filter((each) => each === status).length / found.length
-  expect(share('completed')).toBeGreaterThan(0.9)
-  expect(share('refused')).toBeLessThan(0.1)
+  test('runs of any form', async () => {
+    const samples = fc.sample(arbitraryRun, { numRuns: often(8), seed: 7 })
+    const found: string[] = []
+    for (const entries of samples) found.push(...(await forkEverywhere(entries)).map(({ status }) => status))
+    const share = (status: string) => found.filter((each) => each === status).length / found.length
+    expect(share('completed')).toBeGreaterThan(0.9)
+    expect(share('refused')).toBeLessThan(0.1)
+  })
 })
 
 /** Some of these runs were made without an agent: they get one with their steps. */

@@ -1,5 +1,5 @@
 /** What a turn costs does not grow with its thread: views of earlier runs are kept, and logs are not read again. */
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { Entry } from '../../src/part/entry.ts'
 import { readKept, readView } from '../../src/fold/read-view.ts'
 import { finish, text, toolCall } from '../../src/models/testing/scripted-model.ts'
@@ -28,46 +28,48 @@ function turnOf(i: number): Entry[] {
   ])
 }
 
-test('the view of a very long answer is not kept: to write it would stop other runs, and its log says the same', async () => {
-  const megabyte = 'x'.repeat(2 ** 20)
-  const told = createTold((prompt) => [
-    ...(prompt.length > 1 ? [text('short')] : Array(5).fill(text(megabyte))),
-    finish(),
-  ])
-  const engine = open({ agents: { a: agent('', 'history: server') }, scripts: { m: told } })
-  const { store } = engine
-  const id = await say(engine, [user('Say much.')], 'server')
-  expect(await store.runs.view(id)).toBeUndefined()
-  expect((await readView(store, id))?.text).toHaveLength(5 * 2 ** 20)
-  expect((await readKept(store, id))?.messages).toHaveLength(1)
-  expect(await store.runs.view(id), 'after it was read').toBeUndefined()
-  const next = await say(engine, [user('Less.')], 'server')
-  expect(JSON.stringify(told.prompts.at(-1))).toContain(megabyte)
-  await expectKept(engine, next)
-})
-
-test('of a very long thread the model is told the newest turns, whole, and the run says so once', async () => {
-  const model = createTold((prompt) =>
-    prompt.at(-1)!.role === 'tool' ? [text('Done.'), finish()] : [toolCall('c', 'ask', {}), finish('tool-calls')],
-  )
-  const engine = open({
-    agents: { a: agent('tools: [ask]', 'history: server') },
-    scripts: { m: model },
-    tools: { ask },
+describe('stored views', () => {
+  test('the view of a very long answer is not kept: to write it would stop other runs, and its log says the same', async () => {
+    const megabyte = 'x'.repeat(2 ** 20)
+    const told = createTold((prompt) => [
+      ...(prompt.length > 1 ? [text('short')] : Array(5).fill(text(megabyte))),
+      finish(),
+    ])
+    const engine = open({ agents: { a: agent('', 'history: server') }, scripts: { m: told } })
+    const { store } = engine
+    const id = await say(engine, [user('Say much.')], 'server')
+    expect(await store.runs.view(id)).toBeUndefined()
+    expect((await readView(store, id))?.text).toHaveLength(5 * 2 ** 20)
+    expect((await readKept(store, id))?.messages).toHaveLength(1)
+    expect(await store.runs.view(id), 'after it was read').toBeUndefined()
+    const next = await say(engine, [user('Less.')], 'server')
+    expect(JSON.stringify(told.prompts.at(-1))).toContain(megabyte)
+    await expectKept(engine, next)
   })
-  const { runtime, store } = engine
-  const turns = historyLimit.messages / 2 + 10
-  for (let i = 1; i <= turns; i++) await store.log.append(`run-${i}`, 1, turnOf(i))
-  const run = await runtime.start('a', { messages: [user('and now?')] }, { threadId: 't' })
-  expect(await run.result).toMatchObject({ outcome: 'suspended' })
-  const [request] = (await readKept(store, run.id))!.requests
-  await run.answer(request!.requestId, { kind: 'tool', output: 1 })
-  expect(await (await runtime.open(run.id))!.result).toMatchObject({ outcome: 'completed' })
-  for (const prompt of model.prompts) {
-    expect(prompt[0]).toMatchObject({ role: 'user', content: [{ text: 'question 11' }] })
-    expect(prompt.filter(({ role }) => role === 'user')).toHaveLength(historyLimit.messages / 2 + 1)
-  }
-  const warnings = only(await entriesOf(store, run.id), 'warning')
-  expect(warnings).toMatchObject([{ code: 'history-cut', step: '' }])
-  expect(engine.seen.views).toBeLessThan(3 * turns)
+
+  test('of a very long thread the model is told the newest turns, whole, and the run says so once', async () => {
+    const model = createTold((prompt) =>
+      prompt.at(-1)!.role === 'tool' ? [text('Done.'), finish()] : [toolCall('c', 'ask', {}), finish('tool-calls')],
+    )
+    const engine = open({
+      agents: { a: agent('tools: [ask]', 'history: server') },
+      scripts: { m: model },
+      tools: { ask },
+    })
+    const { runtime, store } = engine
+    const turns = historyLimit.messages / 2 + 10
+    for (let i = 1; i <= turns; i++) await store.log.append(`run-${i}`, 1, turnOf(i))
+    const run = await runtime.start('a', { messages: [user('and now?')] }, { threadId: 't' })
+    expect(await run.result).toMatchObject({ outcome: 'suspended' })
+    const [request] = (await readKept(store, run.id))!.requests
+    await run.answer(request!.requestId, { kind: 'tool', output: 1 })
+    expect(await (await runtime.open(run.id))!.result).toMatchObject({ outcome: 'completed' })
+    for (const prompt of model.prompts) {
+      expect(prompt[0]).toMatchObject({ role: 'user', content: [{ text: 'question 11' }] })
+      expect(prompt.filter(({ role }) => role === 'user')).toHaveLength(historyLimit.messages / 2 + 1)
+    }
+    const warnings = only(await entriesOf(store, run.id), 'warning')
+    expect(warnings).toMatchObject([{ code: 'history-cut', step: '' }])
+    expect(engine.seen.views).toBeLessThan(3 * turns)
+  })
 })

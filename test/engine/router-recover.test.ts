@@ -1,6 +1,6 @@
 /** A router whose process dies behind any entry: it goes on where it stood, does nothing twice, and comes to the same. */
 import type { LanguageModelV4Prompt } from '@ai-sdk/provider'
-import { beforeAll, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Entry } from '../../src/part/entry.ts'
 import { withoutSuperseded } from '../../src/fold/superseded.ts'
@@ -65,56 +65,58 @@ async function attend(engine: Engine, run: string): Promise<Entry[]> {
 }
 
 let whole: Entry[]
-beforeAll(async () => {
-  const engine = createEngine(live().options)
-  try {
-    const { id } = await engine.runtime.start('a', { messages: [{ role: 'user', content: 'Hi' }] })
-    whole = await attend(engine, id)
-  } finally {
-    await engine.close()
-  }
-})
-
-test('whole: a call again is not run, a sibling of `respond` is', () => {
-  const [end] = only(whole, 'run-end')
-  expect(end).toMatchObject({ outcome: 'completed', output: { respond: { reason: 'done' }, reason: 'respond' } })
-  const { context } = end!.output as { context: string }
-  expect(context.split('\n')).toEqual([
-    'work {"n":1} gave: 1',
-    'ask {} gave: here',
-    expect.stringMatching(/^work \{"n":1\} gave: work was already called with these arguments/u),
-    'work {"n":4} gave: 4',
-  ])
-  expect(only(whole, 'tool-result').map(({ toolCallId }) => toolCallId)).toEqual(['c1', 'c2', 'c3', 'r', 'c4'])
-})
-
-test('a crash behind any entry: every call has one outcome, nothing runs twice, the end is the same', async () => {
-  const runId = only(whole, 'run-start')[0]!.runId
-  for (const k of placesOf(whole.length - 1)) {
-    const { options, models, ran } = live()
-    const engine = await cutAfter(whole, k, options)
+describe('recovery of routers', () => {
+  beforeAll(async () => {
+    const engine = createEngine(live().options)
     try {
-      const prefix = whole.slice(0, k)
-      const where = `cut after ${k}, ${prefix.at(-1)!.type} ${prefix.at(-1)!.step}`
-      await engine.runtime.recover()
-      const entries = await attend(engine, runId)
-      expect(entries.slice(0, k), where).toEqual(prefix)
-      const kept = withoutSuperseded(entries)
-      const results = only(kept, 'tool-result')
-      expect(results.map(({ toolCallId }) => toolCallId).toSorted(), where).toEqual(['c1', 'c2', 'c3', 'c4', 'r'])
-      const begun = only(prefix, 'step-start').filter(({ stepType }) => stepType === 'tool-call')
-      for (const { toolCallId } of begun) expect(ran, where).not.toContain(toolCallId)
-      expect(new Set(ran).size, where).toBe(ran.length)
-      const said = only(withoutSuperseded(prefix), 'finish').length
-      const asked = Object.values(models).reduce((sum, { calls }) => sum + calls.length, 0)
-      const [end] = only(entries, 'run-end')
-      expect(end, where).toMatchObject({ outcome: 'completed' })
-      // What a tool had begun is told as unavailable, and then it is no repeat either.
-      if (results.some(({ outcome }) => outcome !== undefined)) continue
-      expect(asked, where).toBe(only(whole, 'finish').length - said)
-      expect(end!.output, where).toEqual(only(whole, 'run-end')[0]!.output)
+      const { id } = await engine.runtime.start('a', { messages: [{ role: 'user', content: 'Hi' }] })
+      whole = await attend(engine, id)
     } finally {
       await engine.close()
     }
-  }
+  })
+
+  test('whole: a call again is not run, a sibling of `respond` is', () => {
+    const [end] = only(whole, 'run-end')
+    expect(end).toMatchObject({ outcome: 'completed', output: { respond: { reason: 'done' }, reason: 'respond' } })
+    const { context } = end!.output as { context: string }
+    expect(context.split('\n')).toEqual([
+      'work {"n":1} gave: 1',
+      'ask {} gave: here',
+      expect.stringMatching(/^work \{"n":1\} gave: work was already called with these arguments/u),
+      'work {"n":4} gave: 4',
+    ])
+    expect(only(whole, 'tool-result').map(({ toolCallId }) => toolCallId)).toEqual(['c1', 'c2', 'c3', 'r', 'c4'])
+  })
+
+  test('a crash behind any entry: every call has one outcome, nothing runs twice, the end is the same', async () => {
+    const runId = only(whole, 'run-start')[0]!.runId
+    for (const k of placesOf(whole.length - 1)) {
+      const { options, models, ran } = live()
+      const engine = await cutAfter(whole, k, options)
+      try {
+        const prefix = whole.slice(0, k)
+        const where = `cut after ${k}, ${prefix.at(-1)!.type} ${prefix.at(-1)!.step}`
+        await engine.runtime.recover()
+        const entries = await attend(engine, runId)
+        expect(entries.slice(0, k), where).toEqual(prefix)
+        const kept = withoutSuperseded(entries)
+        const results = only(kept, 'tool-result')
+        expect(results.map(({ toolCallId }) => toolCallId).toSorted(), where).toEqual(['c1', 'c2', 'c3', 'c4', 'r'])
+        const begun = only(prefix, 'step-start').filter(({ stepType }) => stepType === 'tool-call')
+        for (const { toolCallId } of begun) expect(ran, where).not.toContain(toolCallId)
+        expect(new Set(ran).size, where).toBe(ran.length)
+        const said = only(withoutSuperseded(prefix), 'finish').length
+        const asked = Object.values(models).reduce((sum, { calls }) => sum + calls.length, 0)
+        const [end] = only(entries, 'run-end')
+        expect(end, where).toMatchObject({ outcome: 'completed' })
+        // What a tool had begun is told as unavailable, and then it is no repeat either.
+        if (results.some(({ outcome }) => outcome !== undefined)) continue
+        expect(asked, where).toBe(only(whole, 'finish').length - said)
+        expect(end!.output, where).toEqual(only(whole, 'run-end')[0]!.output)
+      } finally {
+        await engine.close()
+      }
+    }
+  })
 })

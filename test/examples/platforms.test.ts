@@ -1,7 +1,7 @@
 /** The examples for other people's servers: their modules are imported and asked, as the platform would. */
 import { readFileSync, symlinkSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { folder } from '../support/cli.ts'
 
 const body = { agentId: 'assistant', messages: [{ role: 'user', content: 'What is 12*7?' }] }
@@ -24,66 +24,70 @@ async function inNextProject(): Promise<void> {
   register()
 }
 
-test('Next.js: the route of the Beddel document streams its text; only its imports are ours', async () => {
-  await inNextProject()
-  const said = vi.spyOn(console, 'error').mockReturnValue()
-  onTestFinished(() => said.mockRestore())
-  const { POST } = await import('../../examples/nextjs/app/api/beddel/chat/route.ts')
-  const response = await POST(question('/api/beddel/chat') as never)
-  expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8'])
-  expect(await response.text()).toContain('84')
-  await expect
-    .poll(() => said.mock.calls.flat())
-    .toEqual([expect.stringMatching(/^persistConversation: \d+ characters$/)])
-  await expect(POST(question('/', { agentId: '../../../hono/x' }) as never)).rejects.toMatchObject({ code: 'bad-path' })
-})
+describe('examples: platforms', () => {
+  test('Next.js: the route of the Beddel document streams its text; only its imports are ours', async () => {
+    await inNextProject()
+    const said = vi.spyOn(console, 'error').mockReturnValue()
+    onTestFinished(() => said.mockRestore())
+    const { POST } = await import('../../examples/nextjs/app/api/beddel/chat/route.ts')
+    const response = await POST(question('/api/beddel/chat') as never)
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8'])
+    expect(await response.text()).toContain('84')
+    await expect
+      .poll(() => said.mock.calls.flat())
+      .toEqual([expect.stringMatching(/^persistConversation: \d+ characters$/)])
+    await expect(POST(question('/', { agentId: '../../../hono/x' }) as never)).rejects.toMatchObject({
+      code: 'bad-path',
+    })
+  })
 
-test('its text is the document’s, but for the imports and the house style', () => {
-  const code = readFileSync('examples/nextjs/app/api/beddel/chat/route.ts', 'utf8')
-  const lines = code
-    .split('\n')
-    .map((line) => line.trim().replace(/;$/u, ''))
-    .filter((line) => line !== '')
-  expect(lines).toEqual([
-    '// app/api/beddel/chat/route.ts',
-    "import { loadYaml } from 'millrace'",
-    "import { WorkflowExecutor } from 'millrace'",
-    "import { NextRequest } from 'next/server'",
-    'export async function POST(request: NextRequest) {',
-    'const { agentId, messages } = await request.json()',
-    '// Load agent YAML',
-    'const yaml = await loadYaml(`src/agents/${agentId}.yaml`)',
-    '// Create executor',
-    'const executor = new WorkflowExecutor(yaml)',
-    '// Execute pipeline',
-    'const result = await executor.execute({ messages })',
-    '// Result is either a streaming Response or JSON',
-    'if (result instanceof Response) {',
-    'return result',
-    '}',
-    'return Response.json(result)',
-    '}',
-  ])
-})
+  test('its text is the document’s, but for the imports and the house style', () => {
+    const code = readFileSync('examples/nextjs/app/api/beddel/chat/route.ts', 'utf8')
+    const lines = code
+      .split('\n')
+      .map((line) => line.trim().replace(/;$/u, ''))
+      .filter((line) => line !== '')
+    expect(lines).toEqual([
+      '// app/api/beddel/chat/route.ts',
+      "import { loadYaml } from 'millrace'",
+      "import { WorkflowExecutor } from 'millrace'",
+      "import { NextRequest } from 'next/server'",
+      'export async function POST(request: NextRequest) {',
+      'const { agentId, messages } = await request.json()',
+      '// Load agent YAML',
+      'const yaml = await loadYaml(`src/agents/${agentId}.yaml`)',
+      '// Create executor',
+      'const executor = new WorkflowExecutor(yaml)',
+      '// Execute pipeline',
+      'const result = await executor.execute({ messages })',
+      '// Result is either a streaming Response or JSON',
+      'if (result instanceof Response) {',
+      'return result',
+      '}',
+      'return Response.json(result)',
+      '}',
+    ])
+  })
 
-test('Next.js: the catch-all route serves useChat; the log wants a key or authorize', async () => {
-  await inNextProject()
-  const { GET, POST } = await import('../../examples/nextjs/app/api/[...path]/route.ts')
-  const frames = await (await POST(question('/api/chat'))).text()
-  expect(frames).toMatch(/^data: \{"type":"start"[^]*"output":\{"result":84\}[^]*data: \[DONE\]\n\n$/u)
-  expect((await GET(new Request('http://app/health'))).status).toBe(200)
-  expect((await GET(new Request('http://app/api/runs'))).status).toBe(404)
-})
+  test('Next.js: the catch-all route serves useChat; the log wants a key or authorize', async () => {
+    await inNextProject()
+    const { GET, POST } = await import('../../examples/nextjs/app/api/[...path]/route.ts')
+    const frames = await (await POST(question('/api/chat'))).text()
+    expect(frames).toMatch(/^data: \{"type":"start"[^]*"output":\{"result":84\}[^]*data: \[DONE\]\n\n$/u)
+    expect((await GET(new Request('http://app/health'))).status).toBe(200)
+    expect((await GET(new Request('http://app/api/runs'))).status).toBe(404)
+  })
 
-test('Hono: beside routes of the app’s own', async () => {
-  const { default: app } = await import('../../examples/hono/server.ts')
-  expect(await (await app.request('/')).text()).toBe('My own page')
-  expect(await (await app.fetch(question('/api/beddel/chat'))).text()).toContain('demo model')
-  expect((await app.request('/api/nothing')).status).toBe(404)
-})
+  test('Hono: beside routes of the app’s own', async () => {
+    const { default: app } = await import('../../examples/hono/server.ts')
+    expect(await (await app.request('/')).text()).toBe('My own page')
+    expect(await (await app.fetch(question('/api/beddel/chat'))).text()).toContain('demo model')
+    expect((await app.request('/api/nothing')).status).toBe(404)
+  })
 
-test('a `fetch` export, called with what the platform adds', async () => {
-  const { default: server } = await import('../../examples/fetch/main.ts')
-  const fetch = server.fetch as (request: Request, ...platform: unknown[]) => Promise<Response>
-  expect(await (await fetch(question('/api/beddel/chat'), { KEY: 'x' }, {})).text()).toContain('demo model')
+  test('a `fetch` export, called with what the platform adds', async () => {
+    const { default: server } = await import('../../examples/fetch/main.ts')
+    const fetch = server.fetch as (request: Request, ...platform: unknown[]) => Promise<Response>
+    expect(await (await fetch(question('/api/beddel/chat'), { KEY: 'x' }, {})).text()).toContain('demo model')
+  })
 })

@@ -2,7 +2,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Entry } from '../../src/part/entry.ts'
 import { createProgram } from '../../src/cli/program.ts'
 import { decodeEntries } from '../../src/store/encode.ts'
@@ -147,28 +147,30 @@ async function faults(all: string[][]): Promise<string[]> {
   return found
 }
 
-test('each command is in one of the two lists', () => {
-  const names = createProgram(createContext()).commands.map((each) => each.name())
-  expect([...Object.keys(reads), ...others].toSorted()).toEqual([...new Set([...names, 'help'])].toSorted())
-})
+describe('hostile recordings: commands', () => {
+  test('each command is in one of the two lists', () => {
+    const names = createProgram(createContext()).commands.map((each) => each.name())
+    expect([...Object.keys(reads), ...others].toSorted()).toEqual([...new Set([...names, 'help'])].toSorted())
+  })
 
-test.each(Object.entries(reads))('millrace %s', { timeout: 300_000 }, async (name, { file, run, all = [] }) => {
-  const given = [
-    ...recordings.flatMap((each) => (file === undefined ? [] : [file(each.file)])),
-    ...recordings.flatMap((each) =>
-      run === undefined || each.run === undefined ? [] : run(each as Required<Recording>),
-    ),
-    ...all,
-  ]
-  expect(await faults(given.map((args) => [name, ...args]))).toEqual([])
-})
+  test.each(Object.entries(reads))('millrace %s', { timeout: 300_000 }, async (name, { file, run, all = [] }) => {
+    const given = [
+      ...recordings.flatMap((each) => (file === undefined ? [] : [file(each.file)])),
+      ...recordings.flatMap((each) =>
+        run === undefined || each.run === undefined ? [] : run(each as Required<Recording>),
+      ),
+      ...all,
+    ]
+    expect(await faults(given.map((args) => [name, ...args]))).toEqual([])
+  })
 
-test('a file that is refused is refused with its line', async () => {
-  const said = await Promise.all(
-    recordings.map(async ({ file }) => {
-      const { code, err } = await ran(['import', file, '--data', 'again', '--from', 'ndjson'], { cwd: root })
-      return code === 0 || /: (?:line \d+: |no entries)/u.test(err) ? '' : err
-    }),
-  )
-  expect(said.filter((each) => each !== '')).toEqual([])
+  test('a file that is refused is refused with its line', async () => {
+    const said = await Promise.all(
+      recordings.map(async ({ file }) => {
+        const { code, err } = await ran(['import', file, '--data', 'again', '--from', 'ndjson'], { cwd: root })
+        return code === 0 || /: (?:line \d+: |no entries)/u.test(err) ? '' : err
+      }),
+    )
+    expect(said.filter((each) => each !== '')).toEqual([])
+  })
 })

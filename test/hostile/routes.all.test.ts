@@ -1,6 +1,8 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { tryRoutes } from './try-routes.ts'
 
-test('200 imported recordings through every route', { timeout: 300_000 }, async () => {
-  expect(await tryRoutes(5000, 1400)).toBeGreaterThan(200)
+describe('hostile recordings: routes', () => {
+  test('200 imported recordings through every route', { timeout: 300_000 }, async () => {
+    expect(await tryRoutes(5000, 1400)).toBeGreaterThan(200)
+  })
 })

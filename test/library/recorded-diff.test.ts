@@ -1,5 +1,5 @@
 /** A run and its re-run on `recording:<run>` do not differ. */
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import {
   createScriptedModel,
@@ -75,48 +75,50 @@ const caller = `workflow:
 `
 const hi = (word: string) => [[text(word), finish('stop', { in: 3, out: 1 })]]
 
-test.each<[string, Record<string, string>, ScriptStep[][], ScriptStep[][]?]>([
-  ['text', { a: agent() }, hi('Hello')],
-  ['tools', { a: agent('tools: [add]') }, loop()],
-  ['a router', { a: router }, loop(), hi('Three.')],
-  ['parallel branches', { a: both }, hi('L'), hi('R')],
-  ['a called agent', { a: caller, child: agent('tools: [add]') }, loop(), hi('Done')],
-  ['tools of the provider', { a: agent() }, [[...provided, text('Found.'), finish()]]],
-  ['a call that failed', { a: agent('retries: 0') }, []],
-])('%s: the run on its recording does not differ from it', async (_, agents, m, n) => {
-  const { recorded, rerun, entries } = await runTwice(agents, m, n)
-  const { divergence, a, b } = await diffRuns(recorded, rerun)
-  expect(divergence).toBeUndefined()
-  expect({ ...b, id: '', duration: 0 }).toEqual({ ...a, id: '', duration: 0 })
-  expect(entries.length).toBeGreaterThan(5)
-})
-
-test('of an attempt that a crash ended nothing is said again: the runs part there, and not from the run without the crash', async () => {
-  const { entries, recorded: whole } = await runTwice({ a: agent() }, [[text('Hel', 'lo'), finish()]])
-  const start = only(entries, 'step-start').find(({ step }) => step === 'main/answer/1')!.seq
-  const spoken = only(entries, 'text-delta')[0]!.seq
-  const attempt = entries
-    .slice(start - 1)
-    .map(
-      (entry) =>
-        JSON.parse(
-          JSON.stringify(entry).replaceAll('"id":"1.1"', '"id":"2.1"').replace('"attempt":1', '"attempt":2'),
-        ) as Entry,
-    )
-  const reset = { ...entries[start - 1]!, type: 'step-reset', attempt: 1 } as Entry
-  const crashed = [...entries.slice(0, spoken), reset, ...attempt].map(
-    (entry, i) => ({ ...entry, seq: i + 1 }) as Entry,
-  )
-  const source = recordedEntries('crashed', crashed)
-  const again = createEngine({
-    agents: { a: agent() },
-    pricing,
-    scripts: { m: createRecordingModel(source, { usage: 'recorded' }) },
+describe('diff of recordings', () => {
+  test.each<[string, Record<string, string>, ScriptStep[][], ScriptStep[][]?]>([
+    ['text', { a: agent() }, hi('Hello')],
+    ['tools', { a: agent('tools: [add]') }, loop()],
+    ['a router', { a: router }, loop(), hi('Three.')],
+    ['parallel branches', { a: both }, hi('L'), hi('R')],
+    ['a called agent', { a: caller, child: agent('tools: [add]') }, loop(), hi('Done')],
+    ['tools of the provider', { a: agent() }, [[...provided, text('Found.'), finish()]]],
+    ['a call that failed', { a: agent('retries: 0') }, []],
+  ])('%s: the run on its recording does not differ from it', async (_, agents, m, n) => {
+    const { recorded, rerun, entries } = await runTwice(agents, m, n)
+    const { divergence, a, b } = await diffRuns(recorded, rerun)
+    expect(divergence).toBeUndefined()
+    expect({ ...b, id: '', duration: 0 }).toEqual({ ...a, id: '', duration: 0 })
+    expect(entries.length).toBeGreaterThan(5)
   })
-  onTestFinished(() => again.close())
-  const run = await again.runtime.start('a', { messages })
-  await run.result
-  const rerun = recordedRun(again.store.log, run.id)
-  expect((await diffRuns(whole, rerun)).divergence).toBeUndefined()
-  expect((await diffRuns(source, rerun)).divergence).toMatchObject({ a: { type: 'step-reset' } })
+
+  test('of an attempt that a crash ended nothing is said again: the runs part there, and not from the run without the crash', async () => {
+    const { entries, recorded: whole } = await runTwice({ a: agent() }, [[text('Hel', 'lo'), finish()]])
+    const start = only(entries, 'step-start').find(({ step }) => step === 'main/answer/1')!.seq
+    const spoken = only(entries, 'text-delta')[0]!.seq
+    const attempt = entries
+      .slice(start - 1)
+      .map(
+        (entry) =>
+          JSON.parse(
+            JSON.stringify(entry).replaceAll('"id":"1.1"', '"id":"2.1"').replace('"attempt":1', '"attempt":2'),
+          ) as Entry,
+      )
+    const reset = { ...entries[start - 1]!, type: 'step-reset', attempt: 1 } as Entry
+    const crashed = [...entries.slice(0, spoken), reset, ...attempt].map(
+      (entry, i) => ({ ...entry, seq: i + 1 }) as Entry,
+    )
+    const source = recordedEntries('crashed', crashed)
+    const again = createEngine({
+      agents: { a: agent() },
+      pricing,
+      scripts: { m: createRecordingModel(source, { usage: 'recorded' }) },
+    })
+    onTestFinished(() => again.close())
+    const run = await again.runtime.start('a', { messages })
+    await run.result
+    const rerun = recordedRun(again.store.log, run.id)
+    expect((await diffRuns(whole, rerun)).divergence).toBeUndefined()
+    expect((await diffRuns(source, rerun)).divergence).toMatchObject({ a: { type: 'step-reset' } })
+  })
 })

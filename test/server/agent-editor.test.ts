@@ -1,7 +1,7 @@
 /** `/api/agents…` for an editor: texts, trees, faults with places, and saving without losing what others wrote. */
 import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import type { AgentCheck, AgentTree } from '../../src/part/agent-tree.ts'
 import { openProject } from '../../src/project/project.ts'
 import { createHandler } from '../../src/server/handler.ts'
@@ -75,280 +75,297 @@ async function serve(files: Record<string, string>, options: Partial<HandlerOpti
   return { dir, runtime, agents, send }
 }
 
-test('an agent has its text, a tag of it, and its steps as a tree with their lines', async () => {
-  const { send } = await serve({ 'assistant.yaml': assistant, 'plain.yml': say('plain') })
-  const found = await send('agents/assistant')
-  expect(found).toMatchObject({ id: 'assistant', name: 'Assistant', text: assistant, file: 'assistant.yaml' })
-  expect(found.tree).toEqual({
-    workflow: [
-      { id: 'facts', type: 'memory', line: 3, result: 'facts' },
-      {
-        id: 'both',
-        type: 'parallel',
-        line: 7,
-        lists: [
-          {
-            name: 'left',
-            steps: [{ id: 'ask', type: 'llm', line: 12, model: 'demo:assistant', tools: ['calculator'] }],
-          },
-          { name: 'right', steps: [{ id: 'other', type: 'call-agent', line: 16, agent: 'plain' }] },
-        ],
-      },
-    ],
-    after: [
-      {
-        id: 'keep',
-        type: 'condition',
-        line: 20,
-        lists: [{ name: 'then', steps: [{ id: 'note', type: 'output-generator', line: 24 }] }],
-      },
-    ],
-  })
-  const schema = await send('agents/schema')
-  expect(JSON.stringify(schema)).toContain('calculator')
-  expect(await send('agents/none')).toMatchObject({ status: 404 })
-})
-
-test('a text is checked with its names and calls: faults have places, and a fix where a word is meant', async () => {
-  const { dir, send } = await serve({
-    'plain.yml': say('plain'),
-    'prompt.md': 'Be brief.',
-    'broken.yaml': 'workflow: 1',
-  })
-  const typo = assistant.replace('[calculator]', '[calculater]').replace('agent: plain', 'agent: plan')
-  const { faults, tree } = await send('agents/check', { id: 'assistant', text: typo })
-  expect(faults).toMatchObject([
-    { line: 14, message: expect.stringContaining('unknown tool "calculater"'), fix: { line: 14, text: 'calculator' } },
-  ])
-  const fix = faults[0]!.fix!
-  expect(typo.split('\n')[fix.line - 1]!.slice(fix.column - 1, fix.column - 1 + fix.length)).toBe('calculater')
-  expect(tree).toBeUndefined()
-  const calls = await send('agents/check', { id: 'assistant', text: assistant.replace('agent: plain', 'agent: plan') })
-  expect(calls.faults).toMatchObject([{ line: 18, fix: { text: 'plain' } }])
-  expect(calls.tree!.workflow).toHaveLength(2)
-  expect(await send('agents/check', { id: 'assistant', text: assistant })).toMatchObject({ faults: [] })
-  const taken = `metadata: { aliases: [plain] }\n${say('x')}`
-  expect(await send('agents/check', { id: 'assistant', text: taken })).toMatchObject({
-    faults: [{ line: 1, column: 23, message: 'the name "plain" already belongs to agent plain; choose another' }],
-  })
-  const prompts = assistant.replace('tools: [calculator]', 'system: { file: prompt.md }')
-  expect(await send('agents/check', { id: 'assistant', text: prompts })).toMatchObject({ faults: [] })
-  expect(await send('agents/check', { id: 'a', text: prompts.replace('prompt.md', '../x') })).toMatchObject({
-    faults: [{ message: expect.stringContaining('must not leave the folder') }],
-  })
-  // A file that was never loaded can be opened, to mend it.
-  expect(await send('agents/broken')).toMatchObject({ status: 200, text: 'workflow: 1', file: 'broken.yaml' })
-  const { errors } = await send('agents')
-  expect(errors).toMatchObject([{ file: 'broken.yaml', faults: [{ line: 1, column: 11 }] }])
-  expect(readdirSync(dir).toSorted()).toEqual(['broken.yaml', 'plain.yml', 'prompt.md'])
-})
-
-test('saved, an agent is served at once; what another wrote meanwhile is returned, faults too, and nothing is written', async () => {
-  const { dir, runtime, send } = await serve({ 'plain.yml': say('plain') })
-  const path = join(dir, 'plain.yml')
-  const { etag } = await send('agents/plain')
-  const saved = await send('agents/plain', { text: say('new'), etag })
-  expect(saved).toMatchObject({ status: 200, id: 'plain', tree: { workflow: [{ id: 'say' }] } })
-  expect(readFileSync(path, 'utf8')).toBe(say('new'))
-  expect(runtime.agents.get('plain')!.pipeline.text).toBe(say('new'))
-  expect(readdirSync(dir)).toEqual(['plain.yml'])
-
-  const late = await send('agents/plain', { text: say('late'), etag })
-  expect(late).toMatchObject({
-    status: 409,
-    error: { code: 'agent-changed' },
-    theirs: { text: say('new'), etag: saved.etag },
-  })
-  writeFileSync(path, say('by hand'))
-  expect(await send('agents/plain', { text: say('late'), etag: saved.etag })).toMatchObject({
-    status: 409,
-    theirs: { text: say('by hand') },
-  })
-  expect(await send('agents/plain', { text: say('late') })).toMatchObject({
-    status: 409,
-    theirs: { text: say('by hand') },
-  })
-  const now = await send('agents/plain')
-  expect(await send('agents/plain', { text: 'workflow: 1', etag: now.etag })).toMatchObject({
-    status: 422,
-    faults: [{ line: 1, column: 11 }],
-  })
-  expect(readFileSync(path, 'utf8')).toBe(say('by hand'))
-
-  expect(await send('agents/fresh', { text: say('fresh') })).toMatchObject({ status: 200 })
-  expect(runtime.agents.get('fresh')).toBeDefined()
-  expect(readFileSync(join(dir, 'fresh.yaml'), 'utf8')).toBe(say('fresh'))
-  expect(await send('agents/gone', { text: say('x'), etag: now.etag })).toMatchObject({ status: 409, theirs: null })
-})
-
-test('only files of the folder are written: no other path, no link that leads elsewhere', async () => {
-  const { dir, send, agents } = await serve({ 'plain.yml': say('plain') })
-  const outside = folder({ 'target.yaml': say('outside') })
-  for (const id of ['..%2Fx', '%2Ftmp%2Fx', 'a%5Cb', '.hidden', 'a%00b', `${'x'.repeat(201)}`]) {
-    expect(await send(`agents/${id}`, { text: say('x') }), id).toMatchObject({ status: 400 })
-  }
-  symlinkSync(join(outside, 'target.yaml'), join(dir, 'link.yaml'))
-  agents.reload()
-  expect(await send('agents/link', { text: say('x') })).toMatchObject({ status: 403 })
-  expect(readFileSync(join(outside, 'target.yaml'), 'utf8')).toBe(say('outside'))
-  // As Kubernetes mounts files: a link inside the folder stays a link.
-  mkdirSync(join(dir, '..data'))
-  writeFileSync(join(dir, '..data', 'inner.yaml'), say('inner'), { mode: 0o640 })
-  symlinkSync(join('..data', 'inner.yaml'), join(dir, 'inner.yaml'))
-  agents.reload()
-  const { etag } = await send('agents/inner')
-  expect(await send('agents/inner', { text: say('mended'), etag })).toMatchObject({ status: 200 })
-  expect(readFileSync(join(dir, '..data', 'inner.yaml'), 'utf8')).toBe(say('mended'))
-  expect(statSync(join(dir, '..data', 'inner.yaml')).mode & 0o777).toBe(0o640)
-  expect(existsSync(join(dir, 'x.yaml'))).toBe(false)
-})
-
-test('without leave nothing is checked or saved; texts are for those who see runs; one with a secret is not shown', async () => {
-  const secret = 'sk-canary-7f3a9b2c'
-  const files = { 'plain.yml': say('plain'), 'leaky.yaml': say(secret) }
-  const { send } = await serve(files, { edit: false }, { OPENAI_API_KEY: secret })
-  expect(await send('agents/plain')).toMatchObject({ status: 200, text: say('plain') })
-  for (const path of ['agents/plain', 'agents/check']) {
-    expect(await send(path, { id: 'plain', text: say('x') })).toMatchObject({
-      status: 403,
-      error: { code: 'forbidden' },
+describe('agent editor', () => {
+  test('an agent has its text, a tag of it, and its steps as a tree with their lines', async () => {
+    const { send } = await serve({ 'assistant.yaml': assistant, 'plain.yml': say('plain') })
+    const found = await send('agents/assistant')
+    expect(found).toMatchObject({ id: 'assistant', name: 'Assistant', text: assistant, file: 'assistant.yaml' })
+    expect(found.tree).toEqual({
+      workflow: [
+        { id: 'facts', type: 'memory', line: 3, result: 'facts' },
+        {
+          id: 'both',
+          type: 'parallel',
+          line: 7,
+          lists: [
+            {
+              name: 'left',
+              steps: [{ id: 'ask', type: 'llm', line: 12, model: 'demo:assistant', tools: ['calculator'] }],
+            },
+            { name: 'right', steps: [{ id: 'other', type: 'call-agent', line: 16, agent: 'plain' }] },
+          ],
+        },
+      ],
+      after: [
+        {
+          id: 'keep',
+          type: 'condition',
+          line: 20,
+          lists: [{ name: 'then', steps: [{ id: 'note', type: 'output-generator', line: 24 }] }],
+        },
+      ],
     })
-  }
-  const leaky = await send('agents/leaky')
-  expect(leaky.status).toBe(404)
-  expect(JSON.stringify(await send('agents'))).not.toContain(secret)
-
-  const open = await serve(files, { authorize: undefined as never }, { OPENAI_API_KEY: secret })
-  const shown = await open.send('agents/plain')
-  expect(shown.status).toBe(200)
-  for (const key of ['text', 'etag', 'tree']) expect(shown).not.toHaveProperty(key)
-  expect(await open.send('agents/plain', { text: say('x') })).toMatchObject({ status: 405 })
-  const edited = await serve(files, {}, { OPENAI_API_KEY: secret })
-  const refused = await edited.send('agents/plain', {
-    text: say(secret),
-    etag: (await edited.send('agents/plain')).etag,
+    const schema = await send('agents/schema')
+    expect(JSON.stringify(schema)).toContain('calculator')
+    expect(await send('agents/none')).toMatchObject({ status: 404 })
   })
-  expect(refused.status).toBe(422)
-  expect(JSON.stringify(refused)).not.toContain(secret)
-})
 
-test('a fork goes on with another pipeline, if agents may be edited here', async () => {
-  const two = `${say('one')}  - id: end\n    type: output-generator\n    config: { template: two }\n`
-  const { send, runtime } = await serve({ 'plain.yml': two })
-  const run = await runtime.start('plain', {})
-  await run.result
-  const pipeline = two.replace('template: two', 'template: three')
-  const at = 3
-  const fork = await send(`runs/${run.id}/fork`, { at, pipeline })
-  expect(fork).toMatchObject({ status: 201 })
-  const { output } = await (await runtime.open(String(fork['id'])))!.result
-  expect(output).toBe('three')
-  expect(await send(`runs/${fork['id'] as string}`)).toMatchObject({ agent: 'plain', status: 200 })
-  expect(await send(`runs/${run.id}/fork`, { at, pipeline: 'workflow: 1' })).toMatchObject({
-    status: 422,
-    faults: [{ line: 1, column: 11 }],
+  test('a text is checked with its names and calls: faults have places, and a fix where a word is meant', async () => {
+    const { dir, send } = await serve({
+      'plain.yml': say('plain'),
+      'prompt.md': 'Be brief.',
+      'broken.yaml': 'workflow: 1',
+    })
+    const typo = assistant.replace('[calculator]', '[calculater]').replace('agent: plain', 'agent: plan')
+    const { faults, tree } = await send('agents/check', { id: 'assistant', text: typo })
+    expect(faults).toMatchObject([
+      {
+        line: 14,
+        message: expect.stringContaining('unknown tool "calculater"'),
+        fix: { line: 14, text: 'calculator' },
+      },
+    ])
+    const fix = faults[0]!.fix!
+    expect(typo.split('\n')[fix.line - 1]!.slice(fix.column - 1, fix.column - 1 + fix.length)).toBe('calculater')
+    expect(tree).toBeUndefined()
+    const calls = await send('agents/check', {
+      id: 'assistant',
+      text: assistant.replace('agent: plain', 'agent: plan'),
+    })
+    expect(calls.faults).toMatchObject([{ line: 18, fix: { text: 'plain' } }])
+    expect(calls.tree!.workflow).toHaveLength(2)
+    expect(await send('agents/check', { id: 'assistant', text: assistant })).toMatchObject({ faults: [] })
+    const taken = `metadata: { aliases: [plain] }\n${say('x')}`
+    expect(await send('agents/check', { id: 'assistant', text: taken })).toMatchObject({
+      faults: [{ line: 1, column: 23, message: 'the name "plain" already belongs to agent plain; choose another' }],
+    })
+    const prompts = assistant.replace('tools: [calculator]', 'system: { file: prompt.md }')
+    expect(await send('agents/check', { id: 'assistant', text: prompts })).toMatchObject({ faults: [] })
+    expect(await send('agents/check', { id: 'a', text: prompts.replace('prompt.md', '../x') })).toMatchObject({
+      faults: [{ message: expect.stringContaining('must not leave the folder') }],
+    })
+    // A file that was never loaded can be opened, to mend it.
+    expect(await send('agents/broken')).toMatchObject({ status: 200, text: 'workflow: 1', file: 'broken.yaml' })
+    const { errors } = await send('agents')
+    expect(errors).toMatchObject([{ file: 'broken.yaml', faults: [{ line: 1, column: 11 }] }])
+    expect(readdirSync(dir).toSorted()).toEqual(['broken.yaml', 'plain.yml', 'prompt.md'])
   })
-  expect(await send(`runs/${run.id}/fork`, { at, pipeline: 1 })).toMatchObject({ status: 400 })
-  const locked = await serve({ 'plain.yml': two }, { edit: false })
-  const other = await locked.runtime.start('plain', {})
-  await other.result
-  expect(await locked.send(`runs/${other.id}/fork`, { at, pipeline })).toMatchObject({ status: 403 })
-})
 
-test.each([
-  ['without a key on this machine', {}, '', 200],
-  ['not with a key', { apiKey: 'k'.repeat(20) }, '', 403],
-  ['with a key, if the config says so', { apiKey: 'k'.repeat(20) }, 'edit: true', 200],
-  ['not if the config forbids it', {}, 'edit: false', 403],
-])('a server lets agents be edited: %s', async (_, given, config, status) => {
-  const dir = folder({ 'plain.yml': say('plain'), 'millrace.config.ts': `export default { server: { ${config} } }` })
-  const served = await serveFolder({ dir, data: 'none', env: {}, port: 0, host: '127.0.0.1', log: () => {}, ...given })
-  onTestFinished(() => served.close())
-  const headers = { 'content-type': 'application/json', authorization: `Bearer ${'k'.repeat(20)}` }
-  const body = JSON.stringify({ id: 'plain', text: say('x') })
-  const response = await fetch(`${served.url}/api/agents/check`, { method: 'POST', headers, body })
-  expect(response.status).toBe(status)
-  const facts = (await (await fetch(`${served.url}/api/server`, { headers })).json()) as { edit: boolean }
-  expect(facts.edit).toBe(status === 200)
-})
+  test('saved, an agent is served at once; what another wrote meanwhile is returned, faults too, and nothing is written', async () => {
+    const { dir, runtime, send } = await serve({ 'plain.yml': say('plain') })
+    const path = join(dir, 'plain.yml')
+    const { etag } = await send('agents/plain')
+    const saved = await send('agents/plain', { text: say('new'), etag })
+    expect(saved).toMatchObject({ status: 200, id: 'plain', tree: { workflow: [{ id: 'say' }] } })
+    expect(readFileSync(path, 'utf8')).toBe(say('new'))
+    expect(runtime.agents.get('plain')!.pipeline.text).toBe(say('new'))
+    expect(readdirSync(dir)).toEqual(['plain.yml'])
 
-test('without a key, of all pages only that of the server itself may edit, over HTTP and Socket.IO', async () => {
-  const origin = 'https://app.example'
-  const { send } = await serve(
-    { 'plain.yml': say('plain') },
-    { localOnly: true, authorize: undefined as never, allowedOrigins: [origin] },
-  )
-  const check = async (headers: Record<string, string>) =>
-    (await send('agents/check', { id: 'plain', text: say('x') }, { host: 'localhost:3000', ...headers })).status
-  expect(await check({})).toBe(200)
-  expect(await check({ origin: 'http://localhost:3000', 'sec-fetch-site': 'same-origin' })).toBe(200)
-  for (const other of ['http://localhost:5173', 'http://127.0.0.1:3000', origin])
-    expect([other, await check({ origin: other })]).toEqual([other, 403])
-  expect(await check({ 'sec-fetch-site': 'same-site' })).toBe(403)
-  expect((await send('runs/none/fork', { at: 1 }, { host: 'localhost:3000', origin })).status).toBe(404)
+    const late = await send('agents/plain', { text: say('late'), etag })
+    expect(late).toMatchObject({
+      status: 409,
+      error: { code: 'agent-changed' },
+      theirs: { text: say('new'), etag: saved.etag },
+    })
+    writeFileSync(path, say('by hand'))
+    expect(await send('agents/plain', { text: say('late'), etag: saved.etag })).toMatchObject({
+      status: 409,
+      theirs: { text: say('by hand') },
+    })
+    expect(await send('agents/plain', { text: say('late') })).toMatchObject({
+      status: 409,
+      theirs: { text: say('by hand') },
+    })
+    const now = await send('agents/plain')
+    expect(await send('agents/plain', { text: 'workflow: 1', etag: now.etag })).toMatchObject({
+      status: 422,
+      faults: [{ line: 1, column: 11 }],
+    })
+    expect(readFileSync(path, 'utf8')).toBe(say('by hand'))
 
-  const dir = folder({ 'plain.yml': say('plain') })
-  const served = await serveFolder({ dir, data: 'none', env: {}, port: 0, host: '127.0.0.1', log: () => {} })
-  onTestFinished(() => served.close())
-  for (const [page, status] of [
-    [served.url, 200],
-    ['http://localhost:5173', 403],
-  ] as const) {
-    const client = await connectSocket(served.url, 'websocket', { extraHeaders: { origin: page } })
-    const body = { id: 'plain', text: say('x') }
-    const ack = await client.send('request', { id: '1', method: 'POST', path: '/api/agents/check', body })
-    expect([page, ack['status']]).toEqual([page, status])
-  }
-})
-
-test('server.edit: token wants the token of server.json, which only the user of the server can read, for every edit', async () => {
-  const dir = folder({
-    'plain.yml': say('plain'),
-    'millrace.config.ts': `export default { server: { edit: 'token' } }`,
+    expect(await send('agents/fresh', { text: say('fresh') })).toMatchObject({ status: 200 })
+    expect(runtime.agents.get('fresh')).toBeDefined()
+    expect(readFileSync(join(dir, 'fresh.yaml'), 'utf8')).toBe(say('fresh'))
+    expect(await send('agents/gone', { text: say('x'), etag: now.etag })).toMatchObject({ status: 409, theirs: null })
   })
-  const data = join(dir, 'data')
-  mkdirSync(data)
-  // What a server that was killed has left behind, open to everybody.
-  writeFileSync(join(data, 'server.json'), '{}', { mode: 0o666 })
-  const served = await serveFolder({ dir, data, env: {}, port: 0, host: '127.0.0.1', log: () => {} })
-  onTestFinished(() => served.close())
-  const file = join(data, 'server.json')
-  const { token } = JSON.parse(readFileSync(file, 'utf8')) as { token: string }
-  expect([statSync(file).mode & 0o777, token.length]).toEqual([0o600, 64])
-  const run = await served.project.runtime.start('plain', { note: token })
-  await run.result
-  const edits: [string, object][] = [
-    ['agents/check', { id: 'plain', text: say('x') }],
-    ['agents/plain', { text: say('x') }],
-    [`runs/${run.id}/fork`, { at: 3, pipeline: say('x') }],
-  ]
-  const status = async (path: string, body: object, headers: Record<string, string>) => {
-    const init = { method: 'POST', headers: { 'content-type': 'application/json', ...headers } }
-    const response = await fetch(`${served.url}/api/${path}`, { ...init, body: JSON.stringify(body) })
-    return [response.status, await response.text()] as const
-  }
-  for (const [path, body] of edits) {
-    for (const given of [{}, { 'x-millrace-edit-token': '' }, { 'x-millrace-edit-token': `${token}x` }]) {
-      const [code, text] = await status(path, body, given as Record<string, string>)
-      expect([path, code]).toEqual([path, 403])
-      expect(text).toContain('server.json')
-      expect(text).not.toContain(data)
+
+  test('only files of the folder are written: no other path, no link that leads elsewhere', async () => {
+    const { dir, send, agents } = await serve({ 'plain.yml': say('plain') })
+    const outside = folder({ 'target.yaml': say('outside') })
+    for (const id of ['..%2Fx', '%2Ftmp%2Fx', 'a%5Cb', '.hidden', 'a%00b', `${'x'.repeat(201)}`]) {
+      expect(await send(`agents/${id}`, { text: say('x') }), id).toMatchObject({ status: 400 })
     }
-    expect((await status(path, body, { 'x-millrace-edit-token': token }))[0]).not.toBe(403)
-  }
-  // Nothing that is recorded or told has it.
-  const told = ['/api/server', '/health', `/api/runs/${run.id}/events`, '/']
-  for (const path of told) expect(await (await fetch(served.url + path)).text()).not.toContain(token)
-  expect(await (await fetch(`${served.url}/api/server`)).json()).toMatchObject({ edit: 'token' })
-  const socket = await connectSocket(served.url)
-  const asked = { id: '1', method: 'POST', path: '/api/agents/check', body: edits[0]![1] }
-  expect(await socket.send('request', asked)).toMatchObject({ status: 403 })
-  const headers = { 'x-millrace-edit-token': token }
-  expect(await socket.send('request', { ...asked, headers })).toMatchObject({ status: 200 })
-})
+    symlinkSync(join(outside, 'target.yaml'), join(dir, 'link.yaml'))
+    agents.reload()
+    expect(await send('agents/link', { text: say('x') })).toMatchObject({ status: 403 })
+    expect(readFileSync(join(outside, 'target.yaml'), 'utf8')).toBe(say('outside'))
+    // As Kubernetes mounts files: a link inside the folder stays a link.
+    mkdirSync(join(dir, '..data'))
+    writeFileSync(join(dir, '..data', 'inner.yaml'), say('inner'), { mode: 0o640 })
+    symlinkSync(join('..data', 'inner.yaml'), join(dir, 'inner.yaml'))
+    agents.reload()
+    const { etag } = await send('agents/inner')
+    expect(await send('agents/inner', { text: say('mended'), etag })).toMatchObject({ status: 200 })
+    expect(readFileSync(join(dir, '..data', 'inner.yaml'), 'utf8')).toBe(say('mended'))
+    expect(statSync(join(dir, '..data', 'inner.yaml')).mode & 0o777).toBe(0o640)
+    expect(existsSync(join(dir, 'x.yaml'))).toBe(false)
+  })
 
-test('server.edit: token without a data folder has no file for the token', async () => {
-  const dir = folder({ 'millrace.config.ts': `export default { server: { edit: 'token' } }` })
-  const started = serveFolder({ dir, data: 'none', env: {}, port: 0, host: '127.0.0.1', log: () => {} })
-  await expect(started).rejects.toMatchObject({ code: 'bad-config', message: expect.stringContaining('data folder') })
+  test('without leave nothing is checked or saved; texts are for those who see runs; one with a secret is not shown', async () => {
+    const secret = 'sk-canary-7f3a9b2c'
+    const files = { 'plain.yml': say('plain'), 'leaky.yaml': say(secret) }
+    const { send } = await serve(files, { edit: false }, { OPENAI_API_KEY: secret })
+    expect(await send('agents/plain')).toMatchObject({ status: 200, text: say('plain') })
+    for (const path of ['agents/plain', 'agents/check']) {
+      expect(await send(path, { id: 'plain', text: say('x') })).toMatchObject({
+        status: 403,
+        error: { code: 'forbidden' },
+      })
+    }
+    const leaky = await send('agents/leaky')
+    expect(leaky.status).toBe(404)
+    expect(JSON.stringify(await send('agents'))).not.toContain(secret)
+
+    const open = await serve(files, { authorize: undefined as never }, { OPENAI_API_KEY: secret })
+    const shown = await open.send('agents/plain')
+    expect(shown.status).toBe(200)
+    for (const key of ['text', 'etag', 'tree']) expect(shown).not.toHaveProperty(key)
+    expect(await open.send('agents/plain', { text: say('x') })).toMatchObject({ status: 405 })
+    const edited = await serve(files, {}, { OPENAI_API_KEY: secret })
+    const refused = await edited.send('agents/plain', {
+      text: say(secret),
+      etag: (await edited.send('agents/plain')).etag,
+    })
+    expect(refused.status).toBe(422)
+    expect(JSON.stringify(refused)).not.toContain(secret)
+  })
+
+  test('a fork goes on with another pipeline, if agents may be edited here', async () => {
+    const two = `${say('one')}  - id: end\n    type: output-generator\n    config: { template: two }\n`
+    const { send, runtime } = await serve({ 'plain.yml': two })
+    const run = await runtime.start('plain', {})
+    await run.result
+    const pipeline = two.replace('template: two', 'template: three')
+    const at = 3
+    const fork = await send(`runs/${run.id}/fork`, { at, pipeline })
+    expect(fork).toMatchObject({ status: 201 })
+    const { output } = await (await runtime.open(String(fork['id'])))!.result
+    expect(output).toBe('three')
+    expect(await send(`runs/${fork['id'] as string}`)).toMatchObject({ agent: 'plain', status: 200 })
+    expect(await send(`runs/${run.id}/fork`, { at, pipeline: 'workflow: 1' })).toMatchObject({
+      status: 422,
+      faults: [{ line: 1, column: 11 }],
+    })
+    expect(await send(`runs/${run.id}/fork`, { at, pipeline: 1 })).toMatchObject({ status: 400 })
+    const locked = await serve({ 'plain.yml': two }, { edit: false })
+    const other = await locked.runtime.start('plain', {})
+    await other.result
+    expect(await locked.send(`runs/${other.id}/fork`, { at, pipeline })).toMatchObject({ status: 403 })
+  })
+
+  test.each([
+    ['without a key on this machine', {}, '', 200],
+    ['not with a key', { apiKey: 'k'.repeat(20) }, '', 403],
+    ['with a key, if the config says so', { apiKey: 'k'.repeat(20) }, 'edit: true', 200],
+    ['not if the config forbids it', {}, 'edit: false', 403],
+  ])('a server lets agents be edited: %s', async (_, given, config, status) => {
+    const dir = folder({ 'plain.yml': say('plain'), 'millrace.config.ts': `export default { server: { ${config} } }` })
+    const served = await serveFolder({
+      dir,
+      data: 'none',
+      env: {},
+      port: 0,
+      host: '127.0.0.1',
+      log: () => {},
+      ...given,
+    })
+    onTestFinished(() => served.close())
+    const headers = { 'content-type': 'application/json', authorization: `Bearer ${'k'.repeat(20)}` }
+    const body = JSON.stringify({ id: 'plain', text: say('x') })
+    const response = await fetch(`${served.url}/api/agents/check`, { method: 'POST', headers, body })
+    expect(response.status).toBe(status)
+    const facts = (await (await fetch(`${served.url}/api/server`, { headers })).json()) as { edit: boolean }
+    expect(facts.edit).toBe(status === 200)
+  })
+
+  test('without a key, of all pages only that of the server itself may edit, over HTTP and Socket.IO', async () => {
+    const origin = 'https://app.example'
+    const { send } = await serve(
+      { 'plain.yml': say('plain') },
+      { localOnly: true, authorize: undefined as never, allowedOrigins: [origin] },
+    )
+    const check = async (headers: Record<string, string>) =>
+      (await send('agents/check', { id: 'plain', text: say('x') }, { host: 'localhost:3000', ...headers })).status
+    expect(await check({})).toBe(200)
+    expect(await check({ origin: 'http://localhost:3000', 'sec-fetch-site': 'same-origin' })).toBe(200)
+    for (const other of ['http://localhost:5173', 'http://127.0.0.1:3000', origin])
+      expect([other, await check({ origin: other })]).toEqual([other, 403])
+    expect(await check({ 'sec-fetch-site': 'same-site' })).toBe(403)
+    expect((await send('runs/none/fork', { at: 1 }, { host: 'localhost:3000', origin })).status).toBe(404)
+
+    const dir = folder({ 'plain.yml': say('plain') })
+    const served = await serveFolder({ dir, data: 'none', env: {}, port: 0, host: '127.0.0.1', log: () => {} })
+    onTestFinished(() => served.close())
+    for (const [page, status] of [
+      [served.url, 200],
+      ['http://localhost:5173', 403],
+    ] as const) {
+      const client = await connectSocket(served.url, 'websocket', { extraHeaders: { origin: page } })
+      const body = { id: 'plain', text: say('x') }
+      const ack = await client.send('request', { id: '1', method: 'POST', path: '/api/agents/check', body })
+      expect([page, ack['status']]).toEqual([page, status])
+    }
+  })
+
+  test('server.edit: token wants the token of server.json, which only the user of the server can read, for every edit', async () => {
+    const dir = folder({
+      'plain.yml': say('plain'),
+      'millrace.config.ts': `export default { server: { edit: 'token' } }`,
+    })
+    const data = join(dir, 'data')
+    mkdirSync(data)
+    // What a server that was killed has left behind, open to everybody.
+    writeFileSync(join(data, 'server.json'), '{}', { mode: 0o666 })
+    const served = await serveFolder({ dir, data, env: {}, port: 0, host: '127.0.0.1', log: () => {} })
+    onTestFinished(() => served.close())
+    const file = join(data, 'server.json')
+    const { token } = JSON.parse(readFileSync(file, 'utf8')) as { token: string }
+    expect([statSync(file).mode & 0o777, token.length]).toEqual([0o600, 64])
+    const run = await served.project.runtime.start('plain', { note: token })
+    await run.result
+    const edits: [string, object][] = [
+      ['agents/check', { id: 'plain', text: say('x') }],
+      ['agents/plain', { text: say('x') }],
+      [`runs/${run.id}/fork`, { at: 3, pipeline: say('x') }],
+    ]
+    const status = async (path: string, body: object, headers: Record<string, string>) => {
+      const init = { method: 'POST', headers: { 'content-type': 'application/json', ...headers } }
+      const response = await fetch(`${served.url}/api/${path}`, { ...init, body: JSON.stringify(body) })
+      return [response.status, await response.text()] as const
+    }
+    for (const [path, body] of edits) {
+      for (const given of [{}, { 'x-millrace-edit-token': '' }, { 'x-millrace-edit-token': `${token}x` }]) {
+        const [code, text] = await status(path, body, given as Record<string, string>)
+        expect([path, code]).toEqual([path, 403])
+        expect(text).toContain('server.json')
+        expect(text).not.toContain(data)
+      }
+      expect((await status(path, body, { 'x-millrace-edit-token': token }))[0]).not.toBe(403)
+    }
+    // Nothing that is recorded or told has it.
+    const told = ['/api/server', '/health', `/api/runs/${run.id}/events`, '/']
+    for (const path of told) expect(await (await fetch(served.url + path)).text()).not.toContain(token)
+    expect(await (await fetch(`${served.url}/api/server`)).json()).toMatchObject({ edit: 'token' })
+    const socket = await connectSocket(served.url)
+    const asked = { id: '1', method: 'POST', path: '/api/agents/check', body: edits[0]![1] }
+    expect(await socket.send('request', asked)).toMatchObject({ status: 403 })
+    const headers = { 'x-millrace-edit-token': token }
+    expect(await socket.send('request', { ...asked, headers })).toMatchObject({ status: 200 })
+  })
+
+  test('server.edit: token without a data folder has no file for the token', async () => {
+    const dir = folder({ 'millrace.config.ts': `export default { server: { edit: 'token' } }` })
+    const started = serveFolder({ dir, data: 'none', env: {}, port: 0, host: '127.0.0.1', log: () => {} })
+    await expect(started).rejects.toMatchObject({ code: 'bad-config', message: expect.stringContaining('data folder') })
+  })
 })

@@ -1,7 +1,7 @@
 /** Whatever a client sends: an answer with the right status and the shape of an error, and a server that goes on. */
 import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { createScriptedModel, finish, text } from '../../src/models/testing/scripted-model.ts'
 import { agent } from '../support/engine.ts'
 import { startServer, type TestServer } from '../support/server.ts'
@@ -93,249 +93,253 @@ const bodies: [string, string | Uint8Array, Record<string, string>, number, stri
   ]),
 ]
 
-test.each(bodies)('%s', async (_, body, headers, status, code) => {
-  for (const path of posting) {
-    await refused(await fetch(server.url + path, { method: 'POST', body: body as BodyInit, headers }), status, code)
-  }
-})
-
-test.each(['/v1/chat/completions', '/v1/completions', '/api/v1/chat/completions'])(
-  '%s: a compressed body is a 415 in the words of OpenAI, never a JSON error of its bytes',
-  async (path) => {
-    const body = gzipSync(JSON.stringify({ model: 'a', messages: [user('Hi')] }))
-    const headers = { ...json, 'content-encoding': 'gzip' }
-    const response = await fetch(server.url + path, { method: 'POST', body: new Uint8Array(body), headers })
-    expect([response.status, await response.json()]).toEqual([
-      415,
-      {
-        error: {
-          message: 'The body is compressed (gzip). Send it uncompressed, without a content-encoding header.',
-          type: 'invalid_request_error',
-          code: 'unsupported-type',
-          param: null,
-        },
-      },
-    ])
-  },
-)
-
-test.each([
-  { 'content-encoding': 'identity' },
-  { 'content-type': 'application/json; charset=UTF-8' },
-  { 'content-type': 'application/json;charset="utf8"' },
-])('%j is taken', async (headers) => {
-  const body = `\ufeff${chat({})}`
-  const response = await fetch(`${server.url}/api/beddel/chat`, {
-    method: 'POST',
-    body,
-    headers: { ...json, ...headers } as Record<string, string>,
-  })
-  expect([response.status, await response.text()]).toEqual([200, 'ok'])
-})
-
-test.each([
-  ['100-continue', /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 /u],
-  ['a miracle', /^HTTP\/1\.1 417 /u],
-])('Expect: %s is answered', async (expectation, answer) => {
-  const { port } = new URL(server.url)
-  const body = chat({})
-  const socket = connect(Number(port), '127.0.0.1')
-  let text = ''
-  socket.setEncoding('utf8').on('data', (piece: string) => (text += piece))
-  const head = `POST /api/beddel/chat HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json`
-  socket.write(`${head}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nExpect: ${expectation}\r\n\r\n`)
-  await expect.poll(() => text).toMatch(/^HTTP/u)
-  if (expectation === '100-continue') socket.write(body)
-  await expect.poll(() => text).toMatch(answer)
-  socket.destroy()
-})
-
-const conversations: [string, unknown, string][] = [
-  ['no list', 'Hi', 'messages must be'],
-  ['an object', { role: 'user' }, 'messages must be'],
-  ['null inside', [null], 'messages[0]'],
-  ['a string inside', ['Hi'], 'messages[0]'],
-  ['no role', [{ content: 'Hi' }], 'messages[0].role'],
-  ['an unknown role', [user('a'), { role: 'wizard', content: 'Hi' }], 'messages[1].role'],
-  ['a prototype as role', [{ role: 'constructor', content: 'Hi' }], 'messages[0].role'],
-  ['no content', [{ role: 'user' }], 'messages[0]'],
-  ['a number as content', [user(7)], 'messages[0]'],
-  ['null as content', [user(null)], 'messages[0]'],
-  ['10,001 of them', Array.from({ length: 10_001 }, () => user('')), '10001'],
-]
-
-test.each(conversations)('messages: %s', async (_, messages, message) => {
-  for (const path of ['/api/chat', '/api/beddel/chat']) {
-    expect(await refused(await server.post(path, { agentId: 'a', messages }), 400, 'bad-input')).toContain(message)
-  }
-  const response = await server.post('/api/runs', { agentId: 'a', input: { messages } })
-  expect(await refused(response, 400, 'bad-input')).toContain(message)
-})
-
-test('input, threadId and Idempotency-Key are checked', async () => {
-  for (const input of ['x', 7, [], null]) {
-    await refused(await server.post('/api/runs', { agentId: 'a', input }), 400, 'bad-input')
-  }
-  for (const threadId of [7, {}, '', 'x'.repeat(257), 'a\0b', '\ud800', 'a\nb']) {
-    await refused(await server.post('/api/runs', { agentId: 'a', threadId }), 400, 'bad-input')
-    await refused(await server.post('/api/chat', { ...JSON.parse(chat({})), id: threadId }), 400, 'bad-input')
-  }
-  for (const key of ['', '  ', 'k'.repeat(257)]) {
-    const headers = { 'idempotency-key': key }
-    await refused(await server.post('/api/runs', { agentId: 'a' }, { headers }), 400, 'bad-input')
-  }
-})
-
-test('a chat key beside input is refused and told where it belongs', async () => {
-  for (const key of ['messages', 'tools', 'id']) {
-    const response = await server.post('/api/runs', { agentId: 'a', input: {}, [key]: [] })
-    expect(await refused(response, 400, 'bad-input')).toContain(`unknown key "${key}"; put it under "input"`)
-  }
-})
-
-test('ids that are names of every object are ordinary ids', async () => {
-  for (const name of ['__proto__', 'constructor', 'toString']) {
-    await refused(await fetch(`${server.url}/api/agents/${name}`), 404, 'unknown-agent')
-    for (const path of ['', '/events', '/requests']) {
-      await refused(await fetch(`${server.url}/api/runs/${name}${path}`), 404, 'unknown-run')
+describe('bad input', () => {
+  test.each(bodies)('%s', async (_, body, headers, status, code) => {
+    for (const path of posting) {
+      await refused(await fetch(server.url + path, { method: 'POST', body: body as BodyInit, headers }), status, code)
     }
-    await refused(await server.post(`/api/runs/${name}/stop`, {}), 404, 'unknown-run')
-    expect((await fetch(`${server.url}/api/chat/${name}/stream`)).status).toBe(204)
-    const body = { agentId: 'a', threadId: name, input: { messages: [user('Hi')] } }
-    const started = await server.post('/api/runs', body, { headers: { 'idempotency-key': name } })
+  })
+
+  test.each(['/v1/chat/completions', '/v1/completions', '/api/v1/chat/completions'])(
+    '%s: a compressed body is a 415 in the words of OpenAI, never a JSON error of its bytes',
+    async (path) => {
+      const body = gzipSync(JSON.stringify({ model: 'a', messages: [user('Hi')] }))
+      const headers = { ...json, 'content-encoding': 'gzip' }
+      const response = await fetch(server.url + path, { method: 'POST', body: new Uint8Array(body), headers })
+      expect([response.status, await response.json()]).toEqual([
+        415,
+        {
+          error: {
+            message: 'The body is compressed (gzip). Send it uncompressed, without a content-encoding header.',
+            type: 'invalid_request_error',
+            code: 'unsupported-type',
+            param: null,
+          },
+        },
+      ])
+    },
+  )
+
+  test.each([
+    { 'content-encoding': 'identity' },
+    { 'content-type': 'application/json; charset=UTF-8' },
+    { 'content-type': 'application/json;charset="utf8"' },
+  ])('%j is taken', async (headers) => {
+    const body = `\ufeff${chat({})}`
+    const response = await fetch(`${server.url}/api/beddel/chat`, {
+      method: 'POST',
+      body,
+      headers: { ...json, ...headers } as Record<string, string>,
+    })
+    expect([response.status, await response.text()]).toEqual([200, 'ok'])
+  })
+
+  test.each([
+    ['100-continue', /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 /u],
+    ['a miracle', /^HTTP\/1\.1 417 /u],
+  ])('Expect: %s is answered', async (expectation, answer) => {
+    const { port } = new URL(server.url)
+    const body = chat({})
+    const socket = connect(Number(port), '127.0.0.1')
+    let text = ''
+    socket.setEncoding('utf8').on('data', (piece: string) => (text += piece))
+    const head = `POST /api/beddel/chat HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json`
+    socket.write(`${head}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nExpect: ${expectation}\r\n\r\n`)
+    await expect.poll(() => text).toMatch(/^HTTP/u)
+    if (expectation === '100-continue') socket.write(body)
+    await expect.poll(() => text).toMatch(answer)
+    socket.destroy()
+  })
+
+  const conversations: [string, unknown, string][] = [
+    ['no list', 'Hi', 'messages must be'],
+    ['an object', { role: 'user' }, 'messages must be'],
+    ['null inside', [null], 'messages[0]'],
+    ['a string inside', ['Hi'], 'messages[0]'],
+    ['no role', [{ content: 'Hi' }], 'messages[0].role'],
+    ['an unknown role', [user('a'), { role: 'wizard', content: 'Hi' }], 'messages[1].role'],
+    ['a prototype as role', [{ role: 'constructor', content: 'Hi' }], 'messages[0].role'],
+    ['no content', [{ role: 'user' }], 'messages[0]'],
+    ['a number as content', [user(7)], 'messages[0]'],
+    ['null as content', [user(null)], 'messages[0]'],
+    ['10,001 of them', Array.from({ length: 10_001 }, () => user('')), '10001'],
+  ]
+
+  test.each(conversations)('messages: %s', async (_, messages, message) => {
+    for (const path of ['/api/chat', '/api/beddel/chat']) {
+      expect(await refused(await server.post(path, { agentId: 'a', messages }), 400, 'bad-input')).toContain(message)
+    }
+    const response = await server.post('/api/runs', { agentId: 'a', input: { messages } })
+    expect(await refused(response, 400, 'bad-input')).toContain(message)
+  })
+
+  test('input, threadId and Idempotency-Key are checked', async () => {
+    for (const input of ['x', 7, [], null]) {
+      await refused(await server.post('/api/runs', { agentId: 'a', input }), 400, 'bad-input')
+    }
+    for (const threadId of [7, {}, '', 'x'.repeat(257), 'a\0b', '\ud800', 'a\nb']) {
+      await refused(await server.post('/api/runs', { agentId: 'a', threadId }), 400, 'bad-input')
+      await refused(await server.post('/api/chat', { ...JSON.parse(chat({})), id: threadId }), 400, 'bad-input')
+    }
+    for (const key of ['', '  ', 'k'.repeat(257)]) {
+      const headers = { 'idempotency-key': key }
+      await refused(await server.post('/api/runs', { agentId: 'a' }, { headers }), 400, 'bad-input')
+    }
+  })
+
+  test('a chat key beside input is refused and told where it belongs', async () => {
+    for (const key of ['messages', 'tools', 'id']) {
+      const response = await server.post('/api/runs', { agentId: 'a', input: {}, [key]: [] })
+      expect(await refused(response, 400, 'bad-input')).toContain(`unknown key "${key}"; put it under "input"`)
+    }
+  })
+
+  test('ids that are names of every object are ordinary ids', async () => {
+    for (const name of ['__proto__', 'constructor', 'toString']) {
+      await refused(await fetch(`${server.url}/api/agents/${name}`), 404, 'unknown-agent')
+      for (const path of ['', '/events', '/requests']) {
+        await refused(await fetch(`${server.url}/api/runs/${name}${path}`), 404, 'unknown-run')
+      }
+      await refused(await server.post(`/api/runs/${name}/stop`, {}), 404, 'unknown-run')
+      expect((await fetch(`${server.url}/api/chat/${name}/stream`)).status).toBe(204)
+      const body = { agentId: 'a', threadId: name, input: { messages: [user('Hi')] } }
+      const started = await server.post('/api/runs', body, { headers: { 'idempotency-key': name } })
+      expect(started.status).toBe(202)
+      const { id } = (await started.json()) as { id: string }
+      await refused(await server.post(`/api/runs/${id}/requests/${name}`, { output: 1 }), 404, 'unknown-request')
+      const { runs } = (await (await fetch(`${server.url}/api/runs?thread=${name}`)).json()) as {
+        runs: { id: string }[]
+      }
+      expect(runs.map((run) => run.id)).toEqual([id])
+      // As names of input values, too; they pollute nothing.
+      const input = JSON.parse(`{"agentId": "a", "messages": [{"role": "user", "content": "Hi"}], "${name}": {"x": 1}}`)
+      expect((await server.post('/api/beddel/chat', input)).status).toBe(200)
+      expect(({} as { x?: number }).x).toBeUndefined()
+    }
+  })
+
+  test('texts with NUL, half characters and every other odd sign arrive as they are', async () => {
+    const content = 'a\0b \ud800 c \u2028 \ufeff \u{1f600} "\\'
+    // As text and not as the name of anything: this is legal JSON.
+    const started = await server.post('/api/runs', { agentId: 'a', input: { messages: [user(content)] } })
     expect(started.status).toBe(202)
     const { id } = (await started.json()) as { id: string }
-    await refused(await server.post(`/api/runs/${id}/requests/${name}`, { output: 1 }), 404, 'unknown-request')
-    const { runs } = (await (await fetch(`${server.url}/api/runs?thread=${name}`)).json()) as { runs: { id: string }[] }
-    expect(runs.map((run) => run.id)).toEqual([id])
-    // As names of input values, too; they pollute nothing.
-    const input = JSON.parse(`{"agentId": "a", "messages": [{"role": "user", "content": "Hi"}], "${name}": {"x": 1}}`)
-    expect((await server.post('/api/beddel/chat', input)).status).toBe(200)
-    expect(({} as { x?: number }).x).toBeUndefined()
-  }
-})
+    const first = await (await fetch(`${server.url}/api/runs/${id}/events`)).text()
+    expect(JSON.parse(first.split('\n')[0]!).input.messages).toEqual([user(content)])
+    expect((await fetch(`${server.url}/api/runs?q=${encodeURIComponent('\ud800'.toWellFormed())}`)).status).toBe(200)
+    expect((await fetch(`${server.url}/api/runs?q=%00`)).status).toBe(200)
+  })
 
-test('texts with NUL, half characters and every other odd sign arrive as they are', async () => {
-  const content = 'a\0b \ud800 c \u2028 \ufeff \u{1f600} "\\'
-  // As text and not as the name of anything: this is legal JSON.
-  const started = await server.post('/api/runs', { agentId: 'a', input: { messages: [user(content)] } })
-  expect(started.status).toBe(202)
-  const { id } = (await started.json()) as { id: string }
-  const first = await (await fetch(`${server.url}/api/runs/${id}/events`)).text()
-  expect(JSON.parse(first.split('\n')[0]!).input.messages).toEqual([user(content)])
-  expect((await fetch(`${server.url}/api/runs?q=${encodeURIComponent('\ud800'.toWellFormed())}`)).status).toBe(200)
-  expect((await fetch(`${server.url}/api/runs?q=%00`)).status).toBe(200)
-})
-
-const elsewhere = [
-  '../health',
-  '..%2fhealth',
-  '%2e%2e%2f%2e%2e%2fhealth',
-  '%2e%2e%5c',
-  '%00',
-  '%ff',
-  '%',
-  '%zz',
-  ' ',
-  '*',
-]
-
-test('run ids that lead elsewhere lead nowhere', async () => {
-  for (const id of elsewhere) {
-    const answer = await raw(`GET /api/runs/${id.replaceAll(' ', '%20')} HTTP/1.1\r\nHost: localhost\r\n\r\n`)
-    expect(answer).toMatch(/^HTTP\/1\.1 404 [^]*"code":"(?:unknown-run|not-found)"/)
-  }
-  for (const path of ['/nothing', '/api', '/api/runs/', '/api/runs/x/y', '//health', '/health/', '/HEALTH']) {
-    expect(await raw(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`)).toMatch(
-      /^HTTP\/1\.1 404 [^]*"code":"not-found"/,
-    )
-  }
-})
-
-test('another method is 405 and names the right one', async () => {
-  const routes: [string, string, string][] = [
-    ['/api/chat', 'GET', 'POST'],
-    ['/api/beddel/chat', 'DELETE', 'POST'],
-    ['/api/chat/x/stream', 'POST', 'GET'],
-    ['/api/runs', 'PUT', 'GET, POST'],
-    ['/api/runs/x', 'POST', 'GET, DELETE'],
-    ['/api/runs/x/events', 'PATCH', 'GET'],
-    ['/api/runs/x/stop', 'GET', 'POST'],
-    ['/api/runs/x/requests', 'POST', 'GET'],
-    ['/api/threads/x', 'POST', 'GET, DELETE'],
-    ['/api/runs/x/requests/y', 'GET', 'POST'],
-    ['/api/agents', 'POST', 'GET'],
-    ['/health', 'POST', 'GET'],
+  const elsewhere = [
+    '../health',
+    '..%2fhealth',
+    '%2e%2e%2f%2e%2e%2fhealth',
+    '%2e%2e%5c',
+    '%00',
+    '%ff',
+    '%',
+    '%zz',
+    ' ',
+    '*',
   ]
-  for (const [path, method, allow] of routes) {
-    const response = await fetch(server.url + path, { method })
-    expect([path, response.headers.get('allow')]).toEqual([path, allow])
-    await refused(response, 405, 'method-not-allowed')
-  }
-})
 
-test('HEAD is GET without its body', async () => {
-  const response = await fetch(`${server.url}/api/agents`, { method: 'HEAD' })
-  expect([response.status, await response.text()]).toEqual([200, ''])
-})
-
-test('a body that is too large is refused, whatever length it announced', async () => {
-  const announced = await raw(
-    'POST /api/chat HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 5000000\r\n\r\n{',
-  )
-  expect(announced).toMatch(/^HTTP\/1\.1 413 [^]*"code":"too-large"/)
-  const chunk = `10000\r\n${' '.repeat(0x10000)}\r\n`
-  const head =
-    'POST /api/chat HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'
-  expect(await raw(head + chunk.repeat(80))).toMatch(/^HTTP\/1\.1 413 [^]*"code":"too-large"/)
-  // An honest 5 MB by a client that wants to send all of it before it reads.
-  const body = new ReadableStream({
-    start(controller) {
-      for (let i = 0; i < 80; i++) controller.enqueue(new Uint8Array(65_536).fill(32))
-      controller.close()
-    },
+  test('run ids that lead elsewhere lead nowhere', async () => {
+    for (const id of elsewhere) {
+      const answer = await raw(`GET /api/runs/${id.replaceAll(' ', '%20')} HTTP/1.1\r\nHost: localhost\r\n\r\n`)
+      expect(answer).toMatch(/^HTTP\/1\.1 404 [^]*"code":"(?:unknown-run|not-found)"/)
+    }
+    for (const path of ['/nothing', '/api', '/api/runs/', '/api/runs/x/y', '//health', '/health/', '/HEALTH']) {
+      expect(await raw(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`)).toMatch(
+        /^HTTP\/1\.1 404 [^]*"code":"not-found"/,
+      )
+    }
   })
-  const init = { method: 'POST', body, headers: json, duplex: 'half' }
-  await refused(await fetch(`${server.url}/api/chat`, init as RequestInit), 413, 'too-large')
-})
 
-test('the largest body that is allowed is taken', async () => {
-  const body = chat({ x: '' })
-  const padded = chat({ x: 'y'.repeat(4 * 1024 * 1024 - body.length) })
-  expect(padded).toHaveLength(4 * 1024 * 1024)
-  const response = await fetch(`${server.url}/api/beddel/chat`, { method: 'POST', body: padded, headers: json })
-  expect([response.status, await response.text()]).toEqual([200, 'ok'])
-})
+  test('another method is 405 and names the right one', async () => {
+    const routes: [string, string, string][] = [
+      ['/api/chat', 'GET', 'POST'],
+      ['/api/beddel/chat', 'DELETE', 'POST'],
+      ['/api/chat/x/stream', 'POST', 'GET'],
+      ['/api/runs', 'PUT', 'GET, POST'],
+      ['/api/runs/x', 'POST', 'GET, DELETE'],
+      ['/api/runs/x/events', 'PATCH', 'GET'],
+      ['/api/runs/x/stop', 'GET', 'POST'],
+      ['/api/runs/x/requests', 'POST', 'GET'],
+      ['/api/threads/x', 'POST', 'GET, DELETE'],
+      ['/api/runs/x/requests/y', 'GET', 'POST'],
+      ['/api/agents', 'POST', 'GET'],
+      ['/health', 'POST', 'GET'],
+    ]
+    for (const [path, method, allow] of routes) {
+      const response = await fetch(server.url + path, { method })
+      expect([path, response.headers.get('allow')]).toEqual([path, allow])
+      await refused(response, 405, 'method-not-allowed')
+    }
+  })
 
-test('what is no HTTP is told so and cut off', async () => {
-  for (const [request, status] of [
-    ['HELO world\r\n\r\n', 400],
-    ['GET / HTTP/1.1\r\n\r\n', 400],
-    ['GET /health HTTP/1.1\r\nHost: a b\r\n\r\n', 400],
-    [`GET / HTTP/1.1\r\nHost: localhost\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
-    ['POST /api/chat HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n', 400],
-  ] as const) {
-    expect(await raw(request)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `, 'u'))
-  }
-})
+  test('HEAD is GET without its body', async () => {
+    const response = await fetch(`${server.url}/api/agents`, { method: 'HEAD' })
+    expect([response.status, await response.text()]).toEqual([200, ''])
+  })
 
-test('a client that goes in the middle of its body leaves nothing behind', async () => {
-  await new Promise<void>((resolve) => {
-    const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
-    socket.on('close', () => resolve())
+  test('a body that is too large is refused, whatever length it announced', async () => {
+    const announced = await raw(
+      'POST /api/chat HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 5000000\r\n\r\n{',
+    )
+    expect(announced).toMatch(/^HTTP\/1\.1 413 [^]*"code":"too-large"/)
+    const chunk = `10000\r\n${' '.repeat(0x10000)}\r\n`
     const head =
-      'POST /api/chat HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{"a'
-    socket.write(head, () => socket.resetAndDestroy())
+      'POST /api/chat HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'
+    expect(await raw(head + chunk.repeat(80))).toMatch(/^HTTP\/1\.1 413 [^]*"code":"too-large"/)
+    // An honest 5 MB by a client that wants to send all of it before it reads.
+    const body = new ReadableStream({
+      start(controller) {
+        for (let i = 0; i < 80; i++) controller.enqueue(new Uint8Array(65_536).fill(32))
+        controller.close()
+      },
+    })
+    const init = { method: 'POST', body, headers: json, duplex: 'half' }
+    await refused(await fetch(`${server.url}/api/chat`, init as RequestInit), 413, 'too-large')
   })
-})
 
-test('requests on one connection: a refused body does not block the next request', async () => {
-  const body = chat({})
-  const refusedOne = `POST /api/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: ${body.length}\r\n\r\n${body}`
-  const answer = await raw(`${refusedOne}GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`, {
-    toEnd: true,
+  test('the largest body that is allowed is taken', async () => {
+    const body = chat({ x: '' })
+    const padded = chat({ x: 'y'.repeat(4 * 1024 * 1024 - body.length) })
+    expect(padded).toHaveLength(4 * 1024 * 1024)
+    const response = await fetch(`${server.url}/api/beddel/chat`, { method: 'POST', body: padded, headers: json })
+    expect([response.status, await response.text()]).toEqual([200, 'ok'])
   })
-  expect(answer).toMatch(/^HTTP\/1\.1 415 [^]*HTTP\/1\.1 200 [^]*"status":"ok"/)
+
+  test('what is no HTTP is told so and cut off', async () => {
+    for (const [request, status] of [
+      ['HELO world\r\n\r\n', 400],
+      ['GET / HTTP/1.1\r\n\r\n', 400],
+      ['GET /health HTTP/1.1\r\nHost: a b\r\n\r\n', 400],
+      [`GET / HTTP/1.1\r\nHost: localhost\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
+      ['POST /api/chat HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n', 400],
+    ] as const) {
+      expect(await raw(request)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `, 'u'))
+    }
+  })
+
+  test('a client that goes in the middle of its body leaves nothing behind', async () => {
+    await new Promise<void>((resolve) => {
+      const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
+      socket.on('close', () => resolve())
+      const head =
+        'POST /api/chat HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{"a'
+      socket.write(head, () => socket.resetAndDestroy())
+    })
+  })
+
+  test('requests on one connection: a refused body does not block the next request', async () => {
+    const body = chat({})
+    const refusedOne = `POST /api/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+    const answer = await raw(`${refusedOne}GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`, {
+      toEnd: true,
+    })
+    expect(answer).toMatch(/^HTTP\/1\.1 415 [^]*HTTP\/1\.1 200 [^]*"status":"ok"/)
+  })
 })
 
 /** What the server says to these bytes: its first answer, or all that it says until it closes. */

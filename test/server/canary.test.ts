@@ -4,7 +4,7 @@
  */
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import { partTypes } from '../../src/part/part.ts'
 import { finish, reasoning, text, toolCall, createScriptedModel } from '../../src/models/scripted.ts'
@@ -99,131 +99,133 @@ function bytesUnder(path: string): [file: string, text: string][] {
   return readdirSync(path).flatMap((name) => bytesUnder(join(path, name)))
 }
 
-test('a secret in prompts, tools, errors and answers is in no file, no span and no answer of any route', async () => {
-  const collector = await startCollector()
-  const { url, data, printed, close } = await started(collector.url)
-  const later = await listen(`${url}/api/events?types=${partTypes.join(',')}`)
-  const live = await listen(`${url}/api/live?rows=1&agents=1`)
-  const said: [route: string, body: string][] = []
-  const post = async (path: string, body: object) => {
-    const headers = { 'content-type': 'application/json', accept: '*/*', authorization: `Bearer ${secret}` }
-    const response = await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) })
-    const heads = JSON.stringify([...response.headers])
-    // A plain text that fails breaks off.
-    said.push([`${path} ${JSON.stringify(body).slice(0, 60)}`, heads + (await response.text().catch(() => ''))])
-  }
-  const messages = [{ role: 'user', content: `My key is ${secret}` }]
-  for (const agent of ['says', 'calls', 'breaks', 'asks']) {
-    await post('/api/chat', { agentId: agent, messages, id: `chat-${agent}`, note: secret })
-  }
-  await post('/api/beddel/chat', { agentId: 'says', messages })
-  await post('/v1/chat/completions', { model: 'says', messages, stream: true })
-  await post('/v1/chat/completions', { model: 'says', messages })
-  await post('/v1/chat/completions', { model: 'calls', messages, user: secret })
-  await post('/v1/completions', { model: 'breaks', prompt: secret })
-  await post('/ag-ui/says', {
-    threadId: 'ag',
-    runId: 'r1',
-    messages: [{ id: 'm', role: 'user', content: secret }],
-    tools: [],
-    context: [{ description: 'key', value: secret }],
-    state: { key: secret },
-    forwardedProps: {},
-  })
-  const socket = await connectSocket(url)
-  for (const agent of ['says', 'calls', 'breaks']) {
-    const given = {
-      threadId: `socket-${agent}`,
-      runId: agent,
-      forwardedProps: { agent, note: secret },
-      state: { key: secret },
+describe('canary texts', () => {
+  test('a secret in prompts, tools, errors and answers is in no file, no span and no answer of any route', async () => {
+    const collector = await startCollector()
+    const { url, data, printed, close } = await started(collector.url)
+    const later = await listen(`${url}/api/events?types=${partTypes.join(',')}`)
+    const live = await listen(`${url}/api/live?rows=1&agents=1`)
+    const said: [route: string, body: string][] = []
+    const post = async (path: string, body: object) => {
+      const headers = { 'content-type': 'application/json', accept: '*/*', authorization: `Bearer ${secret}` }
+      const response = await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) })
+      const heads = JSON.stringify([...response.headers])
+      // A plain text that fails breaks off.
+      said.push([`${path} ${JSON.stringify(body).slice(0, 60)}`, heads + (await response.text().catch(() => ''))])
     }
-    const ack = await socket.send(
-      'run_agent',
-      runInput({ ...given, messages: [{ id: 'm', role: 'user', content: secret }] }),
+    const messages = [{ role: 'user', content: `My key is ${secret}` }]
+    for (const agent of ['says', 'calls', 'breaks', 'asks']) {
+      await post('/api/chat', { agentId: agent, messages, id: `chat-${agent}`, note: secret })
+    }
+    await post('/api/beddel/chat', { agentId: 'says', messages })
+    await post('/v1/chat/completions', { model: 'says', messages, stream: true })
+    await post('/v1/chat/completions', { model: 'says', messages })
+    await post('/v1/chat/completions', { model: 'calls', messages, user: secret })
+    await post('/v1/completions', { model: 'breaks', prompt: secret })
+    await post('/ag-ui/says', {
+      threadId: 'ag',
+      runId: 'r1',
+      messages: [{ id: 'm', role: 'user', content: secret }],
+      tools: [],
+      context: [{ description: 'key', value: secret }],
+      state: { key: secret },
+      forwardedProps: {},
+    })
+    const socket = await connectSocket(url)
+    for (const agent of ['says', 'calls', 'breaks']) {
+      const given = {
+        threadId: `socket-${agent}`,
+        runId: agent,
+        forwardedProps: { agent, note: secret },
+        state: { key: secret },
+      }
+      const ack = await socket.send(
+        'run_agent',
+        runInput({ ...given, messages: [{ id: 'm', role: 'user', content: secret }] }),
+      )
+      expect(ack).toMatchObject({ ok: true })
+      said.push([`socket ${agent}`, JSON.stringify([ack, await socket.ended(agent)])])
+    }
+    said.push(['socket agents', JSON.stringify(socket.agents)])
+    const { runs } = (await (await fetch(`${url}/api/runs`)).json()) as {
+      runs: { id: string; threadId: string; status: string }[]
+    }
+    expect(runs.map(({ status }) => status).toSorted()).toEqual([
+      ...Array<string>(9).fill('completed'),
+      ...Array<string>(3).fill('failed'),
+      'suspended',
+    ])
+    const waiting = runs.find(({ status }) => status === 'suspended')!.id
+    const { requests } = (await (await fetch(`${url}/api/runs/${waiting}/requests`)).json()) as {
+      requests: { requestId: string }[]
+    }
+    await post(`/api/runs/${waiting}/requests/${requests[0]!.requestId}`, { output: { answer: secret } })
+    await post(`/api/runs/${runs[0]!.id}/fork`, { at: 1, input: { messages } })
+    const paths = runs.flatMap(({ id, threadId }) => [
+      ...['', '/events', '/requests', '/export', '/outline', '/prompt?step=main/answer/1'].map(
+        (rest) => `/api/runs/${id}${rest}`,
+      ),
+      ...[...builtinWires.keys()].map((format) => `/api/runs/${id}/replay?speed=max&format=${format}`),
+      `/api/threads/${threadId}`,
+    ])
+    const [a, b] = runs
+    for (const path of [
+      '/',
+      '/health',
+      '/metrics',
+      '/api/stats',
+      '/api/server',
+      '/api/runs',
+      '/api/agents',
+      '/api/threads',
+      '/v1/models',
+      `/api/diff?a=${a!.id}&b=${b!.id}`,
+      '/api/search?q=key',
+      `/api/search?q=${secret}`,
+      '/api/runs?q=canary',
+      ...paths,
+    ]) {
+      const response = await fetch(url + path)
+      const echo = path.includes(secret) ? secret : ''
+      said.push([path, (await response.text().catch(() => '')).replaceAll(echo === '' ? '\0' : echo, '')])
+    }
+    const monitor = await fetch(
+      `${url}/api/events?after=0&types=text-delta,tool-call,tool-result,prompt,run-start,run-end`,
     )
-    expect(ack).toMatchObject({ ok: true })
-    said.push([`socket ${agent}`, JSON.stringify([ack, await socket.ended(agent)])])
-  }
-  said.push(['socket agents', JSON.stringify(socket.agents)])
-  const { runs } = (await (await fetch(`${url}/api/runs`)).json()) as {
-    runs: { id: string; threadId: string; status: string }[]
-  }
-  expect(runs.map(({ status }) => status).toSorted()).toEqual([
-    ...Array<string>(9).fill('completed'),
-    ...Array<string>(3).fill('failed'),
-    'suspended',
-  ])
-  const waiting = runs.find(({ status }) => status === 'suspended')!.id
-  const { requests } = (await (await fetch(`${url}/api/runs/${waiting}/requests`)).json()) as {
-    requests: { requestId: string }[]
-  }
-  await post(`/api/runs/${waiting}/requests/${requests[0]!.requestId}`, { output: { answer: secret } })
-  await post(`/api/runs/${runs[0]!.id}/fork`, { at: 1, input: { messages } })
-  const paths = runs.flatMap(({ id, threadId }) => [
-    ...['', '/events', '/requests', '/export', '/outline', '/prompt?step=main/answer/1'].map(
-      (rest) => `/api/runs/${id}${rest}`,
-    ),
-    ...[...builtinWires.keys()].map((format) => `/api/runs/${id}/replay?speed=max&format=${format}`),
-    `/api/threads/${threadId}`,
-  ])
-  const [a, b] = runs
-  for (const path of [
-    '/',
-    '/health',
-    '/metrics',
-    '/api/stats',
-    '/api/server',
-    '/api/runs',
-    '/api/agents',
-    '/api/threads',
-    '/v1/models',
-    `/api/diff?a=${a!.id}&b=${b!.id}`,
-    '/api/search?q=key',
-    `/api/search?q=${secret}`,
-    '/api/runs?q=canary',
-    ...paths,
-  ]) {
-    const response = await fetch(url + path)
-    const echo = path.includes(secret) ? secret : ''
-    said.push([path, (await response.text().catch(() => '')).replaceAll(echo === '' ? '\0' : echo, '')])
-  }
-  const monitor = await fetch(
-    `${url}/api/events?after=0&types=text-delta,tool-call,tool-result,prompt,run-start,run-end`,
-  )
-  const reader = monitor.body!.getReader()
-  let events = ''
-  while (!events.includes('run-end')) events += Buffer.from((await reader.read()).value!).toString()
-  await reader.cancel()
-  said.push(['/api/events', events])
+    const reader = monitor.body!.getReader()
+    let events = ''
+    while (!events.includes('run-end')) events += Buffer.from((await reader.read()).value!).toString()
+    await reader.cancel()
+    said.push(['/api/events', events])
 
-  await close()
-  said.push(['/api/events, later', await later()], ['/api/live', await live()])
-  said.push(...collector.requests.map(({ body }): [string, string] => ['spans', body]))
-  const files = bytesUnder(data)
-  expect(files.filter(([file]) => file.endsWith('.ndjson')).length).toBeGreaterThanOrEqual(runs.length)
-  const leaks = [...said, ...files, ['printed', printed.join('\n')] as const].flatMap(([place, what]) => {
-    const at = what.indexOf(piece)
-    return at < 0 ? [] : [[place, what.slice(Math.max(0, at - 100), at + 40)]]
+    await close()
+    said.push(['/api/events, later', await later()], ['/api/live', await live()])
+    said.push(...collector.requests.map(({ body }): [string, string] => ['spans', body]))
+    const files = bytesUnder(data)
+    expect(files.filter(([file]) => file.endsWith('.ndjson')).length).toBeGreaterThanOrEqual(runs.length)
+    const leaks = [...said, ...files, ['printed', printed.join('\n')] as const].flatMap(([place, what]) => {
+      const at = what.indexOf(piece)
+      return at < 0 ? [] : [[place, what.slice(Math.max(0, at - 100), at + 40)]]
+    })
+    expect(leaks).toEqual([])
+    // It was there to be found.
+    expect(collector.spans.map((span) => span.attributes['millrace.run.id'])).toEqual(
+      expect.arrayContaining(runs.map(({ id }) => id)),
+    )
+    expect(collector.requests.map(({ body }) => body).join('')).toContain('gen_ai.output.messages')
+    const shown = [...said, ...files].filter(([, what]) => what.includes('[redacted]')).map(([place]) => place)
+    expect(shown).toEqual(
+      expect.arrayContaining([
+        join(data, 'millrace.db'),
+        '/api/events',
+        '/api/events, later',
+        'spans',
+        'socket says',
+        'socket calls',
+        'socket breaks',
+        `/api/runs/${waiting}/events`,
+      ]),
+    )
+    expect(shown.filter((place) => place.endsWith('.ndjson')).length).toBeGreaterThan(5)
   })
-  expect(leaks).toEqual([])
-  // It was there to be found.
-  expect(collector.spans.map((span) => span.attributes['millrace.run.id'])).toEqual(
-    expect.arrayContaining(runs.map(({ id }) => id)),
-  )
-  expect(collector.requests.map(({ body }) => body).join('')).toContain('gen_ai.output.messages')
-  const shown = [...said, ...files].filter(([, what]) => what.includes('[redacted]')).map(([place]) => place)
-  expect(shown).toEqual(
-    expect.arrayContaining([
-      join(data, 'millrace.db'),
-      '/api/events',
-      '/api/events, later',
-      'spans',
-      'socket says',
-      'socket calls',
-      'socket breaks',
-      `/api/runs/${waiting}/events`,
-    ]),
-  )
-  expect(shown.filter((place) => place.endsWith('.ndjson')).length).toBeGreaterThan(5)
 })

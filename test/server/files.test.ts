@@ -1,7 +1,7 @@
 /** Files that a model cannot take: the client is told before the run starts, and its conversation goes on. With each protocol's own client. */
 import OpenAI from 'openai'
 import { HttpAgent } from '@ag-ui/client'
-import { afterEach, expect, onTestFinished, test } from 'vitest'
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { createChat } from '../support/chat.ts'
 import { agent } from '../support/engine.ts'
 import { startServer, type TestServer } from '../support/server.ts'
@@ -82,56 +82,58 @@ const clients = {
 const all = Object.entries(clients)
 const lastPrompt = () => JSON.stringify(upstream.requests.at(-1)!.body.messages)
 
-test.each(all)('%s: a file that the model cannot take is a 400 with its place, and no run', async (_, open) => {
-  await start()
-  const say = open()
-  await expect(say('What is in it?', zip)).rejects.toThrow(
-    /messages\[0\]\.(?:content\[1\]|parts\[0\])\S* is a file .*\(application\/zip, 5 bytes\): the model local:m takes no/u,
-  )
-  expect([await server.store.runs.list(), upstream.requests]).toEqual([[], []])
-  // The refused message stands in the client's list, so that it is sent again.
-  await say('Never mind.')
-  expect(lastPrompt()).toContain('The user sent the file \\"a.zip\\" (application/zip, 5 bytes) here.')
-})
+describe('files in messages', () => {
+  test.each(all)('%s: a file that the model cannot take is a 400 with its place, and no run', async (_, open) => {
+    await start()
+    const say = open()
+    await expect(say('What is in it?', zip)).rejects.toThrow(
+      /messages\[0\]\.(?:content\[1\]|parts\[0\])\S* is a file .*\(application\/zip, 5 bytes\): the model local:m takes no/u,
+    )
+    expect([await server.store.runs.list(), upstream.requests]).toEqual([[], []])
+    // The refused message stands in the client's list, so that it is sent again.
+    await say('Never mind.')
+    expect(lastPrompt()).toContain('The user sent the file \\"a.zip\\" (application/zip, 5 bytes) here.')
+  })
 
-test.each(all)('%s: text is sent as text, whatever its type, also from a percent-encoded URL', async (_, open) => {
-  await start()
-  const say = open()
-  for (const [mediaType, filename] of [
-    ['text/csv', 'a.csv'],
-    ['application/json', 'a.json'],
-    ['application/xml', 'a.xml'],
-    ['application/yaml', 'a.yaml'],
-    ['application/octet-stream', 'a.py'],
-    ['image/svg+xml', 'a.svg'],
-  ] as const) {
-    const isImage = mediaType.startsWith('image/')
-    await say('Read it.', { mediaType, filename, url: `data:${mediaType};base64,${base64(`é in ${filename}`)}` })
-    expect(lastPrompt()).toContain(isImage ? 'é in a.svg' : `name=\\"${filename}\\"`)
-    expect(lastPrompt()).toContain(`é in ${filename}`)
-    await say('Again.', { mediaType, filename, url: `data:${mediaType},%C3%A9%2C%20in%20${filename}%` })
-    expect(lastPrompt()).toContain(`é, in ${filename}%`)
-  }
-})
+  test.each(all)('%s: text is sent as text, whatever its type, also from a percent-encoded URL', async (_, open) => {
+    await start()
+    const say = open()
+    for (const [mediaType, filename] of [
+      ['text/csv', 'a.csv'],
+      ['application/json', 'a.json'],
+      ['application/xml', 'a.xml'],
+      ['application/yaml', 'a.yaml'],
+      ['application/octet-stream', 'a.py'],
+      ['image/svg+xml', 'a.svg'],
+    ] as const) {
+      const isImage = mediaType.startsWith('image/')
+      await say('Read it.', { mediaType, filename, url: `data:${mediaType};base64,${base64(`é in ${filename}`)}` })
+      expect(lastPrompt()).toContain(isImage ? 'é in a.svg' : `name=\\"${filename}\\"`)
+      expect(lastPrompt()).toContain(`é in ${filename}`)
+      await say('Again.', { mediaType, filename, url: `data:${mediaType},%C3%A9%2C%20in%20${filename}%` })
+      expect(lastPrompt()).toContain(`é, in ${filename}%`)
+    }
+  })
 
-test.each(all)('%s: words stand for a file that the server has refused, in all later turns', async (_, open) => {
-  await start()
-  const say = open()
-  await say('Hello')
-  await expect(say('What is in it?', image)).rejects.toThrow('image input is not supported')
-  for (const text of ['And now?', 'And then?']) {
-    await say(text)
-    expect(lastPrompt()).toContain('(image/png, 70 bytes) here.')
-    expect(lastPrompt()).not.toContain('image_url')
-  }
-})
+  test.each(all)('%s: words stand for a file that the server has refused, in all later turns', async (_, open) => {
+    await start()
+    const say = open()
+    await say('Hello')
+    await expect(say('What is in it?', image)).rejects.toThrow('image input is not supported')
+    for (const text of ['And now?', 'And then?']) {
+      await say(text)
+      expect(lastPrompt()).toContain('(image/png, 70 bytes) here.')
+      expect(lastPrompt()).not.toContain('image_url')
+    }
+  })
 
-test('a refused file is the client’s 400 in its own protocol: OpenAI’s param, and an anthropic server takes text only as text', async () => {
-  await start('anthropic')
-  const content = [{ type: 'file', file: { file_data: zip.url, filename: 'a.zip' } }]
-  const response = await server.post('/v1/chat/completions', { model: 'a', messages: [{ role: 'user', content }] })
-  expect([response.status, await response.json()]).toMatchObject([
-    400,
-    { error: { param: 'messages[0].content[0].file.file_data', type: 'invalid_request_error' } },
-  ])
+  test('a refused file is the client’s 400 in its own protocol: OpenAI’s param, and an anthropic server takes text only as text', async () => {
+    await start('anthropic')
+    const content = [{ type: 'file', file: { file_data: zip.url, filename: 'a.zip' } }]
+    const response = await server.post('/v1/chat/completions', { model: 'a', messages: [{ role: 'user', content }] })
+    expect([response.status, await response.json()]).toMatchObject([
+      400,
+      { error: { param: 'messages[0].content[0].file.file_data', type: 'invalid_request_error' } },
+    ])
+  })
 })

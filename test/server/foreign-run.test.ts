@@ -1,5 +1,5 @@
 /** Every protocol in which a client can go on with a run, for one that was recorded elsewhere: the server refuses, and nothing of it runs. */
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Entry } from '../../src/part/entry.ts'
 import { only, until } from '../support/engine.ts'
 import { agentThat, createStranger, ndjson, recordElsewhere, saying, tools, type asking } from '../support/foreign.ts'
@@ -122,77 +122,79 @@ const doors: Record<string, [asks: keyof typeof asking, goOn: (given: Case) => P
   ],
 }
 
-test.each(Object.entries(doors))('%s is refused', async (_, [asks, goOn, answer = '403 foreign-run']) => {
-  const given = await imported(asks, { protocol: asks === 'client' ? 'ui' : 'ag-ui' })
-  const { server, run, stranger, entries } = given
-  const before = (await server.store.runs.get(run))!
-  expect(before).toMatchObject({ status: 'suspended', foreign: entries.length })
-  expect(await goOn(given)).toBe(answer)
-  expect(await server.store.runs.get(run)).toEqual(before)
-  expect(await server.store.runs.list({})).toHaveLength(1)
-  expect(stranger.hasRun()).toBe(false)
-})
+describe('runs of another server', () => {
+  test.each(Object.entries(doors))('%s is refused', async (_, [asks, goOn, answer = '403 foreign-run']) => {
+    const given = await imported(asks, { protocol: asks === 'client' ? 'ui' : 'ag-ui' })
+    const { server, run, stranger, entries } = given
+    const before = (await server.store.runs.get(run))!
+    expect(before).toMatchObject({ status: 'suspended', foreign: entries.length })
+    expect(await goOn(given)).toBe(answer)
+    expect(await server.store.runs.get(run)).toEqual(before)
+    expect(await server.store.runs.list({})).toHaveLength(1)
+    expect(stranger.hasRun()).toBe(false)
+  })
 
-test('a new message in its thread stops it, and is answered by the agent that it names', async () => {
-  const given = await imported('client')
-  const messages = [{ id: 'u2', role: 'user', parts: [{ type: 'text', text: 'Hello' }] }]
-  const response = await post(given, '/api/beddel/chat', { agentId: 'a', id: threadId, messages })
-  expect([response.status, await response.text()]).toEqual([200, expect.stringContaining('Done.')])
-  await until(given.server.store, given.run, ({ type }) => type === 'run-end')
-  expect(given.stranger.hasRun()).toBe(false)
-})
+  test('a new message in its thread stops it, and is answered by the agent that it names', async () => {
+    const given = await imported('client')
+    const messages = [{ id: 'u2', role: 'user', parts: [{ type: 'text', text: 'Hello' }] }]
+    const response = await post(given, '/api/beddel/chat', { agentId: 'a', id: threadId, messages })
+    expect([response.status, await response.text()]).toEqual([200, expect.stringContaining('Done.')])
+    await until(given.server.store, given.run, ({ type }) => type === 'run-end')
+    expect(given.stranger.hasRun()).toBe(false)
+  })
 
-/** What a client says, whether it may edit agents, and whether the stranger's program runs then. */
-test.each<[string, object, { edit?: boolean; yaml?: string }, boolean]>([
-  ['nothing, with the text of an agent here', {}, { yaml: agentThat('client') }, false],
-  ['the name of an agent here', { agentId: 'a' }, {}, false],
-  ['trust, and may edit agents', { trust: true }, { edit: true }, true],
-  ['the name of an agent here, and trust', { agentId: 'a', trust: true }, { edit: true }, false],
-])('a fork and an answer of who says %s go on', async (_, consent, how, runs) => {
-  const goesOn = async (given: Case & { entries: Entry[] }, isFork: boolean) => {
-    const { server, run, requestId, entries } = given
-    const forked = isFork ? await post(given, `/api/runs/${run}/fork`, { at: entries.length, ...consent }) : undefined
-    const id = forked === undefined ? run : ((await forked.json()) as { id: string }).id
-    const answer = { output: 7, ...(isFork ? {} : consent) }
-    expect((await post(given, `/api/runs/${id}/requests/${requestId}`, answer)).status).toBe(200)
-    await until(server.store, id, ({ type }) => type === 'run-end')
-    const listed = await (await fetch(`${server.url}/api/runs?idPrefix=${id}`, { headers })).json()
-    expect(listed).toMatchObject({ runs: [{ id, foreign: entries.length }] })
-  }
-  for (const isFork of [true, false]) {
-    const given = await imported('client', how)
-    await goesOn(given, isFork)
-    expect(given.stranger.hasRun()).toBe(runs)
-  }
-})
+  /** What a client says, whether it may edit agents, and whether the stranger's program runs then. */
+  test.each<[string, object, { edit?: boolean; yaml?: string }, boolean]>([
+    ['nothing, with the text of an agent here', {}, { yaml: agentThat('client') }, false],
+    ['the name of an agent here', { agentId: 'a' }, {}, false],
+    ['trust, and may edit agents', { trust: true }, { edit: true }, true],
+    ['the name of an agent here, and trust', { agentId: 'a', trust: true }, { edit: true }, false],
+  ])('a fork and an answer of who says %s go on', async (_, consent, how, runs) => {
+    const goesOn = async (given: Case & { entries: Entry[] }, isFork: boolean) => {
+      const { server, run, requestId, entries } = given
+      const forked = isFork ? await post(given, `/api/runs/${run}/fork`, { at: entries.length, ...consent }) : undefined
+      const id = forked === undefined ? run : ((await forked.json()) as { id: string }).id
+      const answer = { output: 7, ...(isFork ? {} : consent) }
+      expect((await post(given, `/api/runs/${id}/requests/${requestId}`, answer)).status).toBe(200)
+      await until(server.store, id, ({ type }) => type === 'run-end')
+      const listed = await (await fetch(`${server.url}/api/runs?idPrefix=${id}`, { headers })).json()
+      expect(listed).toMatchObject({ runs: [{ id, foreign: entries.length }] })
+    }
+    for (const isFork of [true, false]) {
+      const given = await imported('client', how)
+      await goesOn(given, isFork)
+      expect(given.stranger.hasRun()).toBe(runs)
+    }
+  })
 
-test.each([1, 'yes', null])('trust must be true or false, not %j', async (trust) => {
-  const given = await imported('client', { edit: true })
-  const { run, requestId, stranger } = given
-  for (const [path, body] of [
-    ['fork', { at: 1 }],
-    [`requests/${requestId}`, { output: 7 }],
-  ] as const) {
-    const response = await post(given, `/api/runs/${run}/${path}`, { ...body, trust })
-    expect(response.status).toBe(400)
-  }
-  expect(stranger.hasRun()).toBe(false)
-})
+  test.each([1, 'yes', null])('trust must be true or false, not %j', async (trust) => {
+    const given = await imported('client', { edit: true })
+    const { run, requestId, stranger } = given
+    for (const [path, body] of [
+      ['fork', { at: 1 }],
+      [`requests/${requestId}`, { output: 7 }],
+    ] as const) {
+      const response = await post(given, `/api/runs/${run}/${path}`, { ...body, trust })
+      expect(response.status).toBe(400)
+    }
+    expect(stranger.hasRun()).toBe(false)
+  })
 
-test('what it would set to work is told, up to an entry, in lines in which nothing can disguise itself', async () => {
-  const yaml = agentThat(
-    'approval',
-    '{ id: evil, type: cli-agent, config: { cli: claude, prompt: x, command: [sh, -c, "a\\u202Eb\\u0007"] } }',
-  )
-  const { server, run } = await imported('approval', { yaml })
-  const ask = async (query = '', id = run) =>
-    (await fetch(`${server.url}/api/runs/${id}/programs${query}`, { headers })).json() as Promise<object>
-  const tool = 'line 2, step first: gives its model the tools pay'
-  const program = 'line 3, step evil: starts the program sh -c "a\\u202eb\\u0007" in the folder .'
-  const call = 'a call of the recording that has no result yet: pay with {}'
-  expect(await ask()).toEqual({ foreign: true, programs: [tool, program, call] })
-  expect(await ask('?at=1')).toEqual({ foreign: true, programs: [tool, program] })
-  expect(await ask('?own=0')).toEqual({ foreign: true, programs: [call] })
-  expect(await ask('?at=x')).toMatchObject({ error: { code: 'bad-input' } })
-  expect(await ask('', 'none')).toMatchObject({ error: { code: 'unknown-run' } })
+  test('what it would set to work is told, up to an entry, in lines in which nothing can disguise itself', async () => {
+    const yaml = agentThat(
+      'approval',
+      '{ id: evil, type: cli-agent, config: { cli: claude, prompt: x, command: [sh, -c, "a\\u202Eb\\u0007"] } }',
+    )
+    const { server, run } = await imported('approval', { yaml })
+    const ask = async (query = '', id = run) =>
+      (await fetch(`${server.url}/api/runs/${id}/programs${query}`, { headers })).json() as Promise<object>
+    const tool = 'line 2, step first: gives its model the tools pay'
+    const program = 'line 3, step evil: starts the program sh -c "a\\u202eb\\u0007" in the folder .'
+    const call = 'a call of the recording that has no result yet: pay with {}'
+    expect(await ask()).toEqual({ foreign: true, programs: [tool, program, call] })
+    expect(await ask('?at=1')).toEqual({ foreign: true, programs: [tool, program] })
+    expect(await ask('?own=0')).toEqual({ foreign: true, programs: [call] })
+    expect(await ask('?at=x')).toMatchObject({ error: { code: 'bad-input' } })
+    expect(await ask('', 'none')).toMatchObject({ error: { code: 'unknown-run' } })
+  })
 })

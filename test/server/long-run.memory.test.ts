@@ -2,7 +2,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { agent, until } from '../support/engine.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
@@ -47,35 +47,37 @@ function streamOf<T>(parts: AsyncGenerator<T>): ReadableStream<T> {
   })
 }
 
-test('a run holds its text in memory, and nothing else for each of its deltas', async () => {
-  const [early, late] = [20_000, 100_000]
-  const heaps: number[] = []
-  let seen = 0
-  const arrived: Record<number, PromiseWithResolvers<void>> = {
-    [early]: Promise.withResolvers(),
-    [late]: Promise.withResolvers(),
-  }
-  const measure = (count: number) => async () => {
-    await arrived[count]!.promise
-    collectGarbage()
-    heaps.push(process.memoryUsage().heapUsed)
-  }
-  const model = createLongModel(late, { [early]: measure(early), [late]: measure(late) })
-  server = await startServer({ agents: { a: agent() }, scripts: { m: model } })
-  const response = await server.post('/api/chat', {
-    agentId: 'a',
-    id: 't',
-    messages: [{ role: 'user', content: 'Hi' }],
+describe('long runs', () => {
+  test('a run holds its text in memory, and nothing else for each of its deltas', async () => {
+    const [early, late] = [20_000, 100_000]
+    const heaps: number[] = []
+    let seen = 0
+    const arrived: Record<number, PromiseWithResolvers<void>> = {
+      [early]: Promise.withResolvers(),
+      [late]: Promise.withResolvers(),
+    }
+    const measure = (count: number) => async () => {
+      await arrived[count]!.promise
+      collectGarbage()
+      heaps.push(process.memoryUsage().heapUsed)
+    }
+    const model = createLongModel(late, { [early]: measure(early), [late]: measure(late) })
+    server = await startServer({ agents: { a: agent() }, scripts: { m: model } })
+    const response = await server.post('/api/chat', {
+      agentId: 'a',
+      id: 't',
+      messages: [{ role: 'user', content: 'Hi' }],
+    })
+    const run = response.headers.get('x-millrace-run-id')!
+    const words = new TextDecoder()
+    for await (const piece of response.body!) {
+      seen += words.decode(piece).split('word ').length - 1
+      // A few may still be on their way, or cut in two.
+      for (const [count, { resolve }] of Object.entries(arrived)) if (seen > Number(count) * 0.99) resolve()
+    }
+    await until(server.store, run, ({ type }) => type === 'run-end')
+    const perDelta = (heaps[1]! - heaps[0]!) / (late - early)
+    // An entry alone has more than a hundred bytes.
+    expect(perDelta).toBeLessThan(40)
   })
-  const run = response.headers.get('x-millrace-run-id')!
-  const words = new TextDecoder()
-  for await (const piece of response.body!) {
-    seen += words.decode(piece).split('word ').length - 1
-    // A few may still be on their way, or cut in two.
-    for (const [count, { resolve }] of Object.entries(arrived)) if (seen > Number(count) * 0.99) resolve()
-  }
-  await until(server.store, run, ({ type }) => type === 'run-end')
-  const perDelta = (heaps[1]! - heaps[0]!) / (late - early)
-  // An entry alone has more than a hundred bytes.
-  expect(perDelta).toBeLessThan(40)
 })

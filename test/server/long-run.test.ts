@@ -1,6 +1,6 @@
 /** A run of very many deltas: what it holds in memory, and what a client that comes late makes the server read. */
 import { setFlagsFromString } from 'node:v8'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import type { Entry } from '../../src/part/entry.ts'
 import type { Store } from '../../src/part/log.ts'
 import { startEntry } from '../../src/store/example-run.contract.ts'
@@ -59,22 +59,24 @@ async function store(run: string, threadId: string): Promise<void> {
   }
 }
 
-test.each([
-  ['a chat that is joined', '/api/chat/t/stream', '" 5'],
-  ['a log that is read from its start', '/api/runs/r/events', '"delta":" 5"'],
-  [
-    'a log that is gone on with in its middle',
-    `/api/runs/r/events?after=${deltas / 2}`,
-    `"delta":" ${deltas / 2 + 1}"`,
-  ],
-])('%s sends its first frames before the log is read', async (_, path, first) => {
-  server = await startServer({ agents: { a: agent() }, wrapStore: counting })
-  await store('r', 't')
-  given = 0
-  const response = await fetch(server.url + path, { headers: { accept: 'text/event-stream' } })
-  expect(response.status).toBe(200)
-  const body = readBody(response)
-  await body.until(first)
-  expect(given).toBeLessThan(somePages)
-  await body.leave()
+describe('long runs', () => {
+  test.each([
+    ['a chat that is joined', '/api/chat/t/stream', '" 5'],
+    ['a log that is read from its start', '/api/runs/r/events', '"delta":" 5"'],
+    [
+      'a log that is gone on with in its middle',
+      `/api/runs/r/events?after=${deltas / 2}`,
+      `"delta":" ${deltas / 2 + 1}"`,
+    ],
+  ])('%s sends its first frames before the log is read', async (_, path, first) => {
+    server = await startServer({ agents: { a: agent() }, wrapStore: counting })
+    await store('r', 't')
+    given = 0
+    const response = await fetch(server.url + path, { headers: { accept: 'text/event-stream' } })
+    expect(response.status).toBe(200)
+    const body = readBody(response)
+    await body.until(first)
+    expect(given).toBeLessThan(somePages)
+    await body.leave()
+  })
 })

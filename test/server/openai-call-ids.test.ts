@@ -1,6 +1,6 @@
 /** Clients that rename calls whose ids are not like OpenAI's, as Factory's Droid does: the conversation holds all the same. */
 import OpenAI from 'openai'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import * as z from 'zod'
 import { finish, text, toolCall } from '../../src/models/testing/scripted-model.ts'
 import { agent, newFolder } from '../support/engine.ts'
@@ -85,57 +85,59 @@ const ids = [
 ]
 const cases = ids.flatMap(([of, id]) => [true, false].map((stream) => [of!, id!, stream] as const))
 
-test.each(cases)('an id of %s, %s, streamed: %j', async (_, id, stream) => {
-  const { open, model, counted } = await start(id)
-  const first = await complete(await open(), asked, stream)
-  expect(first.message.tool_calls!.map((call) => call.id)).toEqual([expect.stringMatching(form)])
-  // Another process: it knows of the call what is in the store.
-  const server = await open()
-  const conversation = [...asked, ...result(first)]
-  const second = await complete(server, asDroid(conversation), stream)
-  expect(second).toMatchObject({ thread: first.thread, message: { content: 'Done.' } })
-  const third = await complete(server, asDroid([...conversation, second.message, ...asked]), stream)
-  expect(third.thread).toBe(first.thread)
-  expect(counted()).toBe(1)
-  for (const prompt of model.prompts.slice(-2)) expect([...resultsIn(prompt).keys()]).toEqual(['toolu_01Own', id])
-})
+describe('OpenAI: call ids', () => {
+  test.each(cases)('an id of %s, %s, streamed: %j', async (_, id, stream) => {
+    const { open, model, counted } = await start(id)
+    const first = await complete(await open(), asked, stream)
+    expect(first.message.tool_calls!.map((call) => call.id)).toEqual([expect.stringMatching(form)])
+    // Another process: it knows of the call what is in the store.
+    const server = await open()
+    const conversation = [...asked, ...result(first)]
+    const second = await complete(server, asDroid(conversation), stream)
+    expect(second).toMatchObject({ thread: first.thread, message: { content: 'Done.' } })
+    const third = await complete(server, asDroid([...conversation, second.message, ...asked]), stream)
+    expect(third.thread).toBe(first.thread)
+    expect(counted()).toBe(1)
+    for (const prompt of model.prompts.slice(-2)) expect([...resultsIn(prompt).keys()]).toEqual(['toolu_01Own', id])
+  })
 
-test.each(ids)('of %s, a client that has the id as the model gave it: %s', async (_, id) => {
-  const { open, model, counted } = await start(id)
-  const server = await open()
-  const first = await complete(server, asked)
-  const raw = { ...first, message: { ...first.message, tool_calls: [{ ...first.message.tool_calls![0]!, id }] } }
-  expect(await complete(server, [...asked, ...result(raw)])).toMatchObject({ thread: first.thread })
-  expect([counted(), ...resultsIn(model.prompts.at(-1)!).keys()]).toEqual([1, 'toolu_01Own', id])
-})
+  test.each(ids)('of %s, a client that has the id as the model gave it: %s', async (_, id) => {
+    const { open, model, counted } = await start(id)
+    const server = await open()
+    const first = await complete(server, asked)
+    const raw = { ...first, message: { ...first.message, tool_calls: [{ ...first.message.tool_calls![0]!, id }] } }
+    expect(await complete(server, [...asked, ...result(raw)])).toMatchObject({ thread: first.thread })
+    expect([counted(), ...resultsIn(model.prompts.at(-1)!).keys()]).toEqual([1, 'toolu_01Own', id])
+  })
 
-test('of a conversation that no run is known of, the model still gets its own ids', async () => {
-  const id = 'toolu_01T1x1fJ34qAmk2tNTrN7Up6'
-  const { open, model } = await start(id)
-  const server = await open()
-  const first = await complete(server, asked)
-  await complete(server, [{ role: 'user', content: 'Edited.' }, ...asDroid(result(first))])
-  expect([...resultsIn(model.prompts.at(-1)!).keys()]).toEqual([id])
-})
+  test('of a conversation that no run is known of, the model still gets its own ids', async () => {
+    const id = 'toolu_01T1x1fJ34qAmk2tNTrN7Up6'
+    const { open, model } = await start(id)
+    const server = await open()
+    const first = await complete(server, asked)
+    await complete(server, [{ role: 'user', content: 'Edited.' }, ...asDroid(result(first))])
+    expect([...resultsIn(model.prompts.at(-1)!).keys()]).toEqual([id])
+  })
 
-test.each(['history: client', 'history: server'])(
-  'beside an approval, %s: the result reaches its call',
-  async (top) => {
-    for (const [, id] of ids) {
-      const { open, model, counted } = await start(id!, top)
-      const server = await open()
-      const first = await complete(server, asked)
-      const { requestId, toolCallId } = first.waits!
-      expect(toolCallId).toMatch(form)
-      await server.post(`/api/runs/${first.run}/requests/${requestId}`, { approved: true })
-      expect(await complete(server, asDroid([...asked, ...result(first)]))).toMatchObject({
-        thread: first.thread,
-      })
-      expect(counted()).toBe(1)
-      expect(Object.fromEntries(resultsIn(model.prompts.at(-1)!))).toEqual({
-        toolu_01Own: { type: 'json', value: 1 },
-        [id!]: { type: 'text', value: 'a.txt' },
-      })
-    }
-  },
-)
+  test.each(['history: client', 'history: server'])(
+    'beside an approval, %s: the result reaches its call',
+    async (top) => {
+      for (const [, id] of ids) {
+        const { open, model, counted } = await start(id!, top)
+        const server = await open()
+        const first = await complete(server, asked)
+        const { requestId, toolCallId } = first.waits!
+        expect(toolCallId).toMatch(form)
+        await server.post(`/api/runs/${first.run}/requests/${requestId}`, { approved: true })
+        expect(await complete(server, asDroid([...asked, ...result(first)]))).toMatchObject({
+          thread: first.thread,
+        })
+        expect(counted()).toBe(1)
+        expect(Object.fromEntries(resultsIn(model.prompts.at(-1)!))).toEqual({
+          toolu_01Own: { type: 'json', value: 1 },
+          [id!]: { type: 'text', value: 'a.txt' },
+        })
+      }
+    },
+  )
+})

@@ -1,7 +1,7 @@
 /** So many tokens for a client of the OpenAI routes that hardly reads: memory stays flat, and nobody waits for it. */
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { folder } from '../support/cli.ts'
 import { startMeasuredProcess } from '../support/measured-process.ts'
 import { often } from '../support/thorough.ts'
@@ -88,29 +88,31 @@ async function follow(url: string, run: string) {
   return told
 }
 
-test(
-  `a slow reader of ${tokens} tokens costs no memory, holds up no other reader of its run, and nobody else`,
-  { timeout: 180_000 },
-  async () => {
-    const { url, measure } = await startServer()
-    // What a first run leaves warm is no one's cost.
-    await shortAnswer(url)
-    const before = await measure()
-    const { socket, run } = await askSlowly(url)
-    const state = { most: 0, isOver: false }
-    const following = follow(url, run).finally(() => (state.isOver = true))
-    const waits: number[] = []
-    while (!state.isOver) {
-      waits.push(await shortAnswer(url))
-      state.most = Math.max(state.most, (await measure()).heap - before.heap)
-    }
-    const { tokens: seen, end } = await following
-    expect([seen, end]).toEqual([tokens, expect.stringContaining('"outcome":"completed"')])
-    expect(waits.length).toBeGreaterThan(0)
-    expect(Math.max(...waits)).toBeLessThan(5000)
-    // The frames that it has not read are 150 MB; a run itself holds what it has said until it ends, 60 bytes a token.
-    expect(socket.bytesRead).toBeLessThan(5 * MB)
-    expectSize('most heap while a client is slow', state.most, 100 * MB)
-    expectSize('heap afterwards', (await measure()).heap - before.heap, 20 * MB)
-  },
-)
+describe('OpenAI: load', () => {
+  test(
+    `a slow reader of ${tokens} tokens costs no memory, holds up no other reader of its run, and nobody else`,
+    { timeout: 180_000 },
+    async () => {
+      const { url, measure } = await startServer()
+      // What a first run leaves warm is no one's cost.
+      await shortAnswer(url)
+      const before = await measure()
+      const { socket, run } = await askSlowly(url)
+      const state = { most: 0, isOver: false }
+      const following = follow(url, run).finally(() => (state.isOver = true))
+      const waits: number[] = []
+      while (!state.isOver) {
+        waits.push(await shortAnswer(url))
+        state.most = Math.max(state.most, (await measure()).heap - before.heap)
+      }
+      const { tokens: seen, end } = await following
+      expect([seen, end]).toEqual([tokens, expect.stringContaining('"outcome":"completed"')])
+      expect(waits.length).toBeGreaterThan(0)
+      expect(Math.max(...waits)).toBeLessThan(5000)
+      // The frames that it has not read are 150 MB; a run itself holds what it has said until it ends, 60 bytes a token.
+      expect(socket.bytesRead).toBeLessThan(5 * MB)
+      expectSize('most heap while a client is slow', state.most, 100 * MB)
+      expectSize('heap afterwards', (await measure()).heap - before.heap, 20 * MB)
+    },
+  )
+})

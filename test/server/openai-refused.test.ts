@@ -1,5 +1,5 @@
 /** What an OpenAI request asks that is not served, or is no value: refused by the name of the parameter; hints only by a strict server. */
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import * as z from 'zod'
 import { createScriptedModel, finish, text, toolCall } from '../../src/models/testing/scripted-model.ts'
 import { agent, entriesOf, only } from '../support/engine.ts'
@@ -87,91 +87,95 @@ const faults: [object, string, RegExp][] = [
   [{ model: 'b' }, 'model', /no agent "b"/u],
 ]
 
-test('what is not served, or is no value, is refused by name; nothing is asked, recorded or reported', async () => {
-  const model = createScriptedModel([])
-  const server = await startServer({ agents: { a: agent() }, scripts: { m: model } }, { openai: { strict: true } })
-  onTestFinished(() => server.close())
-  async function refused(body: object, path = '/v1/chat/completions'): Promise<[number, string, string]> {
-    const response = await server.post(path, { model: 'a', messages, ...body })
-    const { error } = (await response.json()) as {
-      error: { param: string; message: string; type: string; code: string }
+describe('OpenAI: refused requests', () => {
+  test('what is not served, or is no value, is refused by name; nothing is asked, recorded or reported', async () => {
+    const model = createScriptedModel([])
+    const server = await startServer({ agents: { a: agent() }, scripts: { m: model } }, { openai: { strict: true } })
+    onTestFinished(() => server.close())
+    async function refused(body: object, path = '/v1/chat/completions'): Promise<[number, string, string]> {
+      const response = await server.post(path, { model: 'a', messages, ...body })
+      const { error } = (await response.json()) as {
+        error: { param: string; message: string; type: string; code: string }
+      }
+      expect(error).toMatchObject({ type: 'invalid_request_error', code: expect.any(String) })
+      return [response.status, error.param, error.message]
     }
-    expect(error).toMatchObject({ type: 'invalid_request_error', code: expect.any(String) })
-    return [response.status, error.param, error.message]
-  }
-  for (const [body, param, cure] of faults) {
-    const [status, ...told] = await refused(body)
-    expect([status, told], JSON.stringify(body)).toEqual([
-      'model' in body && body.model === 'b' ? 404 : 400,
-      [param, expect.stringMatching(cure)],
+    for (const [body, param, cure] of faults) {
+      const [status, ...told] = await refused(body)
+      expect([status, told], JSON.stringify(body)).toEqual([
+        'model' in body && body.model === 'b' ? 404 : 400,
+        [param, expect.stringMatching(cure)],
+      ])
+    }
+    const words = { model: 'a', prompt: 'Hi', messages: undefined }
+    for (const [body, param] of [
+      [{ prompt: undefined }, 'prompt'],
+      [{ prompt: ['a', 'b'] }, 'prompt'],
+      [{ prompt: [1, 2] }, 'prompt'],
+      [{ best_of: 2 }, 'best_of'],
+      [{ echo: true }, 'echo'],
+      [{ suffix: 'x' }, 'suffix'],
+      [{ logprobs: 5 }, 'logprobs'],
+      [{ tools: [] }, 'tools'],
+    ] as const) {
+      expect((await refused({ ...words, ...body }, '/v1/completions')).slice(0, 2)).toEqual([400, param])
+    }
+    expect([model.calls, await server.store.runs.list(), server.reported]).toEqual([[], [], []])
+  })
+
+  const one = { tools: [tool('a')] }
+  // What coding CLIs send: Kimi, Grok, GitHub Copilot, and others.
+  test.each<[object, object, string[]]>([
+    [{ thinking: { type: 'enabled', keep: 'all' } }, {}, ['thinking']],
+    [{ thinking: { type: 'disabled' } }, { reasoning: 'none' }, []],
+    [{ reasoning_effort: 'max' }, { reasoning: 'max' }, []],
+    [{ reasoning_effort: 'extreme' }, {}, ['reasoning_effort']],
+    [{ search_parameters: { mode: 'off' } }, {}, ['search_parameters']],
+    [{ ...one, tool_choice: 'validated' }, { toolChoice: { type: 'auto' } }, ['tool_choice']],
+    [{ ...one, tool_choice: { type: 'allowed_tools' } }, { toolChoice: { type: 'auto' } }, ['tool_choice']],
+    [{ temprature: 1, verbosity: 'low' }, {}, ['temprature is not a known parameter', 'verbosity']],
+    [{ logit_bias: { 50256: -100 }, service_tier: 'flex' }, {}, ['logit_bias', 'service_tier']],
+    [{ stream: true, stream_options: { include_usage: true, more: 1 } }, {}, ['stream_options.more']],
+    [
+      { constructor: 1, ...(JSON.parse('{"__proto__": {"temperature": 1}}') as object) },
+      {},
+      ['constructor', '__proto__'],
+    ],
+  ])('a hint that is not followed is a warning in the log: %j', async (body, options, ignored) => {
+    const model = createScriptedModel([[text('ok'), finish()]])
+    const server = await startServer({ agents: { a: agent() }, scripts: { m: model } })
+    onTestFinished(() => server.close())
+    const response = await server.post('/v1/chat/completions', { model: 'a', messages, ...body })
+    expect([response.status, await response.text()]).toEqual([200, expect.stringContaining('ok')])
+    expect(model.calls[0]!.options).toMatchObject(options)
+    expect(model.calls[0]!.options.temperature).toBeUndefined()
+    const entries = await entriesOf(server.store, response.headers.get('x-millrace-run-id')!)
+    expect(only(entries, 'warning').map(({ message }) => message)).toEqual(
+      ignored.map((name) => expect.stringContaining(`The request's ${name}`) as string),
+    )
+  })
+
+  test('a tool of the request with the name of one of the agent: the agent’s runs, and the log says so', async () => {
+    const model = createScriptedModel([
+      [toolCall('c1', 'a', {}), finish('tool-calls')],
+      [text('ok'), finish()],
     ])
-  }
-  const words = { model: 'a', prompt: 'Hi', messages: undefined }
-  for (const [body, param] of [
-    [{ prompt: undefined }, 'prompt'],
-    [{ prompt: ['a', 'b'] }, 'prompt'],
-    [{ prompt: [1, 2] }, 'prompt'],
-    [{ best_of: 2 }, 'best_of'],
-    [{ echo: true }, 'echo'],
-    [{ suffix: 'x' }, 'suffix'],
-    [{ logprobs: 5 }, 'logprobs'],
-    [{ tools: [] }, 'tools'],
-  ] as const) {
-    expect((await refused({ ...words, ...body }, '/v1/completions')).slice(0, 2)).toEqual([400, param])
-  }
-  expect([model.calls, await server.store.runs.list(), server.reported]).toEqual([[], [], []])
-})
+    const mine = { description: 'Mine', parameters: z.object({}), execute: () => 'mine' }
+    const server = await startServer({ agents: { a: agent('tools: [a]') }, tools: { a: mine }, scripts: { m: model } })
+    onTestFinished(() => server.close())
+    const response = await server.post('/v1/chat/completions', { model: 'a', messages, ...one })
+    expect(await response.text()).toContain('ok')
+    const entries = await entriesOf(server.store, response.headers.get('x-millrace-run-id')!)
+    expect(only(entries, 'warning')).toMatchObject([
+      { code: 'tool-name-taken', message: expect.stringContaining('"a"') },
+    ])
+    expect(only(entries, 'tool-result')).toMatchObject([{ result: 'mine' }])
+  })
 
-const one = { tools: [tool('a')] }
-// What coding CLIs send: Kimi, Grok, GitHub Copilot, and others.
-test.each<[object, object, string[]]>([
-  [{ thinking: { type: 'enabled', keep: 'all' } }, {}, ['thinking']],
-  [{ thinking: { type: 'disabled' } }, { reasoning: 'none' }, []],
-  [{ reasoning_effort: 'max' }, { reasoning: 'max' }, []],
-  [{ reasoning_effort: 'extreme' }, {}, ['reasoning_effort']],
-  [{ search_parameters: { mode: 'off' } }, {}, ['search_parameters']],
-  [{ ...one, tool_choice: 'validated' }, { toolChoice: { type: 'auto' } }, ['tool_choice']],
-  [{ ...one, tool_choice: { type: 'allowed_tools' } }, { toolChoice: { type: 'auto' } }, ['tool_choice']],
-  [{ temprature: 1, verbosity: 'low' }, {}, ['temprature is not a known parameter', 'verbosity']],
-  [{ logit_bias: { 50256: -100 }, service_tier: 'flex' }, {}, ['logit_bias', 'service_tier']],
-  [{ stream: true, stream_options: { include_usage: true, more: 1 } }, {}, ['stream_options.more']],
-  [
-    { constructor: 1, ...(JSON.parse('{"__proto__": {"temperature": 1}}') as object) },
-    {},
-    ['constructor', '__proto__'],
-  ],
-])('a hint that is not followed is a warning in the log: %j', async (body, options, ignored) => {
-  const model = createScriptedModel([[text('ok'), finish()]])
-  const server = await startServer({ agents: { a: agent() }, scripts: { m: model } })
-  onTestFinished(() => server.close())
-  const response = await server.post('/v1/chat/completions', { model: 'a', messages, ...body })
-  expect([response.status, await response.text()]).toEqual([200, expect.stringContaining('ok')])
-  expect(model.calls[0]!.options).toMatchObject(options)
-  expect(model.calls[0]!.options.temperature).toBeUndefined()
-  const entries = await entriesOf(server.store, response.headers.get('x-millrace-run-id')!)
-  expect(only(entries, 'warning').map(({ message }) => message)).toEqual(
-    ignored.map((name) => expect.stringContaining(`The request's ${name}`) as string),
-  )
-})
-
-test('a tool of the request with the name of one of the agent: the agent’s runs, and the log says so', async () => {
-  const model = createScriptedModel([
-    [toolCall('c1', 'a', {}), finish('tool-calls')],
-    [text('ok'), finish()],
-  ])
-  const mine = { description: 'Mine', parameters: z.object({}), execute: () => 'mine' }
-  const server = await startServer({ agents: { a: agent('tools: [a]') }, tools: { a: mine }, scripts: { m: model } })
-  onTestFinished(() => server.close())
-  const response = await server.post('/v1/chat/completions', { model: 'a', messages, ...one })
-  expect(await response.text()).toContain('ok')
-  const entries = await entriesOf(server.store, response.headers.get('x-millrace-run-id')!)
-  expect(only(entries, 'warning')).toMatchObject([{ code: 'tool-name-taken', message: expect.stringContaining('"a"') }])
-  expect(only(entries, 'tool-result')).toMatchObject([{ result: 'mine' }])
-})
-
-test('a body that is too large: the error names the key of the config', async () => {
-  const server = await startServer({ agents: { a: agent() } }, { maxBodyBytes: 100 })
-  onTestFinished(() => server.close())
-  const response = await server.post('/v1/chat/completions', { model: 'a', messages, user: 'x'.repeat(100) })
-  expect([response.status, await response.text()]).toEqual([413, expect.stringContaining('server.maxBodyBytes')])
+  test('a body that is too large: the error names the key of the config', async () => {
+    const server = await startServer({ agents: { a: agent() } }, { maxBodyBytes: 100 })
+    onTestFinished(() => server.close())
+    const response = await server.post('/v1/chat/completions', { model: 'a', messages, user: 'x'.repeat(100) })
+    expect([response.status, await response.text()]).toEqual([413, expect.stringContaining('server.maxBodyBytes')])
+  })
 })

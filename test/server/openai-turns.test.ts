@@ -1,6 +1,6 @@
 /** A run calls a tool of the server, then one of the client: what the next model call is told. Over `/v1`, where the client knows of its own call only. */
 import { lastAssistantMessageIsCompleteWithToolCalls } from 'ai'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { startRecordedProvider, type Protocol } from '../../src/models/testing/recorded-provider.ts'
 import { createAgUiClient } from '../support/ag-ui.ts'
 import { createChat } from '../support/chat.ts'
@@ -62,49 +62,51 @@ const kept: [way: string, top: string, headers: Record<string, string>][] = [
 ]
 
 const cases = kept.flatMap((way, i) => protocols.slice(i === 0 ? 0 : -1).map((protocol) => [protocol, ...way] as const))
-test.each(cases)('%s, %s', async (protocol, _, top, headers) => {
-  const server = await start(protocol, top)
-  const messages: object[] = [{ role: 'user', content: [{ type: 'text', text: 'What is 12*7? Then run echo hi.' }] }]
-  messages.push(await complete(server, messages, headers), result('call_client'))
-  messages.push(await complete(server, messages, headers), result('call_more'))
-  messages.push(await complete(server, messages, headers), { role: 'user', content: 'And?' })
-  await complete(server, messages, headers)
-  const first = ['12*7', '84', 'echo hi', 'out of call_client']
-  expect([2, 3, 4].map((at) => server.told(at, ...first))).toEqual([[], [], []])
-  expect([3, 4].map((at) => server.told(at, 'out of call_more'))).toEqual([[], []])
-  expect(server.told(4, 'And?')).toEqual([])
-})
-
-test.each(protocols)('%s, useChat', async (protocol) => {
-  const server = await start(protocol)
-  const { chat, errors } = createChat(server.url, {
-    body: { tools: [{ name: 'bash', parameters }] },
-    sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithToolCalls,
-    onToolCall({ toolCall: { toolCallId, toolName } }) {
-      if (toolName !== 'bash') return
-      void chat.addToolOutput({ tool: toolName, toolCallId, output: `out of ${toolCallId}` } as never)
-    },
+describe('OpenAI: turns', () => {
+  test.each(cases)('%s, %s', async (protocol, _, top, headers) => {
+    const server = await start(protocol, top)
+    const messages: object[] = [{ role: 'user', content: [{ type: 'text', text: 'What is 12*7? Then run echo hi.' }] }]
+    messages.push(await complete(server, messages, headers), result('call_client'))
+    messages.push(await complete(server, messages, headers), result('call_more'))
+    messages.push(await complete(server, messages, headers), { role: 'user', content: 'And?' })
+    await complete(server, messages, headers)
+    const first = ['12*7', '84', 'echo hi', 'out of call_client']
+    expect([2, 3, 4].map((at) => server.told(at, ...first))).toEqual([[], [], []])
+    expect([3, 4].map((at) => server.told(at, 'out of call_more'))).toEqual([[], []])
+    expect(server.told(4, 'And?')).toEqual([])
   })
-  await chat.sendMessage({ text: 'What is 12*7?' })
-  await expect.poll(() => JSON.stringify(chat.messages)).toContain('"ok"')
-  await expect.poll(() => chat.status).toBe('ready')
-  await chat.sendMessage({ text: 'And?' })
-  expect(errors).toEqual([])
-  for (const at of [2, 3, 4]) expect(server.told(at, '12*7', '84', 'echo hi', 'out of call_client')).toEqual([])
-  expect(server.told(4, 'out of call_more', 'And?')).toEqual([])
-})
 
-test.each(protocols)('%s, AG-UI', async (protocol) => {
-  const server = await start(protocol)
-  const client = createAgUiClient(server.url, { tools: [{ name: 'bash', description: 'Runs.', parameters }] })
-  client.say('What is 12*7?')
-  await client.run()
-  for (const id of ['call_client', 'call_more']) {
-    client.answer(id, `out of ${id}`)
+  test.each(protocols)('%s, useChat', async (protocol) => {
+    const server = await start(protocol)
+    const { chat, errors } = createChat(server.url, {
+      body: { tools: [{ name: 'bash', parameters }] },
+      sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithToolCalls,
+      onToolCall({ toolCall: { toolCallId, toolName } }) {
+        if (toolName !== 'bash') return
+        void chat.addToolOutput({ tool: toolName, toolCallId, output: `out of ${toolCallId}` } as never)
+      },
+    })
+    await chat.sendMessage({ text: 'What is 12*7?' })
+    await expect.poll(() => JSON.stringify(chat.messages)).toContain('"ok"')
+    await expect.poll(() => chat.status).toBe('ready')
+    await chat.sendMessage({ text: 'And?' })
+    expect(errors).toEqual([])
+    for (const at of [2, 3, 4]) expect(server.told(at, '12*7', '84', 'echo hi', 'out of call_client')).toEqual([])
+    expect(server.told(4, 'out of call_more', 'And?')).toEqual([])
+  })
+
+  test.each(protocols)('%s, AG-UI', async (protocol) => {
+    const server = await start(protocol)
+    const client = createAgUiClient(server.url, { tools: [{ name: 'bash', description: 'Runs.', parameters }] })
+    client.say('What is 12*7?')
     await client.run()
-  }
-  client.say('And?')
-  await client.run()
-  for (const at of [2, 3, 4]) expect(server.told(at, '12*7', '84', 'echo hi', 'out of call_client')).toEqual([])
-  expect(server.told(4, 'out of call_more', 'And?')).toEqual([])
+    for (const id of ['call_client', 'call_more']) {
+      client.answer(id, `out of ${id}`)
+      await client.run()
+    }
+    client.say('And?')
+    await client.run()
+    for (const at of [2, 3, 4]) expect(server.told(at, '12*7', '84', 'echo hi', 'out of call_client')).toEqual([])
+    expect(server.told(4, 'out of call_more', 'And?')).toEqual([])
+  })
 })

@@ -1,6 +1,6 @@
 /** What the page reads of one run: its outline, the run as it was after an entry, and whole prompts. */
 import { readdirSync, readFileSync } from 'node:fs'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { clipOutline, mergeOutline } from '../../src/fold/merge-outline.ts'
 import { createOutline } from '../../src/fold/outline.ts'
 import type { OutlineItem } from '../../src/fold/outline-item.ts'
@@ -47,99 +47,102 @@ async function recorded({ store }: ReturnType<typeof serve>): Promise<[id: strin
   return runs
 }
 
-test('the outline of a run, all of it or what has changed behind an entry; and the run as it was after any entry', async () => {
-  const server = serve({ agents: { a: agent() }, scripts: { m: createScriptedModel([]) } })
-  for (const [id, entries] of await recorded(server)) {
-    const outline = createOutline()
-    const fold = createRunFold()
-    for (const [i, entry] of entries.entries()) {
-      outline.apply(entry)
-      fold.apply(entry)
-      if (i % 5 !== 2 && i < entries.length - 1) continue
-      const { runId, ...view } = JSON.parse(JSON.stringify(fold.view())) as { runId: string }
-      expect(await (await server.get(`${id}?at=${entry.seq}`)).json()).toEqual({ id: runId, ...view })
-      const later = await server.outline(id, `?after=${entry.seq}`)
-      const before = outline.items()
-      expect(mergeOutline([...before, ...later])).toEqual(await server.outline(id).then(mergeOutline))
-      expect(clipOutline(later, entry.seq).every((item) => before.some((old) => fromOf(old) === fromOf(item)))).toBe(
-        true,
-      )
+describe('outline route', () => {
+  test('the outline of a run, all of it or what has changed behind an entry; and the run as it was after any entry', async () => {
+    const server = serve({ agents: { a: agent() }, scripts: { m: createScriptedModel([]) } })
+    for (const [id, entries] of await recorded(server)) {
+      const outline = createOutline()
+      const fold = createRunFold()
+      for (const [i, entry] of entries.entries()) {
+        outline.apply(entry)
+        fold.apply(entry)
+        if (i % 5 !== 2 && i < entries.length - 1) continue
+        const { runId, ...view } = JSON.parse(JSON.stringify(fold.view())) as { runId: string }
+        expect(await (await server.get(`${id}?at=${entry.seq}`)).json()).toEqual({ id: runId, ...view })
+        const later = await server.outline(id, `?after=${entry.seq}`)
+        const before = outline.items()
+        expect(mergeOutline([...before, ...later])).toEqual(await server.outline(id).then(mergeOutline))
+        expect(clipOutline(later, entry.seq).every((item) => before.some((old) => fromOf(old) === fromOf(item)))).toBe(
+          true,
+        )
+      }
+      expect(await server.outline(id, `?after=${entries.length}`)).toEqual([])
+      expect(mergeOutline(await server.outline(id))).toEqual(outline.items())
     }
-    expect(await server.outline(id, `?after=${entries.length}`)).toEqual([])
-    expect(mergeOutline(await server.outline(id))).toEqual(outline.items())
+    const { error } = (await (await server.get('run_router?at=100')).json()) as { error: { message: string } }
+    expect(error.message).toContain('at must be a whole number from 1 to')
+    expect((await server.get('run_router/outline?after=100')).status).toBe(400)
+    expect((await server.get('nothing/outline')).status).toBe(404)
+    expect((await server.get('nothing?at=1')).status).toBe(404)
+  })
+
+  function fromOf(item: OutlineItem): number {
+    return item.k === 'mark' ? item.seq : item.from
   }
-  const { error } = (await (await server.get('run_router?at=100')).json()) as { error: { message: string } }
-  expect(error.message).toContain('at must be a whole number from 1 to')
-  expect((await server.get('run_router/outline?after=100')).status).toBe(400)
-  expect((await server.get('nothing/outline')).status).toBe(404)
-  expect((await server.get('nothing?at=1')).status).toBe(404)
-})
 
-function fromOf(item: OutlineItem): number {
-  return item.k === 'mark' ? item.seq : item.from
-}
-
-test('the outline of a run that goes on has what is open', async () => {
-  const gate = latch()
-  const model = createScriptedModel([
-    [
-      { type: 'text-start', id: 't' },
-      { type: 'text-delta', id: 't', delta: 'Hello' },
-      gate,
-      { type: 'text-end', id: 't' },
-      finish(),
-    ],
-  ])
-  const server = serve({ agents: { a: agent() }, scripts: { m: model } })
-  const run = await server.runtime.start('a', { messages })
-  await until(server.store, run.id, ({ type }) => type === 'text-delta')
-  const live = await server.outline(run.id)
-  const block = live.find((item) => item.k === 'block')!
-  expect(block).toMatchObject({ kind: 'text', chars: 5, n: 1 })
-  expect(block).not.toHaveProperty('end')
-  gate.open()
-  await run.result
-  const rest = await server.outline(run.id, `?after=${createOutline(live).lastSeq}`)
-  expect(rest).toContainEqual(expect.objectContaining({ k: 'block', end: expect.any(Number) }))
-  expect(rest).toContainEqual(expect.objectContaining({ k: 'mark', type: 'run-end', note: 'completed' }))
-})
-
-test('the whole prompt of each model call is what the model was sent', async () => {
-  const model = createScriptedModel([
-    [text('I look.'), toolCall('c', 'look', { at: 1 }), finish('tool-calls')],
-    [text('Seen.'), finish()],
-  ])
-  const server = serve({
-    agents: { a: agent('system: Be brief.\ntools: [look]') },
-    scripts: { m: model },
-    tools: { look: { parameters: { type: 'object' }, execute: () => ({ seen: true }) } },
-  })
-  const run = await server.runtime.start('a', { messages })
-  await run.result
-  const read = async (step: string) => (await (await server.get(`${run.id}/prompt?step=${step}`)).json()) as WholePrompt
-  expect(await read('main/answer/1')).toMatchObject({
-    step: 'main/answer/1',
-    model: 'script:m',
-    system: 'Be brief.',
-    messages,
-    tools: [{ name: 'look' }],
-  })
-  const second = await read('main/answer/3')
-  expect(second.messages).toMatchObject([
-    ...messages,
-    {
-      role: 'assistant',
-      content: [
-        { type: 'text', text: 'I look.' },
-        { type: 'tool-call', toolCallId: 'c', input: { at: 1 } },
+  test('the outline of a run that goes on has what is open', async () => {
+    const gate = latch()
+    const model = createScriptedModel([
+      [
+        { type: 'text-start', id: 't' },
+        { type: 'text-delta', id: 't', delta: 'Hello' },
+        gate,
+        { type: 'text-end', id: 't' },
+        finish(),
       ],
-    },
-    { role: 'tool', content: [{ type: 'tool-result', toolCallId: 'c', output: { value: { seen: true } } }] },
-  ])
-  // The same turns as those of the call.
-  const sent = model.calls[1]!.options.prompt.filter(({ role }) => role !== 'system')
-  expect(second.messages.map(({ role }) => role)).toEqual(sent.map(({ role }) => role))
-  expect(await read('main/answr/1')).toMatchObject({
-    error: { message: expect.stringContaining('did you mean "main/answer/1"') },
+    ])
+    const server = serve({ agents: { a: agent() }, scripts: { m: model } })
+    const run = await server.runtime.start('a', { messages })
+    await until(server.store, run.id, ({ type }) => type === 'text-delta')
+    const live = await server.outline(run.id)
+    const block = live.find((item) => item.k === 'block')!
+    expect(block).toMatchObject({ kind: 'text', chars: 5, n: 1 })
+    expect(block).not.toHaveProperty('end')
+    gate.open()
+    await run.result
+    const rest = await server.outline(run.id, `?after=${createOutline(live).lastSeq}`)
+    expect(rest).toContainEqual(expect.objectContaining({ k: 'block', end: expect.any(Number) }))
+    expect(rest).toContainEqual(expect.objectContaining({ k: 'mark', type: 'run-end', note: 'completed' }))
+  })
+
+  test('the whole prompt of each model call is what the model was sent', async () => {
+    const model = createScriptedModel([
+      [text('I look.'), toolCall('c', 'look', { at: 1 }), finish('tool-calls')],
+      [text('Seen.'), finish()],
+    ])
+    const server = serve({
+      agents: { a: agent('system: Be brief.\ntools: [look]') },
+      scripts: { m: model },
+      tools: { look: { parameters: { type: 'object' }, execute: () => ({ seen: true }) } },
+    })
+    const run = await server.runtime.start('a', { messages })
+    await run.result
+    const read = async (step: string) =>
+      (await (await server.get(`${run.id}/prompt?step=${step}`)).json()) as WholePrompt
+    expect(await read('main/answer/1')).toMatchObject({
+      step: 'main/answer/1',
+      model: 'script:m',
+      system: 'Be brief.',
+      messages,
+      tools: [{ name: 'look' }],
+    })
+    const second = await read('main/answer/3')
+    expect(second.messages).toMatchObject([
+      ...messages,
+      {
+        role: 'assistant',
+        content: [
+          { type: 'text', text: 'I look.' },
+          { type: 'tool-call', toolCallId: 'c', input: { at: 1 } },
+        ],
+      },
+      { role: 'tool', content: [{ type: 'tool-result', toolCallId: 'c', output: { value: { seen: true } } }] },
+    ])
+    // The same turns as those of the call.
+    const sent = model.calls[1]!.options.prompt.filter(({ role }) => role !== 'system')
+    expect(second.messages.map(({ role }) => role)).toEqual(sent.map(({ role }) => role))
+    expect(await read('main/answr/1')).toMatchObject({
+      error: { message: expect.stringContaining('did you mean "main/answer/1"') },
+    })
   })
 })

@@ -2,7 +2,7 @@
  * Every route of the handler, and whom it shows what was recorded: a handler without `authorize` and without a key shows no conversation,
  * whatever is asked of it. A new route belongs into the table.
  */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createScriptedModel, latch, text } from '../../src/models/scripted.ts'
 import { assemble } from '../../src/server/handler.ts'
 import type { Handler } from '../../src/server/handler-context.ts'
@@ -125,45 +125,47 @@ const table: Record<string, Row> = {
   'DELETE /api/threads/:id': operates,
 }
 
-test('the table has every route', () => {
-  expect(Object.keys(table).toSorted()).toEqual(routes)
-})
+describe('list of routes', () => {
+  test('the table has every route', () => {
+    expect(Object.keys(table).toSorted()).toEqual(routes)
+  })
 
-/** The status, and what the body says, read until it says the canary. */
-async function ask(handler: Handler, route: string, { ask: address, body }: Row) {
-  const [method, pattern] = route.split(' ') as [string, string]
-  const path = address?.() ?? pattern.replace(':id', ids.run).replace(':requestId', 'x')
-  const headers = { 'content-type': 'application/json' }
-  const init = { method, ...(method === 'POST' && { headers, body: JSON.stringify(body?.() ?? {}) }) }
-  const response = await handler(new Request(`http://localhost${path}`, init))
-  const reader = response.body?.getReader()
-  let said = ''
-  while (!said.includes(canary)) {
-    const { done, value } = (await reader?.read()) ?? { done: true }
-    if (done) break
-    said += new TextDecoder().decode(value)
+  /** The status, and what the body says, read until it says the canary. */
+  async function ask(handler: Handler, route: string, { ask: address, body }: Row) {
+    const [method, pattern] = route.split(' ') as [string, string]
+    const path = address?.() ?? pattern.replace(':id', ids.run).replace(':requestId', 'x')
+    const headers = { 'content-type': 'application/json' }
+    const init = { method, ...(method === 'POST' && { headers, body: JSON.stringify(body?.() ?? {}) }) }
+    const response = await handler(new Request(`http://localhost${path}`, init))
+    const reader = response.body?.getReader()
+    let said = ''
+    while (!said.includes(canary)) {
+      const { done, value } = (await reader?.read()) ?? { done: true }
+      if (done) break
+      said += new TextDecoder().decode(value)
+    }
+    await reader?.cancel()
+    return { status: response.status, said }
   }
-  await reader?.cancel()
-  return { status: response.status, said }
-}
 
-test.each(Object.entries(table))('%s', async (route, row) => {
-  const { status, said } = await ask(bare, route, row)
-  expect(said).not.toContain(canary)
-  if (row.shows === 'answers' || (row.shows === 'facts' && !route.endsWith('/schema'))) expect(status).toBe(200)
-  else expect([403, 404, 405]).toContain(status)
-  if (row.shows !== 'records') return
-  const allowed = await ask(own, route, row)
-  expect([route, allowed.status]).toEqual([route, 200])
-  expect(allowed.said).toContain(canary)
-})
+  test.each(Object.entries(table))('%s', async (route, row) => {
+    const { status, said } = await ask(bare, route, row)
+    expect(said).not.toContain(canary)
+    if (row.shows === 'answers' || (row.shows === 'facts' && !route.endsWith('/schema'))) expect(status).toBe(200)
+    else expect([403, 404, 405]).toContain(status)
+    if (row.shows !== 'records') return
+    const allowed = await ask(own, route, row)
+    expect([route, allowed.status]).toEqual([route, 200])
+    expect(allowed.said).toContain(canary)
+  })
 
-test('where a route refuses, the message has the cure', async () => {
-  for (const path of [`/api/chat/${ids.active}/stream`, `/ag-ui/a/connect?threadId=${ids.ended}`]) {
-    const response = await bare(new Request(`http://localhost${path}`))
-    expect(response.status).toBe(403)
-    expect(await response.json()).toMatchObject({
-      error: { code: 'forbidden', message: expect.stringContaining('"authorize"') },
-    })
-  }
+  test('where a route refuses, the message has the cure', async () => {
+    for (const path of [`/api/chat/${ids.active}/stream`, `/ag-ui/a/connect?threadId=${ids.ended}`]) {
+      const response = await bare(new Request(`http://localhost${path}`))
+      expect(response.status).toBe(403)
+      expect(await response.json()).toMatchObject({
+        error: { code: 'forbidden', message: expect.stringContaining('"authorize"') },
+      })
+    }
+  })
 })

@@ -1,5 +1,5 @@
 /** `GET /api/search`, and `GET /api/runs?q=` by what was said. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createScriptedModel, finish, text, toolCall } from '../../src/models/testing/scripted-model.ts'
 import type { RunRow } from '../../src/part/log.ts'
 import type { SearchHit } from '../../src/part/records.ts'
@@ -43,54 +43,57 @@ const ask = async (path: string) => {
   }
 }
 
-test('words are found in what the user, the model and the tools said', async () => {
-  const { body } = await ask('/api/search?q=blue+whale')
-  expect(body.hits).toEqual([
-    expect.objectContaining({ run: ids[0], threadId: 't1', kind: 'text', excerpt: 'I have seen the blue whale.' }),
-  ])
-  expect((await ask('/api/search?q=plankton')).body.hits).toMatchObject([{ kind: 'tool-output', toolName: 'spy' }])
-  expect((await ask('/api/search?q=dory&thread=t2')).body.hits).toMatchObject([{ run: ids[1], kind: 'user' }])
-  expect((await ask('/api/search?q=dory&thread=t1')).body.hits).toEqual([])
-  expect((await ask('/api/search?q=about&agent=sea&limit=1')).body.hits).toHaveLength(1)
-})
+describe('search', () => {
+  test('words are found in what the user, the model and the tools said', async () => {
+    const { body } = await ask('/api/search?q=blue+whale')
+    expect(body.hits).toEqual([
+      expect.objectContaining({ run: ids[0], threadId: 't1', kind: 'text', excerpt: 'I have seen the blue whale.' }),
+    ])
+    expect((await ask('/api/search?q=plankton')).body.hits).toMatchObject([{ kind: 'tool-output', toolName: 'spy' }])
+    expect((await ask('/api/search?q=dory&thread=t2')).body.hits).toMatchObject([{ run: ids[1], kind: 'user' }])
+    expect((await ask('/api/search?q=dory&thread=t1')).body.hits).toEqual([])
+    expect((await ask('/api/search?q=about&agent=sea&limit=1')).body.hits).toHaveLength(1)
+  })
 
-test('runs are listed by words of their title or of what was said', async () => {
-  const listed = async (q: string) => (await ask(`/api/runs?q=${encodeURIComponent(q)}`)).body.runs.map(({ id }) => id)
-  expect(await listed('seal')).toEqual([ids[1]])
-  expect(await listed('Nem')).toEqual([ids[0]])
-  expect(await listed('about')).toEqual([ids[1], ids[0]])
-  expect(await listed('nowhere')).toEqual([])
-})
+  test('runs are listed by words of their title or of what was said', async () => {
+    const listed = async (q: string) =>
+      (await ask(`/api/runs?q=${encodeURIComponent(q)}`)).body.runs.map(({ id }) => id)
+    expect(await listed('seal')).toEqual([ids[1]])
+    expect(await listed('Nem')).toEqual([ids[0]])
+    expect(await listed('about')).toEqual([ids[1], ids[0]])
+    expect(await listed('nowhere')).toEqual([])
+  })
 
-test('a secret is in no table and cannot be searched', async () => {
-  expect((await ask('/api/search?q=canary')).body.hits).toEqual([])
-  const { rows: tables } = await server.store.records!.query(
-    `SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')`,
-  )
-  expect(tables.length).toBeGreaterThan(25)
-  for (const [name] of tables) {
-    const { rows } = await server.store.records!.query(`SELECT * FROM "${String(name)}"`)
-    const kept = rows
-      .flat()
-      .map((value) => (value instanceof Uint8Array ? Buffer.from(value).toString('latin1') : String(value)))
-    expect(kept.join('\n'), String(name)).not.toMatch(/canary|abcdefghijklmnop/u)
-  }
-})
+  test('a secret is in no table and cannot be searched', async () => {
+    expect((await ask('/api/search?q=canary')).body.hits).toEqual([])
+    const { rows: tables } = await server.store.records!.query(
+      `SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')`,
+    )
+    expect(tables.length).toBeGreaterThan(25)
+    for (const [name] of tables) {
+      const { rows } = await server.store.records!.query(`SELECT * FROM "${String(name)}"`)
+      const kept = rows
+        .flat()
+        .map((value) => (value instanceof Uint8Array ? Buffer.from(value).toString('latin1') : String(value)))
+      expect(kept.join('\n'), String(name)).not.toMatch(/canary|abcdefghijklmnop/u)
+    }
+  })
 
-test.each([
-  ['', 'q must be the words to search for.'],
-  ['?q=%20', 'q must be the words to search for.'],
-  ['?q=a&limit=0', 'limit must be a whole number from 1 to 1000.'],
-  ['?q=a&agnet=b', 'Unknown parameter "agnet" (did you mean "agent"?)'],
-])('GET /api/search%s is refused', async (query, message) => {
-  const { status, body } = await ask(`/api/search${query}`)
-  expect([status, body.error.message]).toEqual([400, expect.stringContaining(message)])
-})
+  test.each([
+    ['', 'q must be the words to search for.'],
+    ['?q=%20', 'q must be the words to search for.'],
+    ['?q=a&limit=0', 'limit must be a whole number from 1 to 1000.'],
+    ['?q=a&agnet=b', 'Unknown parameter "agnet" (did you mean "agent"?)'],
+  ])('GET /api/search%s is refused', async (query, message) => {
+    const { status, body } = await ask(`/api/search${query}`)
+    expect([status, body.error.message]).toEqual([400, expect.stringContaining(message)])
+  })
 
-test('runs that are kept in memory cannot be searched, which the answer says', async () => {
-  const { runtime, close } = createEngine({ agents: {}, wrapStore: () => memoryStore() })
-  const handler = createHandler({ runtime, authorize: () => true })
-  const response = await handler(new Request('http://localhost/api/search?q=a'))
-  expect([response.status, await response.text()]).toEqual([404, expect.stringContaining('cannot be searched')])
-  await close()
+  test('runs that are kept in memory cannot be searched, which the answer says', async () => {
+    const { runtime, close } = createEngine({ agents: {}, wrapStore: () => memoryStore() })
+    const handler = createHandler({ runtime, authorize: () => true })
+    const response = await handler(new Request('http://localhost/api/search?q=a'))
+    expect([response.status, await response.text()]).toEqual([404, expect.stringContaining('cannot be searched')])
+    await close()
+  })
 })

@@ -1,5 +1,5 @@
 /** The same run over `POST /ag-ui/<agent>` and over Socket.IO: the same events, apart from the boundary of a client's tool. */
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { createScriptedModel as createPlayer } from '../../src/models/scripted.ts'
 import {
@@ -59,51 +59,53 @@ function plain(events: readonly AgUiEvent[]): unknown {
   return JSON.parse(said)
 }
 
-test.each(Object.keys(scripts))('%s', async (name) => {
-  await start(scripts[name]!())
-  const http = await overHttp({ threadId: 't0' })
-  expect(http.length).toBeGreaterThan(5)
-  await judged(http)
-  for (const [i, transport] of transports.entries()) {
-    const client = await connectSocket(server.url, transport)
-    await client.run({ threadId: `t${i + 1}`, forwardedProps: { agent: `a${i + 1}` } })
-    expect(plain(await client.ended('r'))).toEqual(plain(http))
-  }
-})
+describe('Socket.IO and HTTP', () => {
+  test.each(Object.keys(scripts))('%s', async (name) => {
+    await start(scripts[name]!())
+    const http = await overHttp({ threadId: 't0' })
+    expect(http.length).toBeGreaterThan(5)
+    await judged(http)
+    for (const [i, transport] of transports.entries()) {
+      const client = await connectSocket(server.url, transport)
+      await client.run({ threadId: `t${i + 1}`, forwardedProps: { agent: `a${i + 1}` } })
+      expect(plain(await client.ended('r'))).toEqual(plain(http))
+    }
+  })
 
-test('a client’s tool: over HTTP the stream ends there, over Socket.IO it goes on with the result', async () => {
-  const model = createPlayer(({ options: { prompt } }) =>
-    prompt.at(-1)!.role === 'tool' ? [text('Thanks.')] : [text('Which? '), toolCall('c1', 'pick')],
-  )
-  server = await startServer({ agents: { a0: agent() }, scripts: { m: model } })
-  const first = await overHttp({ threadId: 'h', tools: [pick] })
-  const said = first.find((event) => event.type === 'TEXT_MESSAGE_START') as unknown as { messageId: string }
-  const call = { id: 'c1', type: 'function', function: { name: 'pick', arguments: '{}' } }
-  const messages = [
-    user('Hi'),
-    { id: said.messageId, role: 'assistant', content: 'Which? ', toolCalls: [call] },
-    { id: 'm', role: 'tool', toolCallId: 'c1', content: '7' },
-  ]
-  const second = await overHttp({ threadId: 'h', runId: 'r2', tools: [pick], messages })
-  const client = await connectSocket(server.url)
-  await client.run({ threadId: 's', tools: [pick] })
-  await client.until(({ event }) => event.type === 'TOOL_CALL_END')
-  await client.send('tool_result', { messageId: 'm', toolCallId: 'c1', content: '7', role: 'tool' })
-  const whole = await client.ended('r')
-  await judged(whole)
-  const boundary = new Set([
-    'RUN_STARTED',
-    'MESSAGES_SNAPSHOT',
-    'STATE_SNAPSHOT',
-    'RUN_FINISHED',
-    'STEP_STARTED',
-    'STEP_FINISHED',
-    'TOOL_CALL_RESULT',
-  ])
-  const inside = (events: AgUiEvent[]) => events.filter(({ type }) => !boundary.has(type))
-  expect(ids(inside(whole))).toEqual(ids([...inside(first), ...inside(second)]))
-  expect(whole.filter(({ type }) => type === 'TOOL_CALL_RESULT')).toMatchObject([{ toolCallId: 'c1', content: '7' }])
-  expect([...first, ...second].filter(({ type }) => type === 'TOOL_CALL_RESULT')).toEqual([])
+  test('a client’s tool: over HTTP the stream ends there, over Socket.IO it goes on with the result', async () => {
+    const model = createPlayer(({ options: { prompt } }) =>
+      prompt.at(-1)!.role === 'tool' ? [text('Thanks.')] : [text('Which? '), toolCall('c1', 'pick')],
+    )
+    server = await startServer({ agents: { a0: agent() }, scripts: { m: model } })
+    const first = await overHttp({ threadId: 'h', tools: [pick] })
+    const said = first.find((event) => event.type === 'TEXT_MESSAGE_START') as unknown as { messageId: string }
+    const call = { id: 'c1', type: 'function', function: { name: 'pick', arguments: '{}' } }
+    const messages = [
+      user('Hi'),
+      { id: said.messageId, role: 'assistant', content: 'Which? ', toolCalls: [call] },
+      { id: 'm', role: 'tool', toolCallId: 'c1', content: '7' },
+    ]
+    const second = await overHttp({ threadId: 'h', runId: 'r2', tools: [pick], messages })
+    const client = await connectSocket(server.url)
+    await client.run({ threadId: 's', tools: [pick] })
+    await client.until(({ event }) => event.type === 'TOOL_CALL_END')
+    await client.send('tool_result', { messageId: 'm', toolCallId: 'c1', content: '7', role: 'tool' })
+    const whole = await client.ended('r')
+    await judged(whole)
+    const boundary = new Set([
+      'RUN_STARTED',
+      'MESSAGES_SNAPSHOT',
+      'STATE_SNAPSHOT',
+      'RUN_FINISHED',
+      'STEP_STARTED',
+      'STEP_FINISHED',
+      'TOOL_CALL_RESULT',
+    ])
+    const inside = (events: AgUiEvent[]) => events.filter(({ type }) => !boundary.has(type))
+    expect(ids(inside(whole))).toEqual(ids([...inside(first), ...inside(second)]))
+    expect(whole.filter(({ type }) => type === 'TOOL_CALL_RESULT')).toMatchObject([{ toolCallId: 'c1', content: '7' }])
+    expect([...first, ...second].filter(({ type }) => type === 'TOOL_CALL_RESULT')).toEqual([])
+  })
 })
 
 /** A result that is sent is a message, too, so the numbers behind it differ. */

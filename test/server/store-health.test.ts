@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { afterAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { Report } from '../../src/server/error-guard.ts'
 import { serve } from '../../src/server/serve.ts'
 import { folder } from '../support/cli.ts'
@@ -46,50 +46,52 @@ async function served(data: string) {
   }
 }
 
-test('a database that cannot be written: 503 with a reason, one line, and a recovery', async () => {
-  const data = folder()
-  const server = await served(data)
-  expect(await server.ask()).toBe(200)
-  expect(await server.health()).toMatchObject([200, { status: 'ok' }])
-  const other = new DatabaseSync(join(data, 'millrace.db'))
-  other.exec('BEGIN IMMEDIATE')
-  for (let i = 0; i < 3; i++) expect(await server.ask()).toBe(503)
-  const [status, body] = await server.health()
-  expect([status, body]).toMatchObject([
-    503,
-    { status: 'degraded', reasons: ['Runs cannot be stored: the database is locked by another process.'] },
-  ])
-  // `/health` is open to everybody.
-  expect(JSON.stringify(body)).not.toContain(data)
-  expect(server.stores()).toMatchObject([
-    { level: 'error', message: expect.stringContaining('locked'), detail: expect.stringContaining(data) },
-  ])
-  expect(server.reports.filter(({ event, level }) => event === 'note' && level === 'error')).toEqual([])
-  other.exec('ROLLBACK')
-  other.close()
-  await server.recovered()
-  expect(await server.health()).toMatchObject([200, { status: 'ok' }])
-  expect(await server.ask()).toBe(200)
-  expect(server.stores()).toHaveLength(2)
-})
+describe('store health', () => {
+  test('a database that cannot be written: 503 with a reason, one line, and a recovery', async () => {
+    const data = folder()
+    const server = await served(data)
+    expect(await server.ask()).toBe(200)
+    expect(await server.health()).toMatchObject([200, { status: 'ok' }])
+    const other = new DatabaseSync(join(data, 'millrace.db'))
+    other.exec('BEGIN IMMEDIATE')
+    for (let i = 0; i < 3; i++) expect(await server.ask()).toBe(503)
+    const [status, body] = await server.health()
+    expect([status, body]).toMatchObject([
+      503,
+      { status: 'degraded', reasons: ['Runs cannot be stored: the database is locked by another process.'] },
+    ])
+    // `/health` is open to everybody.
+    expect(JSON.stringify(body)).not.toContain(data)
+    expect(server.stores()).toMatchObject([
+      { level: 'error', message: expect.stringContaining('locked'), detail: expect.stringContaining(data) },
+    ])
+    expect(server.reports.filter(({ event, level }) => event === 'note' && level === 'error')).toEqual([])
+    other.exec('ROLLBACK')
+    other.close()
+    await server.recovered()
+    expect(await server.health()).toMatchObject([200, { status: 'ok' }])
+    expect(await server.ask()).toBe(200)
+    expect(server.stores()).toHaveLength(2)
+  })
 
-const disk = folderOnDisk()
-test.skipIf(disk === undefined)('a real disk that is full (needs the right to mount one)', async () => {
-  const server = await served(join(disk!, 'data'))
-  expect(await server.ask()).toBe(200)
-  const filler = join(disk!, 'filler')
-  spawnSync('dd', ['if=/dev/zero', `of=${filler}`, 'bs=64k'])
-  spawnSync('dd', ['if=/dev/zero', `of=${filler}.2`, 'bs=1k'])
-  let status = 200
-  for (let i = 0; i < 50 && status === 200; i++) status = await server.ask()
-  expect(status).toBe(503)
-  expect(await server.health()).toMatchObject([503, { reasons: ['Runs cannot be stored: the disk is full.'] }])
-  rmSync(filler)
-  rmSync(`${filler}.2`)
-  await server.recovered()
-  expect(await server.ask()).toBe(200)
-  expect(await server.health()).toMatchObject([200, { status: 'ok' }])
-  expect(server.stores()).toHaveLength(2)
+  const disk = folderOnDisk()
+  test.skipIf(disk === undefined)('a real disk that is full (needs the right to mount one)', async () => {
+    const server = await served(join(disk!, 'data'))
+    expect(await server.ask()).toBe(200)
+    const filler = join(disk!, 'filler')
+    spawnSync('dd', ['if=/dev/zero', `of=${filler}`, 'bs=64k'])
+    spawnSync('dd', ['if=/dev/zero', `of=${filler}.2`, 'bs=1k'])
+    let status = 200
+    for (let i = 0; i < 50 && status === 200; i++) status = await server.ask()
+    expect(status).toBe(503)
+    expect(await server.health()).toMatchObject([503, { reasons: ['Runs cannot be stored: the disk is full.'] }])
+    rmSync(filler)
+    rmSync(`${filler}.2`)
+    await server.recovered()
+    expect(await server.ask()).toBe(200)
+    expect(await server.health()).toMatchObject([200, { status: 'ok' }])
+    expect(server.stores()).toHaveLength(2)
+  })
 })
 
 /** A file system of a few megabytes; undefined where this account may not mount one. */

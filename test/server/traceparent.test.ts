@@ -1,5 +1,5 @@
 /** The caller's place in its trace, over every route that starts a run. */
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { createScriptedModel, finish, text } from '../../src/models/testing/scripted-model.ts'
 import { agent, entriesOf, only } from '../support/engine.ts'
 import { startServer } from '../support/server.ts'
@@ -29,25 +29,27 @@ const routes: [path: string, body: object][] = [
   ['/api/runs', { agentId: 'a', input: { messages } }],
 ]
 
-test.each(routes)('POST %s records it in the start of the run; one that is none is ignored', async (path, body) => {
-  const { post, runtime, recorded } = await start()
-  const send = async (header: string | undefined) => {
-    const response = await post(path, body, { headers: header === undefined ? {} : { traceparent: header } })
-    expect(response.ok).toBe(true)
-    await response.text()
-    const id = response.headers.get('x-millrace-run-id')!
-    const run = await runtime.open(id)
-    await run!.result
-    return recorded(id)
-  }
-  expect(await send(traceparent)).toBe(traceparent)
-  expect(await send('00-nonsense-01')).toBeUndefined()
-  expect(await send(undefined)).toBeUndefined()
-})
+describe('traceparent', () => {
+  test.each(routes)('POST %s records it in the start of the run; one that is none is ignored', async (path, body) => {
+    const { post, runtime, recorded } = await start()
+    const send = async (header: string | undefined) => {
+      const response = await post(path, body, { headers: header === undefined ? {} : { traceparent: header } })
+      expect(response.ok).toBe(true)
+      await response.text()
+      const id = response.headers.get('x-millrace-run-id')!
+      const run = await runtime.open(id)
+      await run!.result
+      return recorded(id)
+    }
+    expect(await send(traceparent)).toBe(traceparent)
+    expect(await send('00-nonsense-01')).toBeUndefined()
+    expect(await send(undefined)).toBeUndefined()
+  })
 
-test('a program passes it to `start`', async () => {
-  const { runtime, recorded } = await start()
-  const run = await runtime.start('a', { messages }, { traceparent })
-  await run.result
-  expect(await recorded(run.id)).toBe(traceparent)
+  test('a program passes it to `start`', async () => {
+    const { runtime, recorded } = await start()
+    const run = await runtime.start('a', { messages }, { traceparent })
+    await run.result
+    expect(await recorded(run.id)).toBe(traceparent)
+  })
 })

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createContext } from '../../../test/support/command-context.ts'
 import type { Output } from '../context.ts'
 import { createBatchProgress } from './batch.ts'
@@ -27,28 +27,30 @@ function written(isTTY: boolean, results: BatchResult[], total: number): string 
 
 const failed = result(2, { outcome: 'failed', error: { code: 'x', message: 'It broke.' }, cost: 0.02 })
 
-test('on a terminal a bar is drawn over itself, and a failure gets a line of its own', () => {
-  expect(written(true, [result(1), failed], 4).split('\r\u001b[K')).toEqual([
-    '██████░░░░░░░░░░░░░░░░░░ 1/4, 10 tokens, $0.0100, ETA 1s',
-    'line 2: failed: It broke. (run_2)\n████████████░░░░░░░░░░░░ 2/4, 1 failed, 20 tokens, $0.0300…',
-    '1 completed, 1 failed, 20 tokens, $0.0300, 2 not run, 1s\n',
-  ])
-})
+describe('createBatchProgress', () => {
+  test('on a terminal a bar is drawn over itself, and a failure gets a line of its own', () => {
+    expect(written(true, [result(1), failed], 4).split('\r\u001b[K')).toEqual([
+      '██████░░░░░░░░░░░░░░░░░░ 1/4, 10 tokens, $0.0100, ETA 1s',
+      'line 2: failed: It broke. (run_2)\n████████████░░░░░░░░░░░░ 2/4, 1 failed, 20 tokens, $0.0300…',
+      '1 completed, 1 failed, 20 tokens, $0.0300, 2 not run, 1s\n',
+    ])
+  })
 
-test('elsewhere there is a line for each tenth', () => {
-  const lines = written(
-    false,
-    Array.from({ length: 100 }, (_, i) => result(i + 1)),
-    100,
-  )
-    .trim()
-    .split('\n')
-  expect(lines).toHaveLength(10)
-  expect(lines[0]).toBe('10/100, 100 tokens, $0.1000, ETA 1s')
-  expect(lines.at(-1)).toBe('100 completed, 1000 tokens, $1.0000, 1s')
-})
+  test('elsewhere there is a line for each tenth', () => {
+    const lines = written(
+      false,
+      Array.from({ length: 100 }, (_, i) => result(i + 1)),
+      100,
+    )
+      .trim()
+      .split('\n')
+    expect(lines).toHaveLength(10)
+    expect(lines[0]).toBe('10/100, 100 tokens, $0.1000, ETA 1s')
+    expect(lines.at(-1)).toBe('100 completed, 1000 tokens, $1.0000, 1s')
+  })
 
-test('a cost that is not known of every run is not told', () => {
-  const { cost: _, ...unknown } = result(1)
-  expect(written(false, [unknown, result(2)], 2)).toMatch(/^1\/2, 10 tokens, ETA 1s\n2 completed, 20 tokens, 1s\n$/u)
+  test('a cost that is not known of every run is not told', () => {
+    const { cost: _, ...unknown } = result(1)
+    expect(written(false, [unknown, result(2)], 2)).toMatch(/^1\/2, 10 tokens, ETA 1s\n2 completed, 20 tokens, 1s\n$/u)
+  })
 })

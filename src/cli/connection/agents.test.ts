@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { hashText } from '../../server/http/key.ts'
 import { createContext } from '../../../test/support/command-context.ts'
 import { checkServed } from './agents.ts'
@@ -21,16 +21,18 @@ async function serverThatHas(text: string, from: number) {
   return { id: 'a', file, request, url: 'http://here', looks: () => looks }
 }
 
-test('a server that has not read the file yet is waited for', async () => {
-  const server = await serverThatHas('a text', 3)
-  await checkServed(createContext(), server)
-  expect(server.looks()).toBe(3)
-})
+describe('checkServed', () => {
+  test('a server that has not read the file yet is waited for', async () => {
+    const server = await serverThatHas('a text', 3)
+    await checkServed(createContext(), server)
+    expect(server.looks()).toBe(3)
+  })
 
-test('a server that keeps another version of the file is an error that says so', async () => {
-  const server = await serverThatHas('a text', Infinity)
-  await expect(checkServed(createContext(), { ...server, timeout: 100 })).rejects.toThrow(
-    `The server at http://here has another version of ${server.file}. Restart the server`,
-  )
-  expect(server.looks()).toBe(3)
+  test('a server that keeps another version of the file is an error that says so', async () => {
+    const server = await serverThatHas('a text', Infinity)
+    await expect(checkServed(createContext(), { ...server, timeout: 100 })).rejects.toThrow(
+      `The server at http://here has another version of ${server.file}. Restart the server`,
+    )
+    expect(server.looks()).toBe(3)
+  })
 })

@@ -18,13 +18,12 @@ const pollInterval = 200
 /** Longest wait for the tables of a live server, in ms. */
 const indexTimeout = 2000
 
-/** Throws `usage` if the folder has no database. */
+/** Its methods throw `usage` if the folder has no database. Only an import creates it. */
 export function folderConnection(context: CommandContext, data: string): Connection {
-  const file = databaseIn(context, data)
   let reader: Store | undefined
   let upkeep: StoreUpkeep | undefined
   let isIndexed = false
-  const open = async () => (reader ??= sqliteStore(file, { readOnly: true }))
+  const open = async () => (reader ??= sqliteStore(databaseIn(context, data), { readOnly: true }))
   const runs = storedRuns(open)
 
   /** Whether a process may be running it: a server that does not answer, or a command that started or answered it. */
@@ -75,7 +74,11 @@ export function folderConnection(context: CommandContext, data: string): Connect
     },
     async upkeep() {
       const { openFolderUpkeep } = await import('./store-upkeep.ts')
-      return (upkeep ??= openFolderUpkeep(file, context.path(join(data, 'runs'))))
+      return (upkeep ??= openFolderUpkeep(databaseIn(context, data), context.path(join(data, 'runs'))))
+    },
+    async importer() {
+      if (data === 'none') throw new MillraceError('usage', 'Runs with --data none are not kept. Name a folder.')
+      return (await import('./run-importer.ts')).folderImporter(context, data)
     },
     async close() {
       await upkeep?.close()

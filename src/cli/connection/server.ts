@@ -14,7 +14,7 @@ import { isLoopback } from '../../server/http/origin-check.ts'
 import { readServerFile } from '../../server/server-file.ts'
 import type { ShownThread } from '../../server/show-thread.ts'
 import { createNdjsonReader } from '../../store/ndjson.ts'
-import type { Connection, OnProgress, RunUpkeep, UpkeepResult } from '../connection.ts'
+import type { Connection, OnProgress, RunImporter, RunUpkeep, UpkeepResult } from '../connection.ts'
 import type { CommandContext } from '../context.ts'
 
 interface Access {
@@ -195,6 +195,7 @@ export function requestConnection(request: ServerRequest, url: string): Connecti
     stats: async (queryAt) =>
       (await (await request(`/api/stats?${params({ ...queryAt(Date.now()) })}`)).json()) as Stats,
     upkeep: async () => requestUpkeep(request),
+    importer: async () => requestImporter(request),
     close: async () => undefined,
   }
 }
@@ -216,6 +217,20 @@ function requestUpkeep(request: ServerRequest): RunUpkeep {
     prune: (options, onProgress) => post('/api/prune', options, onProgress),
     deleteRun: (id) => remove('/api/runs', id),
     deleteThread: (id) => remove('/api/threads', id),
+  }
+}
+
+export function requestImporter(request: ServerRequest): RunImporter {
+  return {
+    async find(id) {
+      const { runs } = (await (await request(`/api/runs?idPrefix=${id}`)).json()) as { runs: RunRow[] }
+      return { row: runs.find((each) => each.id === id) }
+    },
+    async import(lines) {
+      const body = Buffer.concat(lines)
+      const response = await request('/api/runs/import', { method: 'POST', type: 'application/x-ndjson', body })
+      return { ...((await response.json()) as RunRow), isNew: response.status === 201 }
+    },
   }
 }
 

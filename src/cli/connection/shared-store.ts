@@ -39,6 +39,7 @@ export function sharedStoreConnection(context: CommandContext, url: string): Con
       const { openSharedUpkeep } = await import('./store-upkeep.ts')
       return (upkeep ??= await openSharedUpkeep(await openShared(context, url)))
     },
+    importer: async () => (await import('./run-importer.ts')).sharedStoreImporter(context, url),
     async close() {
       await upkeep?.close()
       const store = await opened?.catch(() => undefined)

@@ -1,21 +1,12 @@
 /** `millrace import`: the output of a CLI agent, or a log of Millrace, becomes a run in the data folder, or on a server. */
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import type { CommandContext } from '../context.ts'
-import { readUsed } from '../../engine/cli/used-before.ts'
 import type { Usage } from '../../part/usage.ts'
 import { MillraceError, fromErrorValue } from '../../part/error.ts'
-import type { Store, KeptView } from '../../part/log.ts'
+import type { KeptView } from '../../part/log.ts'
 import type { CliName } from '../../ingest/cli-names.ts'
-import { createRedactor } from '../../fold/redact.ts'
-import { openStore } from '../../project/open-store.ts'
 import { secretValues } from '../../project/secrets.ts'
-import { createImport, type Import } from '../../record/transfer/import.ts'
-import { lockData } from '../../server/data-lock.ts'
 import { encodeEntries } from '../../store/encode.ts'
-import { connectionTarget, type ConnectionTarget } from '../connection.ts'
-import { createRequest, findServer, type LiveServer } from '../connection/server.ts'
-import { openShared } from '../connection/shared-store.ts'
+import { openConnection, type ImportResult, type RunImporter } from '../connection.ts'
 import { printable } from '../terminal/output.ts'
 import { openSource, readSource } from './source.ts'
 import { createHash } from 'node:crypto'
@@ -33,23 +24,29 @@ import type { ImportFlags } from '../commands/import.ts'
 
 const usage = 'Pass a file with the output of a CLI agent, or with a log of Millrace.'
 
-interface ImportResult {
-  id: string
-  agent: string
-  status: string
-  lastSeq: number
-  isNew: boolean
-}
-
 export async function importFile(
   context: CommandContext,
   file: string,
   { from, message, ...where }: ImportFlags,
 ): Promise<void> {
-  const { data } = where
-  const target = await connectionTarget(context, where)
-  if (target.type === 'folder' && data === 'none')
-    throw new MillraceError('usage', 'Runs with --data none are not kept. Name a folder.')
+  const connection = await openConnection(context, where)
+  try {
+    const importer = await connection.importer()
+    const { isNew, ...run } = await importSource(context, importer, file, { from, message })
+    const entries = `${run.agent}, ${run.lastSeq} entries, ${run.status}`
+    context.stderr.write(printable(`${isNew ? 'imported' : 'imported before'}: ${entries}\n`))
+    context.stdout.write(`${printable(run.id)}\n`)
+  } finally {
+    await connection.close()
+  }
+}
+
+async function importSource(
+  context: CommandContext,
+  importer: RunImporter,
+  file: string,
+  { from, message }: Pick<ImportFlags, 'from' | 'message'>,
+): Promise<ImportResult> {
   const source = openSource(context, file, usage)
   const chunks: Uint8Array[] = []
   let format = from
@@ -59,22 +56,9 @@ export async function importFile(
   }
   if (format === undefined || chunks.every(({ length }) => length === 0))
     throw new MillraceError('unknown-format', `${source.name} is empty.`)
-  const result =
-    format === 'ndjson'
-      ? await importLog(context, target, chunks, source.name)
-      : await importTranscript(context, target, { cli: format, bytes: Buffer.concat(chunks), message }, source.name)
-  const entries = `${result.agent}, ${result.lastSeq} entries, ${result.status}`
-  context.stderr.write(printable(`${result.isNew ? 'imported' : 'imported before'}: ${entries}\n`))
-  context.stdout.write(`${printable(result.id)}\n`)
-}
-
-function importLog(
-  context: CommandContext,
-  target: ConnectionTarget,
-  lines: Uint8Array[],
-  name: string,
-): Promise<ImportResult> {
-  return target.type === 'server' ? send(target.server, lines) : importLocally(context, target, lines, name)
+  return format === 'ndjson'
+    ? importer.import(chunks, source.name)
+    : importTranscript(context, importer, { cli: format, bytes: Buffer.concat(chunks), message }, source.name)
 }
 
 /**
@@ -83,109 +67,20 @@ function importLog(
  */
 async function importTranscript(
   context: CommandContext,
-  target: ConnectionTarget,
+  importer: RunImporter,
   transcript: Transcript,
   name: string,
 ): Promise<ImportResult> {
-  const { row, used } = await findImported(context, target, importIdOf(transcript), transcript.cli)
+  const { row, used } = await importer.find(importIdOf(transcript), transcript.cli === 'codex')
   if (row !== undefined) return { ...row, isNew: false }
   const { id, entries } = await importCli(context, {
     ...transcript,
     usedBefore: used && ((session) => used.get(session)),
   })
-  return importLog(context, target, [Buffer.from(`${encodeEntries(id, entries)}\n`)], name)
+  return importer.import([Buffer.from(`${encodeEntries(id, entries)}\n`)], name)
 }
 
-interface Found {
-  row?: Omit<ImportResult, 'isNew'> | undefined
-  /** Usage of sessions so far, summed over the recorded runs. */
-  used?: Map<string, Usage>
-}
-
-async function findImported(
-  context: CommandContext,
-  target: ConnectionTarget,
-  id: string,
-  cli: CliName,
-): Promise<Found> {
-  if (target.type === 'server') {
-    const request = createRequest(target.server)
-    const { runs } = (await (await request(`/api/runs?idPrefix=${id}`)).json()) as {
-      runs: Omit<ImportResult, 'isNew'>[]
-    }
-    return { row: runs.find((each) => each.id === id) }
-  }
-  const { data } = target.type === 'folder' ? target : { data: undefined }
-  // A lookup must not create a data folder.
-  if (data !== undefined && !existsSync(join(context.path(data), 'millrace.db'))) return {}
-  const release = data === undefined ? undefined : lockData(context.path(data), 'shared')
-  // A server has it by now, and the import asks that server.
-  if (data !== undefined && release === undefined) return {}
-  const store =
-    target.type === 'store'
-      ? await openShared(context, target.url)
-      : await openStore({ data: context.path(target.data), keepsVersion: true })
-  try {
-    const row = await store.runs.get(id)
-    return { row, ...(cli === 'codex' && row === undefined && { used: await readUsed(store, {}) }) }
-  } finally {
-    await store.close()
-    release?.()
-  }
-}
-
-/** Writes into the shared store, or into the data folder, or asks the server that has locked the folder meanwhile. */
-async function importLocally(
-  context: CommandContext,
-  target: Exclude<ConnectionTarget, { type: 'server' }>,
-  lines: Uint8Array[],
-  name: string,
-): Promise<ImportResult> {
-  const secrets = secretValues({}, context.env)
-  const importing = createImport({ name, redactor: () => createRedactor(secrets) })
-  try {
-    for (const piece of lines) await importing.feed(piece)
-    // Refused input must not create a data folder.
-    importing.end()
-    if (target.type === 'store') return await finish(importing, await openShared(context, target.url))
-    const { data } = target
-    const release = lockData(context.path(data), 'shared')
-    if (release === undefined) {
-      const server = await findServer(context, data)
-      if (server !== undefined) return await send(server, lines)
-      const cure = 'Stop it, or import into another folder with --data.'
-      throw new MillraceError('data-in-use', `A server uses the data folder ${data} but does not answer. ${cure}`)
-    }
-    try {
-      return await finish(importing, await openStore({ data: context.path(data), keepsVersion: true }))
-    } finally {
-      release()
-    }
-  } finally {
-    await importing.close()
-  }
-}
-
-async function finish(importing: Import, store: Store): Promise<ImportResult> {
-  try {
-    const { isNew, row } = await importing.finish(store)
-    return { ...row, isNew }
-  } finally {
-    await store.close()
-  }
-}
-
-async function send(server: LiveServer, lines: Uint8Array[]): Promise<ImportResult> {
-  const request = createRequest(server)
-  const response = await request('/api/runs/import', {
-    method: 'POST',
-    type: 'application/x-ndjson',
-    body: Buffer.concat(lines),
-  })
-  return { ...((await response.json()) as Omit<ImportResult, 'isNew'>), isNew: response.status === 201 }
-}
-
-interface ImportedRun {
+interface TranscriptRun {
   id: string
   entries: Entry[]
   view?: KeptView | undefined
@@ -209,7 +104,7 @@ function importIdOf({ cli, bytes }: Pick<Transcript, 'cli' | 'bytes'>): string {
  * The output of a CLI agent as a run: the engine runs an agent with one `cli-agent` step whose program is the transcript. So the log is the
  * one that the live run would have written, with the times of the transcript. Throws `session-file` for a file that only looks like output.
  */
-async function importCli(context: CommandContext, transcript: Transcript): Promise<ImportedRun> {
+async function importCli(context: CommandContext, transcript: Transcript): Promise<TranscriptRun> {
   const { cli, message, usedBefore } = transcript
   const { prompt = message, startedAt = Date.now() } = lookAhead(transcript)
   const id = importIdOf(transcript)

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { expectSameAtAnyCut, faultsOf, lines, play, short } from '../testing/play.ts'
 
 const session = { session_id: 's', parent_tool_use_id: null }
@@ -73,70 +73,72 @@ const streamed = [
   result,
 ]
 
-test.each([
-  ['whole', whole],
-  ['in pieces', streamed],
-])('%s: blocks of one message are one model call, each said once, cached tokens are in the input', (_, events) => {
-  const { parts, outcome } = expectSameAtAnyCut('qwen', new TextEncoder().encode(lines(...events)))
-  const said = short(parts)
-  expect(said.filter((line) => line.startsWith('response-metadata'))).toEqual([
-    'response-metadata 1',
-    'response-metadata 4',
-  ])
-  const joined = (type: string) =>
-    parts.flatMap((part) => (part.type === type && 'delta' in part ? [part.delta] : [])).join('')
-  expect([joined('text-delta'), joined('reasoning-delta')]).toEqual(['Let me look.Done.', 'I look.I look.'])
-  expect(said.filter((line) => /^tool-(call|result)/u.test(line))).toEqual([
-    'tool-call c1 {"path":"a"}',
-    'tool-result c1 "x"',
-  ])
-  expect(parts.flatMap((part) => (part.type === 'usage' ? [part.usage.inputTokens] : []))).toEqual([160, 160])
-  expect(outcome).toMatchObject({
-    outcome: 'completed',
-    text: 'Done.',
-    model: 'qwen-x',
-    usage: { inputTokens: 320, cachedInputTokens: 100, outputTokens: 42 },
+describe('Qwen Code', () => {
+  test.each([
+    ['whole', whole],
+    ['in pieces', streamed],
+  ])('%s: blocks of one message are one model call, each said once, cached tokens are in the input', (_, events) => {
+    const { parts, outcome } = expectSameAtAnyCut('qwen', new TextEncoder().encode(lines(...events)))
+    const said = short(parts)
+    expect(said.filter((line) => line.startsWith('response-metadata'))).toEqual([
+      'response-metadata 1',
+      'response-metadata 4',
+    ])
+    const joined = (type: string) =>
+      parts.flatMap((part) => (part.type === type && 'delta' in part ? [part.delta] : [])).join('')
+    expect([joined('text-delta'), joined('reasoning-delta')]).toEqual(['Let me look.Done.', 'I look.I look.'])
+    expect(said.filter((line) => /^tool-(call|result)/u.test(line))).toEqual([
+      'tool-call c1 {"path":"a"}',
+      'tool-result c1 "x"',
+    ])
+    expect(parts.flatMap((part) => (part.type === 'usage' ? [part.usage.inputTokens] : []))).toEqual([160, 160])
+    expect(outcome).toMatchObject({
+      outcome: 'completed',
+      text: 'Done.',
+      model: 'qwen-x',
+      usage: { inputTokens: 320, cachedInputTokens: 100, outputTokens: 42 },
+    })
+    expect(said.filter((line) => line.startsWith('cli-output'))).toEqual([])
   })
-  expect(said.filter((line) => line.startsWith('cli-output'))).toEqual([])
-})
 
-test('it says who it is: in its metadata, and in its errors', () => {
-  const failed = {
-    ...result,
-    subtype: 'error_during_execution',
-    is_error: true,
-    result: undefined,
-    error: { message: 'No key' },
-  }
-  const { parts, outcome } = play('qwen', lines(init, failed))
-  expect(outcome.error).toEqual({ code: 'cli-failed', message: 'No key' })
-  expect(parts[0]).toMatchObject({ providerMetadata: { qwen: { version: '0.24.4' } } })
-  expect(play('qwen', lines(init)).outcome.error?.message).toBe('The output of Qwen Code ended without a result.')
-  expect(play('claude', lines(...whole)).outcome.error).toMatchObject({
-    code: 'unknown-format',
-    message: expect.stringContaining('qwen instead of claude'),
+  test('it says who it is: in its metadata, and in its errors', () => {
+    const failed = {
+      ...result,
+      subtype: 'error_during_execution',
+      is_error: true,
+      result: undefined,
+      error: { message: 'No key' },
+    }
+    const { parts, outcome } = play('qwen', lines(init, failed))
+    expect(outcome.error).toEqual({ code: 'cli-failed', message: 'No key' })
+    expect(parts[0]).toMatchObject({ providerMetadata: { qwen: { version: '0.24.4' } } })
+    expect(play('qwen', lines(init)).outcome.error?.message).toBe('The output of Qwen Code ended without a result.')
+    expect(play('claude', lines(...whole)).outcome.error).toMatchObject({
+      code: 'unknown-format',
+      message: expect.stringContaining('qwen instead of claude'),
+    })
   })
-})
 
-test('a sub-agent between the blocks of the agent is a message of its own', () => {
-  const { parts } = play(
-    'qwen',
-    lines(
-      init,
-      block('1', { type: 'tool_use', id: 'agent', name: 'agent', input: {} }, first),
-      block('2', text('Sub.'), none, 'agent'),
-      block('3', { ...call, id: 'c2' }, second, 'agent'),
-      {
-        ...answered,
-        parent_tool_use_id: 'agent',
-        message: { content: [{ type: 'tool_result', tool_use_id: 'c2', content: 'y' }] },
-      },
-      { ...answered, message: { content: [{ type: 'tool_result', tool_use_id: 'agent', content: 'done' }] } },
-      block('4', text('Done.'), second),
-      result,
-    ),
-  )
-  expect(faultsOf(parts)).toEqual([])
-  const ofSub = parts.filter((part) => JSON.stringify(part).includes('"qwen":{"parentToolUseId":"agent"}'))
-  expect(ofSub.map(({ type }) => type)).toContain('text-delta')
+  test('a sub-agent between the blocks of the agent is a message of its own', () => {
+    const { parts } = play(
+      'qwen',
+      lines(
+        init,
+        block('1', { type: 'tool_use', id: 'agent', name: 'agent', input: {} }, first),
+        block('2', text('Sub.'), none, 'agent'),
+        block('3', { ...call, id: 'c2' }, second, 'agent'),
+        {
+          ...answered,
+          parent_tool_use_id: 'agent',
+          message: { content: [{ type: 'tool_result', tool_use_id: 'c2', content: 'y' }] },
+        },
+        { ...answered, message: { content: [{ type: 'tool_result', tool_use_id: 'agent', content: 'done' }] } },
+        block('4', text('Done.'), second),
+        result,
+      ),
+    )
+    expect(faultsOf(parts)).toEqual([])
+    const ofSub = parts.filter((part) => JSON.stringify(part).includes('"qwen":{"parentToolUseId":"agent"}'))
+    expect(ofSub.map(({ type }) => type)).toContain('text-delta')
+  })
 })

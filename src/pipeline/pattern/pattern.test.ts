@@ -60,7 +60,7 @@ const texts = [
   ']x-',
 ]
 
-test.each(sources)('%s means what it means in JavaScript', (source) => {
+test.each(sources)('%s matches the same texts as in JavaScript', (source) => {
   const own = new RegExp(source, 'u')
   for (const text of texts) expect([text, matches(source, text)]).toEqual([text, own.test(text)])
 })

@@ -4,7 +4,7 @@ import { JsonTraceSerializer } from '@opentelemetry/otlp-transformer'
 import { resourceFromAttributes } from '@opentelemetry/resources'
 import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { decodeTraces } from '../../../test/support/collector.ts'
 import type { Entry } from '../../part/entry.ts'
 import { toOtlp } from './otlp-json.ts'
@@ -93,32 +93,34 @@ function run(traceparent?: string): Entry[] {
   ].map((part, i) => ({ seq: i + 1, timestamp: 1_700_000_000_123 + 7 * i, step: '', ...part }) as unknown as Entry)
 }
 
-test.each([
-  ['a run of its own', undefined],
-  ['a run in the trace of its caller', `00-4bf92f3577b34da6a3ce929d0e0e4736-${caller}-01`],
-])('OpenTelemetry writes the same OTLP/JSON: %s', async (_, traceparent) => {
-  const spans = spansOf(run(traceparent), { content: true })
-  expect(spans).toHaveLength(3)
-  expect(spans.flatMap(({ events }) => events).length).toBeGreaterThanOrEqual(3)
-  const own = JSON.parse(JSON.stringify(toOtlp(spans, resource))) as unknown
-  expect(canonical(own)).toEqual(canonical(await official(spans, caller)))
-})
+describe('toOtlp', () => {
+  test.each([
+    ['a run of its own', undefined],
+    ['a run in the trace of its caller', `00-4bf92f3577b34da6a3ce929d0e0e4736-${caller}-01`],
+  ])('OpenTelemetry writes the same OTLP/JSON: %s', async (_, traceparent) => {
+    const spans = spansOf(run(traceparent), { content: true })
+    expect(spans).toHaveLength(3)
+    expect(spans.flatMap(({ events }) => events).length).toBeGreaterThanOrEqual(3)
+    const own = JSON.parse(JSON.stringify(toOtlp(spans, resource))) as unknown
+    expect(canonical(own)).toEqual(canonical(await official(spans, caller)))
+  })
 
-test('OpenTelemetry’s own protocol buffers read every value and every time as it was', () => {
-  const texts = fc.string({ unit: 'binary' })
-  const integers = fc.maxSafeInteger().filter((value) => !Object.is(value, -0))
-  const doubles = fc.double({ noNaN: true, noDefaultInfinity: true }).filter((value) => !Object.is(value, -0))
-  const values = fc.oneof(texts, fc.boolean(), integers, doubles, fc.array(texts, { minLength: 1 }))
-  const times = fc.nat({ max: 2 ** 42 })
-  fc.assert(
-    fc.property(fc.dictionary(texts, values), values, times, times, (attributes, cost, startedAt, endedAt) => {
-      const price = typeof cost === 'number' ? { 'gen_ai.usage.cost': cost } : {}
-      const [whole] = spansOf(run())
-      const span: Span = { ...whole!, startedAt, endedAt, attributes: { ...attributes, ...price } }
-      const [read] = decodeTraces(JSON.parse(JSON.stringify(toOtlp([span], resource))))
-      expect(read).toMatchObject({ start: BigInt(startedAt) * 1_000_000n, end: BigInt(endedAt) * 1_000_000n })
-      expect(read!.attributes).toEqual(span.attributes)
-    }),
-    { numRuns: 30 },
-  )
+  test('OpenTelemetry’s own protocol buffers read every value and every time as it was', () => {
+    const texts = fc.string({ unit: 'binary' })
+    const integers = fc.maxSafeInteger().filter((value) => !Object.is(value, -0))
+    const doubles = fc.double({ noNaN: true, noDefaultInfinity: true }).filter((value) => !Object.is(value, -0))
+    const values = fc.oneof(texts, fc.boolean(), integers, doubles, fc.array(texts, { minLength: 1 }))
+    const times = fc.nat({ max: 2 ** 42 })
+    fc.assert(
+      fc.property(fc.dictionary(texts, values), values, times, times, (attributes, cost, startedAt, endedAt) => {
+        const price = typeof cost === 'number' ? { 'gen_ai.usage.cost': cost } : {}
+        const [whole] = spansOf(run())
+        const span: Span = { ...whole!, startedAt, endedAt, attributes: { ...attributes, ...price } }
+        const [read] = decodeTraces(JSON.parse(JSON.stringify(toOtlp([span], resource))))
+        expect(read).toMatchObject({ start: BigInt(startedAt) * 1_000_000n, end: BigInt(endedAt) * 1_000_000n })
+        expect(read!.attributes).toEqual(span.attributes)
+      }),
+      { numRuns: 30 },
+    )
+  })
 })

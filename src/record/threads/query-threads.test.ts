@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Store } from '../../part/log.ts'
 import { threadStatuses, type ThreadQuery } from '../../part/thread.ts'
 import { sqliteStore } from '../../store/sqlite/store.ts'
@@ -53,45 +53,47 @@ const queries: [string, ThreadQuery][] = [
     .map((status): [string, ThreadQuery] => [status, { status }]),
 ]
 
-test.each(queries)('%s: a page of 50, and no row of another thread is read for its counts', async (_, query) => {
-  expect(await queryThreads(store.records!, query, rule)).toHaveLength(50)
-  const { sql, parameters } = threadsQuery(query, rule)
-  const plan = db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(parameters)
-  const details = plan.map(({ detail }) => String(detail))
-  // The runs themselves are walked from the newest on until the page is full; everything else is looked up.
-  expect(details.filter((detail) => /^SCAN (?!r$|p$|c$|\(subquery)/u.test(detail))).toEqual([])
-})
-
-test('the counts are those of the rows', async () => {
-  const [row] = await queryThreads(store.records!, { limit: 1 }, rule)
-  expect(row).toEqual({
-    id: 'thread_9999',
-    status: 'active',
-    title: 'Question 9999',
-    agents: ['agent4', 'agent0', 'agent3'],
-    lastRunId: 'run_29999',
-    startedAt: 9_999_000,
-    updatedAt: 29_999_500,
-    runCount: 3,
-    messageCount: 6,
-    models: ['model0', 'model1', 'model2'],
-    tools: [],
-    toolCallCount: 0,
-    errorCount: 0,
-    usage: { inputTokens: 30, outputTokens: 15, totalTokens: 45 },
-    cost: expect.closeTo(0.03) as number,
-    firstTokenMs: { average: 100, last: 100 },
+describe('queryThreads', () => {
+  test.each(queries)('%s: a page of 50, and no row of another thread is read for its counts', async (_, query) => {
+    expect(await queryThreads(store.records!, query, rule)).toHaveLength(50)
+    const { sql, parameters } = threadsQuery(query, rule)
+    const plan = db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(parameters)
+    const details = plan.map(({ detail }) => String(detail))
+    // The runs themselves are walked from the newest on until the page is full; everything else is looked up.
+    expect(details.filter((detail) => /^SCAN (?!r$|p$|c$|\(subquery)/u.test(detail))).toEqual([])
   })
-})
 
-test.each([
-  ['was not kept', 9998, 'DELETE FROM views WHERE run = 29999'],
-  ['was kept before its end', 9997, 'UPDATE views SET seq = 39 WHERE run = 29998'],
-  ['was kept by an older version', 9995, `UPDATE views SET view = json_set(view, '$.version', 1) WHERE run = 29996`],
-])('messages of a thread are not counted if the view of a run %s', async (_, thread, change) => {
-  db.exec(change)
-  const rows = await queryThreads(store.records!, { limit: 5 }, rule)
-  const { messageCount, firstTokenMs } = rows.find(({ id }) => id === `thread_${thread}`)!
-  expect([messageCount, firstTokenMs]).toEqual([undefined, { average: 100, last: 100 }])
-  expect(rows.find(({ id }) => id === 'thread_9996')?.messageCount).toBe(6)
+  test('the counts are those of the rows', async () => {
+    const [row] = await queryThreads(store.records!, { limit: 1 }, rule)
+    expect(row).toEqual({
+      id: 'thread_9999',
+      status: 'active',
+      title: 'Question 9999',
+      agents: ['agent4', 'agent0', 'agent3'],
+      lastRunId: 'run_29999',
+      startedAt: 9_999_000,
+      updatedAt: 29_999_500,
+      runCount: 3,
+      messageCount: 6,
+      models: ['model0', 'model1', 'model2'],
+      tools: [],
+      toolCallCount: 0,
+      errorCount: 0,
+      usage: { inputTokens: 30, outputTokens: 15, totalTokens: 45 },
+      cost: expect.closeTo(0.03) as number,
+      firstTokenMs: { average: 100, last: 100 },
+    })
+  })
+
+  test.each([
+    ['was not kept', 9998, 'DELETE FROM views WHERE run = 29999'],
+    ['was kept before its end', 9997, 'UPDATE views SET seq = 39 WHERE run = 29998'],
+    ['was kept by an older version', 9995, `UPDATE views SET view = json_set(view, '$.version', 1) WHERE run = 29996`],
+  ])('messages of a thread are not counted if the view of a run %s', async (_, thread, change) => {
+    db.exec(change)
+    const rows = await queryThreads(store.records!, { limit: 5 }, rule)
+    const { messageCount, firstTokenMs } = rows.find(({ id }) => id === `thread_${thread}`)!
+    expect([messageCount, firstTokenMs]).toEqual([undefined, { average: 100, last: 100 }])
+    expect(rows.find(({ id }) => id === 'thread_9996')?.messageCount).toBe(6)
+  })
 })

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { Entry } from '../../part/entry.ts'
 import { createRedactor } from '../../fold/redact.ts'
 import { memoryStore } from '../../store/memory-store.ts'
@@ -31,46 +31,48 @@ async function imported(source: string, secrets = [secret]) {
 const textOf = (entries: readonly Entry[]) =>
   entries.map((entry) => (entry.type === 'text-delta' ? entry.delta : '')).join('')
 
-test.each([1, 2, 3, 5, 8, 13, 40])(
-  'a secret that deltas of %i characters cut is found; each entry keeps its place',
-  async (size) => {
-    const entries = parse(read('plain-text'))
-    const at = entries.findIndex(({ type }) => type === 'text-delta')
-    const end = entries.findIndex(({ type }) => type === 'text-end')
-    const said = `It is ${secret}, once more ${secret}, and cana`
-    const deltas = said.match(new RegExp(`.{1,${size}}`, 'gu'))!.map((delta) => ({ ...entries[at]!, delta }) as Entry)
-    const other = {
-      ...entries[at]!,
-      type: 'data',
-      name: 'note',
-      data: { [secret]: [`x${secret}`] },
-    } as unknown as Entry
-    const all = [...entries.slice(0, at), ...deltas, other, ...entries.slice(end)].map((entry, i) => ({
-      ...entry,
-      seq: i + 1,
-    }))
-    for (const cut of [all, all.slice(0, at + deltas.length)]) {
-      const { text, kept } = await imported(write(cut))
-      expect(text + kept).not.toContain(secret)
-      const found = parse(text)
-      // As in a live run, one character alone is never held back.
-      expect(textOf(found).replaceAll('c[', '[')).toBe('It is [redacted], once more [redacted], and cana')
-      expect(found.slice(0, cut.length).map(({ seq, type }) => [seq, type])).toEqual(
-        cut.map(({ seq, type }) => [seq, type]),
-      )
-    }
-  },
-)
+describe('cleaning of imported entries', () => {
+  test.each([1, 2, 3, 5, 8, 13, 40])(
+    'a secret that deltas of %i characters cut is found; each entry keeps its place',
+    async (size) => {
+      const entries = parse(read('plain-text'))
+      const at = entries.findIndex(({ type }) => type === 'text-delta')
+      const end = entries.findIndex(({ type }) => type === 'text-end')
+      const said = `It is ${secret}, once more ${secret}, and cana`
+      const deltas = said.match(new RegExp(`.{1,${size}}`, 'gu'))!.map((delta) => ({ ...entries[at]!, delta }) as Entry)
+      const other = {
+        ...entries[at]!,
+        type: 'data',
+        name: 'note',
+        data: { [secret]: [`x${secret}`] },
+      } as unknown as Entry
+      const all = [...entries.slice(0, at), ...deltas, other, ...entries.slice(end)].map((entry, i) => ({
+        ...entry,
+        seq: i + 1,
+      }))
+      for (const cut of [all, all.slice(0, at + deltas.length)]) {
+        const { text, kept } = await imported(write(cut))
+        expect(text + kept).not.toContain(secret)
+        const found = parse(text)
+        // As in a live run, one character alone is never held back.
+        expect(textOf(found).replaceAll('c[', '[')).toBe('It is [redacted], once more [redacted], and cana')
+        expect(found.slice(0, cut.length).map(({ seq, type }) => [seq, type])).toEqual(
+          cut.map(({ seq, type }) => [seq, type]),
+        )
+      }
+    },
+  )
 
-test.each(readdirSync(folder).flatMap((file) => /^(.+)\.ndjson$/u.exec(file)?.[1] ?? []))(
-  '%s: without secrets it is stored byte for byte, also if text looks like the beginning of one',
-  async (name) => {
-    const source = read(name)
-    expect((await imported(source)).text).toBe(source)
-    const deltas = parse(source).flatMap((entry) =>
-      entry.type === 'text-delta' && entry.delta.length > 1 ? entry.delta : [],
-    )
-    const alike = [...new Set(deltas)].map((delta) => `${delta}\u0007secret`)
-    expect((await imported(source, alike)).text.length).toBe(source.length)
-  },
-)
+  test.each(readdirSync(folder).flatMap((file) => /^(.+)\.ndjson$/u.exec(file)?.[1] ?? []))(
+    '%s: without secrets it is stored byte for byte, also if text looks like the beginning of one',
+    async (name) => {
+      const source = read(name)
+      expect((await imported(source)).text).toBe(source)
+      const deltas = parse(source).flatMap((entry) =>
+        entry.type === 'text-delta' && entry.delta.length > 1 ? entry.delta : [],
+      )
+      const alike = [...new Set(deltas)].map((delta) => `${delta}\u0007secret`)
+      expect((await imported(source, alike)).text.length).toBe(source.length)
+    },
+  )
+})

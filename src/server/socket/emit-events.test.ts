@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Server, type Socket } from 'socket.io'
 import { io } from 'socket.io-client'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { emitEvents, type SentEvent } from './followed-run.ts'
 
 type Pair = [object, object]
@@ -40,20 +40,22 @@ function eventOf(delta: string, rest: Omit<SentEvent, 'event'>): SentEvent {
   return { event: { type: 'TEXT_MESSAGE_CONTENT', messageId: 'm', delta, subagentRunId: undefined }, ...rest }
 }
 
-test.each([[['websocket']], [['polling']], [['polling', 'websocket']]])('%s', async (transports) => {
-  const got = await received(transports, (socket) => {
-    emitEvents(socket, [])
-    emitEvents(socket, ascii)
-    emitEvents(socket, mixed)
-    for (const each of [...ascii, ...mixed]) emitEvents(socket, [each])
-    socket.emit('event', ...asJson[1])
-    const finish = () => {
-      emitEvents(socket, [...ascii, ...mixed])
-      socket.emit('end')
-    }
-    // The rest comes over the other transport.
-    if (transports.length === 1) finish()
-    else socket.conn.once('upgrade', finish)
+describe('Socket.IO events', () => {
+  test.each([[['websocket']], [['polling']], [['polling', 'websocket']]])('%s', async (transports) => {
+    const got = await received(transports, (socket) => {
+      emitEvents(socket, [])
+      emitEvents(socket, ascii)
+      emitEvents(socket, mixed)
+      for (const each of [...ascii, ...mixed]) emitEvents(socket, [each])
+      socket.emit('event', ...asJson[1])
+      const finish = () => {
+        emitEvents(socket, [...ascii, ...mixed])
+        socket.emit('end')
+      }
+      // The rest comes over the other transport.
+      if (transports.length === 1) finish()
+      else socket.conn.once('upgrade', finish)
+    })
+    expect(got).toEqual([...asJson, ...asJson, asJson[1], ...asJson])
   })
-  expect(got).toEqual([...asJson, ...asJson, asJson[1], ...asJson])
 })

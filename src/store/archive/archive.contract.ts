@@ -39,7 +39,7 @@ export function archiveContract(fresh: () => Promise<string> | string): void {
   })
   afterEach(() => archive.close())
 
-  test('gives back what it was given, in batches; the same again changes nothing', async () => {
+  test('returns a stored run in batches; storing it again changes nothing', async () => {
     const ids = ['r', '../../r', 'R/\u2028?', `long-${'x'.repeat(60)}`, 'x'.repeat(400), `${'\u2028'.repeat(80)}y`]
     const places = new Map<string, string>()
     for (const id of ids) places.set(id, await put(archive, id))
@@ -76,7 +76,7 @@ export function archiveContract(fresh: () => Promise<string> | string): void {
     expect(await collect(archive.read('stays', place))).toEqual(runOf('stays'))
   })
 
-  test('what cannot be read to its end is not there, and can be put again', async () => {
+  test('an unreadable run counts as absent and can be stored again', async () => {
     const runs: [string, Entry[], number][] = [
       ['r', runOf('r'), 4],
       ['long', exampleRun('long', 20_000), 18_000],

@@ -31,7 +31,7 @@ describe.each(['folder', 'file.db'])('an archive in a %s', (name) => {
 })
 
 describe('a folder', () => {
-  test('has one file for each run, by month, which is an export and readable by its owner only', async () => {
+  test('has one file per run, by month: an export that only its owner can read', async () => {
     const path = join(root, `${++count}`)
     const archive = openArchive(path)
     const place = await put(archive, 'r', runOf('r'))
@@ -48,7 +48,7 @@ describe('a folder', () => {
     expect(existsSync(join(path, '.new'))).toBe(true)
   })
 
-  test('what a crash has left is removed when it is old, and a cut file is told', async () => {
+  test('old leftovers of a crash are removed, and a truncated file is reported', async () => {
     const path = join(root, `${++count}`)
     const archive = openArchive(path)
     const place = await put(archive, 'r')

@@ -31,7 +31,7 @@ describePostgres('an archive in Postgres', (postgres) => {
     return error!
   }
 
-  test('has one table, which SQL reads; another layout is refused', async () => {
+  test('has one table, which SQL can read; any other layout is refused', async () => {
     const url = await postgres().freshUrl()
     const name = new URL(url).pathname.slice(1)
     const archive = openArchive(url)
@@ -47,7 +47,7 @@ describePostgres('an archive in Postgres', (postgres) => {
     expect(await failure(url)).toMatchObject({ code: 'store-version' })
   })
 
-  test('of several that begin at once one creates the table; a user who may only write needs no more', async () => {
+  test('one of several concurrent starts creates the table; a user needs only the right to write', async () => {
     const url = await postgres().freshUrl()
     const name = new URL(url).pathname.slice(1)
     const archives = Array.from({ length: 6 }, () => openArchive(url))
@@ -63,7 +63,7 @@ describePostgres('an archive in Postgres', (postgres) => {
     await archive.close()
   })
 
-  test('what fails is told without the password: refused, away, no database, a broken connection', async () => {
+  test('errors never contain the password: refused, unreachable, no database, a broken connection', async () => {
     const url = await postgres().freshUrl()
     const detail = (text: string) => ({ code: 'store-failed', detail: expect.stringContaining(text) })
     expect(await failure(url.replace('word@', 'wrong@'))).toMatchObject(detail('password authentication failed'))
@@ -116,7 +116,7 @@ describePostgres('an archive in Postgres', (postgres) => {
 
 describePostgres('with a Postgres', (postgres) => {
   describeRedis('a store in Redis', (redis) => {
-    test('moves its runs there, from where other instances read them; what one deletes is gone there, too', async () => {
+    test('moves runs to the archive, where other instances read them; a deletion by one also deletes them there', async () => {
       const place = {
         store: `${redis().url}?prefix=${freshPrefix()}`,
         data: 'none',
@@ -170,7 +170,7 @@ describe('an address', () => {
       'there is no archive for mysql://. Write a folder, a file that ends in .db, or postgres://',
     ],
     ['s3://s3cret/folder', 'there is no archive for s3://'],
-  ])('%s is refused with the cure, and without what may be a password', (url, words) => {
+  ])('%s is refused, with a cure and without any part that may be a password', (url, words) => {
     let message = ''
     try {
       openArchive(url)
@@ -182,7 +182,7 @@ describe('an address', () => {
     expect(message).not.toContain('s3cret')
   })
 
-  test('its password is taken out of whatever names it', () => {
+  test('the password is removed from every message', () => {
     const said = 'no s3cret/word, no s3cret%2Fword, no other'
     expect(withoutPassword(said, 'postgres://u:s3cret%2Fword@host/db?password=other')).toBe('no …, no …, no …')
   })

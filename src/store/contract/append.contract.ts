@@ -14,7 +14,7 @@ export function appendContract(current: () => Store): void {
     })
     const append = (run: string, entries: Batch, epoch = 1) => store.log.append(run, epoch, entries)
 
-    test('keeps entries in order, whatever the cuts', async () => {
+    test('keeps the order of entries for any split into batches', async () => {
       let n = 0
       await fc.assert(
         fc.asyncProperty(anyRun, fc.array(fc.nat(45)), fc.boolean(), async (make, cuts, wait) => {
@@ -100,7 +100,7 @@ export function appendContract(current: () => Store): void {
       expect(await store.runs.get('r')).toBeUndefined()
     })
 
-    test('takes a batch that its owner changes afterwards as it was', async () => {
+    test('stores a batch as it was, even if its owner changes it afterwards', async () => {
       const batch = [startEntry('r'), delta(2)]
       const appended = append('r', batch)
       batch.length = 0
@@ -109,7 +109,7 @@ export function appendContract(current: () => Store): void {
       expect(await readAll(store, 'r')).toHaveLength(3)
     })
 
-    test('asks a function once for what it appends', async () => {
+    test('calls a function once for its entries', async () => {
       let asked = 0
       const start = () => [startEntry('r')].slice(asked++)
       const ends = () => [delta(2), endEntry(3)]

@@ -76,7 +76,7 @@ export function changesContract(current: () => Store): void {
       expect(said(await between)).toEqual(said(all).slice(5))
     })
 
-    test('what was not stored is no change: a duplicate, a claim, what was refused', async () => {
+    test('duplicates, claims and refused batches are no changes', async () => {
       await append('a', startEntry('a'))
       await append('a', startEntry('a'))
       await store.log.claim('a', 1)
@@ -85,7 +85,7 @@ export function changesContract(current: () => Store): void {
       expect(said(await collect(store.log.changes()))).toEqual(['a1'])
     })
 
-    test('one reader does not change what another gets', async () => {
+    test('a reader that changes its batch does not affect other readers', async () => {
       const other = followed()
       const greedy = (async () => {
         for await (const batch of store.log.changes({ signal: live() })) {

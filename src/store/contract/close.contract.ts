@@ -35,7 +35,7 @@ export function closeContract(current: () => Store): void {
       expect(await inbox).toEqual([])
     })
 
-    test('close keeps what was appended just before', async () => {
+    test('close keeps the last appended entries', async () => {
       const appended = append('r', [startEntry('r')])
       await store.close()
       await appended

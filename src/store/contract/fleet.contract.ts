@@ -15,7 +15,7 @@ export function fleetContract(current: () => Store): void {
     const watch = (signal = new AbortController().signal) => store.fleet.wanted(signal)[Symbol.asyncIterator]()
     const add = (run: string, ...deadlines: number[]) => store.log.append(run, 1, suspendedRun(run, ...deadlines))
 
-    test('first comes what was left: due, answered, stopped, or waiting for nothing; a run with an owner is not', async () => {
+    test('lists first the runs without an owner that are due, answered, stopped or waiting for nothing', async () => {
       const later = Date.now() + hour
       await store.log.append('running', 1, [startEntry('running')])
       await add('waiting', later)
@@ -35,7 +35,7 @@ export function fleetContract(current: () => Store): void {
       expect(await watch().next()).toEqual({ value: [], done: false })
     })
 
-    test('then what is announced: once for many announcements before it is read, also what was announced before', async () => {
+    test('then lists announced runs: once each until read, also those announced before', async () => {
       await store.fleet.want('before')
       const wanted = watch()
       expect((await wanted.next()).value).toEqual(['before'])
@@ -75,7 +75,7 @@ export function fleetContract(current: () => Store): void {
       { order: 'before', seen: 0 },
       { order: 'before, and was seen', seen: 1 },
       { order: 'after', seen: 0 },
-    ])('an answer that comes $order the deadline of who looked', async ({ order, seen }) => {
+    ])('an answer counts if it comes $order the deadline of a process that reconciles', async ({ order, seen }) => {
       const later = Date.now() + hour
       await add('r', later)
       const wanted = watch()

@@ -23,7 +23,7 @@ export function forkContract(current: () => Store): void {
         return i === 0 ? { ...each, ...own } : each
       })
 
-    test('begins with its source’s entries up to a seq, whatever the cuts, and goes on with its own', async () => {
+    test('begins with its source’s entries up to a seq, for any split, and continues with its own', async () => {
       const entries = exampleRun('r', 20)
       for (const batch of cutAt(entries, [1, 4, 11, 12])) await store.log.append('r', 1, batch)
       for (let seq = 1; seq < entries.length; seq++) {
@@ -55,7 +55,7 @@ export function forkContract(current: () => Store): void {
       expect(await readAll(store, 'low')).toEqual(as('low', 'one', 5))
     })
 
-    test('has a row of its own, with what its entries say and the epoch of its source', async () => {
+    test('has its own row, with the data of its entries and the epoch of its source', async () => {
       await store.log.append('r', 1, suspendedRun('r', 500))
       await store.log.claim('r', 1)
       await store.log.append('r', 2, [endEntry(4)])
@@ -72,7 +72,7 @@ export function forkContract(current: () => Store): void {
       expect(await store.log.append('f', 2, suspendedRun('f', 500).slice(1))).toBe('duplicate')
     })
 
-    test('counts from when it was forked: its start, and what it says first itself', async () => {
+    test('counts from the time of the fork: its start, and its own first output', async () => {
       const at = (seq: number, ms: number, part: Parameters<typeof entry>[1], step = '') => ({
         ...entry(seq, part, step),
         timestamp: noon + ms,
@@ -109,7 +109,7 @@ export function forkContract(current: () => Store): void {
       expect(since.map(({ id }) => id).toSorted()).toEqual(['going', 'waiting'])
     })
 
-    test('is followed, also by who came before it; only its own entries are changes', async () => {
+    test('can be followed, also by readers that came earlier; only its own entries are changes', async () => {
       await store.log.append('r', 1, exampleRun('r'))
       const position = await store.log.position()
       const reader = readAll(store, 'f', 0, live())

@@ -57,7 +57,7 @@ export function inboxContract(current: () => Store): void {
       expect((await reader).map(({ message }) => message)).toEqual([1, 2])
     })
 
-    test('gives what is left in order, then live, and goes on after n', async () => {
+    test('returns stored messages in order, then live ones, and continues after n', async () => {
       await store.log.post('r', 'a', 1)
       const reader = firstMessages(store, 'r', 3, 0, live())
       await turn()

@@ -13,7 +13,7 @@ export function readOptionsContract(current: () => Store): void {
     })
     const append = (run: string, entries: Batch, epoch = 1) => store.log.append(run, epoch, entries)
 
-    test('between two seqs, at most so many, of one step, of some types: every combination gives what a filter gives', async () => {
+    test('any combination of seq range, limit, step and types returns the same entries as a filter', async () => {
       const entries = steps('r')
       for (const batch of cutAt(entries, [1, 2, 5, 9])) await append('r', batch)
       const all = [undefined, 0, 1, 3, 7, 50]

@@ -21,7 +21,7 @@ export function readContract(current: () => Store): void {
       for (let k = 0; k <= entries.length + 1; k++) expect(await readAll(store, 'r', k)).toEqual(entries.slice(k))
     })
 
-    test('what was asked for may be read more than once', async () => {
+    test('one read can be iterated more than once', async () => {
       await append('r', exampleRun('r', 20))
       const asked = store.log.read('r', { after: 3, signal: live() })
       for (const time of [1, 2]) {
@@ -104,7 +104,7 @@ export function readContract(current: () => Store): void {
       expect(await reader).toEqual([startEntry('r'), suspend, resume, endEntry(4)])
     })
 
-    test('does not let one reader change what another gets', async () => {
+    test('isolates readers from each other’s changes', async () => {
       const other = readAll(store, 'r', 0, live())
       const greedy = (async () => {
         for await (const batch of store.log.read('r', { signal: live() })) batch.length = 0

@@ -43,7 +43,7 @@ export function runsContract(current: () => Store): void {
       expect(await store.runs.get('none')).toBeUndefined()
     })
 
-    test('a row says how far its run was recorded elsewhere, whatever comes behind that, and so do those of its forks', async () => {
+    test('a row and the rows of its forks record how far the run was recorded elsewhere, whatever entries follow', async () => {
       await append('r', [startEntry('r', { foreign: 3 }), delta(2), entry(3, { type: 'suspend', requests: [] })])
       await store.log.claim('r', 1)
       await append('r', [entry(4, { type: 'resume', protocol: 'api' }), delta(5), endEntry(6)], 2)
@@ -65,7 +65,7 @@ export function runsContract(current: () => Store): void {
       expect(Object.fromEntries(listed)).toEqual(rows)
     })
 
-    test('a row tells when the answer began and counts what failed, at once', async () => {
+    test('a row has the start of the answer and the number of failures at once', async () => {
       const start = { stepType: 'llm', attempt: 1 }
       const says = (seq: number, step: string) => [
         entry(seq, { type: 'text-start', id: `${seq}` }, step),

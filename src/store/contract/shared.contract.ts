@@ -54,7 +54,7 @@ export function sharedContract(name: string, make: () => Promise<readonly [Store
       expect(await readAll(two, 'r')).toEqual(whole)
     })
 
-    test('what one has stored the other stores no second time, and still reads all of it', async () => {
+    test('a text that one store has written is not written again by the other, and both read all of it', async () => {
       const entries = exampleRun('r')
       await one.log.append('r', 1, entries)
       const reader = readAll(two, 'r', 0, live())
@@ -65,13 +65,13 @@ export function sharedContract(name: string, make: () => Promise<readonly [Store
       expect(await two.runs.get('r')).toMatchObject({ lastSeq: entries.length, status: 'completed' })
     })
 
-    test('one message of a key counts, whoever posts it', async () => {
+    test('one message per key counts, from whichever process', async () => {
       const posts = await Promise.all([one, two, one, two].map((store, i) => store.log.post('r', 'k', i)))
       expect(posts.filter(({ first }) => first)).toHaveLength(1)
       for (const { message } of posts) expect(message).toBe(posts[0]!.message)
     })
 
-    test('what one stores the other lists, reads and forks', async () => {
+    test('runs that one store writes can be listed, read and forked in the other', async () => {
       await one.log.append('a', 1, exampleRun('a'), () => ({ seq: 10, view: { text: 'all' } }))
       await two.log.append('b', 1, suspendedRun('b', noon + 5))
       for (const store of [one, two]) {
@@ -87,7 +87,7 @@ export function sharedContract(name: string, make: () => Promise<readonly [Store
       expect((await readAll(two, 'c')).slice(1)).toEqual(exampleRun('a').slice(1, 4))
     })
 
-    test('who follows one gets what the other stores, in the order in which it was stored', async () => {
+    test('a reader of one store gets the entries of the other, in the order in which they were stored', async () => {
       await one.log.append('r', 1, [startEntry('r'), delta(2)])
       const reader = readAll(two, 'r', 0, live())
       const inbox = firstMessages(two, 'r', 1, 0, live())

@@ -69,7 +69,7 @@ export function viewsContract(current: () => Store): void {
       expect(await store.runs.view('short')).toEqual({ seq: 2, view: { at: 2 } })
     })
 
-    test('is nobody else’s object, and of an unknown run nothing is kept', async () => {
+    test('is a copy of its own; an unknown run keeps none', async () => {
       const view = { messages: ['a'] }
       await store.runs.keepView('r', 1, view)
       view.messages.push('b')
@@ -81,7 +81,7 @@ export function viewsContract(current: () => Store): void {
       expect(await store.runs.view('none')).toBeUndefined()
     })
 
-    test('is refused if it is no JSON', async () => {
+    test('must be JSON', async () => {
       await expect(store.runs.keepView('r', 1, { n: 1n })).rejects.toMatchObject({ code: 'bad-message' })
     })
   })
@@ -108,7 +108,7 @@ export function viewsContract(current: () => Store): void {
       expect(await ids(5000, 2)).toBe('yx')
     })
 
-    test('a run that is claimed, answered or over is not due; suspended again it is, by what is still open', async () => {
+    test('a claimed, answered or ended run is not due; a suspended run is due by its open requests', async () => {
       await store.log.append('r', 1, suspendedRun('r', noon + 100, noon + 200))
       await store.log.claim('r', 1)
       expect(await ids(5000)).toBe('')
@@ -129,7 +129,7 @@ export function viewsContract(current: () => Store): void {
       expect(await ids(5000)).toBe('')
     })
 
-    test('what the store keeps of requests is not part of a row', async () => {
+    test('the stored requests are not part of a row', async () => {
       await store.log.append('r', 1, suspendedRun('r', noon + 100))
       const row = { id: 'r', agent: 'echo', threadId: 'thread-1', protocol: 'api', status: 'suspended', epoch: 1 }
       const times = { startedAt: noon, updatedAt: noon + 3, lastSeq: 3 }

@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { timed } from '../../../test/support/recorded.ts'
 import type { RecordedPart } from '../../part/entry.ts'
 import type { Store } from '../../part/log.ts'
@@ -73,62 +73,66 @@ async function record(store: Store, n: number, { long = 40, thread = `t${words[n
   return run
 }
 
-test('whatever stands around it and however it is deleted, no byte of it is in the file or its WAL', async () => {
-  const path = newFile()
-  const store = sqliteStore(path)
-  const upkeep = store.upkeep!
-  const left = new Set<number>()
-  const random = fc.sample(fc.record({ long: fc.nat(600), pick: fc.nat(1000), how: fc.nat(2) }), {
-    numRuns: 24,
-    seed: 3,
+describe('erasing a run', () => {
+  test('no byte of a deleted run is in the file or its WAL, however it is deleted', async () => {
+    const path = newFile()
+    const store = sqliteStore(path)
+    const upkeep = store.upkeep!
+    const left = new Set<number>()
+    const random = fc.sample(fc.record({ long: fc.nat(600), pick: fc.nat(1000), how: fc.nat(2) }), {
+      numRuns: 24,
+      seed: 3,
+    })
+    for (const [n, { long, pick, how }] of random.entries()) {
+      await record(store, n, { long })
+      left.add(n)
+      if (n % 3 === 0) await store.records!.settle()
+      if (n % 4 === 1) for (const run of await upkeep.uncompacted(Infinity, 2)) await upkeep.compact(run)
+      if (n % 2 === 0) continue
+      const gone = [...left][pick % left.size]!
+      expect(whereIs(path, words[gone]!)).not.toEqual([])
+      if (how === 0) await deleteRun(store, `run${gone}`)
+      else if (how === 1) await deleteThread(store, `t${words[gone]!}`)
+      // Those of which the conversation was used last before this one.
+      else
+        expect(
+          await pruneRuns(upkeep, { idleBefore: 1e12 + Math.min(...left) + 650, maxBytes: undefined }),
+        ).toBeDefined()
+      for (const each of left) if ((await store.runs.get(`run${each}`)) === undefined) left.delete(each)
+      for (const [i] of random.slice(0, n + 1).entries())
+        expect([i, whereIs(path, words[i]!).length > 0]).toEqual([i, left.has(i)])
+    }
+    await store.close()
   })
-  for (const [n, { long, pick, how }] of random.entries()) {
-    await record(store, n, { long })
-    left.add(n)
-    if (n % 3 === 0) await store.records!.settle()
-    if (n % 4 === 1) for (const run of await upkeep.uncompacted(Infinity, 2)) await upkeep.compact(run)
-    if (n % 2 === 0) continue
-    const gone = [...left][pick % left.size]!
-    expect(whereIs(path, words[gone]!)).not.toEqual([])
-    if (how === 0) await deleteRun(store, `run${gone}`)
-    else if (how === 1) await deleteThread(store, `t${words[gone]!}`)
-    // Those of which the conversation was used last before this one.
-    else
-      expect(await pruneRuns(upkeep, { idleBefore: 1e12 + Math.min(...left) + 650, maxBytes: undefined })).toBeDefined()
-    for (const each of left) if ((await store.runs.get(`run${each}`)) === undefined) left.delete(each)
-    for (const [i] of random.slice(0, n + 1).entries())
-      expect([i, whereIs(path, words[i]!).length > 0]).toEqual([i, left.has(i)])
-  }
-  await store.close()
-})
 
-test('who reads the file keeps the WAL; then it is emptied at the next chance', async () => {
-  const path = newFile()
-  const store = sqliteStore(path)
-  const run = await record(store, 1)
-  const other = new DatabaseSync(path)
-  other.exec('BEGIN; SELECT count(*) FROM runs')
-  await deleteRun(store, run)
-  expect(whereIs(path, words[1]!)).not.toEqual([])
-  expect(await store.upkeep!.erase!()).toBe('read')
-  other.exec('COMMIT')
-  expect(await store.upkeep!.erase!()).toBe('nothing')
-  expect(whereIs(path, words[1]!)).toEqual([])
-  other.close()
-  await store.close()
-})
+  test('a reader keeps the WAL, which is emptied at the next chance', async () => {
+    const path = newFile()
+    const store = sqliteStore(path)
+    const run = await record(store, 1)
+    const other = new DatabaseSync(path)
+    other.exec('BEGIN; SELECT count(*) FROM runs')
+    await deleteRun(store, run)
+    expect(whereIs(path, words[1]!)).not.toEqual([])
+    expect(await store.upkeep!.erase!()).toBe('read')
+    other.exec('COMMIT')
+    expect(await store.upkeep!.erase!()).toBe('nothing')
+    expect(whereIs(path, words[1]!)).toEqual([])
+    other.close()
+    await store.close()
+  })
 
-test('a crash behind a deletion: the next process erases what is left of it', async () => {
-  const path = newFile()
-  const store = sqliteStore(path)
-  const run = await record(store, 2)
-  await store.records!.settle()
-  // Without what comes after it.
-  await store.upkeep!.drop(run)
-  expect(whereIs(path, words[2]!)).not.toEqual([])
-  const next = sqliteStore(path)
-  expect(await next.upkeep!.erase!()).toBe('nothing')
-  expect(whereIs(path, words[2]!)).toEqual([])
-  await next.close()
-  await store.close()
+  test('after a crash during a deletion the next process erases the rest', async () => {
+    const path = newFile()
+    const store = sqliteStore(path)
+    const run = await record(store, 2)
+    await store.records!.settle()
+    // Without what comes after it.
+    await store.upkeep!.drop(run)
+    expect(whereIs(path, words[2]!)).not.toEqual([])
+    const next = sqliteStore(path)
+    expect(await next.upkeep!.erase!()).toBe('nothing')
+    expect(whereIs(path, words[2]!)).toEqual([])
+    await next.close()
+    await store.close()
+  })
 })

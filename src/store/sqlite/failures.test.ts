@@ -45,7 +45,7 @@ describe('a write that fails', () => {
     await store.close()
   })
 
-  test('what it had removed of a deleted run is removed again when the others are stored without it', async () => {
+  test('the removed rows of a deleted run are removed again when the other runs are stored without it', async () => {
     const { path, store, other } = locked()
     await store.log.append('x', 1, [startEntry('x')])
     for (let seq = 2; seq < 800; seq++) {
@@ -153,7 +153,7 @@ describe('a write that fails', () => {
     await store.close()
   })
 
-  test('because of another run, stores once what a function gave once', async () => {
+  test('after another run’s failure, stores the result of a function that was called once', async () => {
     const { store, other } = locked()
     other.exec(`CREATE TRIGGER poison BEFORE INSERT ON ticks WHEN NEW.run = 'bad'
                 BEGIN SELECT RAISE(ABORT, 'no'); END`)

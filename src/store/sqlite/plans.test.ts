@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { recordAll } from '../../../test/support/recorded.ts'
 import type { Entry } from '../../part/entry.ts'
 import type { RunQuery } from '../../part/log.ts'
@@ -152,37 +152,39 @@ const others: readonly (readonly [statement: RegExp, plan: RegExp, why: string])
   [/^SELECT \(SELECT count/u, /^SCAN (?:runs|indexed_runs)/u, 'says how far a rebuild is, ten times a second'],
 ]
 
-test('every statement finds its rows by a key or an index, however many there are; what does not is listed, with its reason', async () => {
-  const path = join(folder, 'plans.db')
-  const found = await preparedBy(() => doEverything(path))
-  const places = new Set([...found.keys()].map((key) => key.split('\n')[0]))
-  expect(preparing().filter((place) => !places.has(place))).toEqual([])
+describe('query plans', () => {
+  test('every statement finds its rows by a key or an index; exceptions are listed with their reason', async () => {
+    const path = join(folder, 'plans.db')
+    const found = await preparedBy(() => doEverything(path))
+    const places = new Set([...found.keys()].map((key) => key.split('\n')[0]))
+    expect(preparing().filter((place) => !places.has(place))).toEqual([])
 
-  const db = new DatabaseSync(path)
-  const used = new Set<unknown>()
-  const bad: string[] = []
-  // What migrations do once, and what is no query.
-  const statements = [...found].filter(
-    ([place, sql]) =>
-      !/^sqlite\/(?:migrate|foreign|read-only)/u.test(place) &&
-      /^\s*(?:SELECT|WITH|INSERT|REPLACE|UPDATE|DELETE)/u.test(sql),
-  )
-  for (const sql of new Set(statements.map(([, text]) => text.trim().replaceAll(/\s+/gu, ' ')))) {
-    for (const { detail } of db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all()) {
-      const plan = String(detail)
-      // What was found before, and functions: no tables.
-      if (
-        !/^(?:SCAN|SEARCH|USE)/u.test(plan) ||
-        direct.test(plan) ||
-        /VIRTUAL TABLE|^SCAN (?:CONSTANT ROW|branch|[br]|\(.*|sqlite_master)$/u.test(plan)
-      )
-        continue
-      const rule = others.find(([statement, allowed]) => statement.test(sql) && allowed.test(plan))
-      if (rule === undefined) bad.push(`${sql}\n  ${plan}`)
-      else used.add(rule)
+    const db = new DatabaseSync(path)
+    const used = new Set<unknown>()
+    const bad: string[] = []
+    // What migrations do once, and what is no query.
+    const statements = [...found].filter(
+      ([place, sql]) =>
+        !/^sqlite\/(?:migrate|foreign|read-only)/u.test(place) &&
+        /^\s*(?:SELECT|WITH|INSERT|REPLACE|UPDATE|DELETE)/u.test(sql),
+    )
+    for (const sql of new Set(statements.map(([, text]) => text.trim().replaceAll(/\s+/gu, ' ')))) {
+      for (const { detail } of db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all()) {
+        const plan = String(detail)
+        // What was found before, and functions: no tables.
+        if (
+          !/^(?:SCAN|SEARCH|USE)/u.test(plan) ||
+          direct.test(plan) ||
+          /VIRTUAL TABLE|^SCAN (?:CONSTANT ROW|branch|[br]|\(.*|sqlite_master)$/u.test(plan)
+        )
+          continue
+        const rule = others.find(([statement, allowed]) => statement.test(sql) && allowed.test(plan))
+        if (rule === undefined) bad.push(`${sql}\n  ${plan}`)
+        else used.add(rule)
+      }
     }
-  }
-  db.close()
-  expect(bad).toEqual([])
-  expect(others.filter((rule) => !used.has(rule))).toEqual([])
+    db.close()
+    expect(bad).toEqual([])
+    expect(others.filter((rule) => !used.has(rule))).toEqual([])
+  })
 })

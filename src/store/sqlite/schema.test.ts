@@ -79,7 +79,7 @@ test.each([1, 2])('of schema %d, a run that waits is given its open requests and
 })
 
 describe.each([1, 2])('a database of schema %d', (version) => {
-  test('is brought up to date in place: every run, entry and message, in the order in which the runs began', async () => {
+  test('is migrated in place: every run, entry and message, in the order in which the runs began', async () => {
     createOldDatabase(version)
     const store = sqliteStore(path)
     const ids = async (query = {}) => (await store.runs.list(query)).map(({ id }) => id)
@@ -117,7 +117,7 @@ describe.each([1, 2])('a database of schema %d', (version) => {
     await reopened.close()
   })
 
-  test('is left as it is by who only reads it, and the error says what to do', () => {
+  test('stays unchanged for readers, and the error has the cure', () => {
     createOldDatabase(version)
     expect(() => sqliteStore(path, { readOnly: true })).toThrow(
       new RegExp(`schema ${version}, this version needs ${schemaVersion}.*run "millrace migrate --data `, 'u'),
@@ -140,7 +140,7 @@ describe.each([1, 2])('a database of schema %d', (version) => {
   })
 })
 
-test('of schema 7, runs are read, asked, continued and deleted, and what was being deleted is', async () => {
+test('of schema 7: runs can be read, queried, continued and deleted, and started deletions are completed', async () => {
   const logs = new Map(['done', 'open', 'gone'].map((id) => [id, exampleRun(id, 200)]))
   const rest = logs.get('open')!.splice(150)
   const store = sqliteStore(path)
@@ -205,7 +205,7 @@ test('of schema 6, runs are read, asked and continued, however many rows they ha
   await opened.close()
 })
 
-test('of schema 5, rows and views get what the logs know, whatever older views say; what cannot be read is absent', async () => {
+test('of schema 5: rows and views get the data of the logs, not of older views; unreadable data is absent', async () => {
   const store = sqliteStore(path)
   const failed = entry(11, {
     type: 'run-end',

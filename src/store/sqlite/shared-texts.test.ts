@@ -72,7 +72,7 @@ async function entriesInSql(run: string): Promise<Entry[]> {
 }
 
 describe('shared texts', () => {
-  test('come back as they were, in the log and in SQL, for conversations of any length', async () => {
+  test('are unchanged in the log and in SQL, for conversations of any length', async () => {
     for (const length of [0, 1, 3, 24, 25, 200, 1500]) {
       const run = `run-${length}`
       const entries = runWith(run, messages(0, length), sentence(9).repeat(4))
@@ -91,7 +91,7 @@ describe('shared texts', () => {
     expect((JSON.parse(String(rows[0]![0])) as { messages: unknown }).messages).toEqual(messages(0, 200))
   })
 
-  test('come back as they were, whatever is in them', async () => {
+  test('are unchanged, whatever they contain', async () => {
     const long = fc.oneof(fc.string({ unit: 'binary', maxLength: 30 }), fc.constant('"\\\u2028\n'.repeat(600)))
     const input = fc.dictionary(
       fc.oneof(fc.string(), fc.constantFrom('__proto__', 'messages', 'shared', 'a.b', '$')),

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 
 /** Delays each fsync of a process by 20 ms, and writes down who asked for it, and when. */
 const slowDisk = (log: string) =>
@@ -27,28 +27,34 @@ console.log(JSON.stringify({ pid: process.pid, began, ended: Date.now() }))
 await store.close()
 `
 
-test.skipIf(!hasStrace)(
-  'on a disk that needs 20 ms for an fsync the event loop waits for none while it appends',
-  async () => {
-    const dir = mkdtempSync(join(tmpdir(), 'millrace-slow-'))
-    onTestFinished(() => rmSync(dir, { recursive: true, force: true }))
-    writeFileSync(join(dir, 'append.mjs'), program)
-    const node = [process.execPath, '--no-warnings', join(dir, 'append.mjs')]
-    const { stdout } = await promisify(execFile)('strace', [...slowDisk(join(dir, 'log')), ...node, join(dir, 'm.db')])
-    const { pid, began, ended } = JSON.parse(stdout) as Record<'pid' | 'began' | 'ended', number>
-    const asked = readFileSync(join(dir, 'log'), 'utf8')
-      .split('\n')
-      .flatMap((line) => {
-        const [, by, at] = /^(\d+) +([\d.]+) f(?:data)?sync\(/u.exec(line) ?? []
-        return by === undefined ? [] : [{ isOwn: Number(by) === pid, at: Number(at) * 1000 }]
-      })
-      .filter(({ at }) => at > began && at < ended)
-    const others = asked.filter(({ isOwn }) => !isOwn)
-    expect(others.length).toBeGreaterThan(5)
-    // It waits only when the WAL begins anew, for one, and before that all of it was written back elsewhere: no turn has two.
-    const own = asked.flatMap(({ isOwn, at }) => (isOwn ? [at] : []))
-    expect(own.length).toBeLessThan(others.length / 2)
-    for (const [i, at] of own.slice(1).entries())
-      expect(others.some((other) => other.at > own[i]! && other.at < at)).toBe(true)
-  },
-)
+describe('SQLite on a slow disk', () => {
+  test.skipIf(!hasStrace)(
+    'on a disk that needs 20 ms for an fsync the event loop waits for none while it appends',
+    async () => {
+      const dir = mkdtempSync(join(tmpdir(), 'millrace-slow-'))
+      onTestFinished(() => rmSync(dir, { recursive: true, force: true }))
+      writeFileSync(join(dir, 'append.mjs'), program)
+      const node = [process.execPath, '--no-warnings', join(dir, 'append.mjs')]
+      const { stdout } = await promisify(execFile)('strace', [
+        ...slowDisk(join(dir, 'log')),
+        ...node,
+        join(dir, 'm.db'),
+      ])
+      const { pid, began, ended } = JSON.parse(stdout) as Record<'pid' | 'began' | 'ended', number>
+      const asked = readFileSync(join(dir, 'log'), 'utf8')
+        .split('\n')
+        .flatMap((line) => {
+          const [, by, at] = /^(\d+) +([\d.]+) f(?:data)?sync\(/u.exec(line) ?? []
+          return by === undefined ? [] : [{ isOwn: Number(by) === pid, at: Number(at) * 1000 }]
+        })
+        .filter(({ at }) => at > began && at < ended)
+      const others = asked.filter(({ isOwn }) => !isOwn)
+      expect(others.length).toBeGreaterThan(5)
+      // It waits only when the WAL begins anew, for one, and before that all of it was written back elsewhere: no turn has two.
+      const own = asked.flatMap(({ isOwn, at }) => (isOwn ? [at] : []))
+      expect(own.length).toBeLessThan(others.length / 2)
+      for (const [i, at] of own.slice(1).entries())
+        expect(others.some((other) => other.at > own[i]! && other.at < at)).toBe(true)
+    },
+  )
+})

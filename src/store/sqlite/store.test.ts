@@ -19,7 +19,7 @@ const delta = (seq: number) => entry(seq, { type: 'text-delta', id: 'a', delta: 
 storeContract('sqlite', () => sqliteStore(newPath()))
 
 describe('persisted before delivered', () => {
-  test('what a reader sees, another connection sees', async () => {
+  test('a reader sees only entries that another connection sees as well', async () => {
     const path = newPath()
     const store = sqliteStore(path)
     const other = new DatabaseSync(path, { readOnly: true })
@@ -106,7 +106,7 @@ describe('persisted before delivered', () => {
     db.close()
   })
 
-  test('what is said until an append is written goes with it, also of a run that begins', async () => {
+  test('deltas emitted before a write are stored with it, also for a new run', async () => {
     const path = newPath()
     const store = sqliteStore(path)
     const said: Entry[] = [startEntry('r')]

@@ -102,7 +102,7 @@ describe('compact', () => {
     expect((await readAll(store, 'r')).length).toBeLessThan(30)
   })
 
-  test('a reader that is in the middle ends with a clear error; one that follows from the start of what was merged goes on', async () => {
+  test('a reader in the middle of merged entries ends with a clear error; one at their start continues', async () => {
     const entries = await record('r', 3000, 20)
     const reader = store.log.read('r', { signal: live() })[Symbol.asyncIterator]()
     const { value: first } = await reader.next()
@@ -121,7 +121,7 @@ describe('compact', () => {
     }
   })
 
-  test('forks stay what they were, also forks of forks, and can be compacted themselves', async () => {
+  test('forks stay unchanged, also forks of forks, and can be compacted themselves', async () => {
     await record('r', 1000)
     const forks = { f: ['r', 500], g: ['r', 501], h: ['f', 300] } as const
     for (const [run, [source, seq]] of Object.entries(forks)) await store.log.fork(source, seq, run)
@@ -156,7 +156,7 @@ describe('drop', () => {
     [startEntry(run, { threadId }, at), { ...endEntry(2), timestamp: at + 1 }] satisfies Entry[]
   const expired = async (idleBefore: number) => (await upkeep.expired(idleBefore)).runs.map(({ id }) => id)
 
-  test('offers what has ended, whose conversation has not gone on, and of which no fork is left', async () => {
+  test('offers ended runs whose thread has not continued and that have no fork', async () => {
     await store.log.append('old', 1, inThread('old', 't1', noon))
     await store.log.append('first', 1, inThread('first', 't2', noon))
     await store.log.append('second', 1, inThread('second', 't2', noon + 5000))
@@ -219,7 +219,7 @@ describe('drop', () => {
     expect((await store.runs.list()).map(({ id }) => id)).toEqual(['stays'])
   })
 
-  test('who reads the run is told that it was deleted, early or late; the id may be used again', async () => {
+  test('readers of a deleted run get an error, early or late; its id may be used again', async () => {
     await record('r', 2000, 30)
     const held = store.log.read('r')
     const reader = store.log.read('r', { signal: live() })[Symbol.asyncIterator]()
@@ -315,7 +315,7 @@ describe('drop', () => {
     expect(await readAll(store, 'new')).toEqual(entries)
   })
 
-  test('a deletion that somebody else has completed meanwhile leaves alone who has the number now', async () => {
+  test('a deletion that another process has completed spares the new run with the same number', async () => {
     await record('old', 20_000)
     let slices = 0
     let entries: Entry[] = []
@@ -356,7 +356,7 @@ describe('after the newest run was deleted', () => {
     expect(await count()).toEqual({ two: entries.length, three: more.length })
   })
 
-  test('positions go on, and who reads the changes of all runs gets those that come later, and none of the deleted run', async () => {
+  test('positions continue, and readers of all changes get later entries, and none of the deleted run', async () => {
     await record('one', 20)
     const position = await store.log.position()
     const reader = store.log.changes({ after: position, signal: live() })[Symbol.asyncIterator]()
@@ -399,7 +399,7 @@ describe('after the newest run was deleted', () => {
     expect(rows('')).toEqual([])
   })
 
-  test('more empty rows than a page has do not stop who reads changes', async () => {
+  test('readers of changes pass over more empty rows than a page has', async () => {
     const db = new DatabaseSync(path)
     for (let i = 0; i < 600; i++) db.exec("INSERT INTO ticks (run, first_seq, last_seq, entries) VALUES ('', 0, 0, '')")
     db.close()

@@ -1,6 +1,6 @@
 /** What servers list as their tools, and what of it can be used. */
 import { fileURLToPath } from 'node:url'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { listTools } from './connection.ts'
 import { readMcpTools } from './mcp-tool.ts'
 import { createMcpPool } from './pool.ts'
@@ -48,82 +48,87 @@ function serverOf(pages: unknown[][], last?: unknown) {
   return pool
 }
 
-test(
-  'a real server: each odd tool is left out with a warning that names it, and the others work',
-  { timeout: 60_000 },
-  async () => {
-    const named = odd.map(([, tool], i) => ({ ...(tool as object), name: `odd ${i}` }))
-    const checked = { name: 'checked', inputSchema: schema, outputSchema: { type: 'object', required: ['more'] } }
-    const pool = serverOf([[...named, fine], [...nameless], [checked]])
-    const warned: string[] = []
-    const tools = await readMcpTools(pool, 'odd', undefined, ({ code, message }) => warned.push(`${code} ${message}`))
-    expect([...tools.keys()]).toEqual(['odd_fine', 'odd_checked'])
-    expect(warned.slice(0, odd.length)).toEqual(
-      odd.map(([why], i) => `mcp-tool-left-out The tool "odd ${i}" of the MCP server "odd" is left out: ${why}.`),
-    )
-    expect(warned.slice(odd.length)).toEqual(nameless.map(() => expect.stringContaining('it has no name')))
-    expect(await pool.call('odd', 'fine', {})).toEqual({ called: 'fine' })
-    // What a tool returns is held to its schema as before.
-    await expect(pool.call('odd', 'checked', {})).rejects.toMatchObject({
-      message: expect.stringContaining('output schema'),
+describe('listing of MCP tools', () => {
+  test(
+    'a real server: each odd tool is left out with a warning that names it, and the others work',
+    { timeout: 60_000 },
+    async () => {
+      const named = odd.map(([, tool], i) => ({ ...(tool as object), name: `odd ${i}` }))
+      const checked = { name: 'checked', inputSchema: schema, outputSchema: { type: 'object', required: ['more'] } }
+      const pool = serverOf([[...named, fine], [...nameless], [checked]])
+      const warned: string[] = []
+      const tools = await readMcpTools(pool, 'odd', undefined, ({ code, message }) => warned.push(`${code} ${message}`))
+      expect([...tools.keys()]).toEqual(['odd_fine', 'odd_checked'])
+      expect(warned.slice(0, odd.length)).toEqual(
+        odd.map(([why], i) => `mcp-tool-left-out The tool "odd ${i}" of the MCP server "odd" is left out: ${why}.`),
+      )
+      expect(warned.slice(odd.length)).toEqual(nameless.map(() => expect.stringContaining('it has no name')))
+      expect(await pool.call('odd', 'fine', {})).toEqual({ called: 'fine' })
+      // What a tool returns is held to its schema as before.
+      await expect(pool.call('odd', 'checked', {})).rejects.toMatchObject({
+        message: expect.stringContaining('output schema'),
+      })
+    },
+  )
+
+  test(
+    'a model gets the picture that stands beside structured content; a step gets the content',
+    { timeout: 60_000 },
+    async () => {
+      const pool = serverOf([[{ name: 'shot', inputSchema: schema }]])
+      const picture = { type: 'image', data: 'QUJD', mimeType: 'image/png' }
+      expect(await pool.call('odd', 'shot', {}, { forModel: true })).toEqual([
+        { type: 'text', text: '{"called":"shot"}' },
+        picture,
+      ])
+      expect(await pool.call('odd', 'shot', {})).toEqual({ called: 'shot' })
+    },
+  )
+
+  test.each([
+    ['null', null],
+    ['nothing', undefined],
+    ['an empty text', ''],
+    ['a page that was read already', '1'],
+  ])('%s as the next page is the end of the list', async (_, nextCursor) => {
+    const asked: (string | undefined)[] = []
+    const { tools } = await listTools(async (cursor) => {
+      asked.push(cursor)
+      return {
+        tools: [{ name: `t${asked.length}`, inputSchema: schema }],
+        nextCursor: cursor === undefined ? '1' : nextCursor,
+      }
     })
-  },
-)
+    expect(tools.map(({ name }) => name)).toEqual(['t1', 't2'])
+    expect(asked).toEqual([undefined, '1'])
+    expect(tools.leftOut).toBe(undefined)
+  })
 
-test(
-  'a model gets the picture that stands beside structured content; a step gets the content',
-  { timeout: 60_000 },
-  async () => {
-    const pool = serverOf([[{ name: 'shot', inputSchema: schema }]])
-    const picture = { type: 'image', data: 'QUJD', mimeType: 'image/png' }
-    expect(await pool.call('odd', 'shot', {}, { forModel: true })).toEqual([
-      { type: 'text', text: '{"called":"shot"}' },
-      picture,
+  test('a long list is read up to its 200th page, and a warning says so', async () => {
+    const listOf = (pages: number) =>
+      listTools(async (cursor = '0') => {
+        const next = Number(cursor) + 1
+        return {
+          tools: [{ name: `t${cursor}`, inputSchema: schema }],
+          ...(next < pages && { nextCursor: String(next) }),
+        }
+      })
+    const whole = await listOf(200)
+    expect([whole.tools.length, whole.tools.leftOut]).toEqual([200, undefined])
+    const endless = await listOf(Infinity)
+    expect(endless.tools).toHaveLength(200)
+    expect(endless.tools.leftOut).toEqual([{ why: 'its list has more than 200 pages: those behind them are not read' }])
+    const warned: string[] = []
+    const pool = { ...serverOf([[]]), tools: async () => endless.tools }
+    await readMcpTools(pool, 'odd', undefined, ({ message }) => warned.push(message))
+    expect(warned).toEqual([
+      'Tools of the MCP server "odd" are left out: its list has more than 200 pages: those behind them are not read.',
     ])
-    expect(await pool.call('odd', 'shot', {})).toEqual({ called: 'shot' })
-  },
-)
+  })
 
-test.each([
-  ['null', null],
-  ['nothing', undefined],
-  ['an empty text', ''],
-  ['a page that was read already', '1'],
-])('%s as the next page is the end of the list', async (_, nextCursor) => {
-  const asked: (string | undefined)[] = []
-  const { tools } = await listTools(async (cursor) => {
-    asked.push(cursor)
-    return {
-      tools: [{ name: `t${asked.length}`, inputSchema: schema }],
-      nextCursor: cursor === undefined ? '1' : nextCursor,
+  test('what is no list at all has no tools', async () => {
+    for (const answer of [undefined, null, {}, { tools: null }, { tools: {} }]) {
+      expect((await listTools(async () => answer)).tools).toEqual([])
     }
   })
-  expect(tools.map(({ name }) => name)).toEqual(['t1', 't2'])
-  expect(asked).toEqual([undefined, '1'])
-  expect(tools.leftOut).toBe(undefined)
-})
-
-test('a long list is read up to its 200th page, and a warning says so', async () => {
-  const listOf = (pages: number) =>
-    listTools(async (cursor = '0') => {
-      const next = Number(cursor) + 1
-      return { tools: [{ name: `t${cursor}`, inputSchema: schema }], ...(next < pages && { nextCursor: String(next) }) }
-    })
-  const whole = await listOf(200)
-  expect([whole.tools.length, whole.tools.leftOut]).toEqual([200, undefined])
-  const endless = await listOf(Infinity)
-  expect(endless.tools).toHaveLength(200)
-  expect(endless.tools.leftOut).toEqual([{ why: 'its list has more than 200 pages: those behind them are not read' }])
-  const warned: string[] = []
-  const pool = { ...serverOf([[]]), tools: async () => endless.tools }
-  await readMcpTools(pool, 'odd', undefined, ({ message }) => warned.push(message))
-  expect(warned).toEqual([
-    'Tools of the MCP server "odd" are left out: its list has more than 200 pages: those behind them are not read.',
-  ])
-})
-
-test('what is no list at all has no tools', async () => {
-  for (const answer of [undefined, null, {}, { tools: null }, { tools: {} }]) {
-    expect((await listTools(async () => answer)).tools).toEqual([])
-  }
 })

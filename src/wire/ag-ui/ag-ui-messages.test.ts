@@ -210,7 +210,7 @@ describe('answers', () => {
     ])
   })
 
-  test('resume[], by the kind of what was asked', () => {
+  test('resume[] is read by the kind of each request', () => {
     const of = (kind: 'tool' | 'approval' | 'input', entry: object) =>
       readResume([{ interruptId: 'r', status: 'resolved', ...entry }])[0]!.answer(kind)
     expect(of('approval', { payload: { approved: true } })).toEqual({ kind: 'approval', approved: true })
@@ -342,7 +342,7 @@ function compactJson(text: string): string {
   }
 }
 
-test('from(to(messages)) tells a model the same, and AG-UI accepts what is in between', () => {
+test('from(to(messages)) is equal for a model, and AG-UI accepts the messages in between', () => {
   fc.assert(
     fc.property(conversation, (messages) => {
       const sent = toAgUiMessages(messages)

@@ -40,7 +40,7 @@ describe('the head', () => {
     expect(frames).toHaveLength(3)
   })
 
-  test('the model is what was asked for, else the label, else the agent', () => {
+  test('the model is the requested one, else the label, else the agent', () => {
     const labels = { model: 'bernard-v1' }
     expect(last(start({ labels }))['model']).toBe('bernard-v1')
     expect(last(start({ labels }), { model: 'mine' })['model']).toBe('mine')
@@ -96,7 +96,7 @@ describe('the end', () => {
   })
 
   test.each(['failed', 'aborted', 'timed-out', 'budget-exceeded', 'interrupted'] as const)(
-    '%s is an error, without a finish frame and without what clients are not told',
+    '%s is an error, without a finish frame and without hidden details',
     (ended) => {
       const error = { code: ended, message: 'Why.', detail: 'secret words', status: 400 }
       const items = [...said, ...runEnd({ outcome: ended, error })]
@@ -153,7 +153,7 @@ describe('the end', () => {
     })
   })
 
-  test('what was sent of an attempt that a crash made void cannot be taken back; what was hidden can', () => {
+  test('text sent before a crash cannot be withdrawn; hidden text can', () => {
     const reset = at('main/a/1', { type: 'step-reset', attempt: 1 })
     const ran = [...start(), ...answering, ...call('main/a/1', toolCall('c1', 'server')), ...reset]
     expect(encode(ran).state).toBe('open')

@@ -150,7 +150,7 @@ describe('the extension tools', () => {
     ])
   })
 
-  test('agents that a step calls are shown, those inside a tool are the tool’s affair, as is what comes after the answer', () => {
+  test('agents called by a step are shown; agents inside a tool and calls after the answer are not', () => {
     const sub = (path: string) => call(path, toolCall('call_1', 'server'))
     const items = (path: string, ...first: Item[]) => [...start(), ...first, ...sub(path)]
     expect(shown(items('main/b/child/1', ...begin('main/b', 'call-agent')))).toHaveLength(1)

@@ -1,6 +1,6 @@
 /** Properties over random runs: the frames, both forms of the answer, and what the official clients make of them. */
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { arbitraryCompletedRun, arbitraryRun } from '../../../test/arbitrary-run.ts'
 import { readSdkParts, readStream } from '../../../test/openai-client.ts'
 import { complete } from '../../../test/openai-items.ts'
@@ -167,10 +167,6 @@ wireContract(openaiWire, {
   },
 })
 
-test('openai: the random runs were of every kind', () => {
-  for (const count of Object.values(judged)) expect(count).toBeGreaterThan(0)
-})
-
 interface FoldedCall {
   id: string
   name: string
@@ -208,30 +204,6 @@ function outcomesOf(entries: readonly Entry[], tool: string): Map<string, string
   )
 }
 
-test('openai: the one JSON holds what the frames of the same run come to', () => {
-  let bodies = 0
-  fc.assert(
-    fc.property(runs, asked, (entries, openai) => {
-      const options = { ...openai, includeUsage: true }
-      const context = { resumedAt: lastResume(entries) }
-      const frames = framesOf(encodeAll(entries, context, options).body)
-      const encoder = openaiJsonWire.createEncoder(context, options)
-      const results = entries.flatMap((entry) => encoder.encode(entry))
-      expect(results).toHaveLength(1)
-      const result = results[0]!
-      const { error } = frames.at(-1)!
-      if ('error' in result) expect(error).toMatchObject({ message: result.error.message, code: result.error.code })
-      else {
-        bodies++
-        expect(error).toBe(undefined)
-        expect(JSON.parse(JSON.stringify(result.body))).toEqual(foldFrames(frames, options))
-      }
-    }),
-    { numRuns: often(300) },
-  )
-  expect(bodies).toBeGreaterThan(often(300) / 6)
-})
-
 /** The body that a client would put together. */
 function foldFrames(frames: Frame[], { object, extensions }: OpenAiOptions): Partial<OpenAiBody> {
   const choices = frames.flatMap((frame) => frame.choices)
@@ -264,58 +236,88 @@ function foldFrames(frames: Frame[], { object, extensions }: OpenAiOptions): Par
   return { ...base, choices: [{ index: 0, message, logprobs: null, finish_reason }] } as Partial<OpenAiBody>
 }
 
-test('openai: any byte cut decodes alike, keep-alives included', () => {
-  fc.assert(
-    fc.property(arbitraryRun, fc.array(fc.nat(), { maxLength: 20 }), (entries, places) => {
-      const bytes = new TextEncoder().encode(openaiWire.keepAlive + encodeAll(entries).body)
-      expect(parseSse(...cutAt(bytes, places))).toEqual(parseSse(bytes))
-    }),
-  )
-})
+describe('OpenAI wire', () => {
+  test('openai: the random runs were of every kind', () => {
+    for (const count of Object.values(judged)) expect(count).toBeGreaterThan(0)
+  })
 
-test('openai: the official clients come to the same answer, and to an error where there is none', async () => {
-  const seen = { completions: 0, errors: 0, calls: 0 }
-  await fc.assert(
-    fc.asyncProperty(runs, async (entries) => {
-      const resumedAt = lastResume(entries)
-      const { body } = encodeAll(entries, { resumedAt }, { includeUsage: true })
-      const result = complete(entries, { includeUsage: true }, resumedAt)
-      const helper = await readStream(body)
-      const parts = await readSdkParts(body)
-      if ('error' in result) {
-        seen.errors++
-        expect(helper.error?.message).toContain(result.error.message)
-        expect(parts).toContainEqual({
-          type: 'error',
-          error: expect.objectContaining({ message: result.error.message }),
+  test('the one JSON equals the joined frames of the same run', () => {
+    let bodies = 0
+    fc.assert(
+      fc.property(runs, asked, (entries, openai) => {
+        const options = { ...openai, includeUsage: true }
+        const context = { resumedAt: lastResume(entries) }
+        const frames = framesOf(encodeAll(entries, context, options).body)
+        const encoder = openaiJsonWire.createEncoder(context, options)
+        const results = entries.flatMap((entry) => encoder.encode(entry))
+        expect(results).toHaveLength(1)
+        const result = results[0]!
+        const { error } = frames.at(-1)!
+        if ('error' in result) expect(error).toMatchObject({ message: result.error.message, code: result.error.code })
+        else {
+          bodies++
+          expect(error).toBe(undefined)
+          expect(JSON.parse(JSON.stringify(result.body))).toEqual(foldFrames(frames, options))
+        }
+      }),
+      { numRuns: often(300) },
+    )
+    expect(bodies).toBeGreaterThan(often(300) / 6)
+  })
+
+  test('openai: any byte cut decodes alike, keep-alives included', () => {
+    fc.assert(
+      fc.property(arbitraryRun, fc.array(fc.nat(), { maxLength: 20 }), (entries, places) => {
+        const bytes = new TextEncoder().encode(openaiWire.keepAlive + encodeAll(entries).body)
+        expect(parseSse(...cutAt(bytes, places))).toEqual(parseSse(bytes))
+      }),
+    )
+  })
+
+  test('openai: the official clients come to the same answer, and to an error where there is none', async () => {
+    const seen = { completions: 0, errors: 0, calls: 0 }
+    await fc.assert(
+      fc.asyncProperty(runs, async (entries) => {
+        const resumedAt = lastResume(entries)
+        const { body } = encodeAll(entries, { resumedAt }, { includeUsage: true })
+        const result = complete(entries, { includeUsage: true }, resumedAt)
+        const helper = await readStream(body)
+        const parts = await readSdkParts(body)
+        if ('error' in result) {
+          seen.errors++
+          expect(helper.error?.message).toContain(result.error.message)
+          expect(parts).toContainEqual({
+            type: 'error',
+            error: expect.objectContaining({ message: result.error.message }),
+          })
+          expect(parts.at(-1)).toMatchObject({ type: 'finish', finishReason: { unified: 'error' } })
+          return
+        }
+        seen.completions++
+        const { choices, usage } = result.body
+        const { message, finish_reason } = choices[0] as Extract<typeof choices, [{ message: unknown }]>[0]
+        const got = helper.completion!.choices[0]!
+        expect(got).toMatchObject({ finish_reason, message: { role: 'assistant', content: message.content ?? '' } })
+        expect(got.message.tool_calls).toEqual(message.tool_calls)
+        expect(helper.completion!.usage).toEqual(usage)
+        seen.calls += message.tool_calls?.length ?? 0
+        const joined = (type: 'text-delta' | 'reasoning-delta') =>
+          parts.flatMap((part) => (part.type === type ? [part.delta] : [])).join('')
+        expect(joined('text-delta')).toBe(message.content ?? '')
+        expect(joined('reasoning-delta')).toBe(message.reasoning_content ?? '')
+        const calls = parts.flatMap((part) => (part.type === 'tool-call' ? [part] : []))
+        expect(calls.map(({ toolCallId, toolName, input }) => [toolCallId, toolName, input])).toEqual(
+          (message.tool_calls ?? []).map((call) => [call.id, call.function.name, call.function.arguments]),
+        )
+        const reason = finish_reason.replace('_', '-')
+        expect(parts.at(-1)).toMatchObject({
+          type: 'finish',
+          finishReason: { unified: reason },
+          usage: { inputTokens: { total: usage.prompt_tokens }, outputTokens: { total: usage.completion_tokens } },
         })
-        expect(parts.at(-1)).toMatchObject({ type: 'finish', finishReason: { unified: 'error' } })
-        return
-      }
-      seen.completions++
-      const { choices, usage } = result.body
-      const { message, finish_reason } = choices[0] as Extract<typeof choices, [{ message: unknown }]>[0]
-      const got = helper.completion!.choices[0]!
-      expect(got).toMatchObject({ finish_reason, message: { role: 'assistant', content: message.content ?? '' } })
-      expect(got.message.tool_calls).toEqual(message.tool_calls)
-      expect(helper.completion!.usage).toEqual(usage)
-      seen.calls += message.tool_calls?.length ?? 0
-      const joined = (type: 'text-delta' | 'reasoning-delta') =>
-        parts.flatMap((part) => (part.type === type ? [part.delta] : [])).join('')
-      expect(joined('text-delta')).toBe(message.content ?? '')
-      expect(joined('reasoning-delta')).toBe(message.reasoning_content ?? '')
-      const calls = parts.flatMap((part) => (part.type === 'tool-call' ? [part] : []))
-      expect(calls.map(({ toolCallId, toolName, input }) => [toolCallId, toolName, input])).toEqual(
-        (message.tool_calls ?? []).map((call) => [call.id, call.function.name, call.function.arguments]),
-      )
-      const reason = finish_reason.replace('_', '-')
-      expect(parts.at(-1)).toMatchObject({
-        type: 'finish',
-        finishReason: { unified: reason },
-        usage: { inputTokens: { total: usage.prompt_tokens }, outputTokens: { total: usage.completion_tokens } },
-      })
-    }),
-    { numRuns: 150 },
-  )
-  for (const count of Object.values(seen)) expect(count).toBeGreaterThan(0)
+      }),
+      { numRuns: 150 },
+    )
+    for (const count of Object.values(seen)) expect(count).toBeGreaterThan(0)
+  })
 })

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { arbitraryRun } from '../../../test/arbitrary-run.ts'
 import { partsSseWire, partsWire } from './parts.ts'
 import { cutAt, parseSse } from '../../../test/sse.ts'
@@ -23,16 +23,20 @@ for (const wire of [partsWire, partsSseWire]) {
   statelessContract(wire, fc.constantFrom({}, { types: ['text-delta', 'run-end'] }, { types: ['step-start'] }))
 }
 
-test('parts-sse: any byte cut decodes alike, with the seq as event id', () => {
-  fc.assert(
-    fc.property(arbitraryRun, fc.array(fc.nat(), { maxLength: 20 }), (entries, places) => {
-      const encoder = partsSseWire.createEncoder()
-      const bytes = new TextEncoder().encode(entries.map((entry) => encoder.encode(entry)).join(partsSseWire.keepAlive))
-      const events = parseSse(...cutAt(bytes, places))
-      expect(events.map(({ data }) => JSON.parse(data))).toEqual(plain(entries))
-      expect(events.map(({ id }) => id)).toEqual(entries.map(({ seq }) => String(seq)))
-    }),
-  )
+describe('parts wires', () => {
+  test('parts-sse: any byte cut decodes alike, with the seq as event id', () => {
+    fc.assert(
+      fc.property(arbitraryRun, fc.array(fc.nat(), { maxLength: 20 }), (entries, places) => {
+        const encoder = partsSseWire.createEncoder()
+        const bytes = new TextEncoder().encode(
+          entries.map((entry) => encoder.encode(entry)).join(partsSseWire.keepAlive),
+        )
+        const events = parseSse(...cutAt(bytes, places))
+        expect(events.map(({ data }) => JSON.parse(data))).toEqual(plain(entries))
+        expect(events.map(({ id }) => id)).toEqual(entries.map(({ seq }) => String(seq)))
+      }),
+    )
+  })
 })
 
 function plain<T>(value: T): T {

@@ -1,7 +1,7 @@
 import { uiMessageChunkSchema, type UIMessage } from 'ai'
 import { asSchema } from '@ai-sdk/provider-utils'
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { arbitraryRun } from '../../../test/arbitrary-run.ts'
 import type { Entry } from '../../part/entry.ts'
 import { cutAt, parseSse } from '../../../test/sse.ts'
@@ -55,48 +55,50 @@ wireContract(uiWire, {
   },
 })
 
-test('ui: every chunk is of the official schema', async () => {
-  const { validate } = asSchema(uiMessageChunkSchema)
-  await fc.assert(
-    fc.asyncProperty(arbitraryRun, fc.boolean(), async (entries, ui7) => {
-      for (const chunk of chunksOf(encodeAll(entries, { resumedAt: lastResume(entries) }, { ui7 }))) {
-        expect(await validate!(chunk)).toMatchObject({ success: true })
-      }
-    }),
-    { numRuns: 60 },
-  )
-})
+describe('UI wire', () => {
+  test('ui: every chunk is of the official schema', async () => {
+    const { validate } = asSchema(uiMessageChunkSchema)
+    await fc.assert(
+      fc.asyncProperty(arbitraryRun, fc.boolean(), async (entries, ui7) => {
+        for (const chunk of chunksOf(encodeAll(entries, { resumedAt: lastResume(entries) }, { ui7 }))) {
+          expect(await validate!(chunk)).toMatchObject({ success: true })
+        }
+      }),
+      { numRuns: 60 },
+    )
+  })
 
-test('ui: any byte cut decodes alike', () => {
-  fc.assert(
-    fc.property(arbitraryRun, fc.array(fc.nat(), { maxLength: 20 }), (entries, places) => {
-      const bytes = new TextEncoder().encode(uiWire.keepAlive + encodeAll(entries))
-      expect(parseSse(...cutAt(bytes, places))).toEqual(parseSse(bytes))
-    }),
-  )
-})
+  test('ui: any byte cut decodes alike', () => {
+    fc.assert(
+      fc.property(arbitraryRun, fc.array(fc.nat(), { maxLength: 20 }), (entries, places) => {
+        const bytes = new TextEncoder().encode(uiWire.keepAlive + encodeAll(entries))
+        expect(parseSse(...cutAt(bytes, places))).toEqual(parseSse(bytes))
+      }),
+    )
+  })
 
-test('ui: the official client shows what the run said, and nothing for ever unfinished', async () => {
-  await fc.assert(
-    fc.asyncProperty(arbitraryRun, fc.boolean(), async (entries, ui7) => {
-      const body = encodeAll(entries, { resumedAt: lastResume(entries) }, { ui7 })
-      const last = chunksOf(body).at(-1)!
-      const { message, status, errors } = await show(body)
-      expect(errors).toEqual(last.type === 'error' ? [last['errorText']] : [])
-      expect(status).toBe(last.type === 'error' ? 'error' : 'ready')
-      if (message?.role !== 'assistant') return
-      expect(message.id).toBe('run-1')
-      const parts = message.parts as Chunk[]
-      const states = parts.filter(({ type }) => type === 'text' || type === 'reasoning').map((part) => part['state'])
-      expect(states).not.toContain('streaming')
-      const ids = parts.flatMap((part) => (part['toolCallId'] === undefined ? [] : [part['toolCallId']]))
-      expect(new Set(ids).size).toBe(ids.length)
-      // After an abort an input stays as it was: an outcome might make the client send again by itself.
-      if (last.type === 'error') expect(parts.map((part) => part['state'])).not.toContain('input-streaming')
-      if (last.type !== 'error') expect(wordsOf(message)).toEqual(wordsSaid(entries))
-    }),
-    { numRuns: 100 },
-  )
+  test('the official client shows the answer of the run and leaves nothing unfinished', async () => {
+    await fc.assert(
+      fc.asyncProperty(arbitraryRun, fc.boolean(), async (entries, ui7) => {
+        const body = encodeAll(entries, { resumedAt: lastResume(entries) }, { ui7 })
+        const last = chunksOf(body).at(-1)!
+        const { message, status, errors } = await show(body)
+        expect(errors).toEqual(last.type === 'error' ? [last['errorText']] : [])
+        expect(status).toBe(last.type === 'error' ? 'error' : 'ready')
+        if (message?.role !== 'assistant') return
+        expect(message.id).toBe('run-1')
+        const parts = message.parts as Chunk[]
+        const states = parts.filter(({ type }) => type === 'text' || type === 'reasoning').map((part) => part['state'])
+        expect(states).not.toContain('streaming')
+        const ids = parts.flatMap((part) => (part['toolCallId'] === undefined ? [] : [part['toolCallId']]))
+        expect(new Set(ids).size).toBe(ids.length)
+        // After an abort an input stays as it was: an outcome might make the client send again by itself.
+        if (last.type === 'error') expect(parts.map((part) => part['state'])).not.toContain('input-streaming')
+        if (last.type !== 'error') expect(wordsOf(message)).toEqual(wordsSaid(entries))
+      }),
+      { numRuns: 100 },
+    )
+  })
 })
 
 function wordsOf({ parts }: UIMessage): string[] {
