@@ -7,7 +7,7 @@ import { afterAll, expect, test } from 'vitest'
 import { recordAll } from '../../../test/support/recorded.ts'
 import type { Entry } from '../../part/entry.ts'
 import type { RunQuery } from '../../part/log.ts'
-import { exampleRun } from '../example-run.contract.ts'
+import { exampleRun, startEntry } from '../example-run.contract.ts'
 import { sqliteStore } from './store.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-plans-'))
@@ -51,6 +51,10 @@ async function doEverything(path: string): Promise<void> {
   const { log, runs, records, upkeep } = store
   await recordAll(store)
   for (const run of ['old', 'kept']) await log.append(run, 1, exampleRun(run, 300))
+  // More than a list looks at one by one.
+  await Promise.all(
+    Array.from({ length: 501 }, (_, i) => log.append(`many-${i}`, 1, [startEntry(`many-${i}`, { threadId: 'many' })])),
+  )
   await log.fork('old', 8, 'fork')
   await records!.settle()
   const some: RunQuery[] = [
@@ -58,8 +62,12 @@ async function doEverything(path: string): Promise<void> {
     { threadId: 'thread-1' },
     { status: 'completed' },
     { status: ['completed', 'failed'] },
+    { status: ['completed', 'failed'], agent: 'echo' },
+    { since: Date.now() - 1000 },
+    { since: Date.now() - 1000, status: ['completed', 'failed'] },
     { since: 1 },
-    { idPrefix: 'r' },
+    { idPrefix: 'random-1' },
+    { idPrefix: 'many' },
     { q: 'a b' },
     { search: 'whale' },
     { before: 'old' },
@@ -135,16 +143,11 @@ const others: readonly (readonly [statement: RegExp, plan: RegExp, why: string])
     'a list, in the order of the table, up to its limit',
   ],
   [
-    /^SELECT \* FROM runs WHERE (?:started|instr|\(\()/u,
+    /^SELECT \* FROM runs WHERE (?:\+started|\+id|\+status|instr|\(\()/u,
     /^SCAN runs$/u,
-    'who searches in all runs looks at all, up to the limit',
+    'many fit, so that the limit is near; who searches in all runs looks at all',
   ],
-  [/^SELECT \* FROM runs WHERE status IN/u, /runs_by_status \(status=\?\)$/u, 'a list of several statuses'],
-  [
-    /^SELECT \* FROM runs WHERE (?:status IN|id >=)/u,
-    /^USE TEMP B-TREE FOR ORDER BY$/u,
-    'a list of several statuses, or of a prefix',
-  ],
+  [/LIMIT 501$/u, /runs_by_start \(started_at>\?\)$/u, 'up to its limit'],
   [/^SELECT id FROM runs WHERE ended_at IS NOT NULL AND number NOT IN/u, /^SCAN runs$/u, 'once for each vacuum'],
   [/^SELECT \(SELECT count/u, /^SCAN (?:runs|indexed_runs)/u, 'says how far a rebuild is, ten times a second'],
 ]

@@ -24,6 +24,9 @@ export interface RunTable {
   update(row: StoredRow): void
 }
 
+/** Runs that are looked at one by one for a list. */
+const mostFew = 500
+
 export function createRunTable(db: DatabaseSync): RunTable {
   const get = db.prepare('SELECT * FROM runs WHERE id = ?')
   const numberOf = db.prepare('SELECT number FROM runs WHERE id = ?')
@@ -43,6 +46,9 @@ export function createRunTable(db: DatabaseSync): RunTable {
      WHERE number = ?`,
   )
   const lists = new Map<string, StatementSync>()
+  const arrays = { returnArrays: true }
+  const sinceThen = db.prepare(`SELECT number FROM runs WHERE started_at >= ? LIMIT ${mostFew + 1}`, arrays)
+  const withPrefix = db.prepare(`SELECT number FROM runs WHERE id >= ? AND id < ? LIMIT ${mostFew + 1}`, arrays)
   // `+?`, because SQLite prepares a statement anew each time a value is bound to a parameter that is its whole LIMIT.
   const due = db.prepare('SELECT id, due_at FROM runs WHERE due_at <= ? ORDER BY due_at, number LIMIT +?')
   const running = db.prepare(`SELECT id FROM runs WHERE status = 'running' ORDER BY number`)
@@ -57,13 +63,22 @@ export function createRunTable(db: DatabaseSync): RunTable {
      ) ORDER BY number`,
   )
 
-  function listing(condition: string, query: RunQuery): StatementSync {
-    const known = lists.get(condition)
+  function listing(selects: string, query: RunQuery): StatementSync {
+    const known = lists.get(selects)
     if (known !== undefined) return known
-    const statement = db.prepare(`SELECT * FROM runs ${condition} ORDER BY number DESC LIMIT +?`)
+    const statement = db.prepare(`${selects} ORDER BY number DESC LIMIT +?`)
     // A search may have any number of words.
-    if (query.q === undefined && query.search === undefined) lists.set(condition, statement)
+    if (query.q === undefined && query.search === undefined) lists.set(selects, statement)
     return statement
+  }
+
+  /** The runs since a time, or with a prefix, if they are few: then only these are looked at. Otherwise the page is soon full. */
+  function fewOf({ since, idPrefix }: RunQuery): unknown[] | undefined {
+    let numbers: unknown[][] | undefined
+    if (since !== undefined) numbers = sinceThen.all(since) as unknown as unknown[][]
+    if ((numbers === undefined || numbers.length > mostFew) && idPrefix !== undefined && idPrefix !== '')
+      numbers = withPrefix.all(idPrefix, `${idPrefix}\u{10ffff}`) as unknown as unknown[][]
+    return numbers === undefined || numbers.length > mostFew ? undefined : numbers.map(([number]) => number)
   }
 
   return {
@@ -91,15 +106,27 @@ export function createRunTable(db: DatabaseSync): RunTable {
       return [...orphans.filter((id) => !owned(id)), ...answered.all(now).map(({ id }) => String(id))]
     },
     list(query) {
-      const { where, values } = toWhere(query)
+      const conditions = toWhere(query)
       if (query.before !== undefined) {
         const cursor = numberOf.get(query.before)
         if (!cursor) throw unknownCursor(query.before)
-        where.push('number < ?')
-        values.push(cursor.number!)
+        conditions.push(['number < ?', cursor.number!])
       }
-      const condition = where.length === 0 ? '' : `WHERE ${where.join(' AND ')}`
-      return listing(condition, query)
+      const few = fewOf(query)
+      if (few !== undefined) conditions.push(['number IN (SELECT value FROM json_each(?))', JSON.stringify(few)])
+      const statuses = statusesOf(query.status)
+      // Several of the index of statuses, each in its order; SQLite merges them.
+      const each = statuses === undefined || isChosen(query) || few !== undefined ? undefined : statuses
+      if (each === undefined && statuses !== undefined)
+        conditions.push([`+status IN (SELECT value FROM json_each(?))`, JSON.stringify(statuses)])
+      const selects = each?.map((status) => [...conditions, ['status = ?', status] as const]) ?? [conditions]
+      if (selects.length === 0) return []
+      const sql = selects.map((some) => {
+        const where = some.map(([condition]) => condition).join(' AND ')
+        return where === '' ? 'SELECT * FROM runs' : `SELECT * FROM runs WHERE ${where}`
+      })
+      const values = selects.flatMap((some) => some.flatMap(([, ...given]) => given))
+      return listing(sql.join(' UNION ALL '), query)
         .all(...values, limitOf(query))
         .map(toRow)
     },
@@ -150,39 +177,29 @@ export function createRunTable(db: DatabaseSync): RunTable {
   }
 }
 
-function toWhere({ agent, threadId, status, since, idPrefix, q, search }: RunQuery): {
-  where: string[]
-  values: SQLInputValue[]
-} {
-  const where: string[] = []
-  const values: SQLInputValue[] = []
-  const add = (condition: string, value: string | number | undefined) => {
-    if (value === undefined) return
-    where.push(condition)
-    values.push(value)
-  }
-  add('agent = ?', agent)
-  add('thread_id = ?', threadId)
-  const statuses = statusesOf(status)
-  // For a single status, the rows come from its index, in order.
-  if (statuses?.length === 1) add('status = ?', statuses[0])
-  else if (statuses !== undefined) {
-    where.push(`status IN (${statuses.map(() => '?').join(', ')})`)
-    values.push(...statuses)
-  }
-  add('started_at >= ?', since)
-  // A range can use the index.
-  add('id >= ?', idPrefix)
-  add('id < ?', idPrefix === undefined ? undefined : `${idPrefix}\u{10ffff}`)
-  for (const word of queryWords(q)) add('instr(title_folded, ?) > 0', word)
+type Condition = readonly [condition: string, ...values: SQLInputValue[]]
+
+/** Whether the index of agents or of threads gives the list its order. */
+function isChosen({ agent, threadId }: RunQuery): boolean {
+  return agent !== undefined || threadId !== undefined
+}
+
+/** All but the status. The `+` keeps SQLite from an index that has another order than the list. */
+function toWhere({ agent, threadId, since, idPrefix, q, search }: RunQuery): Condition[] {
+  const where: Condition[] = []
+  if (agent !== undefined) where.push(['agent = ?', agent])
+  if (threadId !== undefined) where.push(['thread_id = ?', threadId])
+  if (since !== undefined) where.push(['+started_at >= ?', since])
+  if (idPrefix !== undefined) where.push(['+id >= ? AND +id < ?', idPrefix, `${idPrefix}\u{10ffff}`])
+  for (const word of queryWords(q)) where.push(['instr(title_folded, ?) > 0', word])
   const words = queryWords(search)
   if (words.length > 0) {
     const inTitle = words.map(() => 'instr(title_folded, ?) > 0').join(' AND ')
     const match = parseSearch(search!)?.match
-    where.push(match === undefined ? inTitle : `((${inTitle}) OR number IN (${runsWithText}))`)
-    values.push(...words, ...(match === undefined ? [] : [match]))
+    const inTexts = match === undefined ? inTitle : `((${inTitle}) OR number IN (${runsWithText}))`
+    where.push([inTexts, ...words, ...(match === undefined ? [] : [match])])
   }
-  return { where, values }
+  return where
 }
 
 const runsWithText = 'SELECT t.run FROM search JOIN indexed_texts t ON t.id = search.rowid WHERE search MATCH ?'
