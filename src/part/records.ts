@@ -45,6 +45,8 @@ export interface QueryOptions {
   limit?: number
   /** How long it may take, in ms. Then it is stopped and rejects with `bad-query`. Default 30,000. */
   timeoutMs?: number
+  /** It reads little: it does not wait behind long queries, and lists wait for it. */
+  isShort?: boolean
   /** Values of named parameters, without their colon: `{ run: 'run_1' }` for `:run`. */
   parameters?: Record<string, string | number | null>
 }
@@ -68,7 +70,7 @@ export interface SearchQuery {
   agent?: string
   threadId?: string
   kinds?: readonly SearchHit['kind'][]
-  /** 1–1000, default 50. Newest first. */
+  /** 1–1000, default 50. The newest run first, and of each run its last text. */
   limit?: number
 }
 

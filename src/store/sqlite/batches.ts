@@ -18,6 +18,7 @@ import { createTickReader, type Wanted } from './reader.ts'
 import type { VersionGuard } from './version.ts'
 import type { ViewTable } from './views.ts'
 import type { DeltaRow } from '../tables/delta-rows.ts'
+import { refillRun } from '../tables/remove-run.ts'
 import type { MillraceError } from '../../part/error.ts'
 
 /** The additions of a transaction to a run. `before` is absent for a new run. */
@@ -203,7 +204,11 @@ export function createBatchWriter(
         if (!before) runs.insert(row, dropped.isEmpty())
         else if (hasOnlyGrown(before, row)) runs.advance(row)
         else runs.update(row)
-        if (before !== undefined && row.agent !== before.agent) runs.rename(row)
+        if (before !== undefined && row.agent !== before.agent) {
+          runs.rename(row)
+          // Its texts are found by the agent.
+          refillRun(db, run)
+        }
         if (group !== undefined) groups.add(row.number!, group)
         if (view !== undefined) views.keepOf(row.number!, view.seq, view.text)
         pages += 1 + (lines.length + (view?.text.length ?? 0)) / 4096

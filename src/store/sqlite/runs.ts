@@ -1,16 +1,22 @@
 /** The `runs` table: reads, lists and writes rows. */
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite'
 import type { DueRun, RunQuery, RunRow, RunStatus } from '../../part/log.ts'
-import { fold, limitOf, queryWords, statusesOf } from '../run-query.ts'
+import { fold, limitOf, statusesOf } from '../run-query.ts'
 import { dueAt, type OpenRequest, type StoredRow } from '../run-row.ts'
-import { parseSearch } from '../tables/search.ts'
 import { unknownCursor, unreadableRow } from '../store-error.ts'
 
 export interface RunTable {
   get(run: string): RunRow | undefined
   /** The row with store-only fields. */
   stored(run: string): StoredRow | undefined
+  /** `q` and `search` are for `tables/run-search.ts`. */
   list(query: RunQuery): RunRow[]
+  /** Those of these runs that fit, with their numbers, newest first. `before` and `limit` are not looked at. */
+  among(query: RunQuery, numbers: readonly number[]): [number: number, row: RunRow][]
+  /** All runs that may fit by their time, their prefix or their status, newest first; undefined if they are many. */
+  few(query: RunQuery): number[] | undefined
+  /** Throws `unknown-run`. */
+  numberOf(run: string): number
   due(before: number, limit: number): DueRun[]
   /** Orphans, oldest first: running runs that are not `owned`; and suspended runs that are due, have a reply or a stop, or have no open request. */
   left(now: number, owned: (run: string) => boolean): string[]
@@ -29,7 +35,7 @@ const mostFew = 500
 
 export function createRunTable(db: DatabaseSync): RunTable {
   const get = db.prepare('SELECT * FROM runs WHERE id = ?')
-  const numberOf = db.prepare('SELECT number FROM runs WHERE id = ?')
+  const findNumber = db.prepare('SELECT number FROM runs WHERE id = ?')
   // The number of a run that is being deleted is not reused before its last row is gone. Without such a run SQLite chooses it.
   const insert = db.prepare(
     `INSERT INTO runs (number, id, agent, thread_id, parent_run_id, protocol, status, started_at, updated_at, ended_at, last_seq,
@@ -48,6 +54,7 @@ export function createRunTable(db: DatabaseSync): RunTable {
   const lists = new Map<string, StatementSync>()
   const arrays = { returnArrays: true }
   const sinceThen = db.prepare(`SELECT number FROM runs WHERE started_at >= ? LIMIT ${mostFew + 1}`, arrays)
+  const withStatus = db.prepare(`SELECT number FROM runs WHERE status = ? LIMIT ${mostFew + 1}`, arrays)
   const withPrefix = db.prepare(`SELECT number FROM runs WHERE id >= ? AND id < ? LIMIT ${mostFew + 1}`, arrays)
   // `+?`, because SQLite prepares a statement anew each time a value is bound to a parameter that is its whole LIMIT.
   const due = db.prepare('SELECT id, due_at FROM runs WHERE due_at <= ? ORDER BY due_at, number LIMIT +?')
@@ -63,22 +70,58 @@ export function createRunTable(db: DatabaseSync): RunTable {
      ) ORDER BY number`,
   )
 
-  function listing(selects: string, query: RunQuery): StatementSync {
+  function listing(selects: string): StatementSync {
     const known = lists.get(selects)
     if (known !== undefined) return known
     const statement = db.prepare(`${selects} ORDER BY number DESC LIMIT +?`)
-    // A search may have any number of words.
-    if (query.q === undefined && query.search === undefined) lists.set(selects, statement)
+    lists.set(selects, statement)
     return statement
   }
 
+  function numberOf(run: string): number {
+    const found = findNumber.get(run)
+    if (!found) throw unknownCursor(run)
+    return Number(found.number)
+  }
+
+  function select(query: RunQuery, before?: number, numbers?: readonly number[]): Record<string, SQLOutputValue>[] {
+    const conditions = toWhere(query)
+    if (before !== undefined) conditions.push(['number < ?', before])
+    const few = numbers ?? fewOf(query)
+    if (few !== undefined) conditions.push(['number IN (SELECT value FROM json_each(?))', JSON.stringify(few)])
+    const statuses = statusesOf(query.status)
+    // Several of the index of statuses, each in its order; SQLite merges them.
+    const each = statuses === undefined || isChosen(query) || few !== undefined ? undefined : statuses
+    if (each === undefined && statuses !== undefined)
+      conditions.push(['+status IN (SELECT value FROM json_each(?))', JSON.stringify(statuses)])
+    const selects = each?.map((status) => [...conditions, ['status = ?', status] as const]) ?? [conditions]
+    if (selects.length === 0) return []
+    const sql = selects.map((some) => {
+      const where = some.map(([condition]) => condition).join(' AND ')
+      return where === '' ? 'SELECT * FROM runs' : `SELECT * FROM runs WHERE ${where}`
+    })
+    const values = selects.flatMap((some) => some.flatMap(([, ...given]) => given))
+    return listing(sql.join(' UNION ALL ')).all(...values, numbers?.length ?? limitOf(query))
+  }
+
+  /** The runs of these statuses, if they are few; the newest first. */
+  function ofStatus({ status }: RunQuery): number[] | undefined {
+    const numbers: number[] = []
+    for (const each of statusesOf(status) ?? []) {
+      for (const [number] of withStatus.all(each) as unknown as number[][]) numbers.push(number!)
+      if (numbers.length > mostFew) return undefined
+    }
+    return status === undefined ? undefined : numbers.sort((a, b) => b - a)
+  }
+
   /** The runs since a time, or with a prefix, if they are few: then only these are looked at. Otherwise the page is soon full. */
-  function fewOf({ since, idPrefix }: RunQuery): unknown[] | undefined {
-    let numbers: unknown[][] | undefined
-    if (since !== undefined) numbers = sinceThen.all(since) as unknown as unknown[][]
+  function fewOf({ since, idPrefix }: RunQuery): number[] | undefined {
+    let numbers: number[][] | undefined
+    if (since !== undefined) numbers = sinceThen.all(since) as unknown as number[][]
     if ((numbers === undefined || numbers.length > mostFew) && idPrefix !== undefined && idPrefix !== '')
-      numbers = withPrefix.all(idPrefix, `${idPrefix}\u{10ffff}`) as unknown as unknown[][]
-    return numbers === undefined || numbers.length > mostFew ? undefined : numbers.map(([number]) => number)
+      numbers = withPrefix.all(idPrefix, `${idPrefix}\u{10ffff}`) as unknown as number[][]
+    if (numbers === undefined || numbers.length > mostFew) return undefined
+    return numbers.map(([number]) => number!).sort((a, b) => b - a)
   }
 
   return {
@@ -105,31 +148,10 @@ export function createRunTable(db: DatabaseSync): RunTable {
       const orphans = running.all().map(({ id }) => String(id))
       return [...orphans.filter((id) => !owned(id)), ...answered.all(now).map(({ id }) => String(id))]
     },
-    list(query) {
-      const conditions = toWhere(query)
-      if (query.before !== undefined) {
-        const cursor = numberOf.get(query.before)
-        if (!cursor) throw unknownCursor(query.before)
-        conditions.push(['number < ?', cursor.number!])
-      }
-      const few = fewOf(query)
-      if (few !== undefined) conditions.push(['number IN (SELECT value FROM json_each(?))', JSON.stringify(few)])
-      const statuses = statusesOf(query.status)
-      // Several of the index of statuses, each in its order; SQLite merges them.
-      const each = statuses === undefined || isChosen(query) || few !== undefined ? undefined : statuses
-      if (each === undefined && statuses !== undefined)
-        conditions.push([`+status IN (SELECT value FROM json_each(?))`, JSON.stringify(statuses)])
-      const selects = each?.map((status) => [...conditions, ['status = ?', status] as const]) ?? [conditions]
-      if (selects.length === 0) return []
-      const sql = selects.map((some) => {
-        const where = some.map(([condition]) => condition).join(' AND ')
-        return where === '' ? 'SELECT * FROM runs' : `SELECT * FROM runs WHERE ${where}`
-      })
-      const values = selects.flatMap((some) => some.flatMap(([, ...given]) => given))
-      return listing(sql.join(' UNION ALL '), query)
-        .all(...values, limitOf(query))
-        .map(toRow)
-    },
+    list: (query) => select(query, query.before === undefined ? undefined : numberOf(query.before)).map(toRow),
+    among: (query, numbers) => select(query, undefined, numbers).map((row) => [Number(row.number), toRow(row)]),
+    few: (query) => fewOf(query) ?? ofStatus(query),
+    numberOf,
     insert(row, isFree = false) {
       const { lastInsertRowid } = insert.run(
         isFree ? 1 : 0,
@@ -185,24 +207,14 @@ function isChosen({ agent, threadId }: RunQuery): boolean {
 }
 
 /** All but the status. The `+` keeps SQLite from an index that has another order than the list. */
-function toWhere({ agent, threadId, since, idPrefix, q, search }: RunQuery): Condition[] {
+function toWhere({ agent, threadId, since, idPrefix }: RunQuery): Condition[] {
   const where: Condition[] = []
   if (agent !== undefined) where.push(['agent = ?', agent])
   if (threadId !== undefined) where.push(['thread_id = ?', threadId])
   if (since !== undefined) where.push(['+started_at >= ?', since])
   if (idPrefix !== undefined) where.push(['+id >= ? AND +id < ?', idPrefix, `${idPrefix}\u{10ffff}`])
-  for (const word of queryWords(q)) where.push(['instr(title_folded, ?) > 0', word])
-  const words = queryWords(search)
-  if (words.length > 0) {
-    const inTitle = words.map(() => 'instr(title_folded, ?) > 0').join(' AND ')
-    const match = parseSearch(search!)?.match
-    const inTexts = match === undefined ? inTitle : `((${inTitle}) OR number IN (${runsWithText}))`
-    where.push([inTexts, ...words, ...(match === undefined ? [] : [match])])
-  }
   return where
 }
-
-const runsWithText = 'SELECT t.run FROM search JOIN indexed_texts t ON t.id = search.rowid WHERE search MATCH ?'
 
 function toRow(row: Record<string, SQLOutputValue>): RunRow {
   const result: RunRow = {

@@ -167,7 +167,7 @@ export const baseTables = `
   ) WITHOUT ROWID;
   CREATE INDEX indexed_usage_by_step ON indexed_usage (run, step);
   CREATE INDEX indexed_usage_by_time ON indexed_usage (timestamp);
-  -- What the full-text index has: a text or a piece of a long one.
+  -- What the full-text index has: a text or a piece of a long one. The id is that of the index: see \`index-terms.ts\`.
   CREATE TABLE indexed_texts (
     id INTEGER PRIMARY KEY,
     run INTEGER NOT NULL,

@@ -137,6 +137,7 @@ export function createFill(db: DatabaseSync, deltaRows: DeltaRows): Fill {
     },
     save() {
       ticks.rest()
+      texts.save()
       for (const state of filled) {
         statements.setFilled.run(state.number, state.seq)
         state.noted = state.seq

@@ -25,7 +25,7 @@ import { baseNames, baseTables } from './base-tables.ts'
 import { views } from './views.ts'
 
 /** Increase it when a table, a view or its contents change: the tables of older databases are then rebuilt. */
-const layoutVersion = 6
+const layoutVersion = 7
 
 /**
  * Creates `index_state`, the position of the tables: they are filled up to this row of `ticks`, except for the runs of `index_queue`, which

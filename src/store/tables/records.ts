@@ -1,12 +1,11 @@
 /** Implements `Store.records` of a SQLite file with the tables. */
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
-import type { Log } from '../../part/log.ts'
+import type { Log, RunQuery, RunRow } from '../../part/log.ts'
 import type { Records, StreamEvent } from '../../part/records.ts'
 import { eventsOfLog } from '../stream-events.ts'
 import { readingUrl } from '../sqlite/read-only.ts'
 import { behind, type Indexer } from './indexer.ts'
 import { createQueries } from './query.ts'
-import { createSearch } from './search.ts'
 
 export interface RecordsContext {
   db: DatabaseSync
@@ -19,15 +18,14 @@ export interface RecordsContext {
   reading<T>(what: string, read: () => T): T
 }
 
-export function createRecords({
-  db,
-  path,
-  log,
-  indexer,
-  reading,
-}: RecordsContext): Records & { close(): Promise<void> } {
+export interface SqliteRecords extends Records {
+  /** `RunIndex.list` of a query with words, in a thread. */
+  listRuns(query: RunQuery): Promise<RunRow[]>
+  close(): Promise<void>
+}
+
+export function createRecords({ db, path, log, indexer, reading }: RecordsContext): SqliteRecords {
   const queries = createQueries(() => readingUrl(path))
-  let search: ReturnType<typeof createSearch> | undefined
   const isBehind = db.prepare(behind.replace('?', '(SELECT coalesce(max(id), 0) FROM ticks)'))
   const filled = db.prepare(
     'SELECT f.run, f.seq, r.last_seq FROM indexed_runs f JOIN runs r ON r.number = f.run WHERE r.id = ?',
@@ -59,10 +57,10 @@ export function createRecords({
       return [...found, ...(await eventsOfLog(log, run, rest, called))]
     },
     search: async (query) => {
-      const rest = () => new Promise<void>((resolve) => setImmediate(resolve))
-      search ??= reading('search', () => createSearch(db, { reading: (read) => reading('search', read), rest }))
-      return search(query)
+      reading('search', () => undefined)
+      return queries.ask({ kind: 'search', query })
     },
+    listRuns: async (query) => queries.ask({ kind: 'list', query }),
     async reindex(tell) {
       await indexer?.rebuild(tell)
     },

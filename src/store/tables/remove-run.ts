@@ -11,6 +11,7 @@
  */
 import type { DatabaseSync } from 'node:sqlite'
 import { baseNames } from './base-tables.ts'
+import { titleRow } from './index-terms.ts'
 
 const keyedByRun = baseNames.filter((name) => name !== 'indexed_threads' && name !== 'search')
 
@@ -27,7 +28,7 @@ export function createTrim(db: DatabaseSync): (run: string) => boolean {
   const number = db.prepare('SELECT number FROM runs WHERE id = ?')
   const dequeue = db.prepare('DELETE FROM index_queue WHERE run = ?')
   const withhold = ['indexed_runs', 'indexed_later'].map((table) => db.prepare(`DELETE FROM ${table} WHERE run = ?`))
-  const texts = db.prepare('SELECT id FROM indexed_texts WHERE run = ? LIMIT 20')
+  const texts = db.prepare('SELECT id FROM indexed_texts WHERE id > ? AND id < ? LIMIT 20')
   const removeText = db.prepare('DELETE FROM search WHERE rowid = ?')
   const forgetText = db.prepare('DELETE FROM indexed_texts WHERE id = ?')
   const some = bulky.map((table) =>
@@ -40,7 +41,7 @@ export function createTrim(db: DatabaseSync): (run: string) => boolean {
     if (row === undefined) return false
     for (const each of withhold) each.run(row)
     dequeue.run(run)
-    const found = texts.all(row)
+    const found = texts.all(titleRow(Number(row)), titleRow(Number(row) + 1))
     for (const { id } of found) {
       removeText.run(id!)
       forgetText.run(id!)
@@ -54,6 +55,7 @@ export function createTrim(db: DatabaseSync): (run: string) => boolean {
 export function removeRunRows(db: DatabaseSync, run: string): void {
   const row = db.prepare('SELECT number, thread_id FROM runs WHERE id = ?').get(run)
   if (row === undefined) return
+  db.prepare('DELETE FROM search WHERE rowid = ?').run(titleRow(Number(row.number)))
   db.prepare('DELETE FROM search WHERE rowid IN (SELECT id FROM indexed_texts WHERE run = ?)').run(row.number!)
   for (const table of keyedByRun) db.prepare(`DELETE FROM ${table} WHERE run = ?`).run(row.number!)
   db.prepare('DELETE FROM index_queue WHERE run = ?').run(run)
