@@ -3,6 +3,8 @@
  * background and can be built again from it; no append waits for it.
  */
 
+import type { StatsQuery, Totals } from './stats.ts'
+
 /** Which events of a run to read. Conditions are combined with AND. */
 export interface StreamEventQuery {
   /** Only events of these types. */
@@ -84,6 +86,8 @@ export interface Records {
   /** The events of a run, ascending. */
   streamEvents(run: string, query?: StreamEventQuery): Promise<StreamEvent[]>
   search(query: SearchQuery): Promise<SearchHit[]>
+  /** Totals of a time. Percentiles of a closed hour are off by at most 1 %. */
+  totals(query: StatsQuery): Promise<Totals>
   /** Empties the tables and builds them again from the log. `tell` gets the number of runs done and of all. */
   reindex(tell?: (done: number, of: number) => void): Promise<void>
 }

@@ -10,6 +10,9 @@ import type { RunQuery } from '../../part/log.ts'
 import { exampleRun, startEntry } from '../example-run.contract.ts'
 import { createRunSearch } from '../tables/run-search.ts'
 import { createSearch } from '../tables/search.ts'
+import { hourLength } from '../tables/facts.ts'
+import { keepHours } from '../tables/hours.ts'
+import { createTotals } from '../tables/totals.ts'
 import { createRunTable } from './runs.ts'
 import { sqliteStore } from './store.ts'
 
@@ -81,7 +84,14 @@ async function doEverything(path: string): Promise<void> {
   const listRuns = createRunSearch(db, createRunTable(db))
   for (const query of some) listRuns({ ...query, search: 'whale' })
   createSearch(db)({ q: 'whale', agent: 'assistant', threadId: 'thread-slow' })
+  const totals = createTotals(db)
+  const all = { since: 0, until: Date.now() }
+  const read = totals.hours({ ...all, since: Date.now() - 8 * hourLength, most: 2 })
+  totals.read({ ...all, closed: 0 })
   db.close()
+  const writer = new DatabaseSync(path)
+  keepHours(writer, read)
+  writer.close()
   await records!.streamEvents('slow', { types: ['tool-call'] })
   await records!.isBehind()
   await log.post('slow', 'key', {})
@@ -115,9 +125,9 @@ const direct = /^SEARCH .*\((?:rowid[=<>]\?|id=\?|(\w+)>\? AND \1<\?|\w+=\? AND 
 /** What else a statement may do, and why it costs no more in a larger store, or has to. The first words of statements, and their plans. */
 const others: readonly (readonly [statement: RegExp, plan: RegExp, why: string])[] = [
   [/./u, /^SCAN (?:index_state|dropped)$/u, 'has one row; those of runs that are being deleted'],
-  [/./u, /^SEARCH (?:ticks|runs)$/u, 'the highest number'],
+  [/./u, /^SEARCH (?:ticks|runs|indexed_hours)$/u, 'the highest number'],
   [/LIMIT 1$|EXISTS \(SELECT 1 FROM index_queue\)/u, /^SCAN (?:index_queue|indexed_later)$/u, 'the first row'],
-  [/./u, /^SEARCH (?:forks|index_queue) USING PRIMARY KEY \(run=\?\)$/u, 'the run is the whole key'],
+  [/./u, /^SEARCH (?:forks|f|index_queue) USING PRIMARY KEY \(run=\?\)(?: LEFT-JOIN)?$/u, 'the run is the whole key'],
   [/^INSERT INTO inbox/u, /^SEARCH inbox USING PRIMARY KEY \(run=\?\)$/u, 'the highest number of a run'],
   [/ORDER BY first_seq LIMIT 1$/u, /^SEARCH tick_groups USING PRIMARY KEY \(run=\?\)$/u, 'the first group of a run'],
   [/^SELECT thread_id|^SELECT number, id, r/u, /forks_by_source \(source=\?\)$/u, 'whether there is one'],
@@ -149,6 +159,9 @@ const others: readonly (readonly [statement: RegExp, plan: RegExp, why: string])
     'a list, in the order of the table, up to its limit',
   ],
   [/^SELECT \* FROM runs WHERE (?:\+started|\+id|\+status)/u, /^SCAN runs$/u, 'many fit, so that the limit is near'],
+  [/^DELETE FROM indexed_hour_facts/u, /\(hour=\?\)$/u, 'the rows of an hour'],
+  [/^SELECT r.tenant/u, /runs_by_status \(status=\?\)$/u, 'the runs that have not ended'],
+  [/^SELECT started_at AS at/u, /USING PRIMARY KEY \(run=\?\)$/u, 'all rows of a run that is removed'],
   [/LIMIT 501$/u, /runs_by_(?:start \(started_at>\?\)|status \(status=\?\))$/u, 'up to its limit'],
   [/^SELECT id FROM runs WHERE ended_at IS NOT NULL AND number NOT IN/u, /^SCAN runs$/u, 'once for each vacuum'],
   [/^SELECT \(SELECT count/u, /^SCAN (?:runs|indexed_runs)/u, 'says how far a rebuild is, ten times a second'],

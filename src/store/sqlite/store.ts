@@ -250,7 +250,17 @@ export function sqliteStore(path: string, options: SqliteOptions = {}): Store {
   })
   const file = db.location()
   let search: ReturnType<typeof createRunSearch> | undefined
-  const records = file === null ? undefined : createRecords({ db, path: file, log, indexer, reading })
+  const records =
+    file === null
+      ? undefined
+      : createRecords({
+          db,
+          path: file,
+          log,
+          indexer,
+          reading,
+          write: (what, apply, changes) => write(what, apply, { pages: changes }),
+        })
   const limits = createLimits()
   const store: Store = { log, runs: index, fleet, limits, upkeep, durable: true, close: () => (closing ??= close()) }
   return records === undefined ? store : { ...store, records }

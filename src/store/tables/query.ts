@@ -11,8 +11,8 @@ import type { ReadJob, ReadReply, ReadResults } from './read-thread.ts'
 
 export interface Queries {
   run(sql: string, options?: QueryOptions): Promise<QueryResult>
-  /** A short read. */
-  ask<Kind extends 'list' | 'search'>(job: Extract<ReadJob, { kind: Kind }>): Promise<ReadResults[Kind]>
+  /** Lists and searches do not wait for statistics. */
+  ask<Kind extends Exclude<ReadJob['kind'], 'query'>>(job: Extract<ReadJob, { kind: Kind }>): Promise<ReadResults[Kind]>
   close(): Promise<void>
 }
 
@@ -37,7 +37,7 @@ export function createQueries(url: () => string): Queries {
       return (await (isShort ? short : long).ask(job, timeoutMs)) as QueryResult
     },
     ask: async <Kind extends ReadJob['kind']>(job: Extract<ReadJob, { kind: Kind }>) =>
-      (await short.ask(job, usualTimeout)) as ReadResults[Kind],
+      (await (job.kind === 'list' || job.kind === 'search' ? short : long).ask(job, usualTimeout)) as ReadResults[Kind],
     async close() {
       await Promise.all([short.close(), long.close()])
     },

@@ -4,19 +4,25 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { MillraceError, toErrorValue, type ErrorValue } from '../../part/error.ts'
 import type { RunQuery, RunRow } from '../../part/log.ts'
 import type { QueryResult, SearchHit, SearchQuery } from '../../part/records.ts'
+import type { StatsQuery } from '../../part/stats.ts'
 import { createRunTable } from '../sqlite/runs.ts'
 import { createRunSearch } from './run-search.ts'
 import { createSearch } from './search.ts'
+import { createTotals, type HourFacts, type TotalsReply } from './totals.ts'
 
 export type ReadJob =
   | { kind: 'query'; sql: string; parameters: Record<string, SQLInputValue>; limit: number }
   | { kind: 'list'; query: RunQuery }
   | { kind: 'search'; query: SearchQuery }
+  | { kind: 'totals'; query: StatsQuery & { closed: number } }
+  | { kind: 'hours'; query: { since: number; until: number; most: number } }
 
 export interface ReadResults {
   query: QueryResult
   list: RunRow[]
   search: SearchHit[]
+  totals: TotalsReply
+  hours: HourFacts[]
 }
 
 /** `fault`: what SQLite says of a statement. */
@@ -41,10 +47,13 @@ const jobs: { [Kind in ReadJob['kind']]: (job: Extract<ReadJob, { kind: Kind }>)
   },
   list: ({ query }) => runs()(query),
   search: ({ query }) => texts()(query),
+  totals: ({ query }) => totals().read(query),
+  hours: ({ query }) => totals().hours(query),
 }
 
 const runs = once(() => createRunSearch(db, createRunTable(db)))
 const texts = once(() => createSearch(db))
+const totals = once(() => createTotals(db))
 
 /** Not before it is needed: a thread may only get SQL. */
 function once<T>(make: () => T): () => T {

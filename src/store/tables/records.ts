@@ -2,10 +2,16 @@
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 import type { Log, RunQuery, RunRow } from '../../part/log.ts'
 import type { Records, StreamEvent } from '../../part/records.ts'
+import type { StatsQuery } from '../../part/stats.ts'
 import { eventsOfLog } from '../stream-events.ts'
 import { readingUrl } from '../sqlite/read-only.ts'
 import { behind, type Indexer } from './indexer.ts'
 import { createQueries } from './query.ts'
+import { hourLength } from './facts.ts'
+import { closedAt, keepHours } from './hours.ts'
+
+/** Hours that are read, and written, together. */
+const hoursAtOnce = 12
 
 export interface RecordsContext {
   db: DatabaseSync
@@ -14,6 +20,10 @@ export interface RecordsContext {
   log: Log
   /** Absent in a read-only store. */
   indexer: Indexer | undefined
+  /** Runs `apply` in a transaction. `pages`: approximate number of pages that it changes. */
+  write<T>(what: string, apply: () => T, pages: number): Promise<T>
+  /** Default `Date.now`. */
+  now?: (() => number) | undefined
   /** Runs a read; failures become `store-failed`. */
   reading<T>(what: string, read: () => T): T
 }
@@ -24,13 +34,41 @@ export interface SqliteRecords extends Records {
   close(): Promise<void>
 }
 
-export function createRecords({ db, path, log, indexer, reading }: RecordsContext): SqliteRecords {
+export function createRecords({
+  db,
+  path,
+  log,
+  indexer,
+  reading,
+  write,
+  now = Date.now,
+}: RecordsContext): SqliteRecords {
   const queries = createQueries(() => readingUrl(path))
   const isBehind = db.prepare(behind.replace('?', '(SELECT coalesce(max(id), 0) FROM ticks)'))
   const filled = db.prepare(
     'SELECT f.run, f.seq, r.last_seq FROM indexed_runs f JOIN runs r ON r.number = f.run WHERE r.id = ?',
   )
   const agents = db.prepare(`SELECT step FROM indexed_agents WHERE run = ? AND step <> ''`)
+
+  let keeping: Promise<void> | undefined
+  let isClosed = false
+
+  /** Keeps the closed hours of a time, a few at a time. What fails is kept after another question. */
+  async function keep({ since, until }: StatsQuery): Promise<void> {
+    const query = { since, until: Math.min(until, closedAt(now())), most: hoursAtOnce }
+    for (let found; found === undefined || found.length > 0;) {
+      try {
+        found = await queries.ask({ kind: 'hours', query })
+        const hours = found
+        if (isClosed || hours.length === 0) return
+        await write('keep statistics', () => keepHours(db, hours), 4 * hours.length)
+        // Those after it are kept, or have changed since.
+        query.until = hours.at(-1)!.hour * hourLength
+      } catch {
+        return
+      }
+    }
+  }
 
   return {
     settle: async () => indexer?.settle(),
@@ -61,10 +99,23 @@ export function createRecords({ db, path, log, indexer, reading }: RecordsContex
       return queries.ask({ kind: 'search', query })
     },
     listRuns: async (query) => queries.ask({ kind: 'list', query }),
+    totals: async (query) => {
+      reading('read statistics', () => undefined)
+      const { totals, isPartlyKept } = await queries.ask({
+        kind: 'totals',
+        query: { ...query, closed: closedAt(now()) },
+      })
+      if (isPartlyKept && indexer !== undefined) keeping ??= keep(query).finally(() => (keeping = undefined))
+      return totals
+    },
     async reindex(tell) {
       await indexer?.rebuild(tell)
     },
-    close: () => queries.close(),
+    close: async () => {
+      isClosed = true
+      await queries.close()
+      await keeping
+    },
   }
 }
 
