@@ -4,11 +4,9 @@
  * finds the last text of a run first.
  */
 import type { DatabaseSync } from 'node:sqlite'
-import { isDelta, type Entry, type EntryOf } from '../../part/entry.ts'
+import { isDelta, type Entry } from '../../part/entry.ts'
 import type { SearchHit } from '../../part/records.ts'
 import { decodeEntries } from '../encode.ts'
-import { fold } from '../run-query.ts'
-import { titleOf } from '../run-row.ts'
 import { entryText, spaced, textKinds } from './entry-texts.ts'
 import { scopeTerms, titleRow, titleTerms } from './index-terms.ts'
 import { pieceLength, BlockPiece, type TextBlock, createPieceReader, createRowDecoder } from './piece-reader.ts'
@@ -42,7 +40,7 @@ export function createTextIndex(db: DatabaseSync): TextIndex {
   // Not RETURNING: see `statements.ts`.
   const addText = db.prepare('INSERT INTO indexed_texts (id, run, seq, start, kind) VALUES (?, ?, ?, ?, ?)')
   const lastText = db.prepare('SELECT max(id) AS id FROM indexed_texts WHERE id > ? AND id < ?')
-  const scopeOf = db.prepare('SELECT agent, thread_id, owner, tenant FROM runs WHERE number = ?')
+  const rowOf = db.prepare('SELECT agent, thread_id, owner, tenant, title_folded FROM runs WHERE number = ?')
   const addWords = db.prepare('INSERT INTO search (rowid, text) VALUES (?, ?)')
   const first = db.prepare('SELECT run, seq, start FROM indexed_later LIMIT 1')
   const waits = db.prepare('SELECT start FROM indexed_later WHERE run = ? AND seq = ?')
@@ -51,8 +49,8 @@ export function createTextIndex(db: DatabaseSync): TextIndex {
   const done = db.prepare('DELETE FROM indexed_later WHERE run = ? AND seq = ?')
   let isWaiting = true
 
-  /** The terms of the last run. */
-  let scope = { run: 0, terms: '' }
+  /** The last run. */
+  let scope = { run: 0, terms: '', title: '' }
   /** The index writes a segment whenever a number is below the last one: such rows wait for the end of the transaction. */
   let last = 0
   let early: [row: number, text: string][] = []
@@ -65,8 +63,14 @@ export function createTextIndex(db: DatabaseSync): TextIndex {
 
   function termsOf(run: number): string {
     if (scope.run !== run) {
-      const { agent, thread_id: threadId, owner, tenant } = (scopeOf.get(run) ?? {}) as Record<string, string>
-      scope = { run, terms: scopeTerms({ agent, threadId, owner, tenant }).join(' ') }
+      const {
+        agent,
+        thread_id: threadId,
+        owner,
+        tenant,
+        title_folded: title,
+      } = (rowOf.get(run) ?? {}) as Record<string, string>
+      scope = { run, terms: scopeTerms({ agent, threadId, owner, tenant }).join(' '), title: title ?? '' }
     }
     return scope.terms
   }
@@ -80,9 +84,9 @@ export function createTextIndex(db: DatabaseSync): TextIndex {
     addRow(row, `${spaced(text)} ${termsOf(run)}`)
   }
 
-  function addTitle(run: number, { input }: EntryOf<'run-start'>): void {
-    const title = fold(titleOf(input))
-    if (title !== '') addRow(titleRow(run), `${titleTerms(title).join(' ')} ${termsOf(run)}`)
+  function addTitle(run: number): void {
+    const terms = termsOf(run)
+    if (scope.title !== '') addRow(titleRow(run), `${titleTerms(scope.title).join(' ')} ${terms}`)
   }
 
   /** `addPiece` adds a piece of a waiting text, and returns the start of the next one. */
@@ -112,13 +116,13 @@ export function createTextIndex(db: DatabaseSync): TextIndex {
       isWaiting = first.get() !== undefined
       pieces.forget()
       // The agent of a run may have changed, and its number may be that of another.
-      scope = { run: 0, terms: '' }
+      scope = { run: 0, terms: '', title: '' }
       last = 0
       early = []
       if (isRemoved) sweep.check()
     },
     addEntry(run, entry, length) {
-      if (entry.type === 'run-start' && entry.seq === 1) addTitle(run, entry)
+      if (entry.type === 'run-start' && entry.seq === 1) addTitle(run)
       const kind = textKinds[entry.type]
       if (kind === undefined || kind === 'text' || kind === 'reasoning') return
       addOrWait(run, entry.seq, kind, isWaiting || length >= pieceLength ? undefined : entryText(entry))
