@@ -185,7 +185,8 @@ export const baseTables = `
     tenant TEXT NOT NULL DEFAULT '',
     owner TEXT NOT NULL DEFAULT '',
     agent TEXT NOT NULL,
-    facts TEXT NOT NULL,
+    names TEXT NOT NULL,
+    numbers BLOB NOT NULL,
     PRIMARY KEY (hour, tenant, owner, agent)
   );
   -- What the full-text index has: a text or a piece of a long one. The id is that of the index: see \`index-terms.ts\`.

@@ -1,5 +1,5 @@
 /**
- * What statistics are made of: facts of a time, of an agent. Those of a closed hour are kept as JSON (`hours.ts`). Each adds up, so that those of many
+ * What statistics are made of: facts of a time, of an agent. Those of a closed hour are kept (`hours.ts`). Each adds up, so that those of many
  * hours and of single rows are one:
  *
  * - `count`: how often something was; `calls` of a tool: how many, and how many failed.
@@ -54,10 +54,14 @@ export class Facts {
     counts.set(name, (counts.get(name) ?? 0) + more)
   }
 
-  use(kind: UsedKind, name: string, usage: readonly number[]): void {
+  /** `usage` has nine sums from `from` on. */
+  use(kind: UsedKind, name: string, usage: ArrayLike<number>, from = 0): void {
     const known = this.used[kind].get(name)
-    if (known === undefined) this.used[kind].set(name, [...usage])
-    else addSums(known, usage)
+    if (known !== undefined) return addSums(known, usage, from)
+    // There may be tens of thousands of threads: a list of numbers at once, not one that grows.
+    const [a, b, c, d, e] = [usage[from]!, usage[from + 1]!, usage[from + 2]!, usage[from + 3]!, usage[from + 4]!]
+    const [f, g, h, i] = [usage[from + 5]!, usage[from + 6]!, usage[from + 7]!, usage[from + 8]!]
+    this.used[kind].set(name, [a, b, c, d, e, f, g, h, i])
   }
 
   timesOf(kind: TimeKind, name: string): Times {
@@ -66,55 +70,109 @@ export class Facts {
     return times
   }
 
+  /** Adds what is listed by agent and by day. */
+  addTotals(facts: Facts): void {
+    for (const [name, count] of facts.counts.status) this.count('status', name, count)
+    for (const usage of facts.used['model-used'].values()) this.use('model-used', '', usage)
+  }
+
   /** Adds all of the others, which are not used any more. */
   add(others: Facts): void {
     for (const kind of countKinds) for (const [name, count] of others.counts[kind]) this.count(kind, name, count)
     for (const kind of usedKinds) for (const [name, usage] of others.used[kind]) this.use(kind, name, usage)
     for (const kind of timeKinds) {
-      for (const [name, { values, steps }] of others.times[kind]) {
+      for (const [name, { values }] of others.times[kind]) {
         const times = this.timesOf(kind, name)
         for (const value of values) times.values.push(value)
-        addSteps(times.steps, steps)
       }
     }
   }
 
-  /** Adds what `toJson` has returned. */
-  addJson(json: string): void {
-    const { counts, used, times } = JSON.parse(json) as KeptFacts
-    for (const [kind, name, count] of counts) this.count(kind, name, count)
-    for (const [kind, name, ...usage] of used) this.use(kind, name, usage.map(orNaN))
-    for (const [kind, name, ...pairs] of times) {
-      const { steps } = this.timesOf(kind, name)
-      for (let i = 0; i < pairs.length; i += 2) steps.set(pairs[i]!, (steps.get(pairs[i]!) ?? 0) + pairs[i + 1]!)
+  /** Adds what `keep` has returned; and of it to `others` what is listed by agent and by day. */
+  addKept({ names, numbers: bytes }: KeptFacts, others: readonly Facts[] = []): void {
+    const { counts, used, times } = JSON.parse(names) as KeptNames
+    // A copy begins at a multiple of eight.
+    const numbers = new Float64Array(bytes.slice().buffer)
+    let at = 0
+    for (const kind of countKinds) {
+      for (const name of counts[kind]) {
+        this.count(kind, name, numbers[at])
+        if (kind === 'status') for (const each of others) each.count(kind, name, numbers[at])
+        at++
+      }
+    }
+    for (const kind of usedKinds) {
+      for (const name of used[kind]) {
+        this.use(kind, name, numbers, at)
+        if (kind === 'model-used') for (const each of others) each.use(kind, '', numbers, at)
+        at += sums.length
+      }
+    }
+    for (const kind of timeKinds) {
+      for (const [name, length] of times[kind]) {
+        const { steps } = this.timesOf(kind, name)
+        for (const end = at + length; at < end; at += 2) {
+          const step = numbers[at]!
+          steps.set(step, (steps.get(step) ?? 0) + numbers[at + 1]!)
+        }
+      }
     }
   }
 
-  toJson(): string {
-    const counts = countKinds.flatMap((kind) => [...this.counts[kind]].map(([name, count]) => [kind, name, count]))
-    // JSON has no NaN: it becomes null.
-    const used = usedKinds.flatMap((kind) => [...this.used[kind]].map(([name, usage]) => [kind, name, ...usage]))
-    const times = timeKinds.flatMap((kind) =>
-      [...this.times[kind]].map(([name, each]) => [kind, name, ...[...stepsOf(each)].flat()]),
-    )
-    return JSON.stringify({ counts, used, times })
+  keep(): KeptFacts {
+    const numbers: number[] = []
+    const names: KeptNames = {
+      counts: { status: [], error: [] },
+      used: { 'model-used': [], 'thread-used': [] },
+      times: { 'run-took': [], 'model-took': [], 'model-first': [], 'tool-took': [] },
+    }
+    for (const kind of countKinds) {
+      for (const [name, count] of this.counts[kind]) {
+        names.counts[kind].push(name)
+        numbers.push(count)
+      }
+    }
+    for (const kind of usedKinds) {
+      for (const [name, usage] of this.used[kind]) {
+        names.used[kind].push(name)
+        numbers.push(...usage)
+      }
+    }
+    for (const kind of timeKinds) {
+      for (const [name, each] of this.times[kind]) {
+        const pairs = [...stepsOf(each)].flat()
+        names.times[kind].push([name, pairs.length])
+        for (const number of pairs) numbers.push(number)
+      }
+    }
+    return { names: JSON.stringify(names), numbers: new Uint8Array(new Float64Array(numbers).buffer) }
   }
 }
 
-interface KeptFacts {
-  counts: [kind: CountKind, name: string, count: number][]
-  used: [kind: UsedKind, name: string, ...sums: (number | null)[]][]
-  times: [kind: TimeKind, name: string, ...stepsAndCounts: number[]][]
+/** The names are JSON; the numbers of each, in the same order, are 64-bit floats: to read them takes a tenth of the time of JSON. */
+export interface KeptFacts {
+  names: string
+  numbers: Uint8Array
 }
 
-function orNaN(value: number | null): number {
-  return value ?? Number.NaN
+interface KeptNames {
+  counts: Record<CountKind, string[]>
+  used: Record<UsedKind, string[]>
+  times: Record<TimeKind, [name: string, length: number][]>
 }
 
-export function addSums(to: number[], more: readonly number[]): void {
+const estimated = sums.indexOf('estimated')
+export const reportsAt = sums.indexOf('reports')
+
+/** Nobody has reported tokens. */
+export function noSums(): number[] {
+  return [0, 0, Number.NaN, Number.NaN, Number.NaN, Number.NaN, 0, 0, 0]
+}
+
+export function addSums(to: number[], more: ArrayLike<number>, from = 0): void {
   for (let i = 0; i < sums.length; i++) {
-    const [a, b] = [to[i]!, more[i]!]
-    if (sums[i] === 'estimated') to[i] = Math.max(a, b)
+    const [a, b] = [to[i]!, more[from + i]!]
+    if (i === estimated) to[i] = a > b ? a : b
     else if (Number.isNaN(a)) to[i] = b
     else if (!Number.isNaN(b)) to[i] = a + b
   }
@@ -140,10 +198,6 @@ function stepsOf({ values, steps }: Times): Map<number, number> {
   const all = new Map(steps)
   for (const value of values) all.set(stepOf(value), (all.get(stepOf(value)) ?? 0) + 1)
   return all
-}
-
-function addSteps(to: Map<number, number>, more: ReadonlyMap<number, number>): void {
-  for (const [step, count] of more) to.set(step, (to.get(step) ?? 0) + count)
 }
 
 /** Exact if none of the times were kept. */

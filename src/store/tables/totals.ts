@@ -4,13 +4,13 @@
  */
 import type { DatabaseSync } from 'node:sqlite'
 import type { StatsQuery, Totals, UsageOf } from '../../part/stats.ts'
-import { addSums, Facts, hourLength, percentilesOf, toUsageSum, type TimeKind } from './facts.ts'
+import { addSums, Facts, hourLength, noSums, reportsAt, percentilesOf, toUsageSum, type KeptFacts, type TimeKind } from './facts.ts'
 
 /** The facts of an hour, by whom. `changes`: how often the hour had changed when they were read. */
 export interface HourFacts {
   hour: number
   changes: number
-  rows: { tenant: string; owner: string; agent: string; facts: string }[]
+  rows: ({ tenant: string; owner: string; agent: string } & KeptFacts)[]
 }
 
 export interface TotalsReply {
@@ -38,6 +38,7 @@ interface Place {
 
 type Found = (place: Place) => Facts
 type Row = (string | number | null)[]
+type KeptRow = [hour: number, agent: string, names: string, numbers: Uint8Array]
 
 export function createTotals(db: DatabaseSync): TotalsReader {
   const arrays = { returnArrays: true }
@@ -74,7 +75,7 @@ export function createTotals(db: DatabaseSync): TotalsReader {
   )
   const state = db.prepare('SELECT hour, changes, kept FROM indexed_hours WHERE hour >= ? AND hour < ?', arrays)
   const kept = db.prepare(
-    'SELECT hour, tenant, owner, agent, facts FROM indexed_hour_facts WHERE hour >= ? AND hour < ?',
+    'SELECT hour, agent, names, numbers FROM indexed_hour_facts WHERE hour >= ? AND hour < ?',
     arrays,
   )
 
@@ -125,19 +126,21 @@ export function createTotals(db: DatabaseSync): TotalsReader {
       if (facts === undefined) all.set(name, (facts = new Facts()))
       return facts
     }
-    const addTo = (time: number, name: string, facts: Facts) => {
-      if (agent !== undefined && name !== agent) return
-      const day = new Date(time).toISOString().slice(0, 10)
-      for (const all of [of(byAgent, name), of(byDay, day)]) addTotals(all, facts)
-      total.add(facts)
-    }
+    const listsOf = (time: number, name: string) => [
+      of(byAgent, name),
+      of(byDay, new Date(time).toISOString().slice(0, 10)),
+    ]
     const addRows = (from: number, to: number, isOpen = false) => {
       // A day at a time: what it comes to is of that day.
       for (let at = from; at < to;) {
         const end = Math.min(to, (Math.floor(at / dayLength) + 1) * dayLength)
         const found = new Map<string, Facts>()
         readRows(at, end, (place) => of(found, place.agent), isOpen)
-        for (const [name, facts] of found) addTo(at, name, facts)
+        for (const [name, facts] of found) {
+          if (agent !== undefined && name !== agent) continue
+          for (const all of listsOf(at, name)) all.addTotals(facts)
+          total.add(facts)
+        }
         at = end
       }
     }
@@ -147,11 +150,9 @@ export function createTotals(db: DatabaseSync): TotalsReader {
     for (const [hour, , is] of state.iterate(firstHour, lastHour) as unknown as Iterable<number[]>) {
       if (is === 1) isKept.add(hour!)
     }
-    for (const [hour, , , name, json] of kept.iterate(firstHour, lastHour) as unknown as Iterable<Row>) {
-      if (!isKept.has(Number(hour)) || (agent !== undefined && name !== agent)) continue
-      const facts = new Facts()
-      facts.addJson(String(json))
-      addTo(Number(hour) * hourLength, String(name), facts)
+    for (const [hour, name, names, numbers] of kept.iterate(firstHour, lastHour) as unknown as Iterable<KeptRow>) {
+      if (!isKept.has(hour) || (agent !== undefined && name !== agent)) continue
+      total.addKept({ names, numbers }, listsOf(hour * hourLength, name))
     }
     let from = since
     for (let hour = firstHour; hour < lastHour; hour++) {
@@ -185,7 +186,7 @@ export function createTotals(db: DatabaseSync): TotalsReader {
       if (known === undefined) found.set(key, (known = { ...place, all: new Facts() }))
       return known.all
     })
-    return [...found.values()].map(({ all, ...place }) => ({ ...place, facts: all.toJson() }))
+    return [...found.values()].map(({ all, ...place }) => ({ ...place, ...all.keep() }))
   }
 
   return { read: (query) => atOnce(() => read(query)), hours: (query) => atOnce(() => hours(query)) }
@@ -195,12 +196,6 @@ const dayLength = 24 * hourLength
 
 function addTime(facts: Facts, kind: TimeKind, name: string | number | null | undefined, ms: unknown): void {
   if (name != null && ms != null) facts.timesOf(kind, String(name)).values.push(Number(ms))
-}
-
-/** Only what is listed by agent and by day. */
-function addTotals(to: Facts, facts: Facts): void {
-  for (const [name, count] of facts.counts.status) to.count('status', name, count)
-  for (const usage of facts.used['model-used'].values()) to.use('model-used', '', usage)
 }
 
 function toTotals(total: Facts, byAgent: ReadonlyMap<string, Facts>, byDay: ReadonlyMap<string, Facts>): Totals {
@@ -218,18 +213,16 @@ function toTotals(total: Facts, byAgent: ReadonlyMap<string, Facts>, byDay: Read
         return count === 0 ? [] : [{ name, count }]
       },
     )
-  const used = (names: Iterable<[string, readonly number[]]>) =>
-    [...names].map(([name, usage]): UsageOf => ({ name, ...toUsageSum(usage) }))
-  const mostUsed = (all: UsageOf[]) => all.sort((a, b) => b.reports - a.reports).slice(0, mostRows)
+  type Used = readonly [name: string, sums: readonly number[]]
+  const used = (all: readonly Used[]) => all.map(([name, usage]): UsageOf => ({ name, ...toUsageSum(usage) }))
+  // Sorted before they are made: there may be many more than are listed.
+  const mostUsed = (all: Used[]) =>
+    used(all.sort(([, a], [, b]) => b[reportsAt]! - a[reportsAt]!).slice(0, mostRows))
   const usageOf = (all: ReadonlyMap<string, Facts>) =>
-    used(
-      [...all].flatMap(([name, facts]) =>
-        [...facts.used['model-used'].values()].map((usage) => [name, usage] as const),
-      ) as never,
-    )
+    [...all].flatMap(([name, facts]) => [...facts.used['model-used'].values()].map((usage): Used => [name, usage]))
   const times = (kind: TimeKind) => most([...total.times[kind]].map(([name, each]) => percentilesOf(name, each)))
   const byName = (a: { name: string }, b: { name: string }) => (a.name < b.name ? -1 : 1)
-  const sum = [0, 0, Number.NaN, Number.NaN, Number.NaN, Number.NaN, 0, 0, 0]
+  const sum = noSums()
   for (const usage of total.used['model-used'].values()) addSums(sum, usage)
   return {
     outcomes: counts(total.counts.status),
@@ -238,10 +231,10 @@ function toTotals(total: Facts, byAgent: ReadonlyMap<string, Facts>, byDay: Read
     days: runsOf(byDay).sort(byName).slice(0, mostRows),
     duration: times('run-took')[0] ?? null,
     usage: toUsageSum(sum),
-    usageByModel: mostUsed(used(total.used['model-used'])),
+    usageByModel: mostUsed([...total.used['model-used']]),
     usageByAgent: mostUsed(usageOf(byAgent)),
-    usageByDay: usageOf(byDay).sort(byName).slice(0, mostRows),
-    usageByThread: mostUsed(used(total.used['thread-used'])),
+    usageByDay: used(usageOf(byDay)).sort(byName).slice(0, mostRows),
+    usageByThread: mostUsed([...total.used['thread-used']]),
     modelCalls: times('model-took'),
     firstToken: times('model-first'),
     toolCalls: times('tool-took'),
