@@ -8,7 +8,7 @@ import { readView } from '../fold/read-view.ts'
 import type { RunView, StepView } from '../fold/run-view.ts'
 import { unlessDamaged } from '../fold/unless-damaged.ts'
 
-export type { Count, Percentiles, StatsQuery, UsageOf, UsageSum } from '../part/stats.ts'
+export type { Percentiles, StatsQuery, UsageSum } from '../part/stats.ts'
 
 export interface Stats extends Totals {
   since: number

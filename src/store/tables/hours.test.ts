@@ -70,7 +70,11 @@ function rough(totals: Totals): unknown {
     return [name, all.sort()]
   })
   const times = [...(duration === null ? [] : [duration]), ...modelCalls, ...firstToken, ...toolCalls]
-  return { lists: sorted, usage: usage && ofUsage(usage), times: times.map((each) => JSON.stringify(ofTimes(each))).sort() }
+  return {
+    lists: sorted,
+    usage: usage && ofUsage(usage),
+    times: times.map((each) => JSON.stringify(ofTimes(each))).sort(),
+  }
 }
 
 type Change = typeof change extends fc.Arbitrary<infer T> ? T : never

@@ -85,7 +85,9 @@ export function keepHours(db: DatabaseSync, hours: readonly HourFacts[]): void {
   const known = db.prepare('SELECT changes FROM indexed_hours WHERE hour = ?')
   const keep = db.prepare('INSERT INTO indexed_hours VALUES (?, ?, 1) ON CONFLICT (hour) DO UPDATE SET kept = 1')
   const clear = db.prepare('DELETE FROM indexed_hour_facts WHERE hour = ?')
-  const add = db.prepare('INSERT INTO indexed_hour_facts (hour, tenant, owner, agent, names, numbers) VALUES (?, ?, ?, ?, ?, ?)')
+  const add = db.prepare(
+    'INSERT INTO indexed_hour_facts (hour, tenant, owner, agent, names, numbers) VALUES (?, ?, ?, ?, ?, ?)',
+  )
   for (const { hour, changes, rows } of hours) {
     if (Number(known.get(hour)?.changes ?? 0) !== changes) continue
     keep.run(hour, changes)

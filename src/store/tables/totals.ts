@@ -4,7 +4,17 @@
  */
 import type { DatabaseSync } from 'node:sqlite'
 import type { StatsQuery, Totals, UsageOf } from '../../part/stats.ts'
-import { addSums, Facts, hourLength, noSums, reportsAt, percentilesOf, toUsageSum, type KeptFacts, type TimeKind } from './facts.ts'
+import {
+  addSums,
+  Facts,
+  hourLength,
+  noSums,
+  reportsAt,
+  percentilesOf,
+  toUsageSum,
+  type KeptFacts,
+  type TimeKind,
+} from './facts.ts'
 
 /** The facts of an hour, by whom. `changes`: how often the hour had changed when they were read. */
 export interface HourFacts {
@@ -216,8 +226,7 @@ function toTotals(total: Facts, byAgent: ReadonlyMap<string, Facts>, byDay: Read
   type Used = readonly [name: string, sums: readonly number[]]
   const used = (all: readonly Used[]) => all.map(([name, usage]): UsageOf => ({ name, ...toUsageSum(usage) }))
   // Sorted before they are made: there may be many more than are listed.
-  const mostUsed = (all: Used[]) =>
-    used(all.sort(([, a], [, b]) => b[reportsAt]! - a[reportsAt]!).slice(0, mostRows))
+  const mostUsed = (all: Used[]) => used(all.sort(([, a], [, b]) => b[reportsAt]! - a[reportsAt]!).slice(0, mostRows))
   const usageOf = (all: ReadonlyMap<string, Facts>) =>
     [...all].flatMap(([name, facts]) => [...facts.used['model-used'].values()].map((usage): Used => [name, usage]))
   const times = (kind: TimeKind) => most([...total.times[kind]].map(([name, each]) => percentilesOf(name, each)))
