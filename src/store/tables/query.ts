@@ -16,10 +16,10 @@ export interface Queries {
   close(): Promise<void>
 }
 
-type Asked = PromiseWithResolvers<ReadResults[ReadJob['kind']]>
+type Asked = PromiseWithResolvers<ReadResults[ReadJob['kind']]> & { kind: ReadJob['kind'] }
 
-/** In ms. */
-const usualTimeout = 30_000
+/** In ms. Statistics of a long time are read row by row before its hours are kept. */
+const [usualTimeout, statsTimeout] = [30_000, 600_000]
 
 /** `url`: of the file, for reading. */
 export function createQueries(url: () => string): Queries {
@@ -36,12 +36,18 @@ export function createQueries(url: () => string): Queries {
       const job = { kind: 'query', sql, parameters: values, limit } as const
       return (await (isShort ? short : long).ask(job, timeoutMs)) as QueryResult
     },
-    ask: async <Kind extends ReadJob['kind']>(job: Extract<ReadJob, { kind: Kind }>) =>
-      (await (job.kind === 'list' || job.kind === 'search' ? short : long).ask(job, usualTimeout)) as ReadResults[Kind],
+    ask: async <Kind extends ReadJob['kind']>(job: Extract<ReadJob, { kind: Kind }>) => {
+      const isShort = job.kind === 'list' || job.kind === 'search'
+      return (await (isShort ? short.ask(job, usualTimeout) : long.ask(job, statsTimeout))) as ReadResults[Kind]
+    },
     async close() {
       await Promise.all([short.close(), long.close()])
     },
   }
+}
+
+function failure(options: { detail?: string; cause?: unknown }): MillraceError {
+  return new MillraceError('store-failed', 'cannot query the store: the store failed', { status: 503, ...options })
 }
 
 /** A thread that runs one job at a time. It starts with the first. */
@@ -68,12 +74,15 @@ function createLane(url: () => string) {
     if (pending.size === 0) worker?.unref()
     if ('result' in reply) waiting?.resolve(reply.result)
     else if ('error' in reply) waiting?.reject(new MillraceError(reply.error.code, reply.error.message, reply.error))
-    else waiting?.reject(badQuery(/readonly/u.test(reply.fault) ? 'Queries only read.' : `${reply.fault}.`))
+    else if (waiting?.kind === 'query')
+      waiting.reject(badQuery(/readonly/u.test(reply.fault) ? 'Queries only read.' : `${reply.fault}.`))
+    // Of what we ask ourselves, the database is to blame for whatever is wrong.
+    else waiting?.reject(failure({ detail: reply.fault }))
   }
 
   function failed(cause: Error): void {
     worker = undefined
-    const error = new MillraceError('store-failed', 'cannot query the store: the store failed', { status: 503, cause })
+    const error = failure({ cause })
     for (const each of pending.values()) each.reject(error)
     pending.clear()
   }
@@ -81,7 +90,7 @@ function createLane(url: () => string) {
   async function begin(job: ReadJob, timeoutMs: number): Promise<ReadResults[ReadJob['kind']]> {
     if (closed) throw storeClosed('run a query')
     const running = (worker ??= await start())
-    const waiting: Asked = Promise.withResolvers()
+    const waiting: Asked = { ...Promise.withResolvers(), kind: job.kind }
     const id = ++ids
     pending.set(id, waiting)
     running.ref()
