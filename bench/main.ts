@@ -47,6 +47,7 @@ const scenarios: Record<ScenarioName, (bench: Bench) => Promise<Result[]>> = {
   suspended: ({ options }) => alone('suspended.ts', options),
   record: ({ options }) => alone('record.ts', options),
   web: ({ options }) => alone('web.ts', options, { isPinned: false }),
+  big: ({ options }) => alone('big.ts', options, { isPinned: false, timeout: 3_600_000 }),
   redis: async (bench) => [...(await alone('redis.ts', bench.options)), await instances(bench)],
   log: async ({ options }) => {
     const [result] = await alone('log.ts', { ...options, slowDisk: false })
@@ -61,6 +62,7 @@ const withoutServers: ReadonlySet<ScenarioName> = new Set([
   'provider',
   'ingest',
   'thread',
+  'big',
   'suspended',
   'record',
   'web',
@@ -118,7 +120,11 @@ async function main(commandLine: CommandLine): Promise<void> {
 async function alone(
   file: string,
   options: object,
-  { under = [], isPinned = true }: { under?: readonly string[]; isPinned?: boolean } = {},
+  {
+    under = [],
+    isPinned = true,
+    timeout = 600_000,
+  }: { under?: readonly string[]; isPinned?: boolean; timeout?: number } = {},
 ): Promise<Result[]> {
   const args = ['--expose-gc', join(import.meta.dirname, file)]
   const child = await startChild({
@@ -129,7 +135,7 @@ async function alone(
     under,
   })
   try {
-    return await child.call<Result[]>('measure', options, 600_000)
+    return await child.call<Result[]>('measure', options, timeout)
   } finally {
     await child.stop()
   }

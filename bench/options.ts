@@ -1,5 +1,6 @@
 /** The command line of the benchmark. */
-import { resolve } from 'node:path'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { Options } from './scenario.ts'
 
@@ -28,6 +29,7 @@ export const usage = `npm run bench [-- scenario… options]
   redis         SQLite beside Redis: append until seen, entries/s; servers on Redis: deltas/s, CPU per delta, takeover
   web           the page in Chromium: first paint, size, a run of 50 MB, a run of 10,000 steps that streams
   thread        one chat turn in a thread of 10 and of 10,000 runs
+  big           queries of a store of 1,000 runs and of 300,000, which it makes once and keeps: half an hour, 3 GB
 
   --only row,row   run only these rows; floor,millrace installs no other packages
   --before dir     also measure the rows of another checkout of Millrace, built, as before-text, before-ui …
@@ -46,10 +48,11 @@ export const usage = `npm run bench [-- scenario… options]
   --rate n         deltas a second of each stream in paced (default 20)
   --quick          one short round with small answers, without the rows that keep runs in memory: checks in under a
                    minute per scenario that everything works; do not compare its numbers
+  --folder dir     where big keeps its stores (default: millrace-big in the folder for temporary files)
   --profile dir    write a CPU profile of each server to this folder and print its most expensive functions
   --name name      write the results to bench/results/<name>.json (default latest, which git ignores)
 
-Without a scenario it runs all but readme and cold, in about forty minutes. Compare only ratios of the same run, on an otherwise idle machine.
+Without a scenario it runs all but readme, cold and big, in about forty minutes. Compare only ratios of the same run, on an otherwise idle machine.
 `
 
 export const scenarioNames = [
@@ -74,10 +77,11 @@ export const scenarioNames = [
   'redis',
   'web',
   'thread',
+  'big',
 ] as const
 export type ScenarioName = (typeof scenarioNames)[number]
 /** They repeat others, or take long. */
-const onlyByName: ReadonlySet<ScenarioName> = new Set(['readme', 'cold'])
+const onlyByName: ReadonlySet<ScenarioName> = new Set(['readme', 'cold', 'big'])
 
 export interface CommandLine {
   scenarios: ScenarioName[]
@@ -108,6 +112,7 @@ export function readCommandLine(args: readonly string[]): CommandLine {
       subjects: { type: 'string' },
       warm: { type: 'string' },
       requests: { type: 'string' },
+      folder: { type: 'string', default: join(tmpdir(), 'millrace-big') },
       quick: { type: 'boolean', default: false },
       profile: { type: 'string' },
       name: { type: 'string', default: 'latest' },
@@ -144,6 +149,8 @@ export function readCommandLine(args: readonly string[]): CommandLine {
       subjects: values.subjects?.split(','),
       warm: number('warm', quick ? 0.3 : 1.2),
       requests: values.requests === undefined && !quick ? undefined : number('requests', 250),
+      folder: resolve(values.folder),
+      before: values.before === undefined ? undefined : resolve(values.before),
       profile: values.profile,
       reference: values.reference,
       quick,

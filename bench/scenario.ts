@@ -5,6 +5,10 @@ import { startRow, type Row } from './rows.ts'
 import type { Mode } from './upstream.ts'
 
 export interface Options {
+  /** Where kept stores are. */
+  folder: string
+  /** The folder of another checkout. */
+  before: string | undefined
   rounds: number | undefined
   streams: number
   deltas: number

@@ -13,7 +13,30 @@ const dist = resolve(root, 'dist')
 const doors = Object.values(manifest.exports).flatMap((door) =>
   typeof door === 'string' ? [] : [/^\.\/dist\/(.*)\.js$/u.exec(door.default)![1]!],
 )
+/** The thread of queries is a module in a URL: other bundlers lose a file. See `src/store/tables/query-thread.ts`. */
+async function threadSource(): Promise<string> {
+  const thread = await rolldown({
+    input: resolve(root, 'src/store/tables/read-thread.ts'),
+    platform: 'node',
+    external: /^[^./]/u,
+    transform: { target: 'es2024' },
+  })
+  const { output } = await thread.generate({ codeSplitting: false, comments: { jsdoc: false }, minify: 'dce-only' })
+  await thread.close()
+  return output[0].code
+}
+
+const thread = await threadSource()
 const bundle = await rolldown({
+  plugins: [
+    {
+      name: 'thread-in-url',
+      load: (id) =>
+        id === resolve(root, 'src/store/tables/query-thread.ts')
+          ? `export const queryThread = new URL('data:text/javascript,' + encodeURIComponent(${JSON.stringify(thread)}))`
+          : null,
+    },
+  ],
   input: Object.fromEntries(['cli/main', ...doors].map((name) => [name, resolve(root, `src/${name}.ts`)])),
   platform: 'node',
   external: /^[^./]/u,

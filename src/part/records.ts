@@ -3,6 +3,8 @@
  * background and can be built again from it; no append waits for it.
  */
 
+import type { StatsQuery, Totals } from './stats.ts'
+
 /** Which events of a run to read. Conditions are combined with AND. */
 export interface StreamEventQuery {
   /** Only events of these types. */
@@ -45,6 +47,8 @@ export interface QueryOptions {
   limit?: number
   /** How long it may take, in ms. Then it is stopped and rejects with `bad-query`. Default 30,000. */
   timeoutMs?: number
+  /** It reads little: it does not wait behind long queries, and lists wait for it. */
+  isShort?: boolean
   /** Values of named parameters, without their colon: `{ run: 'run_1' }` for `:run`. */
   parameters?: Record<string, string | number | null>
 }
@@ -68,7 +72,7 @@ export interface SearchQuery {
   agent?: string
   threadId?: string
   kinds?: readonly SearchHit['kind'][]
-  /** 1–1000, default 50. Newest first. */
+  /** 1–1000, default 50. The newest run first, and of each run its last text. */
   limit?: number
 }
 
@@ -82,6 +86,8 @@ export interface Records {
   /** The events of a run, ascending. */
   streamEvents(run: string, query?: StreamEventQuery): Promise<StreamEvent[]>
   search(query: SearchQuery): Promise<SearchHit[]>
+  /** Totals of a time. Percentiles of a closed hour are off by at most 1 %. */
+  totals(query: StatsQuery): Promise<Totals>
   /** Empties the tables and builds them again from the log. `tell` gets the number of runs done and of all. */
   reindex(tell?: (done: number, of: number) => void): Promise<void>
 }

@@ -3,51 +3,16 @@ import type { Store, RunRow } from '../part/log.ts'
 import { type Used, sumUsed } from '../fold/usage-fold.ts'
 import { MillraceError, toErrorValue } from '../part/error.ts'
 import type { QueryOptions, Records } from '../part/records.ts'
+import type { Count, Percentiles, StatsQuery, Totals, UsageOf, UsageSum } from '../part/stats.ts'
 import { readView } from '../fold/read-view.ts'
 import type { RunView, StepView } from '../fold/run-view.ts'
 import { unlessDamaged } from '../fold/unless-damaged.ts'
 
-/** Which runs count: those that started in this time, of this agent. Times are epoch ms. */
-export interface StatsQuery {
+export type { Percentiles, StatsQuery, UsageSum } from '../part/stats.ts'
+
+export interface Stats extends Totals {
   since: number
   until: number
-  agent?: string | undefined
-}
-
-/** How often something was. */
-export interface Count {
-  name: string
-  count: number
-}
-
-/** Durations in ms. */
-export interface Percentiles extends Count {
-  p50: number
-  p95: number
-  p99: number
-}
-
-export interface UsageOf extends UsageSum {
-  name: string
-}
-
-/** Each list has at most a thousand rows, the most frequent first. */
-export interface Stats {
-  since: number
-  until: number
-  outcomes: Count[]
-  errors: Count[]
-  agents: Count[]
-  days: Count[]
-  duration: Percentiles | null
-  usage: UsageSum | null
-  usageByModel: UsageOf[]
-  usageByAgent: UsageOf[]
-  usageByDay: UsageOf[]
-  usageByThread: UsageOf[]
-  modelCalls: Percentiles[]
-  firstToken: Percentiles[]
-  toolCalls: Percentiles[]
 }
 
 const named = (table: string) => `(:agent IS NULL OR ${table}.agent = :agent)`
@@ -62,9 +27,6 @@ export const usageSums = `count(DISTINCT t.run || ' ' || t.step) AS calls, count
   coalesce(max(source = 'estimated'), 0) AS estimated,
   coalesce(sum(t.cost), 0) AS knownCost, count(*) - count(t.cost) AS unpriced`
 
-const usageBy = (name: string, order = 'reports DESC') =>
-  `SELECT ${name} AS name, ${usageSums} FROM ${within('usage', 'timestamp')} GROUP BY 1 ORDER BY ${order}`
-
 /** The count and the percentiles of a value, for each name. */
 export function percentiles(name: string, value: string, from: string): string {
   return `WITH v AS (SELECT ${name} AS name, ${value} AS value FROM ${from}),
@@ -75,22 +37,6 @@ export function percentiles(name: string, value: string, from: string): string {
     FROM o GROUP BY name ORDER BY count DESC`
 }
 
-const queries = {
-  outcomes: `SELECT status AS name, count(*) AS count FROM ${runsIn} GROUP BY status ORDER BY count DESC`,
-  errors: `SELECT error ->> '$.code' AS name, count(*) AS count FROM ${runsIn} AND error IS NOT NULL GROUP BY 1 ORDER BY count DESC`,
-  agents: `SELECT agent AS name, count(*) AS count FROM ${runsIn} GROUP BY agent ORDER BY count DESC`,
-  days: `SELECT strftime('%Y-%m-%d', started_at / 1000, 'unixepoch') AS name, count(*) AS count FROM ${runsIn} GROUP BY 1 ORDER BY 1`,
-  duration: percentiles(`'all'`, 'r.ended_at - r.started_at', runsIn),
-  usage: `SELECT ${usageSums} FROM ${within('usage', 'timestamp')}`,
-  usageByModel: usageBy('t.model'),
-  usageByAgent: usageBy('t.agent'),
-  usageByDay: usageBy(`strftime('%Y-%m-%d', t.timestamp / 1000, 'unixepoch')`, '1'),
-  usageByThread: usageBy('(SELECT thread_id FROM runs WHERE id = t.run)'),
-  modelCalls: percentiles('t.model', 't.duration', within('model_calls', 'started_at')),
-  firstToken: percentiles('t.model', 't.time_to_first_token', within('model_calls', 'started_at')),
-  toolCalls: percentiles('t.tool_name', 't.duration', within('tool_calls', 'called_at')),
-}
-
 /**
  * Statistics over the runs of a store. One without tables keeps so few runs that they are added up instead; times to the first token
  * are not known then.
@@ -99,34 +45,11 @@ export async function readStats(store: Pick<Store, 'log' | 'runs' | 'records'>, 
   const { records } = store
   if (records === undefined) return addUpStats(store, query)
   await records.settle()
-  const { since, until, agent } = query
-  const options = { parameters: { since, until, agent: agent ?? null }, limit: 1000 }
-  const found = await Promise.all(
-    Object.entries(queries).map(async ([name, sql]) => [
-      name,
-      await queryRows(records, 'read statistics', sql, options),
-    ]),
-  )
-  const { duration, usage, ...lists } = Object.fromEntries(found) as Record<keyof typeof queries, unknown[]>
-  return { since, until, duration: duration[0] ?? null, usage: usage[0] ?? null, ...lists } as Stats
+  const { since, until } = query
+  return { since, until, ...(await records.totals(query)) }
 }
 
 /* Sums of usage in SQL, over the table `usage` as `t`. */
-
-/** An unknown price is not 0: `knownCost` is what those with a known price have cost, in USD. */
-export interface UsageSum {
-  calls: number
-  /** Model calls, and the pieces in which CLI agents report. */
-  reports: number
-  inputTokens: number | null
-  outputTokens: number | null
-  cachedInputTokens: number | null
-  reasoningTokens: number | null
-  /** 1: some of it was estimated. */
-  estimated: number
-  knownCost: number
-  unpriced: number
-}
 
 export function toUsed(sum: UsageSum): Used {
   const { calls, inputTokens, outputTokens, cachedInputTokens, reasoningTokens, estimated, knownCost, unpriced } = sum

@@ -24,6 +24,8 @@ describe('with its processes', () => {
     load,
     spinner,
     options: {
+      folder: '',
+      before: undefined,
       rounds: 1,
       streams: 2,
       deltas: 20,

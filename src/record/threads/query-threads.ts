@@ -32,7 +32,7 @@ export async function queryThreads(
   const { q, limit = 50 } = query
   const hits = q === undefined ? undefined : await search(records, q, query.agent)
   const { sql, parameters } = threadsQuery(query, rule, hits && [...hits.keys()])
-  const rows = await queryRows<ThreadQueryRow>(records, 'list threads', sql, { parameters, limit })
+  const rows = await queryRows<ThreadQueryRow>(records, 'list threads', sql, { parameters, limit, isShort: true })
   return rows.map((row) => ({ ...toRow(row, rule), ...omitUndefined({ match: hits?.get(row.id) }) }))
 }
 

@@ -20,6 +20,7 @@ import { createTickReader, type Wanted } from './reader.ts'
 import type { VersionGuard } from './version.ts'
 import type { ViewTable } from './views.ts'
 import type { DeltaRow } from '../tables/delta-rows.ts'
+import { refillRun } from '../tables/remove-run.ts'
 import type { MillraceError } from '../../part/error.ts'
 
 /** The additions of a transaction to a run. `before` is absent for a new run. */
@@ -234,7 +235,11 @@ export function createBatchWriter(
         if (!before) runs.insert(row, dropped.isEmpty())
         else if (hasOnlyGrown(before, row)) runs.advance(row)
         else runs.update(row)
-        if (before !== undefined && row.agent !== before.agent) runs.rename(row)
+        if (before !== undefined && row.agent !== before.agent) {
+          runs.rename(row)
+          // Its texts are found by the agent.
+          refillRun(db, run)
+        }
         if (group !== undefined) groups.add(row.number!, group)
         if (shared !== undefined) texts.add(row.number!, shared)
         if (view !== undefined) views.keepOf(row.number!, view.seq, view.text)

@@ -1,16 +1,22 @@
 /** The `runs` table: reads, lists and writes rows. */
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite'
 import type { DueRun, RunQuery, RunRow, RunStatus } from '../../part/log.ts'
-import { fold, limitOf, queryWords, statusesOf } from '../run-query.ts'
+import { fold, limitOf, statusesOf } from '../run-query.ts'
 import { dueAt, type OpenRequest, type StoredRow } from '../run-row.ts'
-import { parseSearch } from '../tables/search.ts'
 import { unknownCursor, unreadableRow } from '../store-error.ts'
 
 export interface RunTable {
   get(run: string): RunRow | undefined
   /** The row with store-only fields. */
   stored(run: string): StoredRow | undefined
+  /** `q` and `search` are for `tables/run-search.ts`. */
   list(query: RunQuery): RunRow[]
+  /** Those of these runs that fit, with their numbers, newest first. `before` and `limit` are not looked at. */
+  among(query: RunQuery, numbers: readonly number[]): [number: number, row: RunRow][]
+  /** All runs that may fit by their time, their prefix or their status, newest first; undefined if they are many. */
+  few(query: RunQuery): number[] | undefined
+  /** Throws `unknown-run`. */
+  numberOf(run: string): number
   due(before: number, limit: number): DueRun[]
   /** Orphans, oldest first: running runs that are not `owned`; and suspended runs that are due, have a reply or a stop, or have no open request. */
   left(now: number, owned: (run: string) => boolean): string[]
@@ -24,9 +30,12 @@ export interface RunTable {
   update(row: StoredRow): void
 }
 
+/** Runs that are looked at one by one for a list. */
+const mostFew = 500
+
 export function createRunTable(db: DatabaseSync): RunTable {
   const get = db.prepare('SELECT * FROM runs WHERE id = ?')
-  const numberOf = db.prepare('SELECT number FROM runs WHERE id = ?')
+  const findNumber = db.prepare('SELECT number FROM runs WHERE id = ?')
   // The number of a run that is being deleted is not reused before its last row is gone. Without such a run SQLite chooses it.
   const insert = db.prepare(
     `INSERT INTO runs (number, id, agent, thread_id, parent_run_id, protocol, status, started_at, updated_at, ended_at, last_seq,
@@ -43,6 +52,10 @@ export function createRunTable(db: DatabaseSync): RunTable {
      WHERE number = ?`,
   )
   const lists = new Map<string, StatementSync>()
+  const arrays = { returnArrays: true }
+  const sinceThen = db.prepare(`SELECT number FROM runs WHERE started_at >= ? LIMIT ${mostFew + 1}`, arrays)
+  const withStatus = db.prepare(`SELECT number FROM runs WHERE status = ? LIMIT ${mostFew + 1}`, arrays)
+  const withPrefix = db.prepare(`SELECT number FROM runs WHERE id >= ? AND id < ? LIMIT ${mostFew + 1}`, arrays)
   // `+?`, because SQLite prepares a statement anew each time a value is bound to a parameter that is its whole LIMIT.
   const due = db.prepare('SELECT id, due_at FROM runs WHERE due_at <= ? ORDER BY due_at, number LIMIT +?')
   const running = db.prepare(`SELECT id FROM runs WHERE status = 'running' ORDER BY number`)
@@ -57,13 +70,58 @@ export function createRunTable(db: DatabaseSync): RunTable {
      ) ORDER BY number`,
   )
 
-  function listing(condition: string, query: RunQuery): StatementSync {
-    const known = lists.get(condition)
+  function listing(selects: string): StatementSync {
+    const known = lists.get(selects)
     if (known !== undefined) return known
-    const statement = db.prepare(`SELECT * FROM runs ${condition} ORDER BY number DESC LIMIT +?`)
-    // A search may have any number of words.
-    if (query.q === undefined && query.search === undefined) lists.set(condition, statement)
+    const statement = db.prepare(`${selects} ORDER BY number DESC LIMIT +?`)
+    lists.set(selects, statement)
     return statement
+  }
+
+  function numberOf(run: string): number {
+    const found = findNumber.get(run)
+    if (!found) throw unknownCursor(run)
+    return Number(found.number)
+  }
+
+  function select(query: RunQuery, before?: number, numbers?: readonly number[]): Record<string, SQLOutputValue>[] {
+    const conditions = toWhere(query)
+    if (before !== undefined) conditions.push(['number < ?', before])
+    const few = numbers ?? fewOf(query)
+    if (few !== undefined) conditions.push(['number IN (SELECT value FROM json_each(?))', JSON.stringify(few)])
+    const statuses = statusesOf(query.status)
+    // Several of the index of statuses, each in its order; SQLite merges them.
+    const each = statuses === undefined || isChosen(query) || few !== undefined ? undefined : statuses
+    if (each === undefined && statuses !== undefined)
+      conditions.push(['+status IN (SELECT value FROM json_each(?))', JSON.stringify(statuses)])
+    const selects = each?.map((status) => [...conditions, ['status = ?', status] as const]) ?? [conditions]
+    if (selects.length === 0) return []
+    const sql = selects.map((some) => {
+      const where = some.map(([condition]) => condition).join(' AND ')
+      return where === '' ? 'SELECT * FROM runs' : `SELECT * FROM runs WHERE ${where}`
+    })
+    const values = selects.flatMap((some) => some.flatMap(([, ...given]) => given))
+    return listing(sql.join(' UNION ALL ')).all(...values, numbers?.length ?? limitOf(query))
+  }
+
+  /** The runs of these statuses, if they are few; the newest first. */
+  function ofStatus({ status }: RunQuery): number[] | undefined {
+    const numbers: number[] = []
+    for (const each of statusesOf(status) ?? []) {
+      for (const [number] of withStatus.all(each) as unknown as number[][]) numbers.push(number!)
+      if (numbers.length > mostFew) return undefined
+    }
+    return status === undefined ? undefined : numbers.sort((a, b) => b - a)
+  }
+
+  /** The runs since a time, or with a prefix, if they are few: then only these are looked at. Otherwise the page is soon full. */
+  function fewOf({ since, idPrefix }: RunQuery): number[] | undefined {
+    let numbers: number[][] | undefined
+    if (since !== undefined) numbers = sinceThen.all(since) as unknown as number[][]
+    if ((numbers === undefined || numbers.length > mostFew) && idPrefix !== undefined && idPrefix !== '')
+      numbers = withPrefix.all(idPrefix, `${idPrefix}\u{10ffff}`) as unknown as number[][]
+    if (numbers === undefined || numbers.length > mostFew) return undefined
+    return numbers.map(([number]) => number!).sort((a, b) => b - a)
   }
 
   return {
@@ -90,19 +148,10 @@ export function createRunTable(db: DatabaseSync): RunTable {
       const orphans = running.all().map(({ id }) => String(id))
       return [...orphans.filter((id) => !owned(id)), ...answered.all(now).map(({ id }) => String(id))]
     },
-    list(query) {
-      const { where, values } = toWhere(query)
-      if (query.before !== undefined) {
-        const cursor = numberOf.get(query.before)
-        if (!cursor) throw unknownCursor(query.before)
-        where.push('number < ?')
-        values.push(cursor.number!)
-      }
-      const condition = where.length === 0 ? '' : `WHERE ${where.join(' AND ')}`
-      return listing(condition, query)
-        .all(...values, limitOf(query))
-        .map(toRow)
-    },
+    list: (query) => select(query, query.before === undefined ? undefined : numberOf(query.before)).map(toRow),
+    among: (query, numbers) => select(query, undefined, numbers).map((row) => [Number(row.number), toRow(row)]),
+    few: (query) => fewOf(query) ?? ofStatus(query),
+    numberOf,
     insert(row, isFree = false) {
       const { lastInsertRowid } = insert.run(
         isFree ? 1 : 0,
@@ -150,42 +199,22 @@ export function createRunTable(db: DatabaseSync): RunTable {
   }
 }
 
-function toWhere({ agent, threadId, status, since, idPrefix, q, search }: RunQuery): {
-  where: string[]
-  values: SQLInputValue[]
-} {
-  const where: string[] = []
-  const values: SQLInputValue[] = []
-  const add = (condition: string, value: string | number | undefined) => {
-    if (value === undefined) return
-    where.push(condition)
-    values.push(value)
-  }
-  add('agent = ?', agent)
-  add('thread_id = ?', threadId)
-  const statuses = statusesOf(status)
-  // For a single status, the rows come from its index, in order.
-  if (statuses?.length === 1) add('status = ?', statuses[0])
-  else if (statuses !== undefined) {
-    where.push(`status IN (${statuses.map(() => '?').join(', ')})`)
-    values.push(...statuses)
-  }
-  add('started_at >= ?', since)
-  // A range can use the index.
-  add('id >= ?', idPrefix)
-  add('id < ?', idPrefix === undefined ? undefined : `${idPrefix}\u{10ffff}`)
-  for (const word of queryWords(q)) add('instr(title_folded, ?) > 0', word)
-  const words = queryWords(search)
-  if (words.length > 0) {
-    const inTitle = words.map(() => 'instr(title_folded, ?) > 0').join(' AND ')
-    const match = parseSearch(search!)?.match
-    where.push(match === undefined ? inTitle : `((${inTitle}) OR number IN (${runsWithText}))`)
-    values.push(...words, ...(match === undefined ? [] : [match]))
-  }
-  return { where, values }
+type Condition = readonly [condition: string, ...values: SQLInputValue[]]
+
+/** Whether the index of agents or of threads gives the list its order. */
+function isChosen({ agent, threadId }: RunQuery): boolean {
+  return agent !== undefined || threadId !== undefined
 }
 
-const runsWithText = 'SELECT t.run FROM search JOIN indexed_texts t ON t.id = search.rowid WHERE search MATCH ?'
+/** All but the status. The `+` keeps SQLite from an index that has another order than the list. */
+function toWhere({ agent, threadId, since, idPrefix }: RunQuery): Condition[] {
+  const where: Condition[] = []
+  if (agent !== undefined) where.push(['agent = ?', agent])
+  if (threadId !== undefined) where.push(['thread_id = ?', threadId])
+  if (since !== undefined) where.push(['+started_at >= ?', since])
+  if (idPrefix !== undefined) where.push(['+id >= ? AND +id < ?', idPrefix, `${idPrefix}\u{10ffff}`])
+  return where
+}
 
 function toRow(row: Record<string, SQLOutputValue>): RunRow {
   const result: RunRow = {

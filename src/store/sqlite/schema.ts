@@ -163,6 +163,10 @@ export const steps: MigrationStep[] = [
   // The generation up to which nothing is left of deleted runs: see `upkeep.ts`.
   'ALTER TABLE index_state ADD COLUMN erased INTEGER NOT NULL DEFAULT 0',
   correctTimes,
+  // What grows with the number of runs is found by time. Nobody sets the owner and the tenant yet.
+  `ALTER TABLE runs ADD COLUMN owner TEXT NOT NULL DEFAULT '';
+   ALTER TABLE runs ADD COLUMN tenant TEXT NOT NULL DEFAULT '';
+   CREATE INDEX runs_by_start ON runs (started_at, tenant, owner);`,
   `${textTables}
    -- The runs so far have each text for themselves. Compaction finds them.
    ALTER TABLE runs ADD COLUMN shares_texts INTEGER NOT NULL DEFAULT 1;

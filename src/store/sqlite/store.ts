@@ -32,6 +32,7 @@ import { createVersionGuard } from './version.ts'
 import { createViewTable } from './views.ts'
 import { createIndexer, type Indexer } from '../tables/indexer.ts'
 import { createRecords } from '../tables/records.ts'
+import { createRunSearch, hasWords } from '../tables/run-search.ts'
 import { checkFork, runExists, storeClosed, storeFailed } from '../store-error.ts'
 import type { DatabaseSync } from 'node:sqlite'
 
@@ -217,7 +218,12 @@ export function sqliteStore(path: string, options: SqliteOptions = {}): Store {
 
   const index: RunIndex = {
     get: async (run) => reading(`get run ${run}`, () => runs.get(run)),
-    list: async (query = {}) => reading('list runs', () => runs.list(query)),
+    list: async (query = {}) => {
+      if (!hasWords(query)) return reading('list runs', () => runs.list(query))
+      if (records === undefined) return reading('list runs', () => (search ??= createRunSearch(db, runs))(query))
+      reading('list runs', () => undefined)
+      return records.listRuns(query)
+    },
     due: async (before, limit = 1000) => reading('list due runs', () => runs.due(before, limit)),
     view: async (run) => reading(`get the view of run ${run}`, () => views.get(run)),
     keepView: async (run, seq, view) => {
@@ -248,7 +254,18 @@ export function sqliteStore(path: string, options: SqliteOptions = {}): Store {
     eraseFile: checkpoints?.erase,
   })
   const file = db.location()
-  const records = file === null ? undefined : createRecords({ db, path: file, log, indexer, reading })
+  let search: ReturnType<typeof createRunSearch> | undefined
+  const records =
+    file === null
+      ? undefined
+      : createRecords({
+          db,
+          path: file,
+          log,
+          indexer,
+          reading,
+          write: (what, apply, changes) => write(what, apply, { pages: changes }),
+        })
   const limits = createLimits()
   const store: Store = { log, runs: index, fleet, limits, upkeep, durable: true, close: () => (closing ??= close()) }
   return records === undefined ? store : { ...store, records }

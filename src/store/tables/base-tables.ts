@@ -55,9 +55,14 @@ export const baseTables = `
     counts INTEGER NOT NULL,
     PRIMARY KEY (run, seq)
   ) WITHOUT ROWID;
-  CREATE INDEX indexed_events_by_type ON indexed_events (type, event_id);
+  -- Has all that is asked about calls and their results, but for their contents.
+  CREATE INDEX indexed_events_by_type ON indexed_events (type, event_id, agent, timestamp, tool_name);
   CREATE INDEX indexed_events_by_agent ON indexed_events (agent, type, counts);
   CREATE INDEX indexed_events_by_step ON indexed_events (run, step) WHERE counts >= 0 AND ${summed};
+  CREATE TABLE indexed_delta_types (
+    type TEXT PRIMARY KEY
+  ) WITHOUT ROWID;
+  INSERT INTO indexed_delta_types VALUES ('text-delta'), ('reasoning-delta'), ('tool-input-delta');
   -- Texts, reasoning and tool inputs that came in deltas: those of the type in the log of this run from this tick on.
   CREATE TABLE indexed_blocks (
     run INTEGER NOT NULL,
@@ -95,6 +100,7 @@ export const baseTables = `
     PRIMARY KEY (run, seq)
   ) WITHOUT ROWID;
   CREATE INDEX indexed_steps_by_path ON indexed_steps (run, path);
+  CREATE INDEX indexed_steps_by_time ON indexed_steps (started_at) WHERE kind = 'model-call';
   CREATE INDEX indexed_steps_that_count ON indexed_steps (run, path) WHERE superseded = 0;
   -- \`waits\` is 1 until the first token, or the end without one.
   CREATE TABLE indexed_model_calls (
@@ -127,6 +133,7 @@ export const baseTables = `
   CREATE INDEX indexed_tool_calls_open ON indexed_tool_calls (run, tool_call_id, loop)
     WHERE result_seq IS NULL AND superseded = 0;
   CREATE INDEX indexed_tool_calls_by_tool ON indexed_tool_calls (tool_name, called_at);
+  CREATE INDEX indexed_tool_calls_by_time ON indexed_tool_calls (called_at);
   CREATE TABLE indexed_requests (
     run INTEGER NOT NULL,
     seq INTEGER NOT NULL,
@@ -167,7 +174,22 @@ export const baseTables = `
   ) WITHOUT ROWID;
   CREATE INDEX indexed_usage_by_step ON indexed_usage (run, step);
   CREATE INDEX indexed_usage_by_time ON indexed_usage (timestamp);
-  -- What the full-text index has: a text or a piece of a long one.
+  -- Hours since 1970. \`kept\` is 1 for those whose facts are kept.
+  CREATE TABLE indexed_hours (
+    hour INTEGER PRIMARY KEY,
+    changes INTEGER NOT NULL,
+    kept INTEGER NOT NULL
+  );
+  CREATE TABLE indexed_hour_facts (
+    hour INTEGER NOT NULL,
+    tenant TEXT NOT NULL DEFAULT '',
+    owner TEXT NOT NULL DEFAULT '',
+    agent TEXT NOT NULL,
+    names TEXT NOT NULL,
+    numbers BLOB NOT NULL,
+    PRIMARY KEY (hour, tenant, owner, agent)
+  );
+  -- What the full-text index has: a text or a piece of a long one. The id is that of the index: see \`index-terms.ts\`.
   CREATE TABLE indexed_texts (
     id INTEGER PRIMARY KEY,
     run INTEGER NOT NULL,
@@ -192,12 +214,15 @@ export const baseNames = [
   'indexed_threads',
   'indexed_agents',
   'indexed_events',
+  'indexed_delta_types',
   'indexed_blocks',
   'indexed_steps',
   'indexed_model_calls',
   'indexed_tool_calls',
   'indexed_requests',
   'indexed_usage',
+  'indexed_hours',
+  'indexed_hour_facts',
   'indexed_texts',
   'indexed_later',
   'search',

@@ -8,6 +8,7 @@ import type { Entry } from '../../part/entry.ts'
 import { parseJson } from '../../part/json.ts'
 import { messagesOf } from '../../part/message.ts'
 import type { SearchHit } from '../../part/records.ts'
+import { withoutTerms } from './index-terms.ts'
 
 /** The kind of text that an entry has or begins. */
 export const textKinds: Readonly<Partial<Record<Entry['type'], SearchHit['kind']>>> = {
@@ -76,7 +77,8 @@ const unspaced =
   /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/gu
 
 /** A text as it is indexed and searched. */
-export function spaced(text: string): string {
+export function spaced(given: string): string {
+  const text = withoutTerms(given)
   // Nearly all texts are in other scripts.
   return /[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff\uff66-\uff9d\ud840-\ud8ff]/u.test(text)
     ? text.replace(unspaced, ' $& ')

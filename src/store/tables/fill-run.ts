@@ -5,6 +5,7 @@ import { parentPath } from '../../part/path.ts'
 import { respondTool } from '../../part/respond.ts'
 import { kindOf } from '../../part/step-kind.ts'
 import { decodeLine, type Restore } from '../encode.ts'
+import type { HourMarks } from './hours.ts'
 import type { TickRow } from '../sqlite/batch-index.ts'
 import { isOfEntry, type TextIndex } from './text-index.ts'
 import { agentAt, keepStep, stepAt, stopWaiting, type RunState } from './run-state.ts'
@@ -29,7 +30,8 @@ export function fillTick(
     isOver,
     texts,
     restore,
-  }: { end?: number | undefined; isOver: () => boolean; texts: TextIndex; restore: Restore },
+    hours,
+  }: { end?: number | undefined; isOver: () => boolean; texts: TextIndex; restore: Restore; hours: HourMarks },
 ): boolean {
   // Of a delta only the time of the first one is needed.
   const lines = tickLines(tick.entries, state.seq, () => state.waiting > 0, placeIn(state, tick))
@@ -43,10 +45,13 @@ export function fillTick(
     const [entry] = decodeLine(withoutResult(text), restore)
     if (entry === undefined) continue
     try {
-      if (isDelta(entry)) noteFirstToken(statements, state, entry)
+      if (isDelta(entry)) noteFirstToken(statements, state, entry, hours)
       // Thousands of steps may be under it: the next slice continues with the rest.
       else if (entry.type === 'step-reset' && !takeBack(statements, state, entry, isOver)) return stopAt(line)
-      else add(statements, state, entry, { tick, from, at, length, texts })
+      else {
+        add(statements, state, entry, { tick, from, at, length, texts, hours })
+        markHours(statements, state, entry, hours)
+      }
     } catch (error) {
       if (!isOfEntry(error)) throw error
     }
@@ -65,6 +70,7 @@ function placeIn({ place }: RunState, { id, entries }: Tick): RunState['place'] 
 }
 
 interface BatchCursor {
+  hours: HourMarks
   tick: Tick
   from: number
   at: number
@@ -72,11 +78,30 @@ interface BatchCursor {
   texts: TextIndex
 }
 
-function noteFirstToken(statements: Statements, state: RunState, { step: path, timestamp }: Entry): void {
+/** Marks the hours of what a late entry adds or changes. */
+function markHours(statements: Statements, state: RunState, entry: Entry, hours: HourMarks): void {
+  const { timestamp, step, type } = entry
+  if (timestamp < hours.open) hours.mark(timestamp)
+  // What is as new as most are, is in no hour that anybody keeps.
+  if (state.startedAt >= hours.open) return
+  // Of runs only those that have ended are kept.
+  if (type === 'run-end') hours.mark(state.startedAt)
+  // The step whose end or whose model it is.
+  else if (type === 'step-finish' || type === 'prompt' || type === 'usage')
+    hours.mark(stepAt(statements, state, step)?.startedAt ?? Infinity)
+}
+
+function noteFirstToken(
+  statements: Statements,
+  state: RunState,
+  { step: path, timestamp }: Entry,
+  hours: HourMarks,
+): void {
   if (state.waiting === 0) return
   const step = stepAt(statements, state, path)
   if (step?.kind !== 'model-call' || step.waits === false) return
   step.waits = false
+  hours.mark(step.startedAt)
   if (statements.firstToken.run(timestamp, state.number, step.seq).changes > 0) state.waiting--
 }
 
@@ -84,7 +109,7 @@ function add(
   statements: Statements,
   state: RunState,
   entry: Entry,
-  { tick, from, at, length, texts }: BatchCursor,
+  { tick, from, at, length, texts, hours }: BatchCursor,
 ): void {
   const { number: run } = state
   const { seq, timestamp, step: path, type } = entry
@@ -127,7 +152,7 @@ function add(
       statements.addToolCall.run(run, seq, agent, parentPath(path), step, entry.toolCallId, entry.toolName, timestamp)
       break
     case 'tool-result':
-      if (entry.preliminary !== true) endToolCall(statements, state, entry)
+      if (entry.preliminary !== true) endToolCall(statements, state, entry, hours)
       break
     case 'request': {
       const call = [entry.toolCallId ?? null, toolName]
@@ -191,7 +216,7 @@ function beginStep(statements: Statements, state: RunState, entry: EntryOf<'step
   }
   const flag = answer === true ? 1 : 0
   statements.addStep.run(run, seq, path, agent, stepType, kind, attempt, flag, toolCallId, toolName, timestamp)
-  keepStep(state, path, { seq, agent, kind, runs })
+  keepStep(state, path, { seq, startedAt: timestamp, agent, kind, runs })
   if (kind === 'model-call') {
     statements.addModelCall.run(run, seq)
     state.waiting++
@@ -212,10 +237,11 @@ function endStep(statements: Statements, state: RunState, entry: EntryOf<'step-f
   if (step.runs !== 0) statements.endAgent.run(error === null ? 'completed' : 'failed', timestamp, error, step.runs)
 }
 
-function endToolCall(statements: Statements, state: RunState, entry: EntryOf<'tool-result'>): void {
+function endToolCall(statements: Statements, state: RunState, entry: EntryOf<'tool-result'>, hours: HourMarks): void {
   const { seq, timestamp, step: path, toolCallId, isError } = entry
   const call = statements.openToolCall.get(state.number, toolCallId, parentPath(path))?.seq
   if (call == null) return
+  if (state.startedAt < hours.open) hours.mark(Number(statements.calledAt.get(state.number, call)?.called_at))
   const outcome = entry.outcome ?? (isError === true ? 'failed' : 'completed')
   statements.endToolCall.run(timestamp, outcome, seq, state.number, call)
 }

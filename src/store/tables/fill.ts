@@ -2,6 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { DeltaRow, DeltaRows } from './delta-rows.ts'
 import { fillTick, type Tick } from './fill-run.ts'
+import { createHourMarks } from './hours.ts'
 import { filledTo, readState, type RunState } from './run-state.ts'
 import { prepareStatements } from './statements.ts'
 import { createTextIndex } from './text-index.ts'
@@ -29,6 +30,7 @@ export function createFill(db: DatabaseSync, deltaRows: DeltaRows): Fill {
   const stored = createTexts(db)
   const restore = (entry: unknown) => restoreWithoutPrompt(entry, stored.find)
   const texts = createTextIndex(db)
+  const hours = createHourMarks(db)
   const dataVersion = db.prepare('PRAGMA data_version', { returnArrays: true })
   const position = db.prepare('SELECT tick, generation FROM index_state')
   const setPosition = db.prepare('UPDATE index_state SET tick = ?')
@@ -78,7 +80,7 @@ export function createFill(db: DatabaseSync, deltaRows: DeltaRows): Fill {
 
   function fill(state: RunState, row: Tick, isOver: () => boolean, end?: number): boolean {
     filled.add(state)
-    return fillTick(statements, state, row, { end, isOver, texts, restore })
+    return fillTick(statements, state, row, { end, isOver, texts, restore, hours })
   }
 
   /** The next row of a run in the order of its entries, from its source's rows if it is a fork. */
@@ -114,6 +116,7 @@ export function createFill(db: DatabaseSync, deltaRows: DeltaRows): Fill {
   return {
     begin() {
       const state = position.get()
+      hours.begin()
       touched = new Map()
       filled = new Set()
       texts.begin(state?.generation !== generation)
@@ -141,6 +144,8 @@ export function createFill(db: DatabaseSync, deltaRows: DeltaRows): Fill {
     },
     save() {
       ticks.rest()
+      texts.save()
+      hours.save()
       for (const state of filled) {
         statements.setFilled.run(state.number, state.seq)
         state.noted = state.seq

@@ -1,55 +1,100 @@
-/** Runs read-only SQL in a worker thread with its own connection, so that a long query blocks nothing. */
+/**
+ * Reads that may take long: SQL, search, and lists of runs by words. They run in threads with connections of their own, so that none blocks the event
+ * loop. There are two: a list never waits behind statistics or somebody's SQL.
+ */
 import { Worker } from 'node:worker_threads'
+import type { SQLInputValue } from 'node:sqlite'
 import { MillraceError } from '../../part/error.ts'
 import type { QueryOptions, QueryResult } from '../../part/records.ts'
 import { storeClosed } from '../store-error.ts'
-import { queryThread } from './query-thread.ts'
+import type { ReadJob, ReadReply, ReadResults } from './read-thread.ts'
 
 export interface Queries {
   run(sql: string, options?: QueryOptions): Promise<QueryResult>
+  /** Lists and searches do not wait for statistics. */
+  ask<Kind extends Exclude<ReadJob['kind'], 'query'>>(job: Extract<ReadJob, { kind: Kind }>): Promise<ReadResults[Kind]>
   close(): Promise<void>
 }
 
-type QueryReply = { id: number; result: QueryResult } | { id: number; fault: string }
+type Asked = PromiseWithResolvers<ReadResults[ReadJob['kind']]> & { kind: ReadJob['kind'] }
+
+/** In ms. Statistics of a long time are read row by row before its hours are kept. */
+const [usualTimeout, statsTimeout] = [30_000, 600_000]
 
 /** `url`: of the file, for reading. */
 export function createQueries(url: () => string): Queries {
-  const pending = new Map<number, PromiseWithResolvers<QueryResult>>()
+  const [short, long] = [createLane(url), createLane(url)]
+  return {
+    async run(sql, { limit = 10_000, timeoutMs = usualTimeout, parameters = {}, isShort = false } = {}) {
+      const names = checkStatement(sql)
+      const missing = names.filter((name) => !Object.hasOwn(parameters, name))
+      if (missing.length > 0) throw badQuery(`The query needs a value for :${missing.join(', :')}.`)
+      const unknown = Object.keys(parameters).filter((name) => !names.includes(name))
+      if (unknown.length > 0) throw badQuery(`The query has no parameter :${unknown.join(', :')}.`)
+      if (!(timeoutMs > 0)) throw badQuery('timeoutMs must be a number of ms greater than 0.')
+      const values = parameters as Record<string, SQLInputValue>
+      const job = { kind: 'query', sql, parameters: values, limit } as const
+      return (await (isShort ? short : long).ask(job, timeoutMs)) as QueryResult
+    },
+    ask: async <Kind extends ReadJob['kind']>(job: Extract<ReadJob, { kind: Kind }>) => {
+      const isShort = job.kind === 'list' || job.kind === 'search'
+      return (await (isShort ? short.ask(job, usualTimeout) : long.ask(job, statsTimeout))) as ReadResults[Kind]
+    },
+    async close() {
+      await Promise.all([short.close(), long.close()])
+    },
+  }
+}
+
+function failure(options: { detail?: string; cause?: unknown }): MillraceError {
+  return new MillraceError('store-failed', 'cannot query the store: the store failed', { status: 503, ...options })
+}
+
+/** A thread that runs one job at a time. It starts with the first. */
+function createLane(url: () => string) {
+  const pending = new Map<number, Asked>()
   let worker: Worker | undefined
   let ids = 0
-  /** The earlier queries: the worker runs one at a time, and a query's time starts with its turn. */
+  /** The earlier jobs: the time of a job starts with its turn. */
   let turn: Promise<unknown> = Promise.resolve()
   let closed = false
 
-  function start(): Worker {
+  async function start(): Promise<Worker> {
+    // Its source is long, and a short command asks nothing.
+    const { queryThread } = await import('./query-thread.ts')
+    if (closed) throw storeClosed('run a query')
     const started = new Worker(queryThread, { workerData: url(), execArgv: [] })
     started.on('message', ended).on('error', failed)
     return started
   }
 
-  function ended(reply: QueryReply): void {
+  function ended(reply: ReadReply): void {
     const waiting = pending.get(reply.id)
     pending.delete(reply.id)
     if (pending.size === 0) worker?.unref()
     if ('result' in reply) waiting?.resolve(reply.result)
-    else waiting?.reject(badQuery(/readonly/u.test(reply.fault) ? 'Queries only read.' : `${reply.fault}.`))
+    else if ('error' in reply) waiting?.reject(new MillraceError(reply.error.code, reply.error.message, reply.error))
+    else if (waiting?.kind === 'query')
+      waiting.reject(badQuery(/readonly/u.test(reply.fault) ? 'Queries only read.' : `${reply.fault}.`))
+    // Of what we ask ourselves, the database is to blame for whatever is wrong.
+    else waiting?.reject(failure({ detail: reply.fault }))
   }
 
   function failed(cause: Error): void {
     worker = undefined
-    const error = new MillraceError('store-failed', 'cannot query the store: the store failed', { status: 503, cause })
+    const error = failure({ cause })
     for (const each of pending.values()) each.reject(error)
     pending.clear()
   }
 
-  async function ask(message: object, timeoutMs: number): Promise<QueryResult> {
+  async function begin(job: ReadJob, timeoutMs: number): Promise<ReadResults[ReadJob['kind']]> {
     if (closed) throw storeClosed('run a query')
-    const waiting = Promise.withResolvers<QueryResult>()
+    const running = (worker ??= await start())
+    const waiting: Asked = { ...Promise.withResolvers(), kind: job.kind }
     const id = ++ids
     pending.set(id, waiting)
-    const running = (worker ??= start())
     running.ref()
-    running.postMessage({ id, ...message })
+    running.postMessage({ id, job })
     const timer = setTimeout(
       () => {
         pending.delete(id)
@@ -69,14 +114,8 @@ export function createQueries(url: () => string): Queries {
   }
 
   return {
-    async run(sql, { limit = 10_000, timeoutMs = 30_000, parameters = {} } = {}) {
-      const names = checkStatement(sql)
-      const missing = names.filter((name) => !Object.hasOwn(parameters, name))
-      if (missing.length > 0) throw badQuery(`The query needs a value for :${missing.join(', :')}.`)
-      const unknown = Object.keys(parameters).filter((name) => !names.includes(name))
-      if (unknown.length > 0) throw badQuery(`The query has no parameter :${unknown.join(', :')}.`)
-      if (!(timeoutMs > 0)) throw badQuery('timeoutMs must be a number of ms greater than 0.')
-      const asked = turn.then(() => ask({ sql, parameters, limit }, timeoutMs))
+    ask(job: ReadJob, timeoutMs: number): Promise<ReadResults[ReadJob['kind']]> {
+      const asked = turn.then(() => begin(job, timeoutMs))
       turn = asked.catch(() => undefined)
       return asked
     },

@@ -1,14 +1,19 @@
 /** Implements `Store.records` of a SQLite file with the tables. */
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
-import type { Log } from '../../part/log.ts'
+import type { Log, RunQuery, RunRow } from '../../part/log.ts'
 import type { Records, StreamEvent } from '../../part/records.ts'
+import type { StatsQuery } from '../../part/stats.ts'
 import { eventsOfLog } from '../stream-events.ts'
 import { readingUrl } from '../sqlite/read-only.ts'
 import { hasShared, restoreTexts } from '../sqlite/shared-texts.ts'
 import { createTexts } from '../sqlite/texts.ts'
 import { behind, type Indexer } from './indexer.ts'
 import { createQueries } from './query.ts'
-import { createSearch } from './search.ts'
+import { hourLength } from './facts.ts'
+import { closedAt, keepHours } from './hours.ts'
+
+/** Hours that are read, and written, together. */
+const hoursAtOnce = 12
 
 export interface RecordsContext {
   db: DatabaseSync
@@ -17,8 +22,18 @@ export interface RecordsContext {
   log: Log
   /** Absent in a read-only store. */
   indexer: Indexer | undefined
+  /** Runs `apply` in a transaction. `pages`: approximate number of pages that it changes. */
+  write<T>(what: string, apply: () => T, pages: number): Promise<T>
+  /** Default `Date.now`. */
+  now?: (() => number) | undefined
   /** Runs a read; failures become `store-failed`. */
   reading<T>(what: string, read: () => T): T
+}
+
+export interface SqliteRecords extends Records {
+  /** `RunIndex.list` of a query with words, in a thread. */
+  listRuns(query: RunQuery): Promise<RunRow[]>
+  close(): Promise<void>
 }
 
 export function createRecords({
@@ -27,9 +42,10 @@ export function createRecords({
   log,
   indexer,
   reading,
-}: RecordsContext): Records & { close(): Promise<void> } {
+  write,
+  now = Date.now,
+}: RecordsContext): SqliteRecords {
   const queries = createQueries(() => readingUrl(path))
-  let search: ReturnType<typeof createSearch> | undefined
   const isBehind = db.prepare(behind.replace('?', '(SELECT coalesce(max(id), 0) FROM ticks)'))
   const filled = db.prepare(
     'SELECT f.run, f.seq, r.last_seq FROM indexed_runs f JOIN runs r ON r.number = f.run WHERE r.id = ?',
@@ -38,6 +54,26 @@ export function createRecords({
   const restoreLine = (line: string) =>
     hasShared(line) ? JSON.stringify(restoreTexts(JSON.parse(line), texts.find)) : line
   const agents = db.prepare(`SELECT step FROM indexed_agents WHERE run = ? AND step <> ''`)
+
+  let keeping: Promise<void> | undefined
+  let isClosed = false
+
+  /** Keeps the closed hours of a time, a few at a time. What fails is kept after another question. */
+  async function keep({ since, until }: StatsQuery): Promise<void> {
+    const query = { since, until: Math.min(until, closedAt(now())), most: hoursAtOnce }
+    for (let found; found === undefined || found.length > 0;) {
+      try {
+        found = await queries.ask({ kind: 'hours', query })
+        const hours = found
+        if (isClosed || hours.length === 0) return
+        await write('keep statistics', () => keepHours(db, hours), 4 * hours.length)
+        // Those after it are kept, or have changed since.
+        query.until = hours.at(-1)!.hour * hourLength
+      } catch {
+        return
+      }
+    }
+  }
 
   return {
     settle: async () => indexer?.settle(),
@@ -64,14 +100,27 @@ export function createRecords({
       return [...found, ...(await eventsOfLog(log, run, rest, called))]
     },
     search: async (query) => {
-      const rest = () => new Promise<void>((resolve) => setImmediate(resolve))
-      search ??= reading('search', () => createSearch(db, { reading: (read) => reading('search', read), rest }))
-      return search(query)
+      reading('search', () => undefined)
+      return queries.ask({ kind: 'search', query })
+    },
+    listRuns: async (query) => queries.ask({ kind: 'list', query }),
+    totals: async (query) => {
+      reading('read statistics', () => undefined)
+      const { totals, isPartlyKept } = await queries.ask({
+        kind: 'totals',
+        query: { ...query, closed: closedAt(now()) },
+      })
+      if (isPartlyKept && indexer !== undefined) keeping ??= keep(query).finally(() => (keeping = undefined))
+      return totals
     },
     async reindex(tell) {
       await indexer?.rebuild(tell)
     },
-    close: () => queries.close(),
+    close: async () => {
+      isClosed = true
+      await queries.close()
+      await keeping
+    },
   }
 }
 

@@ -11,8 +11,17 @@
  */
 import type { DatabaseSync } from 'node:sqlite'
 import { baseNames } from './base-tables.ts'
+import { markHours, markHoursOf } from './hours.ts'
+import { titleRow } from './index-terms.ts'
 
-const keyedByRun = baseNames.filter((name) => name !== 'indexed_threads' && name !== 'search')
+const ofAllRuns: ReadonlySet<string> = new Set([
+  'indexed_threads',
+  'indexed_delta_types',
+  'indexed_hours',
+  'indexed_hour_facts',
+  'search',
+])
+const keyedByRun = baseNames.filter((name) => !ofAllRuns.has(name))
 
 /** Tables with many rows per long run. */
 const bulky = keyedByRun.filter((name) => !['indexed_runs', 'indexed_later', 'indexed_texts'].includes(name))
@@ -27,7 +36,7 @@ export function createTrim(db: DatabaseSync): (run: string) => boolean {
   const number = db.prepare('SELECT number FROM runs WHERE id = ?')
   const dequeue = db.prepare('DELETE FROM index_queue WHERE run = ?')
   const withhold = ['indexed_runs', 'indexed_later'].map((table) => db.prepare(`DELETE FROM ${table} WHERE run = ?`))
-  const texts = db.prepare('SELECT id FROM indexed_texts WHERE run = ? LIMIT 20')
+  const texts = db.prepare('SELECT id FROM indexed_texts WHERE id > ? AND id < ? LIMIT 20')
   const removeText = db.prepare('DELETE FROM search WHERE rowid = ?')
   const forgetText = db.prepare('DELETE FROM indexed_texts WHERE id = ?')
   const some = bulky.map((table) =>
@@ -35,18 +44,25 @@ export function createTrim(db: DatabaseSync): (run: string) => boolean {
       `DELETE FROM ${table} WHERE run = ?1 AND seq IN (SELECT seq FROM ${table} WHERE run = ?1 LIMIT ${mostRows})`,
     ),
   )
+  /** When the rows of a run were that is being removed: nobody must keep an hour that has only some of them. */
+  const times = new Map<string, number[]>()
   return (run) => {
     const row = number.get(run)?.number
     if (row === undefined) return false
+    const known = times.get(run)
+    if (known === undefined) times.set(run, markHoursOf(db, Number(row)))
+    else markHours(db, known)
     for (const each of withhold) each.run(row)
     dequeue.run(run)
-    const found = texts.all(row)
+    const found = texts.all(titleRow(Number(row)), titleRow(Number(row) + 1))
     for (const { id } of found) {
       removeText.run(id!)
       forgetText.run(id!)
     }
     if (found.length > 0) return true
-    return some.some((remove) => Number(remove.run(row).changes) >= mostRows)
+    if (some.some((remove) => Number(remove.run(row).changes) >= mostRows)) return true
+    times.delete(run)
+    return false
   }
 }
 
@@ -54,6 +70,8 @@ export function createTrim(db: DatabaseSync): (run: string) => boolean {
 export function removeRunRows(db: DatabaseSync, run: string): void {
   const row = db.prepare('SELECT number, thread_id FROM runs WHERE id = ?').get(run)
   if (row === undefined) return
+  markHoursOf(db, Number(row.number))
+  db.prepare('DELETE FROM search WHERE rowid = ?').run(titleRow(Number(row.number)))
   db.prepare('DELETE FROM search WHERE rowid IN (SELECT id FROM indexed_texts WHERE run = ?)').run(row.number!)
   for (const table of keyedByRun) db.prepare(`DELETE FROM ${table} WHERE run = ?`).run(row.number!)
   db.prepare('DELETE FROM index_queue WHERE run = ?').run(run)

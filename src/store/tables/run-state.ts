@@ -6,6 +6,7 @@ import type { TickLine } from './tick-reader.ts'
 /** A step: the `seq` it began with, the number of its agent, its kind. */
 export interface StepRow {
   seq: number
+  startedAt: number
   agent: number
   kind: string
   /** The number of the agent that it runs; 0 if it runs none. */
@@ -59,6 +60,7 @@ export function stepAt(statements: Statements, state: RunState, path: string): S
   const row = path === '' ? undefined : statements.stepAt.get(state.number, path)
   const found = row && {
     seq: Number(row.seq),
+    startedAt: Number(row.started_at),
     agent: Number(row.agent),
     kind: String(row.kind),
     runs: numberOfAgent(statements, `${state.id}/${path}`),

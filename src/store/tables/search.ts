@@ -1,32 +1,19 @@
-/** Full-text search. The index finds the pieces of text that have all words; phrases and excerpts are read from the log. */
+/**
+ * Full-text search. The index finds the pieces of text that have all words, of an agent and a thread; phrases and excerpts are read from the log. It
+ * runs in a thread: see `read-thread.ts`.
+ */
 import type { DatabaseSync } from 'node:sqlite'
 import { MillraceError } from '../../part/error.ts'
 import type { SearchHit, SearchQuery } from '../../part/records.ts'
 import { createPieceReader } from './piece-reader.ts'
 import { spaced } from './entry-texts.ts'
+import { matchAll, scopeTerms } from './index-terms.ts'
 
-/** Page sizes: growing, because the index of a prefix is read anew for each page. */
-const [firstPage, longestPage] = [256, 8192]
-/** ms after which other work runs: a phrase of common words is searched in many texts. */
-const sliceLength = 5
-
-export interface SearchContext {
-  /** Runs a read; failures become `store-failed`. */
-  reading<T>(read: () => T): T
-  /** Awaited between two slices. */
-  rest(): Promise<void>
-  clock?: () => number
-}
-
-export function createSearch(
-  db: DatabaseSync,
-  { reading, rest, clock = () => performance.now() }: SearchContext,
-): (query: SearchQuery) => Promise<SearchHit[]> {
+/** Newest run first, and its last text first. */
+export function createSearch(db: DatabaseSync): (query: SearchQuery) => SearchHit[] {
   const pieces = createPieceReader(db)
-  // The rowids of the index increase with time.
-  const matches = db.prepare(
-    'SELECT rowid AS id FROM search WHERE search MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT +?',
-  )
+  // The rows of the index increase with the number of the run.
+  const matches = db.prepare('SELECT rowid AS id FROM search WHERE search MATCH ? ORDER BY rowid DESC')
   const place = db.prepare(
     `SELECT t.run, t.seq, t.start, t.kind, r.id, r.agent, r.thread_id, e.tool_name, e.timestamp
      FROM indexed_texts t JOIN runs r ON r.number = t.run JOIN indexed_events e ON e.run = t.run AND e.seq = t.seq
@@ -56,30 +43,21 @@ export function createSearch(
     return hit
   }
 
-  return async (query) => {
-    const { q, limit = 50 } = query
+  return (query) => {
+    const { q, agent, threadId, limit = 50 } = query
     if (!Number.isInteger(limit) || limit < 1 || limit > 1000) {
       throw new MillraceError('bad-query', 'limit must be an integer from 1 to 1000')
     }
     const words = parseSearch(q)
     if (words === undefined) return []
     const hits: SearchHit[] = []
-    let before = Number.MAX_SAFE_INTEGER
-    let since = clock()
     pieces.forget()
-    for (let size: number = firstPage; ; size = Math.min(size * 2, longestPage)) {
-      const page = reading(() => matches.all(words.match, before, size)).map(({ id }) => Number(id))
-      for (const id of page) {
-        const hit = reading(() => hitOf(id, words, query))
-        if (hit !== undefined && hits.push(hit) === limit) return hits
-        if (clock() - since < sliceLength) continue
-        await rest()
-        pieces.forget()
-        since = clock()
-      }
-      if (page.length < size) return hits
-      before = page.at(-1)!
+    const terms = scopeTerms({ agent, threadId })
+    for (const { id } of matches.iterate([words.match, ...terms.map((term) => matchAll([term]))].join(' AND '))) {
+      const hit = hitOf(Number(id), words, query)
+      if (hit !== undefined && hits.push(hit) === limit) break
     }
+    return hits
   }
 }
 

@@ -40,7 +40,7 @@ export function prepareStatements(db: DatabaseSync) {
       'UPDATE indexed_blocks INDEXED BY indexed_blocks_open SET last_seq = ? WHERE run = ? AND last_seq IS NULL',
     ),
     stepAt: db.prepare(
-      `SELECT seq, agent, kind FROM indexed_steps INDEXED BY indexed_steps_by_path
+      `SELECT seq, agent, kind, started_at FROM indexed_steps INDEXED BY indexed_steps_by_path
        WHERE run = ? AND path = ? ORDER BY seq DESC LIMIT 1`,
     ),
     addStep: db.prepare(
@@ -70,6 +70,7 @@ export function prepareStatements(db: DatabaseSync) {
       `SELECT max(seq) AS seq FROM indexed_tool_calls INDEXED BY indexed_tool_calls_open
        WHERE run = ? AND tool_call_id = ? AND loop = ? AND result_seq IS NULL AND superseded = 0`,
     ),
+    calledAt: db.prepare('SELECT called_at FROM indexed_tool_calls WHERE run = ? AND seq = ?'),
     startToolCall: db.prepare('UPDATE indexed_tool_calls SET step = ?, started_at = ? WHERE run = ? AND seq = ?'),
     endToolCall: db.prepare(
       'UPDATE indexed_tool_calls SET ended_at = ?, outcome = ?, result_seq = ? WHERE run = ? AND seq = ?',

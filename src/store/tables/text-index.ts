@@ -1,13 +1,14 @@
 /**
  * Adds texts to the full-text index. A text that is complete in the current row is added at once. Others wait in `indexed_later`, and are read
  * again in pieces: long texts, each of which would be a long transaction, and texts with deltas in several rows. Later texts wait as well: a search
- * orders by insertion to find the newest first.
+ * finds the last text of a run first.
  */
 import type { DatabaseSync } from 'node:sqlite'
 import { isDelta, type Entry } from '../../part/entry.ts'
 import type { SearchHit } from '../../part/records.ts'
 import { decodeEntries } from '../encode.ts'
 import { entryText, spaced, textKinds } from './entry-texts.ts'
+import { scopeTerms, titleRow, titleTerms } from './index-terms.ts'
 import { pieceLength, BlockPiece, type TextBlock, createPieceReader, createRowDecoder } from './piece-reader.ts'
 import { createTickReader } from './tick-reader.ts'
 
@@ -24,6 +25,8 @@ export interface TextIndex {
   addBlock(run: number, seq: number, end: Entry & { id: string }, place: { row: string; at: number }): void
   /** Continues with the waiting texts: with one piece, or until the time is over. Returns false if none waits. */
   step(isOver: () => boolean): boolean
+  /** Before COMMIT. */
+  save(): void
 }
 
 export function createTextIndex(db: DatabaseSync): TextIndex {
@@ -35,7 +38,9 @@ export function createTextIndex(db: DatabaseSync): TextIndex {
     })
   })
   // Not RETURNING: see `statements.ts`.
-  const addText = db.prepare('INSERT INTO indexed_texts (run, seq, start, kind) VALUES (?, ?, ?, ?)')
+  const addText = db.prepare('INSERT INTO indexed_texts (id, run, seq, start, kind) VALUES (?, ?, ?, ?, ?)')
+  const lastText = db.prepare('SELECT max(id) AS id FROM indexed_texts WHERE id > ? AND id < ?')
+  const rowOf = db.prepare('SELECT agent, thread_id, owner, tenant, title_folded FROM runs WHERE number = ?')
   const addWords = db.prepare('INSERT INTO search (rowid, text) VALUES (?, ?)')
   const first = db.prepare('SELECT run, seq, start FROM indexed_later LIMIT 1')
   const waits = db.prepare('SELECT start FROM indexed_later WHERE run = ? AND seq = ?')
@@ -44,9 +49,44 @@ export function createTextIndex(db: DatabaseSync): TextIndex {
   const done = db.prepare('DELETE FROM indexed_later WHERE run = ? AND seq = ?')
   let isWaiting = true
 
+  /** The last run. */
+  let scope = { run: 0, terms: '', title: '' }
+  /** The index writes a segment whenever a number is below the last one: such rows wait for the end of the transaction. */
+  let last = 0
+  let early: [row: number, text: string][] = []
+
+  function addRow(row: number, text: string): void {
+    if (row < last) return void early.push([row, text])
+    last = row
+    addWords.run(row, text)
+  }
+
+  function termsOf(run: number): string {
+    if (scope.run !== run) {
+      const {
+        agent,
+        thread_id: threadId,
+        owner,
+        tenant,
+        title_folded: title,
+      } = (rowOf.get(run) ?? {}) as Record<string, string>
+      scope = { run, terms: scopeTerms({ agent, threadId, owner, tenant }).join(' '), title: title ?? '' }
+    }
+    return scope.terms
+  }
+
   function add(run: number, seq: number, start: number, kind: SearchHit['kind'], text: string): void {
     if (text.trim() === '') return
-    addWords.run(addText.run(run, seq, start, kind).lastInsertRowid, spaced(text))
+    const [from, end] = [titleRow(run), titleRow(run + 1)]
+    const row = Number(lastText.get(from, end)?.id ?? from) + 1
+    if (row === end) throw new RangeError(`run ${run} has too many texts for the index`)
+    addText.run(row, run, seq, start, kind)
+    addRow(row, `${spaced(text)} ${termsOf(run)}`)
+  }
+
+  function addTitle(run: number): void {
+    const terms = termsOf(run)
+    if (scope.title !== '') addRow(titleRow(run), `${titleTerms(scope.title).join(' ')} ${terms}`)
   }
 
   /** `addPiece` adds a piece of a waiting text, and returns the start of the next one. */
@@ -75,9 +115,14 @@ export function createTextIndex(db: DatabaseSync): TextIndex {
     begin(isRemoved) {
       isWaiting = first.get() !== undefined
       pieces.forget()
+      // The agent of a run may have changed, and its number may be that of another.
+      scope = { run: 0, terms: '', title: '' }
+      last = 0
+      early = []
       if (isRemoved) sweep.check()
     },
     addEntry(run, entry, length) {
+      if (entry.type === 'run-start' && entry.seq === 1) addTitle(run)
       const kind = textKinds[entry.type]
       if (kind === undefined || kind === 'text' || kind === 'reasoning') return
       const text = isWaiting || length >= pieceLength ? undefined : entryText(entry)
@@ -99,6 +144,10 @@ export function createTextIndex(db: DatabaseSync): TextIndex {
         return piece?.next
       })
       return true
+    },
+    save() {
+      for (const [row, text] of early.sort(([a], [b]) => a - b)) addWords.run(row, text)
+      early = []
     },
   }
 }

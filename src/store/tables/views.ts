@@ -77,11 +77,11 @@ const ofLine = `json_each(json_array(d.value ->> 'seq')) s
      JOIN json_each(json_array(iif(${isBlock}, coalesce(d.value -> 'offsets', json_array()), json_array()))) o
      JOIN json_each(iif(${isBlock}, d.value -> 'deltas', json_array(d.value ->> 'delta'))) t`
 
-/** One row per delta. */
+/** One row per delta. Who asks for events of another type is done with the first table, for each row of a join. */
 const deltas = (ids: string) =>
-  `SELECT a.run_id || ':' || ${deltaSeq}, a.id, b.type, b.event_id,
+  `SELECT a.run_id || ':' || ${deltaSeq}, a.id, y.type, b.event_id,
      b.tool_name, CAST(t.value AS TEXT), CAST(${deltaTime} AS INTEGER), ${isoTime(deltaTime)}
-   FROM indexed_blocks b JOIN indexed_agents a ON a.run = b.run AND a.number = b.agent JOIN runs l ON l.number = b.log
+   FROM indexed_delta_types y JOIN indexed_blocks b ON b.type = y.type JOIN indexed_agents a ON a.run = b.run AND a.number = b.agent JOIN runs l ON l.number = b.log
      JOIN ${ids} JOIN ticks k ON k.id = i.value AND k.last_seq >= b.tick_seq AND k.first_seq <= coalesce(b.last_seq, 9e15)
      JOIN json_each('[' || replace(k.entries, char(10), ',') || ']') d
      JOIN ${ofLine}
@@ -108,8 +108,8 @@ export const views: readonly (readonly [name: string, sql: string])[] = [
   [
     'agent_stream_events',
     `SELECT a.run_id || ':' || e.seq AS id, a.id AS agent_id, e.type AS event_type, e.event_id AS event_id,
-       e.tool_name AS tool_name, ${whole} AS content, e.timestamp AS timestamp, ${isoTime('e.timestamp')} AS created_at
-     FROM indexed_events e JOIN indexed_agents a ON a.number = e.agent JOIN ticks k ON k.id = e.tick
+       e.tool_name AS tool_name, (SELECT ${whole} FROM ticks k WHERE k.id = e.tick) AS content, e.timestamp AS timestamp, ${isoTime('e.timestamp')} AS created_at
+     FROM indexed_events e JOIN indexed_agents a ON a.number = e.agent
      UNION ALL ${deltas(inGroups)} UNION ALL ${deltas(inTail)}`,
   ],
   [
@@ -131,7 +131,7 @@ export const views: readonly (readonly [name: string, sql: string])[] = [
        (SELECT CASE WHEN count(*) = count(u.cost) THEN sum(u.cost) END
         FROM indexed_usage u WHERE u.run = m.run AND u.step = m.seq) AS cost,
        s.error, s.superseded, ${shared('m')} AS shared
-     FROM indexed_model_calls m JOIN runs r ON r.number = m.run JOIN indexed_steps s ON s.run = m.run AND s.seq = m.seq
+     FROM indexed_model_calls m JOIN runs r ON r.number = m.run JOIN indexed_steps s ON s.run = m.run AND s.seq = m.seq AND s.kind = 'model-call'
        JOIN indexed_agents a ON a.number = s.agent`,
   ],
   [

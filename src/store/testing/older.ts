@@ -83,6 +83,9 @@ function withoutSharedTexts(db: DatabaseSync): void {
 /** Times of forks and suspensions were not stored. */
 function toSchema12(db: DatabaseSync): void {
   db.exec(`
+    DROP INDEX runs_by_start;
+    ALTER TABLE runs DROP COLUMN owner;
+    ALTER TABLE runs DROP COLUMN tenant;
     ALTER TABLE forks DROP COLUMN at;
     ALTER TABLE runs DROP COLUMN suspended_ms;
     ALTER TABLE runs DROP COLUMN suspended_at;

@@ -1,0 +1,72 @@
+/** Lists of many runs: every query selects what a look at each row selects. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { RunQuery, RunRow, Store } from '../../part/log.ts'
+import { noon, startEntry } from '../example-run.contract.ts'
+import { selectRows } from '../run-query.ts'
+import { removeRunRows } from '../tables/remove-run.ts'
+import { openDatabase } from './schema.ts'
+import { sqliteStore } from './store.ts'
+
+const agents = ['one', 'two', 'rare']
+const outcomes = ['completed', 'failed', 'aborted'] as const
+const words = ['Whale', 'river', 'it_all', '100%', 'Über', '天气']
+
+const folder = mkdtempSync(join(tmpdir(), 'millrace-list-'))
+let store: Store
+let rows: RunRow[]
+
+beforeAll(async () => {
+  store = sqliteStore(join(folder, 'list.db'))
+  const random = (n: number, most: number) => (n * 7919 + (n % 13) * 31) % most
+  const appends = Array.from({ length: 900 }, (_, n) => {
+    // Some were recorded elsewhere before, and have come late.
+    const time = noon + (n % 9 === 0 ? -1000 * n : 10 * n)
+    const content = `${words[random(n, 6)]} ${words[random(n + 3, 6)]}`
+    const part = { agent: agents[n % 300 === 7 ? 2 : n % 2]!, threadId: `t${n % 40}` }
+    const start = startEntry(
+      `run-${n.toString(36)}`,
+      { ...part, input: { messages: [{ role: 'user', content }] } },
+      time,
+    )
+    const outcome = outcomes[random(n, 3)]!
+    const end = { seq: 2, timestamp: time, step: '', type: 'run-end', outcome, usage: { source: 'reported' } } as const
+    return store.log.append(`run-${n.toString(36)}`, 1, n % 5 === 0 ? [start] : [start, end])
+  })
+  await Promise.all(appends)
+  await store.records!.settle()
+  // As if the last ones were not in the index yet.
+  const db = openDatabase(join(folder, 'list.db'), { busyTimeout: 5000 })
+  for (let n = 600; n < 900; n++) removeRunRows(db, `run-${n.toString(36)}`)
+  db.close()
+  rows = (await store.runs.list({ limit: 1000 })).toReversed()
+})
+afterAll(async () => {
+  await store.close()
+  rmSync(folder, { recursive: true })
+})
+
+const query = fc.record(
+  {
+    agent: fc.constantFrom(...agents),
+    threadId: fc.constantFrom('t0', 't7', 'none'),
+    status: fc.oneof(fc.constantFrom(...outcomes, 'running'), fc.subarray([...outcomes, 'running'])),
+    since: fc.constantFrom(noon - 1e6, noon, noon + 4000, noon + 8800, noon + 8990, noon + 1e6),
+    idPrefix: fc.constantFrom('', 'run', 'run-1', 'run-a', 'none'),
+    q: fc.constantFrom('', 'wha', '%', 'WHALE river', 't_a', 'nothing'),
+    search: fc.constantFrom('', 'wha', 'river', 'ÜBER', '天气 river', '0', 'nothing'),
+    before: fc.integer({ min: 0, max: 899 }).map((n) => `run-${n.toString(36)}`),
+    limit: fc.constantFrom(1, 7, 50, 1000),
+  },
+  { requiredKeys: [] },
+) as fc.Arbitrary<RunQuery>
+
+test('any conditions select the runs that each of them selects, newest first', async () => {
+  const check = fc.asyncProperty(query, async (asked) => {
+    expect((await store.runs.list(asked)).map(({ id }) => id)).toEqual(selectRows(rows, asked).map(({ id }) => id))
+  })
+  await fc.assert(check, { numRuns: 300 })
+})
