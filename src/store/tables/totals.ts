@@ -2,6 +2,7 @@
  * Totals over the runs of a time. What closed hours come to is kept (`hours.ts`); all other hours are read row by row, by time. Runs that have not
  * ended are never kept. It runs in a thread: see `read-thread.ts`.
  */
+import { timeInTool } from './views.ts'
 import type { DatabaseSync } from 'node:sqlite'
 import type { StatsQuery, Totals, UsageOf } from '../../part/stats.ts'
 import {
@@ -78,8 +79,9 @@ export function createTotals(db: DatabaseSync): TotalsReader {
     arrays,
   )
   const toolCalls = db.prepare(
-    `SELECT r.tenant, r.owner, a.agent, c.tool_name, c.ended_at - coalesce(c.started_at, c.called_at)
+    `SELECT r.tenant, r.owner, a.agent, c.tool_name, ${timeInTool}
      FROM indexed_tool_calls c JOIN runs r ON r.number = c.run JOIN indexed_agents a ON a.number = c.agent
+       LEFT JOIN indexed_steps s ON s.run = c.run AND s.seq = c.step
      ${own} c.called_at >= ? AND c.called_at < ? AND c.seq > coalesce(f.seq, 0)`,
     arrays,
   )

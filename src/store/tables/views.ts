@@ -56,6 +56,10 @@ const ofThread = (what: string, table: string, more = '') =>
 const asked = `FROM indexed_requests q WHERE q.run = c.run AND q.seq > c.seq AND q.seq < coalesce(c.result_seq, 9e15)
   AND q.tool_call_id = c.tool_call_id AND q.superseded = 0`
 
+/** The time in the tool itself, of a tool call `c` and the step `s` that ran it: none of a client's tool, nor of a call that was asked about and never ran. */
+export const timeInTool = `CASE WHEN s.kind = 'client-tool' OR (c.started_at IS NULL AND EXISTS (SELECT 1 ${asked})) THEN NULL
+         ELSE c.ended_at - coalesce(c.started_at, c.called_at) END`
+
 /** The ids of the rows of a run with the deltas of a block: `l` is the run, `b` the block. From groups, and from its tail. */
 const inGroups = `tick_groups g ON g.run = l.number AND g.first_seq <= coalesce(b.last_seq, 9e15) AND g.first_seq >=
     coalesce((SELECT max(first_seq) FROM tick_groups WHERE run = l.number AND first_seq <= b.tick_seq), 0)
@@ -140,8 +144,7 @@ export const views: readonly (readonly [name: string, sql: string])[] = [
        ${fieldOf('c', 'seq', `->> '$.input'`)} AS input,
        ${fieldOf('c', 'result_seq', `-> '$.result'`)} AS output,
        c.outcome, c.called_at, coalesce(c.started_at, c.called_at) AS started_at, c.ended_at,
-       CASE WHEN s.kind = 'client-tool' OR (c.started_at IS NULL AND EXISTS (SELECT 1 ${asked})) THEN NULL
-         ELSE c.ended_at - coalesce(c.started_at, c.called_at) END AS duration,
+       ${timeInTool} AS duration,
        (SELECT sum(q.ended_at - q.asked_at) ${asked}) AS waited, c.superseded, ${shared('c')} AS shared
      FROM indexed_tool_calls c JOIN runs r ON r.number = c.run JOIN indexed_agents a ON a.number = c.agent
        LEFT JOIN indexed_steps s ON s.run = c.run AND s.seq = c.step`,
