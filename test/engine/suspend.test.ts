@@ -286,7 +286,7 @@ describe('suspended runs', () => {
     expect(only(entries, 'tool-result')).toMatchObject([{ outcome: 'unavailable', isError: true }])
     expect(only(entries, 'run-end')).toMatchObject([{ outcome: 'completed' }])
     const late = await run.answer(only(entries, 'request')[0]!.requestId, tool('too late'))
-    expect(late).toEqual({ duplicate: true, answer: { closed: 'deadline' } })
+    expect(late).toEqual({ duplicate: true, isSame: false, answer: { closed: 'deadline' } })
 
     const slow = await first.runtime.start('a', { messages })
     await until(first.store, slow.id, (entry) => entry.type === 'suspend')

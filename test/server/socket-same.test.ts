@@ -54,6 +54,7 @@ function plain(events: readonly AgUiEvent[]): unknown {
     .replaceAll(/run_[0-9a-f]{32}(?:\.[\w-]+)?/gu, 'run')
     .replaceAll(/"threadId":"t\d"/gu, '"threadId":"t"')
     .replaceAll(/"model":"m\d"/gu, '"model":"m"')
+    .replaceAll(/script:m\d/gu, 'script:m')
     .replaceAll(/"expiresAt":"[^"]*"/gu, '"expiresAt":""')
     .replaceAll(/"timestamp":\d+/gu, '"timestamp":0')
   return JSON.parse(said)

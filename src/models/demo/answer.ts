@@ -73,10 +73,18 @@ function textFor(words: string, tools: Tool[], prompt: LanguageModelV4Prompt): s
   if (last) return fill(lines.count, { numbers: Array.from({ length: +last }, (_, i) => i + 1).join(', ') })
   if (count) return `${lines.filler} `.repeat(+count).split(' ', +count).join(' ')
   // The first line of the system prompt, up to a colon, names the role. The rest is material: it is repeated, not obeyed.
-  const [, order = '', rest = ''] = /^([^:\n]*):?([^]*)$/.exec(system.slice(0, 800))!
+  const [, order = '', rest = ''] = /^([^:\n]*):?([^]*)$/.exec(system.slice(0, 4000))!
   const [name, , text = ''] = roles.find(([, pattern]) => pattern.test(order)) ?? []
-  const values = { topic: (words || order).slice(0, 80), material: rest.replaceAll(/\[demo model, \w+\] /g, '').trim() }
-  if (name !== undefined) return `[demo model, ${name}] ${fill(text, values)}`
+  const material = rest
+    .replaceAll(/\[demo model, \w+\] |\s+(?=\s)/g, '')
+    .replaceAll('\n', ' ')
+    .trim()
+    .slice(0, 800)
+  const notes = [...rest.matchAll(/"(?:question|answer|advice)":"((?:[^"\\]|\\.)*)"/g)].map(([, note]) =>
+    note!.replaceAll('\\"', '"'),
+  )
+  const values = { topic: (words || order).slice(0, 80), material, notes: notes.join(' ').slice(0, 800) }
+  if (name !== undefined) return `[demo model, ${name}] ${fill(text, values)}`.trim()
   const hint =
     tools[0] && `I can use ${tools.map((tool) => tool.name).join(', ')}: say "use the tool ${tools[0].name}".`
   return `${fill(lines.greeting, { words: words.slice(0, 200) })} ${hint ?? 'Set a key and name another model to get real answers.'}`

@@ -1,7 +1,7 @@
 /** Tool arguments and JSON answers: JSON in the words as it is, or else a simple value for each type. Texts come from the words. */
 import { parseJson } from '../../part/json.ts'
 import { ownValue } from '../../part/own-value.ts'
-import { strings } from './scripts.ts'
+import { advice, strings } from './scripts.ts'
 
 export type Schema = Record<string, any>
 
@@ -42,6 +42,7 @@ export function argumentsFrom(root: Schema, words: string): unknown {
         return true
     }
     if (name === 'timeZone') return timeZoneIn(words) ?? 'UTC'
+    if (name === 'advice') return advice[Number(/\bscore: (\d+)/.exec(words)?.[1] ?? 0) % advice.length]
     const rest = words.replace(/^\W*(?:(?:to|with|for|and|on|about)\s+)*|[\s.!?]+$/gi, '')
     const fixed = name === 'expression' ? expressionsIn(words)[0] : ownValue(strings, schema['format'] ?? name)
     return (fixed ?? texts.shift() ?? rest).slice(0, schema['maxLength'] ?? 1000) || 'demo'

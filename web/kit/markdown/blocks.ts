@@ -93,13 +93,17 @@ function toBlocks(tokens: readonly Token[], from: number): MarkdownBlock[] {
   })
 }
 
-/** The index of the first block that may still change: the last that is not blank; and the one before it, as long as the last may become a line of it. */
+/**
+ * The index of the first block that may still change: the last that is not blank; and the one before it, as long as the last may become a line of it.
+ * Formulas are lines of the paragraph before them once `===` below makes a heading of all.
+ */
 function openFrom(blocks: readonly MarkdownBlock[]): number {
-  const lastAt = blocks.findLastIndex(isText)
-  if (lastAt > 0 && blocks[lastAt]!.raw.length <= longestMarker) {
-    return Math.max(0, blocks.slice(0, lastAt).findLastIndex(isText))
-  }
-  return Math.max(0, lastAt)
+  const before = (at: number) => blocks.slice(0, at).findLastIndex(isText)
+  let at = before(blocks.length)
+  const mayBeLine = (each: MarkdownBlock | undefined) => each !== undefined && each.raw.length <= longestMarker
+  if (at > 0 && mayBeLine(blocks[at])) at = before(at)
+  while (at > 0 && blocks[at]!.tokens[0]!.type === 'math') at = before(at)
+  return Math.max(0, at)
 }
 
 /** `123456789. ` */

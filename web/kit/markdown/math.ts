@@ -6,7 +6,7 @@ import { Marked, type MarkedOptions, type TokenizerThis, type Tokens } from 'mar
 
 /** `$$` on a line until the `$$` that ends a line, or as far as the paragraph goes. The bounds keep hostile texts from being read again and again. */
 const block =
-  /^ {0,3}\$\$(?:(?!\n[ \t]*\n)[^]){0,3000}?\$\$[ \t]*(?:\n+|$)|^ {0,3}\$\$(?![^]{0,3000}?\$\$)(?:(?!\n[ \t]*\n)[^]){1,3000}/u
+  /^ {0,3}\$\$(?:(?!\n[ \t]*\n)[^]){0,3000}?\$\$[ \t]*(?:\n+|$)|^ {0,3}\$\$(?!(?:(?!\n[ \t]*\n)[^]){0,3000}?\$\$)(?:(?!\n[ \t]*\n)[^]){1,3000}/u
 
 /** As Pandoc reads them, so that `$5 and $10` are prices: no space inside of the marks, and no digit after the last. */
 const inline =
@@ -22,7 +22,8 @@ const { defaults } = new Marked({
     {
       name: 'mathBlock',
       level: 'block',
-      start: (text: string) => (text.includes('$$') ? /(?:^|\n) {0,3}\$\$/u.exec(text)?.index : undefined),
+      // The text begins behind the first character of a line: only a later line can begin a formula.
+      start: (text: string) => (text.includes('$$') ? /\n {0,3}\$\$/u.exec(text)?.index : undefined),
       tokenizer(this: TokenizerThis, text: string) {
         const raw = block.exec(text)?.[0]
         return raw === undefined ? undefined : math(raw, true)
