@@ -24,12 +24,14 @@ import type { OtlpConfig } from '../record/otlp/settings.ts'
 import { ageOf, ageWords, sizeOf, sizeWords, type RetentionConfig } from '../record/policy.ts'
 import type { DefaultTimeouts } from '../engine/limits.ts'
 
-export const endpointProtocols = [
-  'openai-chat',
-  'openai-responses',
-  'anthropic',
-  'google',
-] as const satisfies EndpointProtocol[]
+/** An object, so that the compiler reports a missing one. */
+const isProtocol: Record<EndpointProtocol, true> = {
+  'openai-chat': true,
+  'openai-responses': true,
+  anthropic: true,
+  google: true,
+}
+export const endpointProtocols = Object.keys(isProtocol) as EndpointProtocol[]
 
 /** The longest delay that timers accept; longer ones fire at once. */
 const longest = 2 ** 31 - 1

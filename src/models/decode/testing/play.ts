@@ -5,6 +5,7 @@ import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { Protocol } from '../../testing/recorded-provider.ts'
+import type { EndpointProtocol } from '../../providers.ts'
 import type { ProtocolReader } from '../../readers.ts'
 import type { ReaderOptions } from '../answer-reader.ts'
 import { AnthropicReader } from '../anthropic.ts'
@@ -56,7 +57,7 @@ export const otherCalls: Record<Protocol, Partial<Call>> = {
   google: {},
 }
 
-export function readerOf(protocol: Protocol, options: ReaderOptions): ProtocolReader {
+export function readerOf(protocol: EndpointProtocol, options: ReaderOptions): ProtocolReader {
   switch (protocol) {
     case 'openai-chat':
       return new ChatReader(options)
@@ -77,7 +78,7 @@ export interface Playing {
 }
 
 /** A reader that collects its parts. Lines become the data of events, texts with a line end are sent unchanged. */
-export function playing(protocol: Protocol, call = callOf([]), limits?: ReaderOptions['limits']): Playing {
+export function playing(protocol: EndpointProtocol, call = callOf([]), limits?: ReaderOptions['limits']): Playing {
   const parts: Part[] = []
   let ids = 0
   const about = { warnings: [], who: 'it:m', provider: 'my-server.chat', headers: new Headers(tier), call, limits }
@@ -100,7 +101,7 @@ export function playing(protocol: Protocol, call = callOf([]), limits?: ReaderOp
   }
 }
 
-export function hear(protocol: Protocol, pieces: readonly Uint8Array[], call = callOf([])): Part[] {
+export function hear(protocol: EndpointProtocol, pieces: readonly Uint8Array[], call = callOf([])): Part[] {
   const { reader, parts } = playing(protocol, call)
   for (const piece of pieces) reader.push(piece)
   reader.end()
