@@ -101,21 +101,21 @@ interface EventObserver {
 /** AG-UI's client takes a stream without its last event for an answer. */
 function untilItsEnd(events: Events, body: Body, mayBeEmpty: boolean): Events {
   // RxJS is the client's own, and a page should have it once.
-  const Observable = events.constructor as new (subscribe: (told: EventObserver) => unknown) => Events
-  return new Observable((told) => {
+  const Observable = events.constructor as new (subscribe: (observer: EventObserver) => unknown) => Events
+  return new Observable((observer) => {
     let isWhole = mayBeEmpty
     return events.subscribe({
       next(event) {
         isWhole = event.type === EventType.RUN_FINISHED || event.type === EventType.RUN_ERROR
-        told.next(event)
+        observer.next(event)
       },
-      error: (error: unknown) => told.error(error),
+      error: (error: unknown) => observer.error(error),
       complete() {
         const { broken } = body
-        if (isWhole) told.complete()
+        if (isWhole) observer.complete()
         // The client itself has left.
-        else if ((broken as Error | undefined)?.name === 'AbortError') told.error(broken)
-        else told.error(Object.assign(new Error(cutOff, { cause: broken }), { code: 'connection-lost' }))
+        else if ((broken as Error | undefined)?.name === 'AbortError') observer.error(broken)
+        else observer.error(Object.assign(new Error(cutOff, { cause: broken }), { code: 'connection-lost' }))
       },
     })
   })

@@ -119,10 +119,10 @@ export function linkOf(open: () => ClientSocket): SocketLink {
           const hint = retryAfter === undefined ? undefined : { 'retry-after': String(retryAfter) }
           return resolve(Response.json({ error: ack.error }, { status: isClosing ? 503 : 400, headers: { ...hint } }))
         }
-        const { status, headers: told, streams } = ack
-        if (streams) return resolve(new Response(stream.body, { status, headers: told }))
+        const { status, headers: ackHeaders, streams } = ack
+        if (streams) return resolve(new Response(stream.body, { status, headers: ackHeaders }))
         over()
-        resolve(new Response(status === 204 ? null : ack.body, { status, headers: told }))
+        resolve(new Response(status === 204 ? null : ack.body, { status, headers: ackHeaders }))
       })
     })
   }

@@ -95,8 +95,8 @@ function withRecordable<P extends { type: Part['type'] }>(part: P, except: typeo
     const value = part[key] as unknown
     if (typeof value !== 'object' && typeof value !== 'bigint') continue
     if (value === null || except[part.type] === key) continue
-    const kept = recordable(value)
-    if (kept !== value) (copy ??= { ...part } as Record<string, unknown>)[key] = kept
+    const recorded = recordable(value)
+    if (recorded !== value) (copy ??= { ...part } as Record<string, unknown>)[key] = recorded
   }
   return (copy as P | undefined) ?? part
 }

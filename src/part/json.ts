@@ -194,8 +194,8 @@ function rewriteInside(item: object, above: object[]): unknown {
   if (item instanceof Set) return rewriteList([...item], above)
   if (Array.isArray(item)) return rewriteList(item, above)
   const entries = item instanceof Map ? [...item] : Object.entries(item)
-  const kept = entries.map(([key, value]: [unknown, unknown]) => [String(key), rewrite(value, above)] as const)
-  return Object.fromEntries(kept.filter(([, value]) => value !== undefined))
+  const rewritten = entries.map(([key, value]: [unknown, unknown]) => [String(key), rewrite(value, above)] as const)
+  return Object.fromEntries(rewritten.filter(([, value]) => value !== undefined))
 }
 
 function rewriteList(items: readonly unknown[], above: object[]): unknown[] {

@@ -57,11 +57,11 @@ export function createNodeProcesses({ environment, data, cwd: base = '' }: NodeP
       child,
       mark,
       onOutput(stream, bytes) {
-        const kept = stream === 'stdout' ? raw?.write(bytes) : undefined
+        const rawWrite = stream === 'stdout' ? raw?.write(bytes) : undefined
         const taken = options.onOutput(stream, bytes)
-        return kept === undefined || taken === undefined
-          ? (kept ?? taken)
-          : Promise.all([kept, taken]).then(() => undefined)
+        return rawWrite === undefined || taken === undefined
+          ? (rawWrite ?? taken)
+          : Promise.all([rawWrite, taken]).then(() => undefined)
       },
       async onGone() {
         living.delete(child)

@@ -19,8 +19,8 @@ export async function startOf(pid: number): Promise<string | undefined> {
         readFile('/proc/sys/kernel/random/boot_id', 'utf8'),
       ])
       // The program's name comes before, in parentheses, and may contain anything. The 22nd field is in ticks since the boot.
-      const ticks = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
-      return `${boot.trim()} ${ticks}`
+      const startTicks = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
+      return `${boot.trim()} ${startTicks}`
     } catch {
       return undefined
     }

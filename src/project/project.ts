@@ -83,9 +83,9 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
   const folder = join(resolve(data), 'runs')
   const files = wanted ? createLogFiles(opened, folder, log) : undefined
   const written = files?.store ?? opened
-  const kept =
+  const lastGood =
     written.upkeep && data !== 'none' ? { ...written, upkeep: withRunFiles(written.upkeep, folder) } : written
-  const store = otlp === undefined ? kept : await withTraces(kept, otlp, { data, log })
+  const store = otlp === undefined ? lastGood : await withTraces(lastGood, otlp, { data, log })
   try {
     const made = {
       log: store.log,

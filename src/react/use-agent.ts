@@ -30,8 +30,8 @@ export function useAgent({ client: given, agent, threadId, tools, onConfirm, inp
     threadId,
     session: createAgentSession({ client, agent, threadId, tools, onConfirm, input }),
   })
-  const [kept, keep] = useState(make)
-  let held = kept
+  const [current, keep] = useState(make)
+  let held = current
   const isSameThread = threadId === held.threadId || threadId === held.session.getState().threadId
   if (held.client !== client || held.agent !== agent || !isSameThread) keep((held = make()))
   const { session } = held

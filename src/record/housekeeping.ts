@@ -32,10 +32,10 @@ export async function keepSmall(
   options: Paced & { now?: number } = {},
 ): Promise<HousekeepingResult | undefined> {
   const aside = createSetAside()
-  const kept = await keepSmallBut(aside, store, policy, options)
+  const result = await keepSmallBut(aside, store, policy, options)
   const [failure] = aside.failures()
   if (failure !== undefined) throw failure.error
-  return kept
+  return result
 }
 
 /** The same without the runs that were set aside. */
@@ -107,7 +107,7 @@ export function startHousekeeping(
     ? Math.max(100, Math.min(minute, compactAfter ?? minute, archiveAfter ?? minute))
     : hour
   /** What was told of a failure: it is told again after an hour, or when it has changed. */
-  let told = { what: '', until: 0 }
+  let lastReport = { what: '', until: 0 }
   const aside = createSetAside()
 
   async function go(): Promise<void> {
@@ -128,15 +128,15 @@ export function startHousekeeping(
         if (done !== undefined && done.pruned.runs > 0)
           log(`deleted ${done.pruned.runs} old runs: see record.retention`)
         if (isHourly && store.fleet.shared) await store.upkeep?.vacuum()
-        told = { what: '', until: 0 }
+        lastReport = { what: '', until: 0 }
       } catch (error) {
         const isClosed = error instanceof MillraceError && error.code === 'store-closed'
         if (signal.aborted || isClosed) return
         const line = `old runs could not be compacted, archived or deleted: ${wholeMessage(error)}`
         // The same of another run is not told again.
         const what = line.replaceAll(/'[^']*'|\brun \S+/gu, '')
-        if (what === told.what && performance.now() < told.until) continue
-        told = { what, until: performance.now() + hour }
+        if (what === lastReport.what && performance.now() < lastReport.until) continue
+        lastReport = { what, until: performance.now() + hour }
         log(line)
       }
     }

@@ -92,7 +92,7 @@ export function sayPolicy({ compactAfter, archiveAfter, maxAge, maxBytes }: Poli
     ...(maxBytes === undefined ? [] : [`the oldest first when there are more than ${saySize(maxBytes)}`]),
   ]
   const merged = compactAfter === undefined ? '' : `; deltas are merged ${sayAge(compactAfter)} after a run's end`
-  const moved =
+  const archiving =
     archiveAfter === undefined || !hasArchive ? '' : `; runs go to the archive ${sayAge(archiveAfter)} after their end`
-  return `${limits.length === 0 ? 'runs are kept forever' : `ended runs are deleted ${limits.join(', ')}`}${merged}${moved}`
+  return `${limits.length === 0 ? 'runs are kept forever' : `ended runs are deleted ${limits.join(', ')}`}${merged}${archiving}`
 }

@@ -68,7 +68,7 @@ export async function archiveRuns(
   if (unarchived === undefined || archive === undefined) return 0
   const left = aside ?? createSetAside()
   const worker = createWorker('archived', left, paced)
-  let moved = 0
+  let archived = 0
   for (const tried = new Set<string>(); ;) {
     const found = await unarchived(endedBefore, tried.size + left.size + 100)
     const due = left.due('archived', found).filter((run) => !tried.has(run))
@@ -78,14 +78,14 @@ export async function archiveRuns(
       tried.add(run)
       if ((await worker.attempt(run, () => archive(run))) === true) {
         tried.delete(run)
-        moved++
+        archived++
       }
-      tell?.(moved)
+      tell?.(archived)
       await worker.paced.rest?.()
     }
   }
   if (aside === undefined) throwFirst(left)
-  return moved
+  return archived
 }
 
 /** Leaves no byte of what was ever deleted, whatever it takes. Throws `not-erased` while another process reads or writes the store. */

@@ -1,4 +1,4 @@
-/** Runs one case, with one model: its turns one after the other, and what is expected of each. */
+/** Runs one case, with one model: its turns one after the other, with their expectations. */
 import { randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'
 import { omitUndefined } from '../part/omit-undefined.ts'
@@ -48,7 +48,7 @@ export interface CaseResult {
 }
 
 export interface RunCaseOptions {
-  /** Ask the real models, run the real tools, and keep what they said. */
+  /** Ask the real models, run the real tools, and record their output. */
   record: boolean
   signal: AbortSignal
 }
@@ -56,7 +56,8 @@ export interface RunCaseOptions {
 const stopCodes: ReadonlySet<string> = new Set(['recording-over'])
 
 /** Never rejects. */
-export async function runCase(lab: TestRuntime, run: CaseRun, { record, signal }: RunCaseOptions): Promise<CaseResult> {
+export async function runCase(testRuntime: TestRuntime, run: CaseRun, options: RunCaseOptions): Promise<CaseResult> {
+  const { record, signal } = options
   const { file, test, model } = run
   const began = performance.now()
   const failures: Failure[] = []
@@ -66,10 +67,10 @@ export async function runCase(lab: TestRuntime, run: CaseRun, { record, signal }
   const end = AbortSignal.any([signal, AbortSignal.timeout(file.timeout)])
   let bench: Bench | undefined
   try {
-    bench = openBench(lab, { plays: !record, live: record || test.tools === 'live', model, judges })
+    bench = openBench(testRuntime, { plays: !record, live: record || test.tools === 'live', model, judges })
     const threadId = `thread_${randomUUID().replaceAll('-', '')}`
     for (const [turn, given] of test.turns.entries()) {
-      const player = createPlayer(lab, bench, run, record)
+      const player = createPlayer(testRuntime, bench, run, record)
       const played = {
         agent: file.agent,
         input: given.input,

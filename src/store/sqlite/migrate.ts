@@ -70,18 +70,18 @@ export function migrateFile(
   steps: readonly MigrationStep[],
   options: MigrationOptions = {},
 ): void {
-  const { tell = () => undefined, backup } = options
+  const { tell: onNews = () => undefined, backup } = options
   const plan = planOf(db, path, steps, options)
   const { from, to, needs, free } = plan
   if (free !== undefined && free < needs) throw full(path, plan, needs - free)
   const began = performance.now()
   takeAlone(db, path)
-  tell({ type: 'begins', ...plan })
+  onNews({ type: 'begins', ...plan })
   try {
     if (backup !== undefined) copyTo(db, backup)
     // Of what is dropped nothing is left either: the file gives its pages back.
     db.exec('PRAGMA secure_delete = OFF')
-    apply(db, steps, tell)
+    apply(db, steps, onNews)
     shrink(db)
   } catch (error) {
     if (codeOf(error) !== 13) throw error
@@ -91,11 +91,11 @@ export function migrateFile(
     db.exec('PRAGMA locking_mode = NORMAL')
     versionOf(db)
   }
-  tell({ type: 'ended', from, to, ms: performance.now() - began, ...(backup !== undefined && { backup }) })
+  onNews({ type: 'ended', from, to, ms: performance.now() - began, ...(backup !== undefined && { backup }) })
 }
 
 /** The steps that are missing, in one transaction. */
-export function apply(db: DatabaseSync, steps: readonly MigrationStep[], tell: (news: MigrationNews) => void): void {
+export function apply(db: DatabaseSync, steps: readonly MigrationStep[], onNews: (news: MigrationNews) => void): void {
   db.exec('BEGIN IMMEDIATE')
   try {
     // Read the version again: another process may have done it while this one waited.
@@ -104,10 +104,10 @@ export function apply(db: DatabaseSync, steps: readonly MigrationStep[], tell: (
     const putBack = setAside(db)
     // A table cannot be renamed while a view reads what is not there at the moment.
     dropViews(db)
-    let told = 0
+    let reportedPercent = 0
     const progress = (done: number) => {
       const percent = Math.floor((100 * done) / Math.max(1, missing.length))
-      if (percent > told) tell({ type: 'progress', percent: (told = percent) })
+      if (percent > reportedPercent) onNews({ type: 'progress', percent: (reportedPercent = percent) })
     }
     for (const [index, step] of missing.entries()) {
       if (typeof step === 'string') db.exec(step)
@@ -115,7 +115,7 @@ export function apply(db: DatabaseSync, steps: readonly MigrationStep[], tell: (
       progress(index + 1)
     }
     layTables(db)
-    putBack((message) => tell({ type: 'warning', message }))
+    putBack((message) => onNews({ type: 'warning', message }))
     db.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${steps.length}; COMMIT`)
   } catch (error) {
     if (db.isTransaction) db.exec('ROLLBACK')
@@ -211,17 +211,17 @@ export function createTeller(
   write: (line: string) => void,
   { pause = every, now = () => performance.now() } = {},
 ): (news: MigrationNews) => void {
-  let told = now()
+  let reportedAt = now()
   return (news) => {
     if (news.type === 'progress') {
-      if (now() - told < pause) return
-      told = now()
+      if (now() - reportedAt < pause) return
+      reportedAt = now()
       write(`${path}: ${news.percent} % is migrated`)
     } else if (news.type === 'begins') write(`${planLine(path, news)}; migrating …`)
     else if (news.type === 'warning') write(`warning: ${news.message}`)
     else {
-      const kept = news.backup === undefined ? '' : `; as it was it is in ${news.backup}`
-      write(`${path} is migrated to schema ${news.to}, in ${(news.ms / 1000).toFixed(1)} s${kept}`)
+      const backupNote = news.backup === undefined ? '' : `; as it was it is in ${news.backup}`
+      write(`${path} is migrated to schema ${news.to}, in ${(news.ms / 1000).toFixed(1)} s${backupNote}`)
     }
   }
 }

@@ -191,10 +191,10 @@ class OpenAiProjection implements Projection {
 
   /** What waits for a person, after the answer. The answer itself must stay JSON if that was asked for. */
   private tellWaiting(): void {
-    const told = this.waiting.words()
-    if (told === '') return
-    if (this.isJson) this.output.refusal(told)
-    else this.output.text(this.hasText ? `\n\n${told}` : told)
+    const words = this.waiting.words()
+    if (words === '') return
+    if (this.isJson) this.output.refusal(words)
+    else this.output.text(this.hasText ? `\n\n${words}` : words)
   }
 
   private suspend(): void {
@@ -218,8 +218,8 @@ class OpenAiProjection implements Projection {
   }
 
   private reset(path: string): void {
-    const told = [this.words.reset(path), this.thoughts.reset(path), this.calls.shownUnder(path)]
-    if (!told.includes(true)) return
+    const resets = [this.words.reset(path), this.thoughts.reset(path), this.calls.shownUnder(path)]
+    if (!resets.includes(true)) return
     this.fail({ code: 'interrupted', message: 'The server was interrupted and lost this answer. Ask again.' })
   }
 

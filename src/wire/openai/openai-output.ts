@@ -135,8 +135,8 @@ export function toToolOutput(result: unknown, max: number): string {
   const text = typeof result === 'string' ? result : (JSON.stringify(result) ?? '')
   if (text.length <= max) return text
   // Do not split a surrogate pair.
-  const kept = isHighSurrogate(text.charCodeAt(max - 1)) ? max - 1 : max
-  return `${text.slice(0, kept)}… [truncated: ${kept} of ${text.length} characters]`
+  const cut = isHighSurrogate(text.charCodeAt(max - 1)) ? max - 1 : max
+  return `${text.slice(0, cut)}… [truncated: ${cut} of ${text.length} characters]`
 }
 
 function isHighSurrogate(unit: number): boolean {

@@ -131,8 +131,8 @@ function waitingWords(runId: string, requests: readonly Approval[], textOnly: bo
 function shorten(json: string): string {
   if (json.length <= shownArguments) return json
   const last = json.charCodeAt(shownArguments - 1)
-  const kept = last >= 0xd800 && last <= 0xdbff ? shownArguments - 1 : shownArguments
-  return `${json.slice(0, kept)}…`
+  const cut = last >= 0xd800 && last <= 0xdbff ? shownArguments - 1 : shownArguments
+  return `${json.slice(0, cut)}…`
 }
 
 export interface Waiting {
