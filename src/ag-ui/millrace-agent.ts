@@ -37,7 +37,7 @@ export class MillraceAgent extends HttpAgent {
   private stop(runId: string): Promise<unknown> {
     const server = this.url.replace(/\/ag-ui\/[^/]*\/?$/u, '')
     const url = `${server}/api/runs/${encodeURIComponent(runId)}/stop`
-    // Whoever cannot be told to stop is left.
+    // A server that cannot be reached is left.
     return this.fetch(url, { method: 'POST', headers: this.headers }).catch(() => super.abortRun())
   }
 

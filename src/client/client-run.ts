@@ -11,7 +11,7 @@ import type { ClientTools, NamedTool } from './client-tool.ts'
 import type { ClientAnswer, MillraceClient, ShownRun } from './client.ts'
 import { serveTools, type Confirmation, type Confirmed } from './serve-tools.ts'
 
-/** Options of a run, whoever has started it. */
+/** Options of a run, also of one that another client started. */
 export interface AttachOptions {
   /** Tools that run in the client: a list, or an object with each under its name. */
   tools?: ClientTools
@@ -24,7 +24,7 @@ export interface AttachOptions {
   signal?: AbortSignal
 }
 
-/** How a run ended, or what it waits for. A failed run is a result with `outcome: 'failed'`, not a rejection. */
+/** The outcome of a run, or its open requests. A failed run is a result with `outcome: 'failed'`, not a rejection. */
 export interface ClientResult {
   id: string
   /** `suspended`: the run continues when one of `requests` is answered. Read `result` again after that. */
@@ -80,7 +80,7 @@ export interface Begun {
   threadId: string
 }
 
-/** What a run of the server is here. `begun` may reject. */
+/** The source of a run on the server. `begun` may reject. */
 export function runOf(
   client: MillraceClient,
   begun: Promise<Begun>,

@@ -2,7 +2,7 @@
 import { omitUndefined } from '../part/omit-undefined.ts'
 import { MillraceError } from '../part/error.ts'
 
-/** What a tool is told of its call. */
+/** The context of a call, for its tool. */
 export interface ClientToolContext {
   runId: string
   toolCallId: string

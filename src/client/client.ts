@@ -156,7 +156,7 @@ export class MillraceClient {
     return request(this.#connection, path, init)
   }
 
-  /** Closes the connection of `socket`. What comes after that opens it again. */
+  /** Closes the connection of `socket`. A later request opens it again. */
   close(): void {
     this.#close()
   }

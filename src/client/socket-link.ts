@@ -18,7 +18,7 @@ interface Chunk {
 
 /** A request that has no answer yet, or whose answer streams. */
 interface Pending {
-  /** Of what was sent and is not acknowledged yet, in characters. */
+  /** Characters that were sent and are not acknowledged yet. */
   size: number
   take(chunk: Chunk, taken?: () => void): void
   fail(error: Error): void
@@ -132,7 +132,7 @@ export function linkOf(open: () => ClientSocket): SocketLink {
       try {
         return await ask(input as string, init)
       } catch (error) {
-        // The server has refused the connection, or what was sent over it.
+        // The server has refused the connection or a message on it.
         if (!(error instanceof MillraceError)) throw error
         const { code, message } = error
         const status = code === 'unauthorized' ? 401 : code === 'too-large' ? 413 : 403

@@ -44,7 +44,7 @@ export interface ClientThread {
   show(page?: { messages?: number; messagesBefore?: string; limit?: number; before?: string }): Promise<ShownThread>
   /** Continues the conversation with new messages. */
   run(options: Omit<RunOptions, 'threadId'>): ClientRun
-  /** Says something else in place of what a run was asked. The conversation goes on from there. */
+  /** Replaces the message that started a run. The conversation continues from there. */
   edit(runId: string, messages: Required<RunOptions>['messages'], options?: ThreadRunOptions): Promise<ClientRun>
   /** Asks a run's question again. The conversation goes on from there. */
   regenerate(runId: string, options?: ThreadRunOptions): Promise<ClientRun>
@@ -64,7 +64,7 @@ export function createThread(connection: ServerAddress, client: MillraceClient, 
     edit: async (runId, messages, options = {}) => after(await client.show(runId), messages, options),
     async regenerate(runId, options = {}) {
       const run = await client.show(runId)
-      // Other keys of the input, such as what a form asked for, are those of the question.
+      // Other keys of the input, such as the fields of a form, are those of the question.
       const { messages: _, tools: __, ...input } = run.input
       return after(run, messagesOf(run.input), { ...options, input: { ...input, ...options.input } })
     },

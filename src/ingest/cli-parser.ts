@@ -29,7 +29,7 @@ export interface CliParser {
   end(exit?: CliExit): SourcePart[]
   /** Whether the CLI has said its result. Nothing more is to be expected, even if the process does not exit. */
   readonly isDone: boolean
-  /** What came of it. Throws before {@link CliParser.end}. */
+  /** The outcome. Throws before {@link CliParser.end}. */
   outcome(): CliOutcome
   /** The user's prompt, if the output repeats it. */
   readonly prompt: string | undefined

@@ -87,7 +87,7 @@ function isOfDroid(type: string, event: Event): boolean {
   return (type === 'message' || type === 'reasoning') && typeof event['text'] === 'string' && !('content' in event)
 }
 
-/** Undefined for what this CLI may have written; for the first lines only. */
+/** Undefined for a line that this CLI may have written; for the first lines only. */
 export function notOf(cli: CliName, event: Event): ErrorValue | undefined {
   const other = otherCli(event)
   if (other !== undefined) return { code: 'unknown-format', message: `This is the output of ${other}${unread}` }

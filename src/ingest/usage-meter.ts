@@ -21,7 +21,7 @@ export interface Tokens {
 }
 
 export interface UsageMeter {
-  /** The usage so far of one message, by its id: replaces what was reported of it before. */
+  /** The usage so far of one message, by its id: replaces earlier reports of it. */
   message(id: string, model: string, tokens: Tokens): void
   /**
    * What it was altogether, and its price if it is known: zeros are a report as well. `ofTurn`: the tokens are those since the last time,
@@ -32,7 +32,7 @@ export interface UsageMeter {
   share(model: string, tokens: Tokens): void
   /** Without a report at the end, the price is unknown: says so, if there was any usage. */
   giveUp(model: string): void
-  /** What was said so far, altogether. */
+  /** All usage reported so far. */
   total(): FinishUsage
 }
 
@@ -67,7 +67,7 @@ export function createUsageMeter(emit: (part: UsagePart) => void, namesPrice = t
   let paid = 0
   /** Usage was said whose price is still to come. */
   let isOwed = false
-  /** What was said up to the last report at an end, and whether anything was said since. */
+  /** The usage up to the last report at an end, and whether more was reported since. */
   let settled: Usage | undefined
   let hasSaid = false
 
@@ -132,7 +132,7 @@ export function createUsageMeter(emit: (part: UsagePart) => void, namesPrice = t
   }
 }
 
-/** What is to be added to `before` to get `now`; undefined if they are the same. */
+/** The difference between `before` and `now`; undefined if they are the same. */
 function difference(now: Usage, before: Usage): Usage | undefined {
   const change: Usage = { source: now.source }
   let isNew = false

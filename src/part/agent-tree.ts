@@ -1,4 +1,4 @@
-/** What the page shows of an agent's file: its text, its steps as a drawing, and its mistakes. */
+/** The view of an agent's file on the page: its text, its steps as a drawing, and its mistakes. */
 
 /** A step of the file, with the lists of steps in it. */
 export interface TreeStep {

@@ -88,7 +88,7 @@ const madeAnew: Readonly<Record<string, string | undefined>> = {
 }
 const nothing: typeof madeAnew = {}
 
-/** Copies only what changes. */
+/** Copies only changed values. */
 function withRecordable<P extends { type: Part['type'] }>(part: P, except: typeof madeAnew): P {
   let copy: Record<string, unknown> | undefined
   for (const key in part) {

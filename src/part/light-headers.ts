@@ -52,7 +52,7 @@ export function lightHeaders(raw: readonly string[]): Headers {
   return headers as Headers
 }
 
-/** What Node's own functions accept. */
+/** The values that Node's own functions accept. */
 export function realHeaders(headers: Headers): Headers {
   return LightHeaders.real(headers)
 }

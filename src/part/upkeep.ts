@@ -1,4 +1,4 @@
-/** What keeps a store small: compaction and deletion of runs that have ended. */
+/** Keeps a store small: compaction and deletion of ended runs. */
 
 /** Options of work that takes long. */
 export interface Paced {
@@ -6,7 +6,7 @@ export interface Paced {
   rest?: () => Promise<void>
 }
 
-/** What a compaction merged. Bytes are those of the entries as JSON. */
+/** The result of a compaction. Bytes are those of the entries as JSON. */
 export interface Compacted {
   entriesBefore: number
   entriesAfter: number

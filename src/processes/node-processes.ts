@@ -113,7 +113,7 @@ async function folderOf({ root, path }: ProcessOptions['cwd'], base: string): Pr
     const rest = relative(top, place)
     return rest !== '..' && !rest.startsWith(`..${sep}`) && !isAbsolute(rest)
   }
-  // Before the file system is asked: a request must not learn what exists outside.
+  // Before the file system is asked: a request must not learn about files outside.
   if (!isInside(resolve(base, root), resolve(base, path))) throw leadsOut()
   let real: string
   let top: string
@@ -267,7 +267,7 @@ function watchChild({ child, mark, onOutput, onGone }: ChildOptions): Child {
     for (const each of streams) each.resume()
   }
 
-  // Killing comes first: whoever holds the pipes would keep them from ending.
+  // Killing comes first: a process that holds the pipes would keep them open.
   async function end(): Promise<void> {
     clearTimeout(killTimer)
     clearInterval(pipeTimer)

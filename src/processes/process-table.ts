@@ -84,7 +84,7 @@ function signal(pid: number, name: NodeJS.Signals): void {
  * A record is written before the program gets its input, so one without a record has nothing to work on.
  */
 
-/** What is known of a process. `start`: see {@link startOf}. */
+/** The recorded data of a process. `start`: see {@link startOf}. */
 interface ProcessRecord {
   pid: number
   start?: string | undefined

@@ -61,11 +61,11 @@ export interface Config {
   server?: ServerConfig
   /** For `millrace serve` and `millrace run`. */
   record?: RecordConfig
-  /** For `millrace serve` and `millrace run`: what is told to other systems. */
+  /** For `millrace serve` and `millrace run`: reports to other systems. */
   telemetry?: TelemetryConfig
 }
 
-/** What is told to other systems. */
+/** Reports to other systems. */
 export interface TelemetryConfig {
   /** Off unless it is set here, or by OpenTelemetry's own environment variables: see docs/observability.md. */
   otlp?: OtlpConfig
@@ -140,7 +140,7 @@ export interface RateLimitConfig {
   runsPerMinute: number
 }
 
-/** What the OpenAI routes send in addition to the protocol itself. */
+/** Additions of the OpenAI routes to the protocol. */
 export interface OpenAiConfig {
   /**
    * Extensions that a client may enable: `tools` shows the calls of tools that the server runs, `trace` shows every

@@ -11,7 +11,7 @@ export type UseAgentOptions = Omit<SessionOptions, 'client'> & {
   client?: MillraceClient
 }
 
-/** The conversation as it is now, and what can be done with it. The functions stay the same. */
+/** The conversation as it is now, and its actions. The functions stay the same. */
 export type UsedAgent = SessionState &
   Pick<AgentSession, 'send' | 'stop' | 'answer' | 'regenerate' | 'edit' | 'reload'> & {
     /** For other components, by `useAgentSession`. */
@@ -43,7 +43,7 @@ export function useAgent({ client: given, agent, threadId, tools, onConfirm, inp
 
 /* Draws a conversation that was created elsewhere, such as one that several components show. */
 
-/** What the conversation holds. The component is drawn again when that changes, at most once per frame. */
+/** The content of the conversation. The component is drawn again when it changes, at most once per frame. */
 export function useAgentSession(session: AgentSession): SessionState {
   return useSyncExternalStore(session.subscribe, session.getState, session.getState)
 }

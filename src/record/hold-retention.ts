@@ -14,7 +14,7 @@ import { pruneRuns } from './upkeep.ts'
 const day = 86_400_000
 const share = 0.1
 
-/** What the folder was last kept by, and until when that waits. */
+/** The last retention of the folder, and the end of its waiting time. */
 interface Noted {
   maxAge?: number
   maxBytes?: number
@@ -56,7 +56,7 @@ export function createHold(
       if (store.upkeep === undefined) return true
       const noted = readNoted(file)
       const isLonger = noted !== undefined && !isShorter(maxAge, noted.maxAge) && !isShorter(maxBytes, noted.maxBytes)
-      // What is kept for longer than before is asked again only while it waits.
+      // A longer retention is checked again only while it waits.
       if (isLonger && noted.heldUntil === undefined) return isSame(noted, limits) || note()
       const until = isLonger ? noted.heldUntil! : now() + day
       if (now() >= until) return note()

@@ -8,14 +8,14 @@ export interface RetentionConfig {
   maxBytes?: string | number
 }
 
-/** What a config says about keeping the store small. */
+/** The part of a config that keeps the store small. */
 export interface UpkeepConfig {
   compactAfter?: string | number
   archiveAfter?: string | number
   retention?: RetentionConfig
 }
 
-/** In ms and bytes; what is absent is not done. */
+/** In ms and bytes; an absent limit does not apply. */
 export interface Policy {
   compactAfter?: number
   archiveAfter?: number

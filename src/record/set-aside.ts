@@ -2,7 +2,7 @@
 import { MillraceError } from '../part/error.ts'
 import type { Paced } from '../part/upkeep.ts'
 
-/** What could not be done to a run, as in “could not be archived”. */
+/** The task that failed, as in “could not be archived”. */
 export type UpkeepTask = 'compacted' | 'archived' | 'deleted'
 
 export interface FailedTask {

@@ -156,7 +156,7 @@ function createPlayer(
       if (record) {
         const { entries, failures } = await followTurn(bench.runtime, run)
         const end = entries.at(-1)
-        // What was stopped, or failed because a model could not be reached, must not replace what is there.
+        // A stopped run, or one whose model could not be reached, must not replace the recording.
         const isKept = end?.type === 'run-end' && end.outcome === expected && !run.signal.aborted
         if (isKept && failures.length === 0) saveRecording(place, entries)
         return { entries, failures, warnings: [] }
@@ -215,7 +215,7 @@ async function judge(
   return { failures: verdict(said), warnings, facts: [said] }
 }
 
-/** A judging agent: what it is asked, and the score in what it answers. */
+/** A judging agent: its prompt, and the score in its answer. */
 type Judge = NonNullable<Expectation['judge']>
 
 interface Question {
@@ -321,7 +321,7 @@ function anonymous(messages: readonly object[]): unknown {
   return messages.map((message) => ({ ...message, id: undefined }))
 }
 
-/** One run of a case: starts it, answers what it asks, and reads its log to the end. */
+/** One run of a case: starts it, answers its requests, and reads its log to the end. */
 interface TurnRun {
   agent: string
   input: Record<string, unknown>

@@ -6,7 +6,7 @@ import { runCase, type CaseResult, type CaseRun } from './run-case.ts'
 export interface RunCasesOptions {
   testRuntime: TestRuntime
   files: readonly CaseFile[]
-  /** Ask the real models and keep what they say. */
+  /** Ask the real models and record their output. */
   record?: boolean
   /** How many cases run at the same time. */
   concurrency: number

@@ -25,10 +25,10 @@ import { createMessages } from './messages.ts'
 import { createPaid, tokensOf, toResult } from './result.ts'
 import type { ErrorValue } from '../../part/error.ts'
 
-/** Who speaks so: Claude Code, or a CLI that has its format. */
+/** The program: Claude Code, or a CLI that has its format. */
 export interface Flavour {
   who: string
-  /** Of what it says besides, in `providerMetadata`. */
+  /** Its other fields, in `providerMetadata`. */
   key: 'claude' | 'qwen'
   namesPrice: boolean
 }
@@ -50,7 +50,7 @@ export function createClaudeDialect(
   let lastRetry: string | undefined
   const messages = createMessages({ part: content, key, modelOf: () => said.model }, meter)
 
-  /** What is said behind a result begins another turn, whose result is still to come. */
+  /** Output after a result begins another turn, whose result is still to come. */
   function content(part: SourcePart): void {
     if (isContent(part) && part.type !== 'tool-result') {
       result = undefined
@@ -85,7 +85,7 @@ export function createClaudeDialect(
   function user(line: Record<string, unknown>): boolean {
     const { content } = objectOf(line['message'])
     const parent = textOf(line['parent_tool_use_id'])
-    // A synthetic one is what the program tells its model.
+    // A synthetic one comes from the program, for its model.
     if (parent === undefined && !messages.hasSaid && line['isSynthetic'] !== true) {
       const text =
         typeof content === 'string' ? content : textOf(objectsOf(content).find(({ type }) => type === 'text')?.['text'])
@@ -104,7 +104,7 @@ export function createClaudeDialect(
     if (own.error === undefined && resultText !== undefined && resultText !== '' && !messages.hasText)
       messages.text(resultText)
     messages.endTurn()
-    // Before the usage: whoever counts it sees that nothing more comes.
+    // Before the usage: a reader that counts it sees that nothing more comes.
     result = { ...own, usage: meter.total(), ...omitUndefined({ cost }) }
     const tokens = tokensOf(line)
     meter.settle(said.model, tokens ?? {}, cost, true)

@@ -1,4 +1,4 @@
-/** The last line of Claude Code, `result`: how it ended, what it used, and what that cost. */
+/** The last line of Claude Code, `result`: its outcome, its usage and its cost. */
 import { omitUndefined } from '../../part/omit-undefined.ts'
 import type { ErrorValue } from '../../part/error.ts'
 import type { FinishReason, ProviderMetadata } from '../../part/model-part.ts'
@@ -26,7 +26,7 @@ export function toTokens(usage: Record<string, unknown>): Tokens {
 interface ReportedTotals {
   who: string
   key: string
-  /** What the run has cost so far, and what its models have used. */
+  /** The cost of the run so far, and the usage of its models. */
   costUsd: number | undefined
   modelUsage: unknown
 }
@@ -71,7 +71,7 @@ export function createPaid() {
   let models: Record<string, Record<string, unknown>> = {}
 
   return {
-    /** Returns what the run has cost, this turn included. */
+    /** Returns the cost of the run, this turn included. */
     add(line: Record<string, unknown>): number | undefined {
       const total = costOf(line)
       const since = line['model_usage_since_last_result']

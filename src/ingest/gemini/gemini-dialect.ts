@@ -164,7 +164,7 @@ export function createGeminiDialect(said: TranscriptOutput): Dialect {
   }
 }
 
-/** Input tokens include the cached ones. What is in the total besides is thinking and the results of tools. */
+/** Input tokens include the cached ones. The rest of the total is thinking and the results of tools. */
 function toTokens(stats: Record<string, unknown>): Tokens {
   const input = numberOf(stats['input_tokens'])
   const output = numberOf(stats['output_tokens'])

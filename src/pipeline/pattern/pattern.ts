@@ -55,7 +55,7 @@ function read(source: string, isLenient: boolean): Pattern | PatternError {
  * grows with the text, not with the number of paths. Sets of positions that recur are cached as states of an automaton.
  */
 
-/** What is next to a position in the text: nothing, a word character, or another character. */
+/** The neighbour of a position in the text: nothing, a word character, or another character. */
 type Side = 'edge' | 'word' | 'other'
 
 interface MatchState {
@@ -66,7 +66,7 @@ interface MatchState {
   readonly next: Map<string, MatchState>
 }
 
-/** What is reached without consuming a character. */
+/** The states that are reached without consuming a character. */
 interface Closure {
   readonly matches: boolean
   readonly chars: readonly number[]

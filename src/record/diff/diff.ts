@@ -189,13 +189,13 @@ type SideName = 'a' | 'b'
 type Pair = Partial<Record<SideName, Entry>>
 
 interface Texts {
-  /** Returns what differs. */
+  /** Returns the differences. */
   say(side: SideName, block: string, entry: DeltaEntry): Pair | undefined
   /** When both sides have said what they have to say here: what only one has said. */
   rest(): Pair | undefined
 }
 
-/** A delta, and what of it the other side has not said. */
+/** A delta, and its part that the other side has not emitted. */
 interface DeltaPiece {
   entry: DeltaEntry
   text: string

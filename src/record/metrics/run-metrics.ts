@@ -18,7 +18,7 @@ interface OpenRun {
 const mostRuns = 10_000
 
 export interface RunMetrics {
-  /** Reads what was stored since the last call. */
+  /** Reads the entries stored since the last call. */
   read(): Promise<string>
 }
 
@@ -44,7 +44,7 @@ export function createRunMetrics(store: Pick<Store, 'log' | 'runs' | 'onStored'>
   const asked = createCounter('millrace_requests_total', 'Requests to people and clients, by what became of them.')
   const open = new Map<string, OpenRun>()
   const begun = new Map<string, number>()
-  // The position is asked for at once: what is stored from now on counts.
+  // The position is asked for at once: entries stored from now on count.
   let position = isShared ? Promise.resolve(0) : log.position().catch(() => 0)
   let reading: Promise<unknown> = Promise.resolve()
 

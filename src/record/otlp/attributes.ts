@@ -1,4 +1,4 @@
-/** Attributes of spans, by OpenTelemetry's conventions for generative AI. What they have no name for begins with `millrace.`. */
+/** Attributes of spans, by OpenTelemetry's conventions for generative AI. Other attributes begin with `millrace.`. */
 import type { EntryOf, Entry } from '../../part/entry.ts'
 import { kindOf } from '../../part/step-kind.ts'
 import type { Usage } from '../../part/usage.ts'
@@ -64,7 +64,7 @@ export function stepStart(entry: EntryOf<'step-start'>, conversation: string): S
   return { name: `${stepType} ${toolName ?? lastName(step)}`, kind: 'internal', attributes: own }
 }
 
-/** What a model call is known by once its model is. */
+/** The attributes of a model call once its model is known. */
 export function chatStart(model: string, before: Attributes): Pick<Span, 'name' | 'attributes'> {
   const { provider, id } = splitModel(model)
   const names = { 'gen_ai.provider.name': provider, 'gen_ai.request.model': id }
@@ -117,7 +117,7 @@ function lastName(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1)
 }
 
-/** The content of a model call, in the form of OpenTelemetry's conventions: only for those who ask for it. */
+/** The content of a model call, in the form of OpenTelemetry's conventions: only on request. */
 export interface Content {
   apply(entry: Entry): void
   read(): Attributes

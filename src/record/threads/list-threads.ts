@@ -71,7 +71,7 @@ async function existing({ runs }: ThreadSource, id: string): Promise<void> {
   })
 }
 
-/** What a conversation has used, by model. */
+/** The usage of a conversation, by model. */
 const query = `SELECT t.model AS name, ${usageSums} FROM usage t
   WHERE t.run IN (SELECT id FROM runs WHERE thread_id = :id) GROUP BY 1 ORDER BY reports DESC`
 
@@ -91,7 +91,7 @@ export async function threadUsage(store: ThreadSource, id: string): Promise<Used
   }))
 }
 
-/** Conversations of a store without tables, from what is kept of their runs. */
+/** Conversations of a store without tables, from the stored views of their runs. */
 interface KeptRow {
   row: RunRow
   stored: KeptRun | undefined
@@ -123,7 +123,7 @@ async function foldThreads(
   return found
 }
 
-/** One whose entries are damaged is what its row says. It must not hide the others. */
+/** A run with damaged entries has the data of its row. It must not hide the others. */
 async function readRow(store: ThreadSource, row: RunRow): Promise<KeptRow> {
   return (
     (await unlessDamaged(async () => ({ row: await withOwnUsage(store, row), stored: await keptOf(store, row) }))) ?? {
@@ -133,7 +133,7 @@ async function readRow(store: ThreadSource, row: RunRow): Promise<KeptRow> {
   )
 }
 
-/** A fork shares what its source has used up to there, and it is counted once, there. */
+/** A fork shares its source's usage up to that point, which is counted once, in the source. */
 async function withOwnUsage({ log }: ThreadSource, row: RunRow): Promise<RunRow> {
   let forkedAt = 0
   for await (const [first] of log.read(row.id, { limit: 1 })) {

@@ -17,7 +17,7 @@ import { createOpenItems, callKey } from '../../fold/open-items.ts'
 import { viewOf } from '../../fold/read-view.ts'
 import { foldRun, type FoldedRun } from '../../fold/run-fold.ts'
 
-/** What an import came to. */
+/** The result of an import. */
 export interface Imported {
   id: string
   /** False if the store had the same run already. */
@@ -27,7 +27,7 @@ export interface Imported {
 
 /** Options of {@link importNdjson}. */
 export interface ImportOptions {
-  /** What errors call it. Default `The recording`. */
+  /** Its name in errors. Default `The recording`. */
   name?: string
   /** Removes secrets before anything is stored: `runtime.redactor()`. */
   redactor?: () => Redactor
@@ -35,7 +35,7 @@ export interface ImportOptions {
 
 /** Bytes that are read in one go. A shorter run is stored in one write: whole or not at all. */
 const mostAtOnce = 1024 * 1024
-/** Bytes of each write of a longer one, about. Whoever reads one entry reads all that were stored with it. */
+/** Bytes of each write of a longer one, about. A reader of one entry reads the whole write. */
 const mostOfWrite = 64 * 1024
 
 /**
@@ -277,7 +277,7 @@ type DeltaEntry = EntryOf<'text-delta' | 'reasoning-delta' | 'tool-input-delta'>
 
 interface EntryCleaner {
   clean(entries: readonly Entry[]): Entry[]
-  /** What waits still. */
+  /** The waiting entries. */
   end(): Entry[]
 }
 

@@ -72,7 +72,7 @@ export async function readCompletion(
   return { turn, stream: asked.stream, options, policy, repeat: createRepeat(runtime, request, body) }
 }
 
-/** What coding CLIs call their session. */
+/** The session field of each coding CLI. */
 function sessionOf({ headers }: Request, body: Record<string, unknown>): string | undefined {
   const names = [headers.get('x-session-id'), body['prompt_cache_key']]
   return names.find((name) => typeof name === 'string' && isMadeUp(name)) as string | undefined
@@ -167,7 +167,7 @@ function sizeOf(value: unknown): number {
   return typeof value === 'string' || Array.isArray(value) ? value.length : 0
 }
 
-/** Apart from what made it: the request is let go. */
+/** A function of its own, so that it does not hold the request in memory. */
 function always<T>(value: T): () => T {
   return () => value
 }

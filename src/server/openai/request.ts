@@ -25,18 +25,18 @@ export interface OpenAiRequest {
   includeUsage: boolean
   /** Unchecked. */
   extensions: unknown
-  /** What was not followed, in words. */
+  /** Ignored parameters, in words. */
   ignored: string[]
 }
 
 export interface Reading {
   /** Keys that the agent's `input` declares. */
   declared: readonly string[]
-  /** What would be ignored is refused. */
+  /** Refuses every parameter that would be ignored. */
   strict: boolean
 }
 
-/** A parameter without which the answer is still what was asked for. */
+/** A parameter that can be ignored without a wrong answer. */
 class Hint extends BadParameter {}
 
 /** Warnings of one request. */
@@ -136,7 +136,7 @@ export function readChatRequest(body: Body, reading: Reading): OpenAiRequest {
   return { ...request, messages: fromOpenAiMessages(body['messages']) }
 }
 
-/** What each provider calls by another name, or has not: the others ignore it. */
+/** Parameters that some providers name differently or lack; others ignore them. */
 function passOn(settings: CallSettings, given: (name: string) => unknown): void {
   const isSingle = given('parallel_tool_calls') === false
   const retention = given('prompt_cache_retention')

@@ -74,7 +74,7 @@ async function postCompletion(context: HandlerContext, request: Request, kind: K
   return 'error' in result ? failed(context, result.error, runId) : withRunId(Response.json(result.body), runId)
 }
 
-/** What is no answer in the protocol's own form. */
+/** Responses outside of the protocol's own form. */
 async function refuse(
   context: HandlerContext,
   answered: Exclude<AnsweredRun<never>, { kind: 'stream' }>,
@@ -125,7 +125,7 @@ async function continueCompletion(runtime: Runtime, turn: Turn): Promise<Turned>
   })
   const fromServer = runtime.agents.get(turn.agentId)?.pipeline.history === 'server'
   if (isBeside) {
-    // What keeps its own history would take it for the next turn.
+    // An agent with its own history would read it as the next turn.
     const threadId = fromServer ? turn.threadId : row.threadId
     return continueOrStart(runtime, { ...turn, ...omitUndefined({ threadId }), messages, keepsSuspended: true })
   }

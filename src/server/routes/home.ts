@@ -1,4 +1,4 @@
-/** `GET /`: what this server is and how to use it, as a page and as JSON. The page loads nothing else: no scripts, no files, no other origins. */
+/** `GET /`: a description of this server and its use, as a page and as JSON. The page loads nothing else: no scripts, no files, no other origins. */
 import { preferredType } from '../http/query.ts'
 import type { Agent } from '../../runtime/runtime.ts'
 import { version } from '../version.ts'

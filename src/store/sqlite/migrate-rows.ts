@@ -95,7 +95,7 @@ function hasTable(db: DatabaseSync, name: string): boolean {
   return db.prepare(`SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?`).get(name) !== undefined
 }
 
-/** `keeps`: with its view, if it has ended. Views of older versions are not read any more, and what a list counts stands in them. */
+/** `keeps`: with its view, if it has ended. Views of older versions are no longer read, and they have the counts for lists. */
 function readRun(
   pages: SqlitePages,
   id: string,

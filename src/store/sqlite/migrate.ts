@@ -14,7 +14,7 @@ import { dropViews, hasLayout, layTables } from '../tables/layout.ts'
 /** A step of the schema. `progress` gets the share that is done. */
 export type MigrationStep = string | ((db: DatabaseSync, progress: (share: number) => void) => void)
 
-/** What a migration will do, in bytes. `free` is absent where the system does not tell. */
+/** The plan of a migration, in bytes. `free` is absent where the system does not report it. */
 export interface MigrationPlan {
   from: number
   to: number
@@ -79,7 +79,7 @@ export function migrateFile(
   onNews({ type: 'begins', ...plan })
   try {
     if (backup !== undefined) copyTo(db, backup)
-    // Of what is dropped nothing is left either: the file gives its pages back.
+    // Overwrites dropped rows as well: the file gives its pages back.
     db.exec('PRAGMA secure_delete = OFF')
     apply(db, steps, onNews)
     shrink(db)
@@ -102,7 +102,7 @@ export function apply(db: DatabaseSync, steps: readonly MigrationStep[], onNews:
     const from = versionOf(db)
     const missing = steps.slice(from)
     const putBack = setAside(db)
-    // A table cannot be renamed while a view reads what is not there at the moment.
+    // A table cannot be renamed while a view reads a table that is missing at the moment.
     dropViews(db)
     let reportedPercent = 0
     const progress = (done: number) => {
@@ -130,7 +130,7 @@ export function isCurrent(db: DatabaseSync, steps: readonly MigrationStep[]): bo
 /** Marks the file as a Millrace database ("MILL"), so that another program's database is never written to. */
 export const applicationId = 0x4d494c4c
 
-/** Nobody else may have it open: an older process would go on writing what this version misreads. */
+/** No other process may have it open: an older version would continue to write rows that this version misreads. */
 function takeAlone(db: DatabaseSync, path: string): void {
   try {
     const { journal_mode: mode } = db.prepare('PRAGMA journal_mode = DELETE').get()!

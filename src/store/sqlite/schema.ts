@@ -144,7 +144,7 @@ export const steps: MigrationStep[] = [
    CREATE INDEX runs_to_compact ON runs (ended_at) WHERE compacted_at IS NULL AND ended_at IS NOT NULL;
    CREATE INDEX forks_by_source ON forks (source);
    CREATE TABLE dropped (run TEXT PRIMARY KEY) WITHOUT ROWID;`,
-  // What is known of older runs stands in their views.
+  // The data of older runs is in their views.
   `ALTER TABLE runs ADD COLUMN previous_run_id TEXT;
    ALTER TABLE runs ADD COLUMN first_token_ms INTEGER;
    ALTER TABLE runs ADD COLUMN errors INTEGER;
@@ -218,7 +218,7 @@ export function openDatabase(path: string, { busyTimeout, readOnly = false, migr
     else if (!isCurrent(db, steps)) migrateFile(db, path, steps, migration)
     // Must come before the first table: changing it later would rewrite the file.
     db.exec('PRAGMA auto_vacuum = INCREMENTAL')
-    // What is deleted is overwritten, also on pages that are used no more.
+    // Deleted rows are overwritten, also on unused pages.
     db.exec('PRAGMA secure_delete = ON')
     // WAL with NORMAL: commits survive a killed process; fsync happens only at checkpoints.
     db.exec('PRAGMA journal_mode = WAL')
@@ -238,7 +238,7 @@ export function openDatabase(path: string, { busyTimeout, readOnly = false, migr
   }
 }
 
-/** What opening the file would do; undefined if it is up to date. Changes nothing. Throws as {@link openDatabase} does. */
+/** The migration that opening the file would start; undefined if it is up to date. Changes nothing. Throws as {@link openDatabase} does. */
 export function migrationOf(path: string, options?: MigrationOptions): MigrationPlan | undefined {
   const db = openToRead(path, 5000)
   try {

@@ -19,7 +19,7 @@ export class HttpTransport extends StreamableHTTPClientTransport {
   failure: string | undefined
   /** See {@link StdioTransport}. */
   readonly fateDetail = undefined
-  /** Set if we closed the connection because of what the server sent. */
+  /** Set if we closed the connection because of a message of the server. */
   refusal: MillraceError | undefined
   /** Only a child process has stderr output. */
   readonly lastWords = undefined

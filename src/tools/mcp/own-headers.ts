@@ -28,7 +28,7 @@ const reserved: ReadonlySet<string> = new Set([
   'last-event-id',
 ])
 
-/** Checks what a client sent. Errors name the server and the header, never a value. Throws `bad-input` (400). */
+/** Checks the headers of a client. Errors name the server and the header, never a value. Throws `bad-input` (400). */
 export function toMcpHeaders(
   value: unknown,
   servers: ReadonlyMap<string, McpServer>,
@@ -61,7 +61,7 @@ export function toMcpHeaders(
   return headers.size === 0 ? undefined : Object.fromEntries(headers)
 }
 
-/** What must not be recorded: each value, and what follows its scheme (`Bearer …`). */
+/** The texts that must not be recorded: each value, and the part after its scheme (`Bearer …`). */
 export function secretsIn(headers: McpHeaders): string[] {
   const values = Object.values(headers).flatMap((own) => Object.values(own))
   return [...new Set(values.flatMap((value) => [value, value.replace(/^\S+\s+/u, '')]))]

@@ -37,7 +37,7 @@ export class StdioTransport implements Transport {
   /** The end of its stderr, set after it has exited. For the log only. */
   lastWords: string | undefined
 
-  /** Set if we closed the connection because of what the server sent. */
+  /** Set if we closed the connection because of a message of the server. */
   refusal: MillraceError | undefined
 
   private readonly server: McpStdioServer
@@ -45,7 +45,7 @@ export class StdioTransport implements Transport {
   private readonly limits: ReadLimits
   private readonly who: string
   private readonly buffer: ReadBuffer
-  /** What came since the last line feed, and its bytes. */
+  /** The bytes since the last line feed, and their number. */
   private readonly pieces: Buffer[] = []
   private pending = 0
   private child: ChildProcess | undefined

@@ -140,7 +140,7 @@ export interface Waiting {
   requests: string[]
 }
 
-/** What the words at the end of an assistant's message name. The text is a client's: the run may be another's, or none. */
+/** The run and the requests that the words at the end of an assistant's message name. The text is a client's: the run may be another's, or none. */
 export function readWaiting(text: string): Waiting | undefined {
   const found = /\[run (\S{1,256}) waits for (\S[^\]\n]{0,100000})\]\s*$/u.exec(text)
   return found === null ? undefined : { runId: found[1]!, requests: found[2]!.split(', ') }
