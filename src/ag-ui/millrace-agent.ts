@@ -1,5 +1,5 @@
 /**
- * The AG-UI client for one agent of a Millrace server. It adds what AG-UI leaves open: joining a thread again after a reload, a stop that the
+ * The AG-UI client for one agent of a Millrace server. It adds features that AG-UI leaves open: joining a thread again after a reload, a stop that the
  * server is told of, and an error when an answer is cut off.
  */
 import { EventType, HttpAgent, runHttpRequest, transformHttpEventStream, type RunAgentInput } from '@ag-ui/client'
@@ -17,7 +17,7 @@ export class MillraceAgent extends HttpAgent {
     return this.read(this.url, this.requestInit(input))
   }
 
-  /** The messages of the thread, then what is still being answered. `connectAgent` calls it. */
+  /** The messages of the thread, then the answer in progress. `connectAgent` calls it. */
   protected override connect(input: RunAgentInput): ReturnType<HttpAgent['run']> {
     if (this.abortController.signal.aborted) this.abortController = new AbortController()
     const { headers } = this
@@ -67,8 +67,8 @@ interface Body {
 }
 
 /**
- * A body that breaks ends here, and what came of it decides. AG-UI's client cancels the reader of a body that has failed, and throws once more
- * what that says, where nobody can catch it: a Node process would end.
+ * A body that breaks ends here, and its state so far decides the outcome. AG-UI's client cancels the reader of a body that has
+ * failed, and throws its error once more, where nobody can catch it: a Node process would end.
  */
 function shielded(response: Response, state: Body): Response {
   if (!response.ok || response.body === null) return response

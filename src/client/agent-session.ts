@@ -132,7 +132,7 @@ export function createAgentSession({ client, agent, threadId, ...given }: Sessio
   async function deliver(turn: Unsent): Promise<void> {
     unsent = turn
     isSending = true
-    // What was said is shown at once, whatever comes within this frame.
+    // The message is shown at once, not at the end of this frame.
     notify.now()
     try {
       await stopCurrent()

@@ -15,7 +15,7 @@ export interface LogLine extends LogRow {
   text: string
 }
 
-/** A run as far as it has come. Each state is a new object; what is read of it is worked out when it is first read. */
+/** A run as far as it has come. Each state is a new object; its fields are computed when they are first read. */
 export interface LiveRunState {
   /** `loading`: no entry has come yet. `failed`: the log cannot be read, see `error`. A run that has failed is `ended`. */
   readonly status: 'loading' | 'running' | 'suspended' | 'ended' | 'failed'

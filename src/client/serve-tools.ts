@@ -1,4 +1,4 @@
-/** Answers the requests of one run that tools here can answer: executes them, and asks whoever must approve. */
+/** Answers the requests of one run that tools here can answer: executes them, and asks for approvals. */
 import type { EntryOf } from '../part/entry.ts'
 import { messageOf } from '../part/error.ts'
 import type { Confirm, NamedTool } from './client-tool.ts'

@@ -1,6 +1,6 @@
 /**
  * `fetch` over Socket.IO: the requests of a client, and the streams that answer them, on one connection. A lost connection breaks what
- * it carried, as over HTTP, so whoever reads a run goes on behind the last entry that it has.
+ * it carried, as over HTTP, so a reader of a run continues after its last entry.
  */
 import { MillraceError } from '../part/error.ts'
 import type { ClientSocket, SocketLink } from './lazy-link.ts'

@@ -1,6 +1,6 @@
 /**
  * A conversation on the client. The server keeps it; nothing of it is changed. An edit and a regeneration go on after an earlier run:
- * the conversation is then what leads to the newest run, and what came after the earlier one is still there, in its own runs.
+ * the conversation is then the path to the newest run; the runs after the earlier one stay stored.
  */
 import type { RunRow } from '../part/log.ts'
 import { messagesOf, type Message } from '../part/message.ts'

@@ -8,7 +8,7 @@ type Event = Record<string, unknown>
 
 /**
  * The CLI that writes such a line; `ndjson` for an entry of a Millrace log; undefined if the line does not tell. Session files of the CLIs
- * count as their output: their parser says what is wrong with them.
+ * count as their output: their parser reports their faults.
  */
 export function detectFormat(line: string): CliName | 'ndjson' | undefined {
   const event = toEvent(line)

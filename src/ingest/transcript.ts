@@ -1,7 +1,7 @@
 /**
- * What all CLI agents have in common: lines become events, events become parts, and whatever the events say, the parts are legal.
+ * Common to all CLI agents: lines become events, events become parts, and the parts are legal for any events.
  * `session-info` and `stream-start` come first and `finish` comes last, once each. Ids, missing ends and the order of calls are the
- * normaliser's business; a dialect only says what a line means.
+ * normaliser's business; a dialect only gives the meaning of a line.
  */
 import { MillraceError, type ErrorValue } from '../part/error.ts'
 import type { Entry } from '../part/entry.ts'
@@ -21,7 +21,7 @@ import type { CallIds } from '../fold/call-ids.ts'
 /** The context of a dialect. */
 export interface DialectOptions {
   /**
-   * What a session had used before this run, if that is known. Codex reports the usage of a whole session, so that a resumed one would count
+   * The usage of a session before this run, if known. Codex reports the usage of a whole session, so that a resumed one would count
    * it again.
    */
   usedBefore?: (sessionId: string) => Usage | undefined

@@ -36,7 +36,7 @@ export interface AgentFault {
   fix?: { line: number; column: number; length: number; text: string }
 }
 
-/** What a text comes to as an agent. `tree`: absent while it has mistakes that nobody can draw. */
+/** The agent of a text. `tree`: absent while it has mistakes that nobody can draw. */
 export interface AgentCheck {
   faults: AgentFault[]
   tree?: AgentTree

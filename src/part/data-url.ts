@@ -32,7 +32,7 @@ function clean(text: string): string {
   return plain.replaceAll(/\s+/gu, '')
 }
 
-/** Bytes, because what is encoded need not be UTF-8. A `%` before anything but two hex digits is itself. */
+/** Bytes, because the content need not be UTF-8. A `%` before anything but two hex digits is itself. */
 function percentDecoded(text: string): Uint8Array {
   const written = new TextEncoder().encode(text)
   const bytes = new Uint8Array(written.length)

@@ -47,7 +47,7 @@ const deep = 1
 const large = 2
 type JsonKind = typeof plain | typeof deep | typeof large
 
-/** One look at what is outside of strings, which are most of a text: each is skipped in one native call. */
+/** Reads only the text outside of strings, which are most of it: each is skipped in one native call. */
 function scan(text: string, most: number): JsonKind {
   let depth = 0
   let digits = 0

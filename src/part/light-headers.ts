@@ -65,7 +65,7 @@ export function headerNames(headers: Headers): Iterable<string> {
 /* For light objects that stand in for a `Request` or a `Response`, which is made only when somebody needs more than they have. */
 
 /**
- * Makes instances of a class instances of `Base` too: what the class does not define itself is asked of the real object. Call it before
+ * Makes instances of a class instances of `Base` too: members that the class does not define come from the real object. Call it before
  * the first instance is handed out, but not when a module is loaded: loading `Request` and `Response` is slow.
  */
 export function standIn<T extends object>(prototype: object, Base: { prototype: T }, real: (given: object) => T): void {

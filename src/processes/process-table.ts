@@ -1,5 +1,5 @@
 /**
- * What the system's process table says. A process id alone names nobody, because the system gives it to another process later:
+ * The system's process table. A process id alone identifies no process, because the system gives it to another process later:
  * with the start time it does. And every process that we start has a mark in its environment, which its children inherit, so
  * that on Linux they are found even if they have left its process group.
  */
@@ -107,7 +107,7 @@ export async function keepRecord(data: string, record: ProcessRecord): Promise<(
 }
 
 /**
- * Kills what is left of all recorded processes, and removes the records. Returns how many processes were killed. Only for the server
+ * Kills the remains of all recorded processes, and removes the records. Returns how many processes were killed. Only for the server
  * that holds the lock of the data folder: nobody else's processes are recorded there then.
  */
 export async function reapProcesses(data: string): Promise<number> {

@@ -15,7 +15,7 @@ export interface AgentEditor {
   /** The text as it is on disk, also if it has mistakes. Undefined for an id without a file; a pack's agent has no `file`. */
   read(id: string): AgentText | undefined
   check(id: string, text: string): CheckedText
-  /** Writes a text that was checked. `was`: the text that it replaces; undefined for a new file. Returns what is there instead, null for nothing. */
+  /** Writes a text that was checked. `was`: the text that it replaces; undefined for a new file. Returns the file's other text, null if there is no file. */
   save(id: string, text: string, was: string | undefined): { conflict?: AgentText | null }
   /** The names that an agent may use, without secrets and without other agents. */
   readonly names: Known

@@ -19,7 +19,7 @@ export type UsedAgent = SessionState &
   }
 
 /**
- * The messages of a conversation as they come, its open requests, and what can be done with it. With a `threadId` it is there again
+ * The messages of a conversation as they come, its open requests, and its actions. With a `threadId` it is there again
  * after a reload, with the answer that is still being written.
  */
 export function useAgent({ client: given, agent, threadId, tools, onConfirm, input }: UseAgentOptions): UsedAgent {

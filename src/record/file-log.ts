@@ -1,5 +1,5 @@
 /**
- * Parts of any origin as a file with one JSON object per line, and a summary beside it: a model's stream, what a parser of `millrace/ingest`
+ * Parts of any origin as a file with one JSON object per line, and a summary beside it: a model's stream, parts that a parser of `millrace/ingest`
  * yields, entries of a run. A server's own runs need none: `record.logFiles` writes theirs.
  */
 import { rename, writeFile } from 'node:fs/promises'

@@ -26,7 +26,7 @@ export interface Hold {
   allows(paced?: Paced): Promise<boolean>
 }
 
-/** `file`: where it is noted by what the runs are kept. */
+/** `file`: notes the retention of the folder. */
 export function createHold(
   store: Pick<Store, 'upkeep' | 'runs' | 'now'>,
   { maxAge, maxBytes }: Policy,
@@ -103,7 +103,7 @@ async function countRuns({ runs }: Pick<Store, 'runs'>): Promise<number> {
   }
 }
 
-/** Does what a config asks for. Here, because what runs at the edge has housekeeping and no folder. `data`: the folder of the store, if it has one, where it is noted by what the runs are kept. */
+/** Keeps house as the config says. It is here because edge runtimes have housekeeping and no folder. `data`: the folder of the store, if it has one; the retention is noted there. */
 export function keepHouse(
   store: Store,
   config: UpkeepConfig | undefined,

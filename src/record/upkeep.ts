@@ -123,7 +123,7 @@ export async function pruneRuns(
   const gone = new Set<string>()
   let bytes = 0
 
-  /** Deletes the offered runs, oldest first, while `wanted`. A run is offered once its forks are gone. */
+  /** Deletes the offered runs, oldest first, as long as `isWanted` resolves with true. A run is offered once its forks are gone. */
   async function drop(before: number, isWanted: () => Promise<boolean>): Promise<void> {
     for (let after: number | undefined = 0; after !== undefined;) {
       const { runs, next } = await upkeep.expired(before, after)

@@ -1,6 +1,6 @@
 /**
  * Claude Code: `claude -p --output-format stream-json --verbose`. With `--include-partial-messages` a block comes twice: in pieces, as
- * the raw events of the API, and whole, in an `assistant` line before its end. What came in pieces is taken from the pieces.
+ * the raw events of the API, and whole, in an `assistant` line before its end. A block that came in pieces is read from the pieces.
  *
  * | line | parts |
  * | --- | --- |
@@ -186,7 +186,7 @@ export function createClaudeDialect(
 }
 
 /**
- * What Claude Code does in the background: commands and agents that outlive the turn that has started them. When one ends, another turn
+ * Background tasks of Claude Code: commands and agents that outlive the turn that has started them. When one ends, another turn
  * may begin, behind a result.
  */
 interface Tasks {

@@ -28,7 +28,7 @@ interface Writer {
 
 export interface Messages {
   /**
-   * A raw event of the API. Like the others, returns false for what is not understood. `abandonedFrom`: the connection has broken, and the
+   * A raw event of the API. Like the others, returns false for an unknown event. `abandonedFrom`: the connection has broken, and the
    * blocks from this index are not used.
    */
   event(event: Record<string, unknown>, parent: string | undefined, abandonedFrom: number | undefined): boolean

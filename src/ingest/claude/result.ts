@@ -61,7 +61,7 @@ export function toResult(
 }
 
 /**
- * What the run has paid. The total of a line is that of its session, and a resumed session counts its earlier runs: what was used since the
+ * The cost of the run. The total of a line is that of its session, and a resumed session counts its earlier runs: usage since the
  * result before is of this run only. Old versions do not tell that, so their first total counts as it is.
  */
 export function createPaid() {
@@ -115,7 +115,7 @@ function merged(models: Record<string, Record<string, unknown>>, more: Record<st
   return Object.fromEntries(sum)
 }
 
-/** What it reports, if it does: stopped in the middle of a message, it counts that message nowhere but in its price. */
+/** Its reported tokens, if any: a message that was stopped in the middle counts only in the price. */
 export function tokensOf(line: Record<string, unknown>): Tokens | undefined {
   const { usage } = line
   if (!isObject(usage)) return undefined

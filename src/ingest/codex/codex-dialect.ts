@@ -82,7 +82,7 @@ export function createCodexDialect(said: TranscriptOutput, { usedBefore }: Diale
     get result() {
       return result
     },
-    // Ctrl-C: it exits with 1, without a word. What fails is said before: `turn.failed`, or an error.
+    // Ctrl-C: it exits with 1, without a word. A failure is reported before: `turn.failed`, or an error.
     isInterrupt: ({ code }) => code === 1 && isInTurn && lastError === undefined,
     rest: () => ({ usage: meter.total(), ...(lastError !== undefined && { error: toError(lastError) }) }),
     get text() {

@@ -103,7 +103,7 @@ export function createGeminiDialect(said: TranscriptOutput): Dialect {
       usage: toFinishUsage(tokens),
       providerMetadata: { gemini: omitUndefined(facts) } as ProviderMetadata,
     }) as CliResult
-    // Behind the result: whoever counts it sees that nothing more comes. The session names "auto", the stats name what was used.
+    // After the result: a reader that counts it sees that nothing more comes. The session names "auto", the stats name the model.
     const used = Object.entries(objectOf(stats['models'])).map(([name, each]) => ({
       name,
       tokens: toTokens(objectOf(each)),

@@ -10,7 +10,7 @@ import type { Message } from '../../part/message.ts'
 type Start = Pick<Span, 'name' | 'kind' | 'attributes'>
 
 /**
- * By what Langfuse and others put traces together. Every span has them: some backends look at spans one by one, and the run may be part of
+ * Langfuse and others group traces by these. Every span has them: some backends look at spans one by one, and the run may be part of
  * its caller's trace.
  */
 export function groupAttributes({ threadId, input }: EntryOf<'run-start'>): Attributes {
@@ -20,8 +20,8 @@ export function groupAttributes({ threadId, input }: EntryOf<'run-start'>): Attr
 const longestUser = 200
 
 /**
- * Who asked, if the request says so: `user` of OpenAI's API, its successor `safety_identifier`, or `user_id` in `metadata`, as Anthropic's
- * has it. What was redacted names nobody.
+ * The user, if the request names one: `user` of OpenAI's API, its successor `safety_identifier`, or `user_id` in `metadata`, as Anthropic's
+ * has it. A redacted value names nobody.
  */
 function userIn(input: unknown): string | undefined {
   const { user, safety_identifier, metadata } = (input ?? {}) as Record<string, unknown>

@@ -1,9 +1,9 @@
 /**
  * Sends the spans of runs that have ended to a collector. Its queue is the log: it keeps the ids of ended runs and, in a file, the
- * position up to which all were sent, so what a collector or a crash has missed is sent later. Ids of spans are derived from the run,
+ * position up to which all were sent, so spans that a collector or a crash has missed are sent later. Ids of spans are derived from the run,
  * so sending one again changes nothing. Nothing here can disturb a run.
  *
- * Of the processes that share a store one sends at a time, all runs: who has the only place. The store keeps the position, from which
+ * Of the processes that share a store one sends at a time, all runs: the holder of the only place. The store keeps the position, from which
  * the next one goes on.
  */
 import { anySignal } from '../../async/any-signal.ts'
@@ -86,7 +86,7 @@ export function exportSpans(inner: Store, options: ExporterOptions): Store {
     return place !== undefined
   }
 
-  /** After an outage of the store, or a pause of this process, another one may send as well: who took the place last goes on. */
+  /** After an outage of the store, or a pause of this process, another one may send as well: the last one to take the place continues. */
   async function isOusted(): Promise<boolean> {
     const by = isShared ? (await positions.get(name))?.by : undefined
     if (by === undefined || by === self) return false

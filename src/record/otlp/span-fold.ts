@@ -1,7 +1,7 @@
 /**
  * Folds the log of a run into spans, named as in OpenTelemetry's conventions for generative AI: the run and each agent that it calls
  * is `invoke_agent`, a model call `chat`, a tool call `execute_tool`; other steps have their own name. Without `content`, no text of
- * users, models, tools or errors is in them. Those of what a fork shares are its source's.
+ * users, models, tools or errors is in them. Spans of the entries that a fork shares are its source's.
  */
 import { omitUndefined } from '../../part/omit-undefined.ts'
 import type { Entry, EntryOf } from '../../part/entry.ts'

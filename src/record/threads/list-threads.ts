@@ -29,7 +29,7 @@ import { queryWords } from '../../store/run-query.ts'
 /** A store, or as much of one as is needed. */
 export type ThreadSource = Pick<Store, 'log' | 'runs' | 'records' | 'now'>
 
-/** ms to wait for the tables. They lag behind by less, unless they are being built again: then they say what they have. */
+/** ms to wait for the tables. They lag behind by less, unless they are being rebuilt: then they are read as they are. */
 const patience = 200
 
 /**

@@ -1,6 +1,6 @@
 /**
- * Conversations out of the tables, in one query: which threads are on the page is decided by the index of runs alone; what is counted is
- * counted for those.
+ * Conversations out of the tables, in one query: which threads are on the page is decided by the index of runs alone; the
+ * counts are read for those.
  */
 import { omitUndefined } from '../../part/omit-undefined.ts'
 import { parseJson } from '../../part/json.ts'

@@ -189,7 +189,7 @@ function exists(id: string): MillraceError {
 
 /* Where a run stands among those that are there already: it must not come before itself, nor be called by itself. */
 
-/** Runs of a conversation that are looked at. Whoever reads a longer one keeps from going round in a circle by itself. */
+/** Runs of a conversation that are checked. Readers of a longer one guard against cycles themselves. */
 const mostTurns = 10_000
 /** So many are looked at in one go. */
 const slice = 100
@@ -220,7 +220,7 @@ async function checkPlace(runs: Pick<RunIndex, 'get'>, name: string, { id, named
 
 /* What an import must know of the entries that it has read: the end that a crash has cut off, and the view that is kept. */
 
-/** Bytes of a recording whose view is made as it is read. That of a longer one takes memory: who needs it folds the log. */
+/** Bytes of a recording whose view is made as it is read. The view of a longer one takes memory: its readers fold the log. */
 const mostFolded = 32 * 1024 * 1024
 
 interface ImportFold {
@@ -271,7 +271,7 @@ function createImportFold(): ImportFold {
 
 /**
  * Removes secrets from recorded entries. Each entry stays, with its `seq`: text that was held back, because it might begin a secret,
- * goes into the entry that it comes from, not into another one. So what follows such an entry waits until it is known.
+ * goes into the entry that it comes from, not into another one. So later entries wait until that text is known.
  */
 type DeltaEntry = EntryOf<'text-delta' | 'reasoning-delta' | 'tool-input-delta'>
 

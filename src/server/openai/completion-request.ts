@@ -96,7 +96,7 @@ function readThread({ headers }: Request): string | undefined {
 
 /*
  * Requests that a client repeats after a failure. Coding CLIs do so by loops of their own, whatever the status and the headers say, and a second
- * run would do again what the tools of the first have done. So for a minute the same request gets the end that was recorded.
+ * run would repeat the side effects of the first. So for a minute the same request gets the end that was recorded.
  *
  * Known to this process only: clients repeat over the connection that they have.
  */

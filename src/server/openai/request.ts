@@ -1,5 +1,5 @@
 /**
- * Checks an OpenAI request. A parameter is supported, or refused by name if the answer would not be what was asked for (`n: 2`, audio), or else
+ * Checks an OpenAI request. A parameter is supported, or refused by name if the answer would be another one than requested (`n: 2`, audio), or else
  * ignored with a warning: clients send hints of many servers. Neutral values of unsupported parameters (`n: 1`, `logprobs: false`) are
  * accepted, because some clients always send them.
  *

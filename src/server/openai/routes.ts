@@ -93,7 +93,7 @@ async function failed({ runtime }: HandlerContext, error: ErrorValue, runId: str
  * Continues a conversation in which a run waited for an approval. The assistant's message that said so names the run (`openai-waiting.ts`).
  *
  * - It is the last message: the client asks for the rest of that answer.
- * - Messages follow: a new turn, in the thread of that run. What the run recorded takes the place of the message, so that the model sees the
+ * - Messages follow: a new turn, in the thread of that run. The recorded messages of the run replace the message, so that the model sees the
  *   tool's outcome. If the run still waits, it is stopped: nothing may run behind a conversation that has gone on without it.
  * - Another system prompt, or other tools: the client asks something about the conversation, as coding CLIs do for a title or a memory. A run
  *   that waits goes on waiting, and its words are text.

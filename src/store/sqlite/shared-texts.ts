@@ -1,6 +1,6 @@
 /**
  * Values that many entries repeat are stored once: the messages of a conversation, system prompts, tools, pipelines. The line of an entry has `null`
- * in their places, and a last field `shared` that says what belongs there. decisions/0035 has the reasons and the sizes.
+ * in their places, and a last field `shared` that names the values. decisions/0035 has the reasons and the sizes.
  *
  * `shared` has the names of the entry's fields; the value of each is
  * - a string: the hash of the field's JSON;

@@ -1,6 +1,6 @@
 /**
  * Approvals that an answer leaves open. The protocol has no field for them, and its clients show text to people, so the answer ends with
- * words that say what waits and how to answer. Their last line names the run and the requests: the client sends it back with
+ * words that name the open requests and how to answer. Their last line names the run and the requests: the client sends it back with
  * the conversation, and {@link readWaiting} finds the run by it.
  */
 import type { Entry, EntryOf } from '../../part/entry.ts'
