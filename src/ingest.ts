@@ -1,4 +1,4 @@
-/** `millrace/ingest`: what CLI agents print, as parts. Browser-safe. */
+/** `millrace/ingest`: the output of CLI agents, as parts. Browser-safe. */
 export { cliNames, type CliName } from './ingest/cli-names.ts'
 export {
   createClaudeParser,

@@ -1,4 +1,4 @@
-/** `millrace/part`: what can happen in a run, the order it happens in, and what a log comes to. Browser-safe. */
+/** `millrace/part`: the parts of a run, their order, and the values folded from a log. Browser-safe. */
 export type * from './part/model-part.ts'
 export type * from './part/part.ts'
 export type * from './part/request-part.ts'

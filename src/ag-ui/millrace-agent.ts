@@ -1,5 +1,5 @@
 /**
- * The AG-UI client for one agent of a Millrace server. It adds what AG-UI leaves open: joining a thread again after a reload, a stop that the
+ * The AG-UI client for one agent of a Millrace server. It adds features that AG-UI leaves open: joining a thread again after a reload, a stop that the
  * server is told of, and an error when an answer is cut off.
  */
 import { EventType, HttpAgent, runHttpRequest, transformHttpEventStream, type RunAgentInput } from '@ag-ui/client'
@@ -17,7 +17,7 @@ export class MillraceAgent extends HttpAgent {
     return this.read(this.url, this.requestInit(input))
   }
 
-  /** The messages of the thread, then what is still being answered. `connectAgent` calls it. */
+  /** The messages of the thread, then the answer in progress. `connectAgent` calls it. */
   protected override connect(input: RunAgentInput): ReturnType<HttpAgent['run']> {
     if (this.abortController.signal.aborted) this.abortController = new AbortController()
     const { headers } = this
@@ -37,7 +37,7 @@ export class MillraceAgent extends HttpAgent {
   private stop(runId: string): Promise<unknown> {
     const server = this.url.replace(/\/ag-ui\/[^/]*\/?$/u, '')
     const url = `${server}/api/runs/${encodeURIComponent(runId)}/stop`
-    // Whoever cannot be told to stop is left.
+    // A server that cannot be reached is left.
     return this.fetch(url, { method: 'POST', headers: this.headers }).catch(() => super.abortRun())
   }
 
@@ -67,8 +67,8 @@ interface Body {
 }
 
 /**
- * A body that breaks ends here, and what came of it decides. AG-UI's client cancels the reader of a body that has failed, and throws once more
- * what that says, where nobody can catch it: a Node process would end.
+ * A body that breaks ends here, and its state so far decides the outcome. AG-UI's client cancels the reader of a body that has
+ * failed, and throws its error once more, where nobody can catch it: a Node process would end.
  */
 function shielded(response: Response, state: Body): Response {
   if (!response.ok || response.body === null) return response
@@ -101,21 +101,21 @@ interface EventObserver {
 /** AG-UI's client takes a stream without its last event for an answer. */
 function untilItsEnd(events: Events, body: Body, mayBeEmpty: boolean): Events {
   // RxJS is the client's own, and a page should have it once.
-  const Observable = events.constructor as new (subscribe: (told: EventObserver) => unknown) => Events
-  return new Observable((told) => {
+  const Observable = events.constructor as new (subscribe: (observer: EventObserver) => unknown) => Events
+  return new Observable((observer) => {
     let isWhole = mayBeEmpty
     return events.subscribe({
       next(event) {
         isWhole = event.type === EventType.RUN_FINISHED || event.type === EventType.RUN_ERROR
-        told.next(event)
+        observer.next(event)
       },
-      error: (error: unknown) => told.error(error),
+      error: (error: unknown) => observer.error(error),
       complete() {
         const { broken } = body
-        if (isWhole) told.complete()
+        if (isWhole) observer.complete()
         // The client itself has left.
-        else if ((broken as Error | undefined)?.name === 'AbortError') told.error(broken)
-        else told.error(Object.assign(new Error(cutOff, { cause: broken }), { code: 'connection-lost' }))
+        else if ((broken as Error | undefined)?.name === 'AbortError') observer.error(broken)
+        else observer.error(Object.assign(new Error(cutOff, { cause: broken }), { code: 'connection-lost' }))
       },
     })
   })

@@ -15,7 +15,7 @@ export interface CommandContext {
   stderr: Output
   /** `.env` files add to it. */
   env: Record<string, string | undefined>
-  /** The absolute path of what is given relative to the working folder. */
+  /** The absolute path of a path relative to the working folder. */
   path(name: string): string
   /** Emits signals, errors that nobody caught, and `exit`, as `process` does. */
   events: Pick<EventEmitter, 'on' | 'once' | 'off' | 'emit'>

@@ -3,7 +3,7 @@ import type { EntryOf } from '../part/entry.ts'
 import type { ErrorValue } from '../part/error.ts'
 import type { Outcome } from '../part/part.ts'
 
-/** A message of a conversation. What has not changed is the same object, so a page need not draw it again. */
+/** A message of a conversation. Unchanged content is the same object, so a page need not draw it again. */
 export interface AgentMessage {
   /** Unique in the conversation, and the same after a reload. That of an answer is its run's. */
   id: string
@@ -48,6 +48,6 @@ export interface ToolPart {
   input?: unknown
   output?: unknown
   errorText?: string
-  /** What is asked about this call, while it is open. */
+  /** The open request about this call. */
   request?: EntryOf<'request'>
 }

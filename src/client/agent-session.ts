@@ -1,4 +1,4 @@
-/** One conversation with an agent as a store, for any framework: subscribe to it, and draw what it holds. */
+/** One conversation with an agent as a store, for any framework: subscribe to it, and draw its state. */
 import { oncePerFrame } from './frame.ts'
 import { omitUndefined } from '../part/omit-undefined.ts'
 import type { EntryOf } from '../part/entry.ts'
@@ -97,7 +97,7 @@ export function createAgentSession({ client, agent, threadId, ...given }: Sessio
     read()
   }
 
-  /** Goes on reading behind what is known, as long as anybody is subscribed. */
+  /** Continues reading after the last known entry, as long as anybody is subscribed. */
   function read(): void {
     if (current === undefined || current.fold.status === 'ended' || listeners.size === 0 || reading !== undefined)
       return
@@ -132,7 +132,7 @@ export function createAgentSession({ client, agent, threadId, ...given }: Sessio
   async function deliver(turn: Unsent): Promise<void> {
     unsent = turn
     isSending = true
-    // What was said is shown at once, whatever comes within this frame.
+    // The message is shown at once, not at the end of this frame.
     notify.now()
     try {
       await stopCurrent()

@@ -18,7 +18,7 @@ export interface ChatTransportOptions {
   history?: 'client' | 'server'
 }
 
-/** What `useChat` asks of its transport. The types are those of the AI SDK, which need not be installed. */
+/** The transport interface of `useChat`. The types are those of the AI SDK, which need not be installed. */
 interface SendOptions {
   trigger: 'submit-message' | 'regenerate-message'
   chatId: string
@@ -92,7 +92,7 @@ export function createChatTransport({ client, agent, tools, body: always, histor
       isStopped = true
       unread.delete(chat)
       const stopped = runId === null ? Promise.resolve() : client.stop(runId)
-      // Whoever cannot be told to stop is left.
+      // A server that cannot be reached is left.
       void stopped.catch(() => undefined).then(() => events.return(undefined))
     }
     if (signal?.aborted) stop()

@@ -11,7 +11,7 @@ import type { ClientTools, NamedTool } from './client-tool.ts'
 import type { ClientAnswer, MillraceClient, ShownRun } from './client.ts'
 import { serveTools, type Confirmation, type Confirmed } from './serve-tools.ts'
 
-/** Options of a run, whoever has started it. */
+/** Options of a run, also of one that another client started. */
 export interface AttachOptions {
   /** Tools that run in the client: a list, or an object with each under its name. */
   tools?: ClientTools
@@ -24,7 +24,7 @@ export interface AttachOptions {
   signal?: AbortSignal
 }
 
-/** How a run ended, or what it waits for. A failed run is a result with `outcome: 'failed'`, not a rejection. */
+/** The outcome of a run, or its open requests. A failed run is a result with `outcome: 'failed'`, not a rejection. */
 export interface ClientResult {
   id: string
   /** `suspended`: the run continues when one of `requests` is answered. Read `result` again after that. */
@@ -80,7 +80,7 @@ export interface Begun {
   threadId: string
 }
 
-/** What a run of the server is here. `begun` may reject. */
+/** The source of a run on the server. `begun` may reject. */
 export function runOf(
   client: MillraceClient,
   begun: Promise<Begun>,
@@ -89,7 +89,7 @@ export function runOf(
 ): ClientRun {
   const id = begun.then((run) => run.id)
   const thread = begun.then((run) => run.threadId)
-  const onRefused = () => void told().catch(() => undefined)
+  const onRefused = () => void settleIfSuspended().catch(() => undefined)
   const served = serveTools({ client, tools: () => tools, onConfirm: () => onConfirm, mayBeOld, onRefused })
   /** The pending `result`; cleared when the run is suspended, kept when it has ended. */
   let asked: PromiseWithResolvers<ClientResult> | undefined
@@ -114,7 +114,7 @@ export function runOf(
     const { promise } = open()
     if (!served.some || !serving) void watch()
     // The run may still be suspended, and then sends no new entry.
-    else void told().catch((error: unknown) => open().reject(error))
+    else void settleIfSuspended().catch((error: unknown) => open().reject(error))
     return promise
   }
 
@@ -134,7 +134,7 @@ export function runOf(
       const types: PartType[] = served.some ? ['suspend', 'request'] : ['suspend']
       for await (const entry of client.follow(run, 0, { types })) {
         if (entry.type === 'request') served.take(run, entry)
-        else if (entry.type === 'suspend' && (await told()) && !served.some) return
+        else if (entry.type === 'suspend' && (await settleIfSuspended()) && !served.some) return
       }
       open().resolve(toResult(await again(() => client.show(run))))
       signal?.removeEventListener('abort', stop)
@@ -144,7 +144,7 @@ export function runOf(
   }
 
   /** Resolves the pending `result` and returns true if the run is suspended and no tool here is executing one of its requests. */
-  async function told(): Promise<boolean> {
+  async function settleIfSuspended(): Promise<boolean> {
     const run = await id
     const shown = await again(() => client.show(run))
     if (shown.status !== 'suspended' || shown.requests.some(served.has)) return false

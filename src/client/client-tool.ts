@@ -1,8 +1,8 @@
-/** Tools that run in the client, with any schema library: zod 4, ArkType, Valibot … bring what is needed themselves. */
+/** Tools that run in the client, with any schema library: zod 4, ArkType, Valibot … bring their own converter. */
 import { omitUndefined } from '../part/omit-undefined.ts'
 import { MillraceError } from '../part/error.ts'
 
-/** What a tool is told of its call. */
+/** The context of a call, for its tool. */
 export interface ClientToolContext {
   runId: string
   toolCallId: string
@@ -77,7 +77,7 @@ export interface ToolOptions<Input = any> {
 }
 
 /**
- * A tool that runs in the client. Arguments that do not fit the schema never reach `execute`: the model is told what is wrong. Throws
+ * A tool that runs in the client. Arguments that do not fit the schema never reach `execute`: the model gets the fault. Throws
  * `bad-tool` for a schema that has no JSON Schema.
  */
 export function defineTool<Schema extends ToolSchema>(

@@ -37,7 +37,7 @@ export type ClientAnswer =
   | { value: unknown }
   | { cancelled: true }
 
-/** How a run goes on that was recorded elsewhere: as an agent of the server, or, from who may edit agents, with what its recording names. */
+/** How a run continues that was recorded elsewhere: as an agent of the server, or, for users who may edit agents, with the programs of its recording. */
 export interface ClientConsent {
   agentId?: string
   trust?: boolean
@@ -156,7 +156,7 @@ export class MillraceClient {
     return request(this.#connection, path, init)
   }
 
-  /** Closes the connection of `socket`. What comes after that opens it again. */
+  /** Closes the connection of `socket`. A later request opens it again. */
   close(): void {
     this.#close()
   }

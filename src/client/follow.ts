@@ -49,7 +49,7 @@ async function* entries(
       // 204: the run has ended and there are no entries after `after`.
       if (response.status === 204 || response.body === null) return
       for await (const value of events(response.body)) {
-        if (value.seq === undefined) throw told(value.error)
+        if (value.seq === undefined) throw toError(value.error)
         failures = 0
         after = value.seq
         if (wanted?.has(value.type) !== false) yield value as Entry
@@ -71,7 +71,7 @@ async function* events(body: ReadableStream<Uint8Array>): AsyncGenerator<FollowF
 }
 
 /** An error frame that is not in the log: the server shuts down, or its store fails. Worth a retry, hence 503. */
-function told({ code = 'error', message = 'The log cannot be read.' }: Partial<ErrorValue> = {}): MillraceError {
+function toError({ code = 'error', message = 'The log cannot be read.' }: Partial<ErrorValue> = {}): MillraceError {
   return new MillraceError(code, message, { status: 503 })
 }
 

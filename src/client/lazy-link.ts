@@ -1,5 +1,5 @@
-/** Socket.IO as a transport, loaded by those who use it: most pages need only `fetch`. */
-/** What is needed of a socket of `socket.io-client`. */
+/** Socket.IO as a transport, loaded when it is used: most pages need only `fetch`. */
+/** The part of a `socket.io-client` socket that we use. */
 export interface ClientSocket {
   readonly connected: boolean
   /** It connects again by itself. */

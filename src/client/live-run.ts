@@ -11,11 +11,11 @@ import { createMessageFold, type MessageFold } from './message-fold.ts'
 
 /** One line of a log. Deltas of a block that follow each other are one line. */
 export interface LogLine extends LogRow {
-  /** At most 300 characters of what the entry says. */
+  /** At most 300 characters of the entry's text. */
   text: string
 }
 
-/** A run as far as it has come. Each state is a new object; what is read of it is worked out when it is first read. */
+/** A run as far as it has come. Each state is a new object; its fields are computed when they are first read. */
 export interface LiveRunState {
   /** `loading`: no entry has come yet. `failed`: the log cannot be read, see `error`. A run that has failed is `ended`. */
   readonly status: 'loading' | 'running' | 'suspended' | 'ended' | 'failed'
@@ -42,7 +42,7 @@ export interface LiveRun {
 
 const longest = 300
 
-/** Reads a run from its start and follows it, whoever has started it. It reads, so it neither stops the run nor answers its requests. */
+/** Reads a run from its start and follows it, also one of another client. It only reads: it neither stops the run nor answers its requests. */
 export function createLiveRun({ client, runId }: { client: MillraceClient; runId: string }): LiveRun {
   const listeners = new Set<() => void>()
   const outline = createOutline()

@@ -1,4 +1,4 @@
-/** Folds the log of a run into the messages that a page shows: what was asked, and the answer as it comes. */
+/** Folds the log of a run into the messages that a page shows: the question, and the answer as it comes. */
 import type { Entry, EntryOf } from '../part/entry.ts'
 import { messagesOf } from '../part/message.ts'
 import { isUnder } from '../part/path.ts'
@@ -67,7 +67,7 @@ export function createMessageFold(runId: string): MessageFold {
     shown = undefined
   }
 
-  /** Removes what is superseded. */
+  /** Removes superseded attempts. */
   function drop(isGone: (path: string, part: MessagePart) => boolean): void {
     /** Where each part moves to; -1: it goes. */
     const to: number[] = []
@@ -171,7 +171,7 @@ export function createMessageFold(runId: string): MessageFold {
       case 'tool-call': {
         const { toolCallId, toolName, input: inputText } = entry
         const key = callKey(step, toolCallId)
-        // What a model says beside a call is not the JSON that was asked for.
+        // Text beside a call is not the requested JSON.
         if ([...objects].some((root) => isUnder(step, root))) drop((path, { type }) => path === step && type === 'text')
         const known = parts[places.get(key) ?? -1]
         if (known?.part.type !== 'tool' || known.part.state !== 'input-streaming') {

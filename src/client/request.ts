@@ -64,7 +64,7 @@ interface ErrorBody {
   message?: string
 }
 
-/** Does again what failed because the connection broke, or because the server shuts down: another one may answer. For what may be done twice. */
+/** Retries a request when the connection broke or the server shuts down: another server may answer. Only for requests that may run twice. */
 const mostTries = 5
 
 /** The longest that a server can make it wait between two tries, in ms. */

@@ -1,4 +1,4 @@
-/** Answers the requests of one run that tools here can answer: executes them, and asks whoever must approve. */
+/** Answers the requests of one run that tools here can answer: executes them, and asks for approvals. */
 import type { EntryOf } from '../part/entry.ts'
 import { messageOf } from '../part/error.ts'
 import type { Confirm, NamedTool } from './client-tool.ts'
@@ -6,7 +6,7 @@ import type { ClientAnswer, MillraceClient } from './client.ts'
 
 export type CallRequest = Extract<EntryOf<'request'>, { toolName: string }>
 
-/** What `onConfirm` is told of a call. */
+/** The call that `onConfirm` decides on. */
 export interface Confirmation {
   runId: string
   /** The open request, with the tool's name and arguments. */
@@ -22,7 +22,7 @@ export interface ServeOptions {
   client: MillraceClient
   /** Asked with each request: a page may change them. */
   tools(): readonly NamedTool[]
-  /** What to ask, if anybody can be asked. */
+  /** The question, if anybody can be asked. */
   onConfirm(): ((confirmation: Confirmation) => Confirmed | Promise<Confirmed>) | undefined
   /** Requests that come may be answered already. */
   mayBeOld: boolean

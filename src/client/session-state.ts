@@ -1,4 +1,4 @@
-/** What a conversation on a page holds, and how it is told from the runs. */
+/** The state of a conversation on a page, and how it is derived from the runs. */
 import { omitUndefined } from '../part/omit-undefined.ts'
 import type { EntryOf } from '../part/entry.ts'
 import type { ErrorValue } from '../part/error.ts'
@@ -9,7 +9,7 @@ import type { ClientAnswer, MillraceClient } from './client.ts'
 import type { MessageFold } from './message-fold.ts'
 import type { Confirmation, Confirmed, ServedTools } from './serve-tools.ts'
 
-/** What a page may change while a conversation is open. */
+/** Options that a page may change while a conversation is open. */
 export interface SessionSettings {
   /** Tools that run in the page: a list, or an object with each under its name. */
   tools?: ClientTools | undefined
@@ -41,7 +41,7 @@ export type SessionRequest = EntryOf<'request'> & {
   message?: string
 }
 
-/** What a session holds. A new object with each change; what has not changed in it is the same. */
+/** The state of a session. A new object with each change; its unchanged fields are the same objects. */
 export interface SessionState {
   threadId?: string
   /** The newest run: running, waiting or ended. */
@@ -52,15 +52,15 @@ export interface SessionState {
   error?: ErrorValue
 }
 
-/** What a user says: text, or text and files. */
+/** Input of a user: text, or text and files. */
 export type UserContent = UserMessage['content']
 
-/** A conversation with an agent. Its methods never reject: what went wrong is in the state. */
+/** A conversation with an agent. Its methods never reject: errors are in the state. */
 export interface AgentSession {
   /** Reads and follows the conversation while anybody is subscribed. `changed` is called at most once per frame. */
   subscribe(changed: () => void): () => void
   getState(): SessionState
-  /** Changes the tools and the like, for what comes. */
+  /** Changes the tools and other options for later runs. */
   set(settings: SessionSettings): void
   /** Says something. A run that still answers is stopped first. */
   send(said: UserContent, input?: Record<string, unknown>): Promise<void>
@@ -70,13 +70,13 @@ export interface AgentSession {
   answer(requestId: string, answer: ClientAnswer): Promise<void>
   /** Answers the question of a run again; default: of the newest, or of a message that could not be sent. */
   regenerate(runId?: string): Promise<void>
-  /** Says something else in place of what a run was asked. */
+  /** Replaces the message that started a run. */
   edit(runId: string, said: UserContent): Promise<void>
-  /** Reads the conversation anew, with what others have said in it. */
+  /** Reads the conversation again, with the messages of others. */
   reload(): Promise<void>
 }
 
-/** What a state is told from. */
+/** The source of a state. */
 export interface SessionFacts {
   threadId: string | undefined
   /** Messages before those of the newest run. */
@@ -86,7 +86,7 @@ export interface SessionFacts {
   isSending: boolean
   isLoaded: boolean
   error: ErrorValue | undefined
-  /** What a tool asks the user, by request. */
+  /** The questions of tools to the user, by request. */
   questions: ReadonlyMap<string, string>
 }
 

@@ -1,6 +1,6 @@
 /**
  * `fetch` over Socket.IO: the requests of a client, and the streams that answer them, on one connection. A lost connection breaks what
- * it carried, as over HTTP, so whoever reads a run goes on behind the last entry that it has.
+ * it carried, as over HTTP, so a reader of a run continues after its last entry.
  */
 import { MillraceError } from '../part/error.ts'
 import type { ClientSocket, SocketLink } from './lazy-link.ts'
@@ -18,7 +18,7 @@ interface Chunk {
 
 /** A request that has no answer yet, or whose answer streams. */
 interface Pending {
-  /** Of what was sent and is not acknowledged yet, in characters. */
+  /** Characters that were sent and are not acknowledged yet. */
   size: number
   take(chunk: Chunk, taken?: () => void): void
   fail(error: Error): void
@@ -119,10 +119,10 @@ export function linkOf(open: () => ClientSocket): SocketLink {
           const hint = retryAfter === undefined ? undefined : { 'retry-after': String(retryAfter) }
           return resolve(Response.json({ error: ack.error }, { status: isClosing ? 503 : 400, headers: { ...hint } }))
         }
-        const { status, headers: told, streams } = ack
-        if (streams) return resolve(new Response(stream.body, { status, headers: told }))
+        const { status, headers: ackHeaders, streams } = ack
+        if (streams) return resolve(new Response(stream.body, { status, headers: ackHeaders }))
         over()
-        resolve(new Response(status === 204 ? null : ack.body, { status, headers: told }))
+        resolve(new Response(status === 204 ? null : ack.body, { status, headers: ackHeaders }))
       })
     })
   }
@@ -132,7 +132,7 @@ export function linkOf(open: () => ClientSocket): SocketLink {
       try {
         return await ask(input as string, init)
       } catch (error) {
-        // The server has refused the connection, or what was sent over it.
+        // The server has refused the connection or a message on it.
         if (!(error instanceof MillraceError)) throw error
         const { code, message } = error
         const status = code === 'unauthorized' ? 401 : code === 'too-large' ? 413 : 403

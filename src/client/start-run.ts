@@ -13,7 +13,7 @@ export interface RunOptions extends AttachOptions {
   /** The conversation to continue. Runs of one thread execute one after the other. */
   threadId?: string
   /**
-   * The run of the thread after which this one goes on, in place of what came after it; `null`: the conversation begins anew.
+   * The run of the thread after which this one continues, in place of later runs; `null`: the conversation begins anew.
    * Default: the thread's newest run.
    */
   previousRunId?: string | null

@@ -1,9 +1,9 @@
-/** What a server keeps of a conversation, as the messages that a page shows. */
+/** The stored conversation of a server, as the messages that a page shows. */
 import { omitUndefined } from '../part/omit-undefined.ts'
 import type { AssistantContent, FileContent, Message, ToolResultContent } from '../part/message.ts'
 import type { AgentMessage, MessagePart, ToolPart } from './agent-message.ts'
 
-/** What a run was asked: from the last message of the user on. Earlier ones are of earlier runs. */
+/** The input of a run: from the last message of the user on. Earlier ones are of earlier runs. */
 export function questionMessages(messages: readonly Message[], runId: string): AgentMessage[] {
   const last = messages.findLastIndex(({ role }) => role === 'user')
   const first = messages.findLastIndex(({ role }, i) => i < last && role !== 'user') + 1
@@ -14,7 +14,7 @@ export function questionMessages(messages: readonly Message[], runId: string): A
   })
 }
 
-/** A conversation, oldest first. `lastRunId`: the run of what nobody has answered. */
+/** A conversation, oldest first. `lastRunId`: the run of the unanswered messages. */
 export function threadMessages(messages: readonly Message[], lastRunId: string): AgentMessage[] {
   const list: (AgentMessage & { parts: MessagePart[] })[] = []
   /** Questions whose run the next answer names. */

@@ -1,6 +1,6 @@
 /**
  * A conversation on the client. The server keeps it; nothing of it is changed. An edit and a regeneration go on after an earlier run:
- * the conversation is then what leads to the newest run, and what came after the earlier one is still there, in its own runs.
+ * the conversation is then the path to the newest run; the runs after the earlier one stay stored.
  */
 import type { RunRow } from '../part/log.ts'
 import { messagesOf, type Message } from '../part/message.ts'
@@ -44,7 +44,7 @@ export interface ClientThread {
   show(page?: { messages?: number; messagesBefore?: string; limit?: number; before?: string }): Promise<ShownThread>
   /** Continues the conversation with new messages. */
   run(options: Omit<RunOptions, 'threadId'>): ClientRun
-  /** Says something else in place of what a run was asked. The conversation goes on from there. */
+  /** Replaces the message that started a run. The conversation continues from there. */
   edit(runId: string, messages: Required<RunOptions>['messages'], options?: ThreadRunOptions): Promise<ClientRun>
   /** Asks a run's question again. The conversation goes on from there. */
   regenerate(runId: string, options?: ThreadRunOptions): Promise<ClientRun>
@@ -64,7 +64,7 @@ export function createThread(connection: ServerAddress, client: MillraceClient, 
     edit: async (runId, messages, options = {}) => after(await client.show(runId), messages, options),
     async regenerate(runId, options = {}) {
       const run = await client.show(runId)
-      // Other keys of the input, such as what a form asked for, are those of the question.
+      // Other keys of the input, such as the fields of a form, are those of the question.
       const { messages: _, tools: __, ...input } = run.input
       return after(run, messagesOf(run.input), { ...options, input: { ...input, ...options.input } })
     },

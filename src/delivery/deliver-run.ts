@@ -119,7 +119,7 @@ async function awaitAcceptance(
   const unwatch = runtime.onLost(runId, (error) => resolve({ kind: 'error', error }))
   let over = false
 
-  async function look(): Promise<Acceptance> {
+  async function checkAcceptance(): Promise<Acceptance> {
     const answering = createAnswering()
     const parallels: string[] = []
     const begin = (entry: EntryOf<'step-start'>) => {
@@ -166,7 +166,7 @@ async function awaitAcceptance(
     return { kind: 'error', error: toErrorValue(closingError()) }
   }
 
-  look().then(resolve, reject)
+  checkAcceptance().then(resolve, reject)
   try {
     return await promise
   } finally {

@@ -22,7 +22,7 @@ export interface OpenOptions<Options extends object, Out extends Piece> {
   /** First `seq` of this client's part of the answer: it gets no entry before it. Default 0. */
   from?: number
   /** The replay state, if the caller has read it already. */
-  standing?: ReplayState
+  replayState?: ReplayState
   /** The disconnect policy for this client. Default: none. */
   policy?: DisconnectPolicy
 }
@@ -38,15 +38,15 @@ export async function openDelivery<Options extends object, Out extends Piece>(
   const { log } = runtime.store
   const release = policy === undefined ? undefined : runtime.attach(runId, policy)
   try {
-    const standing = rest.standing ?? (how === 'joined' ? await readReplayState(log, runId) : undefined)
-    const at: WireContext = { resumedAt: standing?.resumedAt ?? from }
+    const replayState = rest.replayState ?? (how === 'joined' ? await readReplayState(log, runId) : undefined)
+    const at: WireContext = { resumedAt: replayState?.resumedAt ?? from }
     if (how === 'joined' && from > 0) at.joinedAt = from
     if (wire.showsHistory === true) at.history = await readHistory(runtime, runId)
     const encoder = wire.createEncoder(at, options)
     const reader = createRunReader(log, runId, wire.isStateless === true ? Math.max(0, from - 1) : 0, from)
     const { lastBatch } = wire
     const keepAlive = keepAliveOf(wire)
-    const filter = standing?.filter
+    const filter = replayState?.filter
     const shared = filter === undefined && lastBatch ? { lastBatch, options: JSON.stringify(options ?? {}) } : undefined
     return createAnswerSource(context, { runId, encoder, keepAlive, reader, from, filter, shared, release })
   } catch (error) {

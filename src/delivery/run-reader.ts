@@ -101,7 +101,7 @@ const types = ['step-start', 'step-reset', 'resume', 'answer-end', 'run-end'] as
 
 export async function readReplayState(log: Log, runId: string): Promise<ReplayState> {
   const superseded = createSuperseded()
-  const standing: ReplayState = {
+  const replayState: ReplayState = {
     resumedAt: 0,
     isAnswered: false,
     filter: (entries) => mergeDeltas(superseded.isEmpty ? entries : entries.filter((entry) => !superseded.has(entry))),
@@ -109,9 +109,9 @@ export async function readReplayState(log: Log, runId: string): Promise<ReplaySt
   for await (const batch of log.read(runId, { types })) {
     for (const entry of batch) {
       superseded.note(entry)
-      if (entry.type === 'resume') standing.resumedAt = entry.seq
-      else if (entry.type === 'answer-end' || entry.type === 'run-end') standing.isAnswered = true
+      if (entry.type === 'resume') replayState.resumedAt = entry.seq
+      else if (entry.type === 'answer-end' || entry.type === 'run-end') replayState.isAnswered = true
     }
   }
-  return standing
+  return replayState
 }

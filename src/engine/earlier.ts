@@ -33,12 +33,12 @@ export async function readEarlier({ runId, threadId, store, signal, stored }: Sc
   let left = mostRead
   for (const row of await store.runs.list({ threadId, before: runId, limit: most })) {
     signal.throwIfAborted()
-    const kept = await keptOf(store, row)
-    if (kept === undefined) continue
-    const { asked, messages } = kept
+    const storedView = await keptOf(store, row)
+    if (storedView === undefined) continue
+    const { asked, messages } = storedView
     left -= JSON.stringify(messages).length + JSON.stringify(asked).length
     if (left < 0) break
-    for (const fact of kept.facts) if (!facts.has(sameText(fact))) facts.set(sameText(fact), fact)
+    for (const fact of storedView.facts) if (!facts.has(sameText(fact))) facts.set(sameText(fact), fact)
     const user = lastOfUser(asked)
     const assistant = messages.map(textOf).join('').slice(0, longest)
     if (user !== '' || assistant !== '') turns.push({ runId: row.id, at: row.startedAt, user, assistant })

@@ -154,7 +154,7 @@ class LogWriter implements Writer {
   private readonly appended = (how: Appended): void => {
     this.sent = undefined
     this.isResent = false
-    if (how === 'fenced') return this.fail(moved())
+    if (how === 'fenced') return this.fail(ownershipLost())
     this.options.onStored?.()
     if (this.pending.length > 0) this.append()
     else this.rest()
@@ -201,7 +201,7 @@ class LogWriter implements Writer {
 }
 
 /** The error of a run that another process continues or has ended. It is not a failure: nothing is reported or recorded. */
-function moved(): MillraceError {
+function ownershipLost(): MillraceError {
   return new MillraceError('moved', 'Another process has taken over the run.')
 }
 

@@ -27,7 +27,7 @@ export function createCompaction(bounds: ReadonlySet<number> = new Set()): (entr
   const fresh = new Set<string>()
 
   return (entries) => {
-    const kept: Entry[] = []
+    const remaining: Entry[] = []
     const groups = new Map<string, Group>()
     let length = 0
 
@@ -36,7 +36,7 @@ export function createCompaction(bounds: ReadonlySet<number> = new Set()): (entr
       // Merged deltas of several blocks may overlap: then all of them carry `firstSeq`, otherwise none does.
       const isDense = all.every(({ first, last }) => first === last.seq)
       all.sort((a, b) => a.last.seq - b.last.seq)
-      for (const { first, last, pieces } of all) kept.push(isDense ? last : merged(first, last, pieces))
+      for (const { first, last, pieces } of all) remaining.push(isDense ? last : merged(first, last, pieces))
       groups.clear()
       length = 0
     }
@@ -45,12 +45,12 @@ export function createCompaction(bounds: ReadonlySet<number> = new Set()): (entr
       if (!isMergeable(entry)) {
         flush()
         note(entry, fresh)
-        kept.push(entry)
+        remaining.push(entry)
       } else {
         const key = blockKey(entry.type, entry.id, entry.step)
         if (fresh.delete(key)) {
           flush()
-          kept.push(entry)
+          remaining.push(entry)
         } else {
           length += entry.delta.length
           if (length > mostMerged) {
@@ -69,7 +69,7 @@ export function createCompaction(bounds: ReadonlySet<number> = new Set()): (entr
       if (bounds.has(entry.seq)) flush()
     }
     flush()
-    return kept
+    return remaining
   }
 }
 

@@ -109,10 +109,10 @@ function fromLastUser(messages: Message[]): Message[] {
  * Adds the fields that are only in the log: from its first entry, from its last one if it has an output, and the steps if they were not
  * stored.
  */
-export function toView(kept: KeptRun, { start, end, steps = kept.steps }: ViewSource): RunView {
-  const { runId, agent, threadId, protocol, status, startedAt, lastSeq, messages, usage, requests, summary } = kept
-  const { parentRunId, previousRunId, labels, endedAt, cost, error } = kept
-  const { usageByModel, usageByStep, usageByAgent, knownCost, unpriced } = kept
+export function toView(stored: KeptRun, { start, end, steps = stored.steps }: ViewSource): RunView {
+  const { runId, agent, threadId, protocol, status, startedAt, lastSeq, messages, usage, requests, summary } = stored
+  const { parentRunId, previousRunId, labels, endedAt, cost, error } = stored
+  const { usageByModel, usageByStep, usageByAgent, knownCost, unpriced } = stored
   return {
     runId,
     agent,

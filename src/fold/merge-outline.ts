@@ -52,7 +52,7 @@ export function clipOutline(items: readonly OutlineItem[], seq: number): Outline
       else open.set(then.path, then)
     } else {
       const step = open.get(then.step)
-      if (step !== undefined) tell(step, then)
+      if (step !== undefined) addItem(step, then)
     }
   }
   return clipped
@@ -96,7 +96,7 @@ function clipMark(mark: OutlineMark, seq: number): OutlineMark {
 }
 
 /** Updates a step the way the fold does with its entries. */
-function tell(step: OutlineStep, item: OutlineBlock | OutlineMark): void {
+function addItem(step: OutlineStep, item: OutlineBlock | OutlineMark): void {
   if (item.k === 'block') {
     if (item.first !== undefined && item.first < (step.first ?? Infinity)) step.first = item.first
     return

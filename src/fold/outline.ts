@@ -145,8 +145,8 @@ export function createOutline(items: readonly OutlineItem[] = []): Outline {
     const failed = hasFailed(entry) ? (true as const) : undefined
     const { usage, cost } = tellsUsage(entry) ? entry : {}
     const item = { k: 'mark' as const, type, seq, at, step: path, bytes }
-    const told = { note: noteOf(entry), id: idOf(entry), failed, usage, cost, fork: forkOf(entry) }
-    marks.set(path, add({ ...item, ...omitUndefined(told) }))
+    const details = { note: noteOf(entry), id: idOf(entry), failed, usage, cost, fork: forkOf(entry) }
+    marks.set(path, add({ ...item, ...omitUndefined(details) }))
     if (step !== undefined) advance(step, entry)
   }
 

@@ -12,26 +12,26 @@ type LogAndRuns = Pick<Store, 'log' | 'runs'>
 
 /** The stored form of a run's view. Undefined if there is no such run. */
 export async function readKept(store: LogAndRuns, run: string): Promise<KeptRun | undefined> {
-  const kept = usable(await store.runs.view(run))
+  const stored = usable(await store.runs.view(run))
   // Nothing can follow the end.
-  if (kept !== undefined && hasEnded(kept.status)) return kept
+  if (stored !== undefined && hasEnded(stored.status)) return stored
   const row = await store.runs.get(run)
   return row && keptOf(store, row)
 }
 
 /** The same for a row that was just read. Undefined for a run without entries. */
 export async function keptOf(store: LogAndRuns, row: RunRow): Promise<KeptRun | undefined> {
-  return (await load(store, row))?.kept
+  return (await load(store, row))?.stored
 }
 
 /** A run as clients see it. Undefined if there is no such run. */
 export async function readView(store: LogAndRuns, run: string): Promise<RunView | undefined> {
   const row = await store.runs.get(run)
-  const { kept, fold } = (row && (await load(store, row))) ?? {}
-  if (kept === undefined || fold !== undefined) return fold?.view()
+  const { stored, fold } = (row && (await load(store, row))) ?? {}
+  if (stored === undefined || fold !== undefined) return fold?.view()
   const start = await entryAt(store.log, run, 1)
-  if (kept.steps !== undefined && start?.type === 'run-start') {
-    return toView(kept, { start, end: { output: await readOutput(store.log, run, kept) } })
+  if (stored.steps !== undefined && start?.type === 'run-start') {
+    return toView(stored, { start, end: { output: await readOutput(store.log, run, stored) } })
   }
   return (await foldLog(store.log.read(run)))?.view()
 }
@@ -43,25 +43,25 @@ export async function readOutput(log: Log, run: string, { hasOutput, lastSeq }: 
 }
 
 async function load({ log, runs }: LogAndRuns, { id, lastSeq, compactedAt }: RunRow): Promise<Loaded | undefined> {
-  const kept = usable(await runs.view(id))
-  if (kept?.lastSeq === lastSeq) return { kept }
+  const stored = usable(await runs.view(id))
+  if (stored?.lastSeq === lastSeq) return { stored }
   const fold = await foldLog(log.read(id))
   if (fold === undefined) return undefined
   const isWanted = compactedAt === undefined && (fold.end !== undefined || fold.open.suspended)
   if (isWanted) await keepView(runs, id, fold)
-  return { kept: fold.kept(), fold }
+  return { stored: fold.kept(), fold }
 }
 
 /** Undefined unless the stored view has the expected shape: other programs may have changed it. */
 function usable(found: KeptView | undefined): KeptRun | undefined {
-  const kept = found?.view as KeptRun | null | undefined
-  if (kept?.version !== keptVersion) return undefined
-  const lists = [kept.asked, kept.messages, kept.requests, kept.ended, kept.usageByModel]
-  return lists.every(Array.isArray) ? kept : undefined
+  const stored = found?.view as KeptRun | null | undefined
+  if (stored?.version !== keptVersion) return undefined
+  const lists = [stored.asked, stored.messages, stored.requests, stored.ended, stored.usageByModel]
+  return lists.every(Array.isArray) ? stored : undefined
 }
 
 interface Loaded {
-  kept: KeptRun
+  stored: KeptRun
   /** Set if the log was read. */
   fold?: FoldedRun
 }
@@ -69,8 +69,8 @@ interface Loaded {
 /** Stores the view of a run that has ended or is suspended. A failure does no harm: the next reader folds the log. */
 export async function keepView(runs: RunIndex, run: string, fold: FoldedRun): Promise<void> {
   try {
-    const kept = viewOf(fold)
-    if (kept !== undefined) await runs.keepView(run, kept.seq, kept.view)
+    const stored = viewOf(fold)
+    if (stored !== undefined) await runs.keepView(run, stored.seq, stored.view)
   } catch {
     // The store fails, or is read-only.
   }

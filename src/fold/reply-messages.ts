@@ -36,15 +36,15 @@ export function withoutAsides(replies: readonly ModelReply[]): ModelReply[] {
 export function loopMessages(replies: readonly ModelReply[], naming?: 'named'): Message[] {
   const messages: Message[] = []
   for (const { content, calls, finish, rejected, model } of replies) {
-    const say = (kept: AssistantContent[]) => {
-      const message: Message = { role: 'assistant', content: kept }
+    const say = (newContent: AssistantContent[]) => {
+      const message: Message = { role: 'assistant', content: newContent }
       if (naming !== undefined && model !== undefined && hasState(message)) message.model = model
-      if (kept.length > 0) messages.push(message)
+      if (newContent.length > 0) messages.push(message)
     }
     const said = content.filter((part) => part.type !== 'text' || part.text !== '' || part.providerOptions)
     if (calls.length === 0) {
-      const kept = said.filter(({ type }) => type !== 'tool-call')
-      say(kept)
+      const withoutCalls = said.filter(({ type }) => type !== 'tool-call')
+      say(withoutCalls)
       if (rejected !== undefined) messages.push(toCorrection(rejected))
       continue
     }
@@ -53,8 +53,8 @@ export function loopMessages(replies: readonly ModelReply[], naming?: 'named'): 
     const isSettled = (call: ModelToolCall) =>
       call.result !== undefined || (call.providerExecuted && finish !== undefined)
     const settledIds = new Set(calls.filter(isSettled).map(({ toolCallId }) => toolCallId))
-    const kept = said.filter((part) => part.type !== 'tool-call' || settledIds.has(part.toolCallId))
-    say(kept)
+    const settled = said.filter((part) => part.type !== 'tool-call' || settledIds.has(part.toolCallId))
+    say(settled)
     // Providers may expect the metadata of a call on its result as well.
     const notes = new Map(
       content.flatMap((part) => (part.type === 'tool-call' ? [[part.toolCallId, part.providerOptions] as const] : [])),

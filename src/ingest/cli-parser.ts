@@ -1,6 +1,6 @@
 /**
- * Parsers of what CLI agents print: Claude Code, Codex, Gemini CLI and Qwen Code. Pure functions from bytes to parts, the same parts however the
- * bytes are cut. They run in a browser as well; who starts the program is no concern of theirs.
+ * Parsers of the output of CLI agents: Claude Code, Codex, Gemini CLI and Qwen Code. Pure functions from bytes to parts, the same parts however the
+ * bytes are cut. They run in a browser as well, and start no program.
  */
 import { MillraceError } from '../part/error.ts'
 import type { SourcePart } from '../part/part.ts'
@@ -23,13 +23,13 @@ export interface CliParser {
   /** Returns the parts of the lines that this chunk completes. Chunks may be cut anywhere. */
   feed(bytes: Uint8Array | string): SourcePart[]
   /**
-   * Reads the last line, closes what is open, and returns the last parts: an `error` unless it completed, then the one `finish`. Leave
+   * Reads the last line, closes open blocks, and returns the last parts: an `error` unless it completed, then the one `finish`. Leave
    * `exit` out if the process was not waited for, or if there is none.
    */
   end(exit?: CliExit): SourcePart[]
   /** Whether the CLI has said its result. Nothing more is to be expected, even if the process does not exit. */
   readonly isDone: boolean
-  /** What came of it. Throws before {@link CliParser.end}. */
+  /** The outcome. Throws before {@link CliParser.end}. */
   outcome(): CliOutcome
   /** The user's prompt, if the output repeats it. */
   readonly prompt: string | undefined

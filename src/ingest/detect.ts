@@ -8,7 +8,7 @@ type Event = Record<string, unknown>
 
 /**
  * The CLI that writes such a line; `ndjson` for an entry of a Millrace log; undefined if the line does not tell. Session files of the CLIs
- * count as their output: their parser says what is wrong with them.
+ * count as their output: their parser reports their faults.
  */
 export function detectFormat(line: string): CliName | 'ndjson' | undefined {
   const event = toEvent(line)
@@ -87,7 +87,7 @@ function isOfDroid(type: string, event: Event): boolean {
   return (type === 'message' || type === 'reasoning') && typeof event['text'] === 'string' && !('content' in event)
 }
 
-/** Undefined for what this CLI may have written; for the first lines only. */
+/** Undefined for a line that this CLI may have written; for the first lines only. */
 export function notOf(cli: CliName, event: Event): ErrorValue | undefined {
   const other = otherCli(event)
   if (other !== undefined) return { code: 'unknown-format', message: `This is the output of ${other}${unread}` }

@@ -6,7 +6,7 @@
 export interface LineReader {
   /** Chunks may be cut anywhere, inside a character as well. */
   feed(chunk: Uint8Array | string): void
-  /** Reads what is left: the last line may have no line end. */
+  /** Reads the rest: the last line may have no line end. */
   end(): void
 }
 

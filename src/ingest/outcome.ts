@@ -1,4 +1,4 @@
-/** What came of a CLI agent: from the result that it said, and from how its process ended. */
+/** The outcome of a CLI agent: from its result, and from how its process ended. */
 import type { ErrorValue } from '../part/error.ts'
 import { omitUndefined } from '../part/omit-undefined.ts'
 import type { FinishReason, ModelPart, ProviderMetadata } from '../part/model-part.ts'
@@ -11,7 +11,7 @@ export interface CliExit {
   signal: string | null
 }
 
-/** What came of a CLI agent, once its output has ended. */
+/** The outcome of a CLI agent, once its output has ended. */
 export interface CliOutcome {
   /** `completed`: it said its result, without an error, and its process exited with 0 (if its exit is known). */
   outcome: Extract<Outcome, 'completed' | 'failed' | 'interrupted'>
@@ -21,7 +21,7 @@ export interface CliOutcome {
   text: string
   sessionId?: string
   model?: string
-  /** What it reported at its end, or else the sum of what it reported on the way. */
+  /** The usage that it reported at its end, or else the sum of its earlier reports. */
   usage?: Usage
   /** In USD, if it reported its price. */
   cost?: number
@@ -32,7 +32,7 @@ export interface CliOutcome {
 type FinishPart = Extract<ModelPart, { type: 'finish' }>
 export type FinishUsage = FinishPart['usage']
 
-/** What a CLI said at its end. */
+/** The result that a CLI reported at its end. */
 export interface CliResult {
   /** Why it failed, in its own words. */
   error?: ErrorValue
@@ -43,23 +43,23 @@ export interface CliResult {
   providerMetadata?: ProviderMetadata
 }
 
-/** Without a result: what is known all the same. */
+/** The known fields if there is no result. */
 export interface CliRest {
   /** An error that it reported and did not get over. */
   error?: ErrorValue
   usage: FinishUsage
 }
 
-/** What there is to know at the end. */
+/** The facts at the end. */
 export interface Ended {
   /** Its name, for messages: `Claude Code`. */
   who: string
   result: CliResult | undefined
   rest: CliRest
   exit: CliExit | undefined
-  /** The exit is what a person has done. */
+  /** A person caused the exit. */
   isInterrupt: boolean
-  /** What some exit codes of this CLI mean. */
+  /** The meaning of some exit codes of this CLI. */
   exitCodes?: Readonly<Record<number, string>>
 }
 

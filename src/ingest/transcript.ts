@@ -1,7 +1,7 @@
 /**
- * What all CLI agents have in common: lines become events, events become parts, and whatever the events say, the parts are legal.
+ * Common to all CLI agents: lines become events, events become parts, and the parts are legal for any events.
  * `session-info` and `stream-start` come first and `finish` comes last, once each. Ids, missing ends and the order of calls are the
- * normaliser's business; a dialect only says what a line means.
+ * normaliser's business; a dialect only gives the meaning of a line.
  */
 import { MillraceError, type ErrorValue } from '../part/error.ts'
 import type { Entry } from '../part/entry.ts'
@@ -18,10 +18,10 @@ import { createLineReader } from './line-reader.ts'
 import { judge, toFinish, toOutcome, type CliExit, type CliOutcome, type CliRest, type CliResult } from './outcome.ts'
 import type { CallIds } from '../fold/call-ids.ts'
 
-/** What a dialect may have to know. */
+/** The context of a dialect. */
 export interface DialectOptions {
   /**
-   * What a session had used before this run, if that is known. Codex reports the usage of a whole session, so that a resumed one would count
+   * The usage of a session before this run, if known. Codex reports the usage of a whole session, so that a resumed one would count
    * it again.
    */
   usedBefore?: (sessionId: string) => Usage | undefined
@@ -46,24 +46,24 @@ export interface CliReader {
   readonly refusal: ErrorValue | undefined
 }
 
-/** Where a {@link CliReader} sends what it reads. */
+/** The receiver of a {@link CliReader}. */
 export interface CliReaderOptions extends CliParserOptions {
   onPart(part: SourcePart): void
   /** Called before the parts of a line that says when it was written: epoch ms. */
   onTime?: (time: number) => void
 }
 
-/** What one CLI's events mean. */
+/** The meaning of one CLI's events. */
 export interface Dialect {
   who: string
   exitCodes?: Readonly<Record<number, string>>
-  /** It has said a result, and works on: tasks in the background go on, and what comes of them is said later. */
+  /** It has reported a result but still works: background tasks continue, and their results come later. */
   readonly isBusy?: boolean
   /** The model of the answer, if it is known only at the end. */
   readonly model?: string | undefined
-  /** Whether such an exit, without a result, is what a person has done, not a failure. */
+  /** Whether a person caused such an exit without a result, so that it is no failure. */
   isInterrupt?(exit: CliExit): boolean
-  /** One line. Returns false for what is no event of the answer: the line becomes `cli-output`. */
+  /** One line. Returns false if it is no event of the answer: the line becomes `cli-output`. */
   event(event: Record<string, unknown>): boolean
   /** Absent while the CLI is at work. */
   readonly result: CliResult | undefined
@@ -78,7 +78,7 @@ interface Session {
   providerMetadata?: ProviderMetadata
 }
 
-/** What a dialect says. */
+/** The output of a dialect. */
 export interface TranscriptOutput {
   /** Begins the output. False if it has begun: the line is nothing new. */
   session(session: Session): boolean
@@ -93,7 +93,7 @@ export interface TranscriptOutput {
 export type CreateDialect = (said: TranscriptOutput, options: DialectOptions) => Dialect
 
 const defaultMaxLineLength = 64 * 1024 * 1024
-/** What comes before the session is held back so that `session-info` is first, up to this length. */
+/** Output before the session is held back so that `session-info` is first, up to this length. */
 const mostHeld = 64 * 1024
 /** Where the parts stand for the normaliser: it has one source only. */
 const path = 'cli/1'
@@ -132,7 +132,7 @@ export function createTranscript(
   const lines = createLineReader({ maxLength: limit, onLine: line, onTooLong: tooLong })
 
   function emit(_: string, given: Part): void {
-    // A normaliser emits what it was given, and ends of it.
+    // A normaliser emits its input, and ends of it.
     const part = given as SourcePart
     if (!('delta' in part)) {
       const entry = { seq: 0, timestamp: 0, step: path, ...part } as Entry

@@ -1,7 +1,7 @@
 /**
- * The usage of a CLI agent while it works. The totals of a run are the sum of its `usage` parts, so each part has only what is new: the
- * reports of one message add up over its time, and the report at the end says what it was altogether. What the reports on the way
- * missed, or had too much, is made up for in the last part, whose counts may therefore be negative.
+ * The usage of a CLI agent while it works. The totals of a run are the sum of its `usage` parts, so each part has only new usage: the
+ * reports of one message add up over its time, and the report at the end has the total. The last part corrects
+ * the errors of the reports on the way, so its counts may be negative.
  */
 import { omitUndefined } from '../part/omit-undefined.ts'
 import type { UsagePart } from '../part/part.ts'
@@ -21,10 +21,10 @@ export interface Tokens {
 }
 
 export interface UsageMeter {
-  /** The usage so far of one message, by its id: replaces what was reported of it before. */
+  /** The usage so far of one message, by its id: replaces earlier reports of it. */
   message(id: string, model: string, tokens: Tokens): void
   /**
-   * What it was altogether, and its price if it is known: zeros are a report as well. `ofTurn`: the tokens are those since the last time,
+   * The total, and its price if known: zeros are a report as well. `ofTurn`: the tokens are those since the last time,
    * the price is always that of the whole.
    */
   settle(model: string, tokens: Tokens, cost: number | undefined, ofTurn?: boolean): void
@@ -32,7 +32,7 @@ export interface UsageMeter {
   share(model: string, tokens: Tokens): void
   /** Without a report at the end, the price is unknown: says so, if there was any usage. */
   giveUp(model: string): void
-  /** What was said so far, altogether. */
+  /** All usage reported so far. */
   total(): FinishUsage
 }
 
@@ -67,7 +67,7 @@ export function createUsageMeter(emit: (part: UsagePart) => void, namesPrice = t
   let paid = 0
   /** Usage was said whose price is still to come. */
   let isOwed = false
-  /** What was said up to the last report at an end, and whether anything was said since. */
+  /** The usage up to the last report at an end, and whether more was reported since. */
   let settled: Usage | undefined
   let hasSaid = false
 
@@ -132,7 +132,7 @@ export function createUsageMeter(emit: (part: UsagePart) => void, namesPrice = t
   }
 }
 
-/** What is to be added to `before` to get `now`; undefined if they are the same. */
+/** The difference between `before` and `now`; undefined if they are the same. */
 function difference(now: Usage, before: Usage): Usage | undefined {
   const change: Usage = { source: now.source }
   let isNew = false

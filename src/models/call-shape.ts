@@ -1,4 +1,4 @@
-/** Adapts a call to the servers of its protocol, whoever wrote its messages and whichever model made its turns. */
+/** Adapts a call to the servers of its protocol, for messages of any client and turns of any model. */
 import type { LanguageModelV4CallOptions, LanguageModelV4Message } from '@ai-sdk/provider'
 import { ownValue } from '../part/own-value.ts'
 import { fieldsOf, listOf } from './decode/fields.ts'

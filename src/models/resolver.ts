@@ -54,7 +54,7 @@ export interface ModelResolverOptions {
 }
 
 /** Maximum number of cached models. */
-const kept = 100
+const maxCached = 100
 
 /** Throws `invalid-endpoint` for an invalid endpoint. Caches up to 100 models. */
 export function createModelResolver(options: ModelResolverOptions): ModelResolver {
@@ -73,7 +73,7 @@ export function createModelResolver(options: ModelResolverOptions): ModelResolve
     const key = `${provider}:${modelId}`
     const model = models.get(key) ?? create(provider, modelId, name)
     // Model names may come from requests, so the cache must be bounded.
-    if (models.size >= kept && !models.has(key)) models.delete(models.keys().next().value!)
+    if (models.size >= maxCached && !models.has(key)) models.delete(models.keys().next().value!)
     models.set(key, model)
     return model
   }

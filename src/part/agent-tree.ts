@@ -1,4 +1,4 @@
-/** What the page shows of an agent's file: its text, its steps as a drawing, and its mistakes. */
+/** The view of an agent's file on the page: its text, its steps as a drawing, and its mistakes. */
 
 /** A step of the file, with the lists of steps in it. */
 export interface TreeStep {
@@ -36,7 +36,7 @@ export interface AgentFault {
   fix?: { line: number; column: number; length: number; text: string }
 }
 
-/** What a text comes to as an agent. `tree`: absent while it has mistakes that nobody can draw. */
+/** The agent of a text. `tree`: absent while it has mistakes that nobody can draw. */
 export interface AgentCheck {
   faults: AgentFault[]
   tree?: AgentTree

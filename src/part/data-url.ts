@@ -2,7 +2,7 @@
 import { toBase64 } from './entry.ts'
 import type { FileContent } from './message.ts'
 
-/** In the form with base64, or what is wrong with it. */
+/** In the form with base64, or its fault. */
 export type ReadDataUrl = { url: string; mediaType: string; base64: string } | { fault: string }
 
 export function readDataUrl(given: string): ReadDataUrl {
@@ -18,7 +18,7 @@ export function readDataUrl(given: string): ReadDataUrl {
   return fault === undefined ? { url: `data:${mediaType};base64,${base64}`, mediaType, base64 } : { fault }
 }
 
-/** What is wrong with base64. Padding is optional, but must not be incomplete. */
+/** The fault of base64. Padding is optional, but must not be incomplete. */
 export function base64Fault(text: string): string | undefined {
   const [, data = '', padding] = /^([A-Za-z0-9+/_-]+)(={0,2})$/u.exec(text) ?? []
   const rest = data.length % 4
@@ -32,7 +32,7 @@ function clean(text: string): string {
   return plain.replaceAll(/\s+/gu, '')
 }
 
-/** Bytes, because what is encoded need not be UTF-8. A `%` before anything but two hex digits is itself. */
+/** Bytes, because the content need not be UTF-8. A `%` before anything but two hex digits is itself. */
 function percentDecoded(text: string): Uint8Array {
   const written = new TextEncoder().encode(text)
   const bytes = new Uint8Array(written.length)

@@ -27,7 +27,7 @@ export function createEntryLines(): (entry: Entry, lines?: string) => string {
   let type: string | undefined
   let id: string | undefined
   let time: number | undefined
-  /** What is between the time and the text, up to its quote. */
+  /** The text between the time and the delta's text, up to its quote. */
   let block = ''
   /** The time and the block. */
   let between = ''
@@ -65,7 +65,7 @@ export type PlainDelta = Extract<Entry, { type: 'text-delta' | 'reasoning-delta'
 
 const keys = ['seq', 'timestamp', 'step', 'type', 'id', 'delta']
 
-/** Whether an entry is a delta with nothing but what every delta has, in the usual order. */
+/** Whether an entry is a delta with only the fields that every delta has, in the usual order. */
 export function isPlainDelta(entry: Entry): entry is PlainDelta {
   const { type } = entry
   if (type !== 'text-delta' && type !== 'reasoning-delta' && type !== 'tool-input-delta') return false

@@ -1,4 +1,4 @@
-/** What the entries of each type must look like. A field that is added to a part and not here does not compile. */
+/** The required shape of entries of each type. A field that is added to a part and not here does not compile. */
 import type { EntryOf, Envelope } from './entry.ts'
 import type { ErrorValue } from './error.ts'
 import { message, metadata, toolSpec } from './message-shapes.ts'
@@ -37,7 +37,7 @@ export const id = nameUpTo(256)
 /** That of a request begins with the id of its run. */
 const requestId = nameUpTo(320)
 const name = nameUpTo(256)
-/** Epoch ms, up to the year 9999: what every clock, date and column can hold. */
+/** Epoch ms, up to the year 9999: the range of every clock, date and column. */
 export const lastTime = 253_402_300_799_999
 export const time = numberFrom(0, lastTime)
 const duration = numberFrom(-lastTime, lastTime)
@@ -139,7 +139,7 @@ const fileData = textOr(objectOf<Extract<FileData, { type: 'url' }>>({ type: one
 const block = { id: text, providerMetadata: metadata }
 const delta: FieldShapes<Body<'text-delta'>> = { ...block, delta: text }
 
-/** Providers' own words and counts are not checked further: whoever reads them expects anything. */
+/** Providers' own words and counts are not checked further: their readers expect anything. */
 const loose = <T>() => anything as Shape<unknown> as Shape<T>
 
 const source: Shape<Body<'source'>> = (value, isStrict) =>

@@ -88,15 +88,15 @@ const madeAnew: Readonly<Record<string, string | undefined>> = {
 }
 const nothing: typeof madeAnew = {}
 
-/** Copies only what changes. */
+/** Copies only changed values. */
 function withRecordable<P extends { type: Part['type'] }>(part: P, except: typeof madeAnew): P {
   let copy: Record<string, unknown> | undefined
   for (const key in part) {
     const value = part[key] as unknown
     if (typeof value !== 'object' && typeof value !== 'bigint') continue
     if (value === null || except[part.type] === key) continue
-    const kept = recordable(value)
-    if (kept !== value) (copy ??= { ...part } as Record<string, unknown>)[key] = kept
+    const recorded = recordable(value)
+    if (recorded !== value) (copy ??= { ...part } as Record<string, unknown>)[key] = recorded
   }
   return (copy as P | undefined) ?? part
 }

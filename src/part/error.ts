@@ -1,5 +1,5 @@
 /**
- * Errors, and who sees what.
+ * Errors, and their audience.
  *
  * A `message` is public: every client sees it. It is the message of a `MillraceError`, which is written for clients, or the
  * error that a provider or an MCP tool returned. Any other error (thrown by a step type, a tool or a package) may contain

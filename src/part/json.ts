@@ -47,7 +47,7 @@ const deep = 1
 const large = 2
 type JsonKind = typeof plain | typeof deep | typeof large
 
-/** One look at what is outside of strings, which are most of a text: each is skipped in one native call. */
+/** Reads only the text outside of strings, which are most of it: each is skipped in one native call. */
 function scan(text: string, most: number): JsonKind {
   let depth = 0
   let digits = 0
@@ -194,8 +194,8 @@ function rewriteInside(item: object, above: object[]): unknown {
   if (item instanceof Set) return rewriteList([...item], above)
   if (Array.isArray(item)) return rewriteList(item, above)
   const entries = item instanceof Map ? [...item] : Object.entries(item)
-  const kept = entries.map(([key, value]: [unknown, unknown]) => [String(key), rewrite(value, above)] as const)
-  return Object.fromEntries(kept.filter(([, value]) => value !== undefined))
+  const rewritten = entries.map(([key, value]: [unknown, unknown]) => [String(key), rewrite(value, above)] as const)
+  return Object.fromEntries(rewritten.filter(([, value]) => value !== undefined))
 }
 
 function rewriteList(items: readonly unknown[], above: object[]): unknown[] {

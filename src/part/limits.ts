@@ -1,6 +1,6 @@
 /** Limits that hold over all processes that share a store. */
 
-/** At most `count` in `perMs` ms. Who has been silent may take all of them at once; after that one every `perMs / count` ms. */
+/** At most `count` in `perMs` ms. After a silence all of them may be used at once; after that one every `perMs / count` ms. */
 export interface Rate {
   count: number
   perMs: number

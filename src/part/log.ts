@@ -74,12 +74,12 @@ export interface Log {
    * Appends entries whose `seq`s follow the last stored one without gaps, except those of merged deltas (`firstSeq`). Entries that are stored already are skipped, so a batch
    * that is sent twice is stored once.
    *
-   * `epoch` is the run's: that of its first append, until a {@link Log.claim} increments it. Whoever has an older one is `fenced`.
-   * Rejects with `bad-entry`, and stores nothing, for what only a bug can send: a greater epoch, a gap, another entry at a stored
+   * `epoch` is the run's: that of its first append, until a {@link Log.claim} increments it. An owner with an older one is `fenced`.
+   * Rejects with `bad-entry`, and stores nothing, for input that only a bug can send: a greater epoch, a gap, another entry at a stored
    * `seq`, a run that does not start with `run-start`, an entry behind `run-end`.
    *
    * A function is called once, synchronously, right before the write, so entries that arrive while the write is queued are
-   * included instead of waiting for a second write. `view` is called after it: what it returns is kept in the same write, as by
+   * included instead of waiting for a second write. `view` is called after it: its result is stored in the same write, as by
    * {@link RunIndex.keepView}, unless the writer is fenced.
    */
   append(run: string, epoch: number, entries: Batch, view?: () => KeptView | undefined): Promise<Appended>
@@ -92,7 +92,7 @@ export interface Log {
    * Reads entries in batches, in order. Without a signal: those stored when it begins, and perhaps a few more. With a signal:
    * then live (also for a run that has no entry yet), until `run-end` or until the signal aborts, which ends the iteration
    * without throwing. A reader is a cursor and costs no memory, and may be iterated again. If the run is deleted meanwhile, it
-   * either stays readable for who holds the iterable, or the iteration rejects with `unknown-run`. Rejects with `compacted` if
+   * either stays readable through the iterable, or the iteration rejects with `unknown-run`. Rejects with `compacted` if
    * `after` stands inside merged deltas.
    */
   read(run: string, options?: ReadOptions): AsyncIterable<Entry[]>
@@ -106,8 +106,8 @@ export interface Log {
   /** Reads the messages to a run, in order. Without a signal: those stored so far. With a signal: then live, until it aborts. */
   inbox(run: string, options?: InboxOptions): AsyncIterable<InboxMessage>
   /**
-   * Reads what was stored for all runs, in the order in which it was stored. Without a signal: so far. With a signal: then live,
-   * until it aborts. What another process stores may come late. A store that drops old runs drops their changes with them.
+   * Reads the entries stored for all runs, in the order in which it was stored. Without a signal: so far. With a signal: then live,
+   * until it aborts. Entries of another process may come late. A store that drops old runs drops their changes with them.
    */
   changes(options?: ChangesOptions): AsyncIterable<Change[]>
   /** The position of the last change: pass it as `after` to read only later ones. */
@@ -156,7 +156,7 @@ export interface KeptView {
 }
 
 /**
- * What is known of runs without their logs. The list is newest first. Runs are ordered by when their first entries were appended,
+ * The data of runs outside of their logs. The list is newest first. Runs are ordered by when their first entries were appended,
  * not by timestamp, because clocks may be set back.
  */
 export interface RunIndex {
@@ -171,8 +171,8 @@ export interface RunIndex {
 }
 
 /**
- * Which runs want an owner, and who reads them. Everything here is a hint: it may be late, doubled or wrong. What counts is
- * {@link Log.claim}.
+ * Which runs want an owner, and their readers. Everything here is a hint: it may be late, doubled or wrong. Only
+ * {@link Log.claim} decides.
  */
 export interface Fleet {
   /** Whether other processes share the store. */
@@ -187,7 +187,7 @@ export interface Fleet {
    * many messages to the run the caller has read before it chose that moment. If more have come, the run wants an owner now.
    */
   want(run: string, at?: number, seen?: number): Promise<void>
-  /** This process lacks what the run needs, so the others are asked. Absent where nothing is shared. */
+  /** This process cannot run it, so the others are asked. Absent where nothing is shared. */
   pass?(run: string): Promise<void>
   /** Announces a client that reads a run. Returns a function that ends it. */
   attend(run: string): () => void
@@ -199,7 +199,7 @@ export interface Fleet {
   introduce?(about: Introduction): Promise<void>
 }
 
-/** `by`: who kept it, so that a reader sees that another one reads on in its place. */
+/** `by`: the reader that stored it, so that a replaced reader notices. */
 export interface Positions {
   get(name: string): Promise<{ position: number; by: string } | undefined>
   keep(name: string, position: number, by: string): Promise<void>
@@ -226,19 +226,19 @@ export interface Store {
   upkeep?: Upkeep
   /** Limits over all processes of the store. Absent: a server counts for itself, and `limits.activeRuns` is not applied. */
   limits?: Limits
-  /** Positions in the changes of all runs, by the name of who reads them, for all processes of the store. Absent where nothing is shared. */
+  /** Positions in the changes of all runs, by the name of the reader, for all processes of the store. Absent where nothing is shared. */
   positions?: Positions
   /**
-   * Calls back with what this process, and no other, has stored, and with the row after it. Returns a function that ends it. Absent where
+   * Calls back with the entries that this process, and no other, has stored, and with the row after it. Returns a function that ends it. Absent where
    * nothing is shared: there {@link Log.changes} has the same.
    */
   onStored?(listener: OnStored): () => void
-  /** What a shared store does for this process. Absent where nothing is shared. */
+  /** The work of a shared store for this process. Absent where nothing is shared. */
   status?(): Promise<StoreStatus>
   close(): Promise<void>
 }
 
-/** What a fleet tells of one of its processes. */
+/** A process of the fleet, for other processes. */
 export interface FleetProcess {
   id: string
   /** The process that asks. */
@@ -258,7 +258,7 @@ export interface FleetProcess {
   runs: number
 }
 
-/** What a process tells the others of itself. What is left out stays as it was. */
+/** A process's report about itself. Omitted fields stay unchanged. */
 export type Introduction = Partial<Pick<FleetProcess, 'version' | 'url' | 'draining'>>
 
 /* The time that all processes of a store go by. */
@@ -273,7 +273,7 @@ export function threadOf(runId: string): string {
   return `thread_${runId.replace(/^run_/u, '')}`
 }
 
-/** What a shared store does for this process, for monitors: counts since it was opened. Nothing here decides anything. */
+/** The work of a shared store for this process, for monitors: counts since it was opened. Nothing here decides anything. */
 export interface StoreStatus {
   connected: boolean
   /** For how long it has not been connected, in ms. */
@@ -289,7 +289,7 @@ export interface StoreStatus {
   takeovers: number
   /** Writes that wait for the store. */
   pending: number
-  /** Writes that the store has confirmed. One has what all runs of this process wrote meanwhile. Times are of the last 500. */
+  /** Writes that the store has confirmed. One write has the entries of all runs of this process since the last one. Times are of the last 500. */
   commits: { count: number; seconds: number; p50Seconds: number; p99Seconds: number }
   /** Of the store, if it answers. `maxBytes`: 0 if it has no limit. */
   memory?: { usedBytes: number; maxBytes: number }

@@ -1,4 +1,4 @@
-/** What messages and tool specifications must look like. */
+/** The shapes of messages and tool specifications. */
 import type {
   AssistantContent,
   AssistantMessage,
@@ -32,7 +32,7 @@ import {
   type Shape,
 } from './shape.ts'
 
-/** What is in it is the provider's business. */
+/** Its content is the provider's business. */
 export const metadata = optional(recordOf(recordOf(anything)) as Shape<unknown> as Shape<ProviderMetadata>)
 
 const customKind = valueOf<CustomContent['kind']>('a string with a dot', (value) => typeof value === 'string')

@@ -30,7 +30,7 @@ interface CallName {
  * has the id; within a step they may repeat, and are keyed by path.
  */
 export type ModelPart =
-  /** The model has accepted the request; `warnings` lists what it does not support. */
+  /** The model has accepted the request; `warnings` lists unsupported features. */
   | V3<'stream-start'>
   /** The provider's metadata of its response: `id`, `modelId`, `timestamp`. */
   | V3<'response-metadata'>

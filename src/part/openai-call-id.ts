@@ -3,7 +3,7 @@
  * they send back (Factory's Droid makes `call_01A…_0` of Anthropic's `toolu_01A…`), and a call that has another name is another call.
  *
  * An id of that form stays. Of others up to 31 usual characters are written as a number: they are read back by themselves, because some providers
- * take no id but their own (Mistral), or answer worse (Kimi). What is longer gets a hash, and is found among the calls of a recording.
+ * take no id but their own (Mistral), or answer worse (Kimi). A longer id gets a hash, and is found among the calls of a recording.
  *
  * The form of a form is itself. So whoever compares two ids by their forms need not know which of both a client has sent, and a server whose
  * model is another Millrace sends that one's ids on.

@@ -1,11 +1,11 @@
 /**
- * What can happen in a run.
+ * The events of a run.
  *
  * A `Part` is one event. The core is the AI SDK's `LanguageModelV3StreamPart`, member for member, because every
  * provider already emits it; the other parts belong to the run. Producers (models, steps, CLI agents) yield parts; the
  * runner puts each into an envelope (`entry.ts`) and appends it to the log. `grammar.ts` defines the legal order.
  * Three rules always apply:
- * - a part carries only what is new: messages, totals and open requests are folds over the log;
+ * - a part carries only new data: messages, totals and open requests are folds over the log;
  * - failure is a part, never a throw, once a run has started;
  * - the outcome of a tool call is always a `tool-result`: see {@link ToolOutcome}.
  */
@@ -43,7 +43,7 @@ export interface RunStart {
   protocol: string
   /** Ids from the client (message id, chat id, its own run id). Millrace never uses them as keys. */
   labels?: Record<string, string>
-  /** What the client asked of its protocol (its usage, an older version), so that a replay sends the same. Absent: nothing in particular. */
+  /** Options of the client's protocol (its usage, an older version), so that a replay sends the same. Absent: nothing in particular. */
   wireOptions?: Record<string, unknown>
   /** The caller's place in its trace (W3C Trace Context), from the header `traceparent` of the request. */
   traceparent?: string
@@ -68,7 +68,7 @@ export interface StepStart {
   /** The name of the step's type. A program may have types of its own with any name. */
   stepType: string
   /**
-   * What the step is, whatever its type is called: `model-call`, `tool-call`, `client-tool`, `approval`; `tool-loop`, `router`;
+   * The kind of the step, whatever its type is called: `model-call`, `tool-call`, `client-tool`, `approval`; `tool-loop`, `router`;
    * `parallel`, `container`; `memory`, `task`; `custom` for code of the program. Logs of older versions have none.
    */
   kind?: StepKind
@@ -155,7 +155,7 @@ export interface Resume {
 
 /**
  * `retry`: a model call failed before its first content and is retried after `delay` ms. With the code `bad-output`, its
- * answer was not the requested JSON, and the next call tells the model what was wrong.
+ * answer was not the requested JSON, and the next call tells the model the fault.
  */
 export interface Retry {
   type: 'retry'
@@ -235,7 +235,7 @@ export type RunPart =
 
 /** One event of a run. */
 export type Part = ModelPart | RunPart
-/** What a source of parts may say: a model, a stream that a step returns, the transcript of a CLI agent. */
+/** The parts that a source may emit: a model, a stream that a step returns, the transcript of a CLI agent. */
 export type SourcePart = ModelPart | UsagePart | Warning | SessionInfo | CliOutput | Data
 /** The name of a part: the value of its `type`. */
 export type PartType = Part['type']

@@ -38,7 +38,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The first and the last entry of a run stay what they are: without them nobody knows where it begins, or that it has ended. */
+/** The first and the last entry of a run stay unchanged: they mark its beginning and its end. */
 function standIn(given: Record<string, unknown>, fault: string, before: Entry | undefined): Entry {
   const { seq, timestamp, step, type } = given
   const at = {
@@ -76,7 +76,7 @@ const longestPath = 16_384
 const seqs = wholeFrom(1, 1_000_000_000)
 
 /**
- * Returns what is wrong with an entry, or undefined: its envelope and every field that its type has. Other fields may be there. `isStrict`: it must
+ * Returns the fault of an entry, or undefined: its envelope and every field that its type has. Other fields may be there. `isStrict`: it must
  * be of a type of this version. Otherwise, because a newer process may have stored it, types and words that are unknown are fine.
  */
 export function entryFault(value: unknown, isStrict = true): string | undefined {

@@ -5,13 +5,13 @@ import { isUnder } from './path.ts'
 
 /** A run that can be read, several times. */
 export interface Recording {
-  /** What messages call it: the run's id, or the name of a file. */
+  /** Its name in messages: the run's id, or the name of a file. */
   readonly name: string
   /** Reads entries in batches, in order. May be called several times. */
   read(options?: Omit<ReadOptions, 'signal'>): AsyncIterable<Entry[]>
 }
 
-/** A run of a log. What a store notes about a recording that it has got from elsewhere is no part of it. */
+/** A run of a log. A store's notes about an imported recording are no part of it. */
 export function recordedRun(log: Log, run: string): Recording {
   return {
     name: run,
@@ -24,7 +24,7 @@ export function recordedRun(log: Log, run: string): Recording {
   }
 }
 
-/** The start of a run without what its store has noted. */
+/** The start of a run without the notes of its store. */
 export function asRecorded(start: EntryOf<'run-start'>): EntryOf<'run-start'> {
   const { foreign: _, ...recorded } = start
   return recorded

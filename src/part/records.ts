@@ -1,5 +1,5 @@
 /**
- * What can be asked of recorded runs beyond their logs: SQL, search, the events of a run as rows. All of it is derived from the log in the
+ * Queries of recorded runs beyond their logs: SQL, search, the events of a run as rows. All of it is derived from the log in the
  * background and can be built again from it; no append waits for it.
  */
 
@@ -58,7 +58,7 @@ export interface SearchHit {
   run: string
   threadId: string
   seq: number
-  /** What was found: a text of the model, of the user, the input or the output of a tool. */
+  /** The match: a text of the model, of the user, the input or the output of a tool. */
   kind: 'text' | 'reasoning' | 'user' | 'tool-input' | 'tool-output'
   toolName?: string
   /** The words around the match, at most 200 characters. */

@@ -22,7 +22,7 @@ export interface InputRequest {
   message?: string
   /** JSON Schema of the value. Another value is refused. */
   schema?: Record<string, unknown>
-  /** What a client needs besides to show the question. */
+  /** More data for a client that shows the question. */
   metadata?: Record<string, unknown>
   deadline: number
 }

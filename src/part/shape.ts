@@ -1,12 +1,12 @@
 /**
- * What values from outside must look like. A {@link Shape} belongs to one type, and the compiler reports every field that a shape
+ * The required shape of values from outside. A {@link Shape} belongs to one type, and the compiler reports every field that a shape
  * misses, has too much, or has of another type: so the types of `part/` stay the only place where the form of an entry is written down.
  */
 import { ownValue } from './own-value.ts'
 
 /**
- * Returns what is wrong, or undefined. A fault begins with the place inside the value: `.usage.cost must be a number`. `isStrict`: words
- * must be known ones. What another version has stored may have new ones.
+ * Returns the fault, or undefined. A fault begins with the place inside the value: `.usage.cost must be a number`. `isStrict`: words
+ * must be known ones. Entries of another version may have new ones.
  */
 export type Look = (value: unknown, isStrict: boolean) => string | undefined
 
@@ -23,7 +23,7 @@ export type FieldShapes<T> = {
 
 type Values = Readonly<Record<string, unknown>>
 
-/** What a value is, for messages. Long texts are cut. */
+/** A description of a value, for messages. Long texts are cut. */
 function wordsFor(value: unknown): string {
   if (value === undefined) return 'is missing'
   if (value === null) return 'not null'
@@ -145,7 +145,7 @@ export function nameUpTo(most: number): Shape<string> {
   }
 }
 
-/** What is no name: control characters, halves of a character, and the names of folders that a path goes through. */
+/** Invalid in a name: control characters, halves of a character, and the names of folders that a path goes through. */
 export function isName(value: string, most: number): boolean {
   if (value === '' || value.length > most || value === '.' || value === '..') return false
   return !/[\p{Cc}\p{Cs}]/u.test(value)

@@ -9,7 +9,7 @@ export const stepKinds = [
   'approval',
   /** Model calls and their tool calls, until the model answers. */
   'tool-loop',
-  /** The same, until the model hands over to a later step: what it says is not the answer. */
+  /** The same, until the model hands over to a later step: its text is not the answer. */
   'router',
   /** Branches that run at the same time. */
   'parallel',
@@ -23,7 +23,7 @@ export const stepKinds = [
   'custom',
 ] as const
 
-/** What a step is, whatever its type is called: a program may name types of its own as it likes. */
+/** The kind of a step, whatever its type is called: a program may give its own types any name. */
 export type StepKind = (typeof stepKinds)[number]
 
 /** The kinds of the step types that logs without kinds have. */

@@ -13,7 +13,7 @@ export type ThreadStatus = (typeof threadStatuses)[number]
 /** The code of the error of a run that was ended because its thread was closed. */
 export const threadClosed = 'thread-closed'
 
-/** When threads are closed: a rule and the present, so that nobody has to keep who is closed. */
+/** When threads are closed: a rule and the present, so that no list of closed threads is needed. */
 export interface ThreadRule {
   /** ms without an entry; `Infinity`: never. */
   closeAfterMs: number

@@ -1,4 +1,4 @@
-/** W3C Trace Context: who called us, as one line. Anything else than a valid one is ignored, as the specification asks. */
+/** W3C Trace Context: the caller, as one line. Anything else than a valid one is ignored, as the specification asks. */
 const form = /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-[\da-f]{2}(-.*)?$/u
 
 export function toTraceparent(given: unknown): string | undefined {

@@ -1,4 +1,4 @@
-/** What keeps a store small: compaction and deletion of runs that have ended. */
+/** Keeps a store small: compaction and deletion of ended runs. */
 
 /** Options of work that takes long. */
 export interface Paced {
@@ -6,7 +6,7 @@ export interface Paced {
   rest?: () => Promise<void>
 }
 
-/** What a compaction merged. Bytes are those of the entries as JSON. */
+/** The result of a compaction. Bytes are those of the entries as JSON. */
 export interface Compacted {
   entriesBefore: number
   entriesAfter: number
@@ -29,7 +29,7 @@ export interface Upkeep {
   uncompacted(endedBefore: number, limit: number): Promise<string[]>
   /**
    * Merges the deltas of a run that has ended; its content stays the same. The run can be read at every moment, and a crash leaves it
-   * partly merged. `dryRun`: only tells what it would do. Undefined if there is no such run or it has not ended.
+   * partly merged. `dryRun`: only reports its result. Undefined if there is no such run or it has not ended.
    */
   compact(run: string, options?: Paced & { dryRun?: boolean }): Promise<Compacted | undefined>
   /** Runs that ended before a moment (epoch ms) and are not in the archive yet. Absent where there is none. */
@@ -48,7 +48,7 @@ export interface Upkeep {
   drop(run: string, options?: Paced): Promise<boolean>
   /**
    * A mark of each run, in order; undefined if there is no such run. It changes when any process deletes the run, even if it is stored
-   * again: then what was made of it is to be forgotten. It may change without that.
+   * again: then data derived from it must be dropped. It may change without that.
    */
   marks(runs: readonly string[]): Promise<(string | undefined)[]>
   /** While it stays the same, so does each mark. Absent if a store cannot tell in one read. */
@@ -56,14 +56,14 @@ export interface Upkeep {
   /** Completes deletions that a crash has cut off, and returns unused space to the file system. */
   vacuum(options?: Paced): Promise<void>
   /**
-   * Leaves no byte of what was deleted, as far as that takes a moment; does nothing if there is nothing to erase. `rewrites`: whatever it
+   * Erases deleted data, as far as that takes a moment; does nothing if there is nothing to erase. `rewrites`: whatever it
    * takes. Absent where nothing is left anyway.
    */
   erase?(options?: Paced & { rewrites?: boolean }): Promise<Erased>
 }
 
 /**
- * What is left of what was deleted. `nothing`; `moved`: fragments of rows in unused places of a large file, until it is written anew;
- * `read`: what a reader of another process still needs, until the next time.
+ * The remains of deleted data. `nothing`; `moved`: fragments of rows in unused places of a large file, until it is written anew;
+ * `read`: data that a reader of another process still needs, until the next time.
  */
 export type Erased = 'nothing' | 'moved' | 'read'

@@ -1,4 +1,4 @@
-/** Characters that show as nothing, or change what stands beside them: controls, and those that turn the direction of text. */
+/** Characters that are invisible or change their neighbours: controls, and those that set the direction of text. */
 export const hidden = /[\p{Cc}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/gu
 
 /** As JSON escapes it. */

@@ -1,4 +1,4 @@
-/** What charts of the last hour, day or week show. Durations in ms, costs in USD. */
+/** The charts of the last hour, day or week. Durations in ms, costs in USD. */
 export interface WindowStats {
   /** The length of a bucket, in ms. */
   slice: number
@@ -17,7 +17,7 @@ export interface StatsBucket {
   /** Runs that started in it, and how many of them failed, were out of time or budget, or were interrupted. */
   runs: number
   failed: number
-  /** What was used in it; of a store without tables: by the runs that started in it. */
+  /** The usage in it; in a store without tables: by the runs that started in it. */
   tokens: number
   /** Of the calls whose price is known. */
   cost: number

@@ -20,13 +20,13 @@ export function checkInput(schema: ValueSchema | undefined, value: unknown): Rec
 
 /** Joins the first 20 faults for use inside a sentence. */
 export function firstFaults(faults: readonly string[]): string {
-  const rest = faults.length - told
+  const rest = faults.length - maxFaults
   const more = rest > 0 ? `; and ${faults.length >= enough ? 'many' : rest} more` : ''
-  return `${faults.slice(0, told).join('; ')}${more}`
+  return `${faults.slice(0, maxFaults).join('; ')}${more}`
 }
 
 /** How many faults are listed. */
-const told = 20
+const maxFaults = 20
 
 /** Checking stops after this many faults: a value may have one in every byte. */
 const enough = 1000
@@ -35,7 +35,7 @@ const enough = 1000
 export function checkValue(schema: ValueSchema, value: unknown, path: string): { value: unknown; faults: string[] } {
   const faults: string[] = []
   // Suggestions are expensive, and only the first faults are listed.
-  const add: Faults['add'] = (message) => void faults.push(message(faults.length < told ? didYouMean : () => ''))
+  const add: Faults['add'] = (message) => void faults.push(message(faults.length < maxFaults ? didYouMean : () => ''))
   const budget = { left: fullBudget }
   return { value: fill(schema, value, path, { add, isFull: () => faults.length >= enough, budget }), faults }
 }

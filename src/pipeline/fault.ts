@@ -91,7 +91,7 @@ function formatFault({ line, column, message }: Fault): string {
   return `${line}:${column} ${message}`
 }
 
-/** What an editor can put in place of a word that a fault suggests another one for. */
+/** The replacement for a misspelt word, for editors. */
 const suggestion = /"([^"]+)" \(did you mean "([^"]+)"\?\)/u
 
 export function withFix(text: string, fault: Fault): AgentFault {

@@ -32,9 +32,9 @@ export interface Pipeline {
   recover: boolean
 }
 
-/** What happens to a run when its last reader disconnects. `cancelAfter` in ms. */
+/** The action on a run when its last reader disconnects. `cancelAfter` in ms. */
 export type DisconnectPolicy = 'cancel' | 'detach' | { cancelAfter: number }
-/** What a new message does while a run of its thread is active. */
+/** The effect of a new message while a run of its thread is active. */
 export type BusyPolicy = 'interrupt' | 'queue' | 'reject'
 /** Where the earlier messages come from: the client's request or the server's record of the thread. */
 export type HistoryPolicy = 'client' | 'server'
@@ -47,7 +47,7 @@ export interface Budget {
   /** Model calls and tool calls. */
   steps?: number
 }
-/** Limits of what a model sends, and of runs at the same time. */
+/** Limits of model output, and of runs at the same time. */
 export interface AgentLimits {
   /** UTF-16 units of one model answer. */
   answerChars?: number
@@ -191,7 +191,7 @@ export interface Secret {
   value: string
   /** Where it is stored: `the environment variable OPENAI_API_KEY`. */
   from: string
-  /** What to write instead. */
+  /** The correct value. */
   cure: string
 }
 

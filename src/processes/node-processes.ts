@@ -57,11 +57,11 @@ export function createNodeProcesses({ environment, data, cwd: base = '' }: NodeP
       child,
       mark,
       onOutput(stream, bytes) {
-        const kept = stream === 'stdout' ? raw?.write(bytes) : undefined
+        const rawWrite = stream === 'stdout' ? raw?.write(bytes) : undefined
         const taken = options.onOutput(stream, bytes)
-        return kept === undefined || taken === undefined
-          ? (kept ?? taken)
-          : Promise.all([kept, taken]).then(() => undefined)
+        return rawWrite === undefined || taken === undefined
+          ? (rawWrite ?? taken)
+          : Promise.all([rawWrite, taken]).then(() => undefined)
       },
       async onGone() {
         living.delete(child)
@@ -113,7 +113,7 @@ async function folderOf({ root, path }: ProcessOptions['cwd'], base: string): Pr
     const rest = relative(top, place)
     return rest !== '..' && !rest.startsWith(`..${sep}`) && !isAbsolute(rest)
   }
-  // Before the file system is asked: a request must not learn what exists outside.
+  // Before the file system is asked: a request must not learn about files outside.
   if (!isInside(resolve(base, root), resolve(base, path))) throw leadsOut()
   let real: string
   let top: string
@@ -267,7 +267,7 @@ function watchChild({ child, mark, onOutput, onGone }: ChildOptions): Child {
     for (const each of streams) each.resume()
   }
 
-  // Killing comes first: whoever holds the pipes would keep them from ending.
+  // Killing comes first: a process that holds the pipes would keep them open.
   async function end(): Promise<void> {
     clearTimeout(killTimer)
     clearInterval(pipeTimer)

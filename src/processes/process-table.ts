@@ -1,5 +1,5 @@
 /**
- * What the system's process table says. A process id alone names nobody, because the system gives it to another process later:
+ * The system's process table. A process id alone identifies no process, because the system gives it to another process later:
  * with the start time it does. And every process that we start has a mark in its environment, which its children inherit, so
  * that on Linux they are found even if they have left its process group.
  */
@@ -19,8 +19,8 @@ export async function startOf(pid: number): Promise<string | undefined> {
         readFile('/proc/sys/kernel/random/boot_id', 'utf8'),
       ])
       // The program's name comes before, in parentheses, and may contain anything. The 22nd field is in ticks since the boot.
-      const ticks = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
-      return `${boot.trim()} ${ticks}`
+      const startTicks = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
+      return `${boot.trim()} ${startTicks}`
     } catch {
       return undefined
     }
@@ -84,7 +84,7 @@ function signal(pid: number, name: NodeJS.Signals): void {
  * A record is written before the program gets its input, so one without a record has nothing to work on.
  */
 
-/** What is known of a process. `start`: see {@link startOf}. */
+/** The recorded data of a process. `start`: see {@link startOf}. */
 interface ProcessRecord {
   pid: number
   start?: string | undefined
@@ -107,7 +107,7 @@ export async function keepRecord(data: string, record: ProcessRecord): Promise<(
 }
 
 /**
- * Kills what is left of all recorded processes, and removes the records. Returns how many processes were killed. Only for the server
+ * Kills the remains of all recorded processes, and removes the records. Returns how many processes were killed. Only for the server
  * that holds the lock of the data folder: nobody else's processes are recorded there then.
  */
 export async function reapProcesses(data: string): Promise<number> {

@@ -1,4 +1,4 @@
-/** The contract of child processes: what the engine needs to run a program. `node-processes.ts` is the one for Node. */
+/** The contract of child processes, for the engine. `node-processes.ts` implements it on Node. */
 
 export interface ProcessOptions {
   /** The program (a name on PATH or an absolute path) and its arguments. No shell reads them. */

@@ -15,9 +15,9 @@ export interface AgentEditor {
   /** The text as it is on disk, also if it has mistakes. Undefined for an id without a file; a pack's agent has no `file`. */
   read(id: string): AgentText | undefined
   check(id: string, text: string): CheckedText
-  /** Writes a text that was checked. `was`: the text that it replaces; undefined for a new file. Returns what is there instead, null for nothing. */
+  /** Writes a text that was checked. `was`: the text that it replaces; undefined for a new file. Returns the file's other text, null if there is no file. */
   save(id: string, text: string, was: string | undefined): { conflict?: AgentText | null }
-  /** What names an agent may use, without secrets and without other agents. */
+  /** The names that an agent may use, without secrets and without other agents. */
   readonly names: Known
 }
 
@@ -125,7 +125,7 @@ function newId(id: string): string {
   throw new MillraceError('bad-input', `The id of a new agent ${fault}.`)
 }
 
-/** Whoever reads the file gets the old text or the new one, whatever happens. */
+/** A reader of the file gets the old text or the new one, never a mixture. */
 function replaceFile(path: string, text: string): void {
   const next = join(dirname(path), `.${basename(path)}.${process.pid}.${Math.random().toString(36).slice(2)}.tmp`)
   try {

@@ -98,11 +98,11 @@ export function openAgentFolder(dir: string, known: Known, packAgents: Record<st
   }
 
   reload()
-  let look: () => void = reload
+  let check: () => void = reload
   const editor = createAgentEditor(dir, known, {
     entries: () => files,
     agents: () => names,
-    reload: () => look(),
+    reload: () => check(),
   })
   return {
     editor,
@@ -137,7 +137,7 @@ export function openAgentFolder(dir: string, known: Known, packAgents: Record<st
         if (changed.length > 0) onReload(changed, errors)
       }
 
-      look = lookAtAgents
+      check = lookAtAgents
       stopPrompts ??= promptFiles.watch(pathsOfPrompts, () => soon('', lookAtAgents))
       stop ??= watchFolder(dir, (file) => {
         if (file === null || extension.test(file)) soon('', lookAtAgents)
@@ -251,10 +251,10 @@ function createPromptFiles(dir: string): PromptFiles {
   }
 
   function watch(paths: () => Iterable<string>, onChange: () => void): () => void {
-    const look = () => {
+    const check = () => {
       for (const path of paths()) if (seen.get(path) !== stateOf(join(dir, path))) return onChange()
     }
-    const timer = setInterval(look, every)
+    const timer = setInterval(check, every)
     timer.unref()
     return () => clearInterval(timer)
   }

@@ -183,7 +183,7 @@ function list<T>(item: z.ZodType<T>): z.ZodType<T[]> {
   return z.array(item, 'must be a list')
 }
 
-/** What is in the values is checked by those who use them. */
+/** The owners of the values check their content. */
 function namedValues<T>(what: string, holds: (value: unknown) => boolean): z.ZodType<Record<string, T>> {
   return z.record(z.string(), rule<T>(what, holds), { error: wordsOf('an object keyed by name') })
 }

@@ -33,7 +33,7 @@ export interface Config {
     /** Your own models: the name before the colon → a function that creates the model from the rest. */
     providers?: Record<string, (modelId: string) => LanguageModel>
     /**
-     * Who reads the streams of model servers: `millrace`, or the AI SDK's `package`, which is slower. Default `millrace`. The
+     * The decoder of the streams of model servers: `millrace`, or the AI SDK's `package`, which is slower. Default `millrace`. The
      * environment variable `MILLRACE_DECODER` takes precedence.
      */
     decoder?: DecoderName
@@ -61,11 +61,11 @@ export interface Config {
   server?: ServerConfig
   /** For `millrace serve` and `millrace run`. */
   record?: RecordConfig
-  /** For `millrace serve` and `millrace run`: what is told to other systems. */
+  /** For `millrace serve` and `millrace run`: reports to other systems. */
   telemetry?: TelemetryConfig
 }
 
-/** What is told to other systems. */
+/** Reports to other systems. */
 export interface TelemetryConfig {
   /** Off unless it is set here, or by OpenTelemetry's own environment variables: see docs/observability.md. */
   otlp?: OtlpConfig
@@ -92,7 +92,7 @@ export interface SecretsConfig {
   /**
    * Keys of objects in inputs and outputs of tools, such as `password`: strings and numbers under them are redacted. Case, `-` and `_`
    * do not matter. Default: none, because the log is all that is left of a run that waited for a client or an approval, or
-   * whose server crashed: what needs such a value then gets `[redacted]`. A tool that runs at once gets the real value.
+   * whose server crashed: a tool that needs such a value then gets `[redacted]`. A tool that runs at once gets the real value.
    */
   keys?: string[]
 }
@@ -124,7 +124,7 @@ export interface ServerConfig {
   /** false: `GET /` is one plain page that loads nothing, and there are no rooms. Default true. */
   page?: boolean
   /**
-   * Whether agents may be saved from the page. `token`: by who has the token of the server, which is in `<data>/server.json`.
+   * Whether agents may be saved from the page. `token`: with the token of the server, which is in `<data>/server.json`.
    * Default: only without a key, on a loopback address.
    */
   edit?: boolean | 'token'
@@ -140,7 +140,7 @@ export interface RateLimitConfig {
   runsPerMinute: number
 }
 
-/** What the OpenAI routes send in addition to the protocol itself. */
+/** Additions of the OpenAI routes to the protocol. */
 export interface OpenAiConfig {
   /**
    * Extensions that a client may enable: `tools` shows the calls of tools that the server runs, `trace` shows every

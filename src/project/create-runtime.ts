@@ -25,7 +25,7 @@ export interface CreateRuntimeOptions extends Omit<Config, 'server' | 'record' |
   environment?: Env
   /** Folder in which CLI agents keep raw logs, and a server the records of its processes. Default: none. */
   data?: string
-  /** Called with what an operator should know, for example that runs of another process cannot go on here. Default: nowhere. */
+  /** Called with notices for the operator, for example that runs of another process cannot continue here. Default: nowhere. */
   warn?: (message: string) => void
   /** The store exports spans (`exportSpans`): steps hand on their own span to those they call. */
   traces?: boolean

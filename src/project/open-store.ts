@@ -28,7 +28,7 @@ export interface StorePlace {
   joins?: boolean
   /** A database of an older version is refused, not migrated. */
   keepsVersion?: boolean
-  /** Called with what the operator should know. */
+  /** Called with notices for the operator. */
   warn?: (line: string) => void
 }
 
@@ -39,7 +39,7 @@ export async function openStore(place: StorePlace): Promise<Store> {
     const { redisStore } = await import('../store/redis/redis-store.ts')
     const { openArchive } = await import('../store/archive/archive.ts')
     const opened = archive === undefined ? undefined : openArchive(archive)
-    // Who only reads may never need it.
+    // A reader may never need it.
     if (joins !== false) await opened?.load?.()
     return redisStore(store, omitUndefined({ warn, joins, archive: opened }))
   }

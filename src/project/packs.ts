@@ -149,7 +149,7 @@ function record<T>(): Record<string, T> {
 
 /* The wires of a project, by the names that users write. */
 
-/** Those of the config, its packs and the registry, beside the built-in ones. Throws `bad-config` for what is no wire. */
+/** Those of the config, its packs and the registry, beside the built-in ones. Throws `bad-config` for a value that is no wire. */
 export function wiresOf(config: Config): ReadonlyMap<string, Wire> {
   const wires = Object.entries(unpack(config).wires)
   for (const [name, wire] of wires) {

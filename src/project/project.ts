@@ -56,7 +56,7 @@ export interface ProjectOptions {
   secrets?: readonly string[]
   /** Called with problems outside of runs. */
   log?: (line: string) => void
-  /** Called with what helps to find a fault: which decoder reads a model's streams. */
+  /** Called with details for debugging: which decoder reads a model's streams. */
   debug?: (line: string) => void
   /** Called when the store starts to fail, and with undefined when it works again. */
   onStore?: (failure: MillraceError | undefined) => void
@@ -83,9 +83,9 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
   const folder = join(resolve(data), 'runs')
   const files = wanted ? createLogFiles(opened, folder, log) : undefined
   const written = files?.store ?? opened
-  const kept =
+  const lastGood =
     written.upkeep && data !== 'none' ? { ...written, upkeep: withRunFiles(written.upkeep, folder) } : written
-  const store = otlp === undefined ? kept : await withTraces(kept, otlp, { data, log })
+  const store = otlp === undefined ? lastGood : await withTraces(lastGood, otlp, { data, log })
   try {
     const made = {
       log: store.log,
@@ -148,7 +148,7 @@ export async function readAgents(
   return { agents: openAgentFolder(dir, known, unpack(config).agents), models: registry.models }
 }
 
-/** What is wrong with the MCP servers of a folder's config that are programs, or with their tools. Starts each, and stops it. */
+/** The faults of the MCP servers in a folder's config that are programs, and of their tools. Starts each server, and stops it. */
 export async function readMcpFaults(dir: string, env: Env): Promise<{ faults: string[]; warnings: string[] }> {
   const faults: string[] = []
   const warnings: string[] = []

@@ -20,7 +20,7 @@ export interface RegistryOptions {
   /** The log from which `recording:<run>` reads. */
   log?: Log
   debug?: (line: string) => void
-  /** The data folder, for what child processes leave. */
+  /** The data folder, for records of child processes. */
   data?: string
   /** Folder that the folders of child processes are relative to. Default: that of this process. */
   cwd?: string

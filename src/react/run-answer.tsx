@@ -73,7 +73,7 @@ function Part({ part, renderText }: { part: MessagePart; renderText: RenderText 
 function FilePart({ part: { mediaType, url, filename } }: { part: Extract<MessagePart, { type: 'file' }> }): ReactNode {
   const label = filename ?? mediaType
   if (isOwnImage(url)) return <img className="millrace-file" src={url} alt={label} />
-  // A link to data would open what a model wrote as a page of its own.
+  // A data URL would open model output as a page of its own.
   return (
     <p className="millrace-file">
       <SourceLink title={label} url={url} />

@@ -50,7 +50,7 @@ const classes: LogClasses = {
   text: 'millrace-log-text',
 }
 
-/** What stands in a line. `offset`: ms since the start of the run. The page of Millrace draws it with classes of its own. */
+/** The content of a line. `offset`: ms since the start of the run. The page of Millrace draws it with classes of its own. */
 export function LogCells({
   row: { seq, to, type, step, note },
   offset,

@@ -1,4 +1,4 @@
-/** The steps of a run, each with what has become of it. */
+/** The steps of a run, each with its state. */
 import type { ReactNode } from 'react'
 import type { MillraceClient } from '../client/client.ts'
 import { labelOf, stateOf, type StepNode, type StepState } from '../fold/step-tree.ts'
@@ -17,7 +17,7 @@ export function RunOutline({ runId, client }: RunProps): ReactNode {
   return <StepList steps={steps} now={lastAt} />
 }
 
-/** The same for steps that you have. `now`: where what is open ends, epoch ms. */
+/** The same for steps that you have. `now`: the end of open steps, epoch ms. */
 export function StepList({ steps, now }: { steps: readonly StepNode[]; now: number }): ReactNode {
   return (
     <ol className="millrace-outline" aria-label="Steps">
@@ -62,7 +62,7 @@ const states: Record<StepState, [glyph: string, word: string]> = {
   superseded: ['↯', 'discarded by a crash'],
 }
 
-/** The name of a step, what it is and its state. The page of Millrace draws it with classes of its own. */
+/** The name of a step, its type and its state. The page of Millrace draws it with classes of its own. */
 export function StepName({ node, classes: of }: { node: StepNode; classes: Partial<StepClasses> }): ReactNode {
   const { name, detail } = labelOf(node)
   const { attempt } = node.step

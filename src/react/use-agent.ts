@@ -11,7 +11,7 @@ export type UseAgentOptions = Omit<SessionOptions, 'client'> & {
   client?: MillraceClient
 }
 
-/** The conversation as it is now, and what can be done with it. The functions stay the same. */
+/** The conversation as it is now, and its actions. The functions stay the same. */
 export type UsedAgent = SessionState &
   Pick<AgentSession, 'send' | 'stop' | 'answer' | 'regenerate' | 'edit' | 'reload'> & {
     /** For other components, by `useAgentSession`. */
@@ -19,7 +19,7 @@ export type UsedAgent = SessionState &
   }
 
 /**
- * The messages of a conversation as they come, its open requests, and what can be done with it. With a `threadId` it is there again
+ * The messages of a conversation as they come, its open requests, and its actions. With a `threadId` it is there again
  * after a reload, with the answer that is still being written.
  */
 export function useAgent({ client: given, agent, threadId, tools, onConfirm, input }: UseAgentOptions): UsedAgent {
@@ -30,8 +30,8 @@ export function useAgent({ client: given, agent, threadId, tools, onConfirm, inp
     threadId,
     session: createAgentSession({ client, agent, threadId, tools, onConfirm, input }),
   })
-  const [kept, keep] = useState(make)
-  let held = kept
+  const [current, keep] = useState(make)
+  let held = current
   const isSameThread = threadId === held.threadId || threadId === held.session.getState().threadId
   if (held.client !== client || held.agent !== agent || !isSameThread) keep((held = make()))
   const { session } = held
@@ -43,7 +43,7 @@ export function useAgent({ client: given, agent, threadId, tools, onConfirm, inp
 
 /* Draws a conversation that was created elsewhere, such as one that several components show. */
 
-/** What the conversation holds. The component is drawn again when that changes, at most once per frame. */
+/** The content of the conversation. The component is drawn again when it changes, at most once per frame. */
 export function useAgentSession(session: AgentSession): SessionState {
   return useSyncExternalStore(session.subscribe, session.getState, session.getState)
 }

@@ -56,24 +56,24 @@ async function drop(store: Store, row: RunRow, paced: Paced): Promise<boolean> {
 
 async function whyKept({ runs, records }: Store, { id, threadId, parentRunId }: RunRow): Promise<MillraceError> {
   const [next] = (await runs.list({ threadId, limit: 10 })).filter(({ status }) => !hasEnded(status))
-  if (next !== undefined) return kept(`Run ${next.id} of its conversation is ${next.status}`, stop(next.id))
+  if (next !== undefined) return cannotDelete(`Run ${next.id} of its conversation is ${next.status}`, stop(next.id))
   const caller = parentRunId === undefined ? undefined : await runs.get(parentRunId)
   if (caller !== undefined && !hasEnded(caller.status))
-    return kept(`Run ${caller.id}, which called it, is ${caller.status}`, stop(caller.id))
+    return cannotDelete(`Run ${caller.id}, which called it, is ${caller.status}`, stop(caller.id))
   const sql = 'SELECT run FROM forks WHERE source = :id ORDER BY run LIMIT 4'
   const forks = await records?.query(sql, { parameters: { id } }).catch(() => undefined)
   const names = forks?.rows.map(([run]) => String(run)).join(', ')
-  return kept(`Forks share the log of run ${id}${names ? `: ${names}` : ''}`, 'Delete them first.')
+  return cannotDelete(`Forks share the log of run ${id}${names ? `: ${names}` : ''}`, 'Delete them first.')
 }
 
 function isActive({ id, status }: RunRow): MillraceError {
-  return kept(`Run ${id} is ${status}`, stop(id))
+  return cannotDelete(`Run ${id} is ${status}`, stop(id))
 }
 
 function stop(id: string): string {
   return `Stop it first: millrace stop ${id}, or POST /api/runs/${encodeURIComponent(id)}/stop.`
 }
 
-function kept(why: string, cure: string): MillraceError {
+function cannotDelete(why: string, cure: string): MillraceError {
   return new MillraceError('run-kept', `${why}. ${cure}`, { status: 409 })
 }

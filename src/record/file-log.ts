@@ -1,5 +1,5 @@
 /**
- * Parts of any origin as a file with one JSON object per line, and a summary beside it: a model's stream, what a parser of `millrace/ingest`
+ * Parts of any origin as a file with one JSON object per line, and a summary beside it: a model's stream, parts that a parser of `millrace/ingest`
  * yields, entries of a run. A server's own runs need none: `record.logFiles` writes theirs.
  */
 import { rename, writeFile } from 'node:fs/promises'
@@ -10,10 +10,10 @@ import { addUsage, toUsage, type Usage } from '../part/usage.ts'
 import type { Summary } from '../fold/run-view.ts'
 import { readTail, appendLines } from './log-tail.ts'
 
-/** A part, or an entry of a run. What it has of `seq`, `timestamp` (epoch ms) and `step` is kept. */
+/** A part, or an entry of a run. Its `seq`, `timestamp` (epoch ms) and `step` are kept. */
 export type LoggedPart = Part | SourcePart | Entry
 
-/** What `<name>.summary.json` holds. The counts are there twice: also as `stream_summary`. */
+/** The content of `<name>.summary.json`. The counts are there twice: also as `stream_summary`. */
 export interface FileSummary extends Summary {
   stream_summary: Summary
   /** `completed`, `failed` if an error ended it, or the outcome of a run. */
@@ -36,7 +36,7 @@ export interface FileLog {
   torn: boolean
   /** Resolves when the parts are in the file, as whole lines. Calls are written in their order. */
   append(...parts: LoggedPart[]): Promise<void>
-  /** Writes the summary. `error`: what ended the stream early. */
+  /** Writes the summary. `error`: the error that ended the stream early. */
   close(ending?: { error?: unknown }): Promise<FileSummary>
 }
 

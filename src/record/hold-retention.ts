@@ -14,7 +14,7 @@ import { pruneRuns } from './upkeep.ts'
 const day = 86_400_000
 const share = 0.1
 
-/** What the folder was last kept by, and until when that waits. */
+/** The last retention of the folder, and the end of its waiting time. */
 interface Noted {
   maxAge?: number
   maxBytes?: number
@@ -26,7 +26,7 @@ export interface Hold {
   allows(paced?: Paced): Promise<boolean>
 }
 
-/** `file`: where it is noted by what the runs are kept. */
+/** `file`: notes the retention of the folder. */
 export function createHold(
   store: Pick<Store, 'upkeep' | 'runs' | 'now'>,
   { maxAge, maxBytes }: Policy,
@@ -56,7 +56,7 @@ export function createHold(
       if (store.upkeep === undefined) return true
       const noted = readNoted(file)
       const isLonger = noted !== undefined && !isShorter(maxAge, noted.maxAge) && !isShorter(maxBytes, noted.maxBytes)
-      // What is kept for longer than before is asked again only while it waits.
+      // A longer retention is checked again only while it waits.
       if (isLonger && noted.heldUntil === undefined) return isSame(noted, limits) || note()
       const until = isLonger ? noted.heldUntil! : now() + day
       if (now() >= until) return note()
@@ -103,7 +103,7 @@ async function countRuns({ runs }: Pick<Store, 'runs'>): Promise<number> {
   }
 }
 
-/** Does what a config asks for. Here, because what runs at the edge has housekeeping and no folder. `data`: the folder of the store, if it has one, where it is noted by what the runs are kept. */
+/** Keeps house as the config says. It is here because edge runtimes have housekeeping and no folder. `data`: the folder of the store, if it has one; the retention is noted there. */
 export function keepHouse(
   store: Store,
   config: UpkeepConfig | undefined,

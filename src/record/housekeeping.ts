@@ -14,10 +14,10 @@ import { archiveRuns, compactRuns, pruneRuns, type CompactedRuns, type PrunedRun
 
 const minute = 60_000
 const hour = 3_600_000
-/** Unused space that is left for new runs, as a share of what is used. */
+/** Unused space that is left for new runs, as a share of the used space. */
 const spare = 0.1
 
-/** What {@link keepSmall} did; `compacted` is absent if the policy merges nothing. */
+/** The result of {@link keepSmall}; `compacted` is absent if the policy merges nothing. */
 export interface HousekeepingResult {
   compacted: CompactedRuns | undefined
   pruned: PrunedRuns
@@ -25,17 +25,17 @@ export interface HousekeepingResult {
   archived: number
 }
 
-/** Does once what the policy asks for. A run at which that fails holds up no other: the first failure is thrown when the others are done. */
+/** Applies the policy once. A failing run holds up no other: the first failure is thrown when the others are done. */
 export async function keepSmall(
   store: Pick<Store, 'upkeep' | 'records' | 'now'>,
   policy: Policy,
   options: Paced & { now?: number } = {},
 ): Promise<HousekeepingResult | undefined> {
   const aside = createSetAside()
-  const kept = await keepSmallBut(aside, store, policy, options)
+  const result = await keepSmallBut(aside, store, policy, options)
   const [failure] = aside.failures()
   if (failure !== undefined) throw failure.error
-  return kept
+  return result
 }
 
 /** The same without the runs that were set aside. */
@@ -48,7 +48,7 @@ async function keepSmallBut(
   const { upkeep, records } = store
   if (upkeep === undefined) return undefined
   const paced = { aside, ...(rest && { rest }) }
-  // What is made of the log is made of whole runs.
+  // Data derived from the log needs whole runs.
   await records?.settle()
   const pruned = await pruneRuns(upkeep, {
     idleBefore: maxAge === undefined ? undefined : now - maxAge,
@@ -60,7 +60,7 @@ async function keepSmallBut(
   const isOver = archiveAfter !== undefined
   const archived = isOver ? await archiveRuns(upkeep, { endedBefore: now - archiveAfter, ...paced }) : 0
   await vacuumIfDue(upkeep, rest && { rest })
-  // Also what a crash, or somebody who read the file, has left of earlier deletions.
+  // Also the remains of earlier deletions after a crash, or while somebody read the file.
   await upkeep.erase?.(rest && { rest })
   return { compacted, pruned, archived }
 }
@@ -92,7 +92,7 @@ export interface Housekeeping {
   close(): Promise<void>
 }
 
-/** `log` gets a line about what was deleted, and about a failure. `hold` says when old runs may be deleted. */
+/** `log` gets a line about deletions, and about a failure. `hold` decides when old runs may be deleted. */
 export function startHousekeeping(
   store: Store,
   policy: Policy,
@@ -106,8 +106,8 @@ export function startHousekeeping(
   const every = store.fleet.shared
     ? Math.max(100, Math.min(minute, compactAfter ?? minute, archiveAfter ?? minute))
     : hour
-  /** What was told of a failure: it is told again after an hour, or when it has changed. */
-  let told = { what: '', until: 0 }
+  /** The last reported failure: it is reported again after an hour, or when it has changed. */
+  let lastReport = { what: '', until: 0 }
   const aside = createSetAside()
 
   async function go(): Promise<void> {
@@ -128,15 +128,15 @@ export function startHousekeeping(
         if (done !== undefined && done.pruned.runs > 0)
           log(`deleted ${done.pruned.runs} old runs: see record.retention`)
         if (isHourly && store.fleet.shared) await store.upkeep?.vacuum()
-        told = { what: '', until: 0 }
+        lastReport = { what: '', until: 0 }
       } catch (error) {
         const isClosed = error instanceof MillraceError && error.code === 'store-closed'
         if (signal.aborted || isClosed) return
         const line = `old runs could not be compacted, archived or deleted: ${wholeMessage(error)}`
         // The same of another run is not told again.
         const what = line.replaceAll(/'[^']*'|\brun \S+/gu, '')
-        if (what === told.what && performance.now() < told.until) continue
-        told = { what, until: performance.now() + hour }
+        if (what === lastReport.what && performance.now() < lastReport.until) continue
+        lastReport = { what, until: performance.now() + hour }
         log(line)
       }
     }

@@ -83,7 +83,7 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
     copy.working = false
   }
 
-  /** Of a run that was deleted while it was copied: what was written after its files were removed goes as well. */
+  /** Of a run that was deleted while it was copied: files written after the removal are removed as well. */
   async function forget(run: string): Promise<void> {
     copies.delete(run)
     for (const name of logNamesOf(run)) await rm(join(dir, name), { force: true }).catch(() => undefined)
@@ -167,7 +167,7 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
     }
   }
 
-  /** Notes what was stored since the position. With a signal: then live, until it aborts. Changes the position. */
+  /** Notes the entries stored since the position. With a signal: then live, until it aborts. Changes the position. */
   async function noteChanges(signal?: AbortSignal): Promise<void> {
     for await (const changes of inner.log.changes({ after: position, signal })) {
       for (const { n, run, entries } of changes) {
@@ -177,7 +177,7 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
     }
   }
 
-  /** Never rejects. What a store that fails hides for now is noted when it works again. */
+  /** Never rejects. Entries that a failing store hides are noted when it works again. */
   async function follow(): Promise<void> {
     while (!leave.signal.aborted) {
       try {
@@ -192,7 +192,7 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
 
   let position: number | undefined
   const leave = new AbortController()
-  // It asks for the position at once: what is stored from now on is noted.
+  // It asks for the position at once: entries stored from now on are noted.
   const following = follow()
 
   const store: Store = {
@@ -200,7 +200,7 @@ export function createLogFiles(inner: Store, dir: string, log: (line: string) =>
     async close() {
       leave.abort()
       await following
-      // What was stored last may not have been noted yet.
+      // The last entries may not have been noted yet.
       if (position !== undefined) await noteChanges().catch(reportFailure)
       closing.abort()
       let timer: ReturnType<typeof setTimeout> | undefined
@@ -225,7 +225,7 @@ async function makePrivate(file: string): Promise<void> {
   if ((mode & 0o077) !== 0) await chmod(file, 0o600)
 }
 
-/** What a run came to, as `<run>.summary.json` has it: counts named as in the Smithers document, and tokens, cost, duration, status. */
+/** The summary of a run, as in `<run>.summary.json`: counts named as in the Smithers document, and tokens, cost, duration, status. */
 export function summaryOf(view: RunView) {
   const { runId: id, agent, threadId, status, startedAt, endedAt = startedAt, summary, usage, cost, error } = view
   // It can be negative in logs of earlier versions, if the clock was set back.

@@ -35,7 +35,7 @@ function seqOf(line: string): number {
 }
 
 /**
- * Appends whole lines in one write: who reads the file meanwhile sees whole lines, and rarely the beginning of the next one. Only the
+ * Appends whole lines in one write: a reader of the file sees whole lines, and rarely the beginning of the next one. Only the
  * owner may read the file, also one that was there before. Rejects when not all was written: the rest of the last line is then missing.
  */
 export async function appendLines(file: string, lines: string): Promise<void> {

@@ -8,14 +8,14 @@ export interface RetentionConfig {
   maxBytes?: string | number
 }
 
-/** What a config says about keeping the store small. */
+/** The part of a config that keeps the store small. */
 export interface UpkeepConfig {
   compactAfter?: string | number
   archiveAfter?: string | number
   retention?: RetentionConfig
 }
 
-/** In ms and bytes; what is absent is not done. */
+/** In ms and bytes; an absent limit does not apply. */
 export interface Policy {
   compactAfter?: number
   archiveAfter?: number
@@ -92,7 +92,7 @@ export function sayPolicy({ compactAfter, archiveAfter, maxAge, maxBytes }: Poli
     ...(maxBytes === undefined ? [] : [`the oldest first when there are more than ${saySize(maxBytes)}`]),
   ]
   const merged = compactAfter === undefined ? '' : `; deltas are merged ${sayAge(compactAfter)} after a run's end`
-  const moved =
+  const archiving =
     archiveAfter === undefined || !hasArchive ? '' : `; runs go to the archive ${sayAge(archiveAfter)} after their end`
-  return `${limits.length === 0 ? 'runs are kept forever' : `ended runs are deleted ${limits.join(', ')}`}${merged}${moved}`
+  return `${limits.length === 0 ? 'runs are kept forever' : `ended runs are deleted ${limits.join(', ')}`}${merged}${archiving}`
 }

@@ -2,7 +2,7 @@
 import { MillraceError } from '../part/error.ts'
 import type { Paced } from '../part/upkeep.ts'
 
-/** What could not be done to a run, as in “could not be archived”. */
+/** The task that failed, as in “could not be archived”. */
 export type UpkeepTask = 'compacted' | 'archived' | 'deleted'
 
 export interface FailedTask {
@@ -55,7 +55,7 @@ export function createSetAside() {
   }
 }
 
-/** Does a task at runs. What `rest` rejects with, and what too many runs fail with, ends it. */
+/** Runs a task on runs. It ends with the error of `rest`, or when too many runs fail. */
 export function createWorker(task: UpkeepTask, aside: SetAside, { rest }: Paced) {
   let isStopped = false
   let inRow = 0

@@ -14,12 +14,12 @@ interface PassOptions extends Paced {
   aside?: SetAside
 }
 
-/** What {@link compactRuns} merged, over all runs. */
+/** The result of {@link compactRuns}, over all runs. */
 export interface CompactedRuns extends Compacted {
   runs: number
 }
 
-/** What {@link pruneRuns} deleted. */
+/** The result of {@link pruneRuns}. */
 export interface PrunedRuns {
   runs: number
   /** About how many bytes they took. */
@@ -68,7 +68,7 @@ export async function archiveRuns(
   if (unarchived === undefined || archive === undefined) return 0
   const left = aside ?? createSetAside()
   const worker = createWorker('archived', left, paced)
-  let moved = 0
+  let archived = 0
   for (const tried = new Set<string>(); ;) {
     const found = await unarchived(endedBefore, tried.size + left.size + 100)
     const due = left.due('archived', found).filter((run) => !tried.has(run))
@@ -78,17 +78,17 @@ export async function archiveRuns(
       tried.add(run)
       if ((await worker.attempt(run, () => archive(run))) === true) {
         tried.delete(run)
-        moved++
+        archived++
       }
-      tell?.(moved)
+      tell?.(archived)
       await worker.paced.rest?.()
     }
   }
   if (aside === undefined) throwFirst(left)
-  return moved
+  return archived
 }
 
-/** Leaves no byte of what was ever deleted, whatever it takes. Throws `not-erased` while another process reads or writes the store. */
+/** Erases every byte of deleted runs, however long it takes. Throws `not-erased` while another process reads or writes the store. */
 export async function eraseAll(upkeep: Upkeep, paced: Paced): Promise<void> {
   if ((await upkeep.erase?.({ ...paced, rewrites: true })) !== 'read') return
   throw new MillraceError(
@@ -123,7 +123,7 @@ export async function pruneRuns(
   const gone = new Set<string>()
   let bytes = 0
 
-  /** Deletes what is offered, oldest first, while it is wanted. A run is offered once what stands in its way is gone: its forks. */
+  /** Deletes the offered runs, oldest first, as long as `isWanted` resolves with true. A run is offered once its forks are gone. */
   async function drop(before: number, isWanted: () => Promise<boolean>): Promise<void> {
     for (let after: number | undefined = 0; after !== undefined;) {
       const { runs, next } = await upkeep.expired(before, after)

@@ -73,7 +73,7 @@ function fits(text: string | undefined, path: string, agent: string): boolean {
   }
 }
 
-/** What stands before the dashes of its cases; undefined if they are not its last key, or not one below the other. */
+/** The text before the dashes of its cases; undefined if they are not its last key, or not one below the other. */
 function indentIn(text: string): string | undefined {
   const root = parseTree(text, createFaultCollector(text))
   if (root?.kind !== 'map' || [...root.entries.keys()].at(-1) !== 'cases') return undefined

@@ -1,4 +1,4 @@
-/** Compares what a run came to with what was expected. */
+/** Compares the facts of a run with the expectations. */
 import { omitUndefined } from '../part/omit-undefined.ts'
 import { ownValue } from '../part/own-value.ts'
 import { isUnder } from '../part/path.ts'

@@ -1,4 +1,4 @@
-/** A failure as lines of text: its message, and what was expected beside what came. */
+/** A failure as lines of text: its message, and the expected value beside the actual one. */
 
 const longest = 2000
 
@@ -39,7 +39,7 @@ export function describeFailure(failure: Failure): string {
   return [`${failure.what}: ${failure.message}`, ...lines].join('\n')
 }
 
-/** Two texts line by line: what only the first has (`-`), what only the second has (`+`), and what both have. */
+/** Two texts line by line: lines of the first only (`-`), lines of the second only (`+`), and common lines. */
 interface DiffLine {
   sign: '-' | '+' | ' '
   text: string
@@ -74,7 +74,7 @@ function diffLines(before: string, after: string): DiffLine[] | undefined {
 
 /** Why a case has failed. */
 export interface Failure {
-  /** What was expected: a key of `expect`, or `recording`, `answer`, `prompt`, `run`. */
+  /** The expectation: a key of `expect`, or `recording`, `answer`, `prompt`, `run`. */
   what: string
   message: string
   /** Both, when they can be compared. */

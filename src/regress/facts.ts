@@ -1,4 +1,4 @@
-/** What the log of a run says, as expectations ask for it. */
+/** The facts of a run's log, for expectations. */
 import type { Entry } from '../part/entry.ts'
 import type { ErrorValue } from '../part/error.ts'
 import { parseJson } from '../part/json.ts'
@@ -52,7 +52,7 @@ export function factsOf(entries: readonly Entry[]): Facts {
   }
 }
 
-/** The calls of the model with the arguments with which they ran: whoever approves one may change them. */
+/** The model's calls with the arguments with which they ran: an approval may change them. */
 function toolsIn(entries: readonly Entry[], routers: ReadonlySet<string>): ToolFact[] {
   const calls = new Map<string, ToolFact>()
   const found: ToolFact[] = []

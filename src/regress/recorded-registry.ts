@@ -110,9 +110,9 @@ function noProcesses(): MillraceError {
   )
 }
 
-/** What the tools of a recorded run have returned: each result is given out once, to the call that it belongs to. */
+/** The tool results of a recorded run: each result is used once, for its own call. */
 interface RecordedResults {
-  /** Returns or throws what the call has. Throws `not-recorded` for one that was not made. */
+  /** Returns or throws the result of the call. Throws `not-recorded` for a call that was not made. */
   ofCall(toolName: string, toolCallId: string): unknown
   /** The same for a caller that does not know the id of its call; `mcp-tool` steps have none. */
   ofServer(toolName: string, input: unknown): unknown

@@ -1,4 +1,4 @@
-/** Runs one case, with one model: its turns one after the other, and what is expected of each. */
+/** Runs one case, with one model: its turns one after the other, with their expectations. */
 import { randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'
 import { omitUndefined } from '../part/omit-undefined.ts'
@@ -48,7 +48,7 @@ export interface CaseResult {
 }
 
 export interface RunCaseOptions {
-  /** Ask the real models, run the real tools, and keep what they said. */
+  /** Ask the real models, run the real tools, and record their output. */
   record: boolean
   signal: AbortSignal
 }
@@ -56,7 +56,8 @@ export interface RunCaseOptions {
 const stopCodes: ReadonlySet<string> = new Set(['recording-over'])
 
 /** Never rejects. */
-export async function runCase(lab: TestRuntime, run: CaseRun, { record, signal }: RunCaseOptions): Promise<CaseResult> {
+export async function runCase(testRuntime: TestRuntime, run: CaseRun, options: RunCaseOptions): Promise<CaseResult> {
+  const { record, signal } = options
   const { file, test, model } = run
   const began = performance.now()
   const failures: Failure[] = []
@@ -66,10 +67,10 @@ export async function runCase(lab: TestRuntime, run: CaseRun, { record, signal }
   const end = AbortSignal.any([signal, AbortSignal.timeout(file.timeout)])
   let bench: Bench | undefined
   try {
-    bench = openBench(lab, { plays: !record, live: record || test.tools === 'live', model, judges })
+    bench = openBench(testRuntime, { plays: !record, live: record || test.tools === 'live', model, judges })
     const threadId = `thread_${randomUUID().replaceAll('-', '')}`
     for (const [turn, given] of test.turns.entries()) {
-      const player = createPlayer(lab, bench, run, record)
+      const player = createPlayer(testRuntime, bench, run, record)
       const played = {
         agent: file.agent,
         input: given.input,
@@ -155,7 +156,7 @@ function createPlayer(
       if (record) {
         const { entries, failures } = await followTurn(bench.runtime, run)
         const end = entries.at(-1)
-        // What was stopped, or failed because a model could not be reached, must not replace what is there.
+        // A stopped run, or one whose model could not be reached, must not replace the recording.
         const isKept = end?.type === 'run-end' && end.outcome === expected && !run.signal.aborted
         if (isKept && failures.length === 0) saveRecording(place, entries)
         return { entries, failures, warnings: [] }
@@ -214,7 +215,7 @@ async function judge(
   return { failures: verdict(said), warnings, facts: [said] }
 }
 
-/** A judging agent: what it is asked, and the score in what it answers. */
+/** A judging agent: its prompt, and the score in its answer. */
 type Judge = NonNullable<Expectation['judge']>
 
 interface Question {
@@ -320,7 +321,7 @@ function anonymous(messages: readonly object[]): unknown {
   return messages.map((message) => ({ ...message, id: undefined }))
 }
 
-/** One run of a case: starts it, answers what it asks, and reads its log to the end. */
+/** One run of a case: starts it, answers its requests, and reads its log to the end. */
 interface TurnRun {
   agent: string
   input: Record<string, unknown>

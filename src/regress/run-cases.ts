@@ -4,9 +4,9 @@ import type { TestRuntime } from './test-runtime.ts'
 import { runCase, type CaseResult, type CaseRun } from './run-case.ts'
 
 export interface RunCasesOptions {
-  lab: TestRuntime
+  testRuntime: TestRuntime
   files: readonly CaseFile[]
-  /** Ask the real models and keep what they say. */
+  /** Ask the real models and record their output. */
   record?: boolean
   /** How many cases run at the same time. */
   concurrency: number
@@ -45,7 +45,7 @@ export function casesOf({ files, filter, models }: Pick<RunCasesOptions, 'files'
 }
 
 export async function runCases(options: RunCasesOptions): Promise<CasesResult> {
-  const { lab, record = false, concurrency, bail = false, signal, onStart, onResult } = options
+  const { testRuntime, record = false, concurrency, bail = false, signal, onStart, onResult } = options
   const runs = casesOf(options)
   const results: (CaseResult | undefined)[] = runs.map(() => undefined)
   let next = 0
@@ -56,7 +56,7 @@ export async function runCases(options: RunCasesOptions): Promise<CasesResult> {
       const at = next++
       const run = runs[at]!
       onStart?.(run)
-      const result = await runCase(lab, run, { record, signal })
+      const result = await runCase(testRuntime, run, { record, signal })
       results[at] = result
       if (bail && result.status === 'failed') isOver = true
       onResult?.(result, run)

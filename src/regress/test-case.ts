@@ -1,7 +1,7 @@
 /** Test cases as they are run: read, checked, with the types of their values. */
 import type { Outcome } from '../part/part.ts'
 
-/** What must hold for a text. Lists: each of them. */
+/** The conditions for a text. Lists: each of them. */
 export interface TextConditions {
   contains: string[]
   matches: string[]

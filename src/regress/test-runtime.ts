@@ -1,4 +1,4 @@
-/** What all cases of one folder of agents share, and a runtime for one case. */
+/** The shared part of all cases of one folder of agents, and a runtime for one case. */
 import { resolve } from 'node:path'
 import { omitUndefined } from '../part/omit-undefined.ts'
 import { MillraceError } from '../part/error.ts'
@@ -34,7 +34,7 @@ export interface TestRuntimeOptions {
   /** The folder's config, if already loaded. */
   config?: Config | undefined
   attribute?: Attribute | undefined
-  /** Called with each runtime; returns what to do when it is closed. */
+  /** Called with each runtime; returns a function for its close. */
   onRuntime?: ((runtime: Runtime) => () => void) | undefined
 }
 

@@ -26,7 +26,7 @@ export function createAdoption(store: Store, supervisor: Supervisor, shutdown: A
   let adoptsAll = false
   let isWatching = false
 
-  async function look(run: string, why: 'hint' | 'orphan') {
+  async function reconcile(run: string, why: 'hint' | 'orphan') {
     // The failure of one run must not stop the others. It is retried.
     return supervisor.reconcile(run, why).catch(() => undefined)
   }
@@ -34,7 +34,7 @@ export function createAdoption(store: Store, supervisor: Supervisor, shutdown: A
   async function adopt(ids: readonly string[]): Promise<Recovered> {
     const counts = { resumed: 0, interrupted: 0 }
     for (let i = 0; i < ids.length && !shutdown.aborted; i += page) {
-      for (const looked of await Promise.all(ids.slice(i, i + page).map((id) => look(id, 'orphan')))) {
+      for (const looked of await Promise.all(ids.slice(i, i + page).map((id) => reconcile(id, 'orphan')))) {
         if (looked?.type === 'claimed') counts[looked.owned.work.type === 'end' ? 'interrupted' : 'resumed']++
       }
     }
@@ -48,7 +48,7 @@ export function createAdoption(store: Store, supervisor: Supervisor, shutdown: A
       for (const run of next.value) {
         if (!adoptsAll && !supervisor.knows(run)) continue
         // Only a fleet of several processes can report that an active run has no owner.
-        const one = look(run, fleet.shared && !supervisor.owns(run) ? 'orphan' : 'hint')
+        const one = reconcile(run, fleet.shared && !supervisor.owns(run) ? 'orphan' : 'hint')
         looking.add(one)
         void one.finally(() => looking.delete(one))
         // If a process with many runs died, other processes may take the runs that are still queued here.

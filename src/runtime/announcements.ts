@@ -68,11 +68,11 @@ export function createAnnouncements(slots: Slots): Announcements {
     keepTicket(id, ticket) {
       const run = slots.of(id)
       const clear = () => {
-        if (run.ticket === kept) run.ticket = undefined
+        if (run.ticket === settled) run.ticket = undefined
         slots.release(run)
       }
-      const kept: Promise<void> = ticket.then(clear, clear)
-      run.ticket = kept
+      const settled: Promise<void> = ticket.then(clear, clear)
+      run.ticket = settled
     },
   }
 }

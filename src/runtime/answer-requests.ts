@@ -23,7 +23,7 @@ export interface AnswerContext {
   /** Also removes the secrets of this run. */
   redactOf(run: string): <T>(value: T) => T
   keepHeaders: Supervisor['keepHeaders']
-  look: Supervisor['reconcile']
+  reconcile: Supervisor['reconcile']
 }
 
 /** Posts a reply and resumes the run if it waits for it. */
@@ -35,15 +35,15 @@ export async function answerRequest(
   wake?: Wake,
   consent?: Consent,
 ): Promise<Answered> {
-  const { store, look } = context
-  const kept = await readKept(store, run)
-  if (kept === undefined) throw unknownRun(run)
+  const { store, reconcile } = context
+  const stored = await readKept(store, run)
+  if (stored === undefined) throw unknownRun(run)
   const answer = await plainAnswer(store.log, run, given, (each) => each.requestId === requestId)
   const isGiven = (winner: PostedAnswer) => 'answer' in winner && isSame(winner.answer, answer)
-  const request = kept.requests.find((each) => each.requestId === requestId)
+  const request = stored.requests.find((each) => each.requestId === requestId)
   if (request === undefined) {
     // Not open: it was answered before or never existed.
-    const before = await endOfRequest(store, kept, requestId)
+    const before = await endOfRequest(store, stored, requestId)
     if (before === undefined) throw unknownRequest(run, requestId)
     return { duplicate: true, answer: before, isSame: isGiven(before) }
   }
@@ -51,7 +51,7 @@ export async function answerRequest(
   await checkEdit(store.log, run, request, answer)
   const accepted = await accept(context, run, consent)
   const { first, winner } = await post(context, run, requestId, answer, wake, accepted)
-  await look(run, 'hint')
+  await reconcile(run, 'hint')
   const row = await store.runs.get(run)
   if (first && row !== undefined && hasEnded(row.status)) {
     // If the run ended in the meantime, the request was closed and not answered.
@@ -78,7 +78,7 @@ export async function answerAll(
     const { winner } = await post(context, run, requestId, answer, wake, accepted)
     if ('answer' in winner) counted.set(requestId, winner.answer)
   }
-  await context.look(run, 'hint')
+  await context.reconcile(run, 'hint')
   return counted
 }
 

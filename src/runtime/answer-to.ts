@@ -130,12 +130,12 @@ export function isAbout(each: TurnAnswer): (request: EntryOf<'request'>) => bool
 
 export async function answerBefore(
   store: Store,
-  kept: KeptRun,
+  stored: KeptRun,
   each: TurnAnswer,
   answer?: Reply,
 ): Promise<Reply | undefined> {
-  if (!('requestId' in each)) return answerTo(store, kept, each.toolCallId, (answer ?? each.answer).kind)
-  const end = await endOfRequest(store, kept, each.requestId)
+  if (!('requestId' in each)) return answerTo(store, stored, each.toolCallId, (answer ?? each.answer).kind)
+  const end = await endOfRequest(store, stored, each.requestId)
   return end !== undefined && 'answer' in end ? end.answer : undefined
 }
 

@@ -29,7 +29,7 @@ export function createCanRun({ agents, registry, log, warn }: CanRunContext): Ca
   let known: Known | undefined
   /** Pipeline text → the missing name, or undefined. */
   const names = new Map<string, string | undefined>()
-  const told = new Set<string>()
+  const reported = new Set<string>()
 
   function missingName(text: string): string | undefined {
     if (names.has(text)) return names.get(text)
@@ -55,8 +55,8 @@ export function createCanRun({ agents, registry, log, warn }: CanRunContext): Ca
     const lack = missing(text, pipeline)
     if (lack === undefined || (await isToEnd(log, row, pipeline))) return true
     const message = `Runs of the agent ${row.agent} that lost their process cannot continue here, and wait for another: ${lack}`
-    if (told.size < remembered && !told.has(message)) warn(message)
-    told.add(message)
+    if (reported.size < remembered && !reported.has(message)) warn(message)
+    reported.add(message)
     return false
   }
 }

@@ -66,7 +66,7 @@ export interface ClaimContext {
   store: Store
   clock: Clock
   rejoin: Rejoin
-  /** Absent if no other process can run what this one cannot. */
+  /** Absent if no other process can run it either. */
   canRun?: CanRun | undefined
 }
 

@@ -124,22 +124,22 @@ async function started(runtime: Runtime, turn: Turn): Promise<Turned> {
  */
 
 /** The newest run of a thread, with its stored view. */
-export async function newestRun(store: Store, threadId: string): Promise<{ row: RunRow; kept: KeptRun } | undefined> {
+export async function newestRun(store: Store, threadId: string): Promise<{ row: RunRow; stored: KeptRun } | undefined> {
   const row = (await store.runs.list({ threadId, limit: 1 }))[0]
-  const kept = row && (await keptOf(store, row))
-  return row && kept && { row, kept }
+  const stored = row && (await keptOf(store, row))
+  return row && stored && { row, stored }
 }
 
 /** Joins the run that has the reply. Throws `answer-conflict` (409) if it has another one. */
 async function joinAnswered({ store, open, redact }: Runtime, turn: Turn): Promise<Turned | undefined> {
   const { threadId, answers } = turn
   if (threadId === undefined || turn.handOver === true || !isAnswer(turn)) return undefined
-  const { row, kept } = (await newestRun(store, threadId)) ?? {}
+  const { row, stored } = (await newestRun(store, threadId)) ?? {}
   // A failed run may be retried.
-  if (row?.status !== 'completed' || kept === undefined) return undefined
+  if (row?.status !== 'completed' || stored === undefined) return undefined
   let isKnown = false
   for (const each of answers) {
-    const before = await answerBefore(store, kept, each)
+    const before = await answerBefore(store, stored, each)
     if (before === undefined) continue
     const answer = await plainAnswer(store.log, row.id, redact(answerOf(each, before.kind)), isAbout(each))
     // For an approved tool, the client may already have the result.
@@ -148,7 +148,7 @@ async function joinAnswered({ store, open, redact }: Runtime, turn: Turn): Promi
     isKnown = true
   }
   const run = isKnown ? await open(row.id) : undefined
-  return run && { run, how: 'joined', from: kept.resumedAt }
+  return run && { run, how: 'joined', from: stored.resumedAt }
 }
 
 /** Whether the request ends with a reply: a client that has read beyond the reply wants a new run. */
@@ -160,7 +160,7 @@ function isAnswer({ answers, messages }: Turn): boolean {
 /* A request that replies to the suspended run of its thread: the replies are posted and the run continues. */
 
 /** The newest run of a thread, with its stored view, if it has not ended. */
-export async function activeRun(store: Store, threadId: string): Promise<{ row: RunRow; kept: KeptRun } | undefined> {
+export async function activeRun(store: Store, threadId: string): Promise<{ row: RunRow; stored: KeptRun } | undefined> {
   const newest = await newestRun(store, threadId)
   return newest === undefined || hasEnded(newest.row.status) ? undefined : newest
 }
@@ -170,13 +170,13 @@ async function resumed(runtime: Runtime, turn: Turn): Promise<Turned | undefined
   const { agents, store, answerAll, open, redact } = runtime
   const { threadId, protocol, labels, input, answers, turnKey } = turn
   if (threadId === undefined || answers.length === 0 || turn.handOver === true) return undefined
-  const { row, kept } = (await activeRun(store, threadId)) ?? {}
-  if (row === undefined || kept === undefined) return undefined
+  const { row, stored } = (await activeRun(store, threadId)) ?? {}
+  if (row === undefined || stored === undefined) return undefined
   const run = await open(row.id)
   if (run === undefined) return undefined
-  const byId = new Map(kept.requests.map((request) => [request.requestId, request]))
+  const byId = new Map(stored.requests.map((request) => [request.requestId, request]))
   const byCall = new Map(
-    kept.requests.flatMap((request) => (request.kind === 'input' ? [] : [[request.toolCallId, request] as const])),
+    stored.requests.flatMap((request) => (request.kind === 'input' ? [] : [[request.toolCallId, request] as const])),
   )
   const matched = new Map<string, Reply>()
   let again = false
@@ -188,7 +188,7 @@ async function resumed(runtime: Runtime, turn: Turn): Promise<Turned | undefined
     const answer = given && (await plainAnswer(store.log, row.id, given, isAbout(each)))
     // A client tool with approval has two requests: while the second is open, clients repeat the approval.
     const isRepeated = request?.kind === 'tool' && answer?.kind === 'approval'
-    const before = request === undefined || isRepeated ? await answerBefore(store, kept, each, answer) : undefined
+    const before = request === undefined || isRepeated ? await answerBefore(store, stored, each, answer) : undefined
     if (request !== undefined && answer !== undefined && before === undefined) {
       if ('requestId' in each || request.kind === 'approval') checkAnswer(request, answer)
       await checkEdit(store.log, row.id, request, answer)
@@ -204,12 +204,12 @@ async function resumed(runtime: Runtime, turn: Turn): Promise<Turned | undefined
     const pipeline = agents.get(row.agent)?.pipeline
     // Input that comes with a reply is merged into the run's input, so the result is checked before the run continues.
     if (pipeline !== undefined) {
-      const before = { ...(await readInput(store.log, row.id)), ...kept.resumedInput }
+      const before = { ...(await readInput(store.log, row.id)), ...stored.resumedInput }
       checkRunInput(pipeline, { ...before, ...input })
     }
     const counted = await answerAll(row.id, matched, { protocol, input, ...omitUndefined({ labels }) }, turn.mcpHeaders)
     // If two clients reply at the same time, the first reply counts and the other client gets a 409.
-    for (const { requestId, toolCallId } of kept.requests) {
+    for (const { requestId, toolCallId } of stored.requests) {
       const given = matched.get(requestId)
       const winner = counted.get(requestId)
       if (given !== undefined && winner !== undefined && !isSame(given, winner)) {
@@ -219,11 +219,11 @@ async function resumed(runtime: Runtime, turn: Turn): Promise<Turned | undefined
     // So that the same request joins the run even if it has ended.
     if (turnKey !== undefined) await claimFor(store.log, threadId, `${row.agent}:${turnKey}`, row.id)
     // A run that was not suspended yet continues in its own stream; this delivery starts at its current position.
-    return { run, how: kept.status === 'suspended' ? 'resumed' : 'joined', from: kept.lastSeq + 1 }
+    return { run, how: stored.status === 'suspended' ? 'resumed' : 'joined', from: stored.lastSeq + 1 }
   }
   if (contrary !== undefined) throw conflict(contrary)
   // A repeated reply, from a client that retries or from another tab, must not interrupt the run that it resumed.
-  return again ? { run, how: 'joined', from: kept.resumedAt } : undefined
+  return again ? { run, how: 'joined', from: stored.resumedAt } : undefined
 }
 
 /**

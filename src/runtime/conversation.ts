@@ -178,14 +178,14 @@ export function createTurns(store: ConversationStores): TurnReader {
       const now = await generationNow()
       // Read before the run: a deletion in between changes the mark.
       const [mark] = await marksOf([run])
-      const kept = await readKept(store, run)
-      if (kept === undefined) return undefined
-      const { messages, previousRunId: previous } = kept
+      const stored = await readKept(store, run)
+      if (stored === undefined) return undefined
+      const { messages, previousRunId: previous } = stored
       // The input of a run that continues another has only new messages, and all are stored.
-      const asked = previous === undefined ? messagesOf(await readInput(store.log, run)) : kept.asked
+      const asked = previous === undefined ? messagesOf(await readInput(store.log, run)) : stored.asked
       const characters = JSON.stringify(asked).length + JSON.stringify(messages).length
       const turn = { asked, messages, characters, previous }
-      if (hasEnded(kept.status) && mark !== undefined) remember(cache, run, { turn, mark, generation: now })
+      if (hasEnded(stored.status) && mark !== undefined) remember(cache, run, { turn, mark, generation: now })
       checked.add(run)
       return turn
     },

@@ -34,12 +34,12 @@ export function createRuntime(given: RuntimeOptions): Runtime {
   const redact = createCleaner(secrets, secretKeys)
   const closing = new AbortController()
   const shutdown = closing.signal
-  const look: Supervisor['reconcile'] = (run, why) =>
+  const reconcile: Supervisor['reconcile'] = (run, why) =>
     options.postsOnly ? announce(store, run) : supervisor.reconcile(run, why)
   const owns = (id: string) => supervisor.owns(id)
   const stop = (run: string, reason?: string) =>
     stopRun(
-      { store, supervisor: { owns, reconcile: look }, shutdown, redact, patience: graceMs + stopPatience },
+      { store, supervisor: { owns, reconcile: reconcile }, shutdown, redact, patience: graceMs + stopPatience },
       run,
       reason,
     )
@@ -54,13 +54,13 @@ export function createRuntime(given: RuntimeOptions): Runtime {
   })
   const queue = createThreadQueue({ store, announcements: supervisor, shutdown, stop })
   const adoption = createAdoption(store, supervisor, shutdown)
-  const idle = createIdleThreads({ store, clock, closeAfterMs, shutdown, look: supervisor.reconcile })
+  const idle = createIdleThreads({ store, clock, closeAfterMs, shutdown, reconcile: supervisor.reconcile })
   const redactOf = (run: string) => {
     const own = supervisor.headersOf(run)
     return own === undefined ? redact : createCleaner([...secrets, ...secretsIn(own)], secretKeys)
   }
   const starting = { store, models: options.registry.models, supervisor, activeRuns, shutdown, newRunId }
-  const answers = { store, agents, redactOf, look, keepHeaders: supervisor.keepHeaders }
+  const answers = { store, agents, redactOf, reconcile, keepHeaders: supervisor.keepHeaders }
   const checkHeaders = (headers: unknown) => toMcpHeaders(headers, options.registry.mcp?.servers ?? new Map())
 
   const runtime: Runtime = {

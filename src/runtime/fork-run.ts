@@ -1,6 +1,6 @@
 /**
  * Forks a run: a new run shares the log up to an entry and continues by itself, like a run after a crash at that entry: complete steps are kept,
- * open ones begin again. decisions/0023 says what a fork may change, and why.
+ * open ones begin again. decisions/0023 has the permitted changes of a fork, and the reasons.
  */
 import type { ForkOptions } from './runtime.ts'
 import { omitUndefined } from '../part/omit-undefined.ts'

@@ -75,12 +75,12 @@ function sameMessage(messages: Message[], from: number): Message[] {
 async function record(store: Store, threadId: string | undefined, run: string, group: Message[]): Promise<Message[]> {
   const row = await store.runs.get(run)
   if (row === undefined || (threadId !== undefined && row.threadId !== threadId)) return []
-  const kept = await keptOf(store, row)
-  if (kept === undefined) return []
-  const messages = await withResults(store, kept, resultsOf(group, kept))
+  const stored = await keptOf(store, row)
+  if (stored === undefined) return []
+  const messages = await withResults(store, stored, resultsOf(group, stored))
   if (messages.length === 0) return []
-  const own = kept.asked.findLastIndex(({ role }) => role === 'user' || role === 'system')
-  return [...kept.asked.slice(own + 1), ...messages]
+  const own = stored.asked.findLastIndex(({ role }) => role === 'user' || role === 'system')
+  return [...stored.asked.slice(own + 1), ...messages]
 }
 
 /** The client's results of client tool calls that have none in the log. */

@@ -15,7 +15,7 @@ export interface IdleThreadsOptions {
   closeAfterMs: number
   shutdown: AbortSignal
   /** Makes this process end a stopped run. */
-  look(run: string, why: 'hint'): Promise<unknown>
+  reconcile(run: string, why: 'hint'): Promise<unknown>
 }
 
 export interface IdleThreads {
@@ -27,7 +27,13 @@ const hour = 3_600_000
 /** Maximum number of runs of a thread among which the last entry is searched. Older ones get no more entries. */
 const newest = 100
 
-export function createIdleThreads({ store, clock, closeAfterMs, shutdown, look }: IdleThreadsOptions): IdleThreads {
+export function createIdleThreads({
+  store,
+  clock,
+  closeAfterMs,
+  shutdown,
+  reconcile,
+}: IdleThreadsOptions): IdleThreads {
   const { log, runs } = store
 
   async function sweep(): Promise<void> {
@@ -53,7 +59,7 @@ export function createIdleThreads({ store, clock, closeAfterMs, shutdown, look }
     if (stop !== undefined || answered.size > 0) return
     const reason = `The conversation was closed: nothing happened in it for ${inWords(closeAfterMs)}.`
     await log.post(id, 'stop', { reason, closed: true })
-    await look(id, 'hint')
+    await reconcile(id, 'hint')
   }
 
   return {

@@ -197,8 +197,8 @@ function fromClaiming(slot: Extract<Slot, { state: 'claiming' }>, event: Event):
     case 'claim-failed': {
       // A successful claim must be remembered: no other process would take care of the run.
       const epoch = event.epoch ?? lease
-      const kept = event.epoch !== undefined && reason === 'hint' ? 'orphan' : reason
-      return lose({ state: 'lost', reason: kept, tries, closing, ...omitUndefined({ epoch }) })
+      const queuedReason = event.epoch !== undefined && reason === 'hint' ? 'orphan' : reason
+      return lose({ state: 'lost', reason: queuedReason, tries, closing, ...omitUndefined({ epoch }) })
     }
     default:
       return [slot, []]

@@ -42,7 +42,7 @@ export function createPresence({ store: { log, fleet }, clock, shutdown, all, st
   const posted = new WeakSet<Supervised>()
   let looking = false
 
-  async function look(run: Supervised): Promise<void> {
+  async function checkReaders(run: Supervised): Promise<void> {
     const open = run.execution?.state.open
     if (open === undefined || open.answered || open.suspended || run.readers !== undefined) {
       run.unread = undefined
@@ -63,7 +63,7 @@ export function createPresence({ store: { log, fleet }, clock, shutdown, all, st
     if (looking) return
     looking = true
     // A failing store is asked again.
-    await Promise.allSettled(all().map(look))
+    await Promise.allSettled(all().map(checkReaders))
     looking = false
   }
 

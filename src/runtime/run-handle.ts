@@ -132,7 +132,7 @@ function flatten(batches: AsyncIterable<Entry[]>): AsyncGenerator<Entry, void, v
 
 const failed = { code: 'store-failed', message: 'The run could not be recorded.' }
 const unread = { code: 'store-closed', message: 'The runtime is closed: open another one to read how the run ended.' }
-const moved = {
+const lostRun = {
   code: 'run-moved',
   message: 'This process has shut down. The run goes on in another one, or when one is started: read its result there.',
 }
@@ -154,15 +154,15 @@ async function readResult(
     if (!isClosing) return { ...known, outcome: 'failed', error: failed }
     return view === undefined || !store.durable
       ? { ...known, outcome: 'failed', error: unread }
-      : { ...known, outcome: 'moved', error: moved }
+      : { ...known, outcome: 'moved', error: lostRun }
   }
   const { status, text, output, usage, error } = view
   return { id: run, outcome: status, text, output, usage, ...(error === undefined ? undefined : { error }) }
 }
 
 async function read(store: Store, run: string, stored: AsyncIterable<Entry[]>) {
-  const kept = await readKept(store, run)
-  if (kept === undefined) return (await foldLog(stored))?.view()
-  const output = await readOutput(store.log, run, kept)
-  return { ...kept, text: kept.messages.map(textOf).join(''), output }
+  const storedView = await readKept(store, run)
+  if (storedView === undefined) return (await foldLog(stored))?.view()
+  const output = await readOutput(store.log, run, storedView)
+  return { ...storedView, text: storedView.messages.map(textOf).join(''), output }
 }

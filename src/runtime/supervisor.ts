@@ -140,7 +140,7 @@ export function createSupervisor(context: SupervisorContext): Supervisor {
     if (!(await fleet.attended(id))) await stop(id, reason)
   }
 
-  async function look(run: Supervised, type: 'hint' | 'orphan'): Promise<Looked | undefined> {
+  async function reconcileNow(run: Supervised, type: 'hint' | 'orphan'): Promise<Looked | undefined> {
     send(run, { type })
     let looked: Looked | undefined
     // A hint during the claim leads to another claim.
@@ -158,14 +158,14 @@ export function createSupervisor(context: SupervisorContext): Supervisor {
       return slots.all().filter(({ execution }) => execution !== undefined).length
     },
 
-    reconcile: (id, type) => look(slots.of(id), type),
+    reconcile: (id, type) => reconcileNow(slots.of(id), type),
 
     async resumeFork(id, plan) {
       const run = slots.of(id)
       // The same fork was requested twice at once.
       if (run.slot.state !== 'idle') return void (await run.claim)
       run.plan = plan
-      await look(run, plan === undefined ? 'hint' : 'orphan')
+      await reconcileNow(run, plan === undefined ? 'hint' : 'orphan')
     },
 
     owns(id) {

@@ -97,8 +97,8 @@ function createSearch(store: Store, { agentId, threadId }: SentMessages) {
   return async (calls: ToolCallContent[], user: string): Promise<KeptRun | undefined> => {
     const first = runsOf.get(keyOf(agentId, calls[0]!.toolCallId))
     const row = first === undefined ? undefined : await store.runs.get(first)
-    const kept = row && (await keptOf(store, row))
-    if (kept !== undefined && isOf(kept, agentId, calls, user)) return kept
+    const stored = row && (await keptOf(store, row))
+    if (stored !== undefined && isOf(stored, agentId, calls, user)) return stored
     for (;;) {
       const { value, done } = await rows.next()
       if (done) return undefined
@@ -114,20 +114,20 @@ async function* listed(store: Store, agent: string, threadId: string | undefined
     for (const row of await store.runs.list({ ...query, limit: mostRuns })) {
       if (seen.has(row.id)) continue
       seen.add(row.id)
-      const kept = await keptOf(store, row)
-      if (kept !== undefined && kept.unanswered.length > 0) yield kept
+      const stored = await keptOf(store, row)
+      if (stored !== undefined && stored.unanswered.length > 0) yield stored
     }
   }
   return undefined
 }
 
-function isOf(kept: KeptRun, agentId: string, calls: readonly ToolCallContent[], user: string): boolean {
-  if (kept.agent !== agentId) return false
-  const asked = kept.asked.findLast(({ role }) => role === 'user')
+function isOf(stored: KeptRun, agentId: string, calls: readonly ToolCallContent[], user: string): boolean {
+  if (stored.agent !== agentId) return false
+  const asked = stored.asked.findLast(({ role }) => role === 'user')
   if (asked === undefined || textOf(asked) !== user) return false
-  const isUnanswered = (id: string) => kept.unanswered.some((each) => isSameId(each, id))
+  const isUnanswered = (id: string) => stored.unanswered.some((each) => isSameId(each, id))
   if (!calls.every(({ toolCallId }) => isUnanswered(toolCallId))) return false
-  const made = kept.messages.flatMap(callsOf)
+  const made = stored.messages.flatMap(callsOf)
   return calls.every((call) =>
     made.some(
       ({ toolCallId, toolName, input }) =>

@@ -44,8 +44,8 @@ export async function healthOf({ runtime, storeFailure }: Project, guard: ErrorG
   if (processes === undefined) return { reasons, waits, uncaughtErrors }
   const self = processes.find((each) => each.self)
   const count = (of: 'alive' | 'draining') => processes.filter((each) => each[of]).length
-  const told = { alive: count('alive'), draining: count('draining'), runs: self?.runs ?? 0 }
-  const fleetOf = { ...told, beatAgeMs: Math.round(self?.beatAgeMs ?? 0), clockAheadMs: shared?.clockAheadMs ?? 0 }
+  const counts = { alive: count('alive'), draining: count('draining'), runs: self?.runs ?? 0 }
+  const fleetOf = { ...counts, beatAgeMs: Math.round(self?.beatAgeMs ?? 0), clockAheadMs: shared?.clockAheadMs ?? 0 }
   return { reasons, waits, uncaughtErrors, fleet: fleetOf }
 }
 

@@ -175,12 +175,12 @@ export async function serve(options: ServeOptions): Promise<Served> {
         metrics: async () => metrics.text() + (await fleetMetrics(runtime.store)),
       }),
     )
-    const told = reportRequests(handler, report)
+    const reporting = reportRequests(handler, report)
     const sockets = createSocketListener(
       omitUndefined({
         runtime,
         onError,
-        handler: told,
+        handler: reporting,
         apiKey,
         localOnly,
         allowedOrigins,
@@ -190,7 +190,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
       }),
     )
     const { shouldUpgradeCallback } = sockets
-    const listen = createNodeListener(told, onError, streams.add)
+    const listen = createNodeListener(reporting, onError, streams.add)
     const listener = sockets.before((incoming, outgoing) => {
       responses.add(outgoing)
       listen(incoming, outgoing)

@@ -60,7 +60,7 @@ export function decodeEntries(texts: readonly string[], restore?: Restore): Entr
   return toEntries(JSON.parse(`[${texts.join('\n').replaceAll('\n', ',')}]`) as unknown[], restore)
 }
 
-/** Adds what a stored entry only refers to. */
+/** Adds the data that a stored entry only refers to. */
 export type Restore = (stored: unknown) => unknown
 
 function toEntries(stored: unknown[], restore: Restore | undefined): Entry[] {

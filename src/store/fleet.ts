@@ -65,8 +65,8 @@ export function createFleet({ left, due, hasMore }: FleetSource, now: () => numb
   }
 
   /** Arms the deadlines from `from` until the next poll. */
-  function look(from: number): void {
-    looking = setTimeout(() => look(0), lookEvery)
+  function armDue(from: number): void {
+    looking = setTimeout(() => armDue(0), lookEvery)
     looking.unref?.()
     try {
       for (const { id, dueAt } of due(now() + lookEvery, Infinity)) {
@@ -95,7 +95,7 @@ export function createFleet({ left, due, hasMore }: FleetSource, now: () => numb
       const watcher: Watcher = { runs: new Set([...left(), ...unread]), wake }
       unread.clear()
       // Passed deadlines are in the first batch.
-      if (looking === undefined) look(now())
+      if (looking === undefined) armDue(now())
       watchers.add(watcher)
       signal.addEventListener('abort', wake)
       try {

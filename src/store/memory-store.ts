@@ -59,8 +59,8 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
   let endings = 0
   /** Ids of recently dropped runs: a late reader must not wait for them as for a run that is about to start. */
   const dropped = new Set<string>()
-  const bell = createNotifier()
-  const changeBell = createNotifier()
+  const entryNotifier = createNotifier()
+  const changeNotifier = createNotifier()
   /** The position of the last change. */
   let position = 0
   // A new set each time, as in `sqlite/batches.ts`.
@@ -90,31 +90,32 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
   function append(run: string, epoch: number, given: readonly Entry[]): Appended {
     checkOpen(`append to run ${run}`)
     if (given.length === 0) return 'stored'
-    let kept = runs.get(run)
-    const isStored = (entry: Entry) => isSameEntry(kept!.entries[indexAfter(kept!.entries, entry.seq - 1)]!, entry)
-    const admitted = admitEntries(run, kept?.row, epoch, given, isStored)
+    let memoryRun = runs.get(run)
+    const isStored = (entry: Entry) =>
+      isSameEntry(memoryRun!.entries[indexAfter(memoryRun!.entries, entry.seq - 1)]!, entry)
+    const admitted = admitEntries(run, memoryRun?.row, epoch, given, isStored)
     if (typeof admitted === 'string') return admitted
-    if (kept) updateRow(kept.row, admitted)
-    else kept = keepRun(foldRow(undefined, run, epoch, admitted), [])
-    const { row } = kept
-    for (const entry of admitted) kept.entries.push(entry)
-    kept.marks.push(++position, kept.entries.length)
-    if (rung.size === 0) later(ringAll)
+    if (memoryRun) updateRow(memoryRun.row, admitted)
+    else memoryRun = keepRun(foldRow(undefined, run, epoch, admitted), [])
+    const { row } = memoryRun
+    for (const entry of admitted) memoryRun.entries.push(entry)
+    memoryRun.marks.push(++position, memoryRun.entries.length)
+    if (rung.size === 0) later(notifyAppended)
     rung.add(run)
-    if (hasEnded(row.status)) dropOld(run, kept)
+    if (hasEnded(row.status)) dropOld(run, memoryRun)
     return 'stored'
   }
 
   function keepView(run: string, { seq, view }: KeptView): void {
-    const kept = runs.get(run)
-    if (kept && seq >= (kept.view?.seq ?? 0)) kept.view = { seq, text: encodeMessage(run, 'view', view) }
+    const memoryRun = runs.get(run)
+    if (memoryRun && seq >= (memoryRun.view?.seq ?? 0)) memoryRun.view = { seq, text: encodeMessage(run, 'view', view) }
   }
 
   function keepRun(row: StoredRow, entries: Entry[]): MemoryRun {
-    const kept: MemoryRun = { row, entries, marks: [0, entries.length] }
-    runs.set(row.id, kept)
+    const memoryRun: MemoryRun = { row, entries, marks: [0, entries.length] }
+    runs.set(row.id, memoryRun)
     dropped.delete(row.id)
-    return kept
+    return memoryRun
   }
 
   function fork(source: string, seq: number, run: string, at?: number): void {
@@ -127,21 +128,21 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
     if (known) return
     const entries = from!.entries.slice(0, indexAfter(from!.entries, seq))
     entries[0] = ofFork(entries[0]!, run, { source, seq, at })
-    const kept = keepRun(foldRow(undefined, run, from!.row.epoch, entries), entries)
-    kept.fork = { source, seq }
-    bell.notify(run)
-    if (hasEnded(kept.row.status)) dropOld(run, kept)
+    const memoryRun = keepRun(foldRow(undefined, run, from!.row.epoch, entries), entries)
+    memoryRun.fork = { source, seq }
+    entryNotifier.notify(run)
+    if (hasEnded(memoryRun.row.status)) dropOld(run, memoryRun)
   }
 
   /** Call this when a run has ended. */
-  function dropOld(run: string, kept: MemoryRun): void {
+  function dropOld(run: string, memoryRun: MemoryRun): void {
     ended.push(run)
     endings++
-    kept.dropAt = endings + keep + (runs.size - ended.length)
+    memoryRun.dropAt = endings + keep + (runs.size - ended.length)
     while ((runs.get(ended[0]!)?.dropAt ?? Infinity) <= endings) {
       const old = ended.shift()!
       // A reader that waited since before the start of the run has not been woken yet.
-      if (rung.has(old)) bell.notify(old)
+      if (rung.has(old)) entryNotifier.notify(old)
       const { threadId } = runs.get(old)!.row
       runs.delete(old)
       dropped.add(old)
@@ -152,11 +153,11 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
     }
   }
 
-  function ringAll(): void {
+  function notifyAppended(): void {
     const appended = rung
     rung = new Set()
-    for (const run of appended) bell.notify(run)
-    changeBell.notify('')
+    for (const run of appended) entryNotifier.notify(run)
+    changeNotifier.notify('')
   }
 
   const log: Log = {
@@ -168,21 +169,21 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
     },
     claim: async (run, epoch) => {
       checkOpen(`claim run ${run}`)
-      const kept = runs.get(run)
-      const row = claimRow(kept?.row, epoch)
+      const memoryRun = runs.get(run)
+      const row = claimRow(memoryRun?.row, epoch)
       if (row === undefined) return false
-      kept!.row = row
+      memoryRun!.row = row
       fleet.claimed(run)
       return true
     },
     read(run, options = {}) {
       // Looked up now: the run may be dropped before it is read.
-      let kept = runs.get(run)
-      return open<Entry[]>(bell, run, options.signal, () => {
+      let memoryRun = runs.get(run)
+      return open<Entry[]>(entryNotifier, run, options.signal, () => {
         return readEntries(options, (seq) => {
-          kept ??= runs.get(run)
-          if (!kept) return { entries: [], lastSeq: 0, hasEnded: dropped.has(run) }
-          const { row, entries } = kept
+          memoryRun ??= runs.get(run)
+          if (!memoryRun) return { entries: [], lastSeq: 0, hasEnded: dropped.has(run) }
+          const { row, entries } = memoryRun
           const at = indexAfter(entries, seq)
           const next = entries.slice(at, at + page)
           refuseMerged(run, seq, next)
@@ -196,9 +197,9 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
       return postInOrder(encodeMessages(run, messages), (each) => inbox.post(run, each))
     },
     inbox: (run, { after, signal } = {}) =>
-      open<InboxMessage>(inbox.bell, run, signal, () => readMessages((n) => inbox.next(run, n), after)),
+      open<InboxMessage>(inbox.notifier, run, signal, () => readMessages((n) => inbox.next(run, n), after)),
     changes: ({ after, signal } = {}) =>
-      open<Change[]>(changeBell, '', signal, () =>
+      open<Change[]>(changeNotifier, '', signal, () =>
         readChanges((n) => changesAfter(runs.values(), n, page, position), after),
       ),
     position: async () => {
@@ -211,8 +212,8 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
   const index: RunIndex = {
     async get(run) {
       checkOpen(`get run ${run}`)
-      const kept = runs.get(run)
-      return kept && publicRow(kept.row)
+      const memoryRun = runs.get(run)
+      return memoryRun && publicRow(memoryRun.row)
     },
     async list(query = {}) {
       checkOpen('list runs')
@@ -243,16 +244,16 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
     async close() {
       fleet.close()
       // Deliver the entries of this turn.
-      ringAll()
+      notifyAppended()
       closed = true
-      for (const each of [bell, changeBell, inbox.bell]) each.ringAll()
+      for (const each of [entryNotifier, changeNotifier, inbox.notifier]) each.ringAll()
     },
   }
 }
 
 /** Inboxes of runs, in memory. Messages are stored as JSON text, so that no object is shared with the poster. */
 interface KeptInbox {
-  readonly bell: Notifier
+  readonly notifier: Notifier
   post(run: string, message: EncodedMessage): Posted
   next(run: string, after: number): InboxMessage | undefined
   has(run: string, key: string): boolean
@@ -265,9 +266,9 @@ const keptKeys = 10_000
 function createKeptInbox(): KeptInbox {
   const keys = new Set<string>()
   const runs = new Map<string, { byKey: Map<string, string>; keys: string[] }>()
-  const bell = createNotifier()
+  const notifier = createNotifier()
   return {
-    bell,
+    notifier,
     post(run, { key, message, text }) {
       const messages = runs.get(run) ?? { byKey: new Map<string, string>(), keys: [] }
       runs.set(run, messages)
@@ -281,7 +282,7 @@ function createKeptInbox(): KeptInbox {
       if (winner !== undefined) return { first: false, message: decodeMessage(winner) }
       messages.byKey.set(key, text)
       messages.keys.push(key)
-      bell.notify(run)
+      notifier.notify(run)
       return { first: true, message }
     },
     next(run, after) {

@@ -47,7 +47,7 @@ export function createLineMerge(run: string, merge: (entries: readonly Entry[]) 
         if (line === undefined) others.push(entry)
         else {
           addOthers()
-          // Unmerged lines stay as written, but for what the rewriter changes.
+          // Unmerged lines stay as written, except for changes by the rewriter.
           lines.push(rewriter?.wants(line) === true ? rewriter.rewrite(entry, line) : line)
         }
       }

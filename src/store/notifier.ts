@@ -13,7 +13,7 @@ export function createNotifier(): Notifier {
   // A key stays until its last reader leaves.
   const keys = new Map<string, (() => void)[]>()
 
-  function ring(key: string): void {
+  function notify(key: string): void {
     const wakes = keys.get(key)
     // Emptied before waking: a reader without new entries waits again, for the next notification.
     if (wakes?.length === 1) wakes.pop()!()
@@ -33,11 +33,11 @@ export function createNotifier(): Notifier {
       if (at >= 0) wakes.splice(at, 1)
       if (wakes.length === 0) keys.delete(key)
     },
-    notify: ring,
+    notify: notify,
     ringAll() {
       // A copy: a woken reader may leave and return.
       const known = Array.from(keys.keys())
-      for (const key of known) ring(key)
+      for (const key of known) notify(key)
     },
     get waiting() {
       let count = 0

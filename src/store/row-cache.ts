@@ -37,14 +37,14 @@ export interface RowCache {
 const mostWaiting = 16 * 1024 * 1024
 
 export function createRowCache(): RowCache {
-  const heads = new Map<string, CachedRow>()
+  const cached = new Map<string, CachedRow>()
   /** Runs that count towards `mostWaiting`, oldest first, with their size in characters. */
   const waiting = new Map<string, number>()
   let waitingLength = 0
 
   function drop(run: string): void {
     uncount(run)
-    heads.delete(run)
+    cached.delete(run)
   }
 
   function uncount(run: string): void {
@@ -57,7 +57,7 @@ export function createRowCache(): RowCache {
     waiting.set(run, length)
     for (const oldest of waiting.keys()) {
       if (waitingLength <= mostWaiting) break
-      const { row, recent } = heads.get(oldest)!
+      const { row, recent } = cached.get(oldest)!
       if (row.status !== 'running') drop(oldest)
       else {
         recent.stopWaiting()
@@ -67,15 +67,15 @@ export function createRowCache(): RowCache {
   }
 
   return {
-    get: (run) => heads.get(run),
-    runs: () => heads.keys(),
+    get: (run) => cached.get(run),
+    runs: () => cached.keys(),
     set(run, row) {
       drop(run)
-      heads.set(run, { row, recent: createLiveTail(), toLine: createEntryLines() })
+      cached.set(run, { row, recent: createLiveTail(), toLine: createEntryLines() })
     },
     add(run, row, entries, length) {
-      let head = heads.get(run)
-      if (head === undefined) heads.set(run, (head = { row, recent: createLiveTail(), toLine: createEntryLines() }))
+      let head = cached.get(run)
+      if (head === undefined) cached.set(run, (head = { row, recent: createLiveTail(), toLine: createEntryLines() }))
       head.row = row
       head.recent.push(entries, length)
       return head
@@ -83,18 +83,18 @@ export function createRowCache(): RowCache {
     trim(run, { row, recent }) {
       const isRunning = row.status === 'running'
       // The woken reader may have been the last one.
-      if (heads.get(run)?.recent !== recent) return
+      if (cached.get(run)?.recent !== recent) return
       if (recent.waits || (!isRunning && recent.readers.size > 0)) count(run, recent)
       else if (isRunning) uncount(run)
       else drop(run)
     },
     left(run, recent) {
-      const head = heads.get(run)
+      const head = cached.get(run)
       if (head && head.recent === recent && head.row.status !== 'running' && recent.readers.size === 0) drop(run)
     },
     forget: drop,
     clear() {
-      heads.clear()
+      cached.clear()
       waiting.clear()
       waitingLength = 0
     },

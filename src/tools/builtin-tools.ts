@@ -3,7 +3,7 @@ import { calculator } from './calculator.ts'
 import { z } from 'zod'
 import { MillraceError } from '../part/error.ts'
 
-/** `{words, limit?}` → `{found}`: what was said in earlier conversations with this user. */
+/** `{words, limit?}` → `{found}`: matches in earlier conversations with this user. */
 const searchConversations: ToolImplementation = {
   description:
     'Search what was said in earlier conversations with this user. Finds messages that contain all the given words, newest first.',

@@ -13,7 +13,7 @@ export interface ToolContext {
   /** The conversation that led to the call. */
   messages: Message[]
   /**
-   * Searches what was said before: in this thread, and in other threads of this agent whose runs have the same `$input.user`. Returns
+   * Searches earlier messages: in this thread, and in other threads of this agent whose runs have the same `$input.user`. Returns
    * at most `limit` messages that contain all the words, newest first.
    */
   searchEarlier(words: string, limit: number): Promise<SaidEarlier[]>

@@ -23,8 +23,8 @@ export function fromModelMessage(role: Message['role'], message: Fields, place: 
     case 'user':
       return { role, content: parts.map((part, i) => toUserContent(part, placeOf(i))), ...base }
     case 'assistant': {
-      const kept = parts.flatMap((part, i) => toAssistantContent(part, placeOf(i)) ?? [])
-      return kept.length > 0 ? { role, content: kept, ...base } : undefined
+      const converted = parts.flatMap((part, i) => toAssistantContent(part, placeOf(i)) ?? [])
+      return converted.length > 0 ? { role, content: converted, ...base } : undefined
     }
     case 'tool': {
       const results = parts.flatMap((part, i) => (part['type'] === 'tool-result' ? [toResult(part, placeOf(i))] : []))

@@ -26,7 +26,7 @@ export async function labOf({ agents, cases, config = {}, env = {} }: LabFiles) 
     const lab = await open(more)
     const file = readCases(text, path)
     const { signal } = new AbortController()
-    const { results } = await runCases({ lab, files: [file], concurrency: 4, signal, ...rest })
+    const { results } = await runCases({ testRuntime: lab, files: [file], concurrency: 4, signal, ...rest })
     lab.agents.close()
     return results
   }

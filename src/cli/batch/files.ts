@@ -75,16 +75,16 @@ function keyOf({ line, hash }: Pick<BatchLine, 'line' | 'hash'>): string {
 
 /** Keeps the results of completed runs of these lines only: the others are run again. Returns their keys. */
 function keepDone(context: CommandContext, output: string, wanted: ReadonlySet<string>): Set<string> {
-  const kept = new Map<string, string>()
+  const previous = new Map<string, string>()
   for (const text of readFileSync(context.path(output), 'utf8').split('\n')) {
     const result = readResult(text)
-    if (result?.outcome === 'completed' && wanted.has(keyOf(result))) kept.set(keyOf(result), text)
+    if (result?.outcome === 'completed' && wanted.has(keyOf(result))) previous.set(keyOf(result), text)
   }
   const file = context.path(output)
   const temporary = `${file}.${process.pid}.tmp`
-  writeFileSync(temporary, [...kept.values()].map((text) => `${text}\n`).join(''))
+  writeFileSync(temporary, [...previous.values()].map((text) => `${text}\n`).join(''))
   renameSync(temporary, file)
-  return new Set(kept.keys())
+  return new Set(previous.keys())
 }
 
 /** Undefined for a line that a crash has cut off. */

@@ -42,7 +42,7 @@ export interface Conversation {
   readonly files: readonly string[]
   /** Whether any run of this chat failed. */
   readonly hasFailed: boolean
-  /** Loads the thread of `--thread` and asks what its last run waits for. Runs once; `say` calls it if needed. */
+  /** Loads the thread of `--thread` and the open requests of its last run. Runs once; `say` calls it if needed. */
   resume(): Promise<Outcome>
   /** Sends a message and shows the answer. */
   say(text: string): Promise<Outcome>

@@ -42,9 +42,11 @@ async function createProject(context: CommandContext, dir: string): Promise<void
   writeIgnore(context, join(dir, '.gitignore'))
 
   const command = context.env['npm_command'] === 'exec' ? 'npx millrace' : 'millrace'
-  const away = relative(context.path('.'), context.path(dir))
+  const relativeDir = relative(context.path('.'), context.path(dir))
   const lines = [
-    ...(away === '' ? [] : [`cd ${/^[\w./-]+$/u.test(away) ? away : JSON.stringify(away)}`]),
+    ...(relativeDir === ''
+      ? []
+      : [`cd ${/^[\w./-]+$/u.test(relativeDir) ? relativeDir : JSON.stringify(relativeDir)}`]),
     `${command} run assistant -m "What is 12*7?"`,
     `${command} chat`,
     `${command} serve`,

@@ -27,14 +27,14 @@ async function reindexFolder(
   const store = sqliteStore(databaseIn(context, data), { migration: false })
   const { stderr } = context
   let shown = ''
-  const tell = (done: number, of: number) => {
+  const report = (done: number, of: number) => {
     const text = `${done} of ${of} runs`
     if (text === shown) return
     shown = text
     if (stderr.isTTY) stderr.write(`\r\u001b[K${text}`)
   }
   try {
-    await store.records!.reindex(tell)
+    await store.records!.reindex(report)
   } finally {
     await store.close()
   }

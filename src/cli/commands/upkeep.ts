@@ -135,11 +135,11 @@ async function withUpkeep<T>(
   flags: ConnectionFlags,
   work: (upkeep: RunUpkeep, onProgress: OnProgress) => Promise<T>,
 ): Promise<T> {
-  const { tell, clear } = progress(context)
+  const { report, clear } = progress(context)
   try {
     const connection = await openConnection(context, flags)
     try {
-      return await work(await connection.upkeep(), tell)
+      return await work(await connection.upkeep(), report)
     } finally {
       await connection.close()
     }
@@ -149,10 +149,10 @@ async function withUpkeep<T>(
 }
 
 /** Counts runs in one line of a terminal. */
-function progress(context: CommandContext): { tell: OnProgress; clear: () => void } {
-  if (!context.stderr.isTTY) return { tell: () => undefined, clear: () => undefined }
+function progress(context: CommandContext): { report: OnProgress; clear: () => void } {
+  if (!context.stderr.isTTY) return { report: () => undefined, clear: () => undefined }
   return {
-    tell: (runs) => void context.stderr.write(`\r… ${counted(runs)}`),
+    report: (runs) => void context.stderr.write(`\r… ${counted(runs)}`),
     clear: () => void context.stderr.write('\r\u001b[K'),
   }
 }

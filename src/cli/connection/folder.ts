@@ -128,7 +128,7 @@ function writable(file: string): Store | undefined {
   }
 }
 
-/** Throws `usage` if the runs are in a shared store. `why`: what that store lacks. */
+/** Throws `usage` if the runs are in a shared store. `why`: the limit of that store. */
 export async function refuseSharedStore(context: CommandContext, why: string, cure: string): Promise<void> {
   if ((await sharedStoreUrl(context, {})) === undefined) return
   const other = 'For those of a data folder, name it with --data.'

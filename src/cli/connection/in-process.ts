@@ -117,7 +117,7 @@ function handlerConnection(
   const handler = createHandler({
     ...options,
     runtime,
-    // Whoever runs the command can read and write the files and the store anyway.
+    // The user of the command can read and write the files and the store anyway.
     authorize: () => true,
     edit: true,
     protocol: 'cli',

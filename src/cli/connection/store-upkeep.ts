@@ -47,12 +47,14 @@ function storeUpkeep(store: Store & { upkeep: Upkeep }): StoreUpkeep {
   }
 
   return {
-    compact: ({ olderThan, dryRun }, tell) =>
-      work({ dryRun }, (now) => compactRuns(upkeep, { endedBefore: now - olderThan, dryRun, tell, ...paced })),
-    prune: ({ olderThan, maxBytes, erase, dryRun }, tell) =>
+    compact: ({ olderThan, dryRun }, onProgress) =>
+      work({ dryRun }, (now) =>
+        compactRuns(upkeep, { endedBefore: now - olderThan, dryRun, tell: onProgress, ...paced }),
+      ),
+    prune: ({ olderThan, maxBytes, erase, dryRun }, onProgress) =>
       work({ dryRun, erase }, (now) => {
         const idleBefore = olderThan === undefined ? undefined : now - olderThan
-        return pruneRuns(upkeep, { idleBefore, maxBytes, dryRun, tell, ...paced })
+        return pruneRuns(upkeep, { idleBefore, maxBytes, dryRun, tell: onProgress, ...paced })
       }),
     deleteRun: (id) => deleteRun(store, id, paced),
     deleteThread: (id) => deleteThread(store, id, paced),

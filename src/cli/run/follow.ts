@@ -189,10 +189,10 @@ function createProgress(context: CommandContext, stream: Output, atLineStart: ()
   if (!stream.isTTY) return silent
   const running = new Map<string, { what: string; since: number }>()
   let isShown = false
-  let tick: ReturnType<typeof setInterval> | undefined
+  let timer: ReturnType<typeof setInterval> | undefined
 
   function clear(): void {
-    clearInterval(tick)
+    clearInterval(timer)
     if (!isShown) return
     stream.write('\r\u001b[K')
     isShown = false
@@ -208,7 +208,7 @@ function createProgress(context: CommandContext, stream: Output, atLineStart: ()
     // A longer line would wrap, and only its last row could be erased.
     stream.write(paint(context, 'dim', cut(text, (stream.columns || 80) - 1), stream))
     isShown = true
-    tick = setInterval(show, 1000).unref()
+    timer = setInterval(show, 1000).unref()
   }
 
   return {

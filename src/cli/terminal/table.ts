@@ -47,12 +47,12 @@ export function cut(text: string, columns: number): string {
   const looked = text.slice(0, columns * 20)
   if (looked.length === text.length && widthOf(text) <= columns) return text
   clusters ??= new Intl.Segmenter(undefined, { granularity: 'grapheme' })
-  let kept = ''
+  let shown = ''
   let left = columns - 1
   for (const { segment } of clusters.segment(looked)) {
     left -= widthOf(segment)
     if (left < 0) break
-    kept += segment
+    shown += segment
   }
-  return `${kept}…`
+  return `${shown}…`
 }

@@ -85,7 +85,7 @@ const maxTurns = 50
 /** Returns the file with the new case only. */
 export async function addFromRun(
   context: CommandContext,
-  lab: TestRuntime,
+  testRuntime: TestRuntime,
   run: string,
   flags: AddFlags,
 ): Promise<CaseFile> {
@@ -94,9 +94,9 @@ export async function addFromRun(
   let logs: Entry[][]
   try {
     const { id, agent } = await findRun(connection, run)
-    checkAgentOf(lab, agent, `run ${id}`)
+    checkAgentOf(testRuntime, agent, `run ${id}`)
     logs = await readThread(connection, id)
-    await agreeToForeign(context, id, logs, lab.agents.get(agent)!.pipeline.text, flags)
+    await agreeToForeign(context, id, logs, testRuntime.agents.get(agent)!.pipeline.text, flags)
   } finally {
     await connection.close()
   }

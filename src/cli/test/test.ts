@@ -30,7 +30,7 @@ export async function runTests(context: CommandContext, paths: string[], flags: 
   })
   const guard = guardRuntimes(context)
   try {
-    const lab = await openTestRuntime({
+    const testRuntime = await openTestRuntime({
       dir,
       cwd: context.path('.'),
       env: context.env,
@@ -39,12 +39,24 @@ export async function runTests(context: CommandContext, paths: string[], flags: 
     })
     let code: number
     if (add !== undefined)
-      code = await runFiles(context, lab, [await addFromRun(context, lab, add, flags)], flags, stop.signal)
+      code = await runFiles(
+        context,
+        testRuntime,
+        [await addFromRun(context, testRuntime, add, flags)],
+        flags,
+        stop.signal,
+      )
     else if (watch)
-      code = await watchCases(context, lab, paths, () => runOnce(context, lab, paths, flags, stop.signal), stop.signal)
-    else code = await runOnce(context, lab, paths, flags, stop.signal)
-    const told = ending?.code ?? code
-    await leave(context, told)
+      code = await watchCases(
+        context,
+        testRuntime,
+        paths,
+        () => runOnce(context, testRuntime, paths, flags, stop.signal),
+        stop.signal,
+      )
+    else code = await runOnce(context, testRuntime, paths, flags, stop.signal)
+    const exitCode = ending?.code ?? code
+    await leave(context, exitCode)
   } finally {
     off()
     guard.release()
@@ -68,18 +80,18 @@ function checkFlags(
 
 async function runOnce(
   context: CommandContext,
-  lab: TestRuntime,
+  testRuntime: TestRuntime,
   paths: string[],
   flags: TestFlags,
   signal: AbortSignal,
 ): Promise<number> {
   const files = readCaseFiles(context, findCaseFiles(context, paths, flags.dir))
-  return runFiles(context, lab, files, flags, signal)
+  return runFiles(context, testRuntime, files, flags, signal)
 }
 
 async function runFiles(
   context: CommandContext,
-  lab: TestRuntime,
+  testRuntime: TestRuntime,
   files: CaseFile[],
   flags: TestFlags,
   signal: AbortSignal,
@@ -87,9 +99,9 @@ async function runFiles(
   const { filter, record = false, bail = false, json = false, junit } = flags
   const models = flags.model?.split(',').map((each) => each.trim())
   for (const { agent, path, cases } of files) {
-    checkAgentOf(lab, agent, path)
+    checkAgentOf(testRuntime, agent, path)
     for (const { turns } of cases)
-      for (const { expect } of turns) if (expect.judge) checkAgentOf(lab, expect.judge.agent, path)
+      for (const { expect } of turns) if (expect.judge) checkAgentOf(testRuntime, expect.judge.agent, path)
   }
   const began = performance.now()
   const wanted = casesOf({ files, filter, models })
@@ -107,7 +119,7 @@ async function runFiles(
   }
 
   const outcome = await runCases({
-    lab,
+    testRuntime,
     files,
     filter,
     models,
@@ -167,23 +179,25 @@ const settleTime = 50
  */
 async function watchCases(
   context: CommandContext,
-  lab: TestRuntime,
+  testRuntime: TestRuntime,
   paths: readonly string[],
   run: () => Promise<number>,
   signal: AbortSignal,
 ): Promise<number> {
-  const { dir } = lab.options
+  const { dir } = testRuntime.options
   const roots =
     paths.length > 0 ? paths.map((path) => (isFolder(context, path) ? path : dirname(path))) : [casesFolder(dir)]
   let code = 0
   let changed = Promise.withResolvers<void>()
   let timer: ReturnType<typeof setTimeout> | undefined
-  const tell = () => {
+  const report = () => {
     clearTimeout(timer)
     timer = setTimeout(() => changed.resolve(), settleTime)
   }
   signal.addEventListener('abort', () => changed.resolve(), { once: true })
-  lab.agents.watch(tell, (file) => say(context, `${file} is read at the start: start again to use what is new in it`))
+  testRuntime.agents.watch(report, (file) =>
+    say(context, `${file} is read at the start: start again to use what is new in it`),
+  )
   const watched = new Map<string, () => void>()
   while (!signal.aborted) {
     changed = Promise.withResolvers()
@@ -192,7 +206,7 @@ async function watchCases(
       if (!watched.has(folder))
         watched.set(
           folder,
-          watchFolder(context.path(folder), (file) => isCase(file) && tell()),
+          watchFolder(context.path(folder), (file) => isCase(file) && report()),
         )
     }
     code = await run().catch((error: unknown) => {
@@ -205,7 +219,7 @@ async function watchCases(
   }
   clearTimeout(timer)
   for (const stop of watched.values()) stop()
-  lab.agents.close()
+  testRuntime.agents.close()
   return code
 }
 

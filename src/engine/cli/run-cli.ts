@@ -192,7 +192,7 @@ function createCliFeed(scope: Scope, path: string, options: CliFeedOptions): Cli
     if (given.type === 'tool-input-start') written.add(given.id)
     spending.said(given)
     const said = given.type === 'usage' ? spending.reported(given) : given
-    tell(said, transcript.part(said))
+    notify(said, transcript.part(said))
     if (!isDone) for (const limit of limits) if (limit.watches) limit.check()
   }
 
@@ -204,7 +204,7 @@ function createCliFeed(scope: Scope, path: string, options: CliFeedOptions): Cli
     return gap + delta
   }
 
-  function tell(said: SourcePart, call: string | undefined): void {
+  function notify(said: SourcePart, call: string | undefined): void {
     const { onStreamPart, onProgress, onToolCall } = options
     if (onStreamPart !== undefined) void scope.invoke(onStreamPart, said)
     if (onProgress !== undefined && said.type === 'text-delta' && said.delta !== '' && call !== undefined) {

@@ -64,7 +64,7 @@ export async function runCliAgent(
       command: commandOf({ ...config, ...omitUndefined({ model }) }),
       ...workingFolder(config.cwd, at),
     })
-    const result = kept(end)
+    const result = exitFields(end)
     const usage = spent(scope, path).usage ?? noUsage
     const value = resultOf(scope, path, { result, usage })
     const { finishReason } = value
@@ -79,7 +79,7 @@ const filesLeftOut = {
 } as const
 
 /** The fields that the log has nowhere else. */
-function kept({ outcome, exitCode }: CliEnd): object {
+function exitFields({ outcome, exitCode }: CliEnd): object {
   const { sessionId, model, structuredOutput: object } = outcome
   return { ...omitUndefined({ sessionId, model, object }), exitCode }
 }

@@ -10,7 +10,7 @@ export interface ClaudeBlock {
   kind: 'text' | 'reasoning' | 'tool'
   /** The normaliser's id, or that of the call. */
   id: string
-  /** Length of what was said of it. */
+  /** Length of its emitted text. */
   length: number
   isOpen: boolean
   signature?: string | undefined
@@ -21,7 +21,7 @@ export interface Blocks {
   open(content: Record<string, unknown>, say: Say): ClaudeBlock | undefined
   /** False for a piece that is not one of this block. */
   delta(block: ClaudeBlock | undefined, piece: Record<string, unknown>, say: Say): boolean
-  /** The whole content of a block: says what was not said of it. */
+  /** The whole content of a block: emits the part that was not emitted before. */
   fill(block: ClaudeBlock, content: Record<string, unknown>, say: Say): void
   /** The end of a call's arguments did not come. Unless they are whole all the same, there is no call; `isLost`: not even then. */
   cut(block: ClaudeBlock, say: Say, isLost?: boolean): void

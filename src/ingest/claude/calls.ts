@@ -8,7 +8,7 @@ interface ClaudeCall {
   pieces: string[] | undefined
   /** Arguments that came at once, with the start. */
   input: unknown
-  /** Its arguments broke off, and this is what came of them: it is called only if it turns out that it was. */
+  /** Its incomplete arguments: the call counts only if a result shows that it was made. */
   cut?: string | undefined
 }
 

@@ -1,6 +1,6 @@
 /**
  * Claude Code: `claude -p --output-format stream-json --verbose`. With `--include-partial-messages` a block comes twice: in pieces, as
- * the raw events of the API, and whole, in an `assistant` line before its end. What came in pieces is taken from the pieces.
+ * the raw events of the API, and whole, in an `assistant` line before its end. A block that came in pieces is read from the pieces.
  *
  * | line | parts |
  * | --- | --- |
@@ -25,10 +25,10 @@ import { createMessages } from './messages.ts'
 import { createPaid, tokensOf, toResult } from './result.ts'
 import type { ErrorValue } from '../../part/error.ts'
 
-/** Who speaks so: Claude Code, or a CLI that has its format. */
+/** The program: Claude Code, or a CLI that has its format. */
 export interface Flavour {
   who: string
-  /** Of what it says besides, in `providerMetadata`. */
+  /** Its other fields, in `providerMetadata`. */
   key: 'claude' | 'qwen'
   namesPrice: boolean
 }
@@ -50,7 +50,7 @@ export function createClaudeDialect(
   let lastRetry: string | undefined
   const messages = createMessages({ part: content, key, modelOf: () => said.model }, meter)
 
-  /** What is said behind a result begins another turn, whose result is still to come. */
+  /** Output after a result begins another turn, whose result is still to come. */
   function content(part: SourcePart): void {
     if (isContent(part) && part.type !== 'tool-result') {
       result = undefined
@@ -85,7 +85,7 @@ export function createClaudeDialect(
   function user(line: Record<string, unknown>): boolean {
     const { content } = objectOf(line['message'])
     const parent = textOf(line['parent_tool_use_id'])
-    // A synthetic one is what the program tells its model.
+    // A synthetic one comes from the program, for its model.
     if (parent === undefined && !messages.hasSaid && line['isSynthetic'] !== true) {
       const text =
         typeof content === 'string' ? content : textOf(objectsOf(content).find(({ type }) => type === 'text')?.['text'])
@@ -104,7 +104,7 @@ export function createClaudeDialect(
     if (own.error === undefined && resultText !== undefined && resultText !== '' && !messages.hasText)
       messages.text(resultText)
     messages.endTurn()
-    // Before the usage: whoever counts it sees that nothing more comes.
+    // Before the usage: a reader that counts it sees that nothing more comes.
     result = { ...own, usage: meter.total(), ...omitUndefined({ cost }) }
     const tokens = tokensOf(line)
     meter.settle(said.model, tokens ?? {}, cost, true)
@@ -186,7 +186,7 @@ export function createClaudeDialect(
 }
 
 /**
- * What Claude Code does in the background: commands and agents that outlive the turn that has started them. When one ends, another turn
+ * Background tasks of Claude Code: commands and agents that outlive the turn that has started them. When one ends, another turn
  * may begin, behind a result.
  */
 interface Tasks {

@@ -28,7 +28,7 @@ interface Writer {
 
 export interface Messages {
   /**
-   * A raw event of the API. Like the others, returns false for what is not understood. `abandonedFrom`: the connection has broken, and the
+   * A raw event of the API. Like the others, returns false for an unknown event. `abandonedFrom`: the connection has broken, and the
    * blocks from this index are not used.
    */
   event(event: Record<string, unknown>, parent: string | undefined, abandonedFrom: number | undefined): boolean
@@ -41,7 +41,7 @@ export interface Messages {
   /** The estimated tokens of the thinking that goes on. */
   thinking(tokens: number | undefined): void
   denied(toolCallId: string | undefined): void
-  /** A result was said: what the agent says next is another turn. */
+  /** A result was read: later output of the agent is another turn. */
   endTurn(): void
   /** Whether the agent itself has said anything, and any text in this turn. */
   readonly hasSaid: boolean
@@ -106,7 +106,7 @@ export function createMessages(said: Heard, meter: UsageMeter): Messages {
 
   function report(writer: Writer, usage: unknown): void {
     if (writer.parent !== undefined || !isObject(usage)) return
-    // A later report may leave out what has not changed.
+    // A later report may omit unchanged fields.
     writer.usage = { ...writer.usage, ...withoutNull(usage) }
     meter.message(writer.messageId ?? '', writer.model ?? said.modelOf(), toTokens(writer.usage))
   }

@@ -1,4 +1,4 @@
-/** The last line of Claude Code, `result`: how it ended, what it used, and what that cost. */
+/** The last line of Claude Code, `result`: its outcome, its usage and its cost. */
 import { omitUndefined } from '../../part/omit-undefined.ts'
 import type { ErrorValue } from '../../part/error.ts'
 import type { FinishReason, ProviderMetadata } from '../../part/model-part.ts'
@@ -26,7 +26,7 @@ export function toTokens(usage: Record<string, unknown>): Tokens {
 interface ReportedTotals {
   who: string
   key: string
-  /** What the run has cost so far, and what its models have used. */
+  /** The cost of the run so far, and the usage of its models. */
   costUsd: number | undefined
   modelUsage: unknown
 }
@@ -61,7 +61,7 @@ export function toResult(
 }
 
 /**
- * What the run has paid. The total of a line is that of its session, and a resumed session counts its earlier runs: what was used since the
+ * The cost of the run. The total of a line is that of its session, and a resumed session counts its earlier runs: usage since the
  * result before is of this run only. Old versions do not tell that, so their first total counts as it is.
  */
 export function createPaid() {
@@ -71,7 +71,7 @@ export function createPaid() {
   let models: Record<string, Record<string, unknown>> = {}
 
   return {
-    /** Returns what the run has cost, this turn included. */
+    /** Returns the cost of the run, this turn included. */
     add(line: Record<string, unknown>): number | undefined {
       const total = costOf(line)
       const since = line['model_usage_since_last_result']
@@ -115,7 +115,7 @@ function merged(models: Record<string, Record<string, unknown>>, more: Record<st
   return Object.fromEntries(sum)
 }
 
-/** What it reports, if it does: stopped in the middle of a message, it counts that message nowhere but in its price. */
+/** Its reported tokens, if any: a message that was stopped in the middle counts only in the price. */
 export function tokensOf(line: Record<string, unknown>): Tokens | undefined {
   const { usage } = line
   if (!isObject(usage)) return undefined

@@ -32,7 +32,7 @@ export function createCodexDialect(said: TranscriptOutput, { usedBefore }: Diale
     // The counts are those of the whole thread so far, over all runs that have resumed it.
     tokens = minus(toTokens(usage), before)
     isInTurn = false
-    // Before the usage: whoever counts it sees that nothing more comes.
+    // Before the usage: a reader that counts it sees that nothing more comes.
     result = { finishReason: { unified: 'stop', raw: undefined }, usage: toFinishUsage(tokens), ...metadata(usage) }
     meter.settle(said.model, tokens, undefined)
   }
@@ -82,7 +82,7 @@ export function createCodexDialect(said: TranscriptOutput, { usedBefore }: Diale
     get result() {
       return result
     },
-    // Ctrl-C: it exits with 1, without a word. What fails is said before: `turn.failed`, or an error.
+    // Ctrl-C: it exits with 1, without a word. A failure is reported before: `turn.failed`, or an error.
     isInterrupt: ({ code }) => code === 1 && isInTurn && lastError === undefined,
     rest: () => ({ usage: meter.total(), ...(lastError !== undefined && { error: toError(lastError) }) }),
     get text() {
@@ -103,7 +103,7 @@ function toTokens(usage: Record<string, unknown>): Tokens {
   }
 }
 
-/** The thread's usage, so that a run that resumes it can take off what was used before. */
+/** The thread's usage, so that a run that resumes it can subtract the earlier usage. */
 function metadata(usage: Record<string, unknown>): Pick<CliResult, 'providerMetadata'> {
   return { providerMetadata: { codex: { threadUsage: usage } } as ProviderMetadata }
 }
@@ -145,7 +145,7 @@ const rolloutError: ErrorValue = {
 
 /** The items of Codex's turns. A text may come as a whole or grow; a tool is called when its item is first seen. */
 interface Text {
-  /** What was said of it. */
+  /** Its emitted text. */
   text: string
   isReasoning: boolean
 }
@@ -207,7 +207,7 @@ function createItems(said: TranscriptOutput) {
   }
 
   function grow(id: string, block: Text, now: string): void {
-    // Text that was rewritten cannot be taken back: only what comes after it is new.
+    // Rewritten text cannot be withdrawn: only the text after it is new.
     const delta = now.slice(block.text.length)
     block.text = now.length > block.text.length ? now : block.text
     if (!block.isReasoning) all.lastText = block.text
@@ -259,7 +259,7 @@ const stages: ReadonlyMap<unknown, Stage> = new Map([
   ['item.completed', 'completed'],
 ])
 
-/** The items of Codex that are calls of tools: what they are called with, and what comes of them. */
+/** The items of Codex that are tool calls: their arguments and their results. */
 interface ToolItem {
   toolName: string
   input: object

@@ -103,7 +103,7 @@ export function createGeminiDialect(said: TranscriptOutput): Dialect {
       usage: toFinishUsage(tokens),
       providerMetadata: { gemini: omitUndefined(facts) } as ProviderMetadata,
     }) as CliResult
-    // Behind the result: whoever counts it sees that nothing more comes. The session names "auto", the stats name what was used.
+    // After the result: a reader that counts it sees that nothing more comes. The session names "auto", the stats name the model.
     const used = Object.entries(objectOf(stats['models'])).map(([name, each]) => ({
       name,
       tokens: toTokens(objectOf(each)),
@@ -164,7 +164,7 @@ export function createGeminiDialect(said: TranscriptOutput): Dialect {
   }
 }
 
-/** Input tokens include the cached ones. What is in the total besides is thinking and the results of tools. */
+/** Input tokens include the cached ones. The rest of the total is thinking and the results of tools. */
 function toTokens(stats: Record<string, unknown>): Tokens {
   const input = numberOf(stats['input_tokens'])
   const output = numberOf(stats['output_tokens'])

@@ -1,6 +1,6 @@
 /**
  * Qwen Code: `qwen -p … --output-format stream-json`, with or without `--include-partial-messages`. Its lines are like those of Claude Code.
- * What differs:
+ * Differences:
  *
  * - The `assistant` line of each block has an id of its own, although the blocks are one message. Pieces have no index besides 0.
  * - Input tokens include the cached ones, and the usage of a message comes with its last block only.

@@ -1,9 +1,9 @@
-/** What the generators of transcripts share. */
+/** Shared by the generators of transcripts. */
 import fc from 'fast-check'
 
 export interface Transcript {
   lines: (object | string)[]
-  /** What the agent itself says. */
+  /** The agent's own text. */
   text: string
   reasoning: string
   /** Calls of the agent and of its sub-agents. */

@@ -1,4 +1,4 @@
-/** Plays what a CLI printed through its parser, and judges what comes out. */
+/** Plays the output of a CLI through its parser, and judges the parts. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { expect } from 'vitest'
 import { toRecorded, type Entry } from '../../part/entry.ts'
@@ -47,7 +47,7 @@ function* chunksOf(given: Uint8Array | string | readonly Uint8Array[], size: num
   for (let at = 0; at < given.length; at += step) yield given.slice(at, at + step)
 }
 
-/** What is wrong with the parts of a parser, as they are and behind the normaliser of a run. */
+/** The faults of a parser's parts, as they are and after the normaliser of a run. */
 export function faultsOf(parts: readonly SourcePart[]): string[] {
   const types = parts.map(({ type }) => type)
   const faults: string[] = []

@@ -259,8 +259,8 @@ export class AnthropicReader extends AnswerReader {
     }
     if (code) return emit('code_execution', { content: [], ...fields })
     if (name === 'tool_search') return emit(toolName, camelCased(fields?.['tool_references'] ?? []))
-    const told = camelCased(content)
-    emit(toolName, Array.isArray(told) ? told.map((page) => ({ pageAge: null, ...withoutNulls(page) })) : told)
+    const output = camelCased(content)
+    emit(toolName, Array.isArray(output) ? output.map((page) => ({ pageAge: null, ...withoutNulls(page) })) : output)
     if (name === 'web_fetch') {
       const document = fieldsOf(fields?.['content'])
       const title = textOf(document?.['title']) ?? textOf(fields?.['url']) ?? ''
@@ -308,12 +308,16 @@ export class AnthropicReader extends AnswerReader {
     if (this.messageId === undefined) return
     const iterations = listOf(this.counts['iterations'])
     this.usage = anthropicUsage(this.rawUsage ?? {}, this.counts)
-    const told = iterations.map(({ type, model, ...counts }) => ({
+    const counted = iterations.map(({ type, model, ...counts }) => ({
       type,
       ...(typeof model === 'string' && { model }),
       ...(camelCased(withoutNulls(counts, 0)) as object),
     }))
-    const about = { ...this.about, usage: this.rawUsage ?? null, iterations: this.counts['iterations'] ? told : null }
+    const about = {
+      ...this.about,
+      usage: this.rawUsage ?? null,
+      iterations: this.counts['iterations'] ? counted : null,
+    }
     this.metadata = { anthropic: about as JSONObject }
   }
 }

@@ -12,7 +12,7 @@ interface OpenCall {
   toolName: string
   args: unknown
   /** The JSON text of the arguments that was emitted so far. */
-  told: string
+  sentArgs: string
   metadata: { providerMetadata?: SharedV4ProviderMetadata | undefined }
 }
 
@@ -183,21 +183,21 @@ export class GoogleReader extends AnswerReader {
       const id = textOf(call['id']) || this.generateId()
       if (isWhole) this.endBlock()
       this.emit({ type: 'tool-input-start', id, toolName, providerMetadata })
-      this.openCalls.push({ id, toolName, args: isWhole ? args : {}, told: '', metadata: { providerMetadata } })
+      this.openCalls.push({ id, toolName, args: isWhole ? args : {}, sentArgs: '', metadata: { providerMetadata } })
     }
     const open = this.openCalls.at(-1)
     if (open === undefined || (isWhole && toolName === undefined && args !== null)) return
     const list = listOf(pieces)
     for (const piece of list) addPiece(open.args as Fields, piece)
     const isText = typeof list.at(-1)?.['stringValue'] === 'string' && list.at(-1)?.['willContinue'] === true
-    if (list.length > 0) this.tell(open, argumentsOf(open.args).replace(isText ? /"[\]}]*$/ : /[\]}]*$/, ''))
+    if (list.length > 0) this.emitArgs(open, argumentsOf(open.args).replace(isText ? /"[\]}]*$/ : /[\]}]*$/, ''))
     if (goesOn !== true && list.every(({ willContinue }) => willContinue !== true)) this.endCall()
   }
 
   /** Pieces that are not in the order of the arguments are emitted at the end, with the call. */
-  private tell(open: OpenCall, json: string): void {
-    const delta = json.startsWith(open.told) ? json.slice(open.told.length) : ''
-    open.told += delta
+  private emitArgs(open: OpenCall, json: string): void {
+    const delta = json.startsWith(open.sentArgs) ? json.slice(open.sentArgs.length) : ''
+    open.sentArgs += delta
     if (delta !== '') this.emit({ type: 'tool-input-delta', id: open.id, delta, ...open.metadata })
   }
 
@@ -207,7 +207,7 @@ export class GoogleReader extends AnswerReader {
     this.endBlock()
     const { id, toolName, metadata } = open
     const input = argumentsOf(open.args)
-    this.tell(open, input)
+    this.emitArgs(open, input)
     this.call(id, toolName, input || '{}', metadata, metadata)
     this.hasCalls = true
   }

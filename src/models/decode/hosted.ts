@@ -205,8 +205,8 @@ export abstract class HostedTools extends AnswerReader {
   }
 
   private endWebSearch(id: string, status: unknown, action: Fields | undefined): void {
-    const { type, sources, ...told } = action ?? {}
-    const found = { action: { type: camel(String(type)), ...named(told) }, ...(sources ? { sources } : {}) }
+    const { type, sources, ...fields } = action ?? {}
+    const found = { action: { type: camel(String(type)), ...named(fields) }, ...(sources ? { sources } : {}) }
     if (status !== 'completed') this.result(id, 'web_search', { status }, { isError: true })
     else this.result(id, 'web_search', action === undefined ? {} : found)
     for (const { type: kind, url } of listOf(sources)) {

@@ -271,13 +271,13 @@ export class ResponsesReader extends HostedTools {
   private endCall(index: number, item: Fields): void {
     if (!this.calls.has(index)) this.startItem(index, item)
     const open = this.calls.get(index)!
-    const { toolCallId: id, toolName, item: begun, input: told = '' } = open
+    const { toolCallId: id, toolName, item: begun, input: sentInput = '' } = open
     this.calls.delete(index)
     this.hasCalls = true
     const isText = item['type'] === 'custom_tool_call'
-    const given = isText ? JSON.stringify(item['input'] ?? told) : argumentsOf(item['arguments'])
+    const given = isText ? JSON.stringify(item['input'] ?? sentInput) : argumentsOf(item['arguments'])
     open.input ??= given
-    if (open.isWithheld && this.expand(open, item['id'], given || told)) return
+    if (open.isWithheld && this.expand(open, item['id'], given || sentInput)) return
     this.tellWithheld(open)
     const { namespace, caller } = item
     const isAsync = item['async'] ?? begun?.['async'] ?? undefined
@@ -289,7 +289,7 @@ export class ResponsesReader extends HostedTools {
       ...named,
       ...(isFields(caller) && { caller: caller['type'] === 'program' ? program : caller }),
     })
-    this.call(id, textOf(item['name']) ?? toolName, given || told, metadata, named && this.openai(named))
+    this.call(id, textOf(item['name']) ?? toolName, given || sentInput, metadata, named && this.openai(named))
   }
 
   private endResponse(response: Fields, type: string): void {

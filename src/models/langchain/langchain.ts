@@ -205,7 +205,7 @@ function createLangChainParts() {
   const calls: LangChainCall[] = []
   const byIndex = new Map<number, LangChainCall>()
   const spent = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0 }
-  const told = { usage: false, id: false, model: undefined as string | undefined }
+  const seen = { usage: false, id: false, model: undefined as string | undefined }
   let reason: string | undefined
   let provider: string | undefined
 
@@ -271,7 +271,7 @@ function createLangChainParts() {
     response_metadata: about = {},
   }: LangChainChunk) {
     if (usage !== undefined) {
-      told.usage = true
+      seen.usage = true
       spent.input += usage.input_tokens ?? 0
       spent.output += usage.output_tokens ?? 0
       spent.cacheRead += usage.input_token_details?.cache_read ?? 0
@@ -292,11 +292,11 @@ function createLangChainParts() {
     push(chunk: LangChainChunk): StreamPart[] {
       const parts: StreamPart[] = []
       const { id, response_metadata: about = {}, additional_kwargs: extra = {} } = chunk
-      if (!told.id && typeof id === 'string') {
-        told.id = true
+      if (!seen.id && typeof id === 'string') {
+        seen.id = true
         parts.push({ type: 'response-metadata', id })
       }
-      told.model ??= textOf(about['model_name']) ?? textOf(about['model'])
+      seen.model ??= textOf(about['model_name']) ?? textOf(about['model'])
       note(chunk)
       // Some servers send reasoning outside of content blocks.
       const thought = textOf(extra['reasoning_content'])
@@ -329,7 +329,7 @@ function createLangChainParts() {
         if (!begun) parts.push({ type: 'tool-input-start', id, toolName: name })
         parts.push({ type: 'tool-input-end', id }, { type: 'tool-call', toolCallId: id, toolName: name, input })
       }
-      if (told.model !== undefined) parts.push({ type: 'response-metadata', modelId: told.model })
+      if (seen.model !== undefined) parts.push({ type: 'response-metadata', modelId: seen.model })
       // Google and others report the same finish reason with and without tool calls.
       if (calls.length > 0 && (unified === 'stop' || unified === 'other')) unified = 'tool-calls'
       parts.push({ type: 'finish', finishReason: { unified, raw: reason }, usage: usageOf() })
@@ -339,7 +339,7 @@ function createLangChainParts() {
 
   function usageOf(): LanguageModelV4Usage {
     const { input, output, cacheRead, cacheWrite, reasoning } = spent
-    const known = (tokens: number) => (told.usage ? tokens : undefined)
+    const known = (tokens: number) => (seen.usage ? tokens : undefined)
     return {
       inputTokens: {
         total: known(input),

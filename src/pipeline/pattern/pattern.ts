@@ -12,7 +12,7 @@ export interface Pattern {
   test(text: string, budget: PatternBudget): boolean
 }
 
-const kept = new Map<string, Pattern | PatternError>()
+const cache = new Map<string, Pattern | PatternError>()
 const mostKept = 200
 
 /** Budget used to parse a pattern of any size. */
@@ -28,13 +28,13 @@ export interface CompileOptions {
 /** Throws `PatternError`, and `PatternTooCostly` when the budget is used up. */
 export function compilePattern(source: string, { isLenient = false, budget }: CompileOptions = {}): Pattern {
   const key = `${isLenient ? 'lenient' : 'strict'} ${source}`
-  let pattern = kept.get(key)
+  let pattern = cache.get(key)
   if (pattern === undefined) {
     if (budget !== undefined && (budget.left -= compileCost) < 0)
       throw new PatternTooCostly('There are too many patterns.')
     pattern = read(source, isLenient)
-    if (kept.size >= mostKept) kept.delete(kept.keys().next().value!)
-    kept.set(key, pattern)
+    if (cache.size >= mostKept) cache.delete(cache.keys().next().value!)
+    cache.set(key, pattern)
   }
   if (pattern instanceof PatternError) throw pattern
   return pattern
@@ -55,7 +55,7 @@ function read(source: string, isLenient: boolean): Pattern | PatternError {
  * grows with the text, not with the number of paths. Sets of positions that recur are cached as states of an automaton.
  */
 
-/** What is next to a position in the text: nothing, a word character, or another character. */
+/** The neighbour of a position in the text: nothing, a word character, or another character. */
 type Side = 'edge' | 'word' | 'other'
 
 interface MatchState {
@@ -66,7 +66,7 @@ interface MatchState {
   readonly next: Map<string, MatchState>
 }
 
-/** What is reached without consuming a character. */
+/** The states that are reached without consuming a character. */
 interface Closure {
   readonly matches: boolean
   readonly chars: readonly number[]
@@ -88,7 +88,7 @@ const mostStates = 20_000
 
 function createMatcher(program: readonly Instruction[]): (text: string, budget: PatternBudget) => boolean {
   let states = new Map<string, MatchState>()
-  let kept = 0
+  let stateCount = 0
 
   function spend(budget: PatternBudget, work: number): void {
     budget.left -= work
@@ -99,7 +99,7 @@ function createMatcher(program: readonly Instruction[]): (text: string, budget: 
     const key = `${before}${reached.join(',')}`
     let state = states.get(key)
     if (state === undefined) {
-      kept += reached.length + 1
+      stateCount += reached.length + 1
       state = { reached, before, closures: new Map(), next: new Map() }
       states.set(key, state)
     }
@@ -130,15 +130,15 @@ function createMatcher(program: readonly Instruction[]): (text: string, budget: 
     }
     spend(budget, work)
     const closure = { matches, chars: chars.toSorted((a, b) => a - b) }
-    kept += chars.length + 1
+    stateCount += chars.length + 1
     state.closures.set(after, closure)
     return closure
   }
 
   return (text, budget) => {
-    if (kept > mostStates) {
+    if (stateCount > mostStates) {
       states = new Map()
-      kept = 0
+      stateCount = 0
     }
     let state = stateOf([], 'edge')
     for (const char of text) {
@@ -157,11 +157,11 @@ function createMatcher(program: readonly Instruction[]): (text: string, budget: 
         reached.map((at) => at + 1),
         after,
       )
-      if (kept > mostStates) {
+      if (stateCount > mostStates) {
         states = new Map()
-        kept = 0
+        stateCount = 0
       } else {
-        kept += 1
+        stateCount += 1
         state.next.set(char, next)
       }
       state = next

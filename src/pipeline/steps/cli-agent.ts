@@ -13,7 +13,7 @@ import { budget } from '../schema.ts'
 import type { Node } from '../tree.ts'
 import { streamInLoop } from './llm.ts'
 
-/** What each CLI calls its permission modes; `undefined`: it has no list of allowed tools. */
+/** The permission modes of each CLI, by its own names; `undefined`: it has no list of allowed tools. */
 const permissionModes = {
   claude: ['default', 'acceptEdits', 'plan', 'dontAsk', 'auto', 'bypassPermissions'],
   codex: ['read-only', 'workspace-write', 'danger-full-access'],
@@ -76,7 +76,7 @@ export const cliAgentConfig = lazily(() =>
 )
 
 const callbackKeys = ['onStreamPart', 'onProgress', 'onToolCall']
-/** They say what runs on this machine and what it may do, so a request must not have a say in them. */
+/** They start programs on this machine and set their permissions, so a request must not set them. */
 const fixedKeys = ['cli', 'command', 'permissionMode', 'allowedTools', 'env', 'args']
 
 export function readCliAgent(node: Node, { reader, place }: StepContext) {

@@ -1,7 +1,7 @@
 /**
  * Compares two recordings. Both logs are read side by side, once: memory holds one batch of each, the text that one is ahead, and
  * what the runs come to.
- * Ids, times and durations of two runs always differ, so they are not compared: docs/replay.md says what counts as equal.
+ * Ids, times and durations of two runs always differ, so they are not compared: docs/replay.md defines equality.
  */
 import { isDelta, type Entry } from '../../part/entry.ts'
 import type { Recording } from '../../part/recording.ts'
@@ -189,7 +189,7 @@ function textOf(key: string, value: unknown, numberOf: (id: string) => number): 
 }
 
 /**
- * Compares texts that come from two sides, however they are cut into deltas: compaction merges them. What one side is ahead is kept, until
+ * Compares texts that come from two sides, however they are cut into deltas: compaction merges them. The text that one side is ahead is kept, until
  * the other has said it, too.
  */
 type DeltaEntry = Extract<Entry, { delta: string }>
@@ -199,13 +199,13 @@ type SideName = 'a' | 'b'
 type Pair = Partial<Record<SideName, Entry>>
 
 interface Texts {
-  /** Returns what differs. */
+  /** Returns the differences. */
   say(side: SideName, block: string, entry: DeltaEntry): Pair | undefined
-  /** When both sides have said what they have to say here: what only one has said. */
+  /** When both sides are complete here: the text of only one side. */
   rest(): Pair | undefined
 }
 
-/** A delta, and what of it the other side has not said. */
+/** A delta, and its part that the other side has not emitted. */
 interface DeltaPiece {
   entry: DeltaEntry
   text: string

@@ -1,4 +1,4 @@
-/** What a run came to, for a comparison side by side. */
+/** The digest of a run, for a comparison side by side. */
 import type { Entry } from '../../part/entry.ts'
 import type { Usage } from '../../part/usage.ts'
 import { omitUndefined } from '../../part/omit-undefined.ts'
@@ -14,7 +14,7 @@ export interface ToolDigest {
   isError?: boolean
 }
 
-/** What a run came to. */
+/** The digest of a run. */
 export interface RunDigest {
   id: string
   agent: string
@@ -23,7 +23,7 @@ export interface RunDigest {
   /** Of all model calls, in order; cut off after 100,000 characters. */
   text: string
   tools: ToolDigest[]
-  /** Steps of the pipelines, by path, with what they are. */
+  /** Steps of the pipelines, by path, with their types. */
   steps: string[]
   modelCalls: number
   usage?: Usage

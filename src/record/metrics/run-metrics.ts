@@ -1,6 +1,6 @@
 /**
- * What runs do, as metrics: folded from what was stored since the process began, when somebody asks. Nothing waits for it. With a shared
- * store each process counts what it has stored itself, at once: so sums over all of them count everything once.
+ * Metrics of runs: folded on request from the entries stored since the process began. Nothing waits for it. With a shared
+ * store each process counts its own entries, at once: so sums over all of them count everything once.
  */
 import type { Entry, EntryOf } from '../../part/entry.ts'
 import type { RunRow, Store } from '../../part/log.ts'
@@ -21,7 +21,7 @@ interface OpenRun {
 const mostRuns = 10_000
 
 export interface RunMetrics {
-  /** Reads what was stored since the last call. */
+  /** Reads the entries stored since the last call. */
   read(): Promise<string>
 }
 
@@ -47,7 +47,7 @@ export function createRunMetrics(store: Pick<Store, 'log' | 'runs' | 'onStored'>
   const asked = createCounter('millrace_requests_total', 'Requests to people and clients, by what became of them.')
   const open = new Map<string, OpenRun>()
   const begun = new Map<string, number>()
-  // The position is asked for at once: what is stored from now on counts.
+  // The position is asked for at once: entries stored from now on count.
   let position = isShared ? Promise.resolve(0) : log.position().catch(() => 0)
   let reading: Promise<unknown> = Promise.resolve()
 
@@ -167,7 +167,7 @@ export function createRunMetrics(store: Pick<Store, 'log' | 'runs' | 'onStored'>
     if (isShared) return
     for await (const changes of log.changes({ after: await position })) {
       for (const { n, run, entries } of changes) {
-        // A fork: what it shares with its source, its start too, is not stored again. Or it began before this process.
+        // A fork: the entries shared with its source, its start too, are not stored again. Or it began before this process.
         if (!open.has(run) && open.size < mostRuns && entries[0]?.type !== 'run-start') {
           const row = await runs.get(run)
           if (row !== undefined) adopt(row)

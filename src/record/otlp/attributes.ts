@@ -1,4 +1,4 @@
-/** Attributes of spans, by OpenTelemetry's conventions for generative AI. What they have no name for begins with `millrace.`. */
+/** Attributes of spans, by OpenTelemetry's conventions for generative AI. Other attributes begin with `millrace.`. */
 import type { EntryOf, Entry } from '../../part/entry.ts'
 import { kindOf } from '../../part/step-kind.ts'
 import type { Usage } from '../../part/usage.ts'
@@ -10,7 +10,7 @@ import type { Message } from '../../part/message.ts'
 type Start = Pick<Span, 'name' | 'kind' | 'attributes'>
 
 /**
- * By what Langfuse and others put traces together. Every span has them: some backends look at spans one by one, and the run may be part of
+ * Langfuse and others group traces by these. Every span has them: some backends look at spans one by one, and the run may be part of
  * its caller's trace.
  */
 export function groupAttributes({ threadId, input }: EntryOf<'run-start'>): Attributes {
@@ -20,8 +20,8 @@ export function groupAttributes({ threadId, input }: EntryOf<'run-start'>): Attr
 const longestUser = 200
 
 /**
- * Who asked, if the request says so: `user` of OpenAI's API, its successor `safety_identifier`, or `user_id` in `metadata`, as Anthropic's
- * has it. What was redacted names nobody.
+ * The user, if the request names one: `user` of OpenAI's API, its successor `safety_identifier`, or `user_id` in `metadata`, as Anthropic's
+ * has it. A redacted value names nobody.
  */
 function userIn(input: unknown): string | undefined {
   const { user, safety_identifier, metadata } = (input ?? {}) as Record<string, unknown>
@@ -64,7 +64,7 @@ export function stepStart(entry: EntryOf<'step-start'>, conversation: string): S
   return { name: `${stepType} ${toolName ?? lastName(step)}`, kind: 'internal', attributes: own }
 }
 
-/** What a model call is known by once its model is. */
+/** The attributes of a model call once its model is known. */
 export function chatStart(model: string, before: Attributes): Pick<Span, 'name' | 'attributes'> {
   const { provider, id } = splitModel(model)
   const names = { 'gen_ai.provider.name': provider, 'gen_ai.request.model': id }
@@ -117,7 +117,7 @@ function lastName(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1)
 }
 
-/** The content of a model call, in the form of OpenTelemetry's conventions: only for those who ask for it. */
+/** The content of a model call, in the form of OpenTelemetry's conventions: only on request. */
 export interface Content {
   apply(entry: Entry): void
   read(): Attributes

@@ -1,9 +1,9 @@
 /**
  * Sends the spans of runs that have ended to a collector. Its queue is the log: it keeps the ids of ended runs and, in a file, the
- * position up to which all were sent, so what a collector or a crash has missed is sent later. Ids of spans are derived from the run,
+ * position up to which all were sent, so spans that a collector or a crash has missed are sent later. Ids of spans are derived from the run,
  * so sending one again changes nothing. Nothing here can disturb a run.
  *
- * Of the processes that share a store one sends at a time, all runs: who has the only place. The store keeps the position, from which
+ * Of the processes that share a store one sends at a time, all runs: the holder of the only place. The store keeps the position, from which
  * the next one goes on.
  */
 import { anySignal } from '../../async/any-signal.ts'
@@ -18,7 +18,7 @@ import type { OtlpSettings } from './settings.ts'
 import { createSpanFold } from './span-fold.ts'
 import type { Span } from './span.ts'
 
-/** What the export of spans needs. */
+/** The dependencies of the span export. */
 export interface ExporterOptions {
   settings: OtlpSettings
   serviceVersion?: string
@@ -37,7 +37,7 @@ const name = 'otlp'
 const requestTimeout = 10_000
 const closeTimeout = 2000
 
-/** The store. Closing it sends what is left, for up to two seconds. */
+/** The store. Closing it sends the remaining spans, for up to two seconds. */
 export function exportSpans(inner: Store, options: ExporterOptions): Store {
   const { settings, serviceVersion, file, log, delay = 1000 } = options
   const leave = new AbortController()
@@ -86,7 +86,7 @@ export function exportSpans(inner: Store, options: ExporterOptions): Store {
     return place !== undefined
   }
 
-  /** After an outage of the store, or a pause of this process, another one may send as well: who took the place last goes on. */
+  /** After an outage of the store, or a pause of this process, another one may send as well: the last one to take the place continues. */
   async function isOusted(): Promise<boolean> {
     const by = isShared ? (await positions.get(name))?.by : undefined
     if (by === undefined || by === self) return false
@@ -104,7 +104,7 @@ export function exportSpans(inner: Store, options: ExporterOptions): Store {
     if (seen === undefined) {
       if (!(await hasPlace())) return
       seen = await readPosition()
-      // A crash before the first batch must not lose what has ended by then.
+      // A crash before the first batch must not lose runs that have ended by then.
       await keepPosition()
     }
     const mine = turn.signal
@@ -126,7 +126,7 @@ export function exportSpans(inner: Store, options: ExporterOptions): Store {
       try {
         for (const entry of batch) fold.apply(entry)
       } catch (error) {
-        // Programs may append entries whose fields are not what they should be: one run must not stop all others.
+        // Programs may append entries with wrong fields: one run must not stop all others.
         log(`run ${run} has no traces: ${messageOf(error)}`)
         return []
       }
@@ -140,7 +140,7 @@ export function exportSpans(inner: Store, options: ExporterOptions): Store {
     throw error
   }
 
-  /** Sends what waits. Returns early when nothing more can be sent. */
+  /** Sends the waiting spans. Returns early when nothing more can be sent. */
   async function flush(signal: AbortSignal): Promise<void> {
     while (waiting.length > 0 && !signal.aborted) {
       if (await isOusted()) return
@@ -195,7 +195,7 @@ export function exportSpans(inner: Store, options: ExporterOptions): Store {
     await working
     const timer = setTimeout(() => giveUp.abort(), closeTimeout)
     try {
-      // What was stored last may not have been noted yet.
+      // The last entries may not have been noted yet.
       if (!isShared || place !== undefined) {
         await note()
         await flush(giveUp.signal)
@@ -237,7 +237,7 @@ interface SendOptions {
 }
 
 const longestDelay = 60_000
-/** A collector that asks for hours would lose what is stored for less. */
+/** A retry delay of hours would lose data that is stored for less. */
 const longestWish = 300_000
 const retryable: ReadonlySet<number> = new Set([408, 429, 502, 503, 504])
 
@@ -280,7 +280,7 @@ function toDelay(text: string | null): number | undefined {
   return Number.isFinite(ms) ? Math.min(Math.max(ms, 0), longestWish) : undefined
 }
 
-/** What a collector that has taken the request says of spans that it has not. */
+/** The report of a collector that has accepted the request but rejected spans. */
 function rejection(text: string): string | undefined {
   try {
     const { partialSuccess } = parseJson(text) as { partialSuccess?: { rejectedSpans?: unknown } }

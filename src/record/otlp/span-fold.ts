@@ -1,7 +1,7 @@
 /**
  * Folds the log of a run into spans, named as in OpenTelemetry's conventions for generative AI: the run and each agent that it calls
  * is `invoke_agent`, a model call `chat`, a tool call `execute_tool`; other steps have their own name. Without `content`, no text of
- * users, models, tools or errors is in them. Those of what a fork shares are its source's.
+ * users, models, tools or errors is in them. Spans of the entries that a fork shares are its source's.
  */
 import { omitUndefined } from '../../part/omit-undefined.ts'
 import type { Entry, EntryOf } from '../../part/entry.ts'
@@ -23,7 +23,7 @@ import {
 import { sharedTo, startOf } from '../../fold/run-view.ts'
 import type { Attributes, Span } from './span.ts'
 
-/** What the spans of a run have. */
+/** The common data of a run's spans. */
 export interface SpanOptions {
   /** Also for a run whose caller has asked not to record its trace. Default false. */
   unsampled?: boolean
@@ -241,9 +241,9 @@ interface OpenSpans {
   end(key: string, at: number, attributes?: Attributes): Span | undefined
   /** Ends everything at or under a path, except the run. */
   endUnder(path: string, at: number, attributes?: Attributes): void
-  /** What the step had emitted is superseded. */
+  /** The output of the step is superseded. */
   reset(entry: EntryOf<'step-reset'>): void
-  /** A fork begins here: what has ended is its source's, and what is open goes on from here. */
+  /** A fork begins here: ended steps are its source's, and open ones continue from here. */
   cut(at: number): void
   /** The innermost open span at or above a path. */
   around(path: string): Span | undefined

@@ -18,6 +18,6 @@ export interface Span {
   /** Bit 0: the caller wants the trace recorded. Bit 8: whether the parent is another process's is known; bit 9: it is. */
   flags: number
   events: { name: string; time: number; attributes: Attributes }[]
-  /** `message` is for those who may see content. */
+  /** `message` is content: only for users who may see content. */
   error?: { type: string; message?: string }
 }

@@ -32,7 +32,7 @@ export function createPace(speed: number, clock: ReplayClock): Pace {
     next(timestamp) {
       if (speed === Infinity) return
       if (last === undefined) due = clock.now()
-      // The moments are added up, so that what the sending takes does not slow the replay down.
+      // The moments are added up, so that the time for sending does not slow the replay down.
       else due += Math.min(Math.max(0, timestamp - last) / speed, longestPause)
       last = Math.max(timestamp, last ?? 0)
     },

@@ -11,7 +11,7 @@ import { builtinWires } from '../../wire/builtin-wires.ts'
 import type { Encoder, Piece, Wire, WireContext } from '../../wire/wire.ts'
 import { createPace, steadyClock, type ReplayClock } from './pace.ts'
 
-/** What is replayed, through what, and how fast. */
+/** The recording, the wire and the speed of a replay. */
 export interface ReplayOptions<Out extends Piece = string, Options extends object = object> {
   /** Default: `parts`, the entries as NDJSON. */
   wire?: Wire<Options, Out>
@@ -46,7 +46,7 @@ export async function* replay<Out extends Piece = string, Options extends object
   const row = await store.runs.get(run)
   if (row === undefined) throw new MillraceError('unknown-run', `There is no run ${run}.`, { status: 404 })
   checkReplay(options, row.lastSeq)
-  // What is recorded later is no part of it.
+  // Entries recorded later are no part of it.
   yield* replayRecording(recordedRun(store.log, run), { ...options, to: options.to ?? row.lastSeq })
 }
 
@@ -60,7 +60,7 @@ export function checkReplay({ speed = 1, from = 1, to }: ReplayOptions<Piece>, l
   if (to < from) throw bad('to', `at least ${from}, where the replay begins`)
 }
 
-/** Throws `compacted` if `from` or `to` cuts through merged deltas: what is on one side of it is not known any more. */
+/** Throws `compacted` if `from` or `to` cuts through merged deltas: their boundary is no longer known. */
 export async function checkPlaces(
   recording: Recording,
   { from = 1, to = Infinity }: ReplayOptions<Piece>,
@@ -136,7 +136,7 @@ interface ReplayStart {
   start: EntryOf<'run-start'> | undefined
 }
 
-/** What must be known of the entries before the first is sent. Reads none of their texts. */
+/** The data of the entries that the first one depends on. Reads none of their texts. */
 async function lookAhead(recording: Recording, to: number): Promise<ReplayStart> {
   const superseded = createSuperseded()
   let resumedAt = 0

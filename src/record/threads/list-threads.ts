@@ -29,7 +29,7 @@ import { queryWords } from '../../store/run-query.ts'
 /** A store, or as much of one as is needed. */
 export type ThreadSource = Pick<Store, 'log' | 'runs' | 'records' | 'now'>
 
-/** ms to wait for the tables. They lag behind by less, unless they are being built again: then they say what they have. */
+/** ms to wait for the tables. They lag behind by less, unless they are being rebuilt: then they are read as they are. */
 const patience = 200
 
 /**
@@ -71,7 +71,7 @@ async function existing({ runs }: ThreadSource, id: string): Promise<void> {
   })
 }
 
-/** What a conversation has used, by model. */
+/** The usage of a conversation, by model. */
 const query = `SELECT t.model AS name, ${usageSums} FROM usage t
   WHERE t.run IN (SELECT id FROM runs WHERE thread_id = :id) GROUP BY 1 ORDER BY reports DESC`
 
@@ -82,17 +82,19 @@ export async function threadUsage(store: ThreadSource, id: string): Promise<Used
     return rows.map(({ name, ...sum }) => ({ model: name, ...toUsed(sum) }))
   }
   const runs = await store.runs.list({ threadId: id, limit: 1000 })
-  const used = (await Promise.all(runs.map((row) => keptOf(store, row)))).flatMap((kept) => kept?.usageByModel ?? [])
+  const used = (await Promise.all(runs.map((row) => keptOf(store, row)))).flatMap(
+    (stored) => stored?.usageByModel ?? [],
+  )
   return [...new Set(used.map(({ model }) => model))].map((model) => ({
     model,
     ...sumUsed(used.filter((each) => each.model === model)),
   }))
 }
 
-/** Conversations of a store without tables, from what is kept of their runs. */
+/** Conversations of a store without tables, from the stored views of their runs. */
 interface KeptRow {
   row: RunRow
-  kept: KeptRun | undefined
+  stored: KeptRun | undefined
 }
 
 /** `id`: only this thread. */
@@ -121,17 +123,17 @@ async function foldThreads(
   return found
 }
 
-/** One whose entries are damaged is what its row says. It must not hide the others. */
+/** A run with damaged entries has the data of its row. It must not hide the others. */
 async function readRow(store: ThreadSource, row: RunRow): Promise<KeptRow> {
   return (
-    (await unlessDamaged(async () => ({ row: await withOwnUsage(store, row), kept: await keptOf(store, row) }))) ?? {
+    (await unlessDamaged(async () => ({ row: await withOwnUsage(store, row), stored: await keptOf(store, row) }))) ?? {
       row,
-      kept: undefined,
+      stored: undefined,
     }
   )
 }
 
-/** A fork shares what its source has used up to there, and it is counted once, there. */
+/** A fork shares its source's usage up to that point, which is counted once, in the source. */
 async function withOwnUsage({ log }: ThreadSource, row: RunRow): Promise<RunRow> {
   let forkedAt = 0
   for await (const [first] of log.read(row.id, { limit: 1 })) {
@@ -154,7 +156,7 @@ async function withOwnUsage({ log }: ThreadSource, row: RunRow): Promise<RunRow>
 /** `runs`: newest first. */
 function toRow(id: string, runs: readonly KeptRow[], { closeAfterMs, now }: ThreadRule): ThreadRow {
   const rows = runs.map(({ row }) => row)
-  const kept = runs.flatMap((run) => run.kept ?? [])
+  const stored = runs.flatMap((run) => run.stored ?? [])
   const updatedAt = Math.max(...rows.map((row) => (row.error?.code === threadClosed ? row.startedAt : row.updatedAt)))
   const firsts = rows.flatMap(({ firstTokenMs }) => firstTokenMs ?? [])
   const called = rows.filter(({ usage }) => (usage?.totalTokens ?? 0) > 0)
@@ -163,7 +165,7 @@ function toRow(id: string, runs: readonly KeptRow[], { closeAfterMs, now }: Thre
     ...noUsage,
   })
   const titles = rows.flatMap(({ title }) => title ?? [])
-  const calls = kept.flatMap(({ messages }) => messages.flatMap(callsOf))
+  const calls = stored.flatMap(({ messages }) => messages.flatMap(callsOf))
   const last = firsts[0]
   return {
     id,
@@ -173,8 +175,8 @@ function toRow(id: string, runs: readonly KeptRow[], { closeAfterMs, now }: Thre
     startedAt: Math.min(...rows.map(({ startedAt }) => startedAt)),
     updatedAt,
     runCount: rows.length,
-    messageCount: kept.reduce((sum, { asked, messages }) => sum + asked.length + messages.length, 0),
-    models: [...new Set(kept.flatMap(({ usageByModel }) => usageByModel.map(({ model }) => model)))].toSorted(),
+    messageCount: stored.reduce((sum, { asked, messages }) => sum + asked.length + messages.length, 0),
+    models: [...new Set(stored.flatMap(({ usageByModel }) => usageByModel.map(({ model }) => model)))].toSorted(),
     tools: [...new Set(calls)].toSorted(),
     toolCallCount: calls.length,
     errorCount: rows.filter(({ status }) => hasEnded(status) && status !== 'completed' && status !== 'aborted').length,
@@ -203,8 +205,8 @@ function callsOf({ role, content }: Message): string[] {
 
 /** The newest text that has all words, with its run. */
 function matchOf(runs: readonly KeptRow[], words: readonly string[]): ThreadRow['match'] {
-  for (const { row, kept } of runs) {
-    const messages = kept === undefined ? [] : [...kept.asked, ...kept.messages].toReversed()
+  for (const { row, stored } of runs) {
+    const messages = stored === undefined ? [] : [...stored.asked, ...stored.messages].toReversed()
     const found = messages.find((message) => hasAll(textOf(message), words))
     if (found !== undefined) {
       const kind = found.role === 'user' ? 'user' : 'text'

@@ -1,6 +1,6 @@
 /**
- * Conversations out of the tables, in one query: which threads are on the page is decided by the index of runs alone; what is counted is
- * counted for those.
+ * Conversations out of the tables, in one query: which threads are on the page is decided by the index of runs alone; the
+ * counts are read for those.
  */
 import { omitUndefined } from '../../part/omit-undefined.ts'
 import { parseJson } from '../../part/json.ts'
@@ -51,7 +51,7 @@ function toMatch({ run, seq, kind, excerpt }: SearchHit): ThreadRow['match'] {
 
 const running = `r.thread_id IN (SELECT thread_id FROM runs WHERE status = 'running')`
 const suspended = `r.thread_id IN (SELECT thread_id FROM runs WHERE status = 'suspended')`
-/** The last entry of a run. What only closes the thread does not count. */
+/** The last entry of a run. Entries that only close the thread do not count. */
 const activity = (run: string) =>
   `CASE WHEN ${run}.error LIKE '{"code":"${threadClosed}"%' THEN ${run}.started_at ELSE ${run}.updated_at END`
 /** The newest run decides alone for most threads. */
@@ -64,7 +64,7 @@ const ofStatus: Record<ThreadStatus, string> = {
   closed: `NOT ${running} AND NOT ${suspended} AND ${isOld}`,
 }
 
-/** Of the usage of a run what is its own: a fork shares the rest with its source, where it is counted. */
+/** The own usage of a run: a fork shares the rest with its source, where it is counted. */
 const own = (column: string, shared: string) =>
   `${column} - coalesce((SELECT sum(u.${shared}) FROM forks f JOIN indexed_usage u ON u.run = runs.number AND u.seq <= f.seq WHERE f.run = runs.id), 0)`
 

@@ -1,4 +1,4 @@
-/** Checks a recording as its bytes come, without keeping what it says: each line by its type, and their order. */
+/** Checks a recording as its bytes come, without keeping its content: each line by its type, and their order. */
 import type { Entry, EntryOf } from '../../part/entry.ts'
 import { MillraceError } from '../../part/error.ts'
 import { createGrammar } from '../../fold/grammar.ts'
@@ -68,7 +68,7 @@ export function checkRecording(name: string): { feed(bytes: Uint8Array): void; e
  */
 const taken = /^(?:thread:|key:|store-test$)/u
 
-/** What an id cannot be, and what a run cannot be to itself. */
+/** Ids that are not allowed, and references of a run to itself. */
 function ownFault(entry: Entry): string | undefined {
   if (entry.type !== 'run-start') return undefined
   const { runId, parentRunId, previousRunId, forkedFrom } = entry
@@ -112,7 +112,7 @@ export function invalidRecording(name: string, fault: string): MillraceError {
 interface WholeLines {
   /** The lines that these bytes complete, with their line ends. Throws a {@link LineError}. */
   feed(bytes: Uint8Array): string
-  /** What is behind the last line end. A crash may have cut it inside a character. */
+  /** The bytes after the last line end. A crash may have cut them inside a character. */
   end(): string
 }
 

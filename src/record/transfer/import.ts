@@ -17,7 +17,7 @@ import { createOpenItems, callKey } from '../../fold/open-items.ts'
 import { viewOf } from '../../fold/read-view.ts'
 import { foldRun, type FoldedRun } from '../../fold/run-fold.ts'
 
-/** What an import came to. */
+/** The result of an import. */
 export interface Imported {
   id: string
   /** False if the store had the same run already. */
@@ -27,7 +27,7 @@ export interface Imported {
 
 /** Options of {@link importNdjson}. */
 export interface ImportOptions {
-  /** What errors call it. Default `The recording`. */
+  /** Its name in errors. Default `The recording`. */
   name?: string
   /** Removes secrets before anything is stored: `runtime.redactor()`. */
   redactor?: () => Redactor
@@ -35,7 +35,7 @@ export interface ImportOptions {
 
 /** Bytes that are read in one go. A shorter run is stored in one write: whole or not at all. */
 const mostAtOnce = 1024 * 1024
-/** Bytes of each write of a longer one, about. Whoever reads one entry reads all that were stored with it. */
+/** Bytes of each write of a longer one, about. A reader of one entry reads the whole write. */
 const mostOfWrite = 64 * 1024
 
 /**
@@ -189,7 +189,7 @@ function exists(id: string): MillraceError {
 
 /* Where a run stands among those that are there already: it must not come before itself, nor be called by itself. */
 
-/** Runs of a conversation that are looked at. Whoever reads a longer one keeps from going round in a circle by itself. */
+/** Runs of a conversation that are checked. Readers of a longer one guard against cycles themselves. */
 const mostTurns = 10_000
 /** So many are looked at in one go. */
 const slice = 100
@@ -220,7 +220,7 @@ async function checkPlace(runs: Pick<RunIndex, 'get'>, name: string, { id, named
 
 /* What an import must know of the entries that it has read: the end that a crash has cut off, and the view that is kept. */
 
-/** Bytes of a recording whose view is made as it is read. That of a longer one takes memory: who needs it folds the log. */
+/** Bytes of a recording whose view is made as it is read. The view of a longer one takes memory: its readers fold the log. */
 const mostFolded = 32 * 1024 * 1024
 
 interface ImportFold {
@@ -271,13 +271,13 @@ function createImportFold(): ImportFold {
 
 /**
  * Removes secrets from recorded entries. Each entry stays, with its `seq`: text that was held back, because it might begin a secret,
- * goes into the entry that it comes from, not into another one. So what follows such an entry waits until it is known.
+ * goes into the entry that it comes from, not into another one. So later entries wait until that text is known.
  */
 type DeltaEntry = EntryOf<'text-delta' | 'reasoning-delta' | 'tool-input-delta'>
 
 interface EntryCleaner {
   clean(entries: readonly Entry[]): Entry[]
-  /** What waits still. */
+  /** The waiting entries. */
   end(): Entry[]
 }
 

@@ -8,7 +8,7 @@ const pieceSize = 256 * 1024
 export interface Spool {
   /** Resolves when more may be added. */
   add(bytes: Uint8Array): Promise<void>
-  /** What was added, in pieces. Each is there until the next one is asked for. */
+  /** The added data, in pieces. Each is valid until the next one is requested. */
   read(): AsyncGenerator<Uint8Array, void, void>
   /** Gives the file up. */
   close(): Promise<void>

@@ -36,14 +36,14 @@ export async function toAgUiTurn(
   { traceparent, history }: { traceparent?: string | null; history: HistoryPolicy },
 ): Promise<AgUiTurn> {
   const { threadId, runId, parentRunId, messages, results, resume, input } = asked
-  const kept = (await activeRun(store, threadId))?.kept
+  const stored = (await activeRun(store, threadId))?.stored
   // Also for a completed run: another client may have been faster.
-  const asker = kept ?? (resume.length === 0 ? undefined : (await newestRun(store, threadId))?.kept)
+  const asker = stored ?? (resume.length === 0 ? undefined : (await newestRun(store, threadId))?.stored)
   const known = new Set([...(asker?.requests ?? []), ...(asker?.ended ?? [])].map(({ requestId }) => requestId))
   const answers = resume.filter(({ requestId }) => known.has(requestId))
   const unknown = resume.filter(({ requestId }) => !known.has(requestId))
-  const isDropped = saysMore(messages, kept) && kept !== undefined && dropsInterrupts(kept, answers)
-  if (!isDropped) checkCoverage(kept, messages, answers)
+  const isDropped = saysMore(messages, stored) && stored !== undefined && dropsInterrupts(stored, answers)
+  if (!isDropped) checkCoverage(stored, messages, answers)
   const fromServer = (pipeline.history ?? history) === 'server'
   const turn: Turn = {
     agentId,
@@ -51,7 +51,7 @@ export async function toAgUiTurn(
     messages: fromServer ? await newMessages(store, threadId, messages) : messages,
     answers: isDropped
       ? []
-      : [...results.filter(({ toolCallId }) => !isDecided(toolCallId, kept, answers)), ...answers],
+      : [...results.filter(({ toolCallId }) => !isDecided(toolCallId, stored, answers)), ...answers],
     input,
     protocol: agUiWire.name,
     labels: omitUndefined({ runId, parentRunId }) as Record<string, string>,
@@ -74,18 +74,18 @@ export async function toAgUiTurn(
  * Whether a call waits for approval, or this request approves it: then a tool message is not its result. CopilotKit's `useInterrupt` sends one
  * beside resume[], with the decision in it.
  */
-function isDecided(toolCallId: string, kept: KeptRun | undefined, answers: AgUiRequest['resume']): boolean {
-  const { requests = [], ended = [] } = kept ?? {}
+function isDecided(toolCallId: string, stored: KeptRun | undefined, answers: AgUiRequest['resume']): boolean {
+  const { requests = [], ended = [] } = stored ?? {}
   if (requests.some((request) => request.kind === 'approval' && request.toolCallId === toolCallId)) return true
   const named = new Set(answers.map(({ requestId }) => requestId))
   return ended.some((request) => request.toolCallId === toolCallId && named.has(request.requestId))
 }
 
 /** Whether the user's last message is new to the run. */
-function saysMore(messages: readonly Message[], kept: KeptRun | undefined): boolean {
+function saysMore(messages: readonly Message[], stored: KeptRun | undefined): boolean {
   const last = messages.at(-1)
   if (last?.role !== 'user') return false
-  const told = kept?.asked.findLast(({ role }) => role === 'user')
+  const told = stored?.asked.findLast(({ role }) => role === 'user')
   return told === undefined || last.id === undefined || last.id !== told.id
 }
 
@@ -100,12 +100,16 @@ function dropsInterrupts({ requests }: KeptRun, answers: AgUiRequest['resume']):
   })
 }
 
-function checkCoverage(kept: KeptRun | undefined, messages: readonly Message[], answers: AgUiRequest['resume']): void {
-  if (kept?.status !== 'suspended') return
+function checkCoverage(
+  stored: KeptRun | undefined,
+  messages: readonly Message[],
+  answers: AgUiRequest['resume'],
+): void {
+  if (stored?.status !== 'suspended') return
   // Without a reply to any of them, the same question again is a new turn, too.
   if (answers.length === 0 && messages.at(-1)?.role === 'user') return
   const covered = new Set(answers.map(({ requestId }) => requestId))
-  const open = kept.requests.filter(({ kind, requestId }) => kind !== 'tool' && !covered.has(requestId))
+  const open = stored.requests.filter(({ kind, requestId }) => kind !== 'tool' && !covered.has(requestId))
   if (open.length === 0) return
   const ids = open.slice(0, 20).map(({ requestId }) => requestId)
   const cure = 'answer or cancel each of them in resume[], or send a new message of the user, which closes them.'

@@ -39,7 +39,7 @@ export async function connectThread(context: HandlerContext, request: Request): 
   if (row === undefined) throw new MillraceError('unknown-thread', `There is no thread ${threadId}.`)
   const transport = await transportOf(request)
   const joined = hasEnded(row.status) ? undefined : await joinRun(runtime, row.id)
-  if (joined === undefined || joined.standing.isAnswered) return ended(context, row, transport)
+  if (joined === undefined || joined.replayState.isAnswered) return ended(context, row, transport)
   const { wire } = transport
   const options = { ...joined.options, old: protocolVersion === undefined }
   const policy = interactive.has(row.protocol) ? chatPolicy(runtime, row.agent) : 'detach'
@@ -48,13 +48,13 @@ export async function connectThread(context: HandlerContext, request: Request): 
 }
 
 async function ended({ runtime: { store } }: HandlerContext, { id, threadId }: RunRow, { wire, frame }: AgUiTransport) {
-  const [{ messages }, input, kept] = await Promise.all([
+  const [{ messages }, input, stored] = await Promise.all([
     conversation(store, threadId, id),
     readInput(store.log, id),
     readKept(store, id),
   ])
-  const runId = kept?.labels?.['runId'] ?? id
-  const { state } = { ...input, ...kept?.resumedInput } as { state?: unknown }
+  const runId = stored?.labels?.['runId'] ?? id
+  const { state } = { ...input, ...stored?.resumedInput } as { state?: unknown }
   const timestamp = timeOf(store)
   const metadata = { millrace: { runId: id } }
   const events: AgUiEvent[] = [
@@ -72,18 +72,23 @@ async function ended({ runtime: { store } }: HandlerContext, { id, threadId }: R
 }
 
 /** Lets a client that did not make the request read a run: its conversation as a snapshot, then its last part from the start. */
-type Joining = Required<Pick<OpenOptions<AgUiOptions, never>, 'how' | 'from' | 'standing'>> & {
+type Joining = Required<Pick<OpenOptions<AgUiOptions, never>, 'how' | 'from' | 'replayState'>> & {
   options: Partial<AgUiOptions>
 }
 
 /** A continued run has an AG-UI run for each part: the client gets the last one, and the earlier ones as messages in the snapshot. */
 export async function joinRun(runtime: Runtime, runId: string): Promise<Joining> {
   const { log } = runtime.store
-  const standing = await readReplayState(log, runId)
-  const { resumedAt: from } = standing
+  const replayState = await readReplayState(log, runId)
+  const { resumedAt: from } = replayState
   const how = 'joined' as const
-  if (from === 0) return { how, from, standing, options: { joins: true } }
-  return { how, from, standing, options: { joins: true, messages: await messagesBefore(runtime, runId, standing) } }
+  if (from === 0) return { how, from, replayState, options: { joins: true } }
+  return {
+    how,
+    from,
+    replayState,
+    options: { joins: true, messages: await messagesBefore(runtime, runId, replayState) },
+  }
 }
 
 async function messagesBefore(

@@ -1,9 +1,9 @@
-/** What a repeated run would do again. */
+/** The side effects that a repeated run would repeat. */
 import type { Entry } from '../../part/entry.ts'
 import type { Log } from '../../part/log.ts'
 import { kindOf } from '../../part/step-kind.ts'
 
-/** Whether the run has done what a second one would do again. Its log may be gone with its store. */
+/** Whether the run has had side effects that a second one would repeat. Its log may be gone with its store. */
 export async function hasActed(log: Log, runId: string): Promise<boolean> {
   try {
     for await (const batch of log.read(runId, { types: ['step-start', 'session-info'] })) {

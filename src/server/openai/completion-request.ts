@@ -72,7 +72,7 @@ export async function readCompletion(
   return { turn, stream: asked.stream, options, policy, repeat: createRepeat(runtime, request, body) }
 }
 
-/** What coding CLIs call their session. */
+/** The session field of each coding CLI. */
 function sessionOf({ headers }: Request, body: Record<string, unknown>): string | undefined {
   const names = [headers.get('x-session-id'), body['prompt_cache_key']]
   return names.find((name) => typeof name === 'string' && isMadeUp(name)) as string | undefined
@@ -96,7 +96,7 @@ function readThread({ headers }: Request): string | undefined {
 
 /*
  * Requests that a client repeats after a failure. Coding CLIs do so by loops of their own, whatever the status and the headers say, and a second
- * run would do again what the tools of the first have done. So for a minute the same request gets the end that was recorded.
+ * run would repeat the side effects of the first. So for a minute the same request gets the end that was recorded.
  *
  * Known to this process only: clients repeat over the connection that they have.
  */
@@ -167,7 +167,7 @@ function sizeOf(value: unknown): number {
   return typeof value === 'string' || Array.isArray(value) ? value.length : 0
 }
 
-/** Apart from what made it: the request is let go. */
+/** A function of its own, so that it does not hold the request in memory. */
 function always<T>(value: T): () => T {
   return () => value
 }

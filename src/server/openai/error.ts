@@ -17,7 +17,7 @@ const passing: ReadonlySet<number> = new Set([429, 503])
 
 /**
  * The failure of a run. OpenAI's client asks again after a 409 or 5xx, unless `x-should-retry: false` says no; other clients do not know that
- * header. LangChain repeats all but 400 to 407, 409 and 413; the AI SDK 408, 409, 429 and 5xx. Where a second run would do again what the first
+ * header. LangChain repeats all but 400 to 407, 409 and 413; the AI SDK 408, 409, 429 and 5xx. Where a second run would repeat what the first
  * has done (`hasActed`), or the same would come of it because of the server's own key, the status is one that none of them repeats.
  */
 export function openAiRunError(error: Error, hasActed: boolean): Response {

@@ -1,4 +1,4 @@
-/** Which extensions a request to the OpenAI routes gets: what it asks for, if the server allows it. */
+/** The extensions for a request to the OpenAI routes: the requested ones that the server allows. */
 import { didYouMean } from '../../pipeline/nearest.ts'
 import { BadParameter } from '../../wire/openai/from-openai-messages.ts'
 import type { OpenAiExtension } from '../../wire/openai/openai-output.ts'

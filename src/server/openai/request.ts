@@ -1,5 +1,5 @@
 /**
- * Checks an OpenAI request. A parameter is supported, or refused by name if the answer would not be what was asked for (`n: 2`, audio), or else
+ * Checks an OpenAI request. A parameter is supported, or refused by name if the answer would be another one than requested (`n: 2`, audio), or else
  * ignored with a warning: clients send hints of many servers. Neutral values of unsupported parameters (`n: 1`, `logprobs: false`) are
  * accepted, because some clients always send them.
  *
@@ -25,18 +25,18 @@ export interface OpenAiRequest {
   includeUsage: boolean
   /** Unchecked. */
   extensions: unknown
-  /** What was not followed, in words. */
+  /** Ignored parameters, in words. */
   ignored: string[]
 }
 
 export interface Reading {
   /** Keys that the agent's `input` declares. */
   declared: readonly string[]
-  /** What would be ignored is refused. */
+  /** Refuses every parameter that would be ignored. */
   strict: boolean
 }
 
-/** A parameter without which the answer is still what was asked for. */
+/** A parameter that can be ignored without a wrong answer. */
 class Hint extends BadParameter {}
 
 /** Warnings of one request. */
@@ -136,7 +136,7 @@ export function readChatRequest(body: Body, reading: Reading): OpenAiRequest {
   return { ...request, messages: fromOpenAiMessages(body['messages']) }
 }
 
-/** What each provider calls by another name, or has not: the others ignore it. */
+/** Parameters that some providers name differently or lack; others ignore them. */
 function passOn(settings: CallSettings, given: (name: string) => unknown): void {
   const isSingle = given('parallel_tool_calls') === false
   const retention = given('prompt_cache_retention')

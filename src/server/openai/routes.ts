@@ -74,7 +74,7 @@ async function postCompletion(context: HandlerContext, request: Request, kind: K
   return 'error' in result ? failed(context, result.error, runId) : withRunId(Response.json(result.body), runId)
 }
 
-/** What is no answer in the protocol's own form. */
+/** Responses outside of the protocol's own form. */
 async function refuse(
   context: HandlerContext,
   answered: Exclude<AnsweredRun<never>, { kind: 'stream' }>,
@@ -93,7 +93,7 @@ async function failed({ runtime }: HandlerContext, error: ErrorValue, runId: str
  * Continues a conversation in which a run waited for an approval. The assistant's message that said so names the run (`openai-waiting.ts`).
  *
  * - It is the last message: the client asks for the rest of that answer.
- * - Messages follow: a new turn, in the thread of that run. What the run recorded takes the place of the message, so that the model sees the
+ * - Messages follow: a new turn, in the thread of that run. The recorded messages of the run replace the message, so that the model sees the
  *   tool's outcome. If the run still waits, it is stopped: nothing may run behind a conversation that has gone on without it.
  * - Another system prompt, or other tools: the client asks something about the conversation, as coding CLIs do for a title or a memory. A run
  *   that waits goes on waiting, and its words are text.
@@ -125,7 +125,7 @@ async function continueCompletion(runtime: Runtime, turn: Turn): Promise<Turned>
   })
   const fromServer = runtime.agents.get(turn.agentId)?.pipeline.history === 'server'
   if (isBeside) {
-    // What keeps its own history would take it for the next turn.
+    // An agent with its own history would read it as the next turn.
     const threadId = fromServer ? turn.threadId : row.threadId
     return continueOrStart(runtime, { ...turn, ...omitUndefined({ threadId }), messages, keepsSuspended: true })
   }

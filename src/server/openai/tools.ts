@@ -52,7 +52,7 @@ function namedTool(value: unknown): string | undefined {
   return typeof tool === 'string' ? tool : undefined
 }
 
-/** `tools`: the names to choose from. Call it for what is a choice. */
+/** `tools`: the available names. Only for a value that is a choice. */
 export function readChoice(
   value: unknown,
   name: string,

@@ -76,7 +76,7 @@ export function checkText({ agentEditor }: HandlerContext, id: string, text: str
   }
 }
 
-export function told(text: string, { faults, pipeline }: CheckedText): AgentCheck {
+export function toAgentCheck(text: string, { faults, pipeline }: CheckedText): AgentCheck {
   return { faults: faults.map((fault) => withFix(text, fault)), ...(pipeline && { tree: treeOf(pipeline) }) }
 }
 
@@ -85,7 +85,7 @@ async function checkAgent(context: HandlerContext, request: Request): Promise<Re
   context.editing.check(request)
   const body = await readJson(request, context.maxBodyBytes)
   const text = textIn(body)
-  return Response.json(told(text, checkText(context, optionalText(body, 'id') ?? '', text)))
+  return Response.json(toAgentCheck(text, checkText(context, optionalText(body, 'id') ?? '', text)))
 }
 
 /** Body: `{text, etag}`; no `etag` for a new agent. 409 with the text on disk, 422 with the faults of the text. */
@@ -101,11 +101,11 @@ async function saveAgent(context: HandlerContext, request: Request, id: string):
     return conflict(context, before ?? null)
   }
   const checked = editor.check(id, text)
-  if (checked.faults.length > 0) return Response.json(told(text, checked), { status: 422 })
+  if (checked.faults.length > 0) return Response.json(toAgentCheck(text, checked), { status: 422 })
   // The write detects changes since the check.
   const saved = editor.save(id, text, etag === undefined ? undefined : before!.text)
   if (saved.conflict !== undefined) return conflict(context, saved.conflict)
-  return Response.json({ id, etag: await hashText(text), ...told(text, checked) })
+  return Response.json({ id, etag: await hashText(text), ...toAgentCheck(text, checked) })
 }
 
 async function conflict({ runtime }: HandlerContext, theirs: { text: string } | null): Promise<Response> {

@@ -45,14 +45,14 @@ export async function getChatStream(context: HandlerContext, request: Request, t
   checkShown(context)
   const { runtime } = context
   const row = (await runtime.store.runs.list({ threadId, limit: 1 }))[0]
-  const standing = row?.status === 'running' ? await readReplayState(runtime.store.log, row.id) : undefined
-  if (row === undefined || standing === undefined || standing.isAnswered) {
+  const replayState = row?.status === 'running' ? await readReplayState(runtime.store.log, row.id) : undefined
+  if (row === undefined || replayState === undefined || replayState.isAnswered) {
     return new Response(null, { status: 204, headers: { 'cache-control': 'no-store' } })
   }
   // A run that was not started by a chat (but by /api/runs or a program) continues when a reader disconnects.
   const isChat = row.protocol === uiWire.name || row.protocol === textWire.name
   const policy = isChat ? chatPolicy(runtime, row.agent) : 'detach'
   const { wire, options } = readWire(context, request, uiWire)
-  const answer = await openDelivery(context, { runId: row.id, wire, options, standing, policy })
+  const answer = await openDelivery(context, { runId: row.id, wire, options, replayState, policy })
   return deliveryResponse(wire, row.id, answer)
 }

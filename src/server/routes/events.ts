@@ -228,11 +228,14 @@ async function* mergeBatches(batches: AsyncIterable<Entry[]>): AsyncGenerator<En
 }
 
 /** Fields that identify an entry's step, block or call are not shortened. */
-const kept = /^(?:type|step|id|.*Id)$/u
+const essential = /^(?:type|step|id|.*Id)$/u
 
 /** Shortens every text in an entry to at most `chars` characters, the last of which is `…`. */
 function cutEntry(entry: Entry, chars: number): Entry {
-  const fields = Object.entries(entry).map(([key, value]) => [key, kept.test(key) ? value : cutValue(value, chars)])
+  const fields = Object.entries(entry).map(([key, value]) => [
+    key,
+    essential.test(key) ? value : cutValue(value, chars),
+  ])
   return Object.fromEntries(fields) as Entry
 }
 

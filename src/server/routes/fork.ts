@@ -10,7 +10,7 @@ import { readJson } from '../http/body.ts'
 import { hashText } from '../http/key.ts'
 import { checkWaits, keepRunning } from '../http/wait-until.ts'
 import { bad, readQuery } from '../http/query.ts'
-import { checkText, textIn, told } from './agents.ts'
+import { checkText, textIn, toAgentCheck } from './agents.ts'
 import { consentIn } from './consent.ts'
 import { existingRun } from './existing-run.ts'
 import { bindKey, idempotencyKey } from './idempotency.ts'
@@ -43,7 +43,7 @@ export async function forkRun(context: HandlerContext, request: Request, source:
     const text = textIn(body, 'pipeline')
     const checked = checkText(context, row.agent, text)
     if (checked.pipeline === undefined || checked.faults.length > 0) {
-      return Response.json(told(text, checked), { status: 422 })
+      return Response.json(toAgentCheck(text, checked), { status: 422 })
     }
     pipeline = checked.pipeline.text
   }

@@ -1,4 +1,4 @@
-/** `GET /`: what this server is and how to use it, as a page and as JSON. The page loads nothing else: no scripts, no files, no other origins. */
+/** `GET /`: a description of this server and its use, as a page and as JSON. The page loads nothing else: no scripts, no files, no other origins. */
 import { preferredType } from '../http/query.ts'
 import type { Agent } from '../../runtime/runtime.ts'
 import { version } from '../version.ts'
@@ -27,8 +27,8 @@ export function homeResponse(request: Request, { agents, faults, key, links }: H
   }))
   const headers = { 'cache-control': 'no-store', vary: 'accept', 'x-content-type-options': 'nosniff' }
   if (preferredType(request, ['text/html', 'application/json']) === 'application/json') {
-    const told = refusal === undefined ? { agents: shown, faults, openai, agUi } : { message: refusal }
-    return Response.json({ name: 'Millrace', version, ...told, links }, { headers })
+    const content = refusal === undefined ? { agents: shown, faults, openai, agUi } : { message: refusal }
+    return Response.json({ name: 'Millrace', version, ...content, links }, { headers })
   }
   const nonce = crypto.randomUUID()
   const policy = `default-src 'none'; style-src 'nonce-${nonce}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`

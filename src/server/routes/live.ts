@@ -52,8 +52,8 @@ async function getLive(context: HandlerContext, { tap, rows }: Shared, request: 
         // Its log was lost, and another run has the id.
         else if (after > row.lastSeq) gone(run, 'lost')
         else if (after < row.lastSeq || !hasEnded(row.status)) {
-          const told = { onReady: ready, onGone: (reason: string) => gone(run, reason), onEnd: end }
-          return [createRunCursor({ log: runtime.store.log, run, after, lastSeq: row.lastSeq, ...told })]
+          const callbacks = { onReady: ready, onGone: (reason: string) => gone(run, reason), onEnd: end }
+          return [createRunCursor({ log: runtime.store.log, run, after, lastSeq: row.lastSeq, ...callbacks })]
         }
         return []
       }),

@@ -139,9 +139,9 @@ export async function stopRun(
 }
 
 export async function listRequests({ runtime }: HandlerContext, id: string): Promise<Response> {
-  const kept = await readKept(runtime.store, id)
-  if (kept === undefined) throw unknownRun(id)
-  return Response.json({ requests: kept.requests })
+  const stored = await readKept(runtime.store, id)
+  if (stored === undefined) throw unknownRun(id)
+  return Response.json({ requests: stored.requests })
 }
 
 /**

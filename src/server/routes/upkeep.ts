@@ -95,13 +95,13 @@ function work(
       try {
         const rest = createRest(0.5, anySignal([leave.signal, request.signal]))
         await records?.settle()
-        let told = performance.now()
-        const tell = (runs: number) => {
-          if (performance.now() - told < 500) return
-          told = performance.now()
+        let reportedAt = performance.now()
+        const report = (runs: number) => {
+          if (performance.now() - reportedAt < 500) return
+          reportedAt = performance.now()
           say({ progress: { runs } })
         }
-        const done = await task(upkeep, { dryRun, rest, tell })
+        const done = await task(upkeep, { dryRun, rest, tell: report })
         if (!dryRun) await upkeep.vacuum({ rest })
         if (!dryRun && erase) await eraseAll(upkeep, { rest })
         const { used } = await upkeep.size()

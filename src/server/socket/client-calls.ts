@@ -77,10 +77,10 @@ export function createClientCalls({ log, runId, signal, onWaiting }: ClientCalls
     try {
       const isFate = (entry: Entry) =>
         (entry.type === 'request' || entry.type === 'tool-result') && entry.toolCallId === toolCallId
-      const fate = await awaitEntry(log, runId, isFate, { after: seq, signal })
-      if (fate?.type !== 'request') throw notAsked(toolCallId)
-      if (fate.kind !== 'tool') throw notApproved(toolCallId)
-      return fate.requestId
+      const outcome = await awaitEntry(log, runId, isFate, { after: seq, signal })
+      if (outcome?.type !== 'request') throw notAsked(toolCallId)
+      if (outcome.kind !== 'tool') throw notApproved(toolCallId)
+      return outcome.requestId
     } finally {
       onWaiting(-1)
     }

@@ -70,10 +70,10 @@ export async function followRun(context: SessionContext, options: FollowOptions)
     onEnd()
   }
 
-  const standing = isNew ? undefined : await readReplayState(log, runId)
+  const replayState = isNew ? undefined : await readReplayState(log, runId)
   // Superseded attempts can be left out only for a client that has seen nothing.
   const isFresh = after.seq === 0 && after.index === undefined
-  if (standing !== undefined && !isFresh) standing.filter = (entries) => entries
+  if (replayState !== undefined && !isFresh) replayState.filter = (entries) => entries
   const wire = numberedWire(agUiObjectsWire, after, {
     entry(entry) {
       calls.note(entry)
@@ -89,7 +89,7 @@ export async function followRun(context: SessionContext, options: FollowOptions)
     options: wireOptions,
     from,
     policy,
-    ...omitUndefined({ standing }),
+    ...omitUndefined({ replayState }),
   })
   let source: typeof answer.source | undefined = answer.source
   const ask = () => source?.next(send, fail)

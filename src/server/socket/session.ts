@@ -290,11 +290,11 @@ function createPassedRequests({ handler, onError }: SessionContext, socket: Sock
 }
 
 function toldHeaders(headers: Headers): Record<string, string> {
-  const told = ['content-type', 'retry-after', 'x-millrace-run-id'].flatMap((name) => {
+  const shownHeaders = ['content-type', 'retry-after', 'x-millrace-run-id'].flatMap((name) => {
     const value = headers.get(name)
     return value === null ? [] : [[name, value] as const]
   })
-  return Object.fromEntries(told)
+  return Object.fromEntries(shownHeaders)
 }
 
 function toSource(body: ReadableStream<Uint8Array>): BodySource<Uint8Array> {

@@ -47,11 +47,11 @@ export interface BatchWriterContext {
   views: ViewTable
   texts: Pick<TextTable, 'add'>
   dropped: Dropped
-  tails: BatchChains
+  batchChains: BatchChains
   groups: Pick<BatchIndex, 'add'>
   guard: Pick<VersionGuard, 'look'>
   /** Wakes the readers of a run; without one, all readers, because another connection has committed. */
-  ring(run?: string): void
+  notify(run?: string): void
   ringChanges(): void
   /** Called for each row of the table after its commit. */
   wroteRow(row: DeltaRow, hasOnlyDeltas: boolean): void
@@ -93,20 +93,33 @@ export interface BatchWriter extends Gathering {
 
 export function createBatchWriter(
   db: DatabaseSync,
-  { runs, pages, feed, views, texts, dropped, tails, groups, guard, ring, ringChanges, wroteRow }: BatchWriterContext,
+  {
+    runs,
+    pages,
+    feed,
+    views,
+    texts,
+    dropped,
+    batchChains,
+    groups,
+    guard,
+    notify,
+    ringChanges,
+    wroteRow,
+  }: BatchWriterContext,
 ): BatchWriter {
   const dataVersion = db.prepare('PRAGMA data_version', { returnArrays: true })
-  const heads = createRowCache()
+  const rowCache = createRowCache()
   // A new map each time: a cleared one leaves its old table behind, which refers to the next one. Once one of them is old, V8's young generation
   // retains all later ones and their contents.
   let gathered = new Map<string, Gathered>()
   const owned = new Set<string>()
-  const sources = { heads, runs, pages, dropped }
+  const sources = { rowCache, runs, pages, dropped }
   let version: unknown
   let isStale = false
 
   function rowOf(run: string): StoredRow | undefined {
-    return gathered.get(run)?.row ?? heads.get(run)?.row ?? runs.stored(run)
+    return gathered.get(run)?.row ?? rowCache.get(run)?.row ?? runs.stored(run)
   }
 
   /** Checks whether another connection has committed: the cached rows may then be stale. */
@@ -116,7 +129,7 @@ export function createBatchWriter(
     guard.look()
     const isFirst = version === undefined
     version = now
-    heads.clear()
+    rowCache.clear()
     feed.clear()
     dropped.refresh()
     return !isFirst
@@ -144,31 +157,31 @@ export function createBatchWriter(
 
   return {
     isAlone: () => owned.size < 2,
-    knows: (run) => heads.get(run) !== undefined,
+    knows: (run) => rowCache.get(run) !== undefined,
     owns: (run) => owned.has(run),
     begin() {
       isStale = look()
     },
     refresh() {
-      if (look()) ring()
+      if (look()) notify()
     },
     forget(run, isDropped) {
-      heads.forget(run)
-      if (isDropped) ring(run)
+      rowCache.forget(run)
+      if (isDropped) notify(run)
     },
     row: rowOf,
     fork(row, origin) {
       runs.insert(row)
       pages.addFork(row.id, origin)
     },
-    encode: (run, entries) => encodeShared(run, entries, heads.get(run)?.toLine),
+    encode: (run, entries) => encodeShared(run, entries, rowCache.get(run)?.toLine),
     apply(run, epoch, entries, encoded) {
       const open = gathered.get(run)
       const before = rowOf(run)
       const admitted = admitEntries(run, before, epoch, entries, storedEntries(run))
       if (admitted === 'fenced') {
         owned.delete(run)
-        tails.forget(run)
+        batchChains.forget(run)
       }
       if (typeof admitted === 'string') return admitted
       const { lines, texts: shared } = admitted === entries ? encoded : encodeShared(run, admitted)
@@ -226,8 +239,8 @@ export function createBatchWriter(
         let group: Group | undefined
         if (!before) dropped.revive(run)
         if (entries.length > 0) {
-          const tick = { firstSeq: entries[0]!.seq, lastSeq: row.lastSeq, entries: lines }
-          const added = tails.add(run, before?.lastTick, tick, row.status !== 'running')
+          const batch = { firstSeq: entries[0]!.seq, lastSeq: row.lastSeq, entries: lines }
+          const added = batchChains.add(run, before?.lastTick, batch, row.status !== 'running')
           each.n = added.id
           row.lastTick = added.last
           group = added.group
@@ -256,23 +269,23 @@ export function createBatchWriter(
         else if (row.epoch !== before?.epoch) owned.add(run)
         if (entries.length === 0) {
           // A claim. The run is not `known` before its next append, unless it already is.
-          const head = heads.get(run)
+          const head = rowCache.get(run)
           if (head) head.row = row
           continue
         }
         wroteRow({ id: n, run, firstSeq: entries[0]!.seq, lastSeq: row.lastSeq }, entries.every(isDelta))
-        const head = heads.add(run, row, entries, sizeOf(lines, entries.length))
-        ring(run)
-        heads.trim(run, head)
+        const head = rowCache.add(run, row, entries, sizeOf(lines, entries.length))
+        notify(run)
+        rowCache.trim(run, head)
       }
       ringChanges()
-      if (isStale) ring()
+      if (isStale) notify()
     },
     rolledBack() {
       // Removed rows are back.
       dropped.refresh()
       gathered = new Map()
-      if (isStale) ring()
+      if (isStale) notify()
     },
     reader: (wanted) => createTickReader(sources, wanted),
   }
@@ -329,14 +342,14 @@ export class AppendWrite implements Write {
   #appended: Appended = 'stored'
 
   constructor(
-    ticks: BatchWriter,
+    writer: BatchWriter,
     given: Given,
     resolve: (appended: Appended) => void,
     fail: (error: MillraceError) => void,
   ) {
-    this.yields = !ticks.knows(given.run)
+    this.yields = !writer.knows(given.run)
     this.fail = fail
-    this.#ticks = ticks
+    this.#ticks = writer
     this.#given = given
     this.#resolve = resolve
     // The caller may change its array later.
@@ -357,8 +370,8 @@ export class AppendWrite implements Write {
 
   #keepView(): void {
     const { run, view } = this.#given
-    const kept = this.#kept === undefined ? view?.() : undefined
-    if (kept !== undefined) this.#kept = { seq: kept.seq, text: encodeMessage(run, 'view', kept.view) }
+    const newView = this.#kept === undefined ? view?.() : undefined
+    if (newView !== undefined) this.#kept = { seq: newView.seq, text: encodeMessage(run, 'view', newView.view) }
     if (this.#kept !== undefined) this.#ticks.keepView(run, this.#kept.seq, this.#kept.text)
   }
 

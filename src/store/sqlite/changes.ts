@@ -54,12 +54,12 @@ export function createChangeFeed(pages: SqlitePages): SqliteChanges {
       return {
         pull() {
           readers.add(reader)
-          const kept = near(position)
-          const value = kept ?? pages.changes(position)
+          const cachedPlace = near(position)
+          const value = cachedPlace ?? pages.changes(position)
           const last = value.at(-1)
           if (last === undefined) return 'wait'
           position = last.n
-          return { value, stored: kept === undefined }
+          return { value, stored: cachedPlace === undefined }
         },
         leave() {
           readers.delete(reader)

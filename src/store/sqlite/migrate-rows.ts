@@ -95,7 +95,7 @@ function hasTable(db: DatabaseSync, name: string): boolean {
   return db.prepare(`SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?`).get(name) !== undefined
 }
 
-/** `keeps`: with its view, if it has ended. Views of older versions are not read any more, and what a list counts stands in them. */
+/** `keeps`: with its view, if it has ended. Views of older versions are no longer read, and they have the counts for lists. */
 function readRun(
   pages: SqlitePages,
   id: string,
@@ -110,8 +110,8 @@ function readRun(
     if (fold !== undefined) for (const entry of entries) fold.apply(entry)
   }
   if (row === undefined) return undefined
-  const kept = fold !== undefined && hasEnded(row.status) ? viewOf(fold) : undefined
-  return { row, view: kept && encodeMessage(id, 'view', kept.view) }
+  const endedView = fold !== undefined && hasEnded(row.status) ? viewOf(fold) : undefined
+  return { row, view: endedView && encodeMessage(id, 'view', endedView.view) }
 }
 
 /** One run that cannot be read must not keep the others from being migrated. */
@@ -215,14 +215,14 @@ interface Request {
 
 export function addRequests(db: DatabaseSync): void {
   const runs = db.prepare(`SELECT id, status FROM runs WHERE status IN ('running', 'suspended')`).all()
-  const ticks = db.prepare(
+  const batches = db.prepare(
     `SELECT entries FROM ticks WHERE run = ? AND (instr(entries, '"type":"request"') OR instr(entries, '"type":"response"')
        OR instr(entries, '"type":"step-reset"')) ORDER BY first_seq`,
   )
   const update = db.prepare('UPDATE runs SET requests = ?, due_at = ? WHERE id = ?')
   for (const { id, status } of runs) {
     const open = new Map<string, Request>()
-    for (const { entries } of ticks.iterate(id!)) {
+    for (const { entries } of batches.iterate(id!)) {
       for (const entry of decodeEntries([String(entries)])) {
         if (entry.type === 'request') {
           open.set(entry.requestId, { id: entry.requestId, step: entry.step, deadline: entry.deadline })

@@ -14,7 +14,7 @@ import { dropViews, hasLayout, layTables } from '../tables/layout.ts'
 /** A step of the schema. `progress` gets the share that is done. */
 export type MigrationStep = string | ((db: DatabaseSync, progress: (share: number) => void) => void)
 
-/** What a migration will do, in bytes. `free` is absent where the system does not tell. */
+/** The plan of a migration, in bytes. `free` is absent where the system does not report it. */
 export interface MigrationPlan {
   from: number
   to: number
@@ -38,7 +38,7 @@ export interface MigrationOptions {
 }
 
 /**
- * What a migration takes beside the file, as a share of it. Below schema 6 the views of all runs are made anew, below 7 the log is copied.
+ * The space for a migration beside the file, as a share of it. Below schema 6 the views of all runs are made anew, below 7 the log is copied.
  * Measured with 4,000 runs in 20 MB: 1.84, 0.87 and 0.01.
  */
 const shares = [
@@ -70,18 +70,18 @@ export function migrateFile(
   steps: readonly MigrationStep[],
   options: MigrationOptions = {},
 ): void {
-  const { tell = () => undefined, backup } = options
+  const { tell: onNews = () => undefined, backup } = options
   const plan = planOf(db, path, steps, options)
   const { from, to, needs, free } = plan
   if (free !== undefined && free < needs) throw full(path, plan, needs - free)
   const began = performance.now()
   takeAlone(db, path)
-  tell({ type: 'begins', ...plan })
+  onNews({ type: 'begins', ...plan })
   try {
     if (backup !== undefined) copyTo(db, backup)
-    // Of what is dropped nothing is left either: the file gives its pages back.
+    // Overwrites dropped rows as well: the file gives its pages back.
     db.exec('PRAGMA secure_delete = OFF')
-    apply(db, steps, tell)
+    apply(db, steps, onNews)
     shrink(db)
   } catch (error) {
     if (codeOf(error) !== 13) throw error
@@ -91,23 +91,23 @@ export function migrateFile(
     db.exec('PRAGMA locking_mode = NORMAL')
     versionOf(db)
   }
-  tell({ type: 'ended', from, to, ms: performance.now() - began, ...(backup !== undefined && { backup }) })
+  onNews({ type: 'ended', from, to, ms: performance.now() - began, ...(backup !== undefined && { backup }) })
 }
 
 /** The steps that are missing, in one transaction. */
-export function apply(db: DatabaseSync, steps: readonly MigrationStep[], tell: (news: MigrationNews) => void): void {
+export function apply(db: DatabaseSync, steps: readonly MigrationStep[], onNews: (news: MigrationNews) => void): void {
   db.exec('BEGIN IMMEDIATE')
   try {
     // Read the version again: another process may have done it while this one waited.
     const from = versionOf(db)
     const missing = steps.slice(from)
     const putBack = setAside(db)
-    // A table cannot be renamed while a view reads what is not there at the moment.
+    // A table cannot be renamed while a view reads a table that is missing at the moment.
     dropViews(db)
-    let told = 0
+    let reportedPercent = 0
     const progress = (done: number) => {
       const percent = Math.floor((100 * done) / Math.max(1, missing.length))
-      if (percent > told) tell({ type: 'progress', percent: (told = percent) })
+      if (percent > reportedPercent) onNews({ type: 'progress', percent: (reportedPercent = percent) })
     }
     for (const [index, step] of missing.entries()) {
       if (typeof step === 'string') db.exec(step)
@@ -115,7 +115,7 @@ export function apply(db: DatabaseSync, steps: readonly MigrationStep[], tell: (
       progress(index + 1)
     }
     layTables(db)
-    putBack((message) => tell({ type: 'warning', message }))
+    putBack((message) => onNews({ type: 'warning', message }))
     db.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${steps.length}; COMMIT`)
   } catch (error) {
     if (db.isTransaction) db.exec('ROLLBACK')
@@ -130,7 +130,7 @@ export function isCurrent(db: DatabaseSync, steps: readonly MigrationStep[]): bo
 /** Marks the file as a Millrace database ("MILL"), so that another program's database is never written to. */
 export const applicationId = 0x4d494c4c
 
-/** Nobody else may have it open: an older process would go on writing what this version misreads. */
+/** No other process may have it open: an older version would continue to write rows that this version misreads. */
 function takeAlone(db: DatabaseSync, path: string): void {
   try {
     const { journal_mode: mode } = db.prepare('PRAGMA journal_mode = DELETE').get()!
@@ -211,17 +211,17 @@ export function createTeller(
   write: (line: string) => void,
   { pause = every, now = () => performance.now() } = {},
 ): (news: MigrationNews) => void {
-  let told = now()
+  let reportedAt = now()
   return (news) => {
     if (news.type === 'progress') {
-      if (now() - told < pause) return
-      told = now()
+      if (now() - reportedAt < pause) return
+      reportedAt = now()
       write(`${path}: ${news.percent} % is migrated`)
     } else if (news.type === 'begins') write(`${planLine(path, news)}; migrating …`)
     else if (news.type === 'warning') write(`warning: ${news.message}`)
     else {
-      const kept = news.backup === undefined ? '' : `; as it was it is in ${news.backup}`
-      write(`${path} is migrated to schema ${news.to}, in ${(news.ms / 1000).toFixed(1)} s${kept}`)
+      const backupNote = news.backup === undefined ? '' : `; as it was it is in ${news.backup}`
+      write(`${path} is migrated to schema ${news.to}, in ${(news.ms / 1000).toFixed(1)} s${backupNote}`)
     }
   }
 }

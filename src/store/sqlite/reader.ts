@@ -10,7 +10,7 @@ import type { RunTable } from './runs.ts'
 import { runDropped } from '../store-error.ts'
 
 interface Sources {
-  heads: RowCache
+  rowCache: RowCache
   runs: RunTable
   pages: SqlitePages
   /** Recently deleted runs. */
@@ -27,7 +27,7 @@ export interface Wanted {
 }
 
 export function createTickReader(
-  { heads, runs, pages, dropped }: Sources,
+  { rowCache, runs, pages, dropped }: Sources,
   { run, after, limit = pageRows, types, follows }: Wanted,
 ): Puller<Entry[]> {
   const position: Position = { seq: after }
@@ -38,7 +38,7 @@ export function createTickReader(
 
   return {
     pull() {
-      const head = heads.get(run)
+      const head = rowCache.get(run)
       const row = head?.row ?? runs.get(run)
       if (joined !== head?.recent) {
         joined?.readers.delete(position)
@@ -70,7 +70,7 @@ export function createTickReader(
     },
     leave() {
       joined?.readers.delete(position)
-      if (joined) heads.left(run, joined)
+      if (joined) rowCache.left(run, joined)
     },
   }
 }

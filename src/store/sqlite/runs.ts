@@ -192,9 +192,9 @@ export function createRunTable(db: DatabaseSync): RunTable {
     update(row) {
       const { number, lastSeq, updatedAt, epoch, status, endedAt, usage, cost, error } = row
       const ended = [endedAt ?? null, toJson(usage), cost ?? null, toJson(error)]
-      const told = [toRequests(row), dueAt(row) ?? null, row.firstTokenMs ?? null, row.errors ?? null]
+      const columns = [toRequests(row), dueAt(row) ?? null, row.firstTokenMs ?? null, row.errors ?? null]
       const waited = [row.suspendedMs ?? null, row.suspendedAt ?? null]
-      update.run(lastSeq, updatedAt, epoch, status, ...ended, ...told, ...waited, row.lastTick ?? null, number!)
+      update.run(lastSeq, updatedAt, epoch, status, ...ended, ...columns, ...waited, row.lastTick ?? null, number!)
     },
   }
 }

@@ -13,7 +13,7 @@
  * - `tick_groups`: where the rows of a run are: the ids of up to 64 of them as JSON. Those in no group yet are a chain by `prev`, from
  *   `runs.last_tick`. An index by run would cost three times as much as the rows (decisions/0012). `run` is the run's number.
  * - `inbox`: messages to a run's owner; the first message of a key wins.
- * - `views`: what a run's entries up to `seq` amount to, as JSON: messages, usage, status. Kept when a run is suspended and ends,
+ * - `views`: the fold of a run's entries up to `seq`, as JSON: messages, usage, status. Kept when a run is suspended and ends,
  *   unless its text is very long. `run` is the run's number.
  * - `forks`: the first `seq` entries of a fork are those of its source; `ticks` has only the others. `at` is when it was forked.
  * - `texts`: values that many entries repeat, stored once (`shared-texts.ts`): an entry that has a field `shared` has `null` where they belong. `hash`
@@ -26,7 +26,7 @@
  * `seq`s; `first_seq`…`last_seq` of its rows in `ticks` have none.
  *
  * `threads`, `agents`, `agent_stream_events`, `steps`, `model_calls`, `tool_calls`, `requests` and `usage` are made from these:
- * `tables/layout.ts` says what is in them.
+ * `tables/layout.ts` describes their columns.
  */
 import { DatabaseSync } from 'node:sqlite'
 import { mkdirSync } from 'node:fs'
@@ -144,7 +144,7 @@ export const steps: MigrationStep[] = [
    CREATE INDEX runs_to_compact ON runs (ended_at) WHERE compacted_at IS NULL AND ended_at IS NOT NULL;
    CREATE INDEX forks_by_source ON forks (source);
    CREATE TABLE dropped (run TEXT PRIMARY KEY) WITHOUT ROWID;`,
-  // What is known of older runs stands in their views.
+  // The data of older runs is in their views.
   `ALTER TABLE runs ADD COLUMN previous_run_id TEXT;
    ALTER TABLE runs ADD COLUMN first_token_ms INTEGER;
    ALTER TABLE runs ADD COLUMN errors INTEGER;
@@ -197,7 +197,7 @@ export function checkNode(version: string): void {
 
 /**
  * Opens or creates the database and migrates it. Throws `store-version` for a file of a newer Millrace or of another
- * program, `store-failed` for one that is damaged or cannot be opened, and what {@link migrateFile} throws; the messages name the file
+ * program, `store-failed` for one that is damaged or cannot be opened, and the errors of {@link migrateFile}; the messages name the file
  * and the cure.
  */
 export function openDatabase(path: string, { busyTimeout, readOnly = false, migration }: OpenOptions): DatabaseSync {
@@ -222,7 +222,7 @@ export function openDatabase(path: string, { busyTimeout, readOnly = false, migr
     else if (!isCurrent(db, steps)) migrateFile(db, path, steps, migration)
     // Must come before the first table: changing it later would rewrite the file.
     db.exec('PRAGMA auto_vacuum = INCREMENTAL')
-    // What is deleted is overwritten, also on pages that are used no more.
+    // Deleted rows are overwritten, also on unused pages.
     db.exec('PRAGMA secure_delete = ON')
     // WAL with NORMAL: commits survive a killed process; fsync happens only at checkpoints.
     db.exec('PRAGMA journal_mode = WAL')
@@ -242,7 +242,7 @@ export function openDatabase(path: string, { busyTimeout, readOnly = false, migr
   }
 }
 
-/** What opening the file would do; undefined if it is up to date. Changes nothing. Throws as {@link openDatabase} does. */
+/** The migration that opening the file would start; undefined if it is up to date. Changes nothing. Throws as {@link openDatabase} does. */
 export function migrationOf(path: string, options?: MigrationOptions): MigrationPlan | undefined {
   const db = openToRead(path, 5000)
   try {

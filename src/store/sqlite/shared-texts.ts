@@ -1,6 +1,6 @@
 /**
  * Values that many entries repeat are stored once: the messages of a conversation, system prompts, tools, pipelines. The line of an entry has `null`
- * in their places, and a last field `shared` that says what belongs there. decisions/0035 has the reasons and the sizes.
+ * in their places, and a last field `shared` that names the values. decisions/0035 has the reasons and the sizes.
  *
  * `shared` has the names of the entry's fields; the value of each is
  * - a string: the hash of the field's JSON;
@@ -32,7 +32,7 @@ export interface SharedText {
   parts: readonly string[] | undefined
 }
 
-/** What entries refer to. `texts` has each text that `roots` needs, directly or through lists. */
+/** The references of entries. `texts` has each text that `roots` needs, directly or through lists. */
 export interface SharedTexts {
   roots: Set<string>
   texts: Map<string, SharedText>
@@ -48,7 +48,7 @@ export function shareTexts(entry: Entry, found: SharedTexts): Entry {
   try {
     places = placesOf(entry, found)
   } catch {
-    // What is no JSON is refused, with its place, when the entry is encoded.
+    // A value that is no JSON is refused, with its place, when the entry is encoded.
     return entry
   }
   if (places === undefined) return 'shared' in entry && isSharing(entry) ? without(entry) : entry
@@ -195,7 +195,7 @@ export function restoreTexts(stored: unknown, find: FindText): unknown {
   return fill(entry, shared as Places, find)
 }
 
-/** The same for who needs no prompt, only which model it is for: its texts are left out, because they may be the whole conversation. */
+/** The same for readers that need only the model of a prompt: its texts are left out, because they may be the whole conversation. */
 export function restoreWithoutPrompt(stored: unknown, find: FindText): unknown {
   const { type, shared } = (stored ?? {}) as { type?: unknown; shared?: unknown }
   if (type !== 'prompt' || shared === undefined) return restoreTexts(stored, find)

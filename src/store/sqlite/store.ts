@@ -72,17 +72,17 @@ export function sqliteStore(path: string, options: SqliteOptions = {}): Store {
   const restore = (stored: unknown) => restoreTexts(stored, texts.find)
   const pages = createPages(db, groups, restore)
   const dropped = createDropped(db, groups, texts)
-  const tails = createBatchChains(db, groups)
+  const batchChains = createBatchChains(db, groups)
   const feed = createChangeFeed(pages)
   const guard = createVersionGuard(db, path)
-  const tables = { runs, pages, feed, views, texts, dropped, tails, groups }
+  const tables = { runs, pages, feed, views, texts, dropped, batchChains, groups }
   const wroteRow: Indexer['wroteRow'] = (...row) => indexer?.wroteRow(...row)
-  const ticks = createBatchWriter(db, { ...tables, guard, ring, ringChanges, wroteRow })
+  const batchWriter = createBatchWriter(db, { ...tables, guard, notify, ringChanges, wroteRow })
   const checkpoints = readOnly ? undefined : createCheckpoints(db)
   const indexer = readOnly ? undefined : createIndexer(db, checkpoints, guard)
-  const queue = createCommitQueue(db, path, busyTimeout, ticks, checkpoints)
+  const queue = createCommitQueue(db, path, busyTimeout, batchWriter, checkpoints)
   const fleet = createFleet({
-    left: () => reading('list the runs that want an owner', () => runs.left(Date.now(), ticks.owns)),
+    left: () => reading('list the runs that want an owner', () => runs.left(Date.now(), batchWriter.owns)),
     due: (before, limit) => reading('list due runs', () => runs.due(before, limit)),
     hasMore: (run, seen) => reading(`read the inbox of run ${run}`, () => inbox.next(run, seen) !== undefined),
   })
@@ -95,17 +95,17 @@ export function sqliteStore(path: string, options: SqliteOptions = {}): Store {
     indexer?.wrote()
   }
 
-  function ring(run?: string): void {
+  function notify(run?: string): void {
     if (run !== undefined) return entryBell.notify(run)
-    for (const bell of [entryBell, inboxBell, changeBell]) bell.ringAll()
+    for (const notifier of [entryBell, inboxBell, changeBell]) notifier.ringAll()
   }
 
   /** Checks for commits of other processes, and for a newer version. */
   function watch(): void {
     try {
-      ticks.refresh()
+      batchWriter.refresh()
     } catch {
-      ring() // Readers get the failure when they read.
+      notify() // Readers get the failure when they read.
     }
   }
 
@@ -144,11 +144,11 @@ export function sqliteStore(path: string, options: SqliteOptions = {}): Store {
     append(run, epoch, entries, view) {
       if (closing) return Promise.reject(storeClosed(`append to run ${run}`))
       return new Promise((resolve, reject) => {
-        queue.add(new AppendWrite(ticks, { run, epoch, entries, view }, resolve, reject))
+        queue.add(new AppendWrite(batchWriter, { run, epoch, entries, view }, resolve, reject))
       })
     },
     claim: async (run, epoch) => {
-      const claimed = await write(`claim run ${run}`, () => ticks.claim(run, epoch))
+      const claimed = await write(`claim run ${run}`, () => batchWriter.claim(run, epoch))
       if (claimed) fleet.claimed(run)
       return claimed
     },
@@ -158,7 +158,7 @@ export function sqliteStore(path: string, options: SqliteOptions = {}): Store {
       return follow<Entry[]>({
         start: () =>
           live(
-            selectEntries(ticks.reader({ run, after, limit, types, follows: signal !== undefined }), options),
+            selectEntries(batchWriter.reader({ run, after, limit, types, follows: signal !== undefined }), options),
             `read run ${run}`,
           ),
         bell: entryBell,
@@ -208,7 +208,7 @@ export function sqliteStore(path: string, options: SqliteOptions = {}): Store {
         row = foldRow(row, run, from!.epoch, entries)
       }
       await write(`fork run ${source}`, () => {
-        if (ticks.row(run) === undefined) return ticks.fork(row!, origin)
+        if (batchWriter.row(run) === undefined) return batchWriter.fork(row!, origin)
         const known = pages.origin(run)
         if (known?.source !== source || known.seq !== seq) throw runExists(run)
       })
@@ -237,7 +237,7 @@ export function sqliteStore(path: string, options: SqliteOptions = {}): Store {
     indexer?.close()
     fleet.close()
     await queue.drain()
-    ring()
+    notify()
     await checkpoints?.close()
     await records?.close()
     db.close()
@@ -250,7 +250,7 @@ export function sqliteStore(path: string, options: SqliteOptions = {}): Store {
     dropped,
     reading,
     write: (what, apply, changes) => write(what, apply, { pages: changes }),
-    changed: ticks.forget,
+    changed: batchWriter.forget,
     eraseFile: checkpoints?.erase,
   })
   const file = db.location()

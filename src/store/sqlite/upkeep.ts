@@ -286,7 +286,7 @@ function compactPieces(run: string, pieces: Pieces, clock: () => number): () => 
   const lines = createLineMerge(run, createCompaction(pieces.bounds(run)), {
     wants: mayShare,
     rewrite(entry, line) {
-      // Another one stands in for what cannot be read.
+      // Another run replaces one that cannot be read.
       if (JSON.stringify(entry) !== line) return line
       const shared = shareTexts(entry, texts)
       return shared === entry ? line : JSON.stringify(shared)

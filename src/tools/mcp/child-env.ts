@@ -23,7 +23,7 @@ const inherited = [
   'PROGRAMFILES',
 ]
 
-/** What every server inherits, and what its config names. */
+/** The variables that every server inherits, and those of its config. */
 export function childEnv(env: McpStdioServer['env']): Record<string, string> {
   return { ...defaultEnv(), ...pickEnv(env) }
 }

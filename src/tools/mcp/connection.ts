@@ -66,7 +66,7 @@ export async function openConnection(
 
   const limit = connectTimeout(server)
   const timer = setTimeout(() => {
-    transport.fate ??= `it was not ready within ${limit} ms; raise connectTimeout if it needs longer`
+    transport.failure ??= `it was not ready within ${limit} ms; raise connectTimeout if it needs longer`
     stop()
   }, limit)
   try {
@@ -76,7 +76,7 @@ export async function openConnection(
     signal.removeEventListener('abort', stop)
     await transport.close()
     if (transport.refusal !== undefined) throw transport.refusal
-    const message = `${who} cannot be reached: ${transport.fate ?? reasonOf(error)}.`
+    const message = `${who} cannot be reached: ${transport.failure ?? reasonOf(error)}.`
     throw new MillraceError('mcp-unreachable', message, { cause: error, detail: detailOf(error) })
   } finally {
     clearTimeout(timer)
@@ -84,7 +84,7 @@ export async function openConnection(
 
   /** For the log only: system and package messages, and the end of the server's stderr. */
   function detailOf(error: unknown): string | undefined {
-    const isExplained = transport.fate !== undefined || isAnswer(error) || error instanceof SdkHttpError
+    const isExplained = transport.failure !== undefined || isAnswer(error) || error instanceof SdkHttpError
     const said = transport.fateDetail ?? (isExplained ? undefined : wordsOf(error))
     return [said, transport.lastWords].filter((part) => part !== undefined).join('; ') || undefined
   }
@@ -99,7 +99,7 @@ export async function openConnection(
       return fault('timed-out', `did not answer ${what} within ${timeout} ms.`)
     }
     if (error instanceof SdkHttpError && proven && forgotten.has(error.status)) {
-      transport.fate ??= `its session has expired (HTTP ${error.status})`
+      transport.failure ??= `its session has expired (HTTP ${error.status})`
       // New calls use a new connection. Calls under way get the same error or, if the status had another cause, their result.
       onEnd()
       return fault(sessionEnded, `no longer knows the session (HTTP ${error.status}).`)
@@ -107,7 +107,7 @@ export async function openConnection(
     if (error instanceof SdkHttpError) return fault('mcp-lost', `rejected ${what}: ${reasonOf(error)}.`)
     if (isAnswer(error)) return fault('tool-failed', `failed to run ${what}: ${messageOf(error)}`)
     if (error instanceof SdkError && !gone.has(error.code)) return fault('tool-failed', `failed to run ${what}.`)
-    return fault('mcp-lost', `disconnected during ${what}: ${transport.fate ?? reasonOf(error)}.`)
+    return fault('mcp-lost', `disconnected during ${what}: ${transport.failure ?? reasonOf(error)}.`)
   }
 
   async function ask<T>(what: string, { timeout, signal: stopped }: Limits, request: () => Promise<T>): Promise<T> {
@@ -120,7 +120,7 @@ export async function openConnection(
       throw toFault(error, what, timeout, stopped)
     } finally {
       running -= 1
-      if (running === 0 && transport.fate !== undefined) stop()
+      if (running === 0 && transport.failure !== undefined) stop()
     }
   }
 

@@ -16,10 +16,10 @@ const goodbye = 1000
 
 export class HttpTransport extends StreamableHTTPClientTransport {
   /** Why the connection ended; undefined while it is open and if we closed it. */
-  fate: string | undefined
+  failure: string | undefined
   /** See {@link StdioTransport}. */
   readonly fateDetail = undefined
-  /** Set if we closed the connection because of what the server sent. */
+  /** Set if we closed the connection because of a message of the server. */
   refusal: MillraceError | undefined
   /** Only a child process has stderr output. */
   readonly lastWords = undefined
@@ -53,7 +53,7 @@ export class HttpTransport extends StreamableHTTPClientTransport {
     })
     lose = (error) => {
       if (error instanceof MillraceError) this.refusal ??= error
-      this.fate ??= networkFault(error)
+      this.failure ??= networkFault(error)
       void this.close()
     }
   }
@@ -76,7 +76,7 @@ export class HttpTransport extends StreamableHTTPClientTransport {
   }
 
   async #close(): Promise<void> {
-    if (this.fate === undefined) {
+    if (this.failure === undefined) {
       let timer
       const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, goodbye)))
       // A server that rejects this has already dropped the session.

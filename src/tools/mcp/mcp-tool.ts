@@ -21,7 +21,7 @@ export function toToolImplementation(pool: McpPool, server: string, tool: McpToo
   })
 }
 
-/** What the operator should know of a tool: by its prefixed name, if it is left out. */
+/** Notices about a tool for the operator: by its prefixed name, if it is left out. */
 export interface McpWarning {
   code: 'pattern-not-checked' | 'mcp-tool-left-out'
   message: string

@@ -28,7 +28,7 @@ const reserved: ReadonlySet<string> = new Set([
   'last-event-id',
 ])
 
-/** Checks what a client sent. Errors name the server and the header, never a value. Throws `bad-input` (400). */
+/** Checks the headers of a client. Errors name the server and the header, never a value. Throws `bad-input` (400). */
 export function toMcpHeaders(
   value: unknown,
   servers: ReadonlyMap<string, McpServer>,
@@ -61,7 +61,7 @@ export function toMcpHeaders(
   return headers.size === 0 ? undefined : Object.fromEntries(headers)
 }
 
-/** What must not be recorded: each value, and what follows its scheme (`Bearer …`). */
+/** The texts that must not be recorded: each value, and the part after its scheme (`Bearer …`). */
 export function secretsIn(headers: McpHeaders): string[] {
   const values = Object.values(headers).flatMap((own) => Object.values(own))
   return [...new Set(values.flatMap((value) => [value, value.replace(/^\S+\s+/u, '')]))]
@@ -71,8 +71,8 @@ export function secretsIn(headers: McpHeaders): string[] {
 export function withHeaders<S extends McpServer>(server: S, own: Readonly<Record<string, string>>): S {
   const names = new Set(Object.keys(own).map((name) => name.toLowerCase()))
   const { headers = {} } = server as { headers?: Record<string, string> }
-  const kept = Object.entries(headers).filter(([name]) => !names.has(name.toLowerCase()))
-  return { ...server, headers: { ...Object.fromEntries(kept), ...own } }
+  const remaining = Object.entries(headers).filter(([name]) => !names.has(name.toLowerCase()))
+  return { ...server, headers: { ...Object.fromEntries(remaining), ...own } }
 }
 
 /**
@@ -81,10 +81,10 @@ export function withHeaders<S extends McpServer>(server: S, own: Readonly<Record
  */
 export function ownPool(pool: McpPool, names: Iterable<string>, headers: McpHeaders): McpPool {
   const own = pool.withHeaders(headers)
-  const kept = new Set(Object.keys(headers))
-  const lost = new Set([...names].filter((name) => !kept.has(name)))
+  const ownNames = new Set(Object.keys(headers))
+  const lost = new Set([...names].filter((name) => !ownNames.has(name)))
   const of = (server: string) => {
-    if (kept.has(server)) return own
+    if (ownNames.has(server)) return own
     if (!lost.has(server)) return pool
     const why = 'They are not stored, so they are gone since the server was restarted'
     const cure = 'Send them again (mcpHeaders) with the request that continues the run, or start a new one'

@@ -75,7 +75,7 @@ describe('MCP pool', () => {
     await heard
     await expect(transport.send({ jsonrpc: '2.0', method: 'x' })).rejects.toThrow('EPIPE')
     await closed
-    expect(transport.fate).toBe('it has closed its stdin')
+    expect(transport.failure).toBe('it has closed its stdin')
   })
 
   test('a server killed in mid-call fails that call at once and is started again by the next', async () => {

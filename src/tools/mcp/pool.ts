@@ -21,7 +21,7 @@ export interface LeftOut {
   why: string
 }
 
-/** The tools of a server that can be used, and what was left out. */
+/** The usable tools of a server, and the omitted ones. */
 export type McpTools = McpTool[] & { leftOut?: LeftOut[] }
 
 export interface CallOptions {

@@ -31,13 +31,13 @@ export class StdioTransport implements Transport {
   onerror?: (error: Error) => void
   onmessage?: (message: JSONRPCMessage) => void
   /** Why the connection ended; undefined while it is open and if we closed it. */
-  fate: string | undefined
+  failure: string | undefined
   /** Details of `fate` for the log only: paths, variable names, system messages. */
   fateDetail: string | undefined
   /** The end of its stderr, set after it has exited. For the log only. */
   lastWords: string | undefined
 
-  /** Set if we closed the connection because of what the server sent. */
+  /** Set if we closed the connection because of a message of the server. */
   refusal: MillraceError | undefined
 
   private readonly server: McpStdioServer
@@ -45,7 +45,7 @@ export class StdioTransport implements Transport {
   private readonly limits: ReadLimits
   private readonly who: string
   private readonly buffer: ReadBuffer
-  /** What came since the last line feed, and its bytes. */
+  /** The bytes since the last line feed, and their number. */
   private readonly pieces: Buffer[] = []
   private pending = 0
   private child: ChildProcess | undefined
@@ -73,9 +73,9 @@ export class StdioTransport implements Transport {
     const { command, args = [], cwd, env } = this.server
     const missing = missingEnv(env)
     if (missing.length > 0) {
-      this.fate = 'environment variables named in its config are not set'
+      this.failure = 'environment variables named in its config are not set'
       this.fateDetail = `not set: ${missing.join(', ')}`
-      throw new Error(this.fate)
+      throw new Error(this.failure)
     }
     // Not an import: bundles for edge runtimes must not contain one, even if they never run this code.
     const { spawn } = process.getBuiltinModule('node:child_process')
@@ -98,7 +98,7 @@ export class StdioTransport implements Transport {
     this.starting = new Promise<void>((resolve, reject) => {
       child.once('spawn', resolve)
       child.once('error', (error) => {
-        this.fate = spawnFault(error, cwd)
+        this.failure = spawnFault(error, cwd)
         this.fateDetail = (error as NodeJS.ErrnoException).code
         reject(error)
       })
@@ -123,7 +123,7 @@ export class StdioTransport implements Transport {
   /** A pipe breaks if the process is exiting, and then its exit status says more, or if the process has closed its stdin. */
   private async untilGone(): Promise<void> {
     const timer = setTimeout(() => {
-      this.fate ??= 'it has closed its stdin'
+      this.failure ??= 'it has closed its stdin'
       void this.close()
     }, exitGrace)
     await this.gone
@@ -159,7 +159,7 @@ export class StdioTransport implements Transport {
     } catch {
       this.pieces.length = 0
       this.refusal ??= lineTooLong(this.who, this.limits)
-      this.fate ??= this.refusal.message
+      this.failure ??= this.refusal.message
       this.child?.stdout?.destroy()
       void this.close()
       return
@@ -191,7 +191,7 @@ export class StdioTransport implements Transport {
     living.delete(child)
     if (living.size === 0) process.off('exit', endAll)
     for (const stream of child.stdio) stream?.destroy()
-    if (!this.closing) this.fate = signal ? `it was killed by ${signal}` : `it exited with code ${code}`
+    if (!this.closing) this.failure = signal ? `it was killed by ${signal}` : `it exited with code ${code}`
     const words = stderrTail(this.stderr)
     this.lastWords = words === undefined ? undefined : `its stderr: ${words}`
     this.onclose?.()

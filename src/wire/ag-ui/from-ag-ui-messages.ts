@@ -117,8 +117,8 @@ export function toOutput(message: Fields, place: string): ToolOutput {
   const { error } = message
   const output = toResultOutput(message['content'] ?? '', `${place}.content`)
   if (error === undefined || error === null) return output
-  const told = toString(error, `${place}.error`)
-  if (told !== '') return { type: 'error-text', value: told }
+  const errorText = toString(error, `${place}.error`)
+  if (errorText !== '') return { type: 'error-text', value: errorText }
   return output.type === 'text'
     ? { type: 'error-text', value: output.value }
     : { type: 'error-json', value: output.value }

@@ -24,7 +24,7 @@ export function createOpenAiAnswer(
   return new OpenAiProjection(context, options, output)
 }
 
-/** A class, because its functions would cost each answer more than what it knows. `private` and not `#`: see decisions/0028. */
+/** Class, not closures: one instance per answer. `private` and not `#`: see decisions/0028. */
 class OpenAiProjection implements Projection {
   state: Projection['state'] = 'open'
   private readonly output: OpenAiOutput
@@ -72,7 +72,7 @@ class OpenAiProjection implements Projection {
     else for (const each of due) this.encode(each)
   }
 
-  /** The run went on in an answer of its own: only what follows is in it. */
+  /** The run continued in a new answer, which has only the entries after this one. */
   private beginAnew(): void {
     this.isAnew = true
     this.ending.restart()
@@ -189,12 +189,12 @@ class OpenAiProjection implements Projection {
     this.output.text(text)
   }
 
-  /** What waits for a person, after the answer. The answer itself must stay JSON if that was asked for. */
+  /** The open requests in words, after the answer. The answer itself must stay JSON if JSON was requested. */
   private tellWaiting(): void {
-    const told = this.waiting.words()
-    if (told === '') return
-    if (this.isJson) this.output.refusal(told)
-    else this.output.text(this.hasText ? `\n\n${told}` : told)
+    const words = this.waiting.words()
+    if (words === '') return
+    if (this.isJson) this.output.refusal(words)
+    else this.output.text(this.hasText ? `\n\n${words}` : words)
   }
 
   private suspend(): void {
@@ -218,8 +218,8 @@ class OpenAiProjection implements Projection {
   }
 
   private reset(path: string): void {
-    const told = [this.words.reset(path), this.thoughts.reset(path), this.calls.shownUnder(path)]
-    if (!told.includes(true)) return
+    const resets = [this.words.reset(path), this.thoughts.reset(path), this.calls.shownUnder(path)]
+    if (!resets.includes(true)) return
     this.fail({ code: 'interrupted', message: 'The server was interrupted and lost this answer. Ask again.' })
   }
 
@@ -263,7 +263,7 @@ interface OpenAiEnding {
   stepFinish(entry: EntryOf<'step-finish'>, handedOver: boolean): void
   answerEnd(entry: EntryOf<'answer-end'>, handedOver: boolean): void
   runEnd(handedOver: boolean): void
-  /** The answer begins anew: what ended before it does not count. */
+  /** The answer begins anew: earlier ends do not count. */
   restart(): void
 }
 
@@ -271,7 +271,7 @@ function createOpenAiEnding(): OpenAiEnding {
   return new EndingFold()
 }
 
-/** A class, because its functions would cost each answer more than what it knows. */
+/** Class, not closures: one instance per answer (decisions/0028). */
 class EndingFold implements OpenAiEnding {
   reason: OpenAiFinish = 'stop'
   fault: ErrorValue | undefined = undefined

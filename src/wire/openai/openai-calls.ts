@@ -68,7 +68,7 @@ export function createOpenAiCalls(options: OpenAiCallsOptions): OpenAiCalls {
   return new Calls(options)
 }
 
-/** A class, because each answer has one, and most call no tool: its functions would cost more than what it knows. `private`: see decisions/0028. */
+/** Class, not closures: one instance per answer, and most call no tool. `private`: see decisions/0028. */
 class Calls implements OpenAiCalls {
   private readonly textOnly: boolean
   private readonly showsServer: boolean

@@ -23,7 +23,7 @@ export function createChunkOutput(sink: Sink<OpenAiEvent>, options: Partial<Open
   return new Chunks(sink, options)
 }
 
-/** A class, because its functions would cost each answer more than what it knows. */
+/** Class, not closures: one instance per answer (decisions/0028). */
 class Chunks implements OpenAiOutput {
   readonly #sink: Sink<OpenAiEvent>
   readonly #object: string

@@ -36,7 +36,7 @@ export interface ChatMessage {
   role: 'assistant'
   /** null when there are only calls. */
   content: string | null
-  /** Words that are not the answer: what it waits for, where it must be JSON. */
+  /** Words beside the answer, for the open requests, if the answer must be JSON. */
   refusal: string | null
   reasoning_content?: string
   tool_calls?: OpenAiToolCall[]
@@ -73,7 +73,7 @@ function createBodyOutput(sink: Sink<OpenAiResult>, options: Partial<OpenAiOptio
   return {
     begin(given) {
       head = given
-      // What an answer before it left stays there.
+      // The words of an earlier answer stay there.
       calls = []
       outputs = []
       prompts = []

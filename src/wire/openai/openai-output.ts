@@ -19,7 +19,7 @@ export interface OpenAiOptions {
   toolOutputMaxChars?: number
   /** Which of the two APIs is used. Default `chat.completion`. */
   object?: 'chat.completion' | 'text_completion'
-  /** The answer begins anew at this `seq`: the client has what comes before it from an earlier answer. Default 0. */
+  /** The answer begins anew at this `seq`: the client has the entries before it from an earlier answer. Default 0. */
   from?: number
 }
 export type OpenAiExtension = 'tools' | 'trace'
@@ -62,7 +62,7 @@ export interface OpenAiPrompt {
   messages: OpenAiMessage[]
 }
 
-/** What the answer leaves open, for programs: under `millrace` in the finish frame. Names are those of `/api/runs`. */
+/** The open requests of the answer, for programs: under `millrace` in the finish frame. Names are those of `/api/runs`. */
 export interface OpenAiAside {
   runId: string
   threadId: string
@@ -135,8 +135,8 @@ export function toToolOutput(result: unknown, max: number): string {
   const text = typeof result === 'string' ? result : (JSON.stringify(result) ?? '')
   if (text.length <= max) return text
   // Do not split a surrogate pair.
-  const kept = isHighSurrogate(text.charCodeAt(max - 1)) ? max - 1 : max
-  return `${text.slice(0, kept)}… [truncated: ${kept} of ${text.length} characters]`
+  const cut = isHighSurrogate(text.charCodeAt(max - 1)) ? max - 1 : max
+  return `${text.slice(0, cut)}… [truncated: ${cut} of ${text.length} characters]`
 }
 
 function isHighSurrogate(unit: number): boolean {

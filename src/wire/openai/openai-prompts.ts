@@ -1,5 +1,5 @@
 /**
- * Rebuilds the full prompt of each model call. The log contains only what is new, so active loops are folded here. Used only
+ * Rebuilds the full prompt of each model call. The log contains only new messages, so active loops are folded here. Used only
  * for clients that ask for traces, because it keeps their text in memory.
  */
 import type { Entry, EntryOf } from '../../part/entry.ts'

@@ -1,6 +1,6 @@
 /**
  * Approvals that an answer leaves open. The protocol has no field for them, and its clients show text to people, so the answer ends with
- * words that say what waits and how to answer. Their last line names the run and the requests: the client sends it back with
+ * words that name the open requests and how to answer. Their last line names the run and the requests: the client sends it back with
  * the conversation, and {@link readWaiting} finds the run by it.
  */
 import type { Entry, EntryOf } from '../../part/entry.ts'
@@ -131,8 +131,8 @@ function waitingWords(runId: string, requests: readonly Approval[], textOnly: bo
 function shorten(json: string): string {
   if (json.length <= shownArguments) return json
   const last = json.charCodeAt(shownArguments - 1)
-  const kept = last >= 0xd800 && last <= 0xdbff ? shownArguments - 1 : shownArguments
-  return `${json.slice(0, kept)}…`
+  const cut = last >= 0xd800 && last <= 0xdbff ? shownArguments - 1 : shownArguments
+  return `${json.slice(0, cut)}…`
 }
 
 export interface Waiting {
@@ -140,7 +140,7 @@ export interface Waiting {
   requests: string[]
 }
 
-/** What the words at the end of an assistant's message name. The text is a client's: the run may be another's, or none. */
+/** The run and the requests that the words at the end of an assistant's message name. The text is a client's: the run may be another's, or none. */
 export function readWaiting(text: string): Waiting | undefined {
   const found = /\[run (\S{1,256}) waits for (\S[^\]\n]{0,100000})\]\s*$/u.exec(text)
   return found === null ? undefined : { runId: found[1]!, requests: found[2]!.split(', ') }

@@ -1,5 +1,5 @@
 /**
- * An MCP server over stdio, run directly by Node, whose tools are given: `ODD` is a JSON list of pages of tools. `LAST` is what the last page
+ * An MCP server over stdio, run directly by Node, whose tools are given: `ODD` is a JSON list of pages of tools. `LAST` is the cursor that the last page
  * names as the next one. With `LAST=again`, each page names the first.
  */
 import { createInterface } from 'node:readline'
