@@ -68,8 +68,8 @@ export function createRecords({
       search ??= reading('search', () => createSearch(db, { reading: (read) => reading('search', read), rest }))
       return search(query)
     },
-    async reindex(tell) {
-      await indexer?.rebuild(tell)
+    async reindex(tell, { slice } = {}) {
+      await indexer?.rebuild(tell, slice)
     },
     close: () => queries.close(),
   }
