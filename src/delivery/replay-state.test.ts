@@ -32,3 +32,35 @@ describe('replay state', () => {
     await store.close()
   })
 })
+
+test('readers of runs without resets share one filter, and what comes alone is passed on as it is', async () => {
+  const { log, ...store } = memoryStore()
+  const filters = []
+  for (const [run, steps] of [
+    ['short', 1],
+    ['long', 500],
+  ] as const) {
+    const start = { type: 'run-start', runId: run, agent: 'a', threadId: run, protocol: 'ui', pipeline: '', input: {} }
+    const begun = Array.from({ length: steps }, (_, i) => ({
+      step: `main/a/${i}`,
+      type: 'step-start',
+      stepType: 'tool-call',
+      kind: 'tool-call',
+      attempt: 1,
+    }))
+    const entries = [{ step: '', ...start }, ...begun].map((each, i) => ({
+      seq: i + 1,
+      timestamp: i,
+      ...each,
+    })) as Entry[]
+    await log.append(run, 1, entries)
+    filters.push((await readReplayState(log, run)).filter)
+  }
+  expect(filters[1]).toBe(filters[0])
+  const delta = (seq: number) =>
+    ({ seq, timestamp: 1, step: 's', type: 'text-delta', id: 't', delta: `${seq} ` }) as Entry
+  const alone = [delta(7)]
+  expect(filters[0]!(alone)).toBe(alone)
+  expect(filters[0]!([delta(7), delta(8)])).toMatchObject([{ seq: 8, delta: '7 8 ' }])
+  await store.close()
+})

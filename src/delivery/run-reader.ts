@@ -101,11 +101,7 @@ const types = ['step-start', 'step-reset', 'resume', 'answer-end', 'run-end'] as
 
 export async function readReplayState(log: Log, runId: string): Promise<ReplayState> {
   const superseded = createSuperseded()
-  const replayState: ReplayState = {
-    resumedAt: 0,
-    isAnswered: false,
-    filter: (entries) => mergeDeltas(superseded.isEmpty ? entries : entries.filter((entry) => !superseded.has(entry))),
-  }
+  const replayState: ReplayState = { resumedAt: 0, isAnswered: false, filter: merged }
   for await (const batch of log.read(runId, { types })) {
     for (const entry of batch) {
       superseded.note(entry)
@@ -113,5 +109,14 @@ export async function readReplayState(log: Log, runId: string): Promise<ReplaySt
       else if (entry.type === 'answer-end' || entry.type === 'run-end') replayState.isAnswered = true
     }
   }
+  if (superseded.isEmpty) return replayState
+  superseded.noted()
+  replayState.filter = (entries) => merged(entries.filter((entry) => !superseded.has(entry)))
   return replayState
+}
+
+/** The filter of nearly all runs, shared: a reader that has come keeps nothing of what was read for it, however long the run is. */
+function merged(entries: Entry[]): Entry[] {
+  // A reader that keeps up gets them one at a time.
+  return entries.length === 1 ? entries : mergeDeltas(entries)
 }

@@ -4,7 +4,7 @@ import { resolve } from '../pipeline/evaluate.ts'
 import { inStep, asRecorded, type NewStep, type Scope } from './scope.ts'
 import type { EntryOf } from '../part/entry.ts'
 import { joinPath } from '../part/path.ts'
-import { addUsage, noUsage } from '../part/usage.ts'
+import { noUsage } from '../part/usage.ts'
 import { answersBy, cliAgentOutcome } from './steps/cli-agent.ts'
 import { llmResult } from './steps/llm.ts'
 import { routerResult } from './steps/router.ts'
@@ -86,12 +86,7 @@ export function builtinValue(
     const streamed = answers && step.type === 'custom' && scope.state.finished.has(joinPath(path, 1))
     return { value: finish.result, ...(streamed ? { answer: { finishReason: 'stop' } } : undefined) }
   }
-  let usage = finish.usage
-  if (usage === undefined) {
-    for (const [at, { usage: spent }] of scope.state.finished) {
-      if (at.startsWith(`${path}/`) && spent) usage = addUsage(usage, spent)
-    }
-  }
+  const usage = finish.usage ?? scope.state.usageBelow(path)
   if (step.type === 'router') {
     return { value: routerResult(scope, path, usage ?? noUsage, finish.finishReason ?? 'other') }
   }

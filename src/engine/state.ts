@@ -4,7 +4,7 @@
  */
 import type { Entry, EntryOf } from '../part/entry.ts'
 import type { Log } from '../part/log.ts'
-import { isUnder } from '../part/path.ts'
+import { isUnder, parentPath } from '../part/path.ts'
 import { kindOf, type StepKind } from '../part/step-kind.ts'
 import { FoldingRun, type FoldedRun } from '../fold/run-fold.ts'
 import type { ToolLoop } from '../fold/tool-loop.ts'
@@ -12,7 +12,7 @@ import { createCallIds, type CallIds } from '../fold/call-ids.ts'
 import { LazyMap, LazySet } from '../fold/lazy-map.ts'
 import type { Part } from '../part/part.ts'
 import { loopMessages, type ModelReply } from '../fold/reply-messages.ts'
-import { estimateUsage, type Usage } from '../part/usage.ts'
+import { addUsage, estimateUsage, type Usage } from '../part/usage.ts'
 
 /** The fold of the run, with fields that only the engine needs. */
 export interface RunState extends FoldedRun {
@@ -49,6 +49,8 @@ export interface RunState extends FoldedRun {
   has(path: string): boolean
   /** Counts the model calls and tool calls started at or under a path. A second attempt is the same call. */
   countCalls(root: string): number
+  /** The sum of what the finished steps below a path report. Of a tool loop it reads only what finished while the loop was open. */
+  usageBelow(root: string): Usage | undefined
   /** ms for which the run was suspended since a moment (epoch ms). No timeout counts this time. */
   suspendedSince(moment: number): number
   /** The tool loops of all `llm` and `router` steps. */
@@ -87,6 +89,11 @@ class EngineState extends FoldingRun implements RunState {
   readonly lists = new LazyMap<string, readonly unknown[]>()
   readonly ownHeaders = new LazySet<string>()
   private readonly begun = new Set<string>()
+  /** How many of `begun` are at or under each path. Made when somebody first asks: most runs have no budget of steps. */
+  private begunUnder: Map<string, number> | undefined = undefined
+  /** Finished steps that report usage, in order, and the part of the list that finished while a tool loop was open. */
+  private readonly reports: EntryOf<'step-finish'>[] = []
+  private readonly reported = new LazyMap<string, { from: number; to: number }>()
   private readonly inputs: { seq: number; input: Record<string, unknown> }[] = []
   private readonly suspensions: { from: number; to: number }[] = []
 
@@ -99,7 +106,24 @@ class EngineState extends FoldingRun implements RunState {
   }
 
   countCalls(root: string): number {
-    return root === '' ? this.begun.size : [...this.begun].filter((path) => isUnder(path, root)).length
+    if (root === '') return this.begun.size
+    if (this.begunUnder === undefined) {
+      this.begunUnder = new Map()
+      for (const path of this.begun) countIn(this.begunUnder, path)
+    }
+    return this.begunUnder.get(root) ?? 0
+  }
+
+  usageBelow(root: string): Usage | undefined {
+    const { from = 0, to = Infinity } = this.reported.get(root) ?? {}
+    let sum: Usage | undefined
+    for (let i = from; i < Math.min(to, this.reports.length); i++) {
+      const report = this.reports[i]!
+      const { step } = report
+      // Of a step that was made again the last end counts.
+      if (isUnder(step, root) && step !== root && this.finished.get(step) === report) sum = addUsage(sum, report.usage!)
+    }
+    return sum
   }
 
   suspendedSince(moment: number): number {
@@ -149,13 +173,17 @@ class EngineState extends FoldingRun implements RunState {
         break
       }
       case 'step-start':
-        if (callKinds.has(kindOf(entry))) this.begun.add(step)
+        this.noteStart(entry)
         if (entry.pipeline !== undefined) this.calledPipelines.set(step, entry.pipeline)
         if (entry.items !== undefined) this.lists.set(step, entry.items)
         break
-      case 'step-finish':
+      case 'step-finish': {
         this.finished.set(step, entry)
+        if (entry.usage !== undefined) this.reports.push(entry)
+        const range = this.reported.get(step)
+        if (range !== undefined) range.to = this.reports.length
         break
+      }
       case 'request':
         if (entry.kind === 'input') this.asked.set(step, [...(this.asked.get(step) ?? []), { request: entry }])
         break
@@ -178,6 +206,20 @@ class EngineState extends FoldingRun implements RunState {
     }
   }
 
+  private noteStart(entry: EntryOf<'step-start'>): void {
+    const { step } = entry
+    const kind = kindOf(entry)
+    if (callKinds.has(kind) && !this.begun.has(step)) {
+      this.begun.add(step)
+      if (this.begunUnder !== undefined) countIn(this.begunUnder, step)
+    }
+    if (!loopKinds.has(kind)) return
+    const range = this.reported.get(step)
+    // Another attempt: what the earlier ones have spent counts as well.
+    if (range === undefined) this.reported.set(step, { from: this.reports.length, to: Infinity })
+    else range.to = Infinity
+  }
+
   /** `before`: the time of the previous entry. */
   private warn({ code, timestamp }: EntryOf<'warning'>, before: number): void {
     this.warnings.add(code)
@@ -195,6 +237,10 @@ class EngineState extends FoldingRun implements RunState {
     if (entry.type === 'tool-result') return entry.outcome === undefined && entry.preliminary !== true
     return entry.type === 'step-finish' && !callKinds.has(this.steps.get(entry.step)?.kind)
   }
+}
+
+function countIn(counts: Map<string, number>, path: string): void {
+  for (let at = path; at !== ''; at = parentPath(at)) counts.set(at, (counts.get(at) ?? 0) + 1)
 }
 
 /** Reads a run's log and folds it into its state. */

@@ -9,7 +9,7 @@ import { textOf } from '../fold/run-view.ts'
 import type { Message } from '../part/message.ts'
 import type { Part, CallSettings } from '../part/part.ts'
 import { badOutput, loopMessages, type ModelToolCall, type ModelReply } from '../fold/reply-messages.ts'
-import { addUsage, noUsage, type Usage } from '../part/usage.ts'
+import { noUsage, type Usage } from '../part/usage.ts'
 import type { LlmConfig, ToolLoopConfig } from '../pipeline/pipeline.ts'
 import { hasOwnCalls, type ObjectJudge, type Verdict } from './judge-object.ts'
 import { atPlace } from '../models/recording.ts'
@@ -174,14 +174,6 @@ function settings(config: ToolLoopOptions['config']) {
     headers,
   }
   return omitUndefined(all)
-}
-
-export function usageOf(scope: Scope, path: string): Usage {
-  let usage: Usage | undefined
-  for (const [at, finish] of scope.state.finished) {
-    if (at.startsWith(`${path}/`) && finish.usage !== undefined) usage = addUsage(usage, finish.usage)
-  }
-  return usage ?? noUsage
 }
 
 /** Computes a loop's result from its replies. */

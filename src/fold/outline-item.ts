@@ -93,3 +93,9 @@ export interface OutlineMark extends Superseded {
 }
 
 export type OutlineItem = OutlineStep | OutlineBlock | OutlineMark
+
+/** The last line of a page that is not the last one: the next page begins after this entry. */
+export interface OutlineMore {
+  k: 'more'
+  after: number
+}

@@ -18,6 +18,8 @@ export interface Outline {
   /** Copies of the items that changed since the last call. `settled`: without blocks that still grow. */
   take(options?: { settled?: boolean }): OutlineItem[]
   items(): OutlineItem[]
+  /** The number of items that changed since the last `take`. */
+  readonly changes: number
   /** `seq` of the last applied entry; 0 if there is none. */
   readonly lastSeq: number
 }
@@ -219,6 +221,9 @@ export function createOutline(items: readonly OutlineItem[] = []): Outline {
       return [...taken].filter((item) => !changed.has(item)).map(copyItem)
     },
     items: () => all.map(copyItem),
+    get changes() {
+      return changed.size
+    },
     get lastSeq() {
       return lastSeq
     },

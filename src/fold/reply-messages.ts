@@ -35,39 +35,78 @@ export function withoutAsides(replies: readonly ModelReply[]): ModelReply[] {
  */
 export function loopMessages(replies: readonly ModelReply[], naming?: 'named'): Message[] {
   const messages: Message[] = []
-  for (const { content, calls, finish, rejected, model } of replies) {
-    const say = (newContent: AssistantContent[]) => {
-      const message: Message = { role: 'assistant', content: newContent }
-      if (naming !== undefined && model !== undefined && hasState(message)) message.model = model
-      if (newContent.length > 0) messages.push(message)
-    }
-    const said = content.filter((part) => part.type !== 'text' || part.text !== '' || part.providerOptions)
-    if (calls.length === 0) {
-      const withoutCalls = said.filter(({ type }) => type !== 'tool-call')
-      say(withoutCalls)
-      if (rejected !== undefined) messages.push(toCorrection(rejected))
-      continue
-    }
-    // An interrupted call has no outcome; including it would make every later request invalid. The result of a call that the
-    // provider runs may arrive with a later reply, and the call must be sent until then.
-    const isSettled = (call: ModelToolCall) =>
-      call.result !== undefined || (call.providerExecuted && finish !== undefined)
-    const settledIds = new Set(calls.filter(isSettled).map(({ toolCallId }) => toolCallId))
-    const settled = said.filter((part) => part.type !== 'tool-call' || settledIds.has(part.toolCallId))
-    say(settled)
-    // Providers may expect the metadata of a call on its result as well.
-    const notes = new Map(
-      content.flatMap((part) => (part.type === 'tool-call' ? [[part.toolCallId, part.providerOptions] as const] : [])),
-    )
-    const results = calls.flatMap(({ toolCallId, result, providerExecuted, edited }) => {
-      if (result === undefined || providerExecuted) return []
-      const providerOptions = notes.get(toolCallId)
-      const content = { ...(providerOptions && { providerOptions }), ...toResultContent(result) }
-      return [edited === undefined ? content : { ...content, output: afterEdit(content.output, edited) }]
-    })
-    if (results.length > 0) messages.push({ role: 'tool', content: results })
-    if (rejected !== undefined) messages.push(toCorrection(rejected))
+  for (const reply of replies) for (const message of messagesOfReply(reply, naming)) messages.push(message)
+  return messages
+}
+
+/**
+ * The messages of replies that are over. Each model call of a loop sends those of all calls before it: made once, a call costs the same
+ * whether it is the first or the thousandth.
+ */
+const made = new WeakMap<ModelReply, Made>()
+
+interface Made {
+  /** What may still change of a reply that is over: results of a provider's calls are moved to it, and a client answers later. */
+  parts: number
+  rejected: string | undefined
+  results: ModelToolCall['result'][]
+  named?: readonly Message[]
+  bare?: readonly Message[]
+}
+
+function messagesOfReply(reply: ModelReply, naming: 'named' | undefined): readonly Message[] {
+  const { content, calls, closed, rejected } = reply
+  let known = made.get(reply)
+  const isSame =
+    known !== undefined &&
+    known.parts === content.length &&
+    known.rejected === rejected &&
+    known.results.length === calls.length &&
+    calls.every(({ result }, i) => result === known!.results[i])
+  if (!isSame) known = undefined
+  const found = naming === undefined ? known?.bare : known?.named
+  if (found !== undefined) return found
+  const messages = toMessages(reply, naming)
+  if (!closed || calls.some(({ result }) => result === undefined)) return messages
+  known ??= { parts: content.length, rejected, results: calls.map(({ result }) => result) }
+  known[naming ?? 'bare'] = messages
+  made.set(reply, known)
+  return messages
+}
+
+function toMessages({ content, calls, finish, rejected, model }: ModelReply, naming: 'named' | undefined): Message[] {
+  const messages: Message[] = []
+  const say = (kept: AssistantContent[]) => {
+    const message: Message = { role: 'assistant', content: kept }
+    if (naming !== undefined && model !== undefined && hasState(message)) message.model = model
+    if (kept.length > 0) messages.push(message)
   }
+  const said = content.filter((part) => part.type !== 'text' || part.text !== '' || part.providerOptions)
+  if (calls.length === 0) {
+    const kept = said.filter(({ type }) => type !== 'tool-call')
+    say(kept)
+    if (rejected !== undefined) messages.push(toCorrection(rejected))
+    return messages
+  }
+  // An interrupted call has no outcome; including it would make every later request invalid. The result of a call that the
+  // provider runs may arrive with a later reply, and the call must be sent until then.
+  const isSettled = (call: ModelToolCall) =>
+    call.result !== undefined || (call.providerExecuted && finish !== undefined)
+  const settledIds = new Set(calls.filter(isSettled).map(({ toolCallId }) => toolCallId))
+  const kept = said.filter((part) => part.type !== 'tool-call' || settledIds.has(part.toolCallId))
+  say(kept)
+  // Providers may expect the metadata of a call on its result as well.
+  const notes = new Map(
+    content.flatMap((part) => (part.type === 'tool-call' ? [[part.toolCallId, part.providerOptions] as const] : [])),
+  )
+  const results = calls.flatMap(({ toolCallId, result, providerExecuted, edited }) => {
+    if (result === undefined || providerExecuted) return []
+    const providerOptions = notes.get(toolCallId)
+    const content = { ...(providerOptions && { providerOptions }), ...toResultContent(result) }
+    return [edited === undefined ? content : { ...content, output: afterEdit(content.output, edited) }]
+  })
+  if (results.length > 0) messages.push({ role: 'tool', content: results })
+  if (rejected !== undefined) messages.push(toCorrection(rejected))
   return messages
 }
 

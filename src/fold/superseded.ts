@@ -11,6 +11,8 @@ import { parentPath } from '../part/path.ts'
 export interface Superseded {
   /** First pass: registers an entry. O(1); memory grows with the number of steps and resets. */
   note(entry: Entry): void
+  /** Between the passes: forgets where attempts began, of which a long run has thousands. */
+  noted(): void
   /** Second pass: whether this entry belongs to a superseded attempt, or is its `step-reset`. */
   has(entry: Entry): boolean
   /** Nothing is superseded. */
@@ -50,6 +52,7 @@ export function createSuperseded(): Superseded {
         else list.push(range)
       }
     },
+    noted: () => starts.clear(),
     get isEmpty() {
       return ranges.size === 0
     },

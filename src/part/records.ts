@@ -88,6 +88,9 @@ export interface Records {
   search(query: SearchQuery): Promise<SearchHit[]>
   /** Totals of a time. Percentiles of a closed hour are off by at most 1 %. */
   totals(query: StatsQuery): Promise<Totals>
-  /** Empties the tables and builds them again from the log. `tell` gets the number of runs done and of all. */
-  reindex(tell?: (done: number, of: number) => void): Promise<void>
+  /**
+   * Empties the tables and builds them again from the log. `tell` gets the number of runs done and of all, and the part of the log that was read.
+   * `slice`: ms for which nothing else runs in this process, 3 by default. Longer ones are fewer commits.
+   */
+  reindex(tell?: (done: number, of: number, part: number) => void, options?: { slice?: number }): Promise<void>
 }

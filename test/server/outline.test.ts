@@ -3,10 +3,11 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { clipOutline, mergeOutline } from '../../src/fold/merge-outline.ts'
 import { createOutline } from '../../src/fold/outline.ts'
-import type { OutlineItem } from '../../src/fold/outline-item.ts'
+import type { OutlineItem, OutlineMore } from '../../src/fold/outline-item.ts'
 import { createRunFold } from '../../src/fold/run-fold.ts'
 import type { WholePrompt } from '../../src/fold/tool-loop.ts'
 import type { Entry } from '../../src/part/entry.ts'
+import type { Log } from '../../src/part/log.ts'
 import { createHandler } from '../../src/server/handler.ts'
 import { createScriptedModel, finish, latch, text, toolCall } from '../../src/models/testing/scripted-model.ts'
 import { agent, createEngine, until, type EngineOptions } from '../support/engine.ts'
@@ -146,3 +147,64 @@ describe('outline route', () => {
     })
   })
 })
+
+test('a page of an outline costs as much in a long run as in a short one, and the pages come to the whole', async () => {
+  let read = 0
+  const server = serve({
+    agents: { a: agent() },
+    scripts: { m: createScriptedModel([]) },
+    wrapStore: (store) => ({
+      ...store,
+      log: Object.assign(Object.create(store.log) as Log, { read: counted(store.log) }),
+    }),
+  })
+  function counted(log: Log): Log['read'] {
+    return ((...asked: Parameters<Log['read']>) => count(log.read(...asked))) as Log['read']
+  }
+  async function* count(batches: AsyncIterable<Entry[]>): AsyncGenerator<Entry[]> {
+    for await (const batch of batches) {
+      read += batch.length
+      yield batch
+    }
+  }
+  const sizes = []
+  for (const steps of [2000, 6000]) {
+    const id = `run_${steps}`
+    const entries = longRun(id, steps)
+    for (let at = 0; at < entries.length; at += 500) await server.store.log.append(id, 1, entries.slice(at, at + 500))
+    read = 0
+    const page = await server.outline(id, '?limit=100')
+    sizes.push({ read, items: page.length, bytes: JSON.stringify(page).length })
+    const all: OutlineItem[] = []
+    for (let query: string | undefined = '?limit=1500'; query !== undefined;) {
+      const lines: (OutlineItem | OutlineMore)[] = await server.outline(id, query)
+      const more = lines.find((line) => line.k === 'more')
+      all.push(...lines.filter((line) => line.k !== 'more'))
+      // The third one is all of the rest.
+      query = more && (query.includes('after') ? `?after=${more.after}` : `?after=${more.after}&limit=1500`)
+      if (more !== undefined) expect(lines.length).toBe(1501)
+    }
+    expect(mergeOutline(all)).toEqual(mergeOutline(await server.outline(id)))
+  }
+  expect(sizes[1]).toEqual(sizes[0])
+  expect(sizes[0]).toMatchObject({ items: 101 })
+  expect((await server.get('run_2000/outline?limit=0')).status).toBe(400)
+})
+
+/** A run of tool calls, one after the other. */
+function longRun(runId: string, steps: number): Entry[] {
+  const entries: object[] = [
+    { step: '', type: 'run-start', runId, agent: 'a', threadId: runId, protocol: 'api', pipeline: '', input: {} },
+  ]
+  const start = (step: string, kind: string) =>
+    entries.push({ step, type: 'step-start', stepType: kind, kind, attempt: 1 })
+  start('main/a', 'tool-loop')
+  for (let i = 1; i <= steps; i++) {
+    const step = `main/a/${i}`
+    start(step, 'tool-call')
+    entries.push({ step, type: 'step-finish', duration: 1, result: `seen ${10_000 + i}` })
+  }
+  entries.push({ step: 'main/a', type: 'step-finish', duration: 1 })
+  entries.push({ step: '', type: 'run-end', outcome: 'completed', usage: {} })
+  return entries.map((entry, i) => ({ seq: i + 1, timestamp: 1000 + i, ...entry })) as Entry[]
+}

@@ -25,18 +25,21 @@ async function reindexFolder(
   if (!isNamed) await refuseSharedStore(context, 'which has no tables', 'There is nothing to build again.')
   const { sqliteStore } = await import('../../store/sqlite/store.ts')
   const store = sqliteStore(databaseIn(context, data), { migration: false })
-  const { stderr } = context
-  let shown = ''
-  const report = (done: number, of: number) => {
-    const text = `${done} of ${of} runs`
-    if (text === shown) return
-    shown = text
-    if (stderr.isTTY) stderr.write(`\r\u001b[K${text}`)
-  }
+  const { createProgress } = await import('../terminal/progress.ts')
+  const progress = createProgress(context.stderr, 'runs')
+  let indexed = 0
   try {
-    await store.records!.reindex(report)
+    // Nothing else runs in this process, so that it need not stop every few ms.
+    await store.records!.reindex(
+      (done, of, part) => {
+        indexed = done
+        progress.tell(done, of, part)
+      },
+      { slice: 250 },
+    )
   } finally {
+    progress.clear()
     await store.close()
   }
-  stderr.write(`${stderr.isTTY ? '\r\u001b[K' : ''}${shown.replace(/ of.*/u, '')} runs are indexed\n`)
+  context.stderr.write(`${indexed} runs are indexed\n`)
 }

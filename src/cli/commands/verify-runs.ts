@@ -10,6 +10,7 @@ import { createNdjsonReader } from '../../store/ndjson.ts'
 import { unreadableRow } from '../../store/store-error.ts'
 import { openConnection, type Connection, type ConnectionFlags, findRun } from '../connection.ts'
 import { printable } from '../terminal/output.ts'
+import { createProgress } from '../terminal/progress.ts'
 
 const maxFaults = 5
 
@@ -25,6 +26,7 @@ interface Findings {
 export async function verifyRecordings(context: CommandContext, what: string, where: ConnectionFlags): Promise<void> {
   const found: Findings[] = []
   let open = 0
+  const lines = createLines(context, what === 'all')
   // `all` is a keyword: a file of that name is `./all`.
   if (what !== 'all' && existsSync(context.path(what))) {
     found.push(await verifyFile(context, what))
@@ -33,12 +35,15 @@ export async function verifyRecordings(context: CommandContext, what: string, wh
     if (/[./\\]/u.test(what)) throw new MillraceError('usage', `There is no file ${what}.`)
     const connection = await openConnection(context, where)
     try {
+      const of = what === 'all' && context.stderr.isTTY === true ? await countRuns(connection) : 1
       for await (const run of what === 'all' ? everyRun(connection) : [await findRun(connection, what)]) {
-        const { findings, isOpen } = await verifyRun(context, connection, run)
+        const { findings, isOpen } = await verifyRun(context, connection, run, lines)
         found.push(findings)
         if (isOpen) open++
+        lines.tell(found.length, Math.max(of, found.length))
       }
     } finally {
+      lines.flush()
       await connection.close()
     }
   }
@@ -80,8 +85,9 @@ async function verifyRun(
   context: CommandContext,
   connection: Connection,
   run: RunRow,
+  lines: Lines,
 ): Promise<{ findings: Findings; isOpen: boolean }> {
-  const { findings, check, report } = createCheck(context, run.id)
+  const { findings, check, report } = createCheck(context, run.id, () => lines.flush())
   const isOpen = !hasEnded(run.status)
   let isEnded = false
   if (run.error?.code === unreadableRow) report(run.error.message)
@@ -98,11 +104,48 @@ async function verifyRun(
   }
   const outcome = isEnded ? undefined : await connection.orphanOutcome(run)
   const state = isEnded || !isOpen ? '' : `, not ended${outcome === undefined ? ` (${run.status})` : ' (no server)'}`
-  context.stderr.write(printable(`${run.id}: ${findings.entries} entries${state}\n`))
+  lines.add(printable(`${run.id}: ${findings.entries} entries${state}\n`), state !== '' || findings.faults > 0)
   return { findings, isOpen: state !== '' }
 }
 
-function createCheck(context: CommandContext, name: string) {
+interface Lines {
+  /** `matters`: a person reads it even among thousands. */
+  add(line: string, matters: boolean): void
+  tell(done: number, of: number): void
+  flush(): void
+}
+
+/** Characters of lines that are written together: a write for each run would take a good part of the time. */
+const mostHeld = 16 * 1024
+
+/** On a terminal, of all runs only those that matter have a line, above the progress. */
+function createLines({ stderr }: CommandContext, isAll: boolean): Lines {
+  const progress = createProgress(stderr, 'runs')
+  const isShort = isAll && stderr.isTTY === true
+  let held = ''
+  let toldAt = 0
+  const flush = () => {
+    progress.clear()
+    if (held !== '') stderr.write(held)
+    held = ''
+  }
+  return {
+    add(line, matters) {
+      if (isShort && !matters) return
+      held += line
+      if (!isAll || isShort || held.length >= mostHeld) flush()
+    },
+    tell(done, of) {
+      if (!isShort || (done < of && performance.now() - toldAt < 100)) return
+      toldAt = performance.now()
+      progress.tell(done, of)
+    },
+    flush,
+  }
+}
+
+/** `before`: called before a fault is written. */
+function createCheck(context: CommandContext, name: string, before: () => void = () => undefined) {
   const grammar = createGrammar()
   const findings: Findings = { entries: 0, faults: 0, hasMore: false }
 
@@ -110,6 +153,7 @@ function createCheck(context: CommandContext, name: string) {
     if (fault === undefined || findings.hasMore) return
     findings.hasMore = findings.faults === maxFaults
     if (!findings.hasMore) findings.faults++
+    before()
     context.stdout.write(`${printable(findings.hasMore ? '… and more' : `${name}${place}: ${fault}`)}\n`)
   }
   return {
@@ -125,12 +169,21 @@ function createCheck(context: CommandContext, name: string) {
   }
 }
 
+/** Runs in a page of a list. */
+const page = 1000
+
 async function* everyRun(connection: Connection): AsyncGenerator<RunRow> {
   let before: string | undefined
   for (;;) {
-    const rows = await connection.list(omitUndefined({ limit: 200, before }))
+    const rows = await connection.list(omitUndefined({ limit: page, before }))
     yield* rows
-    if (rows.length < 200) return
+    if (rows.length < page) return
     before = rows.at(-1)!.id
   }
+}
+
+async function countRuns(connection: Connection): Promise<number> {
+  let count = 0
+  for await (const _ of everyRun(connection)) count++
+  return count
 }

@@ -15,7 +15,7 @@ import { createObjectJudge, hasOwnCalls, misfit, readObject } from '../judge-obj
 import { createPartialOutput } from '../partial-output.ts'
 import { toToolSpec } from '../../tools/tool-input.ts'
 import type { OfferedTool } from '../tool-call.ts'
-import { handedOver, toolLoopResult, runToolLoop, usageOf, type ToolLoopResult } from '../tool-loop.ts'
+import { handedOver, toolLoopResult, runToolLoop, type ToolLoopResult } from '../tool-loop.ts'
 
 /** The value of `result` after an `llm` step and the argument of `onFinish`. Covers all model calls of the step. */
 export interface LlmResult extends ToolLoopResult {
@@ -56,7 +56,7 @@ export async function runLlm({ scope, path, config, clientTools, answer }: LlmOp
   if (object !== undefined && last !== undefined && hasOwnCalls(last) && !handedOver(list)) {
     throw misfit(`the model called tools until "maxSteps" (${config.maxSteps}) was reached.`)
   }
-  const result = llmResult(list, usageOf(scope, path), config.output?.schema)
+  const result = llmResult(list, scope.state.usageBelow(path) ?? noUsage, config.output?.schema)
   if (shows && result.object !== undefined) show(result.object)
   return result
 }

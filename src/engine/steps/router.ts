@@ -6,11 +6,11 @@ import type { Message, ToolSpec } from '../../part/message.ts'
 import { respondTool, respondSpec } from '../../part/respond.ts'
 import { replyMessages, type ModelToolCall, type ModelReply } from '../../fold/reply-messages.ts'
 import { parseInput } from '../../fold/tool-loop.ts'
-import type { Usage } from '../../part/usage.ts'
+import { noUsage, type Usage } from '../../part/usage.ts'
 import type { RouterConfig } from '../../pipeline/pipeline.ts'
 import type { Scope } from '../scope.ts'
 import type { OfferedTool } from '../tool-call.ts'
-import { runToolLoop, toolLoopResult, usageOf, type ToolLoopResult } from '../tool-loop.ts'
+import { runToolLoop, toolLoopResult, type ToolLoopResult } from '../tool-loop.ts'
 import { offeredTools } from './llm.ts'
 
 /**
@@ -56,7 +56,7 @@ export async function runRouter({ scope, path, config, clientTools }: RouterOpti
       isRespond(call) ? { result: 'Handed over.' } : repeated(call, replies.slice(0, -1), tools),
   })
   const { list } = scope.state.loopAt(path)
-  return routerResult(scope, path, usageOf(scope, path), ending(list, tools) ?? 'max-steps')
+  return routerResult(scope, path, scope.state.usageBelow(path) ?? noUsage, ending(list, tools) ?? 'max-steps')
 }
 
 /** The result of a `router` step, derived from its replies. */

@@ -1,7 +1,7 @@
 /** Data of one run for the page: its outline, and the whole prompt of a model call. */
 import type { Hono } from 'hono'
-import { createOutline } from '../../fold/outline.ts'
-import type { OutlineItem } from '../../fold/outline-item.ts'
+import { createOutline, type Outline } from '../../fold/outline.ts'
+import type { OutlineItem, OutlineMore } from '../../fold/outline-item.ts'
 import { checkCursor } from '../../fold/read-view.ts'
 import { readPrompt } from '../../fold/tool-loop.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
@@ -15,27 +15,40 @@ export function mountOutline(app: Hono, context: HandlerContext): void {
   app.get('/api/runs/:id/prompt', (c) => getPrompt(context, c.req.param('id'), new URL(c.req.url)))
 }
 
-/** NDJSON, sent while the log is read. `after`: only items that are new or have changed after this entry. */
+/** The longest page. */
+const mostItems = 10_000
+
+/**
+ * NDJSON, sent while the log is read. `after`: only items that are new or have changed after this entry. `limit`: no more than this many
+ * items, from a part of the log; if it goes on there, the last line says where.
+ */
 async function getOutline(context: HandlerContext, id: string, url: URL): Promise<Response> {
   const { lastSeq } = await existingRun(context, id)
-  const { after: wanted = '0' } = readQuery(url, { after: 20 })
+  const { after: wanted = '0', limit: most } = readQuery(url, { after: 20, limit: 20 })
   const after = wholeNumber(wanted, 'after', 0, Number.MAX_SAFE_INTEGER)
   if (after > lastSeq) throw bad('after', `at most ${lastSeq}, the last entry of run ${id}`)
+  const limit = most === undefined ? Infinity : wholeNumber(most, 'limit', 1, mostItems)
   const { log } = context.runtime.store
   await checkCursor(log, id, after)
   return ndjsonResponse(id, read())
 
-  async function* read(): AsyncGenerator<OutlineItem[]> {
+  async function* read(): AsyncGenerator<(OutlineItem | OutlineMore)[]> {
     const outline = createOutline()
     for await (const batch of log.read(id)) {
       for (const entry of batch) {
         outline.apply(entry)
         // The client has all changes up to here.
         if (entry.seq === after) outline.take()
+        else if (entry.seq > after && outline.changes >= limit) return yield endOfPage(outline)
       }
-      if (outline.lastSeq > after) yield outline.take({ settled: true })
+      if (limit === Infinity && outline.lastSeq > after) yield outline.take({ settled: true })
     }
     yield outline.take()
+  }
+
+  function endOfPage(outline: Outline): (OutlineItem | OutlineMore)[] {
+    const items = outline.take()
+    return outline.lastSeq < lastSeq ? [...items, { k: 'more', after: outline.lastSeq }] : items
   }
 }
 

@@ -18,6 +18,7 @@ import { consentIn } from './consent.ts'
 import { existingRun, unknownRun } from './existing-run.ts'
 import { bindKey, idempotencyKey } from './idempotency.ts'
 import { bad, readQuery, toTime, wholeNumber } from '../http/query.ts'
+import { slicedJson } from '../http/sliced-json.ts'
 
 const listParameters = {
   agent: 256,
@@ -61,7 +62,7 @@ export async function showRun(context: HandlerContext, id: string, url: URL): Pr
   const view = at === undefined ? await readView(store, id) : await viewAt(context, id, at)
   if (view === undefined) throw unknownRun(id)
   const { runId, ...rest } = view
-  return Response.json({ id: runId, ...rest })
+  return slicedJson({ id: runId, ...rest })
 }
 
 async function viewAt(context: HandlerContext, id: string, at: string): Promise<RunView | undefined> {

@@ -194,3 +194,26 @@ test.each(Object.keys(shapes))(
     }
   },
 )
+
+test('a rebuild with longer slices commits less often, and tells how much of the log it has read', async () => {
+  const path = join(folder, `${files++}.db`)
+  const store = sqliteStore(path)
+  for (let i = 0; i < 60; i++) await store.log.append(`run${i}`, 1, [startEntry(`run${i}`), endEntry(2)])
+  await store.close()
+  const db = openDatabase(path, { busyTimeout: 1000 })
+  let slices = 0
+  const never = { share: 1, pause: 1e9, calm: 0, look: 1e9, first: 1e9 }
+  const indexer = createIndexer(db, undefined, undefined, { ...never, slice, now: () => work, worked: () => slices++ })
+  const cache = () => db.prepare('PRAGMA cache_size').get()
+  const before = cache()
+  await indexer.rebuild()
+  const usual = slices
+  slices = 0
+  const told: number[][] = []
+  await indexer.rebuild((...given) => told.push(given), 20 * slice)
+  expect(slices).toBeLessThan(usual / 4)
+  expect(told.at(-1)).toEqual([60, 60, 1])
+  expect(cache()).toEqual(before)
+  indexer.close()
+  db.close()
+})

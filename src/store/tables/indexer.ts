@@ -41,8 +41,8 @@ export interface Indexer {
   wrote(): void
   /** Resolves when everything stored before the call is in the tables. */
   settle(): Promise<void>
-  /** Empties the tables and fills them again. */
-  rebuild(tell?: (done: number, of: number) => void): Promise<void>
+  /** Empties the tables and fills them again, in slices of `most` ms. `tell` also gets the part of the log that was read, from 0 to 1. */
+  rebuild(tell?: (done: number, of: number, part: number) => void, most?: number): Promise<void>
   close(): void
 }
 
@@ -54,6 +54,9 @@ const usual: IndexerTimes = {
   look: 2000,
   first: 500,
 }
+
+/** As SQLite takes it: in KB, negative. */
+const rebuildCache = -64 * 1024
 
 export function createIndexer(
   db: DatabaseSync,
@@ -147,13 +150,14 @@ export function createIndexer(
     }
   }
 
-  async function settle(tell?: () => void): Promise<void> {
+  /** `most`: ms of a slice. */
+  async function settle(most = times.slice, tell?: () => void): Promise<void> {
     const { id: last } = lastTick.get()!
     for (;;) {
       if (closed) throw storeClosed('fill the tables')
       await checkpoints?.barrier
       if (isBehind.get(last!) === undefined) return
-      const more = slice(times.slice)
+      const more = slice(most)
       tell?.()
       if (more === 'busy') await new Promise((resolve) => setTimeout(resolve, 5))
       else await new Promise<void>((resolve) => setImmediate(resolve))
@@ -167,8 +171,12 @@ export function createIndexer(
       schedule(times.pause)
     },
     settle: () => settle(),
-    async rebuild(tell) {
-      const count = db.prepare('SELECT (SELECT count(*) FROM indexed_runs) AS done, (SELECT count(*) FROM runs) AS of')
+    async rebuild(tell, most) {
+      const count = db.prepare(
+        'SELECT (SELECT count(*) FROM indexed_runs) AS done, (SELECT count(*) FROM runs) AS of, tick FROM index_state',
+      )
+      const { cache_size: usualCache } = db.prepare('PRAGMA cache_size').get()!
+      const ticks = Number(lastTick.get()!.id)
       for (;;) {
         try {
           begin.run()
@@ -190,15 +198,21 @@ export function createIndexer(
         throw error
       }
       const say = () => {
-        const { done, of } = count.get()!
-        tell?.(Number(done), Number(of))
+        const { done, of, tick } = count.get()!
+        tell?.(Number(done), Number(of), ticks === 0 ? 1 : Math.min(1, Number(tick) / ticks))
       }
       let said = performance.now()
-      await settle(() => {
-        if (performance.now() - said < 100) return
-        said = performance.now()
-        say()
-      })
+      // The tables' indexes are written all over: each page that leaves the cache is written and read again.
+      db.exec(`PRAGMA cache_size = ${rebuildCache}`)
+      try {
+        await settle(most, () => {
+          if (performance.now() - said < 250) return
+          said = performance.now()
+          say()
+        })
+      } finally {
+        if (!closed) db.exec(`PRAGMA cache_size = ${Number(usualCache)}`)
+      }
       say()
     },
     close() {

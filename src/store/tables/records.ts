@@ -113,8 +113,8 @@ export function createRecords({
       if (isPartlyKept && indexer !== undefined) keeping ??= keep(query).finally(() => (keeping = undefined))
       return totals
     },
-    async reindex(tell) {
-      await indexer?.rebuild(tell)
+    async reindex(tell, { slice } = {}) {
+      await indexer?.rebuild(tell, slice)
     },
     close: async () => {
       isClosed = true

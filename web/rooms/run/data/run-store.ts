@@ -1,7 +1,7 @@
 /** One run as its room holds it: its outline, loaded once and then live, and the entries that have come since. */
 import { createOutline, type Outline } from '../../../../src/fold/outline.ts'
 import { keyOf } from '../../../../src/fold/merge-outline.ts'
-import type { OutlineItem } from '../../../../src/fold/outline-item.ts'
+import type { OutlineItem, OutlineMore } from '../../../../src/fold/outline-item.ts'
 import type { Entry } from '../../../../src/part/entry.ts'
 import { fetchApi } from '../../../data/client.ts'
 import { followRun } from '../../../data/live.ts'
@@ -38,6 +38,9 @@ export interface RunStore {
 
 /** Entries that are kept of what came live: what was shown of them before is read again. */
 const mostLive = 50_000
+
+/** The first page has what a screen shows of a run of any length. The rest comes after it, while it is looked at. */
+const firstItems = 1000
 
 export function createRunStore(id: string): RunStore {
   const listeners = new Set<() => void>()
@@ -94,15 +97,26 @@ export function createRunStore(id: string): RunStore {
   }
 
   async function load(signal: AbortSignal): Promise<Outline> {
-    const { body, headers } = await fetchApi(`/api/runs/${encodeURIComponent(id)}/outline`, { signal })
-    for await (const lines of readLines<OutlineItem>(body!)) {
-      put(lines)
+    const first = await read(`?limit=${firstItems}`, signal)
+    if (first.next !== undefined) {
+      publish({})
+      await read(`?after=${first.next}`, signal)
+    }
+    // What is open has lasted until now, although nothing is heard of it.
+    if (!Number.isNaN(first.asked) && !isEnded(items)) publish({ heard: { at: first.asked, seen: performance.now() } })
+    return createOutline(items)
+  }
+
+  /** Returns where the next page begins, if there is one, and when it was asked for by the server's clock. */
+  async function read(query: string, signal: AbortSignal): Promise<{ next: number | undefined; asked: number }> {
+    const { body, headers } = await fetchApi(`/api/runs/${encodeURIComponent(id)}/outline${query}`, { signal })
+    let next: number | undefined
+    for await (const lines of readLines<OutlineItem | OutlineMore>(body!)) {
+      put(lines.filter((line) => line.k !== 'more'))
+      next = lines.find((line) => line.k === 'more')?.after
       publishSoon(() => ({}))
     }
-    const asked = Date.parse(headers.get('date') ?? '')
-    // What is open has lasted until now, although nothing is heard of it.
-    if (!Number.isNaN(asked) && !isEnded(items)) publish({ heard: { at: asked, seen: performance.now() } })
-    return createOutline(items)
+    return { next, asked: Date.parse(headers.get('date') ?? '') }
   }
 
   function follow(outline: Outline): () => void {
