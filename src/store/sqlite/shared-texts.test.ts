@@ -10,7 +10,7 @@ import type { Store } from '../../part/log.ts'
 import type { Message } from '../../part/message.ts'
 import { readAll } from '../contract/tools.contract.ts'
 import { endEntry, entry, startEntry } from '../example-run.contract.ts'
-import { createSharedTexts, restoreTexts, shareTexts } from './shared-texts.ts'
+import { createSharedTexts, restoreTexts, shareTexts } from '../shared-texts.ts'
 import { sqliteStore } from './store.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-texts-'))
@@ -83,7 +83,7 @@ describe('shared texts', () => {
       await other.close()
       expect(await entriesInSql(run)).toEqual(entries)
       const events = await store.records!.streamEvents(run, { types: ['prompt'] })
-      expect(events.map(({ content }) => JSON.parse(content) as Entry)).toEqual([entries[3]])
+      expect(events.map(({ content }) => JSON.parse(content!) as Entry)).toEqual([entries[3]])
     }
     const { rows } = await store.records!.query('SELECT prompt FROM model_calls WHERE run = :run', {
       parameters: { run: 'run-200' },
