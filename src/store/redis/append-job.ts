@@ -14,6 +14,7 @@ import { entriesLost } from '../store-error.ts'
 import type { Pages } from './pages.ts'
 import type { Rows, StoredRun } from './rows.ts'
 import { listed, operation } from './script.ts'
+import { textMissing, type SharedLines } from './texts.ts'
 import type { Job, Send } from './write-queue.ts'
 
 /** The change of an append. The entries are only in its `lines`: it is kept for seconds, and long-lived objects burden the garbage collector. */
@@ -28,6 +29,7 @@ export interface Change {
 /** A change with its entries. */
 export interface Appending extends Change {
   entries: Entry[]
+  shared: SharedLines | undefined
 }
 
 export interface AppendContext {
@@ -41,6 +43,9 @@ export interface AppendContext {
   isUnsure(run: string): boolean
   doubt(run: string): void
   encode(run: string, entries: readonly Entry[]): string
+  share(run: string, entries: readonly Entry[], lines: string): SharedLines | undefined
+  /** A text was not sent, and is not stored. */
+  missing(run: string, shared: SharedLines): void
   stored(appending: Appending): void
   /** This process's data about the run may be outdated. */
   outdated(run: string): void
@@ -57,6 +62,7 @@ const mostTries = 10
 export function appendOperation(
   process: string,
   { run, before, row, lines, view }: Change,
+  shared: SharedLines | undefined,
   { whole = false } = {},
 ): string[] {
   const isGrown = !whole && before !== undefined && before.agent === row.agent && hasOnlyGrown(before, row)
@@ -71,6 +77,7 @@ export function appendOperation(
     ...(isGrown ? ['', '', ''] : [row.status, JSON.stringify(row), dueAt(row) ?? '']),
     ...listed(indexed(before, row)),
     ...(view === undefined ? ['', ''] : [view.seq, view.text]),
+    ...(shared === undefined ? [] : [shared.lines, ...shared.args]),
   ])
 }
 
@@ -100,7 +107,8 @@ export function createAppendJob(
   function build(before: StoredRow | undefined, admitted: readonly Entry[]): Appending {
     const row = foldRow(before, run, epoch, admitted)
     const lines = context.encode(run, admitted)
-    return { run, before, row, entries: [...admitted], lines, view: keptView() }
+    const shared = context.share(run, admitted, lines)
+    return { run, before, row, entries: [...admitted], lines, shared, view: keptView() }
   }
 
   /** Called once, after the entries. */
@@ -112,6 +120,7 @@ export function createAppendJob(
   }
 
   function isDone(result: unknown): boolean {
+    if (result === textMissing && appending?.shared !== undefined) context.missing(run, appending.shared)
     if (result !== 1) return false
     context.stored(appending!)
     settle.resolve('stored')
@@ -154,7 +163,7 @@ export function createAppendJob(
       return true
     }
     appending = build(known?.row, admitted)
-    const [result] = await send([appendOperation(context.process, appending)])
+    const [result] = await send([appendOperation(context.process, appending, appending.shared)])
     if (typeof result === 'string') throw new Error(result)
     return isDone(result)
   }
@@ -197,7 +206,7 @@ export function createAppendJob(
       if (!context.isUnsure(run) && fits(before)) {
         appending = build(before, entries)
         context.expect(run, appending.row)
-        return appendOperation(context.process, appending)
+        return appendOperation(context.process, appending, appending.shared)
       }
       context.doubt(run)
       return 'alone'

@@ -10,9 +10,12 @@ import type { Channels } from './channels.ts'
 import type { RedisConnection } from './connection.ts'
 import { partitions } from './index-script.ts'
 import type { Partition } from './keys.ts'
+import { hasShared } from '../shared-texts.ts'
 import { readLines } from './pages.ts'
 import { readScript } from './read-script.ts'
 import { damagedIs, clockScript } from './damage-script.ts'
+import type { RedisTexts } from './texts.ts'
+import type { Restore } from '../encode.ts'
 
 /*
  * Reads changes of one partition. Before, it moves the partition's clock, so that later changes get positions after the end of this read: the
@@ -42,7 +45,8 @@ for i, item in ipairs(items) do
   local stored = redis.pcall('XRANGE', T .. ':log:' .. run, last, last)[1]
   local lines = stored and stored[2][2] or ''
   for _, each in ipairs({ n, run, first, last, lines }) do found[#found + 1] = each end
-  left = left - #lines
+  -- Texts that are shared count where they are read.
+  left = left - (stored and tonumber(stored[2][4]) or #lines)
   if left <= 0 or i == ${most} then
     found[1] = n
     break
@@ -65,9 +69,9 @@ const what = 'read the changes of all runs'
 const isPlace = (n: number) => Number.isSafeInteger(n) && n >= 0
 
 /** Empty for a damaged run: it must not block readers of all runs. */
-function readable(run: string, lines: string): Entry[] {
+function readable(run: string, lines: string, restore: Restore): Entry[] {
   try {
-    return readLines(run, [lines])
+    return readLines(run, [lines], restore)
   } catch {
     return []
   }
@@ -86,7 +90,12 @@ export interface ChangeFeed {
   end(): void
 }
 
-export function createChangeFeed(connection: RedisConnection, channels: Channels, log: Pick<Log, 'read'>): ChangeFeed {
+export function createChangeFeed(
+  connection: RedisConnection,
+  channels: Channels,
+  log: Pick<Log, 'read'>,
+  texts: Pick<RedisTexts, 'restorer'>,
+): ChangeFeed {
   const { keys, ask } = connection
   const all = Array.from({ length: partitions }, (_, partition): Partition => partition)
   /** Running and completed polls, by their start position, with their size. */
@@ -146,11 +155,17 @@ export function createChangeFeed(connection: RedisConnection, channels: Channels
     const upto = Math.min(...answers.map(([place]) => Number(place)))
     const changes: Change[] = []
     let length = 0
-    for (const [, ...answer] of answers) {
+    for (const [partition, [, ...answer]] of answers.entries()) {
+      const all = answer.filter((_, i) => i % 5 === 4)
+      const { restore, isWhole, length: shared } = await texts.restorer(what, partition, all)
+      length += shared
       for (let i = 0; i < answer.length && Number(answer[i]) <= upto; i += 5) {
         const [n, run, first, last, lines] = answer.slice(i, i + 5) as [string, string, string, string, string]
         length += lines.length
-        const entries = lines === '' ? await readRange(run, Number(first), Number(last)) : readable(run, lines)
+        const entries =
+          lines === '' || (!isWhole && hasShared(lines))
+            ? await readRange(run, Number(first), Number(last))
+            : readable(run, lines, restore)
         // In a compacted run the item may contain earlier entries.
         while (entries.length > 0 && entries[0]!.seq < Number(first)) entries.shift()
         if (entries.length > 0) changes.push({ n: Number(n), run, entries })

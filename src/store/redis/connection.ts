@@ -6,7 +6,7 @@ import { naming, redisFailed } from './damage-script.ts'
 import type { HeartbeatOptions } from './heartbeat.ts'
 import { isTransientError } from './transient-error.ts'
 import { connect, type Client, type Stirred } from './client.ts'
-import { createKeys, format, type Keys, type Partition } from './keys.ts'
+import { createKeys, format, oldFormat, type Keys, type Partition } from './keys.ts'
 import { partitions } from './index-script.ts'
 import type { Clocks } from './store-clock.ts'
 import { parseRedisUrl, redactUrl, type RedisAddress, isTlsFault } from './url.ts'
@@ -33,6 +33,8 @@ export interface RedisConnection {
   readonly keys: Keys
   readonly isCluster: boolean
   readonly timeoutMs: number
+  /** Whether no process of an older version is there or can come, so that entries may share texts. Stays true. */
+  readonly layout: { sharesTexts: boolean }
   /** Whether this Redis has just been restarted from its files: it may have lost its last second. */
   readonly isFresh: boolean
   /** Sends a command once, to the node of a key. */
@@ -79,7 +81,9 @@ export async function openConnection(
   let closed = false
   let watch: Watch | undefined
 
-  const { client, isCluster, isFresh } = await open({ address, shown, keys, warn, joins }, () => watch?.look())
+  const { client, isCluster, isFresh, sharesTexts } = await open({ address, shown, keys, warn, joins }, () =>
+    watch?.look(),
+  )
   // A reader may not have the right to write.
   watch = createWatch(client, areasOf(keys, isCluster), joins ? 'DEL' : 'EXISTS', {
     up: (all) => ups.forEach((listener) => listener(all)),
@@ -126,6 +130,7 @@ export async function openConnection(
     keys,
     isCluster,
     timeoutMs,
+    layout: { sharesTexts },
     isFresh,
     send: (key, args) => client.send(key, args),
     ask,
@@ -200,7 +205,7 @@ async function open({ address, shown, keys, warn, joins }: Opening, stirred: Sti
       const known =
         (await loaded(() => client.send(keys.format, read)).catch((error) => Promise.reject(naming(error, read)))) ??
         (await loaded(() => client.send(keys.format, evenFull('SET', keys.format, format, 'NX', 'GET'))))
-      if (known !== null && known !== format) {
+      if (known !== null && known !== format && known !== oldFormat) {
         const what = `${shown}: prefix ${keys.prefix} has another layout than "${format}", which this version reads`
         throw new MillraceError('store-version', `${what}. Use the version that wrote it, or another ?prefix=`)
       }
@@ -212,7 +217,8 @@ async function open({ address, shown, keys, warn, joins }: Opening, stirred: Sti
       }
       const hasFiles =
         valueOf('aof_enabled') === '1' || valueOf('loading') === '1' || Number(valueOf('rdb_last_load_keys_loaded')) > 0
-      return { client, isCluster, isFresh: hasFiles && Number(valueOf('uptime_in_seconds')) < fresh }
+      const isFresh = hasFiles && Number(valueOf('uptime_in_seconds')) < fresh
+      return { client, isCluster, isFresh, sharesTexts: known !== oldFormat }
     } catch (error) {
       await client.close()
       throw error
@@ -323,9 +329,9 @@ return redis.call(ARGV[1], KEYS[1], unpack(ARGV, 2))`
  * asked about a command with fewer.
  */
 export const forms = `
-CLUSTER SLOTS;DEL K;EVAL s 1 K;EVALSHA s 1 K;EXISTS K;EXPIRE K 1;GET K;HDEL K f;HGET K f;HGETALL K;HKEYS K;HMGET K f;HSET K f v;HSTRLEN K f
-INFO;LINDEX K 0;LLEN K;LRANGE K 0 1;MEMORY USAGE K;PERSIST K;PEXPIRE K 1;PING;PUBSUB SHARDNUMSUB C;RENAME K K;RPUSH K v;SADD K m;SCARD K;SET K v
-SMEMBERS K;SPUBLISH C v;SREM K m;SSUBSCRIBE C;SUNSUBSCRIBE C;TIME;TYPE K;UNLINK K;XADD K * f v;XLEN K;XRANGE K - +;XREVRANGE K + -;XTRIM K MAXLEN 1;ZADD K 1 m;ZCARD K
+CLUSTER SLOTS;DEL K;EVAL s 1 K;EVALSHA s 1 K;EXISTS K;EXPIRE K 1;GET K;GETRANGE K 0 1;HDEL K f;HGET K f;HGETALL K;HKEYS K;HMGET K f;HSET K f v;HSTRLEN K f
+INCRBY K 1;INFO;LINDEX K 0;LLEN K;LRANGE K 0 1;MEMORY USAGE K;MGET K;PERSIST K;PEXPIRE K 1;PING;PUBSUB SHARDNUMSUB C;RENAME K K;RPUSH K v;SADD K m;SCARD K;SET K v;SETRANGE K 0 v
+SMEMBERS K;SPUBLISH C v;SREM K m;SSUBSCRIBE C;STRLEN K;SUNSUBSCRIBE C;TIME;TYPE K;UNLINK K;XADD K * f v;XLEN K;XRANGE K - +;XREVRANGE K + -;XTRIM K MAXLEN 1;ZADD K 1 m;ZCARD K
 ZRANDMEMBER K;ZRANGE K 0 1;ZRANGEBYLEX K - +;ZRANGEBYSCORE K 0 1;ZREM K m;ZREMRANGEBYSCORE K 0 1;ZREVRANGEBYSCORE K 1 0;ZSCORE K m`
   .trim()
   .split(/[;\n]/u)

@@ -16,6 +16,7 @@ const types = Object.entries({
   log: 'stream',
   inbox: 'hash',
   messages: 'list',
+  texts: 'set',
   runs: 'zset',
   ids: 'zset',
   words: 'zset',
@@ -114,7 +115,7 @@ local function named(err, id)
   if not isWrongType and not string.find(err, '^ERR ') and not string.find(err, 'attempt to', 1, true) then return err end
   for i, each in ipairs({ ${types.map(([name, type]) => `'${name} ${type}'`).join(', ')} }) do
     local name, type = string.match(each, '(%a+) (%a+)')
-    local key = T .. ':' .. name .. (i <= 4 and ':' .. id or '')
+    local key = T .. ':' .. name .. (i <= 5 and ':' .. id or '')
     local found = redis.call('TYPE', key).ok
     if found ~= 'none' and found ~= type then return '${damagedKey} ' .. key .. ' is a ' .. found .. ', and not a ' .. type end
   end

@@ -5,7 +5,7 @@ import { createFleet } from '../fleet.ts'
 import { createHeartbeats, type HeartbeatOptions, type Heartbeats } from './heartbeat.ts'
 import type { Channels } from './channels.ts'
 import { type RedisConnection, evenFull } from './connection.ts'
-import { partitionOf } from './keys.ts'
+import { format, partitionOf } from './keys.ts'
 import { createOperate, createOrphans, everyPartition } from './orphans.ts'
 import { damagedIs } from './damage-script.ts'
 import { listed } from './script.ts'
@@ -53,11 +53,12 @@ export function createRedisFleet(context: RedisFleetContext): RedisFleet {
   const attendance = createAttendance(connection, channels, beats)
   /** Found runs, and deadlines of this process's own runs. */
   const local = createFleet({ left: () => [], due: () => [], hasMore: () => false }, clock.now)
-  const about: Record<string, string> = { host: hostname(), pid: String(globalThis.process.pid) }
+  const about: Record<string, string> = { host: hostname(), pid: String(globalThis.process.pid), layout: format }
   let watching: Promise<void> | undefined
   let wake = Promise.withResolvers<void>()
   let ownersAt = -Infinity
   let findsOrphans = false
+  let raisesLayout = false
 
   const announce = (runs: readonly string[]) => {
     for (const run of runs) void local.want(run)
@@ -109,6 +110,26 @@ export function createRedisFleet(context: RedisFleetContext): RedisFleet {
     findsOrphans = false
   }
 
+  /** When all processes read the new layout, it is noted: from then on older versions are refused. */
+  async function raiseLayout(): Promise<void> {
+    const { layout, ask } = connection
+    if (layout.sharesTexts || raisesLayout || context.joins === false || !beats.isSteady()) return
+    raisesLayout = true
+    try {
+      const layouts = beats.all().map(async ({ id }) => {
+        const key = keys.process(id)
+        return (await ask('read a process', key, ['HGET', key, 'layout']).catch(damagedIs(null))) === format
+      })
+      if ((await Promise.all(layouts)).every(Boolean)) {
+        await ask('note the layout', keys.format, ['SET', keys.format, format])
+        layout.sharesTexts = true
+      }
+    } catch {
+      // Redis is unavailable, or full: after the next heartbeat.
+    }
+    raisesLayout = false
+  }
+
   async function watch(): Promise<void> {
     const hear = (message: string) => {
       const [, from, passed] = /^pass (\S+) ([^]+)$/u.exec(message) ?? []
@@ -135,7 +156,10 @@ export function createRedisFleet(context: RedisFleetContext): RedisFleet {
     await connection.ask('introduce this process', key, evenFull('HSET', key, ...Object.entries(about).flat()))
   }
 
-  beats.onBeat(() => void lookForOrphans())
+  beats.onBeat(() => {
+    void lookForOrphans()
+    void raiseLayout()
+  })
   connection.onUp(() => {
     wake.resolve()
     void introduce().catch(() => undefined)

@@ -9,6 +9,7 @@ import type { RedisConnection } from './connection.ts'
 import { redisFailed } from './damage-script.ts'
 import { listed, operation } from './script.ts'
 import { isFailed } from './write-queue.ts'
+import type { RedisTexts } from './texts.ts'
 import type { Writes } from './writes.ts'
 
 /** Maximum number of entries in a step. */
@@ -19,6 +20,7 @@ export function createForking(
   log: Pick<Log, 'read'>,
   index: Pick<RunIndex, 'get'>,
   writes: Writes,
+  texts: Pick<RedisTexts, 'collect'>,
 ): Log['fork'] {
   return async (source, seq, run, time) => {
     const what = `fork run ${source}`
@@ -38,12 +40,14 @@ export function createForking(
       return result
     }
 
+    const shared = texts.collect()
     let row: StoredRow | undefined
     for await (const batch of log.read(source, { before: seq + 1 })) {
       for (let at = 0; at < batch.length; at += most) {
         const entries = batch.slice(at, at + most).map((entry) => ofFork(entry, run, origin))
         row = foldRow(row, run, from!.epoch, entries)
-        await send(operation('stage', [token, row.lastSeq, encodeEntries(run, entries)]))
+        const lines = shared.add(entries, encodeEntries(run, entries))
+        await send(operation('stage', [token, row.lastSeq, lines]))
       }
     }
     const { epoch, lastSeq, updatedAt, status } = row!
@@ -59,6 +63,7 @@ export function createForking(
         JSON.stringify(row),
         dueAt(row!) ?? '',
         ...listed(indexed(undefined, row!)),
+        ...shared.args(),
       ]),
     )
     if (created !== 1) throw runExists(run)

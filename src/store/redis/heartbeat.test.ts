@@ -41,6 +41,7 @@ function createRedis({ ahead = 0 } = {}) {
       const ups: (() => void)[] = []
       const connection = {
         keys,
+        layout: { sharesTexts: true },
         async send(_key: string, [command, ...args]: string[]) {
           await thawed
           if (command === 'EVAL') return beat(args[4]!, args[5]!)

@@ -1,6 +1,6 @@
 /**
  * The part of the writing script that keeps the index: the order of all changes, and the sorted sets by which runs are listed. Lua, for one
- * partition: `T` is the prefix of its keys, such as `{millrace:5}`. Needs damage-script.ts.
+ * partition: `T` is the prefix of its keys, such as `{millrace:5}`. Needs damage-script.ts and text-script.ts.
  */
 /** Number of partitions of the keys. Part of the layout: another number is another store. */
 export const partitions = 16
@@ -125,6 +125,7 @@ local function dropRun(run)
     if redis.call('EXISTS', T .. ':word:' .. piece) == 0 then redis.call('ZREM', T .. ':words', startsOf(piece, 1)) end
   end
   if owner and owner ~= '' then hint('SREM', 'owned:' .. owner, run) end
+  releaseTexts(run)
   redis.call('UNLINK', key, T .. ':log:' .. run, T .. ':inbox:' .. run, T .. ':messages:' .. run)
   return 1
 end

@@ -3,7 +3,9 @@ import { MillraceError } from '../../part/error.ts'
 import { partitions } from './index-script.ts'
 
 /** The value of the format key. */
-export const format = `1 ${partitions}`
+export const format = `2 ${partitions}`
+/** The same without shared texts. */
+export const oldFormat = `1 ${partitions}`
 
 export type Partition = number
 
@@ -33,6 +35,7 @@ export function createKeys(prefix: string) {
     tagOf: (id: string) => tag(partitionOf(id)),
     run: of('run'),
     log: of('log'),
+    texts: of('texts'),
     inbox: of('inbox'),
     messages: of('messages'),
     position: of('position'),

@@ -2,13 +2,14 @@
 import { setTimeout as later } from 'node:timers/promises'
 import { messageOf } from '../../part/error.ts'
 import type { RedisConnection } from './connection.ts'
+import { damagedIs } from './damage-script.ts'
 import { partitions } from './index-script.ts'
 import type { Partition } from './keys.ts'
 
 /** Number of measured runs per partition; with more the size is an estimate. */
 const measured = 64
 /** The keys of a run that are measured. */
-const kinds = ['run', 'log', 'inbox', 'messages'] as const
+const kinds = ['run', 'log', 'texts', 'inbox', 'messages'] as const
 /** Approximate size of a run in the lists: most of it for the words of its title. */
 const listed = 4500
 /** Polling interval, in ms. */
@@ -21,16 +22,18 @@ export async function measureRuns({ keys, ask }: RedisConnection): Promise<numbe
   const each = Array.from({ length: partitions }, async (_, partition: Partition) => {
     const tag = keys.tag(partition)
     const key = `${tag}:runs`
-    const [count, some] = (await Promise.all([
+    const size = `${tag}:textsize`
+    const [count, some, texts] = (await Promise.all([
       ask(what, key, ['ZCARD', key]),
       ask(what, key, ['ZRANDMEMBER', key, String(measured)]),
-    ])) as [number, string[]]
+      ask(what, size, ['GET', size]).catch(damagedIs(undefined)),
+    ])) as [number, string[], unknown]
     if (some.length === 0) return 0
     const used = some.flatMap((run) =>
       kinds.map((kind) => ask(what, key, ['MEMORY', 'USAGE', `${tag}:${kind}:${run}`])),
     )
     const bytes = (await Promise.all(used)).reduce<number>((sum, size) => sum + Number(size ?? 0), 0)
-    return (bytes / some.length + listed) * count
+    return (bytes / some.length + listed) * count + Math.max(0, Number(texts ?? 0) || 0)
   })
   return Math.round((await Promise.all(each)).reduce((sum, bytes) => sum + bytes, 0))
 }

@@ -3,14 +3,18 @@ import type { Entry } from '../../part/entry.ts'
 import { hasEnded, type RunStatus } from '../../part/log.ts'
 import { MillraceError } from '../../part/error.ts'
 import type { ArchiveReader } from '../archive/archive-reader.ts'
-import { decodeEntries } from '../encode.ts'
+import { decodeEntries, type Restore } from '../encode.ts'
 import { indexAfter } from '../live-tail-cache.ts'
 import { storeDamaged } from '../store-error.ts'
 import type { RedisConnection } from './connection.ts'
 import { createForkTimes } from './fork-times.ts'
+import { partitionOf } from './keys.ts'
+import type { RedisTexts } from './texts.ts'
 
 /** Maximum number of items, each of which has the entries of an append. */
 const pageItems = 256
+/** Number of times that a page is read if it has texts that are gone. */
+const mostTries = 2
 
 /** The position and state of a run. */
 export interface RunHead {
@@ -29,9 +33,9 @@ export interface Page {
 export type Item = [id: string, fields: string[]]
 
 /** Decodes stored lines, which may be damaged. */
-export function readLines(run: string, texts: readonly string[]): Entry[] {
+export function readLines(run: string, texts: readonly string[], restore?: Restore): Entry[] {
   try {
-    const entries = decodeEntries(texts)
+    const entries = decodeEntries(texts, restore)
     if (entries.every(isEntry)) return entries
   } catch {
     // Invalid JSON is no entry.
@@ -45,7 +49,11 @@ function isEntry(value: unknown): boolean {
   return Number.isSafeInteger(seq) && typeof type === 'string'
 }
 
-export function createPages({ keys, ask }: RedisConnection, archive: ArchiveReader | undefined) {
+export function createPages(
+  { keys, ask }: RedisConnection,
+  archive: ArchiveReader | undefined,
+  texts: Pick<RedisTexts, 'restorer'>,
+) {
   const forkTimes = createForkTimes((run, after) => stored(run, after, 1))
 
   async function head(run: string): Promise<RunHead | undefined> {
@@ -72,13 +80,16 @@ export function createPages({ keys, ask }: RedisConnection, archive: ArchiveRead
     const key = keys.log(run)
     // The id of an item is the seq of its last entry, so the first one may begin before.
     const range = ['XRANGE', key, String(after + 1), '+', 'COUNT', String(Math.min(items, pageItems))]
-    const found = (await ask(`read run ${run}`, key, range)) as Item[]
-    if (found.length === 0) return archived(run, after)
-    const all = readLines(
-      run,
-      found.map(([, fields]) => fields[1] ?? ''),
-    )
-    return all.slice(indexAfter(all, after))
+    for (let tries = 1; ; tries++) {
+      const found = (await ask(`read run ${run}`, key, range)) as Item[]
+      if (found.length === 0) return archived(run, after)
+      const lines = found.map(([, fields]) => fields[1] ?? '')
+      const { restore, isWhole } = await texts.restorer(`read run ${run}`, partitionOf(run), lines)
+      // Archived or deleted in between.
+      if (!isWhole && tries < mostTries) continue
+      const all = readLines(run, lines, restore)
+      return all.slice(indexAfter(all, after))
+    }
   }
 
   /** Entries after this one of an archived run. */
@@ -97,6 +108,13 @@ export function createPages({ keys, ask }: RedisConnection, archive: ArchiveRead
     head,
     entries,
     forkTimes,
+    /** The entries of items. Throws `store-damaged` if a text of theirs is missing. */
+    async decode(run: string, items: readonly Item[]): Promise<Entry[]> {
+      const lines = items.map(([, fields]) => fields[1] ?? '')
+      const { restore, isWhole } = await texts.restorer(`read run ${run}`, partitionOf(run), lines)
+      if (!isWhole) throw storeDamaged(`read run ${run}`, 'a text of an entry is missing')
+      return decodeEntries(lines, restore)
+    },
     /** All items of a run in Redis, as stored. */
     async *items(run: string): AsyncGenerator<Item[], void, void> {
       const key = keys.log(run)

@@ -5,6 +5,7 @@ import type { RedisConnection } from './connection.ts'
 import type { Partition } from './keys.ts'
 import { damagedIs, aheadScript, clockScript, damageScript } from './damage-script.ts'
 import { indexScript } from './index-script.ts'
+import { textScript } from './text-script.ts'
 
 /*
  * Scripts that compact, archive and delete ended runs: one operation at a time. They also write when Redis is full, because they free space.
@@ -23,7 +24,7 @@ local at = 0
 local function take() at = at + 1; return ARGV[at] end
 local function ended(status) return status and status ~= 'running' and status ~= 'suspended' end
 local ops = {}
-${clockScript}${damageScript}${aheadScript}${indexScript}
+${clockScript}${damageScript}${aheadScript}${textScript}${indexScript}
 -- Work at a run, for so many ms. 1 if this worker has it, or has it still.
 function ops.lease()
   local run, token, ms = take(), take(), take()
@@ -83,6 +84,7 @@ function ops.archived()
   if not ended(known[1]) or redis.call('XLEN', log) ~= items then return 0 end
   redis.call('HSET', key, 'archive', place)
   redis.call('UNLINK', log)
+  releaseTexts(run)
   hint('ZREM', 'ended', run)
   hint('ZREM', 'compacted', run)
   return 1

@@ -35,6 +35,7 @@ import { createRows } from './rows.ts'
 import { createRunIndex } from './run-index.ts'
 import { createStoreClock, type StoreClock } from './store-clock.ts'
 import { createTails } from './tails.ts'
+import { createTexts } from './texts.ts'
 import { createWrites } from './writes.ts'
 import { partitions } from './index-script.ts'
 
@@ -53,14 +54,15 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
   const process = randomUUID()
   const heads = createRowCache()
   const archived = options.archive && createArchiveReader(options.archive)
-  const pages = createPages(connection, archived)
+  const texts = createTexts(connection)
+  const pages = createPages(connection, archived, texts)
   const rows = createRows(connection, pages.forkTimes)
   const channels = createChannels(connection)
   const entryBell = createNotifier()
   const inboxBell = createNotifier()
   const tails = createTails({ channels, keys, pages, bell: entryBell })
   const inboxes = createInboxes({ channels, connection, bell: inboxBell })
-  const healing = createLostRewriter({ connection, process, pages })
+  const healing = createLostRewriter({ connection, process, pages, texts })
   const isLate = (run: string) => healing.isLate(partitionOf(run))
   const clock = createStoreClock(options.warn, options.clocks)
   const status = createStatus(connection, () => writes.pending, clock)
@@ -71,6 +73,7 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
     heads,
     rows,
     pages,
+    texts,
     healing,
     dead: () => fleet.dead(),
     written: (write) => {
@@ -180,8 +183,8 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
     },
     keepView: async (run, seq, view) => writes.keepView(run, seq, view),
   }
-  const feed = createChangeFeed(connection, channels, log)
-  const fork = createForking(connection, log, index, writes)
+  const feed = createChangeFeed(connection, channels, log, texts)
+  const fork = createForking(connection, log, index, writes, texts)
 
   const upkeep = createRedisUpkeep({
     connection,

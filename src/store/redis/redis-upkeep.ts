@@ -8,7 +8,6 @@ import { measureRuns } from './memory.ts'
 import type { Pages } from './pages.ts'
 import type { Rows } from './rows.ts'
 import type { StoreClock } from './store-clock.ts'
-import { decodeEntries } from '../encode.ts'
 import { partitionOf, type Partition } from './keys.ts'
 import { readScript } from './read-script.ts'
 import { createCompaction } from '../../fold/compaction.ts'
@@ -117,7 +116,7 @@ async function archiveRun({ ended, pages, rows, archive }: ArchiveContext, run: 
     async function* entries() {
       for await (const page of pages.items(run)) {
         items += page.length
-        yield decodeEntries(page.map(([, [, text]]) => text!))
+        yield await pages.decode(run, page)
         await lease!.renew()
       }
     }
@@ -318,7 +317,9 @@ function createExpiry({ connection, ended, rows, runs, archive }: ExpiryContext)
   }
 
   async function bytesOf(run: string): Promise<number> {
-    const used = [keys.run(run), keys.log(run)].map((key) => ask('read the size', key, ['MEMORY', 'USAGE', key]))
+    const used = [keys.run(run), keys.log(run), keys.texts(run)].map((key) =>
+      ask('read the size', key, ['MEMORY', 'USAGE', key]),
+    )
     return (await Promise.all(used)).reduce<number>((sum, bytes) => sum + Number(bytes ?? 0), 0)
   }
 

@@ -4,11 +4,13 @@
  */
 import { isTransientError } from './transient-error.ts'
 import { appendOperation } from './append-job.ts'
+import { decodeEntries } from '../encode.ts'
 import type { RedisConnection } from './connection.ts'
 import { partitions } from './index-script.ts'
 import { partitionOf, type Partition } from './keys.ts'
 import type { RunHead, Pages } from './pages.ts'
 import type { StoredRow } from '../run-row.ts'
+import type { RedisTexts } from './texts.ts'
 import { runScript } from './write-queue.ts'
 import { claimOperation, type Written } from './writes.ts'
 
@@ -40,6 +42,7 @@ interface HealingContext {
   connection: RedisConnection
   process: string
   pages: Pages
+  texts: Pick<RedisTexts, 'share'>
 }
 
 function headOf({ epoch, lastSeq, status }: StoredRow): RunHead {
@@ -48,7 +51,7 @@ function headOf({ epoch, lastSeq, status }: StoredRow): RunHead {
 
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 
-export function createLostRewriter({ connection, process, pages }: HealingContext): LostRewriter {
+export function createLostRewriter({ connection, process, pages, texts }: HealingContext): LostRewriter {
   const opened = Date.now()
   const states = Array.from({ length: partitions }, () => ({
     kept: createRecentWrites(),
@@ -88,8 +91,10 @@ export function createLostRewriter({ connection, process, pages }: HealingContex
     const { change } = written
     const { before, row } = change
     const follows = head === undefined ? before === undefined : head.epoch === row.epoch && head.seq === before?.lastSeq
+    if (!follows) return undefined
+    const shared = texts.share(change.run, decodeEntries([change.lines]), change.lines, { all: true })
     // With its whole row: the stored one may be older than before.
-    return follows ? [appendOperation(process, change, { whole: true })] : undefined
+    return [appendOperation(process, change, shared, { whole: true })]
   }
 
   async function healRun(run: string, all: readonly Written[], isCurrent = () => true): Promise<void> {

@@ -8,6 +8,7 @@ import { createHash } from 'node:crypto'
 import { aheadScript, clockScript, damageScript } from './damage-script.ts'
 import { indexScript } from './index-script.ts'
 import { limitsScript } from './limits-script.ts'
+import { newTextScript, textScript } from './text-script.ts'
 
 /** The part of the writing script that creates forks. The entries of the source are copied to a temporary key first, page by page. */
 const forkScript = String.raw`
@@ -24,12 +25,16 @@ end
 function ops.fork()
   local run, token, origin, epoch = take(), take(), take(), take()
   local last, at, status, row, due, index = take(), take(), take(), take(), take(), takeList()
+  local roots, given
+  if isMore() then roots, given = takeTexts() end
   local key, log = T .. ':run:' .. run, T .. ':log:' .. run
   local known = redis.call('HMGET', key, 'epoch', 'origin')
   if known[1] then return known[2] == origin and 1 or 0 end
   checkIndex(index[1], index[2], status)
+  if roots and not haveTexts(run, roots, given) then error('a text is missing') end
   redis.call('RENAME', T .. ':fork:' .. token, log)
   redis.call('PERSIST', log)
+  if roots then putTexts(run, roots, given) end
   redis.call('HSET', key, 'epoch', epoch, 'seq', last, 'at', at, 'row', row, 'owner', '', 'origin', origin)
   enterRun(run, nextN(), index[1], index[2], status, index[3], index[4])
   -- Whoever forks a run that goes on claims it at once. If it cannot any more, somebody else does.
@@ -59,6 +64,7 @@ function ops.view()
 end
 
 -- before: the last seq of the run as the writer knows it, 0 for a new run. status and row: empty if only seq and time have changed.
+-- Returns 2 if a text that the entries refer to is neither stored nor sent.
 function ops.append()
   local run, epoch, process = take(), take(), take()
   local before, last, when, lines = take(), take(), take(), take()
@@ -66,15 +72,27 @@ function ops.append()
   -- Of a new run: agent, thread, start, title in lower case. Of one that goes on as another agent: from and to.
   local index = takeList()
   local viewSeq, view = take(), take()
+  -- The entries as they are stored, if that is not as they are published.
+  local stored, roots, given = lines
+  if isMore() then
+    stored = take()
+    roots, given = takeTexts()
+  end
   local key = T .. ':run:' .. run
   local known = redis.call('HMGET', key, 'epoch', 'seq', 'status', 'owner')
   if known[1] then
     if known[1] ~= epoch or known[2] ~= before or ended(known[3]) then return 0 end
     if known[4] ~= '' and known[4] ~= process then return 0 end
   elseif before ~= '0' then return 0 end
+  if roots and not haveTexts(run, roots, given) then return 2 end
   if not known[1] then checkIndex(index[1], index[2], status)
   elseif status ~= '' and status ~= known[3] then checkSets('runs', 'status:' .. status) end
-  redis.call('XADD', T .. ':log:' .. run, last .. '-0', 'e', lines)
+  if not roots then redis.call('XADD', T .. ':log:' .. run, last .. '-0', 'e', stored)
+  else
+    -- With its length as it is read.
+    redis.call('XADD', T .. ':log:' .. run, last .. '-0', 'e', stored, 'l', #lines)
+    putTexts(run, roots, given)
+  end
   local n = nextN()
   changed = n
   if status == '' then redis.call('HSET', key, 'seq', last, 'at', when)
@@ -333,6 +351,9 @@ local function takeList()
   for i = 1, tonumber(take()) do list[i] = take() end
   return list
 end
+-- The end of the arguments of this operation.
+local stop
+local function isMore() return at < stop end
 -- The place of the last change of this script.
 local changed
 local function ended(status) return status ~= 'running' and status ~= 'suspended' end
@@ -345,7 +366,8 @@ while at < #ARGV do
   local name = take()
   -- The arguments of one that fails must not be taken for the next one.
   local count = tonumber(take())
-  local next = at + count
+  stop = at + count
+  local next = stop
   local id = ARGV[at + 1]
   local ok, result = pcall(ops[name])
   if ok then results[#results + 1] = result
@@ -357,7 +379,7 @@ if changed then redis.call('SPUBLISH', T .. ':changed', changed) end
 return results
 `
 
-const knowledge = [clockScript, damageScript, aheadScript, indexScript]
+const knowledge = [clockScript, damageScript, aheadScript, textScript, newTextScript, indexScript]
 const doing = [fleetScript, logScript, inboxScript, limitsScript, forkScript]
 export const script = [head, ...knowledge, ...doing, tail].join('\n')
 export const sha = createHash('sha1').update(script).digest('hex')

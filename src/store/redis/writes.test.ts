@@ -6,6 +6,7 @@ import type { RedisConnection } from './connection.ts'
 import { createKeys, partitionOf } from './keys.ts'
 import type { Pages } from './pages.ts'
 import type { Rows } from './rows.ts'
+import type { RedisTexts } from './texts.ts'
 import { createWrites, type WritesContext } from './writes.ts'
 
 /** Names of runs in one partition. */
@@ -40,6 +41,7 @@ function setUp(more: Partial<WritesContext>) {
     heads: createRowCache(),
     rows: { load: async () => undefined } as unknown as Rows,
     pages: {} as Pages,
+    texts: { share: nothing } as unknown as RedisTexts,
     healing: { healed: nothing, mayClaim: nothing, heal: async () => {} },
     dead: () => [],
     written: nothing,

@@ -16,6 +16,7 @@ import type { Rows } from './rows.ts'
 import { isUndated } from './fork-times.ts'
 import { readRow } from './stored-row.ts'
 import { listed, operation } from './script.ts'
+import type { RedisTexts } from './texts.ts'
 import { createWriteQueue, type Job, type Send, type WriteQueue } from './write-queue.ts'
 
 /** A write, for the process that must repeat it if Redis loses it. */
@@ -35,6 +36,7 @@ export interface WritesContext {
   heads: RowCache
   rows: Rows
   pages: Pages
+  texts: RedisTexts
   healing: Pick<LostRewriter, 'healed' | 'mayClaim' | 'heal'>
   /** Processes that this one considers dead: their runs may be claimed. */
   dead(): readonly string[]
@@ -50,7 +52,7 @@ export interface WritesContext {
 export type Writes = ReturnType<typeof createWrites>
 
 export function createWrites(context: WritesContext) {
-  const { connection, process, heads, rows, pages, healing, dead, written, appended, tookOver, lost } = context
+  const { connection, process, heads, rows, pages, texts, healing, dead, written, appended, tookOver, lost } = context
   const queues = new Map<Partition, WriteQueue>()
   /** Rows of runs after the current script, and runs whose row is unknown, by partition. */
   const expected = new Map<Partition, Map<string, StoredRow>>()
@@ -67,8 +69,11 @@ export function createWrites(context: WritesContext) {
     isUnsure: (run) => unsure.get(partitionOf(run))!.has(run),
     doubt: (run) => void unsure.get(partitionOf(run))!.add(run),
     encode: (run, entries) => encodeEntries(run, entries, heads.get(run)?.toLine),
+    share: texts.share,
+    missing: texts.missing,
     stored(appending) {
-      const { run, before, row, lines, view } = appending
+      const { run, before, row, lines, shared, view } = appending
+      if (shared !== undefined) texts.stored(run, shared)
       written({ type: 'append', change: { run, before, row, lines, view } })
       appended(appending)
     },

@@ -14,7 +14,7 @@ import type { SqliteChanges } from './changes.ts'
 import type { Dropped, Group, BatchIndex, BatchChains } from './batch-index.ts'
 import type { SqlitePages } from './pages.ts'
 import type { RunTable } from './runs.ts'
-import { createSharedTexts, isSharing, shareTexts, type SharedTexts } from './shared-texts.ts'
+import { createSharedTexts, isSharing, shareTexts, type SharedTexts } from '../shared-texts.ts'
 import type { TextTable } from './texts.ts'
 import { createTickReader, type Wanted } from './reader.ts'
 import type { VersionGuard } from './version.ts'
@@ -317,7 +317,7 @@ function encodeShared(
 
 function bothOf(a: SharedTexts | undefined, b: SharedTexts | undefined): SharedTexts | undefined {
   if (a === undefined || b === undefined) return a ?? b
-  return { roots: new Set([...a.roots, ...b.roots]), texts: new Map([...a.texts, ...b.texts]) }
+  return { ...a, roots: new Set([...a.roots, ...b.roots]), texts: new Map([...a.texts, ...b.texts]) }
 }
 
 /* An append, as a write of the commit queue. A class, not closures: one for each delta. */

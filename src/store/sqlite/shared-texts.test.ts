@@ -10,7 +10,7 @@ import type { Store } from '../../part/log.ts'
 import type { Message } from '../../part/message.ts'
 import { readAll } from '../contract/tools.contract.ts'
 import { endEntry, entry, startEntry } from '../example-run.contract.ts'
-import { createSharedTexts, restoreTexts, shareTexts } from './shared-texts.ts'
+import { createSharedTexts, restoreTexts, shareTexts } from '../shared-texts.ts'
 import { sqliteStore } from './store.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-texts-'))

@@ -3,7 +3,7 @@
  * that uses it.
  */
 import type { DatabaseSync } from 'node:sqlite'
-import type { FindText, SharedTexts } from './shared-texts.ts'
+import type { FindText, SharedTexts } from '../shared-texts.ts'
 
 export interface TextTable {
   find: FindText

@@ -9,7 +9,7 @@ import { createCompaction } from '../../fold/compaction.ts'
 import { sizeOfRow } from './delta-block.ts'
 import { createLineMerge, pieceLength } from '../merge-lines.ts'
 import { createMove } from '../tables/move-rows.ts'
-import { createSharedTexts, mayShare, shareTexts, type SharedTexts } from './shared-texts.ts'
+import { createSharedTexts, mayShare, shareTexts, type SharedTexts } from '../shared-texts.ts'
 import type { TextTable } from './texts.ts'
 
 export interface UpkeepContext {

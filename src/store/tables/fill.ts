@@ -7,7 +7,7 @@ import { filledTo, readState, type RunState } from './run-state.ts'
 import { prepareStatements } from './statements.ts'
 import { createTextIndex } from './text-index.ts'
 import { createTickReader } from './tick-reader.ts'
-import { restoreWithoutPrompt } from '../sqlite/shared-texts.ts'
+import { restoreWithoutPrompt } from '../shared-texts.ts'
 import { createTexts } from '../sqlite/texts.ts'
 
 /** Maximum number of runs with a cached state. */

@@ -7,7 +7,7 @@
 const line = 'CAST(substr(CAST(k.entries AS BLOB), e.at, e.length) AS TEXT)'
 
 /**
- * The same with the texts that it only refers to (`sqlite/shared-texts.ts`). A list is a tree: `place` sorts what is in it. `ORDER BY` stands in a
+ * The same with the texts that it only refers to (`shared-texts.ts`). A list is a tree: `place` sorts what is in it. `ORDER BY` stands in a
  * subquery, because SQLite before 3.44 does not know it in an aggregate, and could not open the file.
  */
 const whole = `CAST((

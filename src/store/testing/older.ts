@@ -1,7 +1,7 @@
 /** Databases in the state of older versions. */
 import type { DatabaseSync } from 'node:sqlite'
 import { quote } from '../sqlite/foreign.ts'
-import { hasShared, restoreTexts } from '../sqlite/shared-texts.ts'
+import { hasShared, restoreTexts } from '../shared-texts.ts'
 import { createTexts } from '../sqlite/texts.ts'
 import { views } from '../tables/views.ts'
 

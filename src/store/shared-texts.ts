@@ -11,7 +11,7 @@
  * messages are left out, has nearly all of its nodes in common with the one before, wherever that was stored.
  */
 import { hash } from 'node:crypto'
-import type { Entry } from '../../part/entry.ts'
+import type { Entry } from '../part/entry.ts'
 
 /** Shorter values stay in the entry. Characters of JSON. */
 const shortestValue = 1024
@@ -36,10 +36,12 @@ export interface SharedText {
 export interface SharedTexts {
   roots: Set<string>
   texts: Map<string, SharedText>
+  /** Lists up to this length stay in the entry. */
+  wholeLists: number
 }
 
-export function createSharedTexts(): SharedTexts {
-  return { roots: new Set(), texts: new Map() }
+export function createSharedTexts({ wholeLists = 0 } = {}): SharedTexts {
+  return { roots: new Set(), texts: new Map(), wholeLists }
 }
 
 /** The entry to store, and in `found` the texts that it refers to. Returns the same entry if it repeats nothing. */
@@ -125,6 +127,7 @@ function listPlace(value: unknown, found: SharedTexts): string | Item[] | undefi
   if (!value.every((item) => typeof item === 'object' && item !== null && !Array.isArray(item))) {
     return valuePlace(value, found)
   }
+  if (value.length <= found.wholeLists) return undefined
   const items = (value as object[]).map((message) => itemOf(message, found))
   const list = toTree(items, found).map(({ item }) => item)
   const hashes = list.filter((item) => typeof item === 'string')
@@ -181,7 +184,7 @@ function nodeOf(items: HashedItem[], { texts }: SharedTexts): HashedItem {
 export type FindText = (hash: string) => { text: string; isList: boolean } | undefined
 
 /** Deeper trees are made by nobody. */
-const deepest = 8
+export const deepest = 8
 /** Characters of a list: a few stored texts can name others so often that they are more than any memory holds. */
 const longestList = 256 * 1024 * 1024
 
@@ -201,6 +204,20 @@ export function restoreWithoutPrompt(stored: unknown, find: FindText): unknown {
   if (type !== 'prompt' || shared === undefined) return restoreTexts(stored, find)
   const { system: _, tools: __, shared: ___, ...entry } = stored as Record<string, unknown>
   return { ...entry, messages: [] }
+}
+
+/** The texts that a stored entry refers to itself: not those in its lists. */
+export function textsIn(stored: unknown): string[] {
+  const { type, shared } = (stored ?? {}) as { type?: Entry['type']; shared?: unknown }
+  return type !== undefined && isSharing({ type }) ? hashesIn(shared) : []
+}
+
+function hashesIn(place: unknown): string[] {
+  if (typeof place === 'string') return [place]
+  if (typeof place !== 'object' || place === null) return []
+  // The objects in a list are messages.
+  if (Array.isArray(place)) return place.filter((item) => typeof item === 'string')
+  return Object.values(place).flatMap(hashesIn)
 }
 
 /** Whether a stored line may refer to texts. */
