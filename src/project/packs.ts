@@ -134,7 +134,7 @@ const { handlers, tools, callbacks, wires } = (shared[key] ??= {
  */
 export const handlerRegistry: Registries['handlers'] = handlers
 
-/** Tools by name. `calculator` and `getCurrentTime` are already registered. */
+/** Tools by name. The built-in ones are already registered. */
 export const toolRegistry: Record<string, ToolImplementation> = tools
 
 /** Callbacks that `onFinish`, `onError` and similar keys may name. */
