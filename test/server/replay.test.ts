@@ -3,6 +3,7 @@ import { afterEach, expect, test } from 'vitest'
 import { createScriptedModel, finish, latch, text, throws } from '../../src/models/testing/scripted-model.ts'
 import { MillraceError } from '../../src/part/error.ts'
 import { MillraceClient } from '../../src/client/client.ts'
+import { builtinWires } from '../../src/wire/builtin-wires.ts'
 import { agent, entriesOf } from '../support/engine.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
@@ -65,7 +66,7 @@ test('of a run that goes on, what is recorded so far is replayed, and the wire s
 test.each([
   ['replay?speed=0', 'speed must be a number from 0.1 on, or max.'],
   ['replay?speed=fast', 'speed must be a number from 0.1 on, or max.'],
-  ['replay?format=uy', 'format must be one of text, ui, openai, ag-ui, parts, parts-sse (did you mean "ui"?).'],
+  ['replay?format=uy', `format must be one of ${[...builtinWires.keys()].join(', ')} (did you mean "ui"?).`],
   ['replay?from=0', 'from must be a whole number from 1 to'],
   ['replay?from=3&to=2', '"to" must be at least 3'],
   ['replay?sped=1', 'Unknown parameter "sped" (did you mean "speed"?)'],
