@@ -1,5 +1,6 @@
 /** Every route that reads runs, asked about one. */
 import type { Handler } from '../../src/server/handler-context.ts'
+import { builtinWires } from '../../src/wire/builtin-wires.ts'
 
 const origin = 'http://127.0.0.1'
 
@@ -20,7 +21,7 @@ export const ofOne: readonly string[] = [
   '/api/runs/:id/export',
   '/api/runs/:id/programs',
   '/api/runs/:id/programs?at=:last&own=0',
-  ...['parts', 'parts-sse', 'text', 'ui', 'openai', 'ag-ui'].flatMap((format) => [
+  ...[...builtinWires.keys()].flatMap((format) => [
     `/api/runs/:id/replay?speed=max&format=${format}`,
     `/api/runs/:id/replay?speed=max&format=${format}&from=1&to=:last`,
   ]),

@@ -196,7 +196,7 @@ test.each([
     'r',
     { format: 'xml' },
     'bad-input',
-    '"format" must be one of text, ui, openai, ag-ui, parts, parts-sse.',
+    `"format" must be one of ${[...builtinWires.keys()].join(', ')}.`,
   ],
 ])('%s is refused', async (_, run, options, code, message) => {
   const store = memoryStore()
