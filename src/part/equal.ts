@@ -1,3 +1,5 @@
+import { ownValue } from './own-value.ts'
+
 /** Whether two JSON values are equal. Key order is ignored, values of different types are never equal, any depth works. */
 export function equal(left: unknown, right: unknown): boolean {
   const pairs: [unknown, unknown][] = [[left, right]]
@@ -10,7 +12,7 @@ export function equal(left: unknown, right: unknown): boolean {
     if (keys.length !== Object.keys(b).length) return false
     for (const key of keys) {
       if (!Object.hasOwn(b, key)) return false
-      pairs.push([(a as Record<string, unknown>)[key], (b as Record<string, unknown>)[key]])
+      pairs.push([ownValue(a as Record<string, unknown>, key), ownValue(b as Record<string, unknown>, key)])
     }
   }
   return true

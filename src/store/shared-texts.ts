@@ -12,6 +12,7 @@
  */
 import { hash } from 'node:crypto'
 import type { Entry } from '../part/entry.ts'
+import { ownValue } from '../part/own-value.ts'
 
 /** Shorter values stay in the entry. Characters of JSON. */
 const shortestValue = 1024
@@ -55,7 +56,7 @@ export function shareTexts(entry: Entry, found: SharedTexts): Entry {
   }
   if (places === undefined) return 'shared' in entry && isSharing(entry) ? without(entry) : entry
   const stored: Record<string, unknown> = { ...without(entry) }
-  for (const [field, place] of Object.entries(places)) stored[field] = blank(stored[field], place)
+  for (const [field, place] of Object.entries(places)) define(stored, field, blank(ownValue(stored, field), place))
   return { ...stored, shared: places } as unknown as Entry
 }
 
@@ -73,7 +74,7 @@ export function isSharing({ type }: Pick<Entry, 'type'>): boolean {
 function blank(value: unknown, place: Places[string]): unknown {
   if (typeof place === 'string' || Array.isArray(place)) return null
   const copy = { ...(value as Record<string, unknown>) }
-  for (const [field, each] of Object.entries(place)) define(copy, field, blank(copy[field], each))
+  for (const [field, each] of Object.entries(place)) define(copy, field, blank(ownValue(copy, field), each))
   return copy
 }
 
@@ -236,7 +237,7 @@ export function mayShare(line: string): boolean {
 function fill(value: unknown, places: Places, find: FindText): Record<string, unknown> {
   const filled = { ...(value as Record<string, unknown>) }
   for (const [field, place] of Object.entries(places)) {
-    define(filled, field, restored(filled[field], place, find))
+    define(filled, field, restored(ownValue(filled, field), place, find))
   }
   return filled
 }

@@ -1,5 +1,6 @@
 /** The text and the tool calls of the demo model, from its scripts and the last user message. The same conversation gives the same answer. */
 import type { LanguageModelV4CallOptions, LanguageModelV4FunctionTool, LanguageModelV4Prompt } from '@ai-sdk/provider'
+import { ownValue } from '../../part/own-value.ts'
 import { respondSpec } from '../../part/respond.ts'
 import { argumentsFrom, expressionsIn, wordPattern, type Schema } from './arguments.ts'
 import { habits, lines, roles } from './scripts.ts'
@@ -109,5 +110,5 @@ function outcomesIn(messages: LanguageModelV4Prompt): string[] {
 }
 
 function fill(line: string, values: Record<string, string>): string {
-  return line.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? '')
+  return line.replaceAll(/\{(\w+)\}/g, (_, name: string) => ownValue(values, name) ?? '')
 }
