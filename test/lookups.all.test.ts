@@ -29,8 +29,6 @@ const harmless = new Map([
   ['server/openai/request.ts: settings.providerOptions?.[provider]', 'a name of ours'],
   ['models/decode/google.ts: at[key]', '__proto__ is refused above'],
   ['models/decode/google.ts: at[last]', '__proto__ is refused above'],
-  ['pipeline/value-schema.ts: (a as Record<string, unknown>)[key]', 'its own keys'],
-  ['pipeline/value-schema.ts: (b as Record<string, unknown>)[key]', 'behind Object.hasOwn'],
   ['pipeline/agent-schema.ts: definitions[type]', 'the names of the built-in step types'],
   ['pipeline/agent-schema.ts: schema[key]', 'keywords that zod writes'],
   ['project/packs.ts: all[kind][name]', 'no prototype'],
