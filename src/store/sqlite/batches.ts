@@ -254,9 +254,9 @@ export function createBatchWriter(
           refillRun(db, run)
         }
         if (group !== undefined) groups.add(row.number!, group)
-        if (shared !== undefined) texts.add(row.number!, shared)
+        const added = shared === undefined ? 0 : texts.add(row.number!, shared)
         if (view !== undefined) views.keepOf(row.number!, view.seq, view.text)
-        pages += 1 + (lines.length + (view?.text.length ?? 0)) / 4096
+        pages += 1 + (lines.length + added + (view?.text.length ?? 0)) / 4096
       }
       return pages
     },

@@ -7,8 +7,8 @@ import type { FindText, SharedTexts } from '../shared-texts.ts'
 
 export interface TextTable {
   find: FindText
-  /** Call these inside a transaction. `run` is the run's number. Stores the texts that are not there yet. */
-  add(run: number, shared: SharedTexts): void
+  /** Call these inside a transaction. `run` is the run's number. Stores the texts that are not there yet, and returns their characters. */
+  add(run: number, shared: SharedTexts): number
   /** Forgets some of a run's uses, and the texts that nobody else uses. Returns whether there were any. */
   release(run: number, most: number): boolean
 }
@@ -43,11 +43,16 @@ export function createTexts(db: DatabaseSync): TextTable {
   const usesOf = db.prepare('SELECT text FROM text_uses WHERE run = ? LIMIT +?', arrays)
   const unuse = db.prepare('DELETE FROM text_uses WHERE run = ? AND text = ?')
 
+  /** Characters that the current call of `add` has stored. */
+  let added = 0
+
   function put(hash: string, texts: SharedTexts['texts']): number {
     const known = numberIn(idOf.get(hash))
     if (known !== undefined) return known
     const { text, parts } = texts.get(hash)!
-    const id = Number(insert.run(hash, parts === undefined ? 0 : 1, text()).lastInsertRowid)
+    const json = text()
+    added += json.length
+    const id = Number(insert.run(hash, parts === undefined ? 0 : 1, json).lastInsertRowid)
     for (const part of new Set(parts)) more.run(put(part, texts))
     return id
   }
@@ -69,10 +74,12 @@ export function createTexts(db: DatabaseSync): TextTable {
       return text === undefined ? undefined : { text, isList: isList === 1 }
     },
     add(run, { roots, texts }) {
+      added = 0
       for (const hash of roots) {
         const id = put(hash, texts)
         if (use.run(run, id).changes === 1) more.run(id)
       }
+      return added
     },
     release(run, most) {
       const uses = usesOf.all(run, Math.min(most, 1000)).map((row) => numberIn(row)!)
