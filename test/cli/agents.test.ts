@@ -50,7 +50,8 @@ test('millrace check passes, and each points editors to the schema that millrace
   )
   expect(await ran(['check', agents], { cwd })).toMatchObject({ code: 0, out: '' })
   const { out } = await ran(['schema', agents], { cwd })
-  const cure = 'bring it up to date: npm run build && npx node bin/millrace.js schema agents > agents/millrace.schema.json'
+  const cure =
+    'bring it up to date: npm run build && npx node bin/millrace.js schema agents > agents/millrace.schema.json'
   expect(readFileSync(join(agents, 'millrace.schema.json'), 'utf8') === out, cure).toBe(true)
   for (const name of names) {
     const [first] = readFileSync(join(agents, `${name}.yaml`), 'utf8').split('\n')
