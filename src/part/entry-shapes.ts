@@ -5,6 +5,7 @@ import { message, metadata, toolSpec } from './message-shapes.ts'
 import type { FileData, FinishReason, ToolOutcome } from './model-part.ts'
 import { ownValue } from './own-value.ts'
 import { outcomes, type PartType, type RunStart, type ResponseHead, type CallSettings } from './part.ts'
+import { roles, type Actor, type Claim, type Role, type RunUser } from './principal.ts'
 import type { Reply } from './request-part.ts'
 import {
   anything,
@@ -34,6 +35,8 @@ type Body<T extends PartType> =
 
 /** Ids of runs and threads, names of agents: they are keys, and stand in addresses and in names of files. */
 export const id = nameUpTo(256)
+/** A client's id of it, and its owner: see `scopedThread`. */
+export const threadId = nameUpTo(2048)
 /** That of a request begins with the id of its run. */
 const requestId = nameUpTo(320)
 const name = nameUpTo(256)
@@ -58,6 +61,21 @@ export const usage = objectOf<Usage>({
   // Other programs leave it out.
   source: optional(oneOf('reported', 'estimated')) as Shape<unknown> as Shape<Usage['source']>,
 })
+
+const claim = valueOf<Claim>('a text, a number, true or false', (value) =>
+  ['string', 'number', 'boolean'].includes(typeof value),
+)
+
+const user = objectOf<RunUser>({
+  id,
+  tenant: optional(id),
+  name: optional(name),
+  roles: optional(listOf(oneOf(...roles))) as Shape<readonly Role[] | undefined>,
+  claims: optional(recordOf(claim)),
+  key: optional(name),
+})
+
+const actor = objectOf<Actor>({ id, tenant: optional(id), name: optional(name) })
 
 const errorValue = objectOf<ErrorValue>({
   code: text,
@@ -243,9 +261,10 @@ const fields: { readonly [T in PartType]: FieldShapes<Body<T>> | Shape<Body<T>> 
     runId: id,
     agent: name,
     pipeline: text,
-    threadId: id,
+    threadId,
     parentRunId: optional(id),
     forkedFrom: optional(forkedFrom),
+    user: optional(user),
     protocol: name,
     labels,
     wireOptions: optional(recordOf(anything)),
@@ -294,6 +313,7 @@ const fields: { readonly [T in PartType]: FieldShapes<Body<T>> | Shape<Body<T>> 
     answer: optional(answer),
     reason: optional(text),
     protocol: optional(text),
+    by: optional(actor),
   },
   suspend: { requests: listOf(text) },
   resume: {

@@ -5,6 +5,7 @@
  */
 import type { Entry } from './entry.ts'
 import type { Limits } from './limits.ts'
+import type { OwnerFilter, RunUser } from './principal.ts'
 import type { Records } from './records.ts'
 import type { Upkeep } from './upkeep.ts'
 import type { ErrorValue } from './error.ts'
@@ -118,9 +119,10 @@ export interface Log {
    * `run-start` has its id, a thread of its own and, in `forkedFrom`, its origin. Only its further entries are changes. It has
    * the epoch of its source, so that block ids of its owners are new: claim it to go on with it. The same again changes nothing.
    * Rejects with `run-exists`, `unknown-run`, `bad-entry` if the source has no such entry, or `compacted` if it was merged with later
-   * ones. `at`: now, epoch ms. The times of the fork count from there; without it, from the start of its source.
+   * ones. `at`: now, epoch ms. The times of the fork count from there; without it, from the start of its source. `user`: whom the fork belongs to;
+   * without it, to no one.
    */
-  fork(source: string, seq: number, run: string, at?: number): Promise<void>
+  fork(source: string, seq: number, run: string, at?: number, user?: RunUser): Promise<void>
 }
 
 /** A message to post. */
@@ -311,6 +313,9 @@ export interface RunRow {
   id: string
   agent: string
   threadId: string
+  /** The id of who started it, or forked it, and its tenant. Absent: it belongs to no one. */
+  owner?: string
+  tenant?: string
   parentRunId?: string
   /** The run of its thread whose conversation it continues. Two runs with the same one are branches. */
   previousRunId?: string
@@ -340,7 +345,7 @@ export interface RunRow {
 }
 
 /** Which runs to list. Conditions are combined with AND. */
-export interface RunQuery {
+export interface RunQuery extends OwnerFilter {
   agent?: string
   threadId?: string
   /** One, or any of several. */

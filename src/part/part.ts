@@ -14,6 +14,7 @@ import type { Message, ToolSpec } from './message.ts'
 import type { ModelPart, ProviderMetadata } from './model-part.ts'
 import type { RequestPart, ResponsePart } from './request-part.ts'
 import type { StepKind } from './step-kind.ts'
+import type { RunUser } from './principal.ts'
 import type { Usage } from './usage.ts'
 
 export const outcomes = ['completed', 'failed', 'aborted', 'budget-exceeded', 'timed-out', 'interrupted'] as const
@@ -41,6 +42,8 @@ export interface RunStart {
   foreign?: number
   /** How the run was started: a wire's name, or `library`, `cli`, `api`, `page`. */
   protocol: string
+  /** Who started it, or forked it. Absent: it belongs to no one. */
+  user?: RunUser
   /** Ids from the client (message id, chat id, its own run id). Millrace never uses them as keys. */
   labels?: Record<string, string>
   /** Options of the client's protocol (its usage, an older version), so that a replay sends the same. Absent: nothing in particular. */

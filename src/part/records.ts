@@ -3,6 +3,7 @@
  * background and can be built again from it; no append waits for it.
  */
 
+import type { OwnerFilter } from './principal.ts'
 import type { StatsQuery, Totals } from './stats.ts'
 
 /** Which events of a run to read. Conditions are combined with AND. */
@@ -66,7 +67,7 @@ export interface SearchHit {
   timestamp: number
 }
 
-export interface SearchQuery {
+export interface SearchQuery extends OwnerFilter {
   /** Words that must all occur, in any order; `"a phrase"` and `word*` are understood. */
   q: string
   agent?: string

@@ -1,4 +1,6 @@
 /** Questions of a run to a person or a client, and their answers. */
+import type { Actor } from './principal.ts'
+
 /** `request`: a question to a person or a client about a tool call. Answered at most once, over any protocol. */
 export interface ToolRequest {
   type: 'request'
@@ -44,6 +46,8 @@ export interface ResponsePart {
   answer?: Reply
   reason?: string
   protocol?: string
+  /** Who answered. Absent: nobody in particular. */
+  by?: Actor
 }
 
 /** A client's answer to a request: a tool's output (or error), whether it approves, or a value (or that there will be none). */

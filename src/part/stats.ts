@@ -1,7 +1,8 @@
 /** Totals and percentiles over many runs. */
+import type { OwnerFilter } from './principal.ts'
 
 /** Which runs count: those that started in this time, of this agent. Times are epoch ms. */
-export interface StatsQuery {
+export interface StatsQuery extends OwnerFilter {
   since: number
   until: number
   agent?: string | undefined

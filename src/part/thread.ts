@@ -1,4 +1,5 @@
 /** A conversation as a row of a list, derived from its runs. */
+import type { OwnerFilter } from './principal.ts'
 import type { SearchHit } from './records.ts'
 import type { Usage } from './usage.ts'
 
@@ -55,7 +56,7 @@ export interface ThreadRow {
 }
 
 /** Which threads to list. Conditions are combined with AND. */
-export interface ThreadQuery {
+export interface ThreadQuery extends OwnerFilter {
   status?: ThreadStatus
   /** Threads in which this agent has run. */
   agent?: string

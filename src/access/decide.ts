@@ -1,0 +1,83 @@
+/**
+ * The one decision: may a principal take an action, here or on this resource? Routes and messages declare their actions; stores and runtimes that are
+ * scoped to a principal (`scope-runtime.ts`) ask for each run.
+ */
+import { roleOf, type OwnerFilter, type Principal, type Role } from '../part/principal.ts'
+
+/** Which roles may ever take an action, on any resource. */
+const table = {
+  /** Without a principal: health, the page's files, sign-in. */
+  open: ['user', 'operator', 'admin'],
+  'agents.list': ['user', 'operator', 'admin'],
+  /** Texts and prompts of agents, and their checks. */
+  'agents.read': ['operator', 'admin'],
+  'agents.edit': ['admin'],
+  'runs.start': ['user', 'operator', 'admin'],
+  'runs.read': ['user', 'operator', 'admin'],
+  'runs.stop': ['user', 'operator', 'admin'],
+  'runs.answer': ['user', 'operator', 'admin'],
+  'runs.fork': ['user', 'operator', 'admin'],
+  'runs.delete': ['user', 'operator', 'admin'],
+  'runs.import': ['operator', 'admin'],
+  /** Sums over runs. */
+  stats: ['user', 'operator', 'admin'],
+  audit: ['operator', 'admin'],
+  keys: ['admin'],
+  metrics: ['admin'],
+  /** Compaction, and deletion by age. */
+  upkeep: ['admin'],
+  /** SQL. */
+  query: ['admin'],
+} as const satisfies Record<string, readonly Role[]>
+
+export type Action = keyof typeof table
+
+export const actions = Object.keys(table) as Action[]
+
+/** Actions that an operator may take on runs of others in its tenant. */
+const onOthers: ReadonlySet<Action> = new Set(['runs.read', 'runs.stop', 'runs.answer', 'runs.fork', 'stats'])
+
+/** Whom a run belongs to. Absent: no one. */
+export type Owned = OwnerFilter
+
+/** `forbidden`: its role may never do it, or not on what it may see. `unknown`: for this principal there is no such resource. */
+export type Decision = 'allow' | 'forbidden' | 'unknown'
+
+export function decide(principal: Principal, action: Action, resource?: Owned): Decision {
+  const role = roleOf(principal)
+  if (!(table[action] as readonly Role[]).includes(role)) return 'forbidden'
+  if (resource === undefined) return 'allow'
+  if (!isVisible(principal, resource)) return 'unknown'
+  const isOwn = principal.id !== '' && resource.owner === principal.id
+  return role !== 'operator' || isOwn || onOthers.has(action) ? 'allow' : 'forbidden'
+}
+
+/** The runs that a principal may see, as a condition of lists. */
+export function visibleTo(principal: Principal): OwnerFilter {
+  const role = roleOf(principal)
+  const { id, tenant } = principal
+  if (role === 'user') return { owner: id, tenant: tenant ?? '' }
+  return role === 'admin' && tenant === undefined ? {} : { tenant: tenant ?? '' }
+}
+
+function isVisible(principal: Principal, resource: Owned): boolean {
+  const filter = visibleTo(principal)
+  const { owner = '', tenant = '' } = resource
+  return (
+    (filter.tenant === undefined || filter.tenant === tenant) && (filter.owner === undefined || filter.owner === owner)
+  )
+}
+
+/** Whether an agent is open to a principal. Others do not exist for it. */
+export function mayUse(
+  principal: Principal,
+  agent: { id: string; access?: { roles?: readonly Role[]; tenants?: readonly string[] } | undefined },
+): boolean {
+  const { agents, tenant = '' } = principal
+  if (agents !== undefined && !agents.includes(agent.id)) return false
+  const { roles, tenants } = agent.access ?? {}
+  const role = roleOf(principal)
+  if (tenants !== undefined && !tenants.includes(tenant) && !(role === 'admin' && principal.tenant === undefined))
+    return false
+  return roles === undefined || role === 'admin' || roles.some((each) => principal.roles.includes(each))
+}
