@@ -2,6 +2,7 @@
 import { MillraceError } from '../part/error.ts'
 import type { InboxMessage, Log } from '../part/log.ts'
 import type { Part } from '../part/part.ts'
+import type { Actor } from '../part/principal.ts'
 import type { Reply } from '../part/request-part.ts'
 import type { Scope } from './scope.ts'
 
@@ -43,6 +44,7 @@ export type PostedAnswer =
   | {
       answer: Reply
       protocol: string
+      by?: Actor
       labels?: Record<string, string>
       input?: Record<string, unknown>
       ownHeaders?: string[]
@@ -53,6 +55,6 @@ export type PostedAnswer =
 
 function toResponse(requestId: string, message: PostedAnswer): Extract<Part, { type: 'response' }> {
   if ('closed' in message) return { type: 'response', requestId, outcome: 'closed', reason: message.closed }
-  const { answer, protocol } = message
-  return { type: 'response', requestId, outcome: 'answered', answer, protocol }
+  const { answer, protocol, by } = message
+  return { type: 'response', requestId, outcome: 'answered', answer, protocol, ...(by !== undefined && { by }) }
 }

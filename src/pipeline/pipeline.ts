@@ -2,6 +2,7 @@
 import type { Expression } from './expression.ts'
 import type { ValueSchema } from './value-schema.ts'
 import type { Message, ToolSpec } from '../part/message.ts'
+import type { Role } from '../part/principal.ts'
 
 /** A checked agent: plain data and its source text. */
 export interface Pipeline {
@@ -26,10 +27,18 @@ export interface Pipeline {
   after: Step[]
   /** Template for the recorded output and JSON answers. */
   return?: unknown
+  /** Who may use it. Default: everybody who may start runs. */
+  access?: AgentAccess
   onDisconnect?: DisconnectPolicy
   onBusy?: BusyPolicy
   history?: HistoryPolicy
   recover: boolean
+}
+
+/** To all others the agent does not exist. Admins may use every agent of their tenant. */
+export interface AgentAccess {
+  roles?: Role[]
+  tenants?: string[]
 }
 
 /** The action on a run when its last reader disconnects. `cancelAfter` in ms. */

@@ -1,5 +1,6 @@
 /** The schemas of an agent file and of the keys that all steps share. Docs and editors show the descriptions. */
 import { z } from 'zod'
+import { roles } from '../part/principal.ts'
 import type { AgentLimits, Budget, StepTimeouts, Timeouts } from './pipeline.ts'
 import {
   duration,
@@ -112,6 +113,14 @@ export const file = map({
   budget: budget.optional().describe('Limits of a run. The run ends when it exceeds one.'),
   timeouts: timeouts.optional().describe('Time limits.'),
   limits: limits.optional().describe('Limits of what a model sends, and of runs at the same time.'),
+  access: map({
+    roles: list(oneOf([...roles]))
+      .optional()
+      .describe('Roles of which a caller needs one. Admins need none.'),
+    tenants: list(text).optional().describe('Tenants whose members may use it.'),
+  })
+    .optional()
+    .describe('Who may use the agent. To all others it does not exist. Default: everybody who may start runs.'),
   onDisconnect: z
     .union(
       [

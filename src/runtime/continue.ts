@@ -69,7 +69,8 @@ export interface Turned {
   from: number
 }
 
-export async function continueOrStart(runtime: Runtime, turn: Turn): Promise<Turned> {
+export async function continueOrStart(runtime: Runtime, asked: Turn): Promise<Turned> {
+  const turn = asked.threadId === undefined ? asked : { ...asked, threadId: runtime.threadId(asked.threadId) }
   if (turn.previousRunId !== undefined) return started(runtime, turn)
   return (await resumed(runtime, turn)) ?? (await joinAnswered(runtime, turn)) ?? started(runtime, turn)
 }

@@ -93,6 +93,7 @@ export function createRuntime(given: RuntimeOptions): Runtime {
     },
 
     handle: (runId, threadId) => handle(runId, threadId),
+    threadId: (id) => id,
     stop,
     fail: supervisor.fail,
     answer: (runId, requestId, answer, wake, consent) =>

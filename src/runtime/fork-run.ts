@@ -7,6 +7,7 @@ import { omitUndefined } from '../part/omit-undefined.ts'
 import { MillraceError } from '../part/error.ts'
 import { type Store, threadOf } from '../part/log.ts'
 import type { Part } from '../part/part.ts'
+import { scopedThread } from '../part/principal.ts'
 import { createForkPlaces } from '../fold/fork-places.ts'
 import { forkedCode, createRunState, type RunState } from '../engine/state.ts'
 import type { Clock } from '../engine/run-clock.ts'
@@ -69,17 +70,18 @@ export async function forkRun(context: ForkContext, source: string, options: For
   }
   const plan = planFork(context, { source, at, state, before: places.before }, options)
   const runId = options.runId ?? newRunId()
-  const forked = { runId, threadId: threadOf(runId) }
+  const { user } = options
+  const forked = { runId, threadId: scopedThread(threadOf(runId), user) }
   if ((await store.runs.get(runId)) !== undefined) {
     // Rejects if the run is not this fork.
-    await store.log.fork(source, at, runId)
+    await store.log.fork(source, at, runId, undefined, user)
     return { ...forked, joined: true }
   }
   const agent = agents.get(options.agent ?? '')?.id ?? state.start!.agent
   if (plan !== undefined) await activeRuns.enter(runId, agent, plan.pipeline)
   try {
     // Its own entries are later than the shared ones, even if the clock was set back.
-    await store.log.fork(source, at, runId, Math.max(clock.wall(), state.lastTimestamp))
+    await store.log.fork(source, at, runId, Math.max(clock.wall(), state.lastTimestamp), user)
     await supervisor.resumeFork(runId, plan)
   } finally {
     // The claim failed, or another process was faster.

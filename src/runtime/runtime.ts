@@ -3,6 +3,7 @@ import type { Entry } from '../part/entry.ts'
 import type { ErrorValue, MillraceError } from '../part/error.ts'
 import type { Store } from '../part/log.ts'
 import type { CallSettings, Outcome } from '../part/part.ts'
+import type { Actor, RunUser } from '../part/principal.ts'
 import type { Reply } from '../part/request-part.ts'
 import type { ThreadRule } from '../part/thread.ts'
 import type { Usage } from '../part/usage.ts'
@@ -30,6 +31,8 @@ export interface StartOptions {
   runId?: string
   protocol?: string
   parentRunId?: string
+  /** Who starts it: recorded, and the run and its thread are theirs. Absent: they belong to no one. */
+  user?: RunUser
   /** Ids from the client. */
   labels?: Record<string, string>
   /** The options of its wire: see `RunStart`. */
@@ -102,6 +105,8 @@ export interface Runtime {
   open(runId: string): Promise<Run | undefined>
   /** A run by its id, without a check that it exists. */
   handle(runId: string, threadId: string): Run
+  /** The id in the log of a thread that a client of this runtime names: see `scopedThread`. */
+  threadId(id: string): string
   stop(runId: string, reason?: string): Promise<void>
   /** Fails a run because of an error that nobody awaited, if it is active in this process. */
   fail(runId: string, error: MillraceError): FailEffect
@@ -163,6 +168,8 @@ export interface ForkOptions {
   trust?: boolean
   /** Default: a new id. With the id of an equal fork, that fork is returned. */
   runId?: string
+  /** Who forks it: the fork is theirs. */
+  user?: RunUser
   protocol?: string
 }
 
@@ -171,6 +178,8 @@ export interface Wake {
   protocol?: string
   labels?: Record<string, string>
   input?: Record<string, unknown>
+  /** Who replies. */
+  by?: Actor
   /** The MCP servers for which it brought headers. */
   ownHeaders?: string[]
 }

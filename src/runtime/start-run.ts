@@ -2,6 +2,7 @@
 import { omitUndefined } from '../part/omit-undefined.ts'
 import { type Store, threadOf } from '../part/log.ts'
 import type { Part } from '../part/part.ts'
+import { isOwnedThread, plainThread, scopedThread, threadMark } from '../part/principal.ts'
 import { toTraceparent } from '../part/traceparent.ts'
 import { createRunState } from '../engine/state.ts'
 import { giveUp, claimTurn } from './announcements.ts'
@@ -44,7 +45,7 @@ export async function startRun(
 ): Promise<Started> {
   const { log, runs } = store
   const { protocol = 'library', labels, parentRunId, handOver, turnKey, settings } = options
-  const { runId = newRunId(), keepsSuspended, isBeside } = options
+  const { runId = newRunId(), keepsSuspended, isBeside, user } = options
   if (options.runId !== undefined && (await runs.get(runId)) !== undefined) throw runExists(runId)
   const input = checkRunInput(pipeline, given)
   await checkFiles(models, pipeline, input)
@@ -55,15 +56,18 @@ export async function startRun(
     fromServer,
     ...omitUndefined({ previousRunId, threadId: options.threadId }),
   })
+  if (user === undefined && inThread !== undefined && isOwnedThread(inThread)) {
+    throw bad(`Thread ${inThread} is a user's: only that user can continue it, as ${plainThread(inThread)}.`)
+  }
   const announcement = supervisor.announce(runId)
   if (announcement === undefined) throw runExists(runId)
-  const threadId = inThread ?? threadOf(runId)
+  const threadId = inThread ?? scopedThread(threadOf(runId), user)
   const policy = isBeside === true ? 'queue' : (pipeline.onBusy ?? options.onBusy ?? 'interrupt')
   let mayBeAwaited = false
   try {
     let tried: TriedPlace | undefined
     if (turnKey !== undefined) {
-      const key = `${agent}:${turnKey}`
+      const key = `${agent}:${turnKey}${inThread === undefined ? threadMark(user) : ''}`
       // The position is posted together with the key only if the thread cannot refuse the run.
       const isCertain = inThread !== undefined && policy !== 'reject'
       const place = isCertain ? await queue.lastPlace(threadId, runId) : undefined
@@ -78,7 +82,7 @@ export async function startRun(
       })
       if (winner !== runId) {
         announcement.refuse()
-        return { runId: winner, threadId: inThread ?? threadOf(winner), joined: true }
+        return { runId: winner, threadId: inThread ?? scopedThread(threadOf(winner), user), joined: true }
       }
       mayBeAwaited = true
       if (place !== undefined && placed !== undefined) tried = { place, posted: placed }
@@ -101,6 +105,7 @@ export async function startRun(
         wireOptions: options.wireOptions,
         traceparent: toTraceparent(options.traceparent),
         parentRunId,
+        user,
         previousRunId: !fromServer || previousRunId === null ? undefined : (previousRunId ?? ticket.previous),
         handOver: handOver || undefined,
         settings,

@@ -1,0 +1,129 @@
+/**
+ * A runtime as one principal may use it: it starts runs in its own name, and reads, stops and answers only those that `decide` allows. Routes and
+ * sockets that work with it need no checks of their own: what is not visible does not exist.
+ */
+import { MillraceError, type ErrorValue } from '../part/error.ts'
+import type { RunRow } from '../part/log.ts'
+import { runUserOf, scopedThread, type Principal } from '../part/principal.ts'
+import { unknownAgent, unknownRun } from '../runtime/runtime-errors.ts'
+import type { Agent, AgentSource, Runtime, StartOptions, Wake } from '../runtime/runtime.ts'
+import { decide, mayUse, visibleTo, type Action } from './decide.ts'
+import { notAllowed, rowFor, scopeStore } from './scope-store.ts'
+
+export interface ScopeOptions {
+  /** Calls back once when the principal's open streams must end. Returns a function that stops waiting. */
+  onExpired?: (principal: Principal, end: (error: ErrorValue) => void) => () => void
+}
+
+/** The whole runtime for a principal that may do everything, and whose runs belong to no one. */
+export function scopeRuntime(base: Runtime, principal: Principal, { onExpired }: ScopeOptions = {}): Runtime {
+  const user = runUserOf(principal)
+  const isWhole = Object.keys(visibleTo(principal)).length === 0 && principal.agents === undefined
+  if (user === undefined && isWhole) return withoutForeignThreads(base)
+  const agents = scopeAgents(base.agents, principal)
+  const store = isWhole ? base.store : scopeStore(base.store, principal)
+  const actor = user && { id: user.id, ...pick(user) }
+
+  async function existing(run: string, action: Action): Promise<RunRow> {
+    const row = await rowFor(base.store, principal, action, run)
+    if (row === undefined) throw unknownRun(run)
+    return row
+  }
+
+  function usable(agentId: string): Agent {
+    if (decide(principal, 'runs.start') !== 'allow') throw notAllowed('runs.start')
+    const agent = agents.get(agentId)
+    if (agent === undefined) throw unknownAgent(agentId, agents)
+    return agent
+  }
+
+  /** Only a run of its own can be continued in its thread. */
+  async function checkPrevious(options: StartOptions): Promise<void> {
+    const { previousRunId } = options
+    if (previousRunId == null) return
+    const row = await rowFor(base.store, principal, 'runs.read', previousRunId)
+    if (row !== undefined && (row.owner ?? '') === principal.id && (row.tenant ?? '') === (principal.tenant ?? ''))
+      return
+    const cure = 'List those of a thread with GET /api/threads/<id>.'
+    throw new MillraceError('bad-input', `previousRunId names no run: ${previousRunId}. ${cure}`, { status: 400 })
+  }
+
+  const signed = (wake: Wake = {}): Wake => ({ ...wake, ...(actor && { by: actor }) })
+
+  return {
+    agents,
+    tools: base.tools,
+    store,
+    get active() {
+      return base.active
+    },
+    threadId: (id) => scopedThread(id, user),
+    async start(agentId, input, options = {}) {
+      const { id } = usable(agentId)
+      await checkPrevious(options)
+      const { threadId } = options
+      return base.start(id, input, {
+        ...options,
+        ...(threadId !== undefined && { threadId: scopedThread(threadId, user) }),
+        ...(user && { user }),
+      })
+    },
+    async fork(run, options) {
+      const row = await existing(run, 'runs.fork')
+      usable(options.agent ?? row.agent)
+      return base.fork(run, { ...options, ...(user && { user }) })
+    },
+    async open(run) {
+      return (await rowFor(base.store, principal, 'runs.read', run)) && base.open(run)
+    },
+    handle: (run, threadId) => base.handle(run, threadId),
+    async stop(run, reason) {
+      await existing(run, 'runs.stop')
+      await base.stop(run, reason)
+    },
+    fail: () => 'inactive',
+    async answer(run, requestId, answer, wake, consent) {
+      await existing(run, 'runs.answer')
+      return base.answer(run, requestId, answer, signed(wake), consent)
+    },
+    async answerAll(run, answers, wake, mcpHeaders) {
+      await existing(run, 'runs.answer')
+      return base.answerAll(run, answers, signed(wake), mcpHeaders)
+    },
+    redact: base.redact,
+    redactor: base.redactor,
+    attach: base.attach,
+    onLost(run, tell) {
+      const leave = base.onLost(run, tell)
+      const forget = onExpired?.(principal, tell)
+      return () => {
+        leave()
+        forget?.()
+      }
+    },
+    recover: refused,
+    threadRule: base.threadRule,
+    close: refused,
+  }
+}
+
+function pick({ tenant, name }: { tenant?: string; name?: string }) {
+  return { ...(tenant !== undefined && { tenant }), ...(name !== undefined && { name }) }
+}
+
+// oxlint-disable-next-line typescript/require-await -- a rejection, as all failures of a runtime
+async function refused(): Promise<never> {
+  throw notAllowed('upkeep')
+}
+
+/** Agents that are not open to the principal do not exist for it. */
+export function scopeAgents(base: AgentSource, principal: Principal): AgentSource {
+  const isOpen = ({ id, pipeline }: Agent) => mayUse(principal, { id, access: pipeline.access })
+  return {
+    get(id) {
+      const agent = base.get(id)
+      return agent !== undefined && isOpen(agent) ? agent : undefined
+    },
+    list: () => base.list().filter(isOpen),
+  }
+}
