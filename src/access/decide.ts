@@ -44,6 +44,8 @@ export type Owned = OwnerFilter
 export type Decision = 'allow' | 'forbidden' | 'unknown'
 
 export function decide(principal: Principal, action: Action, resource?: Owned): Decision {
+  // Nobody was asked who it is.
+  if (principal.roles.length === 0) return action === 'open' ? 'allow' : 'forbidden'
   const role = roleOf(principal)
   if (!(table[action] as readonly Role[]).includes(role)) return 'forbidden'
   if (resource === undefined) return 'allow'

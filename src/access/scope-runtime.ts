@@ -19,7 +19,7 @@ export interface ScopeOptions {
 export function scopeRuntime(base: Runtime, principal: Principal, { onExpired }: ScopeOptions = {}): Runtime {
   const user = runUserOf(principal)
   const isWhole = Object.keys(visibleTo(principal)).length === 0 && principal.agents === undefined
-  if (user === undefined && isWhole) return withoutForeignThreads(base)
+  if (user === undefined && isWhole) return base
   const agents = scopeAgents(base.agents, principal)
   const store = isWhole ? base.store : scopeStore(base.store, principal)
   const actor = user && { id: user.id, ...pick(user) }

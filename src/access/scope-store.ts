@@ -23,6 +23,7 @@ import type { Records, SearchQuery } from '../part/records.ts'
 import type { StatsQuery } from '../part/stats.ts'
 import type { Upkeep } from '../part/upkeep.ts'
 import { decide, visibleTo, type Action } from './decide.ts'
+import { hideTexts } from './hide-texts.ts'
 
 /** Throws for an action that the principal may see but not take; resolves with undefined if there is no such run for it. */
 export async function rowFor(
@@ -78,6 +79,7 @@ function createLog({ log: base, runs }: Store, principal: Principal, get: Get): 
   const filter = visibleTo(principal)
   const mark = threadMark(principal)
   const isVisible = createVisibility(get)
+  const hides = decide(principal, 'agents.read') !== 'allow'
 
   /** Threads and keys have inboxes beside those of runs. */
   async function mayReadInbox(name: string): Promise<boolean> {
@@ -97,7 +99,7 @@ function createLog({ log: base, runs }: Store, principal: Principal, get: Get): 
     append: refused,
     claim: refused,
     fork: refused,
-    read: (run, options) => new CheckedRead(base.read(run, options), () => get(run)),
+    read: (run, options) => new CheckedRead(base.read(run, options), { check: () => get(run), hides }),
     async post(run, key, message): Promise<Posted> {
       return base.post(ownInbox(run), key, message)
     },
@@ -110,7 +112,10 @@ function createLog({ log: base, runs }: Store, principal: Principal, get: Get): 
     async *changes(options?: ChangesOptions): AsyncGenerator<Change[]> {
       for await (const batch of base.changes(options)) {
         const seen: Change[] = []
-        for (const change of batch) if (await isVisible(change)) seen.push(change)
+        for (const change of batch) {
+          if (!(await isVisible(change))) continue
+          seen.push(hides ? { ...change, entries: hideTexts(change.entries) } : change)
+        }
         // Also an empty one: the reader's position moves on.
         yield seen.length === 0 && batch.length > 0 ? [{ ...batch.at(-1)!, run: '', entries: [] }] : seen
       }
@@ -137,18 +142,24 @@ function createVisibility(get: Get): (change: Change) => Promise<boolean> {
   }
 }
 
-/** The check comes before the first batch; after it a batch costs one call more. */
+/** How a principal reads a run. The check comes before the first batch; after it a batch costs one call more. */
+interface Reading {
+  check: () => Promise<RunRow | undefined>
+  /** Texts of agents are hidden. */
+  hides: boolean
+}
+
 class CheckedRead implements AsyncIterable<Entry[]> {
   private readonly batches: AsyncIterable<Entry[]>
-  private readonly check: () => Promise<RunRow | undefined>
+  private readonly reading: Reading
 
-  constructor(batches: AsyncIterable<Entry[]>, check: () => Promise<RunRow | undefined>) {
+  constructor(batches: AsyncIterable<Entry[]>, reading: Reading) {
     this.batches = batches
-    this.check = check
+    this.reading = reading
   }
 
   [Symbol.asyncIterator](): LogCursor<Entry[]> {
-    return new CheckedCursor(this.batches[Symbol.asyncIterator]() as LogCursor<Entry[]>, this.check)
+    return new CheckedCursor(this.batches[Symbol.asyncIterator]() as LogCursor<Entry[]>, this.reading)
   }
 }
 
@@ -156,25 +167,26 @@ const end: IteratorResult<Entry[], undefined> = { done: true, value: undefined }
 
 class CheckedCursor implements LogCursor<Entry[]> {
   private readonly inner: LogCursor<Entry[]>
-  private check: (() => Promise<RunRow | undefined>) | undefined
+  private readonly reading: Reading
+  private isChecked = false
   readonly take: LogCursor<Entry[]>['take']
 
-  constructor(inner: LogCursor<Entry[]>, check: () => Promise<RunRow | undefined>) {
+  constructor(inner: LogCursor<Entry[]>, reading: Reading) {
     this.inner = inner
-    this.check = check
-    if (inner.take === undefined) return
+    this.reading = reading
+    const { take } = inner
+    if (take === undefined) return
     this.take = (onResult, onError) => {
-      if (this.check === undefined) return this.inner.take!(onResult, onError)
-      this.passes().then((passes) => {
-        if (!passes) onResult(end)
-        else this.inner.take!(onResult, onError)
-      }, onError)
+      const read = () => take.call(inner, reading.hides ? (result) => onResult(hidden(result)) : onResult, onError)
+      if (this.isChecked) return read()
+      this.passes().then((passes) => (passes ? read() : onResult(end)), onError)
     }
   }
 
   async next(): Promise<IteratorResult<Entry[], undefined>> {
-    if (this.check !== undefined && !(await this.passes())) return end
-    return this.inner.next()
+    if (!this.isChecked && !(await this.passes())) return end
+    const result = await this.inner.next()
+    return this.reading.hides ? hidden(result) : result
   }
 
   async return(): Promise<IteratorResult<Entry[], undefined>> {
@@ -183,11 +195,16 @@ class CheckedCursor implements LogCursor<Entry[]> {
   }
 
   private async passes(): Promise<boolean> {
-    const row = await this.check!()
-    if (row === undefined) await this.inner.return?.()
-    else this.check = undefined
-    return row !== undefined
+    this.isChecked = (await this.reading.check()) !== undefined
+    if (!this.isChecked) await this.inner.return?.()
+    return this.isChecked
   }
+}
+
+function hidden(result: IteratorResult<Entry[], undefined>): IteratorResult<Entry[], undefined> {
+  if (result.done === true) return result
+  const value = hideTexts(result.value)
+  return value === result.value ? result : { done: false, value }
 }
 
 function createRecords(base: Records, filter: OwnerFilter, get: Get): Records {

@@ -95,6 +95,11 @@ export function plainThread(id: string): string {
   return at > 0 ? id.slice(0, at) : id
 }
 
+/** The thread of a run as its client has named it. */
+export function clientThread({ threadId, user }: { threadId: string; user?: RunUser }): string {
+  return user === undefined ? threadId : plainThread(threadId)
+}
+
 /** Whether the id is one of a user's thread. */
 export function isOwnedThread(id: string): boolean {
   return id.lastIndexOf(mark) > 0

@@ -1,10 +1,12 @@
 /** The options of a handler, and the context of its routes. */
 import type { DeliveryContext } from '../delivery/open-delivery.ts'
 import type { MillraceError } from '../part/error.ts'
+import type { OwnerFilter, Principal } from '../part/principal.ts'
 import type { AgentEditor } from '../project/agent-editor.ts'
 import type { OpenAiConfig } from '../project/config.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Wire } from '../wire/wire.ts'
+import type { Access } from './access/access.ts'
 import type { Admission } from './http/admission.ts'
 import type { Editing } from './http/editing.ts'
 import type { RequestExecution, WaitUntil } from './http/wait-until.ts'
@@ -20,6 +22,8 @@ export interface HandlerOptions {
    * False is answered with 403 (at `GET /` with a page without agents), a throw with 500.
    */
   authorize?: (request: Request) => boolean | Promise<boolean>
+  /** Who makes each request, instead of `apiKey` and `authorize`. */
+  access?: Access
   /**
    * The server is for this machine only and has no key. Requests that a web page of another site makes the browser send
    * (a foreign `Origin`, or DNS rebinding, seen in `Host`) are refused with 403.
@@ -101,6 +105,17 @@ export interface HandlerContext extends DeliveryContext {
   agentEditor: AgentEditor | undefined
   onAgents: HandlerOptions['onAgents']
   metrics: () => Promise<string>
+}
+
+/** The context of one request: everything in it is the caller's. */
+export interface RequestContext extends HandlerContext {
+  principal: Principal
+  /** Whose runs lists and sums may count, for code that asks the whole store. */
+  filter: OwnerFilter
+  /** Calls back once when the caller's open streams must end. Returns a function that stops waiting. */
+  onExpired(end: (error: MillraceError) => void): () => void
+  /** The same for everybody: the whole runtime. Pass {@link filter} to whatever is asked of it. */
+  server: HandlerContext
 }
 
 /** For any server with a `fetch` interface. Never rejects: every failure is a Response. */

@@ -13,7 +13,11 @@ import { createRequestCount } from './http/count-requests.ts'
 import { createCors } from './http/cors.ts'
 import { createEditing } from './http/editing.ts'
 import { originFault, senderOf } from './http/origin-check.ts'
-import { createKeyCheck } from './http/key.ts'
+import { createRoutes, type Route } from './http/routes.ts'
+import { contextOf, createCallers } from './access/caller.ts'
+import { createSimpleAccess } from './access/simple-access.ts'
+import { decide } from '../access/decide.ts'
+import { type Principal } from '../part/principal.ts'
 import { mountAgents } from './routes/agents.ts'
 import { homeResponse } from './routes/home.ts'
 import { isLostVisit, isPagePath, mountPage, shellResponse } from './routes/page.ts'
@@ -37,7 +41,7 @@ export function createHandler(options: HandlerOptions): Handler {
 }
 
 /** The handler and its routes, for a test of every route. */
-export function assemble(options: HandlerOptions): { handler: Handler; routes: { method: string; path: string }[] } {
+export function assemble(options: HandlerOptions): { handler: Handler; routes: readonly Route[] } {
   const {
     runtime,
     apiKey,
@@ -60,22 +64,16 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: {
   const { agentEditor } = options
   const allowedOrigins = new Set(options.allowedOrigins)
   const cors = createCors(allowedOrigins)
-  const allowsKey = apiKey === undefined ? undefined : createKeyCheck(apiKey)
-  const asksWho = allowsKey !== undefined || authorize !== undefined
+  const asksWho = options.access !== undefined || apiKey !== undefined || authorize !== undefined
+  const access = options.access ?? createSimpleAccess({ apiKey, authorize })
   const isPrivate = asksWho || localOnly
   const waitUntil = (request: Request) => waitUntilOf(request) ?? options.waitUntil
   const shared = { isPrivate, onError, waitUntil, openai, wires, sockets, protocol, editing, agentEditor, onAgents }
   const context: HandlerContext = { runtime, ...limits, ...shared, metrics }
+  const callers = createCallers(runtime, access)
+  const contextFor = (principal: Principal) => contextOf(context, access, callers.runtimeOf(principal), principal)
 
   const isLost = (request: Request, path: string) => options.web !== undefined && isLostVisit(app, request, path)
-
-  async function refusal(request: Request): Promise<MillraceError | undefined> {
-    if (allowsKey?.(request.headers.get('authorization')) === false) {
-      return new MillraceError('unauthorized', 'Send the header Authorization: Bearer <key>.')
-    }
-    if (authorize === undefined || (await authorize(realRequest(request)))) return undefined
-    return new MillraceError('forbidden', 'This request is not allowed here.')
-  }
 
   function foreign(request: Request, path: string): MillraceError | undefined {
     const { headers } = request
@@ -93,21 +91,24 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: {
     return response
   }
 
-  /** Checks access before routing: no route can be missed, and handlers run without middleware. */
+  /** Says who asks, and checks access, before routing: no route can be missed, and handlers run without middleware. */
   async function answer(request: Request): Promise<Response> {
     const { method } = request
     const path = getPath(request)
     // Before the first `await`: a closed connection has no address.
-    const caller = admission === undefined ? '' : callerAddress(request)
+    const address = admission === undefined ? '' : callerAddress(request)
+    const cookies: string[] = []
     let refused: Response | undefined
     let place: Permit | undefined
+    let principal = nobody
     try {
-      let error =
-        (isMonitorPath(path) ? undefined : draining()) ??
-        (!asksWho || isOpen(path, method, options.web !== undefined) || isLost(request, path)
-          ? undefined
-          : await refusal(request)) ??
-        foreign(request, path)
+      const signIn = access.signIn?.(request, path)
+      if (signIn !== undefined) return await signIn
+      let error = isMonitorPath(path) ? undefined : draining()
+      const isFree = isOpen(path, method, options.web !== undefined) || isLost(request, path)
+      if (error === undefined && !isFree) principal = await identify(request, cookies)
+      error ??= foreign(request, path)
+      const caller = { principal, address }
       if (error === undefined && (options.admit ?? admission) !== undefined && startsRun(method, path)) {
         error = (await options.admit?.(request)) ?? (await admission?.start(caller))
       }
@@ -116,29 +117,48 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: {
         if (given instanceof Error) error = given
         else place = given
       }
-      if (error !== undefined) refused = isOpenAiPath(path) ? openAiError(error) : errorResponse(error)
+      if (error !== undefined) refused = refusal(error, path)
     } catch (error) {
-      refused = failed(error as Error)
+      refused = error instanceof MillraceError ? refusal(error, path) : failed(error as Error)
     }
-    const response = refused ?? (await app.fetch(method === 'HEAD' ? asGet(request) : request))
+    const env = { context: contextFor(principal) }
+    const response = refused ?? (await app.fetch(method === 'HEAD' ? asGet(request) : request, env))
+    for (const cookie of cookies) response.headers.append('set-cookie', cookie)
     // A response without a stream releases its place at once.
     if (place !== undefined && !onAnswerEnd(response, place.leave)) place.leave()
     return method === 'HEAD' ? withoutBody(response) : response
   }
 
+  function identify(request: Request, cookies: string[]): Principal | Promise<Principal> {
+    return access.identify({
+      headers: request.headers,
+      request: () => realRequest(request),
+      setCookie: (value) => void cookies.push(value),
+    })
+  }
+
+  function refusal(error: MillraceError, path: string): Response {
+    if ((error.status ?? 0) >= 500) onError(error)
+    return isOpenAiPath(path) ? openAiError(error) : errorResponse(error)
+  }
+
   if (options.web !== undefined) mountPage(app, options.web)
-  app.get('/', async (c) => {
-    const refused = await refusal(c.req.raw)
-    const isSeen = refused === undefined
-    const hasRuns = app.routes.some(({ path }) => path === '/api/runs')
-    return homeResponse(c.req.raw, {
-      agents: isSeen ? listedAgents(runtime.agents) : { refusal: refused.message },
-      faults: isSeen && isPrivate ? agentErrors().map(({ message }) => message) : [],
-      key: allowsKey !== undefined,
-      links: [...(isSeen ? ['/api/agents', '/v1/models', ...(hasRuns ? ['/api/runs'] : [])] : []), '/health'],
+  const routes = createRoutes(app)
+  routes.get('/', 'open', async (_context, { raw }) => {
+    const found = await Promise.resolve()
+      .then(() => identify(raw, []))
+      .catch((error: unknown) => error as Error)
+    const seen = found instanceof Error ? undefined : contextFor(found)
+    const hasRuns = routes.declared.some(({ path }) => path === '/api/runs')
+    return homeResponse(raw, {
+      agents: seen === undefined ? { refusal: (found as Error).message } : listedAgents(seen.runtime.agents),
+      faults: seen !== undefined && isPrivate && decide(seen.principal, 'agents.read') === 'allow' ? faults() : [],
+      key: access.ways.key,
+      links: [...(seen ? ['/api/agents', '/v1/models', ...(hasRuns ? ['/api/runs'] : [])] : []), '/health'],
     })
   })
-  app.get('/health', async () => {
+  const faults = () => agentErrors().map(({ message }) => message)
+  routes.get('/health', 'open', async () => {
     const uptime = Math.round((performance.now() - began) / 1000)
     const { reasons = [], waits = false, ...counts } = (await options.health?.()) ?? {}
     const isReady = (reasons.length === 0 || waits) && draining() === undefined
@@ -147,12 +167,12 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: {
     const body = { ...state, version, uptime, runs: { active: runtime.active }, ...counts }
     return Response.json(body, isReady ? undefined : { status: 503, headers: { 'cache-control': 'no-store' } })
   })
-  mountAgents(app, context, agentErrors)
-  for (const mount of talkRoutes) mount(app, context)
+  mountAgents(routes, context, agentErrors)
+  for (const mount of talkRoutes) mount(routes, context)
   if (isPrivate) {
-    for (const mount of runRoutes) mount(app, context)
+    for (const mount of runRoutes) mount(routes, context)
   }
-  app.get('/health/live', () => Response.json({ status: 'ok', version }))
+  routes.get('/health/live', 'open', () => Response.json({ status: 'ok', version }))
   app.notFound(async (c) => {
     const { path, method, raw } = c.req
     const shell = isLost(raw, path) ? await shellResponse(options.web!, 404) : undefined
@@ -171,8 +191,11 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: {
     requests.count(request, response, began)
     return responseTo(request, cors.allow(request, response))
   }
-  return { handler, routes: app.routes }
+  return { handler, routes: routes.declared }
 }
+
+/** For routes that ask nobody. */
+const nobody: Principal = { id: '', roles: [] }
 
 function callerAddress(request: Request): string {
   return addressOf(request) ?? 'an unknown address'

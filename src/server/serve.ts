@@ -8,6 +8,7 @@ import { MillraceError } from '../part/error.ts'
 import { isHeld } from './data-lock.ts'
 import { type ErrorGuard, reportOfRun, stackOf, type Level, type Reporter } from './error-guard.ts'
 import { createHandler } from './handler.ts'
+import { createSimpleAccess } from './access/simple-access.ts'
 import type { Handler } from './handler-context.ts'
 import { loadConfig } from '../project/load-config.ts'
 import { isLoopback } from './http/origin-check.ts'
@@ -150,6 +151,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
             onRefused: metrics.refused,
           })
     const reloads = createListeners()
+    const access = createSimpleAccess({ apiKey })
     const handler = createHandler(
       omitUndefined({
         runtime,
@@ -162,14 +164,13 @@ export async function serve(options: ServeOptions): Promise<Served> {
         draining,
         localOnly,
         admission,
-        // A non-loopback host without a key gets here only with `insecureNoAuth`.
-        authorize: isLocal || apiKey !== undefined ? undefined : () => true,
         onError,
         maxBodyBytes,
         keepAliveMs,
         allowedOrigins,
         openai,
-        apiKey,
+        // A non-loopback host without a key gets here only with `insecureNoAuth`.
+        access: localOnly ? undefined : access,
         sockets: true,
         web: config.server?.page === false ? undefined : openWebFiles(),
         metrics: async () => metrics.text() + (await fleetMetrics(runtime.store)),
@@ -181,7 +182,8 @@ export async function serve(options: ServeOptions): Promise<Served> {
         runtime,
         onError,
         handler: reporting,
-        apiKey,
+        access,
+        asksWho: apiKey !== undefined,
         localOnly,
         allowedOrigins,
         maxBodyBytes,

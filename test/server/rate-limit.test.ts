@@ -85,11 +85,11 @@ describe('rate limit', () => {
           return mayEnter.promise
         },
         admission: {
-          async start(address) {
+          async start({ address }) {
             counted.push(address)
             return undefined
           },
-          async stream(address) {
+          async stream({ address }) {
             counted.push(address)
             seen.resolve()
             return { leave: () => undefined }

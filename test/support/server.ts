@@ -2,6 +2,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { omitUndefined } from '../../src/part/omit-undefined.ts'
+import { createSimpleAccess } from '../../src/server/access/simple-access.ts'
 import { createHandler } from '../../src/server/handler.ts'
 import type { HandlerOptions } from '../../src/server/handler-context.ts'
 import { createNodeListener } from '../../src/server/http/node-listener.ts'
@@ -26,9 +27,17 @@ export async function startServer(
   const onError = (error: unknown) => void reported.push(error)
   const handler = createHandler({ runtime: engine.runtime, authorize: () => true, onError, ...handlerOptions })
   const { runtime } = engine
-  const { apiKey, allowedOrigins, maxBodyBytes, localOnly = false, admission } = handlerOptions
+  const {
+    apiKey,
+    access = createSimpleAccess({ apiKey }),
+    allowedOrigins,
+    maxBodyBytes,
+    localOnly = false,
+    admission,
+  } = handlerOptions
+  const asksWho = handlerOptions.access !== undefined || apiKey !== undefined
   const sockets = createSocketListener(
-    omitUndefined({ runtime, onError, handler, apiKey, allowedOrigins, maxBodyBytes, localOnly, admission }),
+    omitUndefined({ runtime, onError, handler, access, asksWho, allowedOrigins, maxBodyBytes, localOnly, admission }),
   )
   const { shouldUpgradeCallback } = sockets
   const listener = sockets.before(createNodeListener(handler, onError))

@@ -11,12 +11,14 @@ import { agUiWire, agUiObjectsWire } from '../../wire/ag-ui/ag-ui.ts'
 import { textWire } from '../../wire/text/text.ts'
 import { toAgUiMessages } from '../../wire/ag-ui/to-ag-ui-messages.ts'
 import { uiWire } from '../../wire/ui/ui.ts'
-import type { HandlerContext } from '../handler-context.ts'
+import type { HandlerContext, RequestContext } from '../handler-context.ts'
 import { bad, readQuery, preferredType } from '../http/query.ts'
 import { chatPolicy } from '../routes/chat-request.ts'
+import { threadNamed } from '../routes/existing-thread.ts'
 import { readReplayState, type ReplayState } from '../../delivery/run-reader.ts'
 import type { EntryOf } from '../../part/entry.ts'
 import { messagesOf } from '../../part/message.ts'
+import { plainThread } from '../../part/principal.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
 import { createEventMessages } from '../../wire/ag-ui/event-messages.ts'
 import { objects } from '../../wire/framing/objects.ts'
@@ -31,12 +33,13 @@ const interactive: ReadonlySet<string> = new Set([agUiWire.name, uiWire.name, te
  * The conversation and its newest run: an active one from its last continuation, then live; a suspended one with its open requests; otherwise the
  * snapshot alone. Without `protocolVersion` the client counts as older than 1.0, as in a run's input.
  */
-export async function connectThread(context: HandlerContext, request: Request): Promise<Response> {
+export async function connectThread(context: RequestContext, request: Request): Promise<Response> {
   const { runtime } = context
-  const { threadId, protocolVersion } = readQuery(new URL(request.url), { threadId: 256, protocolVersion: 20 })
-  if (threadId === undefined || threadId === '') throw bad('threadId', 'the id of a thread (?threadId=…)')
+  const { threadId: name, protocolVersion } = readQuery(new URL(request.url), { threadId: 2048, protocolVersion: 20 })
+  if (name === undefined || name === '') throw bad('threadId', 'the id of a thread (?threadId=…)')
+  const threadId = await threadNamed(context, name)
   const [row] = await runtime.store.runs.list({ threadId, limit: 1 })
-  if (row === undefined) throw new MillraceError('unknown-thread', `There is no thread ${threadId}.`)
+  if (row === undefined) throw new MillraceError('unknown-thread', `There is no thread ${name}.`)
   const transport = await transportOf(request)
   const joined = hasEnded(row.status) ? undefined : await joinRun(runtime, row.id)
   if (joined === undefined || joined.replayState.isAnswered) return ended(context, row, transport)
@@ -47,7 +50,11 @@ export async function connectThread(context: HandlerContext, request: Request): 
   return deliveryResponse(wire, row.id, answer)
 }
 
-async function ended({ runtime: { store } }: HandlerContext, { id, threadId }: RunRow, { wire, frame }: AgUiTransport) {
+async function ended(
+  { runtime: { store } }: HandlerContext,
+  { id, threadId, owner }: RunRow,
+  { wire, frame }: AgUiTransport,
+) {
   const [{ messages }, input, stored] = await Promise.all([
     conversation(store, threadId, id),
     readInput(store.log, id),
@@ -57,11 +64,12 @@ async function ended({ runtime: { store } }: HandlerContext, { id, threadId }: R
   const { state } = { ...input, ...stored?.resumedInput } as { state?: unknown }
   const timestamp = timeOf(store)
   const metadata = { millrace: { runId: id } }
+  const thread = owner === undefined ? threadId : plainThread(threadId)
   const events: AgUiEvent[] = [
-    { type: 'RUN_STARTED', timestamp, threadId, runId, protocolVersion: '1.0', metadata },
+    { type: 'RUN_STARTED', timestamp, threadId: thread, runId, protocolVersion: '1.0', metadata },
     { type: 'MESSAGES_SNAPSHOT', timestamp, messages: toAgUiMessages(messages) },
     ...(state == null ? [] : [{ type: 'STATE_SNAPSHOT' as const, timestamp, snapshot: state }]),
-    { type: 'RUN_FINISHED', timestamp, threadId, runId, outcome: { type: 'success' } },
+    { type: 'RUN_FINISHED', timestamp, threadId: thread, runId, outcome: { type: 'success' } },
   ]
   const headers = omitUndefined({
     'content-type': wire.contentType,

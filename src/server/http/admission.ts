@@ -1,8 +1,15 @@
 /** Limits for starting runs and opening streams, over all processes of the store. */
 import { MillraceError } from '../../part/error.ts'
+import { threadMark, type Principal } from '../../part/principal.ts'
 import type { Limits, Permit } from '../../part/limits.ts'
 
-/** The caller of a request: the holder of the server's key, or an address. */
+/** Who makes a request, and from where. */
+export interface RequestCaller {
+  principal: Principal
+  address: string
+}
+
+/** The caller of a request, as a counter: a user, the holder of the server's key, or an address. */
 export interface Caller {
   /** The key of the store's counter. It contains no secret. */
   id: string
@@ -12,9 +19,9 @@ export interface Caller {
 
 export interface Admission {
   /** The error for a start that must wait, with `retryAfter`. Undefined if it may proceed, and then it is counted. */
-  start(address: string): Promise<MillraceError | undefined>
+  start(caller: RequestCaller): Promise<MillraceError | undefined>
   /** A place for a stream, or the error if there are too many. */
-  stream(address: string): Promise<Permit | MillraceError>
+  stream(caller: RequestCaller): Promise<Permit | MillraceError>
 }
 
 export interface AdmissionOptions {
@@ -23,7 +30,7 @@ export interface AdmissionOptions {
   runsPerMinute?: number | undefined
   /** Maximum number of open streams. Default: unlimited. */
   streams?: number | undefined
-  callerOf(address: string): Caller
+  callerOf(caller: RequestCaller): Caller
   onRefused?: (what: 'start' | 'stream') => void
 }
 
@@ -34,9 +41,9 @@ const open: Permit = { leave: () => undefined }
 
 export function createAdmission({ limits, runsPerMinute, streams, callerOf, onRefused }: AdmissionOptions): Admission {
   return {
-    async start(address) {
+    async start(by) {
       if (runsPerMinute === undefined) return undefined
-      const { id, words } = callerOf(address)
+      const { id, words } = callerOf(by)
       const wait = await limits.take(`start:${id}`, { count: runsPerMinute, perMs: minute })
       if (wait === 0) return undefined
       onRefused?.('start')
@@ -49,9 +56,9 @@ export function createAdmission({ limits, runsPerMinute, streams, callerOf, onRe
       })
     },
 
-    async stream(address) {
+    async stream(by) {
       if (streams === undefined) return open
-      const { id, words } = callerOf(address)
+      const { id, words } = callerOf(by)
       const place = await limits.occupy(`stream:${id}`, streams)
       if (place !== undefined) return place
       onRefused?.('stream')
@@ -65,8 +72,11 @@ export function createAdmission({ limits, runsPerMinute, streams, callerOf, onRe
 }
 
 /** `keyHash`: a hash of the server's key, if it has one: then all requests have the same caller, whatever the address. */
-export function createCallerOf(keyHash: string | undefined): (address: string) => Caller {
-  if (keyHash === undefined) return (address) => ({ id: `address:${address}`, words: `from ${address}` })
-  const caller = { id: `key:${keyHash.slice(0, 16)}`, words: 'with this key' }
-  return () => caller
+export function createCallerOf(keyHash: string | undefined): (caller: RequestCaller) => Caller {
+  const holder = keyHash === undefined ? undefined : { id: `key:${keyHash.slice(0, 16)}`, words: 'with this key' }
+  return ({ principal, address }) => {
+    if (principal.id !== '')
+      return { id: `user:${threadMark(principal)}`, words: `by ${principal.name ?? principal.id}` }
+    return holder ?? { id: `address:${address}`, words: `from ${address}` }
+  }
 }

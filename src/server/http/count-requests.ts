@@ -1,10 +1,10 @@
 /** Counts requests by the pattern of their route, for Prometheus. */
-import type { Hono } from 'hono'
+import type { App } from './router.ts'
 import { getPath } from 'hono/utils/url'
 import { headerOf } from '../../delivery/light-response.ts'
 import { createCounter, createHistogram } from '../../record/metrics/families.ts'
 
-export function createRequestCount(app: Hono) {
+export function createRequestCount(app: App) {
   const requests = createCounter('millrace_http_requests_total', 'HTTP requests, by route, method and status.')
   const duration = createHistogram('millrace_http_request_duration_seconds', 'Until a response that is no stream.')
 

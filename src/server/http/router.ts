@@ -6,12 +6,20 @@ import type { Hono } from 'hono'
 import { HonoBase } from 'hono/hono-base'
 import type { Result, Router } from 'hono/router'
 import { TrieRouter } from 'hono/router/trie-router'
-import type { BlankEnv, BlankSchema } from 'hono/types'
+import type { BlankSchema } from 'hono/types'
+import type { RequestContext } from '../handler-context.ts'
 import { isPagePath } from '../routes/page.ts'
 import type { Socket } from 'node:net'
 
-export function createApp(): Hono {
-  return new HonoBase<BlankEnv, BlankSchema, '/'>({ router: new KeepingRouter() })
+/** Handlers get the context of the caller. */
+export interface AppEnv {
+  Bindings: { context: RequestContext }
+}
+
+export type App = Hono<AppEnv>
+
+export function createApp(): App {
+  return new HonoBase<AppEnv, BlankSchema, '/'>({ router: new KeepingRouter() })
 }
 
 class KeepingRouter<T> implements Router<T> {

@@ -3,14 +3,23 @@ import type { RunIndex, RunRow } from '../../part/log.ts'
 import type { ChangesTap } from './live-source.ts'
 
 export interface RowListener {
-  onRow(run: string, frame: string): void
+  onRow(run: string, frame: string, row: RunRow): void
   onEnd(): void
+}
+
+export interface RowCaller {
+  runs: RunIndex
+  sees(row: RunRow): boolean
+  /** As the caller sees it. */
+  show(row: RunRow): RunRow
 }
 
 export interface RowFeed {
   join(listener: RowListener): () => void
   /** Frames of the initial list: the newest runs and all active ones, oldest first. */
   first(): Promise<Map<string, string>>
+  /** The same for one caller: `sees` says which rows, `runs` lists only those. */
+  of(caller: RowCaller): RowFeed
 }
 
 const pace = 250
@@ -38,7 +47,7 @@ export function createRowFeed(tap: ChangesTap, runs: RunIndex, onError: (error: 
       const row = await runs.get(run)
       if (row === undefined) return
       const frame = toFrame(row)
-      for (const { onRow } of listeners) onRow(run, frame)
+      for (const { onRow } of listeners) onRow(run, frame, row)
     } catch (error) {
       onError(error)
     }
@@ -64,7 +73,7 @@ export function createRowFeed(tap: ChangesTap, runs: RunIndex, onError: (error: 
     changed.clear()
   }
 
-  return {
+  const feed: RowFeed = {
     join(listener) {
       listeners.add(listener)
       leave ??= tap.join({
@@ -84,15 +93,29 @@ export function createRowFeed(tap: ChangesTap, runs: RunIndex, onError: (error: 
         stop()
       }
     },
-    async first() {
-      const lists = await Promise.all([
-        runs.list({ status: 'suspended', limit: mostActive }),
-        runs.list({ status: 'running', limit: mostActive }),
-        runs.list({ limit: firstRows }),
-      ])
-      return new Map(lists.flatMap((list) => list.toReversed().map((row) => [row.id, toFrame(row)])))
-    },
+    first: () => firstFrames(runs, toFrame),
+    of: (caller) => ({
+      ...feed,
+      join: ({ onRow, onEnd }) =>
+        feed.join({
+          onRow(run, _frame, row) {
+            if (caller.sees(row)) onRow(run, toFrame(caller.show(row)), row)
+          },
+          onEnd,
+        }),
+      first: () => firstFrames(caller.runs, (row) => toFrame(caller.show(row))),
+    }),
   }
+  return feed
+}
+
+async function firstFrames(runs: RunIndex, frame: (row: RunRow) => string): Promise<Map<string, string>> {
+  const lists = await Promise.all([
+    runs.list({ status: 'suspended', limit: mostActive }),
+    runs.list({ status: 'running', limit: mostActive }),
+    runs.list({ limit: firstRows }),
+  ])
+  return new Map(lists.flatMap((list) => list.toReversed().map((row) => [row.id, frame(row)])))
 }
 
 function toFrame(row: RunRow): string {

@@ -1,7 +1,7 @@
 /** `POST /v1/chat/completions`, `POST /v1/completions`, `GET /v1/models`, `GET /v1/models/:id`, also under `/api/v1`. */
 import { keepRunning } from '../http/wait-until.ts'
-import type { Hono } from 'hono'
-import type { HandlerContext } from '../handler-context.ts'
+import type { HandlerContext, RequestContext } from '../handler-context.ts'
+import type { Routes } from '../http/routes.ts'
 import { type Kind, readCompletion } from './completion-request.ts'
 import { openAiError, openAiRunError, withoutRetry } from './error.ts'
 import { bases, type Base } from './extensions.ts'
@@ -26,16 +26,17 @@ import { messagesOf, type Message } from '../../part/message.ts'
 import { hasEnded } from '../../part/log.ts'
 import { readWaiting, type Waiting } from '../../wire/openai/openai-waiting.ts'
 
-export function mountOpenAi(app: Hono, context: HandlerContext): void {
-  const { agents } = context.runtime
+export function mountOpenAi(routes: Routes): void {
   for (const base of bases) {
     const { path } = base
-    const post = (kind: Kind) => (c: { req: { raw: Request } }) =>
-      answered(context, () => postCompletion(context, c.req.raw, kind, base))
-    app.post(`${path}/chat/completions`, post('chat.completion'))
-    app.post(`${path}/completions`, post('text_completion'))
-    app.get(`${path}/models`, () => listModels(agents))
-    app.get(`${path}/models/:id`, (c) => answered(context, async () => showModel(agents, c.req.param('id'))))
+    const post = (kind: Kind) => (context: RequestContext, request: { raw: Request }) =>
+      answered(context, () => postCompletion(context, request.raw, kind, base))
+    routes.post(`${path}/chat/completions`, 'runs.start', post('chat.completion'))
+    routes.post(`${path}/completions`, 'runs.start', post('text_completion'))
+    routes.get(`${path}/models`, 'agents.list', ({ runtime }) => listModels(runtime.agents))
+    routes.get(`${path}/models/:id`, 'agents.list', (context, request) =>
+      answered(context, async () => showModel(context.runtime.agents, request.param('id'))),
+    )
   }
 }
 

@@ -1,6 +1,5 @@
 /** `POST /ag-ui/:agentId`, `GET /ag-ui/:agentId/connect`, `GET /ag-ui/:agentId/capabilities`. */
 import { keepRunning } from '../http/wait-until.ts'
-import type { Hono } from 'hono'
 import { deliveryResponse, withRunId } from '../../delivery/delivery-response.ts'
 import { deliverRun } from '../../delivery/deliver-run.ts'
 import { errorResponse } from '../../delivery/http-error.ts'
@@ -14,18 +13,20 @@ import { agentCapabilities } from '../ag-ui/capabilities.ts'
 import { connectThread, joinRun, transportOf } from '../ag-ui/connect.ts'
 import type { HandlerContext } from '../handler-context.ts'
 import { readJson } from '../http/body.ts'
+import type { Routes } from '../http/routes.ts'
 import { chatPolicy, checkShown } from './chat-request.ts'
 
-export function mountAgUi(app: Hono, context: HandlerContext): void {
-  const agentOf = (id: string) => findAgent(context.runtime, id)
-  app.post('/ag-ui/:agentId', (c) => postRun(context, c.req.raw, agentOf(c.req.param('agentId'))))
-  app.get('/ag-ui/:agentId/connect', (c) => {
+export function mountAgUi(routes: Routes): void {
+  routes.post('/ag-ui/:agentId', 'runs.start', (context, request) =>
+    postRun(context, request.raw, findAgent(context.runtime, request.param('agentId'))),
+  )
+  routes.get('/ag-ui/:agentId/connect', 'runs.read', (context, request) => {
     checkShown(context)
-    agentOf(c.req.param('agentId'))
-    return connectThread(context, c.req.raw)
+    findAgent(context.runtime, request.param('agentId'))
+    return connectThread(context, request.raw)
   })
-  app.get('/ag-ui/:agentId/capabilities', async (c) =>
-    Response.json(await agentCapabilities(context, agentOf(c.req.param('agentId')))),
+  routes.get('/ag-ui/:agentId/capabilities', 'agents.list', async (context, request) =>
+    Response.json(await agentCapabilities(context, findAgent(context.runtime, request.param('agentId')))),
   )
 }
 

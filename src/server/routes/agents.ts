@@ -1,5 +1,4 @@
 /** `/api/agents…`: the agents, their files, and an editor for them. */
-import type { Hono } from 'hono'
 import type { AgentCheck } from '../../part/agent-tree.ts'
 import { MillraceError } from '../../part/error.ts'
 import { ownValue } from '../../part/own-value.ts'
@@ -10,38 +9,49 @@ import type { Pipeline } from '../../pipeline/pipeline.ts'
 import type { CheckedText } from '../../project/agent-editor.ts'
 import { listedAgents, unknownAgent } from '../../runtime/runtime-errors.ts'
 import { describeAgent } from '../describe-agent.ts'
-import type { HandlerContext } from '../handler-context.ts'
+import { decide } from '../../access/decide.ts'
+import type { HandlerContext, RequestContext } from '../handler-context.ts'
+import type { Routes } from '../http/routes.ts'
 import { optionalText, readJson } from '../http/body.ts'
 import { hashText } from '../http/key.ts'
 import { bad } from '../http/query.ts'
 
 /** `errors`: load errors of files. */
 export function mountAgents(
-  app: Hono,
-  context: HandlerContext,
+  routes: Routes,
+  { isPrivate }: HandlerContext,
   errors: () => { file: string; message: string }[],
 ): void {
-  const { runtime, isPrivate } = context
-  // Load errors quote the texts of agents, so they are only for callers who may see runs.
-  app.get('/api/agents', () =>
-    Response.json({
-      agents: listedAgents(runtime.agents).map((agent) => describeAgent(agent, runtime.agents)),
-      errors: isPrivate ? errors() : [],
-    }),
-  )
+  // Load errors quote the texts of agents.
+  routes.get('/api/agents', 'agents.list', (context) => {
+    const { agents } = context.runtime
+    return Response.json({
+      agents: listedAgents(agents).map((agent) => describeAgent(agent, agents)),
+      errors: showsTexts(context) ? errors() : [],
+    })
+  })
   if (isPrivate) {
-    app.get('/api/agents/schema', () => getSchema(context))
-    app.post('/api/agents/check', (c) => checkAgent(context, c.req.raw))
-    app.post('/api/agents/:id', (c) => saveAgent(context, c.req.raw, c.req.param('id')))
+    routes.get('/api/agents/schema', 'agents.read', (context) => getSchema(context))
+    routes.post('/api/agents/check', 'agents.edit', (context, { raw }) => checkAgent(context, raw))
+    routes.post('/api/agents/:id', 'agents.edit', (context, request) =>
+      saveAgent(context, request.raw, request.param('id')),
+    )
   }
-  app.get('/api/agents/:id', (c) => getAgent(context, c.req.param('id')))
+  routes.get('/api/agents/:id', 'agents.list', (context, request) => getAgent(context, request.param('id')))
 }
 
-async function getAgent(context: HandlerContext, name: string): Promise<Response> {
-  const { runtime, isPrivate } = context
+function showsTexts({ isPrivate, principal }: RequestContext): boolean {
+  return isPrivate && decide(principal, 'agents.read') === 'allow'
+}
+
+async function getAgent(context: RequestContext, name: string): Promise<Response> {
+  const { runtime } = context
+  const isShown = showsTexts(context)
   const agent = runtime.agents.get(name)
   const id = agent?.id ?? name
-  const file = isPrivate ? await fileOf(context, id, agent?.pipeline) : undefined
+  // One that is not open to the caller does not exist for it, and neither does its file.
+  const isOthers = agent === undefined && context.server.runtime.agents.get(name) !== undefined
+  const file = isShown && !isOthers ? await fileOf(context, id, agent?.pipeline) : undefined
   if (agent === undefined && file === undefined) throw unknownAgent(name, runtime.agents)
   const { pipeline } = agent ?? {}
   return Response.json({
@@ -49,7 +59,7 @@ async function getAgent(context: HandlerContext, name: string): Promise<Response
     ...(agent && describeAgent(agent, runtime.agents)),
     ...(pipeline && { hash: await hashText(pipeline.text) }),
     ...file,
-    ...(pipeline && isPrivate && { tree: treeOf(pipeline) }),
+    ...(pipeline && isShown && { tree: treeOf(pipeline) }),
   })
 }
 

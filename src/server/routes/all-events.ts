@@ -7,7 +7,9 @@ import type { Change, Log, Store } from '../../part/log.ts'
 import { partTypes } from '../../part/part.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import { fromPromises, type BodySource } from '../../delivery/streamed-body.ts'
-import type { HandlerContext } from '../handler-context.ts'
+import type { HandlerContext, RequestContext } from '../handler-context.ts'
+import { createSeal, type Seal } from '../http/sealed-text.ts'
+import { threadNamed } from './existing-thread.ts'
 import { bad, readQuery, wholeNumber } from '../http/query.ts'
 import { sseResponse, watchSilence } from '../http/sse-response.ts'
 
@@ -17,19 +19,40 @@ interface Position {
   seq: number
 }
 
-const parameters = { after: 40, types: 2000, run: 20_000, agent: 2000, thread: 20_000 }
+const parameters = { after: 200, types: 2000, run: 20_000, agent: 2000, thread: 20_000 }
 
-export async function getAllEvents(context: HandlerContext, request: Request, url: URL): Promise<Response> {
+/** How a client names positions: as numbers, or as words that it cannot read, because they count the changes of all runs. */
+interface PositionNames {
+  of(position: string): Promise<string> | string
+  read(name: string): Promise<string | undefined> | string
+}
+
+const plain: PositionNames = { of: (position) => position, read: (name) => name }
+const seals = new WeakMap<HandlerContext, Seal>()
+
+function positionNames({ filter, server }: RequestContext): PositionNames {
+  if (Object.keys(filter).length === 0) return plain
+  const seal = seals.get(server) ?? createSeal(server.runtime.store.log, 'positions')
+  seals.set(server, seal)
+  return { of: seal.seal, read: seal.open }
+}
+
+export async function getAllEvents(context: RequestContext, request: Request, url: URL): Promise<Response> {
   const { store } = context.runtime
   const { after, types, run, agent, thread } = readQuery(url, parameters)
-  const filter = createRunFilter(store, { runs: list(run), agents: list(agent), threads: list(thread) })
+  const threads = thread && (await Promise.all(list(thread)!.map((each) => threadNamed(context, each))))
+  const filter = createRunFilter(store, { runs: list(run), agents: list(agent), threads: threads || undefined })
   const wanted = readTypes(types)
-  const start = await startOf(store.log, request.headers.get('last-event-id'), after)
-  const source = createEventSource(context, start, async ({ n, run: id, entries }, { seq }) => {
+  const names = positionNames(context)
+  const start = await startOf(store.log, names, request.headers.get('last-event-id'), after)
+  const source = createEventSource(context, { start, names }, async ({ n, run: id, entries }, { seq }) => {
     const later = seq === 0 ? entries : entries.filter((entry) => entry.seq > seq)
     const chosen = mergeDeltas(later.filter(wanted))
     if (chosen.length === 0 || !(await filter(id, entries))) return ''
-    return chosen.map((entry, i) => frame(id, entry, i === chosen.length - 1 ? `${n}` : `${n}.${entry.seq}`)).join('')
+    const frames = chosen.map(async (entry, i) =>
+      frame(id, entry, await names.of(i === chosen.length - 1 ? `${n}` : `${n}.${entry.seq}`)),
+    )
+    return (await Promise.all(frames)).join('')
   })
   return sseResponse(source)
 }
@@ -54,10 +77,20 @@ function readTypes(listed: string | undefined): (entry: Entry) => boolean {
 }
 
 /** From now on, unless the client names a position. */
-async function startOf(log: Log, lastEventId: string | null, after: string | undefined): Promise<Position> {
+async function startOf(
+  log: Log,
+  names: PositionNames,
+  lastEventId: string | null,
+  after: string | undefined,
+): Promise<Position> {
   const last = await log.position()
-  const given = lastEventId ?? after
-  if (given === undefined) return { n: last, seq: 0 }
+  const name = lastEventId ?? after
+  if (name === undefined) return { n: last, seq: 0 }
+  const given = await names.read(name)
+  if (given === undefined) {
+    if (lastEventId !== null) return { n: last, seq: 0 }
+    throw bad('after', 'a position: the id of an event')
+  }
   const [n = '', seq = '0', ...more] = given.split('.')
   if (more.length > 0) throw bad('after', 'a position: the id of an event')
   const position = {
@@ -76,7 +109,7 @@ type Encode = (change: Change, after: { seq: number }) => Promise<string>
 
 function createEventSource(
   { runtime, keepAliveMs, onError }: HandlerContext,
-  start: Position,
+  { start, names }: { start: Position; names: PositionNames },
   encode: Encode,
 ): BodySource {
   const leave = new AbortController()
@@ -87,8 +120,8 @@ function createEventSource(
   let isFirst = true
 
   /** An id without data is not an event, but moves the client's position: unwanted entries need not be read again. */
-  function keepAlive(): string {
-    return `: keep-alive\n${seq === 0 ? `id: ${position}\n` : ''}\n`
+  async function keepAlive(): Promise<string> {
+    return `: keep-alive\n${seq === 0 ? `id: ${await names.of(`${position}`)}\n` : ''}\n`
   }
 
   async function read(): Promise<string | undefined> {
@@ -111,7 +144,9 @@ function createEventSource(
     leave.abort()
   }
 
-  const silence = watchSilence(keepAliveMs, () => source.sendKeepAlive?.(keepAlive()))
+  const silence = watchSilence(keepAliveMs, () => {
+    keepAlive().then((text) => source.sendKeepAlive?.(text), onError)
+  })
   const source: BodySource = {
     next: fromPromises(async () => {
       if (isFirst) {

@@ -11,8 +11,9 @@ import { continueOrStart } from '../../runtime/continue.ts'
 import { textWire } from '../../wire/text/text.ts'
 import { uiWire } from '../../wire/ui/ui.ts'
 import type { Wire } from '../../wire/wire.ts'
-import type { HandlerContext } from '../handler-context.ts'
+import type { HandlerContext, RequestContext } from '../handler-context.ts'
 import { chatPolicy, readChat, readWire, checkShown } from './chat-request.ts'
+import { threadNamed } from './existing-thread.ts'
 
 export async function postChat(context: HandlerContext, request: Request, defaultWire: Wire): Promise<Response> {
   const { runtime } = context
@@ -41,9 +42,10 @@ export async function postChat(context: HandlerContext, request: Request, defaul
 }
 
 /** The active answer of a chat from its start, or 204. `useChat({resume: true})` requests it after a reload. */
-export async function getChatStream(context: HandlerContext, request: Request, threadId: string): Promise<Response> {
+export async function getChatStream(context: RequestContext, request: Request, chat: string): Promise<Response> {
   checkShown(context)
   const { runtime } = context
+  const threadId = await threadNamed(context, chat)
   const row = (await runtime.store.runs.list({ threadId, limit: 1 }))[0]
   const replayState = row?.status === 'running' ? await readReplayState(runtime.store.log, row.id) : undefined
   if (row === undefined || replayState === undefined || replayState.isAnswered) {

@@ -1,15 +1,16 @@
 /** `DELETE /api/runs/:id` and `DELETE /api/threads/:id`: deletes ended runs with all their data. */
-import type { Hono } from 'hono'
 import { deleteRun, deleteThread } from '../../record/delete.ts'
 import { createRest } from '../../record/housekeeping.ts'
-import type { HandlerContext } from '../handler-context.ts'
+import type { Routes } from '../http/routes.ts'
+import { threadNamed } from './existing-thread.ts'
 
-export function mountDelete(app: Hono, { runtime }: HandlerContext): void {
+export function mountDelete(routes: Routes): void {
   const paced = () => ({ rest: createRest(0.5) })
-  app.delete('/api/runs/:id', async ({ req }) =>
-    Response.json(await deleteRun(runtime.store, req.param('id'), paced())),
+  routes.delete('/api/runs/:id', 'runs.delete', async ({ runtime }, request) =>
+    Response.json(await deleteRun(runtime.store, request.param('id'), paced())),
   )
-  app.delete('/api/threads/:id', async ({ req }) =>
-    Response.json(await deleteThread(runtime.store, req.param('id'), paced())),
-  )
+  routes.delete('/api/threads/:id', 'runs.delete', async (context, request) => {
+    const threadId = await threadNamed(context, request.param('id'))
+    return Response.json(await deleteThread(context.runtime.store, threadId, paced()))
+  })
 }

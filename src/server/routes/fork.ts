@@ -2,10 +2,11 @@
 import { runIdHeader } from '../../delivery/delivery-response.ts'
 import { omitUndefined } from '../../part/omit-undefined.ts'
 import { MillraceError } from '../../part/error.ts'
+import { threadMark } from '../../part/principal.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import { readPrograms } from '../../runtime/foreign-programs.ts'
 import { fromClientMessages } from '../../wire/ui/ui-message.ts'
-import type { HandlerContext } from '../handler-context.ts'
+import type { HandlerContext, RequestContext } from '../handler-context.ts'
 import { readJson } from '../http/body.ts'
 import { hashText } from '../http/key.ts'
 import { checkWaits, keepRunning } from '../http/wait-until.ts'
@@ -13,6 +14,7 @@ import { bad, readQuery } from '../http/query.ts'
 import { checkText, textIn, toAgentCheck } from './agents.ts'
 import { consentIn } from './consent.ts'
 import { existingRun } from './existing-run.ts'
+import { shownThread } from './existing-thread.ts'
 import { bindKey, idempotencyKey } from './idempotency.ts'
 import { protocolOf } from './runs.ts'
 
@@ -22,7 +24,7 @@ const keys: ReadonlySet<string> = new Set(['at', 'input', 'agentId', 'pipeline',
  * Body: `{at, input?, agentId?, pipeline?, trust?}`; `pipeline` is YAML, whose faults are reported with 422. 201 with the id and the thread of the
  * fork; 200 if the same request has made it before.
  */
-export async function forkRun(context: HandlerContext, request: Request, source: string): Promise<Response> {
+export async function forkRun(context: RequestContext, request: Request, source: string): Promise<Response> {
   const { runtime, maxBodyBytes } = context
   const protocol = protocolOf(context, request)
   const waitUntil = context.waitUntil(request)
@@ -53,14 +55,14 @@ export async function forkRun(context: HandlerContext, request: Request, source:
   if (key !== undefined) {
     await bindKey(runtime.store.log, key, { fork: source, ...body })
     // The same request gets the same fork.
-    runId = `run_${(await hashText(`fork\n${source}\n${key}`)).replaceAll(/[^\da-f]/gu, '').slice(0, 32)}`
+    runId = `run_${(await hashText(`fork\n${source}\n${key}${threadMark(context.principal)}`)).replaceAll(/[^\da-f]/gu, '').slice(0, 32)}`
   }
   const own = { pipeline, runId, input: input && withMessages(input) }
   const options = { at, protocol, ...consent, ...omitUndefined(own) }
   const run = await runtime.fork(source, options)
   keepRunning(waitUntil, run)
   return Response.json(
-    { id: run.id, threadId: run.threadId },
+    { id: run.id, threadId: shownThread(context, run.threadId) },
     { status: run.joined ? 200 : 201, headers: { 'x-millrace-run-id': runIdHeader(run.id) } },
   )
 }

@@ -2,30 +2,51 @@
  * Data for an open page. `GET /api/live`: rows of runs, entries of some runs and reloads of agents over one connection. `GET /api/server`: the
  * features of this server.
  */
-import type { Hono } from 'hono'
 import { hasEnded, type RunRow } from '../../part/log.ts'
 import type { DisconnectPolicy } from '../../pipeline/pipeline.ts'
-import type { HandlerContext } from '../handler-context.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
+import { roleOf } from '../../part/principal.ts'
+import { actions, decide } from '../../access/decide.ts'
+import type { HandlerContext, RequestContext } from '../handler-context.ts'
+import type { Routes } from '../http/routes.ts'
+import { withShownThread } from './existing-thread.ts'
 import { bad, readQuery, wholeNumber } from '../http/query.ts'
 import { sseResponse } from '../http/sse-response.ts'
 import { createChangesTap, createLiveSource } from '../live/live-source.ts'
-import { createRowFeed } from '../live/row-feed.ts'
+import { createRowFeed, type RowCaller } from '../live/row-feed.ts'
 import { createRunCursor } from '../live/run-cursor.ts'
 import { version } from '../version.ts'
 import { chatPolicy } from './chat-request.ts'
 
-export function mountLive(app: Hono, context: HandlerContext): void {
-  const { store } = context.runtime
-  const tap = createChangesTap(store.log, context.onError)
-  const rows = createRowFeed(tap, store.runs, context.onError)
-  app.get('/api/live', (c) => getLive(context, { tap, rows }, c.req.raw, new URL(c.req.url)))
-  app.get('/api/server', () => Response.json(serverFacts(context)))
+export function mountLive(routes: Routes, server: HandlerContext): void {
+  const { store } = server.runtime
+  const tap = createChangesTap(store.log, server.onError)
+  const rows = createRowFeed(tap, store.runs, server.onError)
+  routes.get('/api/live', 'runs.read', (context, { raw, url }) => {
+    const isWhole = Object.keys(context.filter).length === 0
+    return getLive(context, { tap, rows: isWhole ? rows : rows.of(callerOf(context)) }, raw, new URL(url))
+  })
+  routes.get('/api/server', 'agents.list', (context) => Response.json(serverFacts(context)))
 }
 
-function serverFacts({ runtime, editing, maxBodyBytes, sockets }: HandlerContext): object {
-  const { durable, records, upkeep } = runtime.store
+function callerOf(context: RequestContext): RowCaller {
+  const { principal, runtime } = context
+  return {
+    runs: runtime.store.runs,
+    sees: (row) => decide(principal, 'runs.read', row) === 'allow',
+    show: (row) => withShownThread(context, row),
+  }
+}
+
+/** `user`: who asks, and what its role may do. Absent on a server that does not ask. */
+function serverFacts({ server, principal, editing, maxBodyBytes, sockets }: RequestContext): object {
+  const { durable, records, upkeep } = server.runtime.store
   const features = { records: records !== undefined, upkeep: upkeep !== undefined, sockets }
-  return { version, durable, edit: editing.state, maxBodyBytes, features }
+  const { id, name, tenant, key } = principal
+  const isKnown = id !== '' || key !== undefined
+  const may = actions.filter((action) => decide(principal, action) === 'allow')
+  const user = isKnown && { user: { id, ...omitUndefined({ name, tenant, key }), role: roleOf(principal), may } }
+  return { version, durable, edit: editing.state, maxBodyBytes, features, ...user }
 }
 
 /** Maximum number of runs that a connection follows or holds. */
@@ -34,7 +55,7 @@ const parameters = { rows: 1, agents: 1, runs: 30_000, hold: 20_000 }
 
 type Shared = Pick<Parameters<typeof createLiveSource>[0], 'tap'> & { rows: ReturnType<typeof createRowFeed> }
 
-async function getLive(context: HandlerContext, { tap, rows }: Shared, request: Request, url: URL): Promise<Response> {
+async function getLive(context: RequestContext, { tap, rows }: Shared, request: Request, url: URL): Promise<Response> {
   const { runtime, keepAliveMs, onError, onAgents } = context
   const query = readQuery(url, parameters)
   const wanted = readRuns(query.runs, request.headers.get('last-event-id'))

@@ -1,8 +1,8 @@
 /** The routes of the server, in groups. A group has its own file; a line here mounts it. */
-import type { Hono } from 'hono'
 import { textWire } from '../../wire/text/text.ts'
 import { uiWire } from '../../wire/ui/ui.ts'
 import type { HandlerContext } from '../handler-context.ts'
+import type { Routes } from '../http/routes.ts'
 import { mountAgUi } from './ag-ui.ts'
 import { getChatStream, postChat } from './chat.ts'
 import { mountDelete } from './delete.ts'
@@ -23,23 +23,32 @@ import { createRunMetrics } from '../../record/metrics/run-metrics.ts'
 import { getAllEvents } from './all-events.ts'
 import { getStats } from './stats.ts'
 
-type Mount = (app: Hono, context: HandlerContext) => void
+/** `server`: for what all requests share. */
+type Mount = (routes: Routes, server: HandlerContext) => void
 
-function mountChat(app: Hono, context: HandlerContext): void {
-  app.post('/api/chat', (c) => postChat(context, c.req.raw, uiWire))
-  app.post('/api/beddel/chat', (c) => postChat(context, c.req.raw, textWire))
-  app.get('/api/chat/:id/stream', (c) => getChatStream(context, c.req.raw, c.req.param('id')))
+function mountChat(routes: Routes): void {
+  routes.post('/api/chat', 'runs.start', (context, { raw }) => postChat(context, raw, uiWire))
+  routes.post('/api/beddel/chat', 'runs.start', (context, { raw }) => postChat(context, raw, textWire))
+  routes.get('/api/chat/:id/stream', 'runs.read', (context, request) =>
+    getChatStream(context, request.raw, request.param('id')),
+  )
 }
 
-function mountRuns(app: Hono, context: HandlerContext): void {
-  app.get('/api/runs', (c) => listRuns(context, new URL(c.req.url)))
-  app.post('/api/runs', (c) => startRun(context, c.req.raw))
-  app.get('/api/runs/:id', (c) => showRun(context, c.req.param('id'), new URL(c.req.url)))
-  app.get('/api/runs/:id/events', (c) => getEvents(context, c.req.raw, c.req.param('id'), new URL(c.req.url)))
-  app.post('/api/runs/:id/stop', (c) => stopRun(context, c.req.raw, c.req.param('id')))
-  app.get('/api/runs/:id/requests', (c) => listRequests(context, c.req.param('id')))
-  app.post('/api/runs/:id/requests/:requestId', (c) =>
-    answerRequest(context, c.req.raw, c.req.param('id'), c.req.param('requestId')),
+function mountRuns(routes: Routes): void {
+  routes.get('/api/runs', 'runs.read', (context, { url }) => listRuns(context, new URL(url)))
+  routes.post('/api/runs', 'runs.start', (context, { raw }) => startRun(context, raw))
+  routes.get('/api/runs/:id', 'runs.read', (context, request) =>
+    showRun(context, request.param('id'), new URL(request.url)),
+  )
+  routes.get('/api/runs/:id/events', 'runs.read', (context, request) =>
+    getEvents(context, request.raw, request.param('id'), new URL(request.url)),
+  )
+  routes.post('/api/runs/:id/stop', 'runs.stop', (context, request) =>
+    stopRun(context, request.raw, request.param('id')),
+  )
+  routes.get('/api/runs/:id/requests', 'runs.read', (context, request) => listRequests(context, request.param('id')))
+  routes.post('/api/runs/:id/requests/:requestId', 'runs.answer', (context, request) =>
+    answerRequest(context, request.raw, request.param('id'), request.param('requestId')),
   )
 }
 
@@ -60,26 +69,32 @@ export const runRoutes: readonly Mount[] = [
 ]
 
 /** The routes for recorded runs: replay, fork, diff, export, import. Mounted where `/api/runs` is. */
-function mountRecorded(app: Hono, context: HandlerContext): void {
-  app.get('/api/runs/:id/replay', (c) => replayRun(context, c.req.param('id'), new URL(c.req.url)))
-  app.get('/api/runs/:id/export', (c) => exportRun(context, c.req.param('id')))
-  app.post('/api/runs/:id/fork', (c) => forkRun(context, c.req.raw, c.req.param('id')))
-  app.get('/api/runs/:id/programs', (c) => getPrograms(context, c.req.param('id'), new URL(c.req.url)))
-  app.get('/api/diff', (c) => diffOf(context, new URL(c.req.url)))
-  app.post('/api/runs/import', (c) => importRun(context, c.req.raw))
+function mountRecorded(routes: Routes): void {
+  routes.get('/api/runs/:id/replay', 'runs.read', (context, request) =>
+    replayRun(context, request.param('id'), new URL(request.url)),
+  )
+  routes.get('/api/runs/:id/export', 'runs.read', (context, request) => exportRun(context, request.param('id')))
+  routes.post('/api/runs/:id/fork', 'runs.fork', (context, request) =>
+    forkRun(context, request.raw, request.param('id')),
+  )
+  routes.get('/api/runs/:id/programs', 'runs.read', (context, request) =>
+    getPrograms(context, request.param('id'), new URL(request.url)),
+  )
+  routes.get('/api/diff', 'runs.read', (context, { url }) => diffOf(context, new URL(url)))
+  routes.post('/api/runs/import', 'runs.import', (context, { raw }) => importRun(context, raw))
 }
 
 /** For monitors: events of all runs, and metrics for Prometheus. */
-function mountMonitoring(app: Hono, context: HandlerContext): void {
-  const { runtime } = context
+function mountMonitoring(routes: Routes, server: HandlerContext): void {
+  const { runtime } = server
   const metrics = createRunMetrics(runtime.store)
-  app.get('/api/events', (c) => getAllEvents(context, c.req.raw, new URL(c.req.url)))
-  app.get('/api/stats', (c) => getStats(context, new URL(c.req.url)))
-  app.get('/metrics', async () => {
+  routes.get('/api/events', 'runs.read', (context, { raw, url }) => getAllEvents(context, raw, new URL(url)))
+  routes.get('/api/stats', 'stats', (context, { url }) => getStats(context, new URL(url)))
+  routes.get('/metrics', 'metrics', async () => {
     const text =
       (await metrics.read()) +
       gauge('millrace_active_runs', 'Runs of this process.', runtime.active) +
-      (await context.metrics()) +
+      (await server.metrics()) +
       memory()
     return new Response(text, { headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' } })
   })

@@ -1,18 +1,22 @@
 /** Data of one run for the page: its outline, and the whole prompt of a model call. */
-import type { Hono } from 'hono'
 import { createOutline, type Outline } from '../../fold/outline.ts'
 import type { OutlineItem, OutlineMore } from '../../fold/outline-item.ts'
 import { checkCursor } from '../../fold/read-view.ts'
 import { readPrompt } from '../../fold/tool-loop.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import type { HandlerContext } from '../handler-context.ts'
+import type { Routes } from '../http/routes.ts'
 import { ndjsonResponse } from '../http/sse-response.ts'
 import { bad, readQuery, wholeNumber } from '../http/query.ts'
 import { existingRun } from './existing-run.ts'
 
-export function mountOutline(app: Hono, context: HandlerContext): void {
-  app.get('/api/runs/:id/outline', (c) => getOutline(context, c.req.param('id'), new URL(c.req.url)))
-  app.get('/api/runs/:id/prompt', (c) => getPrompt(context, c.req.param('id'), new URL(c.req.url)))
+export function mountOutline(routes: Routes): void {
+  routes.get('/api/runs/:id/outline', 'runs.read', (context, request) =>
+    getOutline(context, request.param('id'), new URL(request.url)),
+  )
+  routes.get('/api/runs/:id/prompt', 'runs.read', (context, request) =>
+    getPrompt(context, request.param('id'), new URL(request.url)),
+  )
 }
 
 /** The longest page. */

@@ -2,7 +2,7 @@
  * The page: its shell at the paths of its rooms, and the files that the shell loads. Both need no key, because they contain no data of this server;
  * the page gets its data from the other routes. The policy allows scripts of this origin only.
  */
-import type { Hono } from 'hono'
+import type { App } from '../http/router.ts'
 import { preferredType } from '../http/query.ts'
 import { isRoute } from './unknown-route.ts'
 
@@ -25,14 +25,14 @@ export function isPagePath(path: string): boolean {
 }
 
 /** Whether a person has opened an address that nothing has: a browser gets the page, which says so. */
-export function isLostVisit(app: Hono, request: Request, path: string): boolean {
+export function isLostVisit(app: App, request: Request, path: string): boolean {
   if (!/^(?:GET|HEAD)$/u.test(request.method) || request.headers.get('accept')?.includes('text/html') !== true)
     return false
   if (isPagePath(path) || preferredType(request, ['text/html', 'application/json']) !== 'text/html') return false
   return !['GET', 'POST', 'DELETE'].some((method) => isRoute(app, method, path))
 }
 
-export function mountPage(app: Hono, web: WebFiles): void {
+export function mountPage(app: App, web: WebFiles): void {
   app.get('*', async (c, next) => {
     const { path } = c.req
     if (files.test(path)) return (await fileResponse(web, path)) ?? next()

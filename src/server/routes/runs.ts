@@ -13,16 +13,18 @@ import type { RunView } from '../../fold/run-view.ts'
 import { unknownAgent } from '../../runtime/runtime-errors.ts'
 import { fromClientMessages } from '../../wire/ui/ui-message.ts'
 import { optionalText, readJson } from '../http/body.ts'
-import type { HandlerContext } from '../handler-context.ts'
+import type { HandlerContext, RequestContext } from '../handler-context.ts'
 import { consentIn } from './consent.ts'
 import { existingRun, unknownRun } from './existing-run.ts'
+import { shownThread, threadNamed, withShownThread } from './existing-thread.ts'
 import { bindKey, idempotencyKey } from './idempotency.ts'
 import { bad, readQuery, toTime, wholeNumber } from '../http/query.ts'
 import { slicedJson } from '../http/sliced-json.ts'
 
 const listParameters = {
   agent: 256,
-  thread: 256,
+  user: 256,
+  thread: 2048,
   status: 200,
   since: 40,
   q: 200,
@@ -31,13 +33,14 @@ const listParameters = {
   before: 256,
 }
 
-export async function listRuns({ runtime }: HandlerContext, url: URL): Promise<Response> {
-  const { thread, status, since, q, before, limit, ...rest } = readQuery(url, listParameters)
-  const query: RunQuery = { ...rest, ...omitUndefined({ search: q }), ...toPage({ before, limit }) }
-  if (thread !== undefined) query.threadId = thread
+export async function listRuns(context: RequestContext, url: URL): Promise<Response> {
+  const { thread, status, since, q, before, limit, user, ...rest } = readQuery(url, listParameters)
+  const query: RunQuery = { ...rest, ...omitUndefined({ search: q, owner: user }), ...toPage({ before, limit }) }
+  if (thread !== undefined) query.threadId = await threadNamed(context, thread)
   if (status !== undefined) query.status = status.split(',').map(toStatus)
   if (since !== undefined) query.since = toTime(since, 'since')
-  return Response.json({ runs: await runtime.store.runs.list(query) })
+  const runs = await context.runtime.store.runs.list(query)
+  return Response.json({ runs: runs.map((row) => withShownThread(context, row)) })
 }
 
 function toStatus(word: string): RunStatus {
@@ -56,12 +59,12 @@ export function toPage({ before, limit }: { before?: string | undefined; limit?:
 }
 
 /** `at`: the run as it was after this entry. */
-export async function showRun(context: HandlerContext, id: string, url: URL): Promise<Response> {
+export async function showRun(context: RequestContext, id: string, url: URL): Promise<Response> {
   const { store } = context.runtime
   const { at } = readQuery(url, { at: 20 })
   const view = at === undefined ? await readView(store, id) : await viewAt(context, id, at)
   if (view === undefined) throw unknownRun(id)
-  const { runId, ...rest } = view
+  const { runId, ...rest } = withShownThread(context, view)
   return slicedJson({ id: runId, ...rest })
 }
 
@@ -82,7 +85,7 @@ export function protocolOf({ protocol }: HandlerContext, { headers }: Request): 
 
 const runKeys: ReadonlySet<string> = new Set(['agentId', 'input', 'threadId', 'previousRunId'])
 
-export async function startRun(context: HandlerContext, request: Request): Promise<Response> {
+export async function startRun(context: RequestContext, request: Request): Promise<Response> {
   const { runtime, maxBodyBytes } = context
   const waitUntil = context.waitUntil(request)
   checkWaits(waitUntil, 'POST /api/runs')
@@ -121,7 +124,7 @@ export async function startRun(context: HandlerContext, request: Request): Promi
   })
   keepRunning(waitUntil, run)
   return Response.json(
-    { id: run.id, threadId: run.threadId },
+    { id: run.id, threadId: shownThread(context, run.threadId) },
     { status: 202, headers: { 'x-millrace-run-id': runIdHeader(run.id) } },
   )
 }

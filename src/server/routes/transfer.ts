@@ -1,11 +1,13 @@
 /** `/api/runs/:id/export` and `/api/runs/import`: a run as a file, and a file as a run. */
+import { visibleTo } from '../../access/decide.ts'
 import { MillraceError } from '../../part/error.ts'
 import { deliveryResponse } from '../../delivery/delivery-response.ts'
 import { fromPromises, type BodySource } from '../../delivery/streamed-body.ts'
 import { createImport } from '../../record/transfer/import.ts'
 import { exportRun as exportLines } from '../../record/transfer/export.ts'
 import { partsWire } from '../../wire/parts/parts.ts'
-import type { HandlerContext } from '../handler-context.ts'
+import { runUserOf } from '../../part/principal.ts'
+import type { HandlerContext, RequestContext } from '../handler-context.ts'
 import { readPieces } from '../http/body.ts'
 import { existingRun } from './existing-run.ts'
 
@@ -36,7 +38,7 @@ const mostAtOnce = 2
 const running = new WeakMap<HandlerContext, number>()
 
 /** Body: a log as NDJSON. 201 for a new run, 200 if it is here already, 409 if another run has its id, 429 for one too many. */
-export async function importRun(context: HandlerContext, request: Request): Promise<Response> {
+export async function importRun({ server: context, principal }: RequestContext, request: Request): Promise<Response> {
   const others = running.get(context) ?? 0
   if (others >= mostAtOnce) {
     const message = `The server takes ${mostAtOnce} recordings at the same time. Send this one again in a moment.`
@@ -44,7 +46,9 @@ export async function importRun(context: HandlerContext, request: Request): Prom
   }
   running.set(context, others + 1)
   const { runtime } = context
-  const importing = createImport({ name: 'The body', redactor: runtime.redactor })
+  // An admin of all tenants brings back a backup as it was.
+  const owner = Object.keys(visibleTo(principal)).length === 0 ? {} : { user: runUserOf(principal) ?? null }
+  const importing = createImport({ name: 'The body', redactor: runtime.redactor, ...owner })
   try {
     await readPieces(request, { type: 'application/x-ndjson', maxBytes: mostBytes }, importing.feed)
     const { id, isNew, row } = await importing.finish(runtime.store)

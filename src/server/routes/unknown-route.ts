@@ -1,16 +1,16 @@
 /** Answers unknown paths (404) and methods (405) with the nearest route and the list of routes. */
-import type { Hono } from 'hono'
+import type { App } from '../http/router.ts'
 import { MillraceError } from '../../part/error.ts'
 import { listNames, nearest } from '../../pipeline/nearest.ts'
 import { isOpenAiPath } from '../openai/error.ts'
 import { errorResponse } from '../../delivery/http-error.ts'
 
 /** The page's route matches every path, and does not count. */
-export function isRoute(app: Hono, method: string, path: string): boolean {
+export function isRoute(app: App, method: string, path: string): boolean {
   return app.router.match(method, path)[0].some(([[, route]]) => route.path !== '/*')
 }
 
-export function unknownRoute(app: Hono, path: string, method: string): Response {
+export function unknownRoute(app: App, path: string, method: string): Response {
   const allowed = ['GET', 'POST', 'DELETE'].filter((m) => m !== method && isRoute(app, m, path))
   if (allowed.length > 0) {
     const error = new MillraceError('method-not-allowed', `${path} accepts ${allowed.join(', ')}, not ${method}.`)

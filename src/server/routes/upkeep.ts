@@ -1,6 +1,5 @@
 /** `POST /api/compact` and `POST /api/prune`: runs the upkeep of the store at once. The response is NDJSON: progress, then the result. */
 import { anySignal } from '../../async/any-signal.ts'
-import type { Hono } from 'hono'
 import { MillraceError, toErrorValue } from '../../part/error.ts'
 import { type Store, timeOf } from '../../part/log.ts'
 import type { Upkeep } from '../../part/upkeep.ts'
@@ -9,22 +8,23 @@ import { createRest } from '../../record/housekeeping.ts'
 import { compactRuns, eraseAll, pruneRuns } from '../../record/upkeep.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import type { HandlerContext } from '../handler-context.ts'
+import type { Routes } from '../http/routes.ts'
 import { readJson } from '../http/body.ts'
 import { bad } from '../http/query.ts'
 
-export function mountUpkeep(app: Hono, context: HandlerContext): void {
-  app.post('/api/compact', async ({ req }) => {
-    const { olderThan, dryRun } = await readOptions(context, req.raw, ['olderThan', 'dryRun'])
+export function mountUpkeep(routes: Routes): void {
+  routes.post('/api/compact', 'upkeep', async ({ server: context }, { raw }) => {
+    const { olderThan, dryRun } = await readOptions(context, raw, ['olderThan', 'dryRun'])
     const endedBefore = timeOf(context.runtime.store) - (olderThan ?? 0)
-    return work(context, req.raw, { dryRun }, (upkeep, options) => compactRuns(upkeep, { endedBefore, ...options }))
+    return work(context, raw, { dryRun }, (upkeep, options) => compactRuns(upkeep, { endedBefore, ...options }))
   })
-  app.post('/api/prune', async ({ req }) => {
+  routes.post('/api/prune', 'upkeep', async ({ server: context }, { raw }) => {
     const known = ['olderThan', 'maxBytes', 'erase', 'dryRun']
-    const { olderThan, maxBytes, erase, dryRun } = await readOptions(context, req.raw, known)
+    const { olderThan, maxBytes, erase, dryRun } = await readOptions(context, raw, known)
     if (olderThan === undefined && maxBytes === undefined && !erase)
       throw bad('olderThan', `${ageWords}; or send maxBytes, or erase`)
     const idleBefore = olderThan === undefined ? undefined : timeOf(context.runtime.store) - olderThan
-    return work(context, req.raw, { dryRun, erase }, (upkeep, options) =>
+    return work(context, raw, { dryRun, erase }, (upkeep, options) =>
       pruneRuns(upkeep, { idleBefore, maxBytes, ...options }),
     )
   })

@@ -9,6 +9,7 @@ import { agUiObjectsWire } from '../../wire/ag-ui/ag-ui.ts'
 import { createClientCalls, type ClientCalls } from './client-calls.ts'
 import { numberedWire, type NumberedEvent, type Position } from './message.ts'
 import type { Handler } from '../handler-context.ts'
+import type { Principal } from '../../part/principal.ts'
 import type { Admission } from '../http/admission.ts'
 import type { Socket } from 'socket.io'
 
@@ -131,8 +132,10 @@ export async function followRun(context: SessionContext, options: FollowOptions)
   }
 }
 
-/** Shared by all sockets of a server. */
+/** What the server shares with all sockets, and who this one is. */
 export interface SessionContext extends DeliveryContext {
+  /** The client. The runtime is scoped to it. */
+  principal: Principal
   admission: Admission | undefined
   /** The HTTP routes. */
   handler: Handler

@@ -7,7 +7,7 @@ import { MillraceError, toMillraceError } from '../../part/error.ts'
 import type { Permit } from '../../part/limits.ts'
 import type { DisconnectPolicy } from '../../pipeline/pipeline.ts'
 import type { AgUiEvent, AgUiOptions } from '../../wire/ag-ui/ag-ui-event.ts'
-import type { Admission } from '../http/admission.ts'
+import type { Admission, RequestCaller } from '../http/admission.ts'
 import { createDrain, followRun, type FollowedRun, type SessionContext, emitEvents } from './followed-run.ts'
 import { type Position, bad, requiredText, type Data, type MessageReply } from './message.ts'
 import { fromPromises, nextPiece, sourceOf, type BodySource } from '../../delivery/streamed-body.ts'
@@ -134,8 +134,8 @@ export function createSession(context: SessionContext, socket: Socket): Session 
 }
 
 /** A place for one more followed run. Throws if there are too many. */
-export async function openPlace(admission: Admission | undefined, address: string): Promise<Permit | undefined> {
-  const place = await admission?.stream(address)
+export async function openPlace(admission: Admission | undefined, caller: RequestCaller): Promise<Permit | undefined> {
+  const place = await admission?.stream(caller)
   if (place instanceof Error) throw place
   return place
 }
@@ -180,12 +180,23 @@ const passedHeaders = [
   editTokenHeader,
 ] as const
 
-function createPassedRequests({ handler, onError }: SessionContext, socket: Socket): PassedRequests {
-  const { headers, auth, address } = socket.handshake
-  const { host = 'localhost', origin } = headers
+/** The headers of a handshake that say who the client is, with its token as one of them. */
+export function headersOf({ headers: given, auth }: Pick<Socket['handshake'], 'headers' | 'auth'>): Headers {
+  const { host = 'localhost', origin, cookie } = given
   const { token } = auth as { token?: unknown }
-  // A server without a key accepts any token: one that no header can contain is dropped.
-  const key = typeof token === 'string' && isHeaderValue.test(token) ? `Bearer ${token}` : undefined
+  const headers = new Headers({ host })
+  if (origin !== undefined) headers.set('origin', origin)
+  if (cookie !== undefined) headers.set('cookie', cookie)
+  // A server that does not ask accepts any token: one that no header can contain is dropped.
+  if (typeof token === 'string' && isHeaderValue.test(token) && token.trim() === token)
+    headers.set('authorization', `Bearer ${token}`)
+  return headers
+}
+
+function createPassedRequests({ handler, onError }: SessionContext, socket: Socket): PassedRequests {
+  const { address } = socket.handshake
+  const identity = headersOf(socket.handshake)
+  const host = identity.get('host')!
   const streams = new Map<string, AbortController>()
 
   function toRequest(data: Data, signal: AbortSignal): Request {
@@ -197,9 +208,7 @@ function createPassedRequests({ handler, onError }: SessionContext, socket: Sock
     if (url === null || !url.pathname.startsWith('/api/')) throw bad('path', 'a path that begins with /api/')
     const body = ownValue(data, 'body')
     if (body !== undefined && method !== 'POST') throw bad('body', `absent: a ${method} request has none`)
-    const sent = new Headers({ host })
-    if (origin !== undefined) sent.set('origin', origin)
-    if (key !== undefined) sent.set('authorization', key)
+    const sent = new Headers(identity)
     const given = ownValue(data, 'headers') ?? {}
     if (typeof given !== 'object' || Array.isArray(given)) throw bad('headers', 'an object')
     for (const [name, value] of Object.entries(given)) {

@@ -1,12 +1,15 @@
 import type { DeliveryContext } from '../../delivery/open-delivery.ts'
 import type { MillraceError } from '../../part/error.ts'
 import type { Handler } from '../handler-context.ts'
+import type { Access } from '../access/access.ts'
 import type { Admission } from '../http/admission.ts'
 
 /** The runtime of the Socket.IO binding, its access rules, and its limits. As for {@link HandlerOptions}. */
 export interface SocketOptions extends Omit<DeliveryContext, 'keepAliveMs'> {
-  /** Every client must then send it as `auth.token`. */
-  apiKey?: string
+  /** Says who each client is, by `auth.token` or by its cookies. */
+  access: Access
+  /** Whether clients prove who they are. Otherwise pages of other sites are refused. */
+  asksWho: boolean
   localOnly: boolean
   allowedOrigins?: readonly string[]
   /** The HTTP routes, with the same key and the same limits. */

@@ -1,4 +1,5 @@
 /** The AG-UI runs of a run: a suspend ends one, and the request that continues the run begins another. */
+import { clientThread } from '../../part/principal.ts'
 import { omitUndefined } from '../../part/omit-undefined.ts'
 import type { EntryOf } from '../../part/entry.ts'
 import type { ErrorValue } from '../../part/error.ts'
@@ -56,7 +57,8 @@ class AgUiRunState implements AgUiRun {
     messages?: () => readonly AgUiMessage[],
   ): void {
     if (this.#started === undefined) return
-    const { threadId, runId: own } = this.#started
+    const { runId: own } = this.#started
+    const threadId = clientThread(this.#started)
     const runId = labels?.['runId'] ?? own
     this.#runId = runId
     this.#isOpen = true
@@ -87,7 +89,7 @@ class AgUiRunState implements AgUiRun {
 
   finish(outcome: AgUiOutcome, result?: unknown): void {
     if (this.#started === undefined || !this.#isOpen) return
-    const { threadId } = this.#started
+    const threadId = clientThread(this.#started)
     this.send({ type: 'RUN_FINISHED', threadId, runId: this.#runId, result, outcome, usage: this.#usage.all() })
     this.#isOpen = false
   }

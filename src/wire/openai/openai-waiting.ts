@@ -3,6 +3,7 @@
  * words that name the open requests and how to answer. Their last line names the run and the requests: the client sends it back with
  * the conversation, and {@link readWaiting} finds the run by it.
  */
+import { clientThread } from '../../part/principal.ts'
 import type { Entry, EntryOf } from '../../part/entry.ts'
 import { messageOf } from '../../part/error.ts'
 import { toOpenAiCallId } from '../../part/openai-call-id.ts'
@@ -95,7 +96,8 @@ class Waits implements OpenAiWaiting {
     const requests = this.#approvals()
     const denied = this.#denied ?? []
     if (this.#start === undefined || (requests.length === 0 && denied.length === 0)) return undefined
-    const { runId, threadId } = this.#start
+    const { runId } = this.#start
+    const threadId = clientThread(this.#start)
     const bodies = requests.map(({ requestId, kind, toolCallId, toolName, input, deadline }) => {
       return { requestId, kind, toolCallId: toOpenAiCallId(toolCallId), toolName, input, deadline }
     })

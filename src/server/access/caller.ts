@@ -1,0 +1,62 @@
+/** The context of a caller: the server's, with a runtime that shows only what the caller may see. */
+import { decide, visibleTo } from '../../access/decide.ts'
+import { notAllowed } from '../../access/scope-store.ts'
+import { scopeRuntime } from '../../access/scope-runtime.ts'
+import { toErrorValue } from '../../part/error.ts'
+import type { Principal } from '../../part/principal.ts'
+import type { Runtime } from '../../runtime/runtime.ts'
+import type { HandlerContext, RequestContext } from '../handler-context.ts'
+import type { Editing } from '../http/editing.ts'
+import type { Access } from './access.ts'
+
+/** Maximum number of callers whose contexts are kept. */
+const mostKept = 1000
+
+export interface Callers {
+  /** The same for the same principal, for a while: what is kept per runtime stays. */
+  runtimeOf(principal: Principal): Runtime
+}
+
+export function createCallers(base: Runtime, access: Access): Callers {
+  const kept = new Map<string, Runtime>()
+  const onExpired = (principal: Principal, end: Parameters<Runtime['onLost']>[1]) =>
+    access.onExpired(principal, (error) => end(toErrorValue(error)))
+  return {
+    runtimeOf(principal) {
+      const name = JSON.stringify(principal)
+      const known = kept.get(name)
+      if (known !== undefined) return known
+      const runtime = scopeRuntime(base, principal, { onExpired })
+      if (kept.size >= mostKept) kept.delete(kept.keys().next().value!)
+      kept.set(name, runtime)
+      return runtime
+    },
+  }
+}
+
+export function contextOf(
+  server: HandlerContext,
+  access: Access,
+  runtime: Runtime,
+  principal: Principal,
+): RequestContext {
+  return {
+    ...server,
+    runtime,
+    principal,
+    filter: visibleTo(principal),
+    editing: editingOf(server.editing, principal),
+    onExpired: (end) => access.onExpired(principal, end),
+    server,
+  }
+}
+
+function editingOf(editing: Editing, principal: Principal): Editing {
+  if (decide(principal, 'agents.edit') === 'allow') return editing
+  return {
+    state: false,
+    check() {
+      throw notAllowed('agents.edit')
+    },
+  }
+}

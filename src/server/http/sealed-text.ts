@@ -1,0 +1,63 @@
+/** Short texts that a client keeps for us and must not read, such as a position over the runs of everybody. AES-GCM, with a key of the store. */
+import { ownValue } from '../../part/own-value.ts'
+import type { Log } from '../../part/log.ts'
+
+export interface Seal {
+  /** Another text each time. */
+  seal(text: string): Promise<string>
+  /** Undefined for anything that was not sealed with the key of this store and name. */
+  open(sealed: string): Promise<string | undefined>
+}
+
+const ivLength = 12
+const longest = 2000
+
+/** All instances of a store share the key. `name`: what is sealed; texts of another name do not open. */
+export function createSeal(log: Pick<Log, 'post'>, name: string): Seal {
+  let key: Promise<CryptoKey> | undefined
+
+  async function load(): Promise<CryptoKey> {
+    const fresh = toText(crypto.getRandomValues(new Uint8Array(32)))
+    // The first instance decides.
+    const { message } = await log.post('access:seals', name, { key: fresh })
+    const stored = ownValue(message as Record<string, unknown>, 'key')
+    const bytes = typeof stored === 'string' ? toBytes(stored) : undefined
+    if (bytes?.length !== 32) throw new Error(`The key "${name}" in the store cannot be used.`)
+    return crypto.subtle.importKey('raw', bytes, 'AES-GCM', false, ['encrypt', 'decrypt'])
+  }
+
+  const loaded = () => (key ??= load().catch((error: unknown) => ((key = undefined), Promise.reject(error as Error))))
+
+  return {
+    async seal(text) {
+      const iv = crypto.getRandomValues(new Uint8Array(ivLength))
+      const data = new TextEncoder().encode(text)
+      const sealed = new Uint8Array(await crypto.subtle.encrypt({ name: 'AES-GCM', iv }, await loaded(), data))
+      return toText(new Uint8Array([...iv, ...sealed]))
+    },
+    async open(sealed) {
+      const bytes = sealed.length > longest ? undefined : toBytes(sealed)
+      if (bytes === undefined || bytes.length <= ivLength) return undefined
+      const [iv, data] = [bytes.slice(0, ivLength), bytes.slice(ivLength)]
+      const opened = await crypto.subtle.decrypt({ name: 'AES-GCM', iv }, await loaded(), data).catch(() => undefined)
+      return opened && new TextDecoder().decode(opened)
+    },
+  }
+}
+
+/** Base64 for addresses. */
+function toText(bytes: Uint8Array): string {
+  return btoa(String.fromCharCode(...bytes))
+    .replaceAll('+', '-')
+    .replaceAll('/', '_')
+    .replace(/=+$/u, '')
+}
+
+function toBytes(text: string): Uint8Array<ArrayBuffer> | undefined {
+  if (!/^[\w-]+$/u.test(text)) return undefined
+  try {
+    return Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), (each) => each.charCodeAt(0))
+  } catch {
+    return undefined
+  }
+}
