@@ -8,6 +8,7 @@ import { partTypes } from '../../part/part.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import { fromPromises, type BodySource } from '../../delivery/streamed-body.ts'
 import type { HandlerContext, RequestContext } from '../handler-context.ts'
+import { untilExpired } from '../http/until-expired.ts'
 import { createSeal, type Seal } from '../http/sealed-text.ts'
 import { threadNamed } from './existing-thread.ts'
 import { bad, readQuery, wholeNumber } from '../http/query.ts'
@@ -34,7 +35,7 @@ function positionNames({ filter, server }: RequestContext): PositionNames {
   if (Object.keys(filter).length === 0) return plain
   const seal = seals.get(server) ?? createSeal(server.runtime.store.log, 'positions')
   seals.set(server, seal)
-  return { of: seal.seal, read: seal.open }
+  return { of: seal.seal, read: (name) => (name === '0' ? name : seal.open(name)) }
 }
 
 export async function getAllEvents(context: RequestContext, request: Request, url: URL): Promise<Response> {
@@ -54,7 +55,7 @@ export async function getAllEvents(context: RequestContext, request: Request, ur
     )
     return (await Promise.all(frames)).join('')
   })
-  return sseResponse(source)
+  return sseResponse(untilExpired(source, context))
 }
 
 function frame(run: string, entry: Entry, id: string): string {

@@ -12,6 +12,7 @@ import type { Routes } from '../http/routes.ts'
 import { withShownThread } from './existing-thread.ts'
 import { bad, readQuery, wholeNumber } from '../http/query.ts'
 import { sseResponse } from '../http/sse-response.ts'
+import { untilExpired } from '../http/until-expired.ts'
 import { createChangesTap, createLiveSource } from '../live/live-source.ts'
 import { createRowFeed, type RowCaller } from '../live/row-feed.ts'
 import { createRunCursor } from '../live/run-cursor.ts'
@@ -84,7 +85,7 @@ async function getLive(context: RequestContext, { tap, rows }: Shared, request: 
       for (const release of releases) release()
     },
   })
-  return sseResponse(source)
+  return sseResponse(untilExpired(source, context))
 }
 
 function flag(given: string | undefined, name: string): boolean {

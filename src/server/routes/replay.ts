@@ -8,13 +8,14 @@ import { fromPromises, type BodySource } from '../../delivery/streamed-body.ts'
 import { checkPlaces, checkReplay, replay } from '../../record/replay/replay.ts'
 import { builtinWires } from '../../wire/builtin-wires.ts'
 import type { Wire } from '../../wire/wire.ts'
-import type { HandlerContext } from '../handler-context.ts'
+import type { RequestContext } from '../handler-context.ts'
 import { bad, readQuery, wholeNumber } from '../http/query.ts'
+import { untilExpired } from '../http/until-expired.ts'
 import { existingRun } from './existing-run.ts'
 
 const parameters = { speed: 20, from: 20, to: 20, format: 100 }
 
-export async function replayRun(context: HandlerContext, id: string, url: URL): Promise<Response> {
+export async function replayRun(context: RequestContext, id: string, url: URL): Promise<Response> {
   const { runtime, wires } = context
   const row = await existingRun(context, id)
   const { speed, from, to, format = 'parts' } = readQuery(url, parameters)
@@ -49,7 +50,7 @@ export async function replayRun(context: HandlerContext, id: string, url: URL): 
       void pieces.return().catch(() => undefined)
     },
   }
-  return deliveryResponse(wire, id, { source })
+  return deliveryResponse(wire, id, { source: untilExpired(source, context) })
 }
 
 function toSpeed(text = '1'): number {

@@ -23,12 +23,12 @@ import { slicedJson } from '../http/sliced-json.ts'
 
 const listParameters = {
   agent: 256,
-  user: 256,
   thread: 2048,
   status: 200,
   since: 40,
   q: 200,
   idPrefix: 256,
+  user: 256,
   limit: 20,
   before: 256,
 }

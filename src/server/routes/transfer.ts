@@ -9,12 +9,13 @@ import { partsWire } from '../../wire/parts/parts.ts'
 import { runUserOf } from '../../part/principal.ts'
 import type { HandlerContext, RequestContext } from '../handler-context.ts'
 import { readPieces } from '../http/body.ts'
+import { untilExpired } from '../http/until-expired.ts'
 import { existingRun } from './existing-run.ts'
 
 /** Recordings are longer than requests. */
 const mostBytes = 256 * 1024 * 1024
 
-export async function exportRun(context: HandlerContext, id: string): Promise<Response> {
+export async function exportRun(context: RequestContext, id: string): Promise<Response> {
   await existingRun(context, id)
   const lines = exportLines(context.runtime.store, id)
   // An unreadable log is an error response, not a truncated file.
@@ -28,7 +29,7 @@ export async function exportRun(context: HandlerContext, id: string): Promise<Re
     next: fromPromises(next),
     cancel: () => void lines.return().catch(() => undefined),
   }
-  const response = deliveryResponse(partsWire, id, { source })
+  const response = deliveryResponse(partsWire, id, { source: untilExpired(source, context) })
   response.headers.set('content-disposition', `attachment; filename="${encodeURIComponent(id.toWellFormed())}.ndjson"`)
   return response
 }
