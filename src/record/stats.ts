@@ -3,6 +3,8 @@ import type { Store, RunRow } from '../part/log.ts'
 import { type Used, sumUsed } from '../fold/usage-fold.ts'
 import { MillraceError, toErrorValue } from '../part/error.ts'
 import type { QueryOptions, Records } from '../part/records.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
+import type { OwnerFilter } from '../part/principal.ts'
 import type { Count, Percentiles, StatsQuery, Totals, UsageOf, UsageSum } from '../part/stats.ts'
 import { readView } from '../fold/read-view.ts'
 import type { RunView, StepView } from '../fold/run-view.ts'
@@ -16,10 +18,28 @@ export interface Stats extends Totals {
 }
 
 const named = (table: string) => `(:agent IS NULL OR ${table}.agent = :agent)`
-export const runsIn = `runs r WHERE r.started_at >= :since AND r.started_at < :until AND ${named('r')}`
+/** The fields of a filter, as parameters of a query. */
+export function filterParameters({ owner, tenant }: OwnerFilter): Record<string, string> {
+  return omitUndefined({ owner, tenant }) as Record<string, string>
+}
+/** Conditions on the runs `r` of an owner or a tenant, with their parameters. */
+export function shownRuns({ owner, tenant }: OwnerFilter): { sql: string; parameters: Record<string, string> } {
+  const parameters = filterParameters({ owner, tenant })
+  return {
+    sql: Object.keys(parameters)
+      .map((name) => ` AND r.${name} = :${name}`)
+      .join(''),
+    parameters,
+  }
+}
+/** `shown`: of {@link shownRuns}. */
+export const runsIn = (shown: string) =>
+  `runs r WHERE r.started_at >= :since AND r.started_at < :until AND ${named('r')}${shown}`
 /** What a fork shares is counted once, where it happened. */
-export const within = (table: string, time: string) =>
-  `${table} t WHERE t.shared = 0 AND t.${time} >= :since AND t.${time} < :until AND ${named('t')}`
+export const within = (table: string, time: string, shown: string) =>
+  `${table} t WHERE t.shared = 0 AND t.${time} >= :since AND t.${time} < :until AND ${named('t')}${
+    shown === '' ? '' : ` AND EXISTS (SELECT 1 FROM runs r WHERE r.id = t.run${shown})`
+  }`
 
 export const usageSums = `count(DISTINCT t.run || ' ' || t.step) AS calls, count(*) AS reports,
   sum(input_tokens) AS inputTokens, sum(output_tokens) AS outputTokens,
@@ -82,8 +102,9 @@ export async function queryRows<Row>(
 /** Statistics of a store without tables, from the views of its runs. */
 type LogAndRuns = Pick<Store, 'log' | 'runs'>
 
-async function addUpStats(store: LogAndRuns, { since, until, agent }: StatsQuery): Promise<Stats> {
-  const rows = (await store.runs.list({ limit: 1000 })).filter(
+async function addUpStats(store: LogAndRuns, query: StatsQuery): Promise<Stats> {
+  const { since, until, agent, owner, tenant } = query
+  const rows = (await store.runs.list({ limit: 1000, ...omitUndefined({ owner, tenant }) })).filter(
     (row) => row.startedAt >= since && row.startedAt < until && (agent === undefined || row.agent === agent),
   )
   const read = rows.map(({ id }) => unlessDamaged(() => readView(store, id)))

@@ -4,7 +4,7 @@ import { unlessDamaged } from '../fold/unless-damaged.ts'
 import { omitUndefined } from '../part/omit-undefined.ts'
 import type { RunRow, RunStatus, Store } from '../part/log.ts'
 import type { StatsBucket, ToolStats, WindowStats } from '../part/window-stats.ts'
-import { queryRows, percentiles, runsIn, within, type StatsQuery } from './stats.ts'
+import { queryRows, percentiles, runsIn, shownRuns, within, type StatsQuery } from './stats.ts'
 
 type StatsStores = Pick<Store, 'log' | 'runs' | 'records'>
 
@@ -12,18 +12,18 @@ const slices = 60
 const failures: ReadonlySet<RunStatus> = new Set(['failed', 'timed-out', 'budget-exceeded', 'interrupted'])
 const failed = `status IN (${[...failures].map((status) => `'${status}'`).join(', ')})`
 
-const queries = {
+const queriesFor = (shown: string) => ({
   runs: `SELECT CAST((r.started_at - :since) / :slice AS INTEGER) AS bucket, count(*) AS runs,
-      count(*) FILTER (WHERE ${failed}) AS failed FROM ${runsIn} GROUP BY 1`,
+      count(*) FILTER (WHERE ${failed}) AS failed FROM ${runsIn(shown)} GROUP BY 1`,
   used: `SELECT CAST((t.timestamp - :since) / :slice AS INTEGER) AS bucket,
       sum(coalesce(total_tokens, coalesce(input_tokens, 0) + coalesce(output_tokens, 0))) AS tokens,
-      coalesce(sum(t.cost), 0) AS cost FROM ${within('usage', 'timestamp')} GROUP BY 1`,
-  first: percentiles('CAST((r.started_at - :since) / :slice AS INTEGER)', 'r.first_token_ms', runsIn),
+      coalesce(sum(t.cost), 0) AS cost FROM ${within('usage', 'timestamp', shown)} GROUP BY 1`,
+  first: percentiles('CAST((r.started_at - :since) / :slice AS INTEGER)', 'r.first_token_ms', runsIn(shown)),
   tools: `SELECT t.tool_name AS name, count(*) AS calls, count(*) FILTER (WHERE t.outcome = 'failed') AS errors
-      FROM ${within('tool_calls', 'called_at')} GROUP BY 1`,
-  took: percentiles('t.tool_name', 't.duration', within('tool_calls', 'called_at')),
-  waited: percentiles('t.tool_name', 't.waited', within('tool_calls', 'called_at')),
-}
+      FROM ${within('tool_calls', 'called_at', shown)} GROUP BY 1`,
+  took: percentiles('t.tool_name', 't.duration', within('tool_calls', 'called_at', shown)),
+  waited: percentiles('t.tool_name', 't.waited', within('tool_calls', 'called_at', shown)),
+})
 
 interface Rows {
   runs: { bucket: number; runs: number; failed: number }[]
@@ -35,11 +35,11 @@ interface Rows {
 }
 
 export async function readWindow(store: StatsStores, query: StatsQuery): Promise<WindowStats> {
-  const { since, until, agent } = query
+  const { since, until } = query
   const slice = Math.max(1, Math.ceil((until - since) / slices))
   const [{ runs, used, first, tools, took, waited }, active] = await Promise.all([
     store.records === undefined ? addUp(store, query, slice) : select(store.records, query, slice),
-    countActive(store, agent),
+    countActive(store, query),
   ])
   const buckets = Array.from({ length: Math.ceil((until - since) / slice) }, (_, i): StatsBucket => {
     return { at: since + i * slice, runs: 0, failed: 0, tokens: 0, cost: 0, firstToken: null }
@@ -58,9 +58,10 @@ export async function readWindow(store: StatsStores, query: StatsQuery): Promise
 
 async function select(records: NonNullable<Store['records']>, query: StatsQuery, slice: number): Promise<Rows> {
   const { since, until, agent } = query
-  const parameters = { since, until, slice, agent: agent ?? null }
+  const shown = shownRuns(query)
+  const parameters = { since, until, slice, agent: agent ?? null, ...shown.parameters }
   const found = await Promise.all(
-    Object.entries(queries).map(async ([name, sql]) => {
+    Object.entries(queriesFor(shown.sql)).map(async ([name, sql]) => {
       const { slice: _, ...others } = parameters
       const named = sql.includes(':slice') ? parameters : others
       return [name, await queryRows(records, 'read statistics', sql, { parameters: named, limit: 1000 })]
@@ -72,14 +73,20 @@ async function select(records: NonNullable<Store['records']>, query: StatsQuery,
 /** Only so many are counted where there are no tables. */
 const most = 1000
 
-async function countActive({ runs, records }: StatsStores, agent: string | undefined) {
+async function countActive({ runs, records }: StatsStores, query: StatsQuery) {
+  const { agent, owner, tenant } = query
+  const shown = shownRuns(query)
   const sql = `SELECT status AS name, count(*) AS count FROM runs r
-    WHERE status IN ('running', 'suspended') AND (:agent IS NULL OR r.agent = :agent) GROUP BY 1`
-  const options = { parameters: { agent: agent ?? null }, limit: 10 }
+    WHERE status IN ('running', 'suspended') AND (:agent IS NULL OR r.agent = :agent)${shown.sql} GROUP BY 1`
+  const options = { parameters: { agent: agent ?? null, ...shown.parameters }, limit: 10 }
   const found =
     records === undefined
       ? countBy(
-          await runs.list({ status: ['running', 'suspended'], limit: most, ...(agent !== undefined && { agent }) }),
+          await runs.list({
+            status: ['running', 'suspended'],
+            limit: most,
+            ...omitUndefined({ agent, owner, tenant }),
+          }),
         )
       : await queryRows<{ name: string; count: number }>(records, 'read statistics', sql, options)
   const of = (status: RunStatus) => found.find(({ name }) => name === status)?.count ?? 0
@@ -93,8 +100,9 @@ function countBy(rows: readonly RunRow[]): { name: string; count: number }[] {
 }
 
 /** Of a store without tables, which keeps few runs. */
-async function addUp(store: StatsStores, { since, until, agent }: StatsQuery, slice: number): Promise<Rows> {
-  const listed = await store.runs.list({ since, limit: most, ...(agent !== undefined && { agent }) })
+async function addUp(store: StatsStores, query: StatsQuery, slice: number): Promise<Rows> {
+  const { since, until, agent, owner, tenant } = query
+  const listed = await store.runs.list({ since, limit: most, ...omitUndefined({ agent, owner, tenant }) })
   const rows = listed.filter(({ startedAt }) => startedAt < until)
   const of = <T>(read: (id: string) => Promise<T>) => Promise.all(rows.map(({ id }) => unlessDamaged(() => read(id))))
   const views = (await of((id) => readView(store, id))).filter((view) => view !== undefined)

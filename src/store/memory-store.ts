@@ -18,7 +18,17 @@ import { createFleet } from './fleet.ts'
 import { createLimits } from './limits.ts'
 import { createCursors, readChanges, readEntries, readMessages } from './follow.ts'
 import { dueRows, selectRows } from './run-query.ts'
-import { claimRow, foldRow, isWanted, ofFork, publicRow, updateRow, type Origin, type StoredRow } from './run-row.ts'
+import {
+  claimRow,
+  foldRow,
+  isFork,
+  isWanted,
+  ofFork,
+  publicRow,
+  updateRow,
+  type Origin,
+  type StoredRow,
+} from './run-row.ts'
 import { indexAfter, refuseMerged } from './live-tail-cache.ts'
 import { encodeMessages, postInOrder, type EncodedMessage } from './post-all.ts'
 import { checkFork, runExists, storeClosed } from './store-error.ts'
@@ -118,18 +128,19 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
     return memoryRun
   }
 
-  function fork(source: string, seq: number, run: string, at?: number): void {
+  function fork(run: string, origin: Origin): void {
+    const { source, seq } = origin
     checkOpen(`fork run ${source}`)
     const from = runs.get(source)
     const known = runs.get(run)
     checkFork(source, seq, from?.row.lastSeq)
     refuseMerged(source, seq, from!.entries.slice(indexAfter(from!.entries, seq)))
-    if (known && (known.fork?.source !== source || known.fork.seq !== seq)) throw runExists(run)
+    if (known && !isFork(known.fork, origin)) throw runExists(run)
     if (known) return
     const entries = from!.entries.slice(0, indexAfter(from!.entries, seq))
-    entries[0] = ofFork(entries[0]!, run, { source, seq, at })
+    entries[0] = ofFork(entries[0]!, run, origin)
     const memoryRun = keepRun(foldRow(undefined, run, from!.row.epoch, entries), entries)
-    memoryRun.fork = { source, seq }
+    memoryRun.fork = origin
     entryNotifier.notify(run)
     if (hasEnded(memoryRun.row.status)) dropOld(run, memoryRun)
   }
@@ -206,7 +217,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
       checkOpen('read the position')
       return position
     },
-    fork: async (source, seq, run, at) => fork(source, seq, run, at),
+    fork: async (source, seq, run, at, user) => fork(run, { source, seq, at, user }),
   }
 
   const index: RunIndex = {

@@ -1,6 +1,6 @@
 /** Which rows a query selects. */
 import type { DueRun, RunQuery, RunRow, RunStatus } from '../part/log.ts'
-import { dueAt, type StoredRow } from './run-row.ts'
+import { dueAt, isShown, type StoredRow } from './run-row.ts'
 import { unknownCursor } from './store-error.ts'
 
 /** The words of `RunQuery.q`, case-folded like titles. A title matches if it contains all of them. */
@@ -27,13 +27,15 @@ export function selectRows<T extends RunRow>(rows: readonly T[], query: RunQuery
   const { agent, threadId, status, since = -Infinity, idPrefix = '', before } = query
   const statuses = statusesOf(status)
   const words = [...queryWords(query.q), ...queryWords(query.search)]
-  const end = before === undefined ? rows.length : rows.findIndex(({ id }) => id === before)
+  // A run that the filter does not show is unknown, so that nobody learns of it.
+  const end = before === undefined ? rows.length : rows.findIndex((row) => row.id === before && isShown(row, query))
   if (end < 0) throw unknownCursor(before!)
   return rows
     .slice(0, end)
     .reverse()
     .filter(
       (row) =>
+        isShown(row, query) &&
         (agent === undefined || row.agent === agent) &&
         (threadId === undefined || row.threadId === threadId) &&
         (statuses === undefined || statuses.includes(row.status)) &&

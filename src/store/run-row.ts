@@ -2,6 +2,7 @@
 import type { Entry, EntryOf } from '../part/entry.ts'
 import { hasEnded, type RunRow, threadOf } from '../part/log.ts'
 import { isUnder, parentPath } from '../part/path.ts'
+import { scopedThread, type OwnerFilter, type RunUser } from '../part/principal.ts'
 import { sharedTo, startOf, textOf } from '../fold/run-view.ts'
 import { addUsage } from '../part/usage.ts'
 import type { Message } from '../part/message.ts'
@@ -75,19 +76,44 @@ export interface Origin {
   seq: number
   /** The time of the fork, epoch ms. */
   at?: number | undefined
+  /** Whom the fork belongs to. */
+  user?: RunUser | undefined
 }
 
-/** An entry of a fork's source as an entry of the fork. It gets its own thread: otherwise two runs would have the same position. */
-export function ofFork(entry: Entry, run: string, { source, seq, at }: Origin): Entry {
+/**
+ * An entry of a fork's source as an entry of the fork. It gets its own thread: otherwise two runs would have the same position. It belongs to who
+ * forked it, not to the user of its source.
+ */
+export function ofFork(entry: Entry, run: string, { source, seq, at, user }: Origin): Entry {
   if (entry.type !== 'run-start') return entry
+  const { user: _, ...shared } = entry
   const { foreign } = entry
   const own = {
     runId: run,
-    threadId: threadOf(run),
+    threadId: scopedThread(threadOf(run), user),
     forkedFrom: { runId: source, seq, ...(at !== undefined && { at }) },
+    ...(user !== undefined && { user }),
   }
   // Entries after the fork are written here.
-  return { ...entry, ...own, ...(foreign !== undefined && { foreign: Math.min(foreign, seq) }) }
+  return { ...shared, ...own, ...(foreign !== undefined && { foreign: Math.min(foreign, seq) }) }
+}
+
+/** The fields of a row for a user. Empty texts are left out: a run without an owner belongs to no one. */
+export function ownerOf(user: Pick<RunUser, 'id' | 'tenant'> | undefined): Pick<RunRow, 'owner' | 'tenant'> {
+  const { id = '', tenant = '' } = user ?? {}
+  return { ...(id !== '' && { owner: id }), ...(tenant !== '' && { tenant }) }
+}
+
+/** Whether a run is one of those that a filter shows. */
+export function isShown(row: Pick<RunRow, 'owner' | 'tenant'>, { owner, tenant }: OwnerFilter): boolean {
+  return (owner === undefined || (row.owner ?? '') === owner) && (tenant === undefined || (row.tenant ?? '') === tenant)
+}
+
+/** Whether a run is this fork: with another origin, or for another user, it is not. */
+export function isFork(origin: Origin | undefined, { source, seq, user }: Origin): boolean {
+  if (origin?.source !== source || origin.seq !== seq) return false
+  const { owner = '', tenant = '' } = ownerOf(user)
+  return isShown(ownerOf(origin.user), { owner, tenant })
 }
 
 /** Returns the row after these entries, without changing `row`. The first entry of the run must be `run-start`. */
@@ -211,6 +237,7 @@ function startRow(run: string, epoch: number, start: EntryOf<'run-start'>): Stor
     open: none,
     answers: [],
   }
+  if (start.user !== undefined) Object.assign(row, ownerOf(start.user))
   if (shared > 0) row.sharedTo = shared
   if (parentRunId !== undefined) row.parentRunId = parentRunId
   if (previousRunId !== undefined) row.previousRunId = previousRunId

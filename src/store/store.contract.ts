@@ -12,6 +12,7 @@ import { ownersContract } from './contract/owners.contract.ts'
 import { readOptionsContract } from './contract/read-options.contract.ts'
 import { readContract } from './contract/read.contract.ts'
 import { runsContract } from './contract/runs.contract.ts'
+import { usersContract } from './contract/users.contract.ts'
 import { viewsContract } from './contract/views.contract.ts'
 
 const sections = [
@@ -21,6 +22,7 @@ const sections = [
   readOptionsContract,
   inboxContract,
   runsContract,
+  usersContract,
   changesContract,
   forkContract,
   compactedContract,

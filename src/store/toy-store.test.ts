@@ -2,7 +2,6 @@
  * How small a store may be: one that keeps everything in memory and for ever passes the whole contract. What every store needs is
  * imported: the checks, the fold of a row, readers, and the fleet of one process.
  */
-import { isDeepStrictEqual } from 'node:util'
 import type { Entry } from '../part/entry.ts'
 import {
   hasEnded,
@@ -21,7 +20,7 @@ import { createCursors, readChanges, readEntries, readMessages } from './follow.
 import { indexAfter, refuseMerged } from './live-tail-cache.ts'
 import { encodeMessages, postInOrder } from './post-all.ts'
 import { dueRows, selectRows } from './run-query.ts'
-import { claimRow, foldRow, isWanted, ofFork, publicRow, type StoredRow } from './run-row.ts'
+import { claimRow, foldRow, isFork, isWanted, ofFork, publicRow, type Origin, type StoredRow } from './run-row.ts'
 import { checkFork, runExists, storeClosed } from './store-error.ts'
 import { storeContract } from './store.contract.ts'
 
@@ -29,7 +28,7 @@ interface ToyRun {
   row: StoredRow
   entries: Entry[]
   view?: KeptView
-  origin?: { source: string; seq: number }
+  origin?: Origin
 }
 
 function toyStore(): Store {
@@ -120,16 +119,17 @@ function toyStore(): Store {
     changes: ({ after, signal } = {}) =>
       open(bell, 'changes', signal, () => readChanges((n) => structuredClone(changes.slice(n, n + 1000)), after)),
     position: () => act(undefined, () => changes.length),
-    fork: (source, seq, run, time) =>
+    fork: (source, seq, run, time, user) =>
       act(`run ${run}`, () => {
         const [from, known] = [runs.get(source), runs.get(run)]
         checkFork(source, seq, from?.row.lastSeq)
-        if (known && !isDeepStrictEqual(known.origin, { source, seq })) throw runExists(run)
+        const origin = { source, seq, at: time, user }
+        if (known && !isFork(known.origin, origin)) throw runExists(run)
         if (known) return
         const at = indexAfter(from!.entries, seq)
         refuseMerged(source, seq, from!.entries.slice(at))
-        const entries = from!.entries.slice(0, at).map((each) => ofFork(each, run, { source, seq, at: time }))
-        runs.set(run, { row: foldRow(undefined, run, from!.row.epoch, entries), entries, origin: { source, seq } })
+        const entries = from!.entries.slice(0, at).map((each) => ofFork(each, run, origin))
+        runs.set(run, { row: foldRow(undefined, run, from!.row.epoch, entries), entries, origin })
       }),
   }
 

@@ -65,7 +65,7 @@ export function watchStore(inner: Store, { onChange, pause = 1000 }: WatchOption
         ...inner.log,
         append: (run, epoch, entries, view) => watched(inner.log.append(run, epoch, entries, view)),
         claim: (run, epoch) => watched(inner.log.claim(run, epoch)),
-        fork: (source, seq, run, at) => watched(inner.log.fork(source, seq, run, at)),
+        fork: (source, seq, run, at, user) => watched(inner.log.fork(source, seq, run, at, user)),
         post: (run, key, message) => watched(inner.log.post(run, key, message)),
         postAll: (run, messages) => watched(inner.log.postAll(run, messages)),
       },

@@ -5,6 +5,7 @@
 import { pause } from '../../async/pause.ts'
 import { MillraceError } from '../../part/error.ts'
 import { type Store, timeOf, hasEnded, type RunRow } from '../../part/log.ts'
+import type { OwnerFilter } from '../../part/principal.ts'
 import type { Records } from '../../part/records.ts'
 import {
   defaultCloseAfterMs,
@@ -14,10 +15,10 @@ import {
   threadClosed,
   type ThreadStatus,
 } from '../../part/thread.ts'
-import { queryThreads } from './query-threads.ts'
+import { inThread, queryThreads } from './query-threads.ts'
 import { keptOf } from '../../fold/read-view.ts'
 import { sumUsed, type UsedByModel } from '../../fold/usage-fold.ts'
-import { queryRows, toUsed, usageSums, type UsageSum } from '../stats.ts'
+import { filterParameters, queryRows, toUsed, usageSums, type UsageSum } from '../stats.ts'
 import { omitUndefined } from '../../part/omit-undefined.ts'
 import type { Message } from '../../part/message.ts'
 import { addUsage, noUsage } from '../../part/usage.ts'
@@ -43,18 +44,24 @@ export async function listThreads(
   rule: ThreadRule = { closeAfterMs: defaultCloseAfterMs, now: timeOf(store) },
 ): Promise<ThreadRow[]> {
   const { records } = store
-  if (query.before !== undefined) await existing(store, query.before)
+  if (query.before !== undefined) await existing(store, query.before, query)
   if (records === undefined) return foldThreads(store, query, rule)
   await upToDate(records)
   return queryThreads(records, query, rule)
 }
 
-/** One thread. Undefined if it has no runs. */
-export async function readThread(store: ThreadSource, id: string, rule: ThreadRule): Promise<ThreadRow | undefined> {
+/** One thread. Undefined if it has no runs that the filter shows. */
+export async function readThread(
+  store: ThreadSource,
+  id: string,
+  rule: ThreadRule,
+  { owner, tenant }: OwnerFilter = {},
+): Promise<ThreadRow | undefined> {
   const { records } = store
-  if (records === undefined) return (await foldThreads(store, { id }, rule))[0]
+  const query = { id, ...omitUndefined({ owner, tenant }) }
+  if (records === undefined) return (await foldThreads(store, query, rule))[0]
   await upToDate(records)
-  return (await queryThreads(records, { id }, rule))[0]
+  return (await queryThreads(records, query, rule))[0]
 }
 
 async function upToDate(records: Records): Promise<void> {
@@ -63,25 +70,30 @@ async function upToDate(records: Records): Promise<void> {
   leave.abort()
 }
 
-async function existing({ runs }: ThreadSource, id: string): Promise<void> {
-  const [run] = await runs.list({ threadId: id, limit: 1 })
+async function existing({ runs }: ThreadSource, id: string, { owner, tenant }: OwnerFilter): Promise<void> {
+  const [run] = await runs.list({ threadId: id, limit: 1, ...omitUndefined({ owner, tenant }) })
   if (run !== undefined) return
   throw new MillraceError('unknown-thread', `unknown thread ${id} in \`before\`: list again without it`, {
     status: 404,
   })
 }
 
-/** The usage of a conversation, by model. */
-const query = `SELECT t.model AS name, ${usageSums} FROM usage t
-  WHERE t.run IN (SELECT id FROM runs WHERE thread_id = :id) GROUP BY 1 ORDER BY reports DESC`
-
-export async function threadUsage(store: ThreadSource, id: string): Promise<UsedByModel[]> {
+/** The usage of a conversation, by model: of the runs that the filter shows. */
+export async function threadUsage(
+  store: ThreadSource,
+  id: string,
+  { owner, tenant }: OwnerFilter = {},
+): Promise<UsedByModel[]> {
   const { records } = store
+  const filter = filterParameters({ owner, tenant })
   if (records !== undefined) {
-    const rows = await queryRows<UsageSum & { name: string }>(records, 'read usage', query, { parameters: { id } })
+    const query = `SELECT t.model AS name, ${usageSums} FROM usage t WHERE t.run IN (
+      SELECT r.id FROM runs r WHERE r.thread_id = :id${inThread('r', filter)}) GROUP BY 1 ORDER BY reports DESC`
+    const parameters = { id, ...filter }
+    const rows = await queryRows<UsageSum & { name: string }>(records, 'read usage', query, { parameters })
     return rows.map(({ name, ...sum }) => ({ model: name, ...toUsed(sum) }))
   }
-  const runs = await store.runs.list({ threadId: id, limit: 1000 })
+  const runs = await store.runs.list({ threadId: id, limit: 1000, ...filter })
   const used = (await Promise.all(runs.map((row) => keptOf(store, row)))).flatMap(
     (stored) => stored?.usageByModel ?? [],
   )
@@ -100,11 +112,11 @@ interface KeptRow {
 /** `id`: only this thread. */
 async function foldThreads(
   store: ThreadSource,
-  { id, status, agent, q, before, limit = 50 }: ThreadQuery & { id?: string },
+  { id, status, agent, owner, tenant, q, before, limit = 50 }: ThreadQuery & { id?: string },
   rule: ThreadRule,
 ): Promise<ThreadRow[]> {
   const threads = new Map<string, RunRow[]>()
-  for (const row of await store.runs.list({ limit: 1000, ...omitUndefined({ threadId: id }) })) {
+  for (const row of await store.runs.list({ limit: 1000, ...omitUndefined({ threadId: id, owner, tenant }) })) {
     threads.set(row.threadId, [...(threads.get(row.threadId) ?? []), row])
   }
   const ids = [...threads.keys()]

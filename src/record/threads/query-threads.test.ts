@@ -14,7 +14,10 @@ const file = join(dir, 'millrace.db')
 let store: Store
 let db: DatabaseSync
 
-/** 10,000 threads of three runs each, the newest of which are the newest runs. Every hundredth thread waits, every thousandth is active. */
+/**
+ * 10,000 threads of three runs each, the newest of which are the newest runs. Every hundredth thread waits, every thousandth is active. Ten users of two
+ * tenants have them, but for the oldest thousand, which are Ann's.
+ */
 beforeAll(async () => {
   await sqliteStore(file).close()
   db = new DatabaseSync(file)
@@ -22,11 +25,12 @@ beforeAll(async () => {
     BEGIN;
     WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 29999)
     INSERT INTO runs (number, id, agent, thread_id, protocol, status, started_at, updated_at, ended_at, first_token_ms, last_seq, epoch,
-      usage, cost, title)
+      usage, cost, title, owner, tenant)
     SELECT i + 1, 'run_' || i, 'agent' || (i % 7), 'thread_' || (i % 10000), 'ui',
       CASE WHEN i % 1000 = 999 THEN 'running' WHEN i % 100 = 99 THEN 'suspended' ELSE 'completed' END, i * 1000, i * 1000 + 500,
       CASE WHEN i % 100 <> 99 THEN i * 1000 + 500 END, 100, 40, 0,
-      '{"inputTokens":10,"outputTokens":5,"totalTokens":15,"source":"reported"}', 0.01, 'Question ' || i FROM n;
+      '{"inputTokens":10,"outputTokens":5,"totalTokens":15,"source":"reported"}', 0.01, 'Question ' || i,
+      CASE WHEN i % 10000 < 1000 THEN 'ann' ELSE 'user' || (i % 10) END, 'tenant' || (i % 2) FROM n;
     INSERT INTO views (run, seq, view) SELECT number, 40, json_object('version', 2, 'asked',
       json_array(json_object('role', 'user', 'content', title)), 'messages',
       json_array(json_object('role', 'assistant', 'content', replace(hex(zeroblob(100)), '0', 'word ')))) FROM runs;
@@ -51,6 +55,10 @@ const queries: [string, ThreadQuery][] = [
   ...threadStatuses
     .filter((status) => status !== 'active')
     .map((status): [string, ThreadQuery] => [status, { status }]),
+  ['those of a user, older than those of others', { owner: 'ann', tenant: 'tenant1' }],
+  ['those of a tenant', { tenant: 'tenant1' }],
+  ['those of a user with an agent', { owner: 'ann', tenant: 'tenant1', agent: 'agent3' }],
+  ['the idle ones of a user', { owner: 'ann', tenant: 'tenant1', status: 'closed' }],
 ]
 
 describe('queryThreads', () => {
@@ -61,6 +69,12 @@ describe('queryThreads', () => {
     const details = plan.map(({ detail }) => String(detail))
     // The runs themselves are walked from the newest on until the page is full; everything else is looked up.
     expect(details.filter((detail) => /^SCAN (?!r$|p$|c$|\(subquery)/u.test(detail))).toEqual([])
+    if (query.tenant === undefined) return
+    expect(details.filter((detail) => /runs_by_(?:owner|tenant)/u.test(detail))).toEqual([
+      expect.stringMatching(
+        /^SEARCH r USING (?:COVERING )?INDEX runs_by_(?:owner \(owner=\? AND )?(?:tenant \()?tenant=\?/u,
+      ),
+    ])
   })
 
   test('the counts are those of the rows', async () => {

@@ -4,9 +4,11 @@
  */
 import { omitUndefined } from '../../part/omit-undefined.ts'
 import { parseJson } from '../../part/json.ts'
+import type { OwnerFilter } from '../../part/principal.ts'
 import type { Records, SearchHit } from '../../part/records.ts'
 import { keptVersion } from '../../fold/kept-run.ts'
-import { queryRows } from '../stats.ts'
+import { modelsOfThread, toolCallsOfThread, toolsOfThread } from '../../store/tables/views.ts'
+import { filterParameters, queryRows } from '../stats.ts'
 import {
   threadClosed,
   type ThreadQuery,
@@ -30,16 +32,20 @@ export async function queryThreads(
   rule: ThreadRule,
 ): Promise<ThreadRow[]> {
   const { q, limit = 50 } = query
-  const hits = q === undefined ? undefined : await search(records, q, query.agent)
+  const hits = q === undefined ? undefined : await search(records, q, query)
   const { sql, parameters } = threadsQuery(query, rule, hits && [...hits.keys()])
   const rows = await queryRows<ThreadQueryRow>(records, 'list threads', sql, { parameters, limit, isShort: true })
   return rows.map((row) => ({ ...toRow(row, rule), ...omitUndefined({ match: hits?.get(row.id) }) }))
 }
 
 /** The newest place in each thread. */
-async function search(records: Records, q: string, agent?: string): Promise<Map<string, ThreadRow['match']>> {
+async function search(
+  records: Records,
+  q: string,
+  { agent, owner, tenant }: ThreadQuery,
+): Promise<Map<string, ThreadRow['match']>> {
   const found = new Map<string, ThreadRow['match']>()
-  for (const hit of await records.search({ q, limit: mostHits, ...omitUndefined({ agent }) })) {
+  for (const hit of await records.search({ q, limit: mostHits, ...omitUndefined({ agent, owner, tenant }) })) {
     if (!found.has(hit.threadId)) found.set(hit.threadId, toMatch(hit))
   }
   return found
@@ -49,19 +55,43 @@ function toMatch({ run, seq, kind, excerpt }: SearchHit): ThreadRow['match'] {
   return { run, seq, kind, excerpt }
 }
 
-const running = `r.thread_id IN (SELECT thread_id FROM runs WHERE status = 'running')`
-const suspended = `r.thread_id IN (SELECT thread_id FROM runs WHERE status = 'suspended')`
+/**
+ * A condition on a run of a thread: that the filter shows it. The `+` keeps SQLite from the index of owners, because a thread has fewer runs. A thread
+ * may have runs of several owners: each sees what its own come to.
+ */
+export function inThread(run: string, { owner, tenant }: OwnerFilter): string {
+  return Object.keys(filterParameters({ owner, tenant }))
+    .map((name) => ` AND +${run}.${name} = :${name}`)
+    .join('')
+}
+
+/** The same of a run whose name is given. */
+type Shown = (run: string) => string
+
+const withStatus = (status: 'running' | 'suspended', shown: Shown) =>
+  `r.thread_id IN (SELECT s.thread_id FROM runs s WHERE s.status = '${status}'${shown('s')})`
 /** The last entry of a run. Entries that only close the thread do not count. */
 const activity = (run: string) =>
   `CASE WHEN ${run}.error LIKE '{"code":"${threadClosed}"%' THEN ${run}.started_at ELSE ${run}.updated_at END`
 /** The newest run decides alone for most threads. */
-const isOld = `(${activity('r')} <= :cutoff AND (SELECT max(${activity('x')}) FROM runs x WHERE x.thread_id = r.thread_id) <= :cutoff)`
+const isOld = (shown: Shown) =>
+  `(${activity('r')} <= :cutoff AND (SELECT max(${activity('x')}) FROM runs x WHERE x.thread_id = r.thread_id${shown('x')}) <= :cutoff)`
 
-const ofStatus: Record<ThreadStatus, string> = {
-  active: running,
-  waiting: `${suspended} AND NOT ${running}`,
-  idle: `NOT ${running} AND NOT ${suspended} AND NOT ${isOld}`,
-  closed: `NOT ${running} AND NOT ${suspended} AND ${isOld}`,
+function ofStatus(status: ThreadStatus, shown: Shown): string {
+  const running = withStatus('running', shown)
+  const suspended = withStatus('suspended', shown)
+  switch (status) {
+    case 'active':
+      return running
+    case 'waiting':
+      return `${suspended} AND NOT ${running}`
+    case 'idle':
+      return `NOT ${running} AND NOT ${suspended} AND NOT ${isOld(shown)}`
+    case 'closed':
+      return `NOT ${running} AND NOT ${suspended} AND ${isOld(shown)}`
+    default:
+      return status satisfies never
+  }
 }
 
 /** The own usage of a run: a fork shares the rest with its source, where it is counted. */
@@ -74,30 +104,37 @@ const currentView = `{"version":${keptVersion},`
 
 /** Exported for the test that explains it. */
 export function threadsQuery(
-  { id, status, agent, before, limit = 50 }: ThreadQuery & { id?: string },
+  { id, status, agent, owner, tenant, before, limit = 50 }: ThreadQuery & { id?: string },
   { closeAfterMs, now }: ThreadRule,
   ids?: readonly string[],
 ): { sql: string; parameters: Parameters } {
-  const parameters: Parameters = { limit }
-  const where = ['NOT EXISTS (SELECT 1 FROM runs n WHERE n.thread_id = r.thread_id AND n.number > r.number)']
+  const filter = filterParameters({ owner, tenant })
+  const shown: Shown = (run) => inThread(run, filter)
+  const parameters: Parameters = { limit, ...filter }
+  const where = [
+    `NOT EXISTS (SELECT 1 FROM runs n WHERE n.thread_id = r.thread_id AND n.number > r.number${shown('n')})`,
+  ]
   const add = (condition: string, values: Parameters = {}) => {
     where.push(condition)
     Object.assign(parameters, values)
   }
   if (id !== undefined) add('r.thread_id = :id', { id })
   if (ids !== undefined) add('r.thread_id IN (SELECT value FROM json_each(:ids))', { ids: JSON.stringify(ids) })
-  if (before !== undefined) add('r.number < (SELECT max(number) FROM runs WHERE thread_id = :before)', { before })
+  const isFew = id !== undefined || ids !== undefined
+  for (const name of Object.keys(filter)) add(`${isFew ? '+' : ''}r.${name} = :${name}`)
+  if (before !== undefined)
+    add(`r.number < (SELECT max(b.number) FROM runs b WHERE b.thread_id = :before${shown('b')})`, { before })
   if (agent !== undefined)
-    add('EXISTS (SELECT 1 FROM runs a WHERE a.thread_id = r.thread_id AND a.agent = :agent)', { agent })
+    add(`EXISTS (SELECT 1 FROM runs a WHERE a.thread_id = r.thread_id AND a.agent = :agent${shown('a')})`, { agent })
   // Before all times if threads are never closed.
   const cutoff = closeAfterMs === Infinity ? -1 : now - closeAfterMs
-  if (status !== undefined) add(ofStatus[status], ofStatus[status].includes(':cutoff') ? { cutoff } : {})
-  return { sql: pageQuery.replace('$where', where.join(' AND ')), parameters }
+  if (status !== undefined) add(ofStatus(status, shown), status === 'idle' || status === 'closed' ? { cutoff } : {})
+  return { sql: pageQuery(where.join(' AND '), shown), parameters }
 }
 
-const pageQuery = `
+const pageQuery = (where: string, shown: Shown) => `
 WITH page AS MATERIALIZED (
-  SELECT r.number AS last, r.id AS last_run, r.thread_id AS id FROM runs r WHERE $where ORDER BY r.number DESC LIMIT :limit
+  SELECT r.number AS last, r.id AS last_run, r.thread_id AS id FROM runs r WHERE ${where} ORDER BY r.number DESC LIMIT :limit
 ), counted AS MATERIALIZED (
   SELECT p.*, count(*) AS run_count, min(x.started_at) AS started_at, max(${activity('x')}) AS updated_at,
     max(x.status = 'running') AS is_running, max(x.status = 'suspended') AS is_suspended,
@@ -109,26 +146,27 @@ WITH page AS MATERIALIZED (
     CAST(round(avg(x.first_token_ms)) AS INTEGER) AS average_first_token
   FROM page p
   JOIN (
-    SELECT number, id, thread_id, status, started_at, updated_at, ended_at, last_seq, first_token_ms, error, ${own('cost', 'cost')} AS cost,
+    SELECT number, id, thread_id, owner, tenant, status, started_at, updated_at, ended_at, last_seq, first_token_ms, error, ${own('cost', 'cost')} AS cost,
       ${own("usage ->> '$.inputTokens'", 'input_tokens')} AS input, ${own("usage ->> '$.outputTokens'", 'output_tokens')} AS output,
       ${own("usage ->> '$.totalTokens'", 'total_tokens')} AS total
     FROM runs
-  ) x ON x.thread_id = p.id
+  ) x ON x.thread_id = p.id${shown('x')}
   LEFT JOIN views v ON v.run = x.number
   GROUP BY p.last
 )
 SELECT c.*,
-  (SELECT x.title FROM runs x WHERE x.thread_id = c.id AND x.title IS NOT NULL ORDER BY x.number LIMIT 1) AS title,
+  (SELECT x.title FROM runs x WHERE x.thread_id = c.id${shown('x')} AND x.title IS NOT NULL ORDER BY x.number LIMIT 1) AS title,
   (SELECT json_group_array(agent) FROM (
-    SELECT x.agent FROM runs x WHERE x.thread_id = c.id GROUP BY x.agent ORDER BY max(x.number) DESC
+    SELECT x.agent FROM runs x WHERE x.thread_id = c.id${shown('x')} GROUP BY x.agent ORDER BY max(x.number) DESC
   )) AS agents,
   -- Not a join: it would count for all threads first.
-  (SELECT json_array(json(t.models), json(t.tools), t.tool_calls) FROM threads t WHERE t.id = c.id) AS calls,
+  (SELECT json_array(json(${modelsOfThread(shown('r'))}), json(${toolsOfThread(shown('r'))}), ${toolCallsOfThread(shown('r'))})
+   FROM indexed_threads t WHERE t.id = c.id) AS calls,
   CASE WHEN c.kept_bytes <= ${mostCounted} AND NOT c.is_partly_kept THEN (
     SELECT sum(json_array_length(v.view, '$.asked') + json_array_length(v.view, '$.messages'))
-    FROM runs x JOIN views v ON v.run = x.number WHERE x.thread_id = c.id
+    FROM runs x JOIN views v ON v.run = x.number WHERE x.thread_id = c.id${shown('x')}
   ) END AS message_count,
-  (SELECT x.first_token_ms FROM runs x WHERE x.thread_id = c.id AND x.first_token_ms IS NOT NULL
+  (SELECT x.first_token_ms FROM runs x WHERE x.thread_id = c.id${shown('x')} AND x.first_token_ms IS NOT NULL
    ORDER BY x.number DESC LIMIT 1) AS last_first_token
 FROM counted c
 ORDER BY c.last DESC`

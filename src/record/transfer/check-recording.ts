@@ -1,11 +1,15 @@
 /** Checks a recording as its bytes come, without keeping its content: each line by its type, and their order. */
-import type { Entry, EntryOf } from '../../part/entry.ts'
+import type { Entry } from '../../part/entry.ts'
 import { MillraceError } from '../../part/error.ts'
+import type { RunUser } from '../../part/principal.ts'
 import { createGrammar } from '../../fold/grammar.ts'
 import { createNdjsonReader } from '../../store/ndjson.ts'
 
 /** Bytes of a line at most. */
 export const longestLine = 16 * 1024 * 1024
+
+/** The fields of a start that name other runs. */
+export type RunReference = 'parentRunId' | 'previousRunId' | 'forkedFrom'
 
 export interface CheckedRecording {
   id: string
@@ -14,7 +18,10 @@ export interface CheckedRecording {
   /** Of its last entry. */
   lastSeq: number
   /** The runs that it names: see `checkPlace`. */
-  named: Pick<EntryOf<'run-start'>, 'parentRunId' | 'previousRunId'>
+  named: Partial<Record<RunReference, string>>
+  /** Its thread, and whom it says that it belongs to. */
+  threadId: string
+  user?: RunUser
 }
 
 /** `feed` and `end` throw `invalid-recording` with the first fault, and its line. */
@@ -22,7 +29,7 @@ export function checkRecording(name: string): { feed(bytes: Uint8Array): void; e
   const lines = createWholeLines(longestLine)
   const reader = createNdjsonReader()
   const grammar = createGrammar()
-  const checked: CheckedRecording = { id: '', epoch: 1, lastSeq: 0, named: {} }
+  const checked: CheckedRecording = { id: '', epoch: 1, lastSeq: 0, named: {}, threadId: '' }
   /** Lines that were read. */
   let read = 0
 
@@ -82,10 +89,13 @@ function note(checked: CheckedRecording, entry: Entry): void {
   checked.lastSeq = entry.seq
   switch (entry.type) {
     case 'run-start': {
-      const { runId, parentRunId, previousRunId } = entry
+      const { runId, parentRunId, previousRunId, forkedFrom, threadId, user } = entry
       checked.id = runId
+      checked.threadId = threadId
+      if (user !== undefined) checked.user = user
       if (parentRunId !== undefined) checked.named.parentRunId = parentRunId
       if (previousRunId !== undefined) checked.named.previousRunId = previousRunId
+      if (forkedFrom !== undefined) checked.named.forkedFrom = forkedFrom.runId
       return
     }
     case 'text-start':

@@ -40,7 +40,7 @@ describe('importNdjson', () => {
       '{"runId":"\\ud800",' + write([{ ...start, runId: undefined }]).slice(1),
       'line 1: runId',
     ],
-    ['an id that is too long', write([{ ...start, threadId: 'x'.repeat(257) }]), 'line 1: threadId must be'],
+    ['an id that is too long', write([{ ...start, threadId: 'x'.repeat(2049) }]), 'line 1: threadId must be'],
     ['no thread', write([{ ...start, threadId: undefined }]), 'line 1: threadId is missing'],
     [
       'a message',
@@ -99,7 +99,7 @@ describe('importNdjson', () => {
     expect(await refused(write(nested(256)))).toBe('imported')
     const store = memoryStore()
     const source = write([
-      { ...startEntry('r', { threadId: 'x'.repeat(256) }), later: { any: ['thing'] } },
+      { ...startEntry('r', { threadId: 'x'.repeat(2048) }), later: { any: ['thing'] } },
       endEntry(2),
     ])
     await importNdjson(store, source)

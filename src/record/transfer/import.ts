@@ -4,13 +4,20 @@
  */
 import type { Entry, EntryOf, RecordedPart } from '../../part/entry.ts'
 import { MillraceError } from '../../part/error.ts'
-import type { KeptView, RunRow, Store, RunIndex } from '../../part/log.ts'
-import { asRecorded } from '../../part/recording.ts'
+import type { KeptView, RunRow, Store } from '../../part/log.ts'
 import type { Redactor } from '../../fold/redact.ts'
 import { createNdjsonReader } from '../../store/ndjson.ts'
-import { checkRecording, type CheckedRecording, invalidRecording } from './check-recording.ts'
+import { checkRecording, type CheckedRecording, type RunReference } from './check-recording.ts'
+import {
+  checkPlace,
+  checkThread,
+  isSameEntry,
+  ofUser,
+  withoutReferences,
+  type ImportUser,
+  type RunStartEntry,
+} from './recording-place.ts'
 import { createSpool } from './spool.ts'
-import { mostNested } from '../../part/readable-entry.ts'
 import type { Part } from '../../part/part.ts'
 import { addUsage, noUsage, type Usage } from '../../part/usage.ts'
 import { createOpenItems, callKey } from '../../fold/open-items.ts'
@@ -31,6 +38,11 @@ export interface ImportOptions {
   name?: string
   /** Removes secrets before anything is stored: `runtime.redactor()`. */
   redactor?: () => Redactor
+  /**
+   * Whom the run belongs to, and its thread with it, whatever the recording says. Null: no one. Undefined: whom the recording says, which only a copy
+   * of one's own data may do.
+   */
+  user?: ImportUser
 }
 
 /** Bytes that are read in one go. A shorter run is stored in one write: whole or not at all. */
@@ -66,13 +78,16 @@ export interface Import {
   close(): Promise<void>
 }
 
-export function createImport({ name = 'The recording', redactor }: ImportOptions = {}): Import {
+export function createImport({ name = 'The recording', redactor, user }: ImportOptions = {}): Import {
   const utf8 = new TextEncoder()
   const spool = createSpool()
   const check = checkRecording(name)
   let checked: CheckedRecording | undefined
   const end = () => (checked ??= check.end())
-  const read = (fold: ImportFold) => entriesOf(spool.read(), fold, createEntryCleaner(redactor?.()), end().lastSeq)
+  const read = (fold: ImportFold, others?: readonly RunReference[]) => {
+    const place = (start: RunStartEntry) => withoutReferences(ofUser(start, user), others)
+    return entriesOf(spool.read(), fold, createEntryCleaner(redactor?.()), { foreign: end().lastSeq, place })
+  }
   return {
     async feed(chunk) {
       const bytes = typeof chunk === 'string' ? utf8.encode(chunk) : chunk
@@ -85,11 +100,12 @@ export function createImport({ name = 'The recording', redactor }: ImportOptions
     end: () => void end(),
     async finish(store) {
       const { id, epoch } = end()
+      checkThread(name, end(), user)
       const known = await store.runs.get(id)
       if (known === undefined) {
-        await checkPlace(store.runs, name, end())
-        await write(store, read, { id, epoch })
-      } else if (!(await isSame(store, known, read))) throw exists(id)
+        const others = await checkPlace(store.runs, name, end(), user)
+        await write(store, (fold) => read(fold, others), { id, epoch })
+      } else if (!(await isSame(store, known, read, user))) throw exists(id)
       return { id, isNew: known === undefined, row: known ?? (await store.runs.get(id))! }
     },
     close: () => spool.close(),
@@ -104,19 +120,19 @@ interface ImportBatch {
 
 /**
  * The entries of bytes that were checked, in batches, each applied to the fold, and the end that a crash has cut off. `foreign`: the `seq` of
- * the last one that was recorded elsewhere.
+ * the last one that was recorded elsewhere. `place`: whose its start is.
  */
 async function* entriesOf(
   pieces: AsyncIterable<Uint8Array>,
   fold: ImportFold,
   cleaner: EntryCleaner,
-  foreign: number,
+  { foreign, place }: { foreign: number; place: (start: RunStartEntry) => RunStartEntry },
 ): AsyncGenerator<ImportBatch, void, void> {
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   const reader = createNdjsonReader()
   const batch = (entries: Entry[], bytes: number): ImportBatch => {
     // Whatever the recording says about it.
-    if (entries[0]?.type === 'run-start') entries[0] = { ...entries[0], foreign }
+    if (entries[0]?.type === 'run-start') entries[0] = { ...place(entries[0]), foreign }
     fold.apply(entries, bytes)
     return { entries, bytes }
   }
@@ -157,7 +173,7 @@ async function write(
 }
 
 /** Whether the stored run has exactly these entries. It may have been recorded here. */
-async function isSame(store: Store, row: RunRow, read: ReadBatches): Promise<boolean> {
+async function isSame(store: Store, row: RunRow, read: ReadBatches, user: ImportUser): Promise<boolean> {
   const stored = store.log.read(row.id)[Symbol.asyncIterator]()
   const fold = createImportFold()
   let batch: Entry[] = []
@@ -169,7 +185,7 @@ async function isSame(store: Store, row: RunRow, read: ReadBatches): Promise<boo
           batch = ((await stored.next()).value as Entry[] | undefined) ?? []
           at = 0
         }
-        if (textOf(batch[at++]) !== textOf(entry)) return false
+        if (!isSameEntry(batch[at++], entry, user)) return false
       }
     }
   } finally {
@@ -178,44 +194,9 @@ async function isSame(store: Store, row: RunRow, read: ReadBatches): Promise<boo
   return fold.lastSeq === row.lastSeq
 }
 
-function textOf(entry: Entry | undefined): string | undefined {
-  return JSON.stringify(entry?.type === 'run-start' ? asRecorded(entry) : entry)
-}
-
 function exists(id: string): MillraceError {
   const cure = 'Import it into another data folder.'
   return new MillraceError('run-exists', `There is another run ${id}. ${cure}`, { status: 409 })
-}
-
-/* Where a run stands among those that are there already: it must not come before itself, nor be called by itself. */
-
-/** Runs of a conversation that are checked. Readers of a longer one guard against cycles themselves. */
-const mostTurns = 10_000
-/** So many are looked at in one go. */
-const slice = 100
-
-/** Throws `invalid-recording`. */
-async function checkPlace(runs: Pick<RunIndex, 'get'>, name: string, { id, named }: CheckedRecording): Promise<void> {
-  await follow('parentRunId', mostNested)
-  await follow('previousRunId', mostTurns)
-
-  async function follow(field: 'parentRunId' | 'previousRunId', most: number): Promise<void> {
-    const seen = new Set([id])
-    for (let at = named[field]; at !== undefined;) {
-      if (seen.has(at)) {
-        const what = field === 'parentRunId' ? 'is called by' : 'continues'
-        throw invalidRecording(name, `line 1: ${field}: run ${named[field]} ${what} run ${at} itself`)
-      }
-      if (seen.size > most) {
-        if (field === 'previousRunId') return
-        throw invalidRecording(name, `line 1: parentRunId: calls of runs are nested deeper than ${most}`)
-      }
-      seen.add(at)
-      const row: RunRow | undefined = await runs.get(at)
-      at = row?.[field]
-      if (seen.size % slice === 0) await new Promise((resolve) => setTimeout(resolve))
-    }
-  }
 }
 
 /* What an import must know of the entries that it has read: the end that a crash has cut off, and the view that is kept. */

@@ -83,7 +83,10 @@ export function appendOperation(
 
 /** The fields that the lists of runs need. */
 export function indexed(before: StoredRow | undefined, row: StoredRow): string[] {
-  if (before === undefined) return [row.agent, row.threadId, String(row.startedAt), fold(row.title ?? '')]
+  if (before === undefined) {
+    const { agent, threadId, startedAt, title = '', owner = '', tenant = '' } = row
+    return [agent, threadId, String(startedAt), fold(title), owner, tenant]
+  }
   return before.agent === row.agent ? [] : [before.agent, row.agent]
 }
 

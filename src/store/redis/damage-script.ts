@@ -119,8 +119,9 @@ local function named(err, id)
     local found = redis.call('TYPE', key).ok
     if found ~= 'none' and found ~= type then return '${damagedKey} ' .. key .. ' is a ' .. found .. ', and not a ' .. type end
   end
-  local known = ask('HMGET', T .. ':run:' .. id, 'agent', 'thread', 'status')
-  for i, name in ipairs({ 'agent', 'thread', 'status' }) do
+  local names = { 'agent', 'thread', 'status', 'user', 'tenant' }
+  local known = ask('HMGET', T .. ':run:' .. id, unpack(names))
+  for i, name in ipairs(names) do
     local key = T .. ':' .. name .. ':' .. (known and known[i] or '')
     local found = redis.call('TYPE', key).ok
     if found ~= 'none' and found ~= 'zset' then return '${damagedKey} ' .. key .. ' is a ' .. found .. ', and not a zset' end

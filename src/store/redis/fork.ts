@@ -22,13 +22,13 @@ export function createForking(
   writes: Writes,
   texts: Pick<RedisTexts, 'collect'>,
 ): Log['fork'] {
-  return async (source, seq, run, time) => {
+  return async (source, seq, run, time, user) => {
     const what = `fork run ${source}`
     const from = await index.get(source)
     checkFork(source, seq, from?.lastSeq)
     // Refused if the entry was merged with later ones.
     for await (const _ of log.read(source, { after: seq, limit: 1 })) break
-    const origin = { source, seq, at: time }
+    const origin = { source, seq, at: time, user }
     const token = randomUUID()
     const operations: string[][] = []
 

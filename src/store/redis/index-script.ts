@@ -13,10 +13,25 @@ export const began = 1_735_689_600_000_000
 export const step = 4
 
 /**
+ * `setsOf`: the names of the sets with the runs of a user and of a tenant. A user without a tenant, and one of the same id with a tenant, are two. Runs
+ * that belong to no one are in none.
+ */
+export const ownerSets = String.raw`
+local function setOfUser(user, tenant) return 'user-of:' .. #tenant .. ':' .. tenant .. ':' .. user end
+local function setsOf(user, tenant)
+  local sets = {}
+  user, tenant = user or '', tenant or ''
+  if user ~= '' then sets = { 'user:' .. user, setOfUser(user, tenant) } end
+  if tenant ~= '' then sets[#sets + 1] = 'tenant:' .. tenant end
+  return sets
+end
+`
+
+/**
  * `nextN()`: the position of the current write. It is greater than all others of its partition, and unique over all partitions. `enterRun`,
  * `moveRun`, `dropRun`: a run in the index. `noteChange`: an append.
  */
-export const indexScript = String.raw`
+export const indexScript = String.raw`${ownerSets}
 local P = ${partitions}
 local place = tonumber(string.match(T, ':(%d+)}$'))
 
@@ -79,18 +94,21 @@ local function checkSets(...)
     if type ~= 'none' and type ~= 'zset' then error(damaged(T .. ':' .. name .. ' is a ' .. type .. ', and not a zset')) end
   end
 end
-local function checkIndex(agent, thread, status)
-  checkSets('runs', 'ids', 'words', 'agent:' .. agent, 'thread:' .. thread, 'status:' .. status)
+local function checkIndex(agent, thread, status, user, tenant)
+  checkSets('runs', 'ids', 'words', 'agent:' .. agent, 'thread:' .. thread, 'status:' .. status, unpack(setsOf(user, tenant)))
 end
 
--- started: epoch ms. title: in lower case, or empty.
-local function enterRun(run, n, agent, thread, status, started, title)
+-- started: epoch ms. title: in lower case, or empty. user, tenant: whom it belongs to; empty, or nil from an older version: no one.
+local function enterRun(run, n, agent, thread, status, started, title, user, tenant)
   redis.call('HSET', T .. ':run:' .. run, 'n', n, 'agent', agent, 'thread', thread, 'status', status, 'started', started, 'title', title)
   redis.call('ZADD', T .. ':runs', n, run)
   redis.call('ZADD', T .. ':ids', 0, run)
   redis.call('ZADD', T .. ':agent:' .. agent, n, run)
   redis.call('ZADD', T .. ':thread:' .. thread, n, run)
   redis.call('ZADD', T .. ':status:' .. status, n, run)
+  if user and user ~= '' then redis.call('HSET', T .. ':run:' .. run, 'user', user) end
+  if tenant and tenant ~= '' then redis.call('HSET', T .. ':run:' .. run, 'tenant', tenant) end
+  for _, set in ipairs(setsOf(user, tenant)) do redis.call('ZADD', T .. ':' .. set, n, run) end
   for _, piece in ipairs(piecesOf(title)) do
     redis.call('ZADD', T .. ':word:' .. piece, n, run)
     if redis.call('ZCARD', T .. ':word:' .. piece) == 1 then redis.call('ZADD', T .. ':words', startsOf(piece, 2)) end
@@ -114,8 +132,10 @@ end
 -- Removes a run from all keys but the inbox of its thread and the changes, which are skipped when they are read.
 local function dropRun(run)
   local key = T .. ':run:' .. run
-  local agent, thread, status, title, owner = unpack(redis.call('HMGET', key, 'agent', 'thread', 'status', 'title', 'owner'))
+  local fields = redis.call('HMGET', key, 'agent', 'thread', 'status', 'title', 'owner', 'user', 'tenant')
+  local agent, thread, status, title, owner, user, tenant = unpack(fields)
   if not agent then return 0 end
+  for _, set in ipairs(setsOf(user, tenant)) do redis.call('ZREM', T .. ':' .. set, run) end
   for _, set in ipairs({ 'runs', 'ids', 'agent:' .. agent, 'thread:' .. (thread or ''), 'status:' .. (status or '') }) do
     redis.call('ZREM', T .. ':' .. set, run)
   end

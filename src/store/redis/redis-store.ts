@@ -160,7 +160,7 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
       open<InboxMessage>(inboxBell, run, signal, () => inboxes.reader(run, after, signal)),
     changes: (options) => feed.read(options),
     position: () => feed.position(),
-    fork: (source, seq, run, at) => fork(source, seq, run, at),
+    fork: (...given) => fork(...given),
   }
 
   const listing = createRunIndex(connection, rows)

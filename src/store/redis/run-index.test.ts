@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import { describeRedis, freshPrefix } from '../../../test/support/redis.ts'
 import type { RunQuery, RunRow } from '../../part/log.ts'
+import type { RunUser } from '../../part/principal.ts'
 import { endEntry, entry, noon, startEntry } from '../example-run.contract.ts'
 import { selectRows } from '../run-query.ts'
 import { redisStore } from './redis-store.ts'
@@ -18,6 +19,12 @@ const titles = [
   '',
 ]
 
+/** Some belong to no one, and users of two tenants have the same ids. */
+function userOf(i: number): { user?: RunUser } {
+  if (i % 3 === 0) return {}
+  return { user: { id: `u${i % 5}`, ...(i % 4 !== 0 && { tenant: `t${i % 2}` }) } }
+}
+
 describeRedis('the index in redis', (redis) => {
   test('every query lists what a filter of all rows lists, in pages of any size', async () => {
     const store = await redisStore(`${redis().url}?prefix=${freshPrefix()}`)
@@ -27,7 +34,7 @@ describeRedis('the index in redis', (redis) => {
       const input = { messages: [{ role: 'user', content: titles[i % titles.length]! }] }
       const start = startEntry(
         id,
-        { agent: `agent${i % 7}`, threadId: `thread${i % 50}`, input },
+        { agent: `agent${i % 7}`, threadId: `thread${i % 50}`, input, ...userOf(i) },
         noon + ((i * 31) % count),
       )
       const more = [[], [endEntry(2)], [entry(2, { type: 'suspend', requests: [] })]][i % 3]!
@@ -59,6 +66,19 @@ describeRedis('the index in redis', (redis) => {
       { search: '0%', agent: 'agent5' },
       { q: 's', search: 'day' },
       { q: 'o' },
+      { owner: 'u1' },
+      { owner: 'u1', tenant: 't1' },
+      { owner: 'u1', tenant: '' },
+      { tenant: 't0' },
+      { tenant: '' },
+      { owner: '' },
+      { owner: '', tenant: 't0' },
+      { owner: 'none' },
+      { owner: 'u2', tenant: 't0', agent: 'agent3' },
+      { owner: 'u2', tenant: 't0', status: ['completed', 'running'] },
+      { tenant: 't1', threadId: 'thread11' },
+      { tenant: 't1', q: 'so', since: noon + 100 },
+      { owner: 'u3', idPrefix: 'run_1' },
     ]
     for (const query of queries) {
       const expected = selectRows(all, { ...query, limit: 1000 }).map(({ id }) => id)
@@ -81,14 +101,16 @@ describeRedis('the index in redis', (redis) => {
   test('of runs that are dropped nothing is left but what others share', async () => {
     const prefix = freshPrefix()
     const store = await redisStore(`${redis().url}?prefix=${prefix}`)
-    const start = (id: string, content: string) =>
-      startEntry(id, { input: { messages: [{ role: 'user', content }] } }, noon)
-    for (const [i, title] of titles.entries()) await store.log.append(`r${i}`, 1, [start(`r${i}`, title), endEntry(2)])
+    const start = (i: number, content: string) =>
+      startEntry(`r${i}`, { input: { messages: [{ role: 'user', content }] }, ...userOf(i) }, noon)
+    for (const [i, title] of titles.entries()) await store.log.append(`r${i}`, 1, [start(i, title), endEntry(2)])
     for (const i of titles.keys()) expect(await store.upkeep!.drop(`r${i}`)).toBe(true)
     expect(await store.runs.list()).toEqual([])
     const left = (await redis().command('KEYS', `{${prefix}:*`)).match(/\{\S+/gu) ?? []
     const lists = left.filter((key) =>
-      /:(runs|ids|due|words|word:.*|agent:.*|thread:.*|status:.*|run:.*|log:.*)$/u.test(key),
+      /:(runs|ids|due|words|word:.*|agent:.*|thread:.*|user:.*|user-of:.*|tenant:.*|status:.*|run:.*|log:.*)$/u.test(
+        key,
+      ),
     )
     expect(lists).toEqual([])
     await store.close()

@@ -3,22 +3,23 @@
  * index-script.ts.
  */
 import type { DueRun, RunIndex, RunQuery } from '../../part/log.ts'
+import type { OwnerFilter } from '../../part/principal.ts'
 import { decodeView } from '../encode.ts'
 import { limitOf, queryWords, statusesOf } from '../run-query.ts'
-import { dueAt, publicRow, type StoredRow } from '../run-row.ts'
+import { dueAt, isShown, publicRow, type StoredRow } from '../run-row.ts'
 import { unknownCursor } from '../store-error.ts'
 import type { RedisConnection } from './connection.ts'
-import { partitions } from './index-script.ts'
+import { ownerSets, partitions } from './index-script.ts'
 import type { Partition } from './keys.ts'
 import { readScript, readSet } from './read-script.ts'
 import type { Rows } from './rows.ts'
-import { aheadScript, damagedKey } from './damage-script.ts'
+import { aheadScript, damagedIs, damagedKey } from './damage-script.ts'
 
 /*
  * Lists runs of one partition, newest first. It scans the smallest of the sorted sets that the query names, from the cursor down, and checks each
  * run there; at most `budget` runs per call.
  *
- * KEYS: `T:clock`. ARGV: the query as JSON: `agent`, `thread`, `statuses`, `words`, `prefix`, `since` (epoch ms), `before` (an upper bound of `n`,
+ * KEYS: `T:clock`. ARGV: the query as JSON: `agent`, `thread`, `user`, `tenant`, `statuses`, `words`, `prefix`, `since` (epoch ms), `before` (an upper bound of `n`,
  * as Redis has it), `most`. Returns the bound for the next call, or '' at the end, and then runs and their `n`.
  */
 
@@ -29,14 +30,15 @@ const mostPieces = 200
 
 const listScript = String.raw`
 local T = string.sub(KEYS[1], 1, -7)
-${aheadScript}
+${aheadScript}${ownerSets}
 local q = cjson.decode(ARGV[1])
 local found = { '' }
 
 -- One that is damaged may fit less often, and harms no other.
 local function fits(run)
-  local row = redis.pcall('HMGET', T .. ':run:' .. run, 'agent', 'thread', 'status', 'started', 'title', 'origin')
+  local row = redis.pcall('HMGET', T .. ':run:' .. run, 'agent', 'thread', 'status', 'started', 'title', 'origin', 'user', 'tenant')
   if not row[1] or (q.agent and row[1] ~= q.agent) or (q.thread and row[2] ~= q.thread) then return false end
+  if (q.user and (row[7] or '') ~= q.user) or (q.tenant and (row[8] or '') ~= q.tenant) then return false end
   -- A fork of an older version has the start of its source: its place says when it was made.
   if q.since and not row[6] and (tonumber(row[4]) or 0) < q.since then return false end
   if q.prefix and string.sub(run, 1, #q.prefix) ~= q.prefix then return false end
@@ -65,6 +67,8 @@ offer({ T .. ':runs' })
 if not keys then return redis.error_reply('${damagedKey} ' .. T .. ':runs is no zset') end
 if q.agent then offer({ T .. ':agent:' .. q.agent }) end
 if q.thread then offer({ T .. ':thread:' .. q.thread }) end
+if q.user and q.user ~= '' then offer({ T .. ':' .. (q.tenant and setOfUser(q.user, q.tenant) or 'user:' .. q.user) }) end
+if q.tenant and q.tenant ~= '' then offer({ T .. ':tenant:' .. q.tenant }) end
 if q.statuses then
   local sets = {}
   for i, status in ipairs(q.statuses) do sets[i] = T .. ':status:' .. status end
@@ -174,23 +178,32 @@ export function createRunIndex(connection: RedisConnection, rows: Rows): Omit<Ru
     return known.flatMap((each) => each?.row ?? [])
   }
 
-  async function placeOf(run: string): Promise<string> {
+  /** A run that the filter does not show is unknown, and found out to be so in the same time. */
+  async function placeOf(run: string, filter: OwnerFilter): Promise<string> {
     const key = `${keys.tagOf(run)}:runs`
-    const n = (await ask('list runs', key, ['ZSCORE', key, run])) as string | null
-    if (n === null) throw unknownCursor(run)
-    return n
+    const isFiltered = filter.owner !== undefined || filter.tenant !== undefined
+    const [n, owned] = await Promise.all([ask('list runs', key, ['ZSCORE', key, run]), isFiltered && ownerOf(run)])
+    if (n === null || (owned && !isShown(owned, filter))) throw unknownCursor(run)
+    return n as string
+  }
+
+  async function ownerOf(run: string): Promise<OwnerFilter> {
+    const key = keys.run(run)
+    const asked = ask('list runs', key, ['HMGET', key, 'user', 'tenant']).catch(damagedIs([]))
+    const [owner, tenant] = (await asked) as (string | null)[]
+    return { owner: owner ?? '', tenant: tenant ?? '' }
   }
 
   async function select(query: RunQuery): Promise<ListPosition[]> {
-    const { agent, threadId: thread, idPrefix, since } = query
+    const { agent, threadId: thread, owner: user, tenant, idPrefix, since } = query
     const statuses = statusesOf(query.status)
     const limit = limitOf(query)
-    const start = query.before === undefined ? '+inf' : `(${await placeOf(query.before)}`
+    const start = query.before === undefined ? '+inf' : `(${await placeOf(query.before, query)}`
     if (statuses?.length === 0) return []
     const words = [...queryWords(query.q), ...queryWords(query.search)]
     // In a long list most partitions have about the same share.
     const most = Math.ceil((limit / partitions) * 1.5) + 4
-    const conditions = { agent, thread, prefix: idPrefix || undefined, statuses, since, words, most }
+    const conditions = { agent, thread, user, tenant, prefix: idPrefix || undefined, statuses, since, words, most }
     const listings = all.map((partition): Listing => ({ partition, places: [], rest: start }))
     for (;;) {
       const found = listings.flatMap(({ places }) => places).toSorted((a, b) => b.n - a.n)

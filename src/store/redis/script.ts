@@ -28,15 +28,18 @@ function ops.fork()
   local roots, given
   if isMore() then roots, given = takeTexts() end
   local key, log = T .. ':run:' .. run, T .. ':log:' .. run
-  local known = redis.call('HMGET', key, 'epoch', 'origin')
-  if known[1] then return known[2] == origin and 1 or 0 end
-  checkIndex(index[1], index[2], status)
+  local known = redis.call('HMGET', key, 'epoch', 'origin', 'user', 'tenant')
+  if known[1] then
+    local isSame = known[2] == origin and (known[3] or '') == (index[5] or '') and (known[4] or '') == (index[6] or '')
+    return isSame and 1 or 0
+  end
+  checkIndex(index[1], index[2], status, index[5], index[6])
   if roots and not haveTexts(run, roots, given) then error('a text is missing') end
   redis.call('RENAME', T .. ':fork:' .. token, log)
   redis.call('PERSIST', log)
   if roots then putTexts(run, roots, given) end
   redis.call('HSET', key, 'epoch', epoch, 'seq', last, 'at', at, 'row', row, 'owner', '', 'origin', origin)
-  enterRun(run, nextN(), index[1], index[2], status, index[3], index[4])
+  enterRun(run, nextN(), index[1], index[2], status, index[3], index[4], index[5], index[6])
   -- Whoever forks a run that goes on claims it at once. If it cannot any more, somebody else does.
   if status == 'running' then due = string.format('%.0f', redis.call('TIME')[1] * 1000 + 10000) end
   setDue(run, due)
@@ -69,7 +72,7 @@ function ops.append()
   local run, epoch, process = take(), take(), take()
   local before, last, when, lines = take(), take(), take(), take()
   local status, row, due = take(), take(), take()
-  -- Of a new run: agent, thread, start, title in lower case. Of one that goes on as another agent: from and to.
+  -- Of a new run: agent, thread, start, title in lower case, owner, tenant. Of one that goes on as another agent: from and to.
   local index = takeList()
   local viewSeq, view = take(), take()
   -- The entries as they are stored, if that is not as they are published.
@@ -85,7 +88,7 @@ function ops.append()
     if known[4] ~= '' and known[4] ~= process then return 0 end
   elseif before ~= '0' then return 0 end
   if roots and not haveTexts(run, roots, given) then return 2 end
-  if not known[1] then checkIndex(index[1], index[2], status)
+  if not known[1] then checkIndex(index[1], index[2], status, index[5], index[6])
   elseif status ~= '' and status ~= known[3] then checkSets('runs', 'status:' .. status) end
   if not roots then redis.call('XADD', T .. ':log:' .. run, last .. '-0', 'e', stored)
   else
@@ -99,7 +102,7 @@ function ops.append()
   else redis.call('HSET', key, 'seq', last, 'at', when, 'row', row) end
   if not known[1] then
     redis.call('HSET', key, 'epoch', epoch)
-    enterRun(run, n, index[1], index[2], status, index[3], index[4])
+    enterRun(run, n, index[1], index[2], status, index[3], index[4], index[5], index[6])
     for _, kind in ipairs({ ':inbox:', ':messages:' }) do redis.call('PERSIST', T .. kind .. run) end
   else
     if #index > 0 then moveRun(run, 'agent', index[1], index[2]) end

@@ -10,7 +10,7 @@ import type { StoredRow } from '../run-row.ts'
 /** The fields that {@link readRow} takes, in this order. */
 export const rowFields = ['row', 'epoch', 'seq', 'at', 'status'] as const
 /** Fields of a run outside of its row: for a damaged row. */
-export const otherFields = ['agent', 'thread', 'started'] as const
+export const otherFields = ['agent', 'thread', 'started', 'user', 'tenant'] as const
 
 type Check = (value: unknown) => boolean
 
@@ -44,6 +44,8 @@ const needed = Object.entries({
 const optional = Object.entries({
   parentRunId: isText,
   previousRunId: isText,
+  owner: isText,
+  tenant: isText,
   title: isText,
   endedAt: isTime,
   compactedAt: isTime,
@@ -112,11 +114,17 @@ function parse(text: string | null | undefined): Record<string, unknown> | undef
   }
 }
 
-function fromOthers([agent, thread, started]: readonly (string | null | undefined)[]): Partial<StoredRow> {
+function fromOthers([agent, thread, started, user, tenant]: readonly (
+  | string
+  | null
+  | undefined
+)[]): Partial<StoredRow> {
   const startedAt = Number(started ?? Number.NaN)
   return omitUndefined({
     agent: agent ?? '',
     threadId: thread ?? '',
+    owner: user ?? undefined,
+    tenant: tenant ?? undefined,
     protocol: '',
     startedAt: started !== '' && isTime(startedAt) ? startedAt : 0,
     open: [],

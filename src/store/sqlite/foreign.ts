@@ -17,8 +17,11 @@ const ownIndexes: ReadonlySet<string> = new Set([
   'runs_by_thread',
   'runs_by_thread_end',
   'runs_by_status',
+  'runs_by_owner',
+  'runs_by_tenant',
   'runs_by_due',
   'runs_to_compact',
+  'runs_to_share',
   'forks_by_source',
 ])
 const isOwnIndex = (name: string) => ownIndexes.has(name) || /^indexed_[a-z_]+_(?:by|open|that|waiting)/u.test(name)

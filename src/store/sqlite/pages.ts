@@ -1,7 +1,8 @@
 /** Reads the `ticks` table in pages: the entries of one run, those of a fork from its source, and the changes of all runs. */
-import type { DatabaseSync } from 'node:sqlite'
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Entry } from '../../part/entry.ts'
 import type { Change } from '../../part/log.ts'
+import type { RunUser } from '../../part/principal.ts'
 import { sizeOf, sizeOfRow } from './delta-block.ts'
 import { decodeEntries, type Restore } from '../encode.ts'
 import { ofFork, type Origin } from '../run-row.ts'
@@ -31,14 +32,21 @@ export function createPages(db: DatabaseSync, groups: BatchIndex, restore: Resto
     `SELECT id, run, entries FROM ticks WHERE id > ? AND entries <> '' ORDER BY id LIMIT ${pageRows}`,
   )
   const last = db.prepare('SELECT coalesce(max(id), 0) AS n FROM ticks')
-  const fork = db.prepare('SELECT source, seq, at FROM forks WHERE run = ?')
-  const insertFork = db.prepare('INSERT INTO forks (run, source, seq, at) VALUES (?, ?, ?, ?)')
+  // Migrations read entries before the table has all of its columns.
+  const fork = db.prepare('SELECT * FROM forks WHERE run = ?')
+  let insertFork: StatementSync | undefined
   // Shared entries of a fork are not changes: the tables would not be notified.
   const queueFork = db.prepare('INSERT OR IGNORE INTO index_queue (run) VALUES (?)')
 
   function origin(run: string): Origin | undefined {
     const row = fork.get(run)
-    return row && { source: String(row.source), seq: Number(row.seq), at: row.at === null ? undefined : Number(row.at) }
+    if (row === undefined) return undefined
+    return {
+      source: String(row.source),
+      seq: Number(row.seq),
+      at: row.at === null ? undefined : Number(row.at),
+      user: typeof row.user === 'string' ? (JSON.parse(row.user) as RunUser) : undefined,
+    }
   }
 
   function rowsOf(run: string, after: number, rows: number, types?: readonly Entry['type'][]): Entry[] {
@@ -88,8 +96,9 @@ export function createPages(db: DatabaseSync, groups: BatchIndex, restore: Resto
     },
     position: () => Number(last.get()!.n),
     origin,
-    addFork(run, { source, seq, at }) {
-      insertFork.run(run, source, seq, at ?? null)
+    addFork(run, { source, seq, at, user }) {
+      insertFork ??= db.prepare('INSERT INTO forks (run, source, seq, at, user) VALUES (?, ?, ?, ?, ?)')
+      insertFork.run(run, source, seq, at ?? null, user === undefined ? null : JSON.stringify(user))
       queueFork.run(run)
     },
   }

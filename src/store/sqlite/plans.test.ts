@@ -58,8 +58,11 @@ async function doEverything(path: string): Promise<void> {
   await recordAll(store)
   for (const run of ['old', 'kept']) await log.append(run, 1, exampleRun(run, 300))
   // More than a list looks at one by one.
+  const user = { id: 'ann', tenant: 'acme' }
   await Promise.all(
-    Array.from({ length: 501 }, (_, i) => log.append(`many-${i}`, 1, [startEntry(`many-${i}`, { threadId: 'many' })])),
+    Array.from({ length: 501 }, (_, i) =>
+      log.append(`many-${i}`, 1, [startEntry(`many-${i}`, { threadId: 'many', user })]),
+    ),
   )
   await log.fork('old', 8, 'fork')
   await records!.settle()
@@ -75,6 +78,13 @@ async function doEverything(path: string): Promise<void> {
     { idPrefix: 'random-1' },
     { idPrefix: 'many' },
     { before: 'old' },
+    ...[{ owner: 'ann' }, { tenant: 'acme' }, { owner: 'ann', tenant: 'acme' }].flatMap((filter) => [
+      filter,
+      { ...filter, agent: 'echo' },
+      { ...filter, threadId: 'thread-1' },
+      { ...filter, status: ['completed', 'failed'] as const },
+      { ...filter, since: 1 },
+    ]),
   ]
   for (const query of [{}, ...some, { q: 'a b' }, { search: 'whale' }]) await runs.list(query)
   await runs.due(Date.now())
@@ -152,7 +162,7 @@ const others: readonly (readonly [statement: RegExp, plan: RegExp, why: string])
   [/^SELECT id FROM runs WHERE status/u, /runs_by_status \(status=\?\)$/u, 'the runs that have not ended'],
   [/^SELECT id FROM runs WHERE status/u, /^SEARCH inbox .* \(run=\?\)$/u, 'the inbox of each run that waits'],
   [
-    /^SELECT \* FROM runs WHERE \w+ = \?/u,
+    /^SELECT \* FROM runs WHERE (?:\+agent = \? AND )?\w+ = \?/u,
     /runs_by_\w+ \(\w+=\?\)$/u,
     'a list, in the order of the index, up to its limit',
   ],
@@ -161,11 +171,15 @@ const others: readonly (readonly [statement: RegExp, plan: RegExp, why: string])
     /^SCAN runs$/u,
     'a list, in the order of the table, up to its limit',
   ],
-  [/^SELECT \* FROM runs WHERE (?:\+started|\+id|\+status)/u, /^SCAN runs$/u, 'many fit, so that the limit is near'],
+  [
+    /^SELECT \* FROM runs WHERE (?:\+started|\+id|\+status|\+owner)/u,
+    /^SCAN runs$/u,
+    'many fit, so that the limit is near',
+  ],
   [/^DELETE FROM indexed_hour_facts/u, /\(hour=\?\)$/u, 'the rows of an hour'],
   [/^SELECT r.tenant/u, /runs_by_status \(status=\?\)$/u, 'the runs that have not ended'],
   [/^SELECT started_at AS at/u, /USING PRIMARY KEY \(run=\?\)$/u, 'all rows of a run that is removed'],
-  [/LIMIT 501$/u, /runs_by_(?:start \(started_at>\?\)|status \(status=\?\))$/u, 'up to its limit'],
+  [/LIMIT 501$/u, /runs_by_(?:start \(started_at>\?\)|(status|agent|owner|tenant) \(\1=\?\))$/u, 'up to its limit'],
   [/^SELECT id FROM runs WHERE ended_at IS NOT NULL AND number NOT IN/u, /^SCAN runs$/u, 'once for each vacuum'],
   [/^SELECT \(SELECT count/u, /^SCAN (?:runs|indexed_runs)/u, 'says how far a rebuild is, ten times a second'],
 ]

@@ -1,8 +1,9 @@
 /** The `runs` table: reads, lists and writes rows. */
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite'
 import type { DueRun, RunQuery, RunRow, RunStatus } from '../../part/log.ts'
+import type { OwnerFilter } from '../../part/principal.ts'
 import { fold, limitOf, statusesOf } from '../run-query.ts'
-import { dueAt, type OpenRequest, type StoredRow } from '../run-row.ts'
+import { dueAt, isShown, type OpenRequest, type StoredRow } from '../run-row.ts'
 import { unknownCursor, unreadableRow } from '../store-error.ts'
 
 export interface RunTable {
@@ -13,10 +14,10 @@ export interface RunTable {
   list(query: RunQuery): RunRow[]
   /** Those of these runs that fit, with their numbers, newest first. `before` and `limit` are not looked at. */
   among(query: RunQuery, numbers: readonly number[]): [number: number, row: RunRow][]
-  /** All runs that may fit by their time, their prefix or their status, newest first; undefined if they are many. */
+  /** All runs that may fit by one of the conditions, newest first; undefined if they are many. */
   few(query: RunQuery): number[] | undefined
-  /** Throws `unknown-run`. */
-  numberOf(run: string): number
+  /** Throws `unknown-run`, also for a run that the filter does not show. */
+  numberOf(run: string, filter: OwnerFilter): number
   due(before: number, limit: number): DueRun[]
   /** Orphans, oldest first: running runs that are not `owned`; and suspended runs that are due, have a reply or a stop, or have no open request. */
   left(now: number, owned: (run: string) => boolean): string[]
@@ -35,14 +36,14 @@ const mostFew = 500
 
 export function createRunTable(db: DatabaseSync): RunTable {
   const get = db.prepare('SELECT * FROM runs WHERE id = ?')
-  const findNumber = db.prepare('SELECT number FROM runs WHERE id = ?')
+  const findNumber = db.prepare('SELECT number, owner, tenant FROM runs WHERE id = ?')
   // The number of a run that is being deleted is not reused before its last row is gone. Without such a run SQLite chooses it.
   const insert = db.prepare(
     `INSERT INTO runs (number, id, agent, thread_id, parent_run_id, protocol, status, started_at, updated_at, ended_at, last_seq,
        epoch, usage, cost, error, title, title_folded, requests, due_at, previous_run_id, first_token_ms, errors, last_tick,
-       foreign_seq, suspended_ms, suspended_at)
+       foreign_seq, suspended_ms, suspended_at, owner, tenant)
      VALUES (iif(?, NULL, (SELECT max(run) + 1 FROM dropped WHERE run > (SELECT coalesce(max(number), 0) FROM runs))),
-       ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+       ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   )
   const advance = db.prepare('UPDATE runs SET last_seq = ?, updated_at = ?, epoch = ?, last_tick = ? WHERE number = ?')
   const rename = db.prepare('UPDATE runs SET agent = ? WHERE id = ?')
@@ -55,6 +56,10 @@ export function createRunTable(db: DatabaseSync): RunTable {
   const arrays = { returnArrays: true }
   const sinceThen = db.prepare(`SELECT number FROM runs WHERE started_at >= ? LIMIT ${mostFew + 1}`, arrays)
   const withStatus = db.prepare(`SELECT number FROM runs WHERE status = ? LIMIT ${mostFew + 1}`, arrays)
+  const withAgent = db.prepare(`SELECT number FROM runs WHERE agent = ? LIMIT ${mostFew + 1}`, arrays)
+  const withOwner = db.prepare(`SELECT number FROM runs WHERE owner = ? LIMIT ${mostFew + 1}`, arrays)
+  const ofTenant = db.prepare(`SELECT number FROM runs WHERE tenant = ? LIMIT ${mostFew + 1}`, arrays)
+  const ofUser = db.prepare(`SELECT number FROM runs WHERE owner = ? AND tenant = ? LIMIT ${mostFew + 1}`, arrays)
   const withPrefix = db.prepare(`SELECT number FROM runs WHERE id >= ? AND id < ? LIMIT ${mostFew + 1}`, arrays)
   // `+?`, because SQLite prepares a statement anew each time a value is bound to a parameter that is its whole LIMIT.
   const due = db.prepare('SELECT id, due_at FROM runs WHERE due_at <= ? ORDER BY due_at, number LIMIT +?')
@@ -78,20 +83,22 @@ export function createRunTable(db: DatabaseSync): RunTable {
     return statement
   }
 
-  function numberOf(run: string): number {
+  function numberOf(run: string, filter: OwnerFilter): number {
     const found = findNumber.get(run)
-    if (!found) throw unknownCursor(run)
+    if (!found || !isShown({ owner: String(found.owner), tenant: String(found.tenant) }, filter))
+      throw unknownCursor(run)
     return Number(found.number)
   }
 
   function select(query: RunQuery, before?: number, numbers?: readonly number[]): Record<string, SQLOutputValue>[] {
-    const conditions = toWhere(query)
-    if (before !== undefined) conditions.push(['number < ?', before])
     const few = numbers ?? fewOf(query)
+    const index = few === undefined ? indexOf(query) : 'few'
+    const conditions = toWhere(query, index)
+    if (before !== undefined) conditions.push(['number < ?', before])
     if (few !== undefined) conditions.push(['number IN (SELECT value FROM json_each(?))', JSON.stringify(few)])
     const statuses = statusesOf(query.status)
     // Several of the index of statuses, each in its order; SQLite merges them.
-    const each = statuses === undefined || isChosen(query) || few !== undefined ? undefined : statuses
+    const each = index === undefined ? statuses : undefined
     if (each === undefined && statuses !== undefined)
       conditions.push(['+status IN (SELECT value FROM json_each(?))', JSON.stringify(statuses)])
     const selects = each?.map((status) => [...conditions, ['status = ?', status] as const]) ?? [conditions]
@@ -114,14 +121,31 @@ export function createRunTable(db: DatabaseSync): RunTable {
     return status === undefined ? undefined : numbers.sort((a, b) => b - a)
   }
 
-  /** The runs since a time, or with a prefix, if they are few: then only these are looked at. Otherwise the page is soon full. */
-  function fewOf({ since, idPrefix }: RunQuery): number[] | undefined {
-    let numbers: number[][] | undefined
-    if (since !== undefined) numbers = sinceThen.all(since) as unknown as number[][]
-    if ((numbers === undefined || numbers.length > mostFew) && idPrefix !== undefined && idPrefix !== '')
-      numbers = withPrefix.all(idPrefix, `${idPrefix}\u{10ffff}`) as unknown as number[][]
-    if (numbers === undefined || numbers.length > mostFew) return undefined
-    return numbers.map(([number]) => number!).sort((a, b) => b - a)
+  /**
+   * The runs since a time, or with a prefix, if they are few: then only these are looked at. Otherwise the page is soon full. Of an owner or a tenant
+   * it may not be: its runs may all be older than many of others, or those of an agent or a status may be few among them.
+   */
+  function fewOf(query: RunQuery): number[] | undefined {
+    const { since, idPrefix = '', agent, owner, tenant, threadId } = query
+    const isOwned = (owner !== undefined || tenant !== undefined) && threadId === undefined
+    const ways: (false | (() => unknown[]))[] = [
+      since !== undefined && (() => sinceThen.all(since)),
+      idPrefix !== '' && (() => withPrefix.all(idPrefix, `${idPrefix}\u{10ffff}`)),
+      isOwned && tenant === undefined && (() => withOwner.all(owner!)),
+      isOwned && agent !== undefined && (() => withAgent.all(agent)),
+    ]
+    for (const way of ways) {
+      const numbers = way && (way() as number[][])
+      if (numbers && numbers.length <= mostFew) return numbers.map(([number]) => number!).sort((a, b) => b - a)
+    }
+    return isOwned ? ofStatus(query) : undefined
+  }
+
+  /** The runs of an owner or a tenant, if they are few; the newest first. */
+  function ofOwner({ owner, tenant }: OwnerFilter): number[] | undefined {
+    if (tenant === undefined) return undefined
+    const numbers = (owner === undefined ? ofTenant.all(tenant) : ofUser.all(owner, tenant)) as unknown as number[][]
+    return numbers.length > mostFew ? undefined : numbers.map(([number]) => number!).sort((a, b) => b - a)
   }
 
   return {
@@ -148,9 +172,9 @@ export function createRunTable(db: DatabaseSync): RunTable {
       const orphans = running.all().map(({ id }) => String(id))
       return [...orphans.filter((id) => !owned(id)), ...answered.all(now).map(({ id }) => String(id))]
     },
-    list: (query) => select(query, query.before === undefined ? undefined : numberOf(query.before)).map(toRow),
+    list: (query) => select(query, query.before === undefined ? undefined : numberOf(query.before, query)).map(toRow),
     among: (query, numbers) => select(query, undefined, numbers).map((row) => [Number(row.number), toRow(row)]),
-    few: (query) => fewOf(query) ?? ofStatus(query),
+    few: (query) => fewOf(query) ?? ofOwner(query) ?? ofStatus(query),
     numberOf,
     insert(row, isFree = false) {
       const { lastInsertRowid } = insert.run(
@@ -180,6 +204,8 @@ export function createRunTable(db: DatabaseSync): RunTable {
         row.foreign ?? null,
         row.suspendedMs ?? null,
         row.suspendedAt ?? null,
+        row.owner ?? '',
+        row.tenant ?? '',
       )
       row.number = Number(lastInsertRowid)
     },
@@ -201,16 +227,24 @@ export function createRunTable(db: DatabaseSync): RunTable {
 
 type Condition = readonly [condition: string, ...values: SQLInputValue[]]
 
-/** Whether the index of agents or of threads gives the list its order. */
-function isChosen({ agent, threadId }: RunQuery): boolean {
-  return agent !== undefined || threadId !== undefined
+/** The index that gives the list its order. `few`: none, because the runs are known. Undefined: that of statuses, or none. */
+type ListIndex = 'few' | 'thread' | 'tenant' | 'agent' | undefined
+
+/** That of a tenant begins with the owner if there is one: what others have costs nothing. */
+function indexOf({ agent, threadId, tenant }: RunQuery): ListIndex {
+  if (threadId !== undefined) return 'thread'
+  if (tenant !== undefined) return 'tenant'
+  return agent === undefined ? undefined : 'agent'
 }
 
 /** All but the status. The `+` keeps SQLite from an index that has another order than the list. */
-function toWhere({ agent, threadId, since, idPrefix }: RunQuery): Condition[] {
+function toWhere({ agent, threadId, owner, tenant, since, idPrefix }: RunQuery, index: ListIndex): Condition[] {
   const where: Condition[] = []
-  if (agent !== undefined) where.push(['agent = ?', agent])
-  if (threadId !== undefined) where.push(['thread_id = ?', threadId])
+  const by = (one: ListIndex) => (index === one ? '' : '+')
+  if (agent !== undefined) where.push([`${by('agent')}agent = ?`, agent])
+  if (threadId !== undefined) where.push([`${by('thread')}thread_id = ?`, threadId])
+  if (owner !== undefined) where.push([`${by('tenant')}owner = ?`, owner])
+  if (tenant !== undefined) where.push([`${by('tenant')}tenant = ?`, tenant])
   if (since !== undefined) where.push(['+started_at >= ?', since])
   if (idPrefix !== undefined) where.push(['+id >= ? AND +id < ?', idPrefix, `${idPrefix}\u{10ffff}`])
   return where
@@ -230,6 +264,8 @@ function toRow(row: Record<string, SQLOutputValue>): RunRow {
   }
   if (row.parent_run_id !== null) result.parentRunId = String(row.parent_run_id)
   if (row.previous_run_id !== null) result.previousRunId = String(row.previous_run_id)
+  if (row.owner !== '') result.owner = String(row.owner)
+  if (row.tenant !== '') result.tenant = String(row.tenant)
   if (row.foreign_seq !== null) result.foreign = Number(row.foreign_seq)
   if (row.first_token_ms !== null) result.firstTokenMs = Number(row.first_token_ms)
   if (row.errors !== null) result.errors = Number(row.errors)

@@ -15,7 +15,8 @@
  * - `inbox`: messages to a run's owner; the first message of a key wins.
  * - `views`: the fold of a run's entries up to `seq`, as JSON: messages, usage, status. Kept when a run is suspended and ends,
  *   unless its text is very long. `run` is the run's number.
- * - `forks`: the first `seq` entries of a fork are those of its source; `ticks` has only the others. `at` is when it was forked.
+ * - `forks`: the first `seq` entries of a fork are those of its source; `ticks` has only the others. `at` is when it was forked, `user` by whom, as
+ *   JSON.
  * - `texts`: values that many entries repeat, stored once (`shared-texts.ts`): an entry that has a field `shared` has `null` where they belong. `hash`
  *   is the SHA-256 of its JSON; a text with `is_list` is a list of messages, each as itself or by its hash, or of such lists. `text_uses` has
  *   the texts to which a run's entries refer. A text is deleted with the last run that uses it.
@@ -163,7 +164,7 @@ export const steps: MigrationStep[] = [
   // The generation up to which nothing is left of deleted runs: see `upkeep.ts`.
   'ALTER TABLE index_state ADD COLUMN erased INTEGER NOT NULL DEFAULT 0',
   correctTimes,
-  // What grows with the number of runs is found by time. Nobody sets the owner and the tenant yet.
+  // What grows with the number of runs is found by time. Runs of older versions belong to no one.
   `ALTER TABLE runs ADD COLUMN owner TEXT NOT NULL DEFAULT '';
    ALTER TABLE runs ADD COLUMN tenant TEXT NOT NULL DEFAULT '';
    CREATE INDEX runs_by_start ON runs (started_at, tenant, owner);`,
@@ -172,6 +173,10 @@ export const steps: MigrationStep[] = [
    ALTER TABLE runs ADD COLUMN shares_texts INTEGER NOT NULL DEFAULT 1;
    UPDATE runs SET shares_texts = 0;
    CREATE INDEX runs_to_share ON runs (ended_at) WHERE shares_texts = 0 AND ended_at IS NOT NULL;`,
+  // What a user or a tenant may see is listed without a look at the runs of others.
+  `CREATE INDEX runs_by_owner ON runs (owner, tenant);
+   CREATE INDEX runs_by_tenant ON runs (tenant);
+   ALTER TABLE forks ADD COLUMN user TEXT;`,
 ]
 
 /** The `user_version` of the files that this version reads and writes. */

@@ -15,7 +15,7 @@ import { encodeMessage, decodeMessage } from '../encode.ts'
 import { follow, type Puller, selectEntries, readMessages } from '../follow.ts'
 import { createFleet } from '../fleet.ts'
 import { createLimits } from '../limits.ts'
-import { foldRow, ofFork, type StoredRow } from '../run-row.ts'
+import { foldRow, isFork, ofFork, type StoredRow } from '../run-row.ts'
 import { encodeMessages, postInOrder, type EncodedMessage } from '../post-all.ts'
 import { createCheckpoints } from './checkpoint.ts'
 import { createRunTable } from './runs.ts'
@@ -197,20 +197,19 @@ export function sqliteStore(path: string, options: SqliteOptions = {}): Store {
         pause: setImmediate,
       }),
     position: async () => reading('read the position', pages.position),
-    fork: async (source, seq, run, at) => {
+    fork: async (source, seq, run, at, user) => {
       const from = await index.get(source)
       checkFork(source, seq, from?.lastSeq)
       refuseMerged(source, seq, pages.read(source, seq, 1))
       let row: StoredRow | undefined
-      const origin = { source, seq, at }
+      const origin = { source, seq, at, user }
       for await (const batch of log.read(source, { before: seq + 1 })) {
         const entries = batch.map((entry) => ofFork(entry, run, origin))
         row = foldRow(row, run, from!.epoch, entries)
       }
       await write(`fork run ${source}`, () => {
         if (batchWriter.row(run) === undefined) return batchWriter.fork(row!, origin)
-        const known = pages.origin(run)
-        if (known?.source !== source || known.seq !== seq) throw runExists(run)
+        if (!isFork(pages.origin(run), origin)) throw runExists(run)
       })
       entryBell.notify(run)
     },

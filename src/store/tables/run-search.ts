@@ -62,7 +62,7 @@ export function createRunSearch(db: DatabaseSync, runs: RunTable): (query: RunQu
 
   return (query) => {
     const limit = limitOf(query)
-    const before = query.before === undefined ? mostRuns : runs.numberOf(query.before)
+    const before = query.before === undefined ? mostRuns : runs.numberOf(query.before, query)
     const [ofTitle, ofTexts] = [queryWords(query.q), queryWords(query.search)]
     const fits = (row: RunRow, isText: boolean): boolean => {
       const title = fold(row.title ?? '')
@@ -103,10 +103,10 @@ function toCandidate(row: number): Candidate {
 }
 
 /** Finds what may fit. */
-function matchOf({ q, search, agent, threadId }: RunQuery): string {
+function matchOf({ q, search, agent, threadId, owner, tenant }: RunQuery): string {
   const [ofTitle, ofTexts] = [queryWords(q), queryWords(search)]
   const texts = parseSearch(search ?? '')?.match
   const inTitle = titleMatch(ofTexts.length > 0 ? ofTexts : ofTitle)
   const words = texts === undefined ? inTitle : `((${inTitle}) OR (${texts}))`
-  return [words, ...scopeTerms({ agent, threadId }).map((term) => matchAll([term]))].join(' AND ')
+  return [words, ...scopeTerms({ agent, threadId, owner, tenant }).map((term) => matchAll([term]))].join(' AND ')
 }

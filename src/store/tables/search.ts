@@ -5,6 +5,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { MillraceError } from '../../part/error.ts'
 import type { SearchHit, SearchQuery } from '../../part/records.ts'
+import { isShown } from '../run-row.ts'
 import { createPieceReader } from './piece-reader.ts'
 import { spaced } from './entry-texts.ts'
 import { matchAll, scopeTerms } from './index-terms.ts'
@@ -15,16 +16,18 @@ export function createSearch(db: DatabaseSync): (query: SearchQuery) => SearchHi
   // The rows of the index increase with the number of the run.
   const matches = db.prepare('SELECT rowid AS id FROM search WHERE search MATCH ? ORDER BY rowid DESC')
   const place = db.prepare(
-    `SELECT t.run, t.seq, t.start, t.kind, r.id, r.agent, r.thread_id, e.tool_name, e.timestamp
+    `SELECT t.run, t.seq, t.start, t.kind, r.id, r.agent, r.thread_id, r.owner, r.tenant, e.tool_name, e.timestamp
      FROM indexed_texts t JOIN runs r ON r.number = t.run JOIN indexed_events e ON e.run = t.run AND e.seq = t.seq
      WHERE t.id = ?`,
   )
 
   /** The hit for an indexed text; undefined if the query excludes it. */
-  function hitOf(id: number, words: SearchWords, { agent, threadId, kinds }: SearchQuery): SearchHit | undefined {
+  function hitOf(id: number, words: SearchWords, query: SearchQuery): SearchHit | undefined {
     const row = place.get(id)
     if (row === undefined) return undefined
+    const { agent, threadId, kinds } = query
     const kind = row.kind as SearchHit['kind']
+    if (!isShown({ owner: String(row.owner), tenant: String(row.tenant) }, query)) return undefined
     if (agent !== undefined && row.agent !== agent) return undefined
     if (threadId !== undefined && row.thread_id !== threadId) return undefined
     if (kinds !== undefined && !kinds.includes(kind)) return undefined
@@ -44,7 +47,7 @@ export function createSearch(db: DatabaseSync): (query: SearchQuery) => SearchHi
   }
 
   return (query) => {
-    const { q, agent, threadId, limit = 50 } = query
+    const { q, limit = 50 } = query
     if (!Number.isInteger(limit) || limit < 1 || limit > 1000) {
       throw new MillraceError('bad-query', 'limit must be an integer from 1 to 1000')
     }
@@ -52,7 +55,7 @@ export function createSearch(db: DatabaseSync): (query: SearchQuery) => SearchHi
     if (words === undefined) return []
     const hits: SearchHit[] = []
     pieces.forget()
-    const terms = scopeTerms({ agent, threadId })
+    const terms = scopeTerms(query)
     for (const { id } of matches.iterate([words.match, ...terms.map((term) => matchAll([term]))].join(' AND '))) {
       const hit = hitOf(Number(id), words, query)
       if (hit !== undefined && hits.push(hit) === limit) break

@@ -47,8 +47,8 @@ export const tableDocs: Readonly<Record<string, TableDoc>> = {
       foreign_seq: 'Its entries up to this number were recorded elsewhere; NULL for a run that was recorded here',
       suspended_ms: 'For how long it was suspended; NULL if it never was, or still is for the first time',
       suspended_at: 'Since when it is suspended',
-      owner: 'Whose it is; empty: not known',
-      tenant: 'For whom it ran; empty: not known',
+      owner: 'The id of who started it, or forked it; empty: it belongs to no one',
+      tenant: 'The tenant of that user; empty: none',
       shares_texts:
         '0: an older version recorded it, and its entries have their texts each for themselves until it is compacted',
     },

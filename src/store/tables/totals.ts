@@ -4,6 +4,7 @@
  */
 import { timeInTool } from './views.ts'
 import type { DatabaseSync } from 'node:sqlite'
+import type { OwnerFilter } from '../../part/principal.ts'
 import type { StatsQuery, Totals, UsageOf } from '../../part/stats.ts'
 import {
   addSums,
@@ -53,70 +54,75 @@ type KeptRow = [hour: number, agent: string, names: string, numbers: Uint8Array]
 
 export function createTotals(db: DatabaseSync): TotalsReader {
   const arrays = { returnArrays: true }
-  const runRows = (where: string) =>
+  /** The rows of a time, of everybody or of an owner or a tenant. */
+  const ofTime = (from: string, time: string) =>
     db.prepare(
-      `SELECT r.tenant, r.owner, r.agent, r.status, r.error ->> '$.code', r.ended_at - r.started_at
-       FROM runs r WHERE ${where} AND r.started_at >= ? AND r.started_at < ?`,
+      `${from} ${time} >= ?1 AND ${time} < ?2 AND (?3 IS NULL OR r.tenant = ?3) AND (?4 IS NULL OR r.owner = ?4)`,
       arrays,
+    )
+  const runRows = (where: string) =>
+    ofTime(
+      `SELECT r.tenant, r.owner, r.agent, r.status, r.error ->> '$.code', r.ended_at - r.started_at
+       FROM runs r WHERE ${where} AND`,
+      'r.started_at',
     )
   const endedRuns = runRows(`+r.${ended}`)
   const openRuns = runRows(`r.status IN ('running', 'suspended')`)
   // What a fork shares is counted once, where it happened.
   const own = `LEFT JOIN forks f ON f.run = r.id WHERE`
-  const usage = db.prepare(
+  const usage = ofTime(
     `SELECT r.tenant, r.owner, a.agent, u.model, r.thread_id,
        u.step > 0 AND NOT EXISTS (SELECT 1 FROM indexed_usage p WHERE p.run = u.run AND p.step = u.step AND p.seq < u.seq),
        u.input_tokens, u.output_tokens, u.cached_input_tokens, u.reasoning_tokens, u.source = 'estimated', u.cost
      FROM indexed_usage u JOIN runs r ON r.number = u.run JOIN indexed_agents a ON a.number = u.agent
-     ${own} u.timestamp >= ? AND u.timestamp < ? AND u.seq > coalesce(f.seq, 0)`,
-    arrays,
+     ${own} u.seq > coalesce(f.seq, 0) AND`,
+    'u.timestamp',
   )
-  const modelCalls = db.prepare(
+  const modelCalls = ofTime(
     `SELECT r.tenant, r.owner, a.agent, m.model, s.duration, m.first_token_at - s.started_at
      FROM indexed_steps s JOIN indexed_model_calls m ON m.run = s.run AND m.seq = s.seq
        JOIN runs r ON r.number = s.run JOIN indexed_agents a ON a.number = s.agent
-     ${own} s.kind = 'model-call' AND s.started_at >= ? AND s.started_at < ? AND s.seq > coalesce(f.seq, 0)`,
-    arrays,
+     ${own} s.kind = 'model-call' AND s.seq > coalesce(f.seq, 0) AND`,
+    's.started_at',
   )
-  const toolCalls = db.prepare(
+  const toolCalls = ofTime(
     `SELECT r.tenant, r.owner, a.agent, c.tool_name, ${timeInTool}
      FROM indexed_tool_calls c JOIN runs r ON r.number = c.run JOIN indexed_agents a ON a.number = c.agent
        LEFT JOIN indexed_steps s ON s.run = c.run AND s.seq = c.step
-     ${own} c.called_at >= ? AND c.called_at < ? AND c.seq > coalesce(f.seq, 0)`,
-    arrays,
+     ${own} c.seq > coalesce(f.seq, 0) AND`,
+    'c.called_at',
   )
   const state = db.prepare('SELECT hour, changes, kept FROM indexed_hours WHERE hour >= ? AND hour < ?', arrays)
   const kept = db.prepare(
-    'SELECT hour, agent, names, numbers FROM indexed_hour_facts WHERE hour >= ? AND hour < ?',
+    `SELECT hour, agent, names, numbers FROM indexed_hour_facts
+     WHERE hour >= ?1 AND hour < ?2 AND (?3 IS NULL OR tenant = ?3) AND (?4 IS NULL OR owner = ?4)`,
     arrays,
   )
 
   /** `now`: runs that have not ended. */
-  function readRows(from: number, to: number, at: Found, isOpen = false): void {
+  function readRows(from: number, to: number, at: Found, { tenant, owner }: OwnerFilter = {}, isOpen = false): void {
+    const of = [from, to, tenant ?? null, owner ?? null]
     const each = (rows: Iterable<unknown>, add: (facts: Facts, row: Row) => void) => {
       for (const [tenant, owner, agent, ...row] of rows as Iterable<Row>)
         add(at({ tenant: String(tenant), owner: String(owner), agent: String(agent) }), row)
     }
-    each((isOpen ? openRuns : endedRuns).iterate(from, to), (facts, [status, code, took]) => {
+    each((isOpen ? openRuns : endedRuns).iterate(...of), (facts, [status, code, took]) => {
       facts.count('status', String(status))
       if (code != null) facts.count('error', String(code))
       addTime(facts, 'run-took', 'all', took)
     })
     if (isOpen) return
-    each(
-      usage.iterate(from, to),
-      (facts, [model, thread, isCall, input, output, cached, reasoning, estimated, cost]) => {
-        const tokens = [input, output, cached, reasoning].map((count) => (count == null ? Number.NaN : Number(count)))
-        const sums = [Number(isCall), 1, ...tokens, Number(estimated), Number(cost ?? 0), cost == null ? 1 : 0]
-        facts.use('model-used', String(model), sums)
-        facts.use('thread-used', String(thread), sums)
-      },
-    )
-    each(modelCalls.iterate(from, to), (facts, [model, took, first]) => {
+    each(usage.iterate(...of), (facts, [model, thread, isCall, input, output, cached, reasoning, estimated, cost]) => {
+      const tokens = [input, output, cached, reasoning].map((count) => (count == null ? Number.NaN : Number(count)))
+      const sums = [Number(isCall), 1, ...tokens, Number(estimated), Number(cost ?? 0), cost == null ? 1 : 0]
+      facts.use('model-used', String(model), sums)
+      facts.use('thread-used', String(thread), sums)
+    })
+    each(modelCalls.iterate(...of), (facts, [model, took, first]) => {
       addTime(facts, 'model-took', model, took)
       addTime(facts, 'model-first', model, first)
     })
-    each(toolCalls.iterate(from, to), (facts, [tool, took]) => addTime(facts, 'tool-took', tool, took))
+    each(toolCalls.iterate(...of), (facts, [tool, took]) => addTime(facts, 'tool-took', tool, took))
   }
 
   /** What `read` and `hours` see is of one moment. */
@@ -129,7 +135,8 @@ export function createTotals(db: DatabaseSync): TotalsReader {
     }
   }
 
-  function read({ since, until, agent, closed }: StatsQuery & { closed: number }): TotalsReply {
+  function read(query: StatsQuery & { closed: number }): TotalsReply {
+    const { since, until, agent, closed, tenant = null, owner = null } = query
     const total = new Facts()
     const byAgent = new Map<string, Facts>()
     const byDay = new Map<string, Facts>()
@@ -147,7 +154,7 @@ export function createTotals(db: DatabaseSync): TotalsReader {
       for (let at = from; at < to;) {
         const end = Math.min(to, (Math.floor(at / dayLength) + 1) * dayLength)
         const found = new Map<string, Facts>()
-        readRows(at, end, (place) => of(found, place.agent), isOpen)
+        readRows(at, end, (place) => of(found, place.agent), query, isOpen)
         for (const [name, facts] of found) {
           if (agent !== undefined && name !== agent) continue
           for (const all of listsOf(at, name)) all.addTotals(facts)
@@ -162,7 +169,8 @@ export function createTotals(db: DatabaseSync): TotalsReader {
     for (const [hour, , is] of state.iterate(firstHour, lastHour) as unknown as Iterable<number[]>) {
       if (is === 1) isKept.add(hour!)
     }
-    for (const [hour, name, names, numbers] of kept.iterate(firstHour, lastHour) as unknown as Iterable<KeptRow>) {
+    const facts = kept.iterate(firstHour, lastHour, tenant, owner) as unknown as Iterable<KeptRow>
+    for (const [hour, name, names, numbers] of facts) {
       if (!isKept.has(hour) || (agent !== undefined && name !== agent)) continue
       total.addKept({ names, numbers }, listsOf(hour * hourLength, name))
     }

@@ -48,9 +48,17 @@ const isoTime = (time: string) => `strftime('%Y-%m-%dT%H:%M:%fZ', ${time} / 1000
 /** 1 for entries that a fork shares with its source, whose row is the one to count. */
 const shared = (table: string) => `${table}.seq <= coalesce((SELECT f.seq FROM forks f WHERE f.run = r.id), 0)`
 
-/** A sum over the runs of a thread. */
+/** A sum over the runs `r` of a thread `t`. */
 const ofThread = (what: string, table: string, more = '') =>
   `(SELECT ${what} FROM runs r JOIN ${table} x ON x.run = r.number WHERE r.thread_id = t.id AND NOT ${shared('x')}${more})`
+
+/** What the runs `r` of a thread `t` have called. `more`: another condition on these. */
+export const modelsOfThread = (more?: string) =>
+  ofThread('json_group_array(DISTINCT x.model) FILTER (WHERE x.model IS NOT NULL)', 'indexed_model_calls', more)
+export const toolsOfThread = (more?: string) =>
+  ofThread('json_group_array(DISTINCT x.tool_name)', 'indexed_tool_calls', more)
+export const toolCallsOfThread = (more = '') =>
+  ofThread('count(*)', 'indexed_tool_calls', ` AND x.superseded = 0${more}`)
 
 /** What was asked about a tool call `c`: whether it may run, or for its result. Only the entries of the call are looked at. */
 const asked = `FROM indexed_requests q WHERE q.run = c.run AND q.seq > c.seq AND q.seq < coalesce(c.result_seq, 9e15)
@@ -173,10 +181,10 @@ export const views: readonly (readonly [name: string, sql: string])[] = [
        (SELECT min(r.started_at) FROM runs r WHERE r.thread_id = t.id) AS started_at, t.updated_at,
        (SELECT count(*) FROM runs r WHERE r.thread_id = t.id) AS runs,
        ${ofThread('count(*)', 'indexed_model_calls')} AS model_calls,
-       ${ofThread('count(*)', 'indexed_tool_calls', ' AND x.superseded = 0')} AS tool_calls,
+       ${toolCallsOfThread()} AS tool_calls,
        (SELECT count(*) FROM runs r WHERE r.thread_id = t.id AND r.error IS NOT NULL) AS errors,
-       ${ofThread('json_group_array(DISTINCT x.model) FILTER (WHERE x.model IS NOT NULL)', 'indexed_model_calls')} AS models,
-       ${ofThread('json_group_array(DISTINCT x.tool_name)', 'indexed_tool_calls')} AS tools,
+       ${modelsOfThread()} AS models,
+       ${toolsOfThread()} AS tools,
        ${ofThread('sum(x.input_tokens)', 'indexed_usage')} AS input_tokens,
        ${ofThread('sum(x.output_tokens)', 'indexed_usage')} AS output_tokens,
        ${ofThread('sum(x.total_tokens)', 'indexed_usage')} AS total_tokens,

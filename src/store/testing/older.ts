@@ -84,9 +84,12 @@ function withoutSharedTexts(db: DatabaseSync): void {
 function toSchema12(db: DatabaseSync): void {
   db.exec(`
     DROP INDEX runs_by_start;
+    DROP INDEX runs_by_owner;
+    DROP INDEX runs_by_tenant;
     ALTER TABLE runs DROP COLUMN owner;
     ALTER TABLE runs DROP COLUMN tenant;
     ALTER TABLE forks DROP COLUMN at;
+    ALTER TABLE forks DROP COLUMN user;
     ALTER TABLE runs DROP COLUMN suspended_ms;
     ALTER TABLE runs DROP COLUMN suspended_at;
     PRAGMA user_version = 12`)
