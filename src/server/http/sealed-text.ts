@@ -10,7 +10,8 @@ export interface Seal {
 }
 
 const ivLength = 12
-const longest = 2000
+/** Longer texts do not open. */
+export const longestSealed = 2000
 
 /** All instances of a store share the key. `name`: what is sealed; texts of another name do not open. */
 export function createSeal(log: Pick<Log, 'post'>, name: string): Seal {
@@ -36,7 +37,7 @@ export function createSeal(log: Pick<Log, 'post'>, name: string): Seal {
       return toText(new Uint8Array([...iv, ...sealed]))
     },
     async open(sealed) {
-      const bytes = sealed.length > longest ? undefined : toBytes(sealed)
+      const bytes = sealed.length > longestSealed ? undefined : toBytes(sealed)
       if (bytes === undefined || bytes.length <= ivLength) return undefined
       const [iv, data] = [bytes.slice(0, ivLength), bytes.slice(ivLength)]
       const opened = await crypto.subtle.decrypt({ name: 'AES-GCM', iv }, await loaded(), data).catch(() => undefined)
