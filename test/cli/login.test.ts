@@ -9,15 +9,17 @@ import { onTerminal } from '../support/terminal.ts'
 
 const key = 'mr_a-key-of-somebody-for-a-server'
 
-/** A server that knows one key. */
-async function keyServer() {
+/** A server that knows one key, and may have a sign-in. */
+async function keyServer(login?: object) {
   const seen: (string | undefined)[] = []
   const server = createServer((request, response) => {
     seen.push(request.headers.authorization)
     const isOpen = request.url === '/api/server'
     const isKnown = request.headers.authorization === `Bearer ${key}`
     response.writeHead(isOpen || isKnown ? 200 : 401, { 'content-type': 'application/json' })
-    response.end(isOpen ? '{"version":"1"}' : isKnown ? '{"runs":[],"agents":[]}' : '{"error":{"code":"unauthorized"}}')
+    response.end(
+      isOpen ? JSON.stringify({ login }) : isKnown ? '{"runs":[],"agents":[]}' : '{"error":{"code":"unauthorized"}}',
+    )
   })
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
   onTestFinished(() => void server.close().closeAllConnections())
@@ -49,6 +51,15 @@ describe('millrace login', () => {
     expect(await ran(['ps', '--url', server.url], { cwd, env })).toMatchObject({ code: 1 })
     expect(server.seen.at(-1)).toBeUndefined()
     expect(await ran(['logout'], { cwd, env })).toMatchObject({ code: 0, err: 'signed in nowhere\n' })
+  })
+
+  test('an issuer without https is not asked, because anybody could answer', async () => {
+    const server = await keyServer({ issuer: 'http://id.example', clientId: 'page' })
+    const { cwd, env } = setUp()
+    const { code, err } = await ran(['login', '--server', server.url], { cwd, env, input: key })
+    const why = 'The sign-in with http://id.example failed: only requests to HTTPS are allowed.'
+    expect([code, err]).toEqual([1, `millrace: ${why}\n`])
+    expect(await ran(['login', '--server', server.url, '--key'], { cwd, env, input: key })).toMatchObject({ code: 0 })
   })
 
   test('MILLRACE_API_KEY comes first, and login says so', async () => {

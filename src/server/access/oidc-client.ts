@@ -1,5 +1,6 @@
 /** A client of an OpenID provider: its discovery, and what every request to it has in common. */
 import * as oauth from 'oauth4webapi'
+import { isLoopback } from '../http/origin-check.ts'
 
 export interface OidcClientOptions {
   issuer: string
@@ -28,8 +29,8 @@ export function createOidcClient({ issuer, clientId, secret, now, fetch }: OidcC
   const client: oauth.Client = { client_id: clientId, [oauth.clockTolerance]: 60 }
   const options = {
     signal: () => AbortSignal.timeout(timeoutMs),
-    // The config allows http for this machine only.
-    [oauth.allowInsecureRequests]: url.protocol === 'http:',
+    // Otherwise the library refuses http.
+    [oauth.allowInsecureRequests]: isLoopback(url.hostname),
     ...(fetch && { [oauth.customFetch]: (to: string, init: object) => fetch(to, init as RequestInit) }),
   }
   let known: { server: oauth.AuthorizationServer; at: number } | undefined
