@@ -131,6 +131,7 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: r
 
   function identify(request: Request, cookies: string[]): Principal | Promise<Principal> {
     return access.identify({
+      method: request.method,
       headers: request.headers,
       request: () => realRequest(request),
       setCookie: (value) => void cookies.push(value),

@@ -31,6 +31,7 @@ export function createSimpleAccess({ apiKey, authorize }: SimpleAccess): Access 
     },
     onExpired: () => () => undefined,
     ways: { key: allowsKey !== undefined, login: false, anonymous: false },
+    readsCookies: authorize !== undefined,
     close: () => undefined,
   }
 }

@@ -102,7 +102,8 @@ export function createSocketServer(options: SocketOptions): SocketServer {
   async function identify({ handshake }: Socket): Promise<Principal> {
     const headers = headersOf(handshake)
     const request = () => new Request(`http://${headers.get('host') ?? 'localhost'}${handshake.url}`, { headers })
-    return access.identify({ headers, request, setCookie: () => undefined })
+    // A socket starts runs.
+    return access.identify({ method: 'POST', headers, request, setCookie: () => undefined })
   }
 
   io.on('connection', (socket) => {
