@@ -11,7 +11,9 @@ import type { EndpointProtocol } from '../models/providers.ts'
 import type { Endpoint } from '../models/resolver.ts'
 import type { Pricing } from '../models/language-model.ts'
 import type {
+  AccessConfig,
   Config,
+  ConfiguredKey,
   LimitsConfig,
   OpenAiConfig,
   RateLimitConfig,
@@ -22,6 +24,7 @@ import type {
 } from './config.ts'
 import type { OtlpConfig } from '../record/otlp/settings.ts'
 import { ageOf, ageWords, sizeOf, sizeWords, type RetentionConfig } from '../record/policy.ts'
+import { roles } from '../part/principal.ts'
 import type { DefaultTimeouts } from '../engine/limits.ts'
 
 /** An object, so that the compiler reports a missing one. */
@@ -80,6 +83,27 @@ function createSchema(): z.ZodType<Config> {
       traceKey: rule('a name that the protocol does not use itself', isTraceKey),
       streamToolOutputMaxChars: wholeNumber(0, Number.MAX_SAFE_INTEGER),
       strict: flag,
+    }),
+    access: settings<AccessConfig>({
+      keys: list(
+        settings<ConfiguredKey>(
+          {
+            name: rule(
+              '1 to 64 letters, digits, _, - or dots',
+              (value) => isText(value) && /^[\w.-]{1,64}$/u.test(value),
+            ),
+            env: keyVariable,
+            role: oneOf([...roles]),
+            tenant: text,
+            agents: list(text),
+            expires: rule('a day such as "2027-06-30", or a moment in ISO 8601', isDate),
+          },
+          ['name', 'env'],
+        ),
+      ),
+      authenticate: rule('a function (request) => who it is', isFunction),
+      anonymous: oneOf(['none', 'user']),
+      claims: list(text),
     }),
   })
 
@@ -250,6 +274,10 @@ function isVariable(value: unknown): boolean {
 }
 
 /** A name that is not one of a frame's own keys. */
+function isDate(value: unknown): boolean {
+  return isText(value) && !Number.isNaN(Date.parse(value))
+}
+
 function isTraceKey(value: unknown): boolean {
   const own = ['id', 'object', 'created', 'model', 'choices', 'usage', 'error']
   return typeof value === 'string' && /^[A-Za-z][\w-]*$/u.test(value) && !own.includes(value)
