@@ -3,7 +3,7 @@ import type { DeliveryContext } from '../delivery/open-delivery.ts'
 import type { MillraceError } from '../part/error.ts'
 import type { OwnerFilter, Principal } from '../part/principal.ts'
 import type { AgentEditor } from '../project/agent-editor.ts'
-import type { OpenAiConfig } from '../project/config.ts'
+import type { Authenticated, OpenAiConfig } from '../project/config.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Wire } from '../wire/wire.ts'
 import type { Access } from './access/access.ts'
@@ -22,7 +22,12 @@ export interface HandlerOptions {
    * False is answered with 403 (at `GET /` with a page without agents), a throw with 500.
    */
   authorize?: (request: Request) => boolean | Promise<boolean>
-  /** Who makes each request, instead of `apiKey` and `authorize`. */
+  /**
+   * Says who makes a request, by the application's own sessions: their runs and threads are theirs, and nobody else sees them. Called once for every
+   * route except `GET /health`, for at most 5 s. null: 401; false: 403; true may do everything, as with `authorize`; a throw: 503.
+   */
+  authenticate?: (request: Request) => Authenticated | Promise<Authenticated>
+  /** Who makes each request, instead of `apiKey`, `authorize` and `authenticate`. */
   access?: Access
   /**
    * The server is for this machine only and has no key. Requests that a web page of another site makes the browser send

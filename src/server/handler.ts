@@ -7,6 +7,7 @@ import { getPath } from 'hono/utils/url'
 import { checkKey } from '../part/check-key.ts'
 import { MillraceError } from '../part/error.ts'
 import { wireRegistry } from '../project/packs.ts'
+import { timeOf } from '../part/log.ts'
 import type { Permit } from '../part/limits.ts'
 import { onAnswerEnd, withoutBody } from '../delivery/light-response.ts'
 import { createRequestCount } from './http/count-requests.ts'
@@ -64,8 +65,10 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: r
   const { agentEditor } = options
   const allowedOrigins = new Set(options.allowedOrigins)
   const cors = createCors(allowedOrigins)
-  const asksWho = options.access !== undefined || apiKey !== undefined || authorize !== undefined
-  const access = options.access ?? createSimpleAccess({ apiKey, authorize })
+  const { authenticate } = options
+  const asksWho = [options.access, apiKey, authorize, authenticate].some((way) => way !== undefined)
+  const now = () => timeOf(runtime.store)
+  const access = options.access ?? createSimpleAccess({ apiKey, authorize, authenticate, now, report: onError })
   const isPrivate = asksWho || localOnly
   const waitUntil = (request: Request) => waitUntilOf(request) ?? options.waitUntil
   const shared = { isPrivate, onError, waitUntil, openai, wires, sockets, protocol, editing, agentEditor, onAgents }

@@ -2,6 +2,7 @@
 import { realpathSync } from 'node:fs'
 import { resolve, extname } from 'node:path'
 import { pause } from '../async/pause.ts'
+import { timeOf } from '../part/log.ts'
 import { omitUndefined } from '../part/omit-undefined.ts'
 import { checkKey } from '../part/check-key.ts'
 import { MillraceError } from '../part/error.ts'
@@ -151,7 +152,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
             onRefused: metrics.refused,
           })
     const reloads = createListeners()
-    const access = createSimpleAccess({ apiKey })
+    const access = createSimpleAccess({ apiKey, now: () => timeOf(runtime.store), report: onError })
     const handler = createHandler(
       omitUndefined({
         runtime,
