@@ -69,6 +69,25 @@ export function runUserOf({ id, tenant, name, roles: given, claims, key }: Princ
   }
 }
 
+/** The runs that belong to whom this run belongs to, as a condition of lists. */
+export function runsOf(owner: Pick<RunUser, 'id' | 'tenant'> | undefined): Required<OwnerFilter> {
+  return { owner: owner?.id ?? '', tenant: owner?.tenant ?? '' }
+}
+
+export function isSameOwner(
+  one: Pick<RunUser, 'id' | 'tenant'> | undefined,
+  other: Pick<RunUser, 'id' | 'tenant'> | undefined,
+): boolean {
+  const [a, b] = [runsOf(one), runsOf(other)]
+  return a.owner === b.owner && a.tenant === b.tenant
+}
+
+/** Whether a caller with these roles may do what needs one of others. Without any it is nobody in particular, who may do everything. */
+export function hasRole(given: readonly Role[] | undefined, needed: readonly Role[] | undefined): boolean {
+  if (given === undefined || needed === undefined) return true
+  return given.includes('admin') || needed.some((role) => given.includes(role))
+}
+
 /*
  * Clients choose ids of threads: two users may both have a thread `1`. So the id of a user's thread in the log is the client's with the owner behind
  * it: `1@@u1`, or `1@@acme/u1` with a tenant. Ids without an owner stay as they are.
