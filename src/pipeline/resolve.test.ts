@@ -223,9 +223,9 @@ describe('$user', () => {
 
   test('of a run that belongs to no one there is nothing', () => {
     const nobody = { ...scope, user: undefined }
-    expect(thrownBy(() => resolve('$user.id', nobody)).message).toBe(
-      '$user.id has no value: the run belongs to no one; write $user.id? if it may be missing',
-    )
+    expect(thrownBy(() => resolve('$user.id', nobody))).toMatchObject({
+      message: '$user.id has no value: the run belongs to no one; write $user.id? if it may be missing',
+    })
     expect(resolve({ id: '$user.id?', all: '$user?' }, nobody)).toEqual({})
   })
 
