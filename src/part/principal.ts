@@ -43,6 +43,12 @@ export interface RunUser {
 /** Who replied to a request. */
 export type Actor = Pick<RunUser, 'id' | 'tenant' | 'name'>
 
+export function actorOf(user: RunUser | undefined): Actor | undefined {
+  if (user === undefined) return undefined
+  const { id, tenant, name } = user
+  return { id, ...(tenant !== undefined && { tenant }), ...(name !== undefined && { name }) }
+}
+
 /** Whose runs a list shows. Absent fields: everybody's. Empty texts: those that belong to no one. */
 export interface OwnerFilter {
   owner?: string
