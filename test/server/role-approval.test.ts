@@ -21,14 +21,14 @@ const ofClient =
   'tools: [{ name: pay, client: true, approval: { roles: [operator] }, parameters: { sum: { type: number } } }]'
 
 /** A server whose clients all have these roles. */
-async function start(config = byOperator, roles: Role[] = ['user']) {
+async function start(config = byOperator, roles: Role[] = ['user'], names = ['pay']) {
   const model = createTold((prompt) =>
     resultsIn(prompt).size === 0
-      ? [toolCall('call_1', 'pay', { sum: 5 }), finish('tool-calls')]
+      ? [...names.map((name, i) => toolCall(`call_${i + 1}`, name, { sum: 5 })), finish('tool-calls')]
       : [text('Paid.'), finish()],
   )
   const pay = { parameters: { type: 'object' }, execute: () => 'receipt' }
-  const server = await startServer({ agents: { a: agent(config) }, tools: { pay }, scripts: { m: model } })
+  const server = await startServer({ agents: { a: agent(config) }, tools: { pay, mail: pay }, scripts: { m: model } })
   onTestFinished(() => server.close())
   const { answer, answerAll } = server.runtime
   Object.assign(server.runtime, {
@@ -39,9 +39,9 @@ async function start(config = byOperator, roles: Role[] = ['user']) {
       answerAll(run, all, { ...wake, roles }, headers)) satisfies typeof answerAll,
   })
   const requestOf = async (run: string) => {
-    const [requestId] = ((await until(server.store, run, ({ type }) => type === 'suspend')) as { requests: string[] })
-      .requests
-    return requestId!
+    await until(server.store, run, ({ type }) => type === 'suspend')
+    const requests = only(await entriesOf(server.store, run), 'request')
+    return requests.find((request) => request.roles !== undefined)!.requestId
   }
   /** Somebody with the role approves. */
   const approve = async (run: string) => answer(run, await requestOf(run), yes, olga)
@@ -123,6 +123,29 @@ describe('AG-UI', () => {
     const resume = [{ interruptId, status: 'resolved' as const, payload: { approved: true } }]
     await expect(client.run({ resume })).rejects.toThrow(/403|operator/u)
     expect((await server.store.runs.get(run))!.status).toBe('suspended')
+  })
+})
+
+describe('AG-UI, with an approval that the client may give beside one that it may not', () => {
+  test('only its own is an interrupt, and resume need not answer the other', async () => {
+    const both = `${byOperator.slice(0, -1)}, { name: mail, approval: true }]`
+    const { server, approve } = await start(both, ['user'], ['pay', 'mail'])
+    const client = createAgUiClient(server.url, {})
+    client.say('Pay 5')
+    const { end, run } = await client.run()
+    expect(end).toMatchObject({ outcome: { type: 'interrupt', interrupts: [{ metadata: { toolName: 'mail' } }] } })
+    const { outcome } = end as { outcome: { interrupts: { id: string }[] } }
+    const resume = [
+      { interruptId: outcome.interrupts[0]!.id, status: 'resolved' as const, payload: { approved: true } },
+    ]
+    expect((await client.run({ resume })).end).toMatchObject({ outcome: { type: 'success' } })
+    expect((await server.store.runs.get(run))!.status).toBe('suspended')
+    await approve(run)
+    await until(server.store, run, ({ type }) => type === 'run-end')
+    expect(only(await entriesOf(server.store, run), 'tool-result').map(({ toolName }) => toolName)).toEqual([
+      'mail',
+      'pay',
+    ])
   })
 })
 
