@@ -124,14 +124,15 @@ async function post(
   run: string,
   requestId: string,
   answer: Reply,
-  { roles: _, ...wake }: Wake = {},
+  given?: Wake,
   accepted?: Accepted,
 ) {
+  const { roles: _, ...wake } = given ?? {}
   // Inbox messages are stored like the log, and returned to clients that reply later.
-  const given = redactOf(run)(recordable({ answer, protocol: 'api', ...wake } satisfies PostedAnswer))
+  const reply = redactOf(run)(recordable({ answer, protocol: 'api', ...wake } satisfies PostedAnswer))
   // Not redacted: it must be the same as in the log.
   const { first, message } = await store.log.post(run, `answer:${requestId}`, {
-    ...given,
+    ...reply,
     ...omitUndefined({ accepted }),
   })
   return { first, winner: message as PostedAnswer }
