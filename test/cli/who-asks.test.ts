@@ -58,6 +58,22 @@ describe('who started a run, and who answered', () => {
     await check()
   })
 
+  test('ps --user lists the runs of one user, or of no one, from the database and from a server', async () => {
+    const { cwd, id } = await recorded()
+    async function check() {
+      const listed = async (user: string) => {
+        const { out } = await ran(['ps', '--json', '--user', user], { cwd })
+        return (JSON.parse(out) as RunRow[]).map((row) => row.id)
+      }
+      expect(await listed('u1')).toEqual([id])
+      expect(await listed('u2')).toEqual([])
+      expect(await listed('')).toEqual([])
+    }
+    await check()
+    await serving([], { cwd })
+    await check()
+  })
+
   test('a run of no one has neither', async () => {
     const cwd = folder({ 'agents/a.yaml': 'workflow: [{ id: s, type: output-generator, config: { template: 1 } }]' })
     await ran(['run', 'a', '-m', 'Hi'], { cwd })

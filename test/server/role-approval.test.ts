@@ -4,48 +4,49 @@
  */
 import OpenAI from 'openai'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { Role } from '../../src/part/principal.ts'
 import type { Reply } from '../../src/part/request-part.ts'
 import { finish, text, toolCall } from '../../src/models/testing/scripted-model.ts'
 import { uiWire } from '../../src/wire/ui/ui.ts'
 import { createAgUiClient, only as onlyEvents } from '../support/ag-ui.ts'
 import { agent, entriesOf, only, until } from '../support/engine.ts'
+import { callers, createTestAccess, headersFor, tokenOf } from '../support/callers.ts'
 import { createTold, resultsIn } from '../support/going-on.ts'
 import { framesOf, startServer } from '../support/server.ts'
 import { connectSocket, isTerminal, judged, textOf } from '../support/socket.ts'
 
 const yes: Reply = { kind: 'approval', approved: true }
-const olga = { by: { id: 'op-7', name: 'Olga' }, roles: ['operator'] as Role[] }
 const byOperator = 'tools: [{ name: pay, approval: { roles: [operator] } }]'
 const ofClient =
   'tools: [{ name: pay, client: true, approval: { roles: [operator] }, parameters: { sum: { type: number } } }]'
 
-/** A server whose clients all have these roles. */
-async function start(config = byOperator, roles: Role[] = ['user'], names = ['pay']) {
+type Caller = keyof typeof callers
+
+/** A server that alice and an operator use. `post`: as `caller`. */
+async function start(config = byOperator, caller: Caller = 'alice', names = ['pay']) {
   const model = createTold((prompt) =>
     resultsIn(prompt).size === 0
       ? [...names.map((name, i) => toolCall(`call_${i + 1}`, name, { sum: 5 })), finish('tool-calls')]
       : [text('Paid.'), finish()],
   )
   const pay = { parameters: { type: 'object' }, execute: () => 'receipt' }
-  const server = await startServer({ agents: { a: agent(config) }, tools: { pay, mail: pay }, scripts: { m: model } })
+  const server = await startServer(
+    { agents: { a: agent(config) }, tools: { pay, mail: pay }, scripts: { m: model } },
+    { access: createTestAccess() },
+  )
   onTestFinished(() => server.close())
-  const { answer, answerAll } = server.runtime
-  Object.assign(server.runtime, {
-    roles,
-    answer: ((run, id, reply, wake, consent) =>
-      answer(run, id, reply, { ...wake, roles }, consent)) satisfies typeof answer,
-    answerAll: ((run, all, wake, headers) =>
-      answerAll(run, all, { ...wake, roles }, headers)) satisfies typeof answerAll,
-  })
+  const headers = headersFor(caller)
+  const post = (path: string, body: unknown, by = caller) => server.post(path, body, { headers: headersFor(by) })
   const requestOf = async (run: string) => {
     await until(server.store, run, ({ type }) => type === 'suspend')
     const requests = only(await entriesOf(server.store, run), 'request')
     return requests.find((request) => request.roles !== undefined)!.requestId
   }
   /** Somebody with the role approves. */
-  const approve = async (run: string) => answer(run, await requestOf(run), yes, olga)
-  return { ...server, server, requestOf, approve }
+  const approve = async (run: string) => {
+    const path = `/api/runs/${run}/requests/${await requestOf(run)}`
+    expect((await post(path, { approved: true }, 'operator')).status).toBe(200)
+  }
+  return { server, headers, post, requestOf, approve }
 }
 
 const waiting = { toolCallId: 'call_1', toolName: 'pay', roles: ['operator'] }
@@ -53,26 +54,28 @@ const messages = [{ role: 'user', id: 'm1', content: 'Pay 5', parts: [{ type: 't
 
 describe('REST', () => {
   test('an answer without the role is 403; the run and its request stay', async () => {
-    const { server, requestOf, approve } = await start()
-    const started = await server.post('/api/runs', { agentId: 'a', input: { messages } })
+    const { server, post, requestOf, approve } = await start()
+    const started = await post('/api/runs', { agentId: 'a', input: { messages } })
     const { id } = (await started.json()) as { id: string }
     const requestId = await requestOf(id)
-    const refused = await server.post(`/api/runs/${id}/requests/${requestId}`, { approved: true })
+    const refused = await post(`/api/runs/${id}/requests/${requestId}`, { approved: true })
     expect(refused.status).toBe(403)
     expect(await refused.json()).toMatchObject({ error: { code: 'forbidden' } })
     expect(only(await entriesOf(server.store, id), 'response')).toEqual([])
     await approve(id)
     await until(server.store, id, ({ type }) => type === 'run-end')
-    const late = await server.post(`/api/runs/${id}/requests/${requestId}`, { approved: false })
+    const late = await post(`/api/runs/${id}/requests/${requestId}`, { approved: false })
     expect(late.status).toBe(409)
-    expect(only(await entriesOf(server.store, id), 'response')).toMatchObject([{ answer: yes, by: olga.by }])
+    expect(only(await entriesOf(server.store, id), 'response')).toMatchObject([
+      { answer: yes, by: { id: 'olga', tenant: 'acme' } },
+    ])
   })
 })
 
 describe('useChat', () => {
-  const chat = async (config?: string, roles?: Role[]) => {
-    const { server, approve } = await start(config, roles)
-    const response = await server.post('/api/chat', { agentId: 'a', id: 'chat', messages })
+  const chat = async (config?: string, caller?: Caller) => {
+    const { server, post, approve } = await start(config, caller)
+    const response = await post('/api/chat', { agentId: 'a', id: 'chat', messages })
     const run = response.headers.get('x-millrace-run-id')!
     const frames = framesOf(await response.text()) as Record<string, unknown>[]
     return { server, approve, run, frames, types: frames.map(({ type }) => type) }
@@ -105,7 +108,7 @@ describe('useChat', () => {
   })
 
   test('with the role it is asked', async () => {
-    const { types } = await chat(byOperator, ['user', 'operator'])
+    const { types } = await chat(byOperator, 'operator')
     expect(types).toContain('tool-approval-request')
     expect(types).not.toContain('data-waiting')
   })
@@ -113,8 +116,8 @@ describe('useChat', () => {
 
 describe('AG-UI', () => {
   test('no interrupt; an event says what waits. Resuming all the same is refused', async () => {
-    const { server, requestOf } = await start()
-    const client = createAgUiClient(server.url, {})
+    const { server, headers, requestOf } = await start()
+    const client = createAgUiClient(server.url, { headers })
     client.say('Pay 5')
     const { events, end, run } = await client.run()
     expect(onlyEvents(events, 'CUSTOM')).toMatchObject([{ name: 'waiting', value: waiting }])
@@ -129,8 +132,8 @@ describe('AG-UI', () => {
 describe('AG-UI, with an approval that the client may give beside one that it may not', () => {
   test('only its own is an interrupt, and resume need not answer the other', async () => {
     const both = `${byOperator.slice(0, -1)}, { name: mail, approval: true }]`
-    const { server, approve } = await start(both, ['user'], ['pay', 'mail'])
-    const client = createAgUiClient(server.url, {})
+    const { server, headers, approve } = await start(both, 'alice', ['pay', 'mail'])
+    const client = createAgUiClient(server.url, { headers })
     client.say('Pay 5')
     const { end, run } = await client.run()
     expect(end).toMatchObject({ outcome: { type: 'interrupt', interrupts: [{ metadata: { toolName: 'mail' } }] } })
@@ -152,7 +155,7 @@ describe('AG-UI, with an approval that the client may give beside one that it ma
 describe('Socket.IO', () => {
   test('the stream stays open, and goes on when somebody else has approved', async () => {
     const { server, approve } = await start()
-    const client = await connectSocket(server.url)
+    const client = await connectSocket(server.url, 'websocket', { auth: { token: tokenOf('alice') } })
     const { millraceRunId } = await client.run({})
     await client.until(({ event }) => event.type === 'CUSTOM' && event.name === 'waiting')
     const run = String(millraceRunId)
@@ -172,7 +175,7 @@ describe('Socket.IO', () => {
 describe('OpenAI', () => {
   test('words say who must approve, without a way to do it; the rest comes when the conversation is sent again', async () => {
     const { server, approve } = await start()
-    const client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: 'none', maxRetries: 0 })
+    const client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: tokenOf('alice'), maxRetries: 0 })
     const asked = [{ role: 'user' as const, content: 'Pay 5' }]
     const first = await client.chat.completions.create({ model: 'a', messages: asked })
     const aside = (first as { millrace?: { runId: string } }).millrace!

@@ -31,12 +31,13 @@ export interface AgUiTurn {
  * demands. Throws `interrupts-open` (409), or `bad-input` (400).
  */
 export async function toAgUiTurn(
-  { store, redact, roles }: Runtime,
+  { store, redact, roles, threadId: toThread }: Runtime,
   { id: agentId, pipeline }: Agent,
   asked: AgUiRequest,
   { traceparent, history }: { traceparent?: string | null; history: HistoryPolicy },
 ): Promise<AgUiTurn> {
-  const { threadId, runId, parentRunId, messages, results, resume, input } = asked
+  const { runId, parentRunId, messages, results, resume, input } = asked
+  const threadId = toThread(asked.threadId)
   const stored = (await activeRun(store, threadId))?.stored
   // Also for a completed run: another client may have been faster.
   const asker = stored ?? (resume.length === 0 ? undefined : (await newestRun(store, threadId))?.stored)
