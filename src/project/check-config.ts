@@ -25,6 +25,7 @@ import type {
 import type { OtlpConfig } from '../record/otlp/settings.ts'
 import { ageOf, ageWords, sizeOf, sizeWords, type RetentionConfig } from '../record/policy.ts'
 import { roles } from '../part/principal.ts'
+import { endOf, endWords, isKeyName, keyNameWords } from './access-values.ts'
 import type { DefaultTimeouts } from '../engine/limits.ts'
 
 /** An object, so that the compiler reports a missing one. */
@@ -88,15 +89,12 @@ function createSchema(): z.ZodType<Config> {
       keys: list(
         settings<ConfiguredKey>(
           {
-            name: rule(
-              '1 to 64 letters, digits, _, - or dots',
-              (value) => isText(value) && /^[\w.-]{1,64}$/u.test(value),
-            ),
+            name: rule(keyNameWords, (value) => isText(value) && isKeyName(value)),
             env: keyVariable,
             role: oneOf([...roles]),
             tenant: text,
             agents: list(text),
-            expires: rule('a day such as "2027-06-30", or a moment in ISO 8601', isDate),
+            expires: rule(endWords, (value) => isText(value) && endOf(value) !== undefined),
           },
           ['name', 'env'],
         ),
@@ -274,10 +272,6 @@ function isVariable(value: unknown): boolean {
 }
 
 /** A name that is not one of a frame's own keys. */
-function isDate(value: unknown): boolean {
-  return isText(value) && !Number.isNaN(Date.parse(value))
-}
-
 function isTraceKey(value: unknown): boolean {
   const own = ['id', 'object', 'created', 'model', 'choices', 'usage', 'error']
   return typeof value === 'string' && /^[A-Za-z][\w-]*$/u.test(value) && !own.includes(value)

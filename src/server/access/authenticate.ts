@@ -1,96 +1,83 @@
-/** The application's own function that says who makes a request, bounded and checked. */
+/** Asks the application who makes a request. Its failures are for the operator; the caller gets a 503, never an open door. */
 import { MillraceError, wholeMessage } from '../../part/error.ts'
-import { omitUndefined } from '../../part/omit-undefined.ts'
-import { anyone, roles as knownRoles, type Principal, type Role } from '../../part/principal.ts'
+import { anyone, type Principal } from '../../part/principal.ts'
 import type { Authenticated } from '../../project/config.ts'
 import type { AccessRequest } from './access.ts'
+import { accessUnavailable } from './refusals.ts'
+import { startTimer, type StartTimer } from './timer.ts'
+import { toldPrincipal } from './told-principal.ts'
 
 export interface AuthenticateOptions {
+  /** The claims that agents may read. */
+  claims?: readonly string[] | undefined
   now: () => number
   /** Why somebody could not be asked: for the operator. */
   report: (error: unknown) => void
-  /** The claims that agents may read. */
-  claims?: readonly string[] | undefined
-  /** ms that it may take. Default 5000. */
+  startTimer?: StartTimer
+  /** ms that an answer may take. Default 5000. */
   patienceMs?: number | undefined
-}
-
-/** Asks the application, for a while. Its failures are for the operator; the caller gets a 503, never an open door. */
-export function createAuthenticate(
-  ask: (request: Request) => Authenticated | Promise<Authenticated>,
-  { now, report, patienceMs = 5000, claims }: AuthenticateOptions,
-): (request: AccessRequest) => Promise<Principal | undefined> {
-  const kept = new Map<string, { principal: Principal; until: number }>()
-
-  return async (request) => {
-    const name = ['authorization', 'cookie'].map((each) => request.headers.get(each) ?? '').join('\n')
-    const known = kept.get(name)
-    if (known !== undefined && known.until > now()) return known.principal
-    kept.delete(name)
-    const answer = await withinTime(ask, request)
-    if (answer === null || answer === undefined) return undefined
-    if (typeof answer === 'boolean') {
-      if (answer) return anyone
-      throw new MillraceError('forbidden', 'This request is not allowed here.', { status: 403 })
-    }
-    const principal = toPrincipal(answer, claims)
-    if (principal === undefined) {
-      report(new Error('authenticate must return { id, tenant?, roles?, name?, claims? }, null, true or false.'))
-      throw unavailable()
-    }
-    const { cacheSeconds = 0 } = answer
-    if (cacheSeconds > 0) {
-      if (kept.size >= mostKept) kept.delete(kept.keys().next().value!)
-      kept.set(name, { principal, until: now() + cacheSeconds * 1000 })
-    }
-    return principal
-  }
-
-  async function withinTime(asked: typeof ask, request: AccessRequest): Promise<Authenticated> {
-    let timer: ReturnType<typeof setTimeout> | undefined
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Error(`authenticate took more than ${patienceMs} ms.`)), patienceMs)
-    })
-    try {
-      return await Promise.race([Promise.resolve().then(() => asked(request.request())), late])
-    } catch (error) {
-      report(new Error(`authenticate: ${wholeMessage(error)}`, { cause: error }))
-      throw unavailable()
-    } finally {
-      clearTimeout(timer)
-    }
-  }
 }
 
 /** Maximum number of callers of the application that are remembered. */
 const mostKept = 10_000
+/** What differs between requests of one caller, and says nothing of who it is. */
+const passing = /^(?:accept|accept-encoding|content-.*|traceparent|tracestate|x-request-id|last-event-id|if-.*|range)$/u
 
-function unavailable(): MillraceError {
-  const cure = 'Try again in a moment.'
-  return new MillraceError('access-unavailable', `It cannot be found out who you are. ${cure}`, {
-    status: 503,
-    retryAfter: 5,
-  })
+/** Resolves with undefined for a request of nobody that the application knows. */
+export function createAuthenticate(
+  ask: (request: Request) => Authenticated | Promise<Authenticated>,
+  { claims, now, report, startTimer: start = startTimer, patienceMs = 5000 }: AuthenticateOptions,
+): (request: AccessRequest) => Promise<Principal | undefined> {
+  const kept = new Map<string, { principal: Principal; until: number }>()
+
+  function failed(why: string, cause?: unknown): MillraceError {
+    report(new Error(`authenticate ${why}`, { cause }))
+    return accessUnavailable()
+  }
+
+  /** Rejects with what the application threw. */
+  async function answerTo(request: AccessRequest): Promise<Authenticated> {
+    let stop = () => undefined as void
+    const late = new Promise<never>((_, reject) => {
+      stop = start(patienceMs, () => reject(new Error(`it took more than ${patienceMs} ms`)))
+    })
+    try {
+      return await Promise.race([Promise.resolve().then(() => ask(request.request())), late])
+    } catch (error) {
+      throw failed(`has failed: ${wholeMessage(error)}`, error)
+    } finally {
+      stop()
+    }
+  }
+
+  return async (request) => {
+    const name = kept.size === 0 ? '' : nameOf(request)
+    const known = kept.get(name)
+    if (known !== undefined) {
+      if (known.until > now()) return known.principal
+      kept.delete(name)
+    }
+    const answer = await answerTo(request)
+    if (answer === null || answer === undefined) return undefined
+    if (answer === true) return anyone
+    if (answer === false) throw new MillraceError('forbidden', 'This request is not allowed here.', { status: 403 })
+    const principal = typeof answer === 'object' ? toldPrincipal(answer, claims) : undefined
+    if (principal === undefined) {
+      throw failed(
+        'must return { id, tenant?, roles?, name?, claims? }, null, true or false. Ids have 1 to 256 characters and do not begin with key: or anonymous:',
+      )
+    }
+    const { cacheSeconds } = answer
+    if (typeof cacheSeconds === 'number' && cacheSeconds > 0) {
+      if (kept.size >= mostKept) kept.delete(kept.keys().next().value!)
+      const until = Math.min(now() + cacheSeconds * 1000, principal.expiresAt ?? Infinity)
+      kept.set(nameOf(request), { principal, until })
+    }
+    return principal
+  }
 }
 
-/** What an application or a token says, checked. Undefined if it cannot be used. */
-export function toPrincipal(
-  given: Exclude<Authenticated, boolean | null>,
-  claims: readonly string[] = [],
-): Principal | undefined {
-  const { id, tenant, name, expiresAt } = given
-  const isId = (value: unknown) => typeof value === 'string' && value.length >= 1 && value.length <= 256
-  if (!isId(id) || (tenant !== undefined && !isId(tenant))) return undefined
-  const listed =
-    given.roles === undefined ? ['user' as const] : knownRoles.filter((each) => given.roles!.includes(each))
-  if (listed.length === 0) return undefined
-  const shown = Object.entries(given.claims ?? {}).filter(
-    ([key, value]) => claims.includes(key) && ['string', 'number', 'boolean'].includes(typeof value),
-  )
-  return {
-    id,
-    roles: listed satisfies Role[],
-    ...omitUndefined({ tenant, name, expiresAt }),
-    ...(shown.length > 0 && { claims: Object.fromEntries(shown) }),
-  }
+/** All headers by which an application may know somebody. */
+function nameOf({ headers }: AccessRequest): string {
+  return JSON.stringify([...headers].filter(([name]) => !passing.test(name)))
 }

@@ -1,28 +1,35 @@
 /**
- * Who makes a request, by the ways of the config, in this order: the server's key, keys, a JWT, the application's own function, the session of the
- * page's sign-in, a browser without a name.
+ * Who makes a request, by the ways of the config, in this order: a key (the server's own, one of the config, a stored one), the
+ * application's own function, a browser without a name. A credential in a header that does not count is refused: what comes after
+ * it is not asked, except the application, which may have tokens of its own.
  */
-import { isOtherPage, senderOf } from '../http/origin-check.ts'
-import { createKeyCheck, hashText } from '../http/key.ts'
-import { createSeal } from '../http/sealed-text.ts'
-import { MillraceError } from '../../part/error.ts'
+import { createKeyCheck } from '../http/key.ts'
 import type { Log } from '../../part/log.ts'
-import { omitUndefined } from '../../part/omit-undefined.ts'
 import type { Principal } from '../../part/principal.ts'
 import type { AccessConfig } from '../../project/config.ts'
+import type { Env } from '../../project/registry.ts'
 import type { Access, AccessRequest } from './access.ts'
 import { createAuthenticate } from './authenticate.ts'
+import { readConfigKeys } from './config-keys.ts'
+import { checkOtherPage, checkOwnPage } from './cookie.ts'
+import { digestOf, whenKnown } from './digest.ts'
 import { createExpiry } from './expiry.ts'
-import { openKeyBook, principalOf } from './key-book.ts'
+import { openKeyBook } from './key-book.ts'
+import { keyPrefix } from './key-secret.ts'
+import { accessEnded, unauthorized } from './refusals.ts'
+import { secretIn } from './request-secret.ts'
 import { keyHolder } from './simple-access.ts'
+import { startTimer, type StartTimer } from './timer.ts'
+import { createVisitors } from './visitor.ts'
 
 export interface AccessOptions {
   config: AccessConfig
   /** The server's own key. */
   apiKey?: string | undefined
   /** The secrets of the config's keys, by the names of their variables. */
-  environment: Readonly<Record<string, string | undefined>>
+  environment: Env
   log: Pick<Log, 'post' | 'inbox'>
+  /** Epoch ms, by the clock of the store. */
   now: () => number
   /** Origins whose pages may use a session. */
   allowedOrigins?: ReadonlySet<string>
@@ -30,156 +37,82 @@ export interface AccessOptions {
   report: (error: unknown) => void
   /** ms that `authenticate` may take. Default 5000. */
   patienceMs?: number | undefined
+  startTimer?: StartTimer
 }
 
-/** One text for everything that does not count: it tells nobody what was nearly right. */
-export function unauthorized(): MillraceError {
-  return new MillraceError('unauthorized', 'Send the header Authorization: Bearer <key>.', { status: 401 })
-}
-
+/** Rejects with `bad-config` for keys whose variables cannot be used, and with `store-failed`. */
 export async function createAccess(options: AccessOptions): Promise<Access> {
   const { config, apiKey, environment, log, now, allowedOrigins = new Set<string>(), report } = options
-  const allowsKey = apiKey === undefined ? undefined : createKeyCheck(apiKey)
-  const configured = await readConfigured(config, environment)
-  const book = openKeyBook(log, report)
+  const { startTimer: start = startTimer, patienceMs } = options
+  const { claims } = config
+  const holdsKey = apiKey === undefined ? undefined : createKeyCheck(apiKey)
+  const configured = await readConfigKeys(config, environment)
+  const visitors = config.anonymous === 'user' ? createVisitors(log, now) : undefined
+  const ask =
+    config.authenticate &&
+    createAuthenticate(config.authenticate, { claims, now, report, startTimer: start, patienceMs })
+  const expiry = createExpiry(now, start)
+  const book = openKeyBook(log, { onError: report, taken: configured.names, startTimer: start })
   await book.ready
-  const expiry = createExpiry(now)
-  const visitors = config.anonymous === 'user' ? createSeal(log, 'visitors') : undefined
-  const authenticate =
-    config.authenticate && createAuthenticate(config.authenticate, { ...options, claims: config.claims })
 
-  /** By its secret: the server's, one of the config, or a stored one. */
-  async function byKey(secret: string): Promise<Principal | undefined> {
-    if (allowsKey?.(`Bearer ${secret}`) === true) return keyHolder
-    const digest = digestOf(secret) ?? (await hashText(secret))
-    const known = configured.get(digest)
-    if (known !== undefined) return (known.expiresAt ?? Infinity) > now() ? known : undefined
-    return book.find(digest, now())
+  function bySecret(secret: string, request: AccessRequest): Principal | Promise<Principal> {
+    if (holdsKey?.(`Bearer ${secret}`) === true) return keyHolder
+    return whenKnown(digestOf(secret), (digest) => {
+      const found = configured.find(digest, now()) ?? book.find(digest, now())
+      if (found !== undefined) return found
+      if (secret.startsWith(keyPrefix)) throw unauthorized()
+      return byApplication(request)
+    })
   }
 
-  async function bySecret(secret: string, request: AccessRequest): Promise<Principal> {
-    const found = await byKey(secret)
-    if (found !== undefined) return found
-    // The application may have tokens of its own.
-    const own = await authenticate?.(request)
-    if (own !== undefined) return own
-    throw unauthorized()
-  }
-
-  async function bySession(request: AccessRequest): Promise<Principal> {
-    const found = (await authenticate?.(request)) ?? (await byVisit(request))
+  async function byApplication(request: AccessRequest): Promise<Principal> {
+    const found = await ask?.(request)
     if (found === undefined) throw unauthorized()
-    checkSender(request)
     return found
   }
 
-  async function byVisit(request: AccessRequest): Promise<Principal | undefined> {
-    if (visitors === undefined) return undefined
-    const cookie = cookieOf(request.headers, visitorCookie)
-    const known = cookie === undefined ? undefined : await visitors.open(cookie)
-    const id = known ?? `anonymous:${crypto.randomUUID()}`
-    if (known === undefined) request.setCookie(visitCookie(await visitors.seal(id), request))
-    return { id, roles: ['user'] }
-  }
-
-  /** Browsers send cookies with the requests of any page. */
-  function checkSender({ headers, method }: AccessRequest): void {
-    if (method === 'GET' || method === 'HEAD' || !headers.has('cookie')) return
-    const sender = senderOf(headers)
-    if (!isOtherPage(sender) || (sender.origin !== undefined && allowedOrigins.has(sender.origin))) return
-    throw new MillraceError('forbidden', 'Pages of other sites may not use your session here.', { status: 403 })
+  async function byCookie(request: AccessRequest): Promise<Principal> {
+    const known = await ask?.(request)
+    if (known !== undefined) {
+      checkOtherPage(request, allowedOrigins)
+      return known
+    }
+    const visit = await visitors?.identify(request)
+    if (visit === undefined) throw unauthorized()
+    if (visit.isKnown) checkOwnPage(request, allowedOrigins)
+    return visit.principal
   }
 
   return {
     identify(request) {
       const secret = secretIn(request.headers)
-      return secret === undefined ? bySession(request) : bySecret(secret, request)
+      if (secret === undefined) return byCookie(request)
+      return secret === '' ? byApplication(request) : bySecret(secret, request)
     },
-    onExpired(principal, end) {
-      const over = () =>
-        end(new MillraceError('unauthorized', 'Your access has ended. Sign in again.', { status: 401 }))
-      const leaves = [
-        principal.key === undefined ? undefined : book.onRevoked(principal, over),
-        principal.expiresAt === undefined ? undefined : expiry.at(principal.expiresAt, over),
-      ]
-      return () => {
-        for (const leave of leaves) leave?.()
+    onExpired({ key, expiresAt }, end) {
+      let leaves: ((() => void) | undefined)[] = []
+      const leave = () => {
+        for (const each of leaves) each?.()
+        leaves = []
       }
+      let isOver = false
+      const over = () => {
+        if (isOver) return
+        isOver = true
+        leave()
+        end(accessEnded())
+      }
+      leaves = [
+        key === undefined ? undefined : book.onRevoked(key, over),
+        expiresAt === undefined ? undefined : expiry.at(expiresAt, over),
+      ]
+      return leave
     },
     ways: { key: true, login: false, anonymous: visitors !== undefined },
-    readsCookies: authenticate !== undefined || visitors !== undefined,
+    readsCookies: ask !== undefined || visitors !== undefined,
     close() {
       book.close()
       expiry.close()
     },
   }
-}
-
-/** Throws `two-credentials` if they differ. */
-function secretIn(headers: Headers): string | undefined {
-  const authorization = headers.get('authorization')
-  const bearer = authorization === null ? undefined : (/^Bearer\s+(\S.*)$/iu.exec(authorization)?.[1]?.trim() ?? '')
-  const key = headers.get('x-api-key') ?? undefined
-  if (bearer !== undefined && key !== undefined && bearer !== key) {
-    const cure = 'Send one of Authorization and X-API-Key.'
-    throw new MillraceError('two-credentials', `This request has two credentials. ${cure}`, { status: 400 })
-  }
-  return bearer ?? key
-}
-
-/** The keys of the config, by the digests of their secrets. */
-async function readConfigured(
-  { keys = [] }: AccessConfig,
-  environment: AccessOptions['environment'],
-): Promise<Map<string, Principal>> {
-  const found = new Map<string, Principal>()
-  for (const [i, { name, env, role, tenant, agents, expires }] of keys.entries()) {
-    const place = `server.access.keys[${i}]`
-    const secret = environment[env]
-    if (secret === undefined || secret === '') throw badConfig(`${place}.env: the variable ${env} is not set`)
-    if (secret.length < shortestKey) {
-      throw badConfig(`${place}: the key in ${env} must have at least ${shortestKey} characters`)
-    }
-    const expiresAt = expires === undefined ? undefined : endOf(expires)
-    const key = { name, role: role ?? 'user', createdAt: 0, ...omitUndefined({ tenant, agents, expiresAt }) }
-    found.set(await hashText(secret), principalOf(key))
-  }
-  return found
-}
-
-/** The least number of characters of a key. */
-export const shortestKey = 32
-
-function badConfig(message: string): MillraceError {
-  return new MillraceError('bad-config', `millrace.config.ts: ${message}.`)
-}
-
-/** A day ends at midnight UTC. Undefined for what is no date. */
-export function endOf(date: string): number | undefined {
-  const isDay = /^\d{4}-\d{2}-\d{2}$/u.test(date)
-  const time = Date.parse(isDay ? `${date}T23:59:59.999Z` : date)
-  return Number.isNaN(time) ? undefined : time
-}
-
-/** Synchronous: Web Crypto works on another thread, and every request would wait for it. Undefined without Node. */
-function digestOf(text: string): string | undefined {
-  return globalThis.process?.getBuiltinModule?.('node:crypto')?.createHash('sha256').update(text).digest('hex')
-}
-
-const visitorCookie = 'millrace_visitor'
-/** In seconds: a year. */
-const visitAge = 31_536_000
-
-function visitCookie(value: string, { headers }: AccessRequest): string {
-  const host = headers.get('host') ?? ''
-  const isHere = /^(?:localhost|127\.|\[::1\])/u.test(host)
-  return `${visitorCookie}=${value}; Path=/; Max-Age=${visitAge}; HttpOnly; SameSite=Lax${isHere ? '' : '; Secure'}`
-}
-
-export function cookieOf(headers: Headers, name: string): string | undefined {
-  for (const pair of (headers.get('cookie') ?? '').split(';')) {
-    const at = pair.indexOf('=')
-    if (at > 0 && pair.slice(0, at).trim() === name) return pair.slice(at + 1).trim()
-  }
-  return undefined
 }

@@ -1,4 +1,5 @@
 /** Calls back at moments, also those that are further away than a timer reaches. */
+import { startTimer, type StartTimer } from './timer.ts'
 
 export interface Expiry {
   /** `moment`: epoch ms. Returns a function that stops waiting. */
@@ -9,34 +10,29 @@ export interface Expiry {
 /** Timers of longer delays fire at once. */
 const longest = 2 ** 31 - 1
 
-export function createExpiry(now: () => number): Expiry {
-  const timers = new Set<ReturnType<typeof setTimeout>>()
+export function createExpiry(now: () => number, start: StartTimer = startTimer): Expiry {
+  const running = new Set<() => void>()
 
   return {
     at(moment, over) {
-      let timer: ReturnType<typeof setTimeout>
+      let stop = () => undefined as void
       const wait = () => {
-        const rest = moment - now()
-        timer = setTimeout(
-          () => {
-            timers.delete(timer)
-            if (moment > now()) wait()
-            else over()
-          },
-          Math.min(Math.max(rest, 0), longest),
-        )
-        timer.unref?.()
-        timers.add(timer)
+        const end = start(Math.min(Math.max(moment - now(), 0), longest), () => {
+          running.delete(stop)
+          if (moment > now()) wait()
+          else over()
+        })
+        stop = () => {
+          running.delete(stop)
+          end()
+        }
+        running.add(stop)
       }
       wait()
-      return () => {
-        clearTimeout(timer)
-        timers.delete(timer)
-      }
+      return () => stop()
     },
     close() {
-      for (const timer of timers) clearTimeout(timer)
-      timers.clear()
+      for (const stop of running) stop()
     },
   }
 }

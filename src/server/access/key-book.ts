@@ -2,19 +2,20 @@
  * Keys of programs. A key is `mr_` and 256 random bits; the store has its SHA-256 and nothing else of it. Keys are added and revoked by messages that
  * all instances of a store read as they come (the inbox `access:keys`), so a revoked key ends everywhere.
  */
-import { hashText } from '../http/key.ts'
+import { hashText, isSameSecret } from '../http/key.ts'
 import { MillraceError } from '../../part/error.ts'
 import type { Log } from '../../part/log.ts'
 import { omitUndefined } from '../../part/omit-undefined.ts'
 import { ownValue } from '../../part/own-value.ts'
 import { roles, type Actor, type Principal, type Role } from '../../part/principal.ts'
+import { isKeyName, keyNameWords } from '../../project/access-values.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
+import { isObject } from './is-object.ts'
+import { newSecret } from './key-secret.ts'
+import { startTimer, type StartTimer } from './timer.ts'
 
 /** The inbox of the store. */
 export const keyInbox = 'access:keys'
-/** Secret scanners find keys by it. */
-export const keyPrefix = 'mr_'
-
 /** A key without its secret. */
 export interface StoredKey {
   name: string
@@ -22,6 +23,8 @@ export interface StoredKey {
   tenant?: string
   /** The only agents that it may use. */
   agents?: string[]
+  /** Amounts by the names of `server.quotas`. */
+  limits?: Record<string, number>
   /** Epoch ms. */
   createdAt: number
   expiresAt?: number
@@ -35,6 +38,7 @@ export interface NewKey {
   role: Role
   tenant?: string | undefined
   agents?: string[] | undefined
+  limits?: Record<string, number> | undefined
   /** Epoch ms. */
   expiresAt?: number | undefined
 }
@@ -82,7 +86,7 @@ export async function revokeKey(
 
 /** A new secret for a key; the one before counts no more. */
 export async function rotateKey(
-  log: Pick<Log, 'inbox' | 'post'>,
+  log: Pick<Log, 'inbox' | 'postAll'>,
   name: string,
   { now, by }: { now: number; by?: Actor | undefined },
 ): Promise<string> {
@@ -90,9 +94,22 @@ export async function rotateKey(
   for await (const message of log.inbox(keyInbox)) book.apply(message)
   const key = book.active(name)
   if (key === undefined) throw unknownKey(name, book.names())
-  await log.post(keyInbox, `revoke:${key.n}:${name}`, omitUndefined({ at: now, by }))
-  const { role, tenant, agents, expiresAt } = key
-  return post(log, { name, role, tenant, agents, expiresAt }, { now, by, n: key.n + 1 })
+  const { role, tenant, agents, limits, expiresAt } = key
+  const secret = newSecret()
+  // One write: a key is never without a secret.
+  const [revoked, added] = await log.postAll(keyInbox, [
+    { key: `revoke:${key.n}:${name}`, message: omitUndefined({ at: now, by }) },
+    {
+      key: `add:${key.n + 1}:${name}`,
+      message: await storedForm({ name, role, tenant, agents, limits, expiresAt }, secret, { now, by }),
+    },
+  ])
+  if (revoked?.first !== true || added?.first !== true) throw unknownKey(name, book.names())
+  return secret
+}
+
+async function storedForm(key: NewKey, secret: string, { now, by }: { now: number; by: Actor | undefined }) {
+  return omitUndefined({ ...key, digest: await hashText(secret), createdAt: now, by })
 }
 
 async function post(
@@ -101,23 +118,15 @@ async function post(
   { now, by, n }: { now: number; by: Actor | undefined; n: number },
 ): Promise<string> {
   const secret = newSecret()
-  const stored = omitUndefined({ ...key, digest: await hashText(secret), createdAt: now, by })
+  const stored = await storedForm(key, secret, { now, by })
   const { first } = await log.post(keyInbox, `add:${n}:${key.name}`, stored)
   if (!first) throw keyExists(key.name)
   return secret
 }
 
-function newSecret(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(32))
-  const text = btoa(String.fromCharCode(...bytes))
-  return keyPrefix + text.replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/u, '')
-}
-
 function checkName(name: string): void {
-  if (/^[\w.-]{1,64}$/u.test(name)) return
-  throw new MillraceError('bad-input', 'The name of a key must be 1 to 64 letters, digits, _, - or dots.', {
-    status: 400,
-  })
+  if (isKeyName(name)) return
+  throw new MillraceError('bad-input', `The name of a key must be ${keyNameWords}.`, { status: 400 })
 }
 
 function keyExists(name: string): MillraceError {
@@ -125,7 +134,7 @@ function keyExists(name: string): MillraceError {
   return new MillraceError('key-exists', `There is a key "${name}" already. ${cure}`, { status: 409 })
 }
 
-function unknownKey(name: string, known: string[]): MillraceError {
+export function unknownKey(name: string, known: string[]): MillraceError {
   return new MillraceError('unknown-key', `There is no key "${name.slice(0, 64)}"${didYouMean(name, known)}.`, {
     status: 404,
   })
@@ -182,10 +191,17 @@ function readKey(name: string, n: number, message: unknown): KnownKey | undefine
     ...omitUndefined({
       tenant: typeof tenant === 'string' ? tenant : undefined,
       agents: Array.isArray(agents) ? agents.filter((each) => typeof each === 'string') : undefined,
+      limits: limitsIn(of('limits')),
       expiresAt: numberIn(message, 'expiresAt'),
       by: of('by') as Actor | undefined,
     }),
   }
+}
+
+function limitsIn(given: unknown): Record<string, number> | undefined {
+  if (!isObject(given)) return undefined
+  const amounts = Object.entries(given).filter((each): each is [string, number] => typeof each[1] === 'number')
+  return amounts.length === 0 ? undefined : Object.fromEntries(amounts)
 }
 
 function numberIn(message: unknown, key: string): number | undefined {
@@ -198,74 +214,93 @@ function numberIn(message: unknown, key: string): number | undefined {
 export interface KeyBook {
   /** The principal of a key by the SHA-256 of its secret, unless it was revoked or has expired. */
   find(digest: string, now: number): Principal | undefined
-  /** Calls back when the key of this principal is revoked. Returns a function that stops waiting. */
-  onRevoked(principal: Principal, end: () => void): () => void
+  /** Calls back when the key of this name is revoked or rotated. Returns a function that stops waiting. */
+  onRevoked(name: string, end: () => void): () => void
   /** Resolves when what was stored before is known. */
   ready: Promise<void>
   close(): void
 }
 
-export function openKeyBook(log: Pick<Log, 'inbox'>, onError: (error: unknown) => void): KeyBook {
+export interface KeyBookOptions {
+  onError: (error: unknown) => void
+  /** Names that the config has given away: stored keys of these names do not count. */
+  taken?: ReadonlySet<string>
+  startTimer?: StartTimer
+}
+
+/** ms until a store that is away is asked again. */
+const askAgainMs = 1000
+
+export function openKeyBook(
+  log: Pick<Log, 'inbox'>,
+  { onError, taken = new Set(), startTimer: start = startTimer }: KeyBookOptions,
+): KeyBook {
   const closing = new AbortController()
   const fold = createKeyFold()
   const byDigest = new Map<string, { key: KnownKey; principal: Principal }>()
-  const waiting = new Map<Principal, Set<() => void>>()
+  /** By name, and not by principal: that of a key that was rotated is equal to the one before. */
+  const waiting = new Map<string, Set<() => void>>()
   let n = 0
 
   function take(message: { n: number; key: string; message: unknown }): void {
     n = message.n
     const key = fold.apply(message)
     if (key === undefined) return
+    if (taken.has(key.name)) {
+      const cure = 'Give one of them another name.'
+      if (key.revokedAt === undefined)
+        onError(new Error(`The stored key "${key.name}" does not count: the config has a key of this name. ${cure}`))
+      return
+    }
     if (key.revokedAt === undefined) {
       byDigest.set(key.digest, { key, principal: principalOf(key) })
       return
     }
-    const ended = byDigest.get(key.digest)
     byDigest.delete(key.digest)
-    for (const end of (ended && waiting.get(ended.principal)) ?? []) end()
-  }
-
-  async function catchUp(): Promise<void> {
-    for await (const message of log.inbox(keyInbox)) take(message)
-  }
-
-  async function follow(): Promise<void> {
-    const { signal } = closing
-    for await (const message of log.inbox(keyInbox, { after: n, signal })) take(message)
+    for (const end of waiting.get(key.name) ?? []) end()
   }
 
   const ready = Promise.withResolvers<void>()
   ready.promise.catch(() => undefined)
 
-  async function keepFollowing(): Promise<void> {
-    // A store that is away comes back: until then the keys are those that are known.
-    for (let isFirst = true; !closing.signal.aborted; isFirst = false) {
+  async function follow(): Promise<void> {
+    const { signal } = closing
+    let isFirst = true
+    while (!signal.aborted) {
       try {
-        if (isFirst) await catchUp()
+        if (isFirst) for await (const message of log.inbox(keyInbox)) take(message)
         ready.resolve()
-        await follow()
+        for await (const message of log.inbox(keyInbox, { after: n, signal })) take(message)
       } catch (error) {
         if (isFirst) ready.reject(error)
-        if (!closing.signal.aborted) onError(error)
+        // A store that is away comes back: until then the keys are those that are known.
+        if (!signal.aborted) onError(error)
       }
-      if (!closing.signal.aborted) await new Promise((done) => setTimeout(done, 1000).unref?.())
+      isFirst = false
+      if (!signal.aborted) await new Promise<void>((done) => void start(askAgainMs, done))
     }
   }
 
-  void keepFollowing()
+  void follow()
 
   return {
     find(digest, now) {
       const found = byDigest.get(digest)
-      if (found === undefined || (found.key.expiresAt ?? Infinity) <= now) return undefined
-      return found.principal
+      if (found === undefined || !isSameSecret(digest, found.key.digest)) return undefined
+      return (found.key.expiresAt ?? Infinity) > now ? found.principal : undefined
     },
-    onRevoked(principal, end) {
-      const ends = waiting.get(principal) ?? new Set()
-      waiting.set(principal, ends.add(end))
+    onRevoked(name, end) {
+      // It was revoked after it was asked who this is.
+      if (fold.count(name) > 0 && !taken.has(name) && fold.active(name) === undefined) {
+        let isWaiting = true
+        queueMicrotask(() => isWaiting && end())
+        return () => void (isWaiting = false)
+      }
+      const ends = waiting.get(name) ?? new Set()
+      waiting.set(name, ends.add(end))
       return () => {
         ends.delete(end)
-        if (ends.size === 0) waiting.delete(principal)
+        if (ends.size === 0 && waiting.get(name) === ends) waiting.delete(name)
       }
     },
     ready: ready.promise,

@@ -184,7 +184,8 @@ function ops.post()
   end
   if last then
     redis.call('SPUBLISH', T .. ':bell:' .. inbox, last)
-    if redis.call('EXISTS', T .. ':run:' .. inbox) == 0 then
+    -- Keys and secrets of the server have no run, and stay.
+    if string.sub(inbox, 1, 7) ~= 'access:' and redis.call('EXISTS', T .. ':run:' .. inbox) == 0 then
       local seconds = string.sub(inbox, 1, 7) == 'thread:' and ${threadFor} or ${keptFor}
       for _, key in ipairs({ positions, list }) do redis.call('EXPIRE', key, seconds) end
     end
