@@ -72,7 +72,7 @@ export async function answerAll(
   given?: Wake,
   headers?: McpHeaders,
 ): Promise<Map<string, Reply>> {
-  if (given?.roles !== undefined) await checkRoles(context, run, answers, given.roles)
+  if (given?.roles !== undefined) await checkScoped(context, run, answers, given.roles)
   const accepted = await accept(context, run)
   if (headers !== undefined) context.keepHeaders(run, headers)
   const wake = headers === undefined ? given : { ...given, ownHeaders: Object.keys(headers) }
@@ -85,15 +85,18 @@ export async function answerAll(
   return counted
 }
 
-/** Before any reply is posted: all of them count, or none. */
-async function checkRoles(
+/** Before any reply is posted: all of them count, or none. A scoped store may hide the prompt, which has the schema of edited arguments. */
+async function checkScoped(
   { store }: AnswerContext,
   run: string,
   answers: ReadonlyMap<string, Reply>,
   roles: readonly Role[],
 ): Promise<void> {
   for (const request of (await readKept(store, run))?.requests ?? []) {
-    if (answers.has(request.requestId) && !hasRole(roles, request.roles)) throw roleNeeded(request)
+    const answer = answers.get(request.requestId)
+    if (answer === undefined) continue
+    if (!hasRole(roles, request.roles)) throw roleNeeded(request)
+    await checkEdit(store.log, run, request, answer)
   }
 }
 

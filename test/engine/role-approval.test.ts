@@ -9,7 +9,7 @@ import { agent, entriesOf, only, openEngine } from '../support/engine.ts'
 import { createTold, resultsIn } from '../support/going-on.ts'
 
 const yes: Reply = { kind: 'approval', approved: true }
-const parameters = { type: 'object' }
+const parameters = { type: 'object', properties: { sum: { type: 'number' } } }
 const messages = [{ role: 'user' as const, content: 'Pay' }]
 
 /** An agent that pays, and how often it did. */
@@ -143,6 +143,13 @@ describe('answers', () => {
     const { run, runtime, requestId } = await asked(byOperator)
     await runtime.answer(run.id, requestId, yes, wake)
     expect((await (await runtime.open(run.id))!.result).outcome).toBe('completed')
+  })
+
+  test('edited arguments that do not fit are refused, also where the caller may not read the schema', async () => {
+    const { run, runtime, requestId, store } = await asked(byOperator)
+    const edited = new Map<string, Reply>([[requestId, { ...yes, input: { sum: 'much' } } as Reply]])
+    await expect(runtime.answerAll(run.id, edited, as('olga', 'operator'))).rejects.toMatchObject({ status: 400 })
+    expect((await store.runs.get(run.id))!.status).toBe('suspended')
   })
 
   test('in a conversation as well: the whole turn is refused, and the run waits on', async () => {
