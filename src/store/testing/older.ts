@@ -77,7 +77,8 @@ function withoutSharedTexts(db: DatabaseSync): void {
      DROP INDEX runs_to_share;
      ALTER TABLE runs DROP COLUMN shares_texts;`,
   )
-  for (const [name, sql] of views) if (!sql.includes('texts t')) db.exec(`CREATE VIEW ${name} AS ${sql}`)
+  for (const [name, sql] of views)
+    if (!sql.includes('texts t')) db.exec(`CREATE VIEW ${name} AS ${sql.replaceAll('r.owner, r.tenant, ', '')}`)
 }
 
 /** Times of forks and suspensions were not stored. */
