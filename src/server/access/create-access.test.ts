@@ -223,12 +223,12 @@ describe('browsers without a name', () => {
     await expect(post({ 'sec-fetch-site': 'cross-site' })).rejects.toMatchObject({ status: 403 })
     await expect(post({ 'sec-fetch-site': 'same-site' })).rejects.toMatchObject({ status: 403 })
     await expect(post({})).rejects.toMatchObject({ status: 403 })
-    const own = [
+    const own: Record<string, string>[] = [
       { origin: 'https://app.example' },
       { 'sec-fetch-site': 'same-origin' },
       { origin: 'https://friend.example' },
     ]
-    for (const headers of own) expect(await post(headers as Record<string, string>)).toMatchObject({ roles: ['user'] })
+    for (const headers of own) expect(await post(headers)).toMatchObject({ roles: ['user'] })
   })
 
   test('on this machine the cookie is not Secure; a month later it is renewed, and after two it is a new browser', async () => {
