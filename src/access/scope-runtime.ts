@@ -48,12 +48,13 @@ export function scopeRuntime(base: Runtime, principal: Principal, { onExpired }:
     throw new MillraceError('bad-input', `previousRunId names no run: ${previousRunId}. ${cure}`, { status: 400 })
   }
 
-  const signed = (wake: Wake = {}): Wake => ({ ...wake, ...(actor && { by: actor }) })
+  const signed = (wake: Wake = {}): Wake => ({ ...wake, roles: principal.roles, ...(actor && { by: actor }) })
 
   return {
     agents,
     tools: base.tools,
     store,
+    roles: principal.roles,
     get active() {
       return base.active
     },

@@ -43,6 +43,12 @@ export interface RunUser {
 /** Who replied to a request. */
 export type Actor = Pick<RunUser, 'id' | 'tenant' | 'name'>
 
+export function actorOf(user: RunUser | undefined): Actor | undefined {
+  if (user === undefined) return undefined
+  const { id, tenant, name } = user
+  return { id, ...(tenant !== undefined && { tenant }), ...(name !== undefined && { name }) }
+}
+
 /** Whose runs a list shows. Absent fields: everybody's. Empty texts: those that belong to no one. */
 export interface OwnerFilter {
   owner?: string
@@ -67,6 +73,25 @@ export function runUserOf({ id, tenant, name, roles: given, claims, key }: Princ
     ...(claims !== undefined && { claims }),
     ...(key !== undefined && { key }),
   }
+}
+
+/** The runs that belong to whom this run belongs to, as a condition of lists. */
+export function runsOf(owner: Pick<RunUser, 'id' | 'tenant'> | undefined): Required<OwnerFilter> {
+  return { owner: owner?.id ?? '', tenant: owner?.tenant ?? '' }
+}
+
+export function isSameOwner(
+  one: Pick<RunUser, 'id' | 'tenant'> | undefined,
+  other: Pick<RunUser, 'id' | 'tenant'> | undefined,
+): boolean {
+  const [a, b] = [runsOf(one), runsOf(other)]
+  return a.owner === b.owner && a.tenant === b.tenant
+}
+
+/** Whether a caller with these roles may do what needs one of others. Without any it is nobody in particular, who may do everything. */
+export function hasRole(given: readonly Role[] | undefined, needed: readonly Role[] | undefined): boolean {
+  if (given === undefined || needed === undefined) return true
+  return given.includes('admin') || needed.some((role) => given.includes(role))
 }
 
 /*

@@ -42,6 +42,16 @@ describe('checkConfig', () => {
         stopGraceMs: 0,
         allowedOrigins: ['https://app.example', 'http://localhost:5173'],
         rateLimit: { runsPerMinute: 1 },
+        access: {
+          jwt: { issuer: 'https://id.example/', audience: 'millrace', jwks: 'http://127.0.0.1:1/jwks', roles: 'a.b' },
+          login: {
+            issuer: 'http://localhost:1',
+            clientId: 'page',
+            secretEnv: 'S',
+            scope: 'openid',
+            url: 'https://a.b',
+          },
+        },
       },
       record: { data: 'none', logFiles: false, busyTimeoutMs: 0 },
     }
@@ -54,6 +64,23 @@ describe('checkConfig', () => {
     [
       { server: { prot: 1 } },
       'server.prot is not a known setting (did you mean "port"?). Settings of server: port, host, maxBodyBytes,',
+    ],
+    [
+      { server: { access: { jwt: { issuer: 'https://id.example', audience: 'm', role: 'r' } } } },
+      'server.access.jwt.role is not a known setting (did you mean "roles"?). Settings of server.access.jwt: user, tenant, roles, issuer, audience, jwks.',
+    ],
+    [{ server: { access: { jwt: { issuer: 'https://id.example' } } } }, 'server.access.jwt.audience is missing.'],
+    [
+      { server: { access: { login: { issuer: 'http://id.example', clientId: 'c' } } } },
+      'server.access.login.issuer must be a URL with https (http for this machine only), not the string "http://id.example".',
+    ],
+    [
+      { server: { access: { login: { issuer: 'https://id.example', clientId: 'c', scope: 'profile' } } } },
+      'server.access.login.scope must be scopes with "openid" among them, separated by spaces, not the string "profile".',
+    ],
+    [
+      { server: { access: { login: { issuer: 'https://id.example', clientId: 'c', secretEnv: 'not-a-name' } } } },
+      'server.access.login.secretEnv must be the name of an environment variable that holds the secret, never the secret itself.',
     ],
     [
       { record: { datadir: 'x' } },

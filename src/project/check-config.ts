@@ -14,7 +14,9 @@ import type {
   AccessConfig,
   Config,
   ConfiguredKey,
+  JwtConfig,
   LimitsConfig,
+  LoginConfig,
   OpenAiConfig,
   RateLimitConfig,
   RecordConfig,
@@ -66,6 +68,43 @@ const headers = z.custom<Record<string, string>>(isHeaders, 'must be an object o
 const schema = lazily(createSchema)
 
 function createSchema(): z.ZodType<Config> {
+  const claimNames = { user: text, tenant: text, roles: text }
+  const issuer = rule<string>('a URL with https (http for this machine only)', isIssuer)
+
+  const access = settings<AccessConfig>({
+    keys: list(
+      settings<ConfiguredKey>(
+        {
+          name: rule(keyNameWords, (value) => isText(value) && isKeyName(value)),
+          env: keyVariable,
+          role: oneOf([...roles]),
+          tenant: text,
+          agents: list(text),
+          expires: rule(endWords, (value) => isText(value) && endOf(value) !== undefined),
+        },
+        ['name', 'env'],
+      ),
+    ),
+    authenticate: rule('a function (request) => who it is', isFunction),
+    anonymous: oneOf(['none', 'user']),
+    claims: list(text),
+    jwt: settings<JwtConfig>({ ...claimNames, issuer, audience: text, jwks: issuer }, ['issuer', 'audience']),
+    login: settings<LoginConfig>(
+      {
+        ...claimNames,
+        issuer,
+        clientId: text,
+        secretEnv: secretRule(
+          'must be the name of an environment variable that holds the secret, never the secret itself',
+          isVariable,
+        ),
+        scope: rule('scopes with "openid" among them, separated by spaces', isScope),
+        url: rule('an origin such as "https://agents.example"', isOrigin),
+      },
+      ['issuer', 'clientId'],
+    ),
+  })
+
   const server = settings<ServerConfig>({
     port: wholeNumber(0, 65_535),
     host: text,
@@ -85,24 +124,7 @@ function createSchema(): z.ZodType<Config> {
       streamToolOutputMaxChars: wholeNumber(0, Number.MAX_SAFE_INTEGER),
       strict: flag,
     }),
-    access: settings<AccessConfig>({
-      keys: list(
-        settings<ConfiguredKey>(
-          {
-            name: rule(keyNameWords, (value) => isText(value) && isKeyName(value)),
-            env: keyVariable,
-            role: oneOf([...roles]),
-            tenant: text,
-            agents: list(text),
-            expires: rule(endWords, (value) => isText(value) && endOf(value) !== undefined),
-          },
-          ['name', 'env'],
-        ),
-      ),
-      authenticate: rule('a function (request) => who it is', isFunction),
-      anonymous: oneOf(['none', 'user']),
-      claims: list(text),
-    }),
+    access,
   })
 
   const retention = settings<RetentionConfig>({
@@ -275,6 +297,18 @@ function isVariable(value: unknown): boolean {
 function isTraceKey(value: unknown): boolean {
   const own = ['id', 'object', 'created', 'model', 'choices', 'usage', 'error']
   return typeof value === 'string' && /^[A-Za-z][\w-]*$/u.test(value) && !own.includes(value)
+}
+
+/** Keys that come without https may be anybody's. */
+function isIssuer(value: unknown): boolean {
+  const url = typeof value === 'string' ? URL.parse(value) : null
+  if (url === null || url.hash !== '' || url.username !== '' || url.password !== '') return false
+  const isHere = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/u.test(url.hostname)
+  return url.protocol === 'https:' || (url.protocol === 'http:' && isHere)
+}
+
+function isScope(value: unknown): boolean {
+  return typeof value === 'string' && value.split(' ').includes('openid')
 }
 
 function isOrigin(value: unknown): boolean {

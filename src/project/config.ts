@@ -144,8 +144,44 @@ export interface AccessConfig {
   authenticate?: (request: Request) => Authenticated | Promise<Authenticated>
   /** `user`: each browser without a credential is a user of its own, by a signed cookie. Default `none`. */
   anonymous?: 'none' | 'user'
+  /** Tokens of an OpenID provider count as credentials. */
+  jwt?: JwtConfig
+  /** People sign in to the page with an OpenID provider, and `millrace login` does. */
+  login?: LoginConfig
   /** The claims of tokens and sessions that agents may read as `$user.claims.<name>`. Default: none. */
   claims?: string[]
+}
+
+/** Where a token says who its user is. Each is the name of a claim, or a path such as `realm_access.roles`. */
+export interface ClaimNames {
+  /** The user's id, 1 to 256 characters. Default `sub`. */
+  user?: string
+  /** If set, a token without it does not count. Default: all users are in one tenant. */
+  tenant?: string
+  /** A text or a list. Names that are no roles of Millrace are ignored; without any role, it is `user`. Default: all are `user`. */
+  roles?: string
+}
+
+export interface JwtConfig extends ClaimNames {
+  /** As the tokens name it in `iss`. */
+  issuer: string
+  /** One of the token's `aud`. */
+  audience: string
+  /** URL of the issuer's public keys. Default: as its discovery says. */
+  jwks?: string
+}
+
+export interface LoginConfig extends ClaimNames {
+  /** As its discovery names it. */
+  issuer: string
+  /** A client of the issuer that may redirect to `<server>/auth/callback`. */
+  clientId: string
+  /** The environment variable with the client's secret, for issuers that require one. */
+  secretEnv?: string
+  /** What is asked for, separated by spaces. Default `openid profile`. */
+  scope?: string
+  /** The origin of the server as browsers see it, `https://agents.example`. Default: the host of the request, with https unless it is this machine. */
+  url?: string
 }
 
 export interface ConfiguredKey {

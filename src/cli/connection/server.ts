@@ -159,9 +159,9 @@ export function requestConnection(request: ServerRequest, url: string): Connecti
 
   return {
     view,
-    async list({ threadId, search, ...query }) {
-      return (await get<{ runs: RunRow[] }>(`/api/runs?${params({ ...query, thread: threadId, q: search })}`, ['runs']))
-        .runs
+    async list({ threadId, search, owner, ...query }) {
+      const found = params({ ...query, thread: threadId, q: search, user: owner })
+      return (await get<{ runs: RunRow[] }>(`/api/runs?${found}`, ['runs'])).runs
     },
     async threads(query) {
       return (await get<{ threads: ThreadRow[] }>(`/api/threads?${params({ ...query })}`, ['threads'])).threads

@@ -1,6 +1,6 @@
 /**
- * Who makes a request, by the ways of the config, in this order: a key (the server's own, one of the config, a stored one), the
- * application's own function, a browser without a name. A credential in a header that does not count is refused: what comes after
+ * Who makes a request, by the ways of the config, in this order: a key (the server's own, one of the config, a stored one), a
+ * token of an issuer, the application's own function, a browser without a name. A credential in a header that does not count is refused: what comes after
  * it is not asked, except the application, which may have tokens of its own.
  */
 import { createKeyCheck } from '../http/key.ts'
@@ -51,7 +51,8 @@ export async function createAccess(options: AccessOptions): Promise<Access> {
   const ask =
     config.authenticate &&
     createAuthenticate(config.authenticate, { claims, now, report, startTimer: start, patienceMs })
-  const expiry = createExpiry(now, start)
+  const jwt = config.jwt && (await import('./jwt.ts')).createJwtCheck(config.jwt, { now, report, claims })
+  const expiry = createExpiry(now, (run, ms) => start(ms, run))
   const book = openKeyBook(log, { onError: report, taken: configured.names, startTimer: start })
   await book.ready
 
@@ -61,6 +62,7 @@ export async function createAccess(options: AccessOptions): Promise<Access> {
       const found = configured.find(digest, now()) ?? book.find(digest, now())
       if (found !== undefined) return found
       if (secret.startsWith(keyPrefix)) throw unauthorized()
+      if (jwt?.matches(secret) === true) return jwt.identify(secret)
       return byApplication(request)
     })
   }
@@ -113,6 +115,7 @@ export async function createAccess(options: AccessOptions): Promise<Access> {
     close() {
       book.close()
       expiry.close()
+      jwt?.close()
     },
   }
 }

@@ -390,9 +390,7 @@ export const sha = createHash('sha1').update(script).digest('hex')
 
 /** The arguments of one operation. */
 export function operation(name: string, args: readonly (string | number)[]): string[] {
-  const list = [name, String(args.length)]
-  for (const each of args) list.push(typeof each === 'string' ? each : String(each))
-  return list
+  return [name, String(args.length), ...args.map(String)]
 }
 
 /** A list among the arguments. */

@@ -176,6 +176,11 @@ const others: readonly (readonly [statement: RegExp, plan: RegExp, why: string])
     /^SCAN runs$/u,
     'many fit, so that the limit is near',
   ],
+  [
+    /number IN \(SELECT number FROM runs/u,
+    /runs_by_owner \(owner=\?\)$/u,
+    'all runs of a user of any tenant, to sort them',
+  ],
   [/^DELETE FROM indexed_hour_facts/u, /\(hour=\?\)$/u, 'the rows of an hour'],
   [/^SELECT r.tenant/u, /runs_by_status \(status=\?\)$/u, 'the runs that have not ended'],
   [/^SELECT started_at AS at/u, /USING PRIMARY KEY \(run=\?\)$/u, 'all rows of a run that is removed'],
