@@ -155,14 +155,15 @@ export async function openConnection(context: CommandContext, flags: ConnectionF
   }
 }
 
-type ConnectionTarget =
+export type ConnectionTarget =
   | { type: 'server'; server: LiveServer }
   /** A store that servers share. */
   | { type: 'store'; url: string }
   /** A data folder that no live server uses. */
   | { type: 'folder'; data: string }
 
-async function connectionTarget(context: CommandContext, flags: ConnectionFlags): Promise<ConnectionTarget> {
+/** Where the commands find the runs, and the keys. */
+export async function connectionTarget(context: CommandContext, flags: ConnectionFlags): Promise<ConnectionTarget> {
   const { findServer, namedServer } = await import('./connection/server.ts')
   if (flags.url !== undefined) return { type: 'server', server: namedServer(context, flags.url) }
   const url = await sharedStoreUrl(context, flags)

@@ -13,6 +13,7 @@ import { addExportCommand } from './commands/export.ts'
 import { addForkCommand } from './commands/fork.ts'
 import { addImportCommand } from './commands/import.ts'
 import { addInitCommand } from './commands/init.ts'
+import { addKeysCommand } from './commands/keys.ts'
 import { addLogsCommand } from './commands/logs.ts'
 import { addMigrateCommand } from './commands/migrate.ts'
 import { addParseCommand } from './commands/parse.ts'
@@ -67,10 +68,10 @@ const runCommands = [
   addPruneCommand,
   addRmCommand,
 ]
-const otherCommands = [addParseCommand, addCompletionCommand]
+const otherCommands = [addKeysCommand, addParseCommand, addCompletionCommand]
 
 /** Mistakes in the command line: exit 2. Every other failure: exit 1. */
-const usageErrors: ReadonlySet<string> = new Set(['usage', 'unknown-agent', 'unknown-run', 'no-key'])
+const usageErrors: ReadonlySet<string> = new Set(['usage', 'unknown-agent', 'unknown-run', 'unknown-key', 'no-key'])
 
 /** Runs the command of these words. Sets the exit code. */
 export async function runProgram(context: CommandContext, words: string[]): Promise<void> {

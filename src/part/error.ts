@@ -191,8 +191,12 @@ function fieldsOf(thrown: object): string {
 
 /** Removes user names and passwords in URLs, the values of secret URL parameters, and tokens after `Bearer` or `Basic`. */
 export function withoutCredentials(text: string): string {
-  return text
-    .replaceAll(/\b([a-z][\w+.-]{1,20}:\/\/)[^\s/?#]{1,500}@/giu, '$1')
-    .replaceAll(/([?&][\w.-]{0,50}(?:key|token|secret|signature|sig|password|auth)=)[^&\s#"']+/giu, '$1…')
-    .replaceAll(/\b(Bearer|Basic)\s+(?:(?=\S*\d)[\w.~+/=-]{6,}|[\w.~+/=-]{16,})/giu, '$1 …')
+  return (
+    text
+      .replaceAll(/\b([a-z][\w+.-]{1,20}:\/\/)[^\s/?#]{1,500}@/giu, '$1')
+      .replaceAll(/([?&][\w.-]{0,50}(?:key|token|secret|signature|sig|password|auth)=)[^&\s#"']+/giu, '$1…')
+      // Our own keys.
+      .replaceAll(/\bmr_[\w-]{40,}/gu, 'mr_…')
+      .replaceAll(/\b(Bearer|Basic)\s+(?:(?=\S*\d)[\w.~+/=-]{6,}|[\w.~+/=-]{16,})/giu, '$1 …')
+  )
 }

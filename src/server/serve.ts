@@ -9,6 +9,8 @@ import { MillraceError } from '../part/error.ts'
 import { isHeld } from './data-lock.ts'
 import { type ErrorGuard, reportOfRun, stackOf, type Level, type Reporter } from './error-guard.ts'
 import { createHandler } from './handler.ts'
+import { checkBind, checkKeyAgents } from './access/check-access.ts'
+import { createAccess } from './access/create-access.ts'
 import { createSimpleAccess } from './access/simple-access.ts'
 import type { Handler } from './handler-context.ts'
 import { loadConfig } from '../project/load-config.ts'
@@ -74,14 +76,16 @@ export async function serve(options: ServeOptions): Promise<Served> {
   const apiKey = options.apiKey === '' ? undefined : options.apiKey
   if (apiKey !== undefined) checkKey(apiKey, 'MILLRACE_API_KEY')
   const isLocal = isLoopback(host)
-  const localOnly = isLocal && apiKey === undefined
-  if (!isLocal && apiKey === undefined && options.insecureNoAuth !== true) {
-    const cure = 'Set MILLRACE_API_KEY, or pass --insecure-no-auth if anyone may use it.'
-    throw new MillraceError(
-      'no-key',
-      `Refusing to listen on ${host} without a key: anyone who reaches it could run agents. ${cure}`,
-    )
-  }
+  const { access: accessConfig, ...limits } = config.server ?? {}
+  const asksWho = apiKey !== undefined || accessConfig !== undefined
+  const localOnly = isLocal && !asksWho
+  checkBind(host, {
+    isLocal,
+    apiKey,
+    access: accessConfig,
+    quotas: (limits as { quotas?: unknown }).quotas,
+    insecureNoAuth: options.insecureNoAuth,
+  })
   const edit = config.server?.edit ?? localOnly
   if (edit === 'token' && (data === 'none' || isShared)) {
     const cure = 'Keep the runs in a data folder, or set it to true or false.'
@@ -137,6 +141,10 @@ export async function serve(options: ServeOptions): Promise<Served> {
       }),
     )
     const { runtime, agents } = project
+    checkKeyAgents(
+      accessConfig ?? {},
+      runtime.agents.list().map(({ id }) => id),
+    )
     guard?.bind(runtime)
     const recovered = await runtime.recover()
     void project.files?.catchUp()
@@ -152,7 +160,19 @@ export async function serve(options: ServeOptions): Promise<Served> {
             onRefused: metrics.refused,
           })
     const reloads = createListeners()
-    const access = createSimpleAccess({ apiKey, now: () => timeOf(runtime.store), report: onError })
+    const now = () => timeOf(runtime.store)
+    // With a key there may be others in the store.
+    const access = asksWho
+      ? await createAccess({
+          config: accessConfig ?? {},
+          apiKey,
+          environment: options.env ?? {},
+          log: runtime.store.log,
+          now,
+          allowedOrigins: new Set(allowedOrigins),
+          report: onError,
+        })
+      : createSimpleAccess({ now, report: onError })
     const handler = createHandler(
       omitUndefined({
         runtime,
@@ -184,7 +204,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
         onError,
         handler: reporting,
         access,
-        asksWho: apiKey !== undefined,
+        asksWho,
         localOnly,
         allowedOrigins,
         maxBodyBytes,
@@ -249,6 +269,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
       })
       port.leave()
       await port.left()
+      access.close()
       metrics.close()
       release()
     }
