@@ -32,6 +32,7 @@ export function startExecution(
 ): Execution {
   const { agents, registry, store, env = {}, secrets = [], clock, graceMs = 300 } = options
   const { secretKeys = [] } = options
+  const { openAccount } = options
   const { requestDeadlineMs = 24 * 3600_000, defaultTimeouts = {}, attribute = unattributed } = options
   const begun = Promise.withResolvers<'stored' | 'moved'>()
   // Not every caller awaits it.
@@ -76,6 +77,7 @@ export function startExecution(
     defaultTimeouts,
     requestDeadlineMs,
     attribute,
+    openAccount,
     onStored() {
       if (isBegun) return
       isBegun = true
