@@ -1,7 +1,6 @@
 /** `millrace usage` and `millrace audit`: from a folder, and from a server's routes. */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
 import { createScriptedModel, finish, text } from '../../src/models/testing/scripted-model.ts'
 import { auditRow } from '../../src/store/contract/ledger.contract.ts'
@@ -9,7 +8,7 @@ import { getAudit, recordAudit } from '../../src/server/routes/audit.ts'
 import { getUsage } from '../../src/server/routes/usage.ts'
 import { memoryStore } from '../../src/store/memory-store.ts'
 import { sqliteStore } from '../../src/store/sqlite/store.ts'
-import type { RunQuery, RunRow, Store } from '../../src/part/log.ts'
+import type { Store } from '../../src/part/log.ts'
 import { folder, ran } from '../support/cli.ts'
 import { agent as yaml, createEngine } from '../support/engine.ts'
 
@@ -21,7 +20,7 @@ const users = [
   undefined,
 ]
 
-/** A run of each. Whose they are is written by hand as well, for what a store does not fill yet. */
+/** A run of each. */
 async function record(data: string): Promise<void> {
   mkdirSync(data, { recursive: true })
   const script = users.map(() => [text('Done'), finish()])
@@ -33,17 +32,11 @@ async function record(data: string): Promise<void> {
     pricing: { 'script:m': { input: 1e4, output: 1e4 } },
   })
   const input = { messages: [{ role: 'user', content: 'Hi' }] }
-  const owned: [string, (typeof users)[number]][] = []
   for (const user of users) {
     const run = await engine.runtime.start(user?.id === 'u2' ? 'b' : 'a', input, user && { user })
     await run.result
-    owned.push([run.id, user])
   }
   await engine.close()
-  const db = new DatabaseSync(join(data, 'millrace.db'))
-  const own = db.prepare('UPDATE runs SET owner = ?, tenant = ? WHERE id = ?')
-  for (const [id, user] of owned) own.run(user?.id ?? '', user?.tenant ?? '', id)
-  db.close()
 }
 
 const since = ['--since', '2000-01-01', '--until', '2100-01-01']
@@ -83,8 +76,6 @@ ci   1     10  5    15      $0.1500
   })
 })
 
-const whose = (user: (typeof users)[number]) => ({ owner: user?.id ?? '', tenant: user?.tenant ?? '' })
-
 describe('GET /api/usage', () => {
   const url = (query: string) => new URL(`http://localhost/api/usage?since=2000-01-01&until=2100-01-01&${query}`)
 
@@ -93,12 +84,7 @@ describe('GET /api/usage', () => {
     await record(join(cwd, '.millrace'))
     const opened = sqliteStore(join(cwd, '.millrace', 'millrace.db'))
     const { records, ...others } = opened
-    const rows = await opened.runs.list()
-    const owned = rows.map((row, i): RunRow => ({ ...row, ...whose(users[users.length - 1 - i]) }))
-    const list = async ({ owner, tenant }: RunQuery = {}) =>
-      owned.filter((row) => (owner ?? row.owner) === row.owner && (tenant ?? row.tenant) === row.tenant)
-    const store: Store =
-      how === 'without' ? { ...others, runs: { ...others.runs, list } } : { ...others, records: records! }
+    const store: Store = how === 'without' ? others : { ...others, records: records! }
     try {
       const read = async (visible: object, query = 'by=user') => {
         const response = await getUsage({ store, visible }, url(query))
