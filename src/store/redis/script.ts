@@ -384,8 +384,8 @@ if changed then redis.call('SPUBLISH', T .. ':changed', changed) end
 return results
 `
 
-const knowledge = [clockScript, damageScript, aheadScript, textScript, newTextScript, indexScript]
 const doing = [fleetScript, logScript, inboxScript, limitsScript, ledgerScript, forkScript]
+const knowledge = [clockScript, damageScript, aheadScript, textScript, newTextScript, indexScript]
 export const script = [head, ...knowledge, ...doing, tail].join('\n')
 export const sha = createHash('sha1').update(script).digest('hex')
 

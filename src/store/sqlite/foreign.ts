@@ -7,7 +7,19 @@ import { messageOf } from '../../part/error.ts'
 import { baseNames } from '../tables/base-tables.ts'
 import { views } from '../tables/views.ts'
 
-const logTables = ['runs', 'ticks', 'tick_groups', 'inbox', 'views', 'forks', 'dropped', 'index_state', 'index_queue', 'ledger', 'audit']
+const logTables = [
+  'runs',
+  'ticks',
+  'tick_groups',
+  'inbox',
+  'views',
+  'forks',
+  'dropped',
+  'index_state',
+  'index_queue',
+  'ledger',
+  'audit',
+]
 const ownViews: ReadonlySet<string> = new Set(views.map(([name]) => name))
 const ownTables: ReadonlySet<string> = new Set([...logTables, ...baseNames])
 /** Own indexes of every version. Those of the tables over the log begin with the tables' names. */
