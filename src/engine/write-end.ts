@@ -46,8 +46,7 @@ export async function writeEnd(
   { code, message, errorCode = code, outcome }: RunEnding,
 ): Promise<'ended' | 'moved'> {
   const now = createRunClock(clock, state.lastTimestamp)
-  const user = state.start?.user
-  const account: RunAccount | undefined = user && openAccount?.({ id: run, user, state, speaking: new Map() })
+  let account: RunAccount | undefined
   const writer = createWriter({
     log,
     run,
@@ -72,6 +71,8 @@ export async function writeEnd(
     const telling = { error, graceMs }
     await notifyAbort({ state, invoke: createInvoke(registry, writer.emit) }, pipeline, telling)
   }
+  const user = state.start?.user
+  account = user && openAccount?.({ id: run, user, state, speaking: new Map() })
   if (account !== undefined) {
     await account.ready
     await countBeforeEnd(account, writer, state)
