@@ -42,7 +42,16 @@ function createModel(): LanguageModelV4 {
     modelId: 'bench',
     supportedUrls: {},
     doGenerate: () => Promise.reject(new Error('streams only')),
-    doStream: async () => ({ stream: ReadableStream.from(parts()) }),
+    async doStream() {
+      return {
+        stream: new ReadableStream({
+          async start(controller) {
+            for await (const part of parts()) controller.enqueue(part)
+            controller.close()
+          },
+        }),
+      }
+    },
   }
 }
 
