@@ -3,7 +3,13 @@ import type { AuditOutcome, AuditQuery, AuditRow, NewAuditRow } from '../../part
 import { MillraceError } from '../../part/error.ts'
 import { timeOf, type Store } from '../../part/log.ts'
 import { type OwnerFilter, type Principal } from '../../part/principal.ts'
+import type { HandlerContext } from '../handler-context.ts'
 import { bad, readQuery, wholeNumber } from '../http/query.ts'
+import type { Routes } from '../http/routes.ts'
+
+export function mountAudit(routes: Pick<Routes, 'get'>, server: Pick<HandlerContext, 'runtime'>): void {
+  routes.get('/api/audit', 'audit', ({ filter }, { url }) => getAudit(server.runtime.store, filter, new URL(url)))
+}
 
 export interface AuditContext {
   store: Pick<Store, 'audit' | 'now'>

@@ -1,11 +1,26 @@
 /** `GET /api/usage`: what users, tenants, keys and agents have used, and the caller's quotas. */
+import type { Quotas } from '../../access/quotas.ts'
 import { timeOf, type Store } from '../../part/log.ts'
 import type { OwnerFilter } from '../../part/principal.ts'
 import type { QuotaUse } from '../../part/quota.ts'
 import { usageGroups, type UsageGroup } from '../../part/usage-report.ts'
 import { nearest } from '../../pipeline/nearest.ts'
 import { readUsageReport } from '../../record/usage-report.ts'
+import type { HandlerContext } from '../handler-context.ts'
 import { bad, readQuery, toTime } from '../http/query.ts'
+import type { Routes } from '../http/routes.ts'
+
+/** `quotas`: of the server, if it has any. */
+export function mountUsage(
+  routes: Pick<Routes, 'get'>,
+  server: Pick<HandlerContext, 'runtime'>,
+  quotas?: Pick<Quotas, 'usesOf'>,
+): void {
+  routes.get('/api/usage', 'stats', ({ filter, principal }, { url }) => {
+    const uses = quotas && (() => quotas.usesOf(principal))
+    return getUsage({ store: server.runtime.store, visible: filter, ...(uses && { quotas: uses }) }, new URL(url))
+  })
+}
 
 const month = 30 * 24 * 3_600_000
 
