@@ -5,6 +5,7 @@ import { messageOf, MillraceError, wholeMessage } from '../part/error.ts'
 import { secretValues } from '../project/secrets.ts'
 import { version } from '../server/version.ts'
 import { addAnswerCommand } from './commands/answer.ts'
+import { addAuditCommand } from './commands/audit.ts'
 import { addChatCommand } from './commands/chat.ts'
 import { addCheckCommand } from './commands/check.ts'
 import { addCompletionCommand, completeCommand } from './commands/completion.ts'
@@ -31,6 +32,7 @@ import { addStopCommand } from './commands/stop.ts'
 import { addTestCommand } from './commands/test.ts'
 import { addThreadsCommand } from './commands/threads.ts'
 import { addCompactCommand, addPruneCommand } from './commands/upkeep.ts'
+import { addUsageCommand } from './commands/usage.ts'
 import { addVerifyCommand } from './commands/verify.ts'
 import type { CommandContext, Output } from './context.ts'
 import { readEnvFiles } from './env-files.ts'
@@ -53,6 +55,8 @@ const runCommands = [
   addLogsCommand,
   addThreadsCommand,
   addStatsCommand,
+  addUsageCommand,
+  addAuditCommand,
   addAnswerCommand,
   addStopCommand,
   addVerifyCommand,

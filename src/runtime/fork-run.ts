@@ -82,7 +82,7 @@ export async function forkRun(context: ForkContext, source: string, options: For
     return { ...forked, joined: true }
   }
   const agent = agents.get(options.agent ?? '')?.id ?? state.start!.agent
-  if (plan !== undefined) await activeRuns.enter(runId, agent, plan.pipeline)
+  if (plan !== undefined) await activeRuns.enter(runId, agent, plan.pipeline, user)
   try {
     // Its own entries are later than the shared ones, even if the clock was set back.
     await store.log.fork(source, at, runId, Math.max(clock.wall(), state.lastTimestamp), user)
