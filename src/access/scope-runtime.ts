@@ -14,13 +14,19 @@ import { notAllowed, rowFor, scopeStore } from './scope-store.ts'
 export interface ScopeOptions {
   /** Calls back once when the principal's open streams must end. Returns a function that stops waiting. */
   onExpired?: (principal: Principal, end: (error: ErrorValue) => void) => () => void
+  /** Called when a turn of a conversation has answered requests of a run. */
+  onAnswered?: (principal: Principal, run: string) => void
 }
 
 /** The whole runtime for a principal that may do everything, and whose runs belong to no one. */
-export function scopeRuntime(base: Runtime, principal: Principal, { onExpired }: ScopeOptions = {}): Runtime {
+export function scopeRuntime(
+  base: Runtime,
+  principal: Principal,
+  { onExpired, onAnswered }: ScopeOptions = {},
+): Runtime {
   const user = runUserOf(principal)
   const isWhole = Object.keys(visibleTo(principal)).length === 0 && principal.agents === undefined
-  if (user === undefined && isWhole) return base
+  if (user === undefined && isWhole && principal.key === undefined) return base
   const agents = scopeAgents(base.agents, principal)
   const store = isWhole ? base.store : scopeStore(base.store, principal)
   const actor = user && { id: user.id, ...pick(user) }
@@ -95,7 +101,9 @@ export function scopeRuntime(base: Runtime, principal: Principal, { onExpired }:
     },
     async answerAll(run, answers, wake, mcpHeaders) {
       await existing(run, 'runs.answer')
-      return base.answerAll(run, answers, signed(wake), mcpHeaders)
+      const counted = await base.answerAll(run, answers, signed(wake), mcpHeaders)
+      onAnswered?.(principal, run)
+      return counted
     },
     redact: base.redact,
     redactor: base.redactor,

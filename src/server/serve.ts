@@ -24,6 +24,9 @@ import { credentialsIn } from '../project/secrets.ts'
 import { wiresOf } from '../project/packs.ts'
 import { openProject, type Project, type ProjectOptions } from '../project/project.ts'
 import { closingError } from '../runtime/runtime-errors.ts'
+import { createQuotas, type Quotas } from '../access/quotas.ts'
+import { withQuotas } from './http/with-quotas.ts'
+import { createLedger } from '../store/ledger.ts'
 import { createLimits } from '../store/limits.ts'
 import { reapProcesses } from '../processes/process-table.ts'
 import { fleetMetrics, createProcessMetrics } from './fleet-metrics.ts'
@@ -76,14 +79,14 @@ export async function serve(options: ServeOptions): Promise<Served> {
   const apiKey = options.apiKey === '' ? undefined : options.apiKey
   if (apiKey !== undefined) checkKey(apiKey, 'MILLRACE_API_KEY')
   const isLocal = isLoopback(host)
-  const { access: accessConfig, ...limits } = config.server ?? {}
+  const { access: accessConfig } = config.server ?? {}
   const asksWho = apiKey !== undefined || accessConfig !== undefined
   const localOnly = isLocal && !asksWho
   checkBind(host, {
     isLocal,
     apiKey,
     access: accessConfig,
-    quotas: (limits as { quotas?: unknown }).quotas,
+    quotas: config.server?.quotas,
     insecureNoAuth: options.insecureNoAuth,
   })
   const edit = config.server?.edit ?? localOnly
@@ -126,6 +129,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
       ...[apiKey, editToken].filter((each) => each !== undefined),
       ...credentialsIn(store ?? ''),
     ]
+    let quotas: Quotas | undefined
     project = await openProject(
       omitUndefined({
         ...options,
@@ -138,6 +142,12 @@ export async function serve(options: ServeOptions): Promise<Served> {
         onStore: (failure) => report(reportOfStore(failure)),
         onRun: (event) => report(reportOfRun(event)),
         attribute: guard?.attribute,
+        openAccount({ ledger = createLedger(), limits: shared = createLimits(), ...opened }, { server = {} }) {
+          if (server.quotas === undefined) return undefined
+          const now = () => timeOf(opened)
+          quotas = createQuotas({ config: server.quotas, ledger, limits: shared, now, onRefused: metrics.refused })
+          return quotas.openAccount
+        },
       }),
     )
     const { runtime, agents } = project
@@ -149,7 +159,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
     const recovered = await runtime.recover()
     void project.files?.catchUp()
     const runsPerMinute = rateLimit?.runsPerMinute
-    const admission =
+    const own =
       runsPerMinute === undefined && streamLimit === undefined
         ? undefined
         : createAdmission({
@@ -159,6 +169,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
             callerOf: createCallerOf(apiKey && (await hashText(apiKey))),
             onRefused: metrics.refused,
           })
+    const admission = quotas === undefined ? own : withQuotas(own, quotas)
     const reloads = createListeners()
     const now = () => timeOf(runtime.store)
     // With a key there may be others in the store.
@@ -185,6 +196,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
         draining,
         localOnly,
         admission,
+        quotas,
         onError,
         maxBodyBytes,
         keepAliveMs,
