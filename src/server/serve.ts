@@ -151,10 +151,13 @@ export async function serve(options: ServeOptions): Promise<Served> {
       }),
     )
     const { runtime, agents } = project
-    checkKeyAgents(
-      accessConfig ?? {},
-      runtime.agents.list().map(({ id }) => id),
-    )
+    // An agent whose file cannot be read now may come later.
+    if (agents.errors.length === 0) {
+      checkKeyAgents(
+        accessConfig ?? {},
+        runtime.agents.list().map(({ id }) => id),
+      )
+    }
     guard?.bind(runtime)
     const recovered = await runtime.recover()
     void project.files?.catchUp()

@@ -1,6 +1,15 @@
-/** `millrace keys` over a data folder. Over a server, it asks the routes of `/api/keys`. */
-import { expect, test } from 'vitest'
+/** `millrace keys` over a data folder, and over a server with the routes of `/api/keys`. */
 import { createHash } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import type { RequestContext } from '../../src/server/handler-context.ts'
+import { createNodeListener } from '../../src/server/http/node-listener.ts'
+import { createApp } from '../../src/server/http/router.ts'
+import { createRoutes } from '../../src/server/http/routes.ts'
+import { mountKeys } from '../../src/server/routes/keys.ts'
+import { errorResponse } from '../../src/delivery/http-error.ts'
+import { memoryStore } from '../../src/store/memory-store.ts'
 import { listKeys, openKeyBook } from '../../src/server/access/key-book.ts'
 import { sqliteStore } from '../../src/store/sqlite/store.ts'
 import { folder, millrace } from '../support/cli.ts'
@@ -49,6 +58,51 @@ test('a key is added, listed, rotated and revoked in a data folder that has no r
   expect(await ran(cwd, 'revoke', 'ci')).toMatchObject({ code: 0, err: 'revoked key ci\n' })
   expect((await listKeys(store.log)).filter(({ revokedAt }) => revokedAt === undefined)).toHaveLength(1)
   await store.close()
+})
+
+test('over a server, its routes are asked', async () => {
+  const store = memoryStore()
+  const runtime = {
+    store,
+    agents: { get: (id: string) => (id === 'a' ? { id } : undefined), list: () => [{ id: 'a' }] },
+  }
+  const context = { runtime, server: { runtime }, principal: { id: '', roles: ['admin'] }, maxBodyBytes: 1000 }
+  const app = createApp()
+  app.onError((error) => errorResponse(error))
+  mountKeys(createRoutes(app))
+  const env = { context: context as unknown as RequestContext }
+  const handler = async (request: Request) => app.fetch(request, env)
+  const server = createServer(createNodeListener(handler, () => undefined))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(async () => {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+    await store.close()
+  })
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const cwd = folder()
+  const on = (...args: string[]) => ran(cwd, ...args, '--server', url)
+  const added = await on('add', 'ci', '--role', 'operator', '--agents', 'a', '--expires', '90d')
+  expect(added).toMatchObject({ code: 0, out: expect.stringMatching(/^mr_[\w-]{43}\n$/u) as string })
+  expect(await on('add', 'ci')).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('There is a key "ci"') as string,
+  })
+  expect((await on('rotate', 'ci')).out).toMatch(/^mr_/u)
+  expect((await on('add', 'x', '--agents', 'b')).err).toContain('there is no agent "b"')
+  expect(await on('revoke', 'ic')).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('did you mean "ci"?') as string,
+  })
+  expect((await on('revoke', 'ci')).code).toBe(0)
+  const listed = JSON.parse((await on('list', '--json')).out) as { name: string }[]
+  expect(listed).toHaveLength(2)
+  expect(listed[0]).toMatchObject({
+    name: 'ci',
+    role: 'operator',
+    agents: ['a'],
+    revokedAt: expect.any(Number) as number,
+  })
 })
 
 test.each([

@@ -130,7 +130,7 @@ describe('the application', () => {
     const { access, reported, rings } = await accessOf({ authenticate: () => answer() })
     const error = await Promise.resolve(access.identify(asked())).catch((refused: Error) => refused)
     expect(error).toMatchObject({ code: 'access-unavailable', status: 503 })
-    expect(String(error)).not.toContain('secret-host')
+    expect((error as Error).message).not.toContain('secret-host')
     expect(String(reported[0])).toContain('database secret-host is down')
     expect(rings).toEqual([])
     answer = () => new Promise(() => undefined)
