@@ -306,7 +306,8 @@ function callItems(block: CallBlock, branch: Branch, step: string, id: (kind: st
   branch.waiting.push(...at(path, [...results, finish]))
   const requestId = id('request')
   const kind = runner === 'client' ? 'tool' : 'approval'
-  const request: RecordedPart = { type: 'request', requestId, kind, toolCallId, toolName, input, deadline: 0 }
+  const roles = kind === 'approval' && /[12]$/u.test(requestId) ? { roles: ['operator' as const] } : undefined
+  const request: RecordedPart = { type: 'request', requestId, kind, toolCallId, toolName, input, ...roles, deadline: 0 }
   return { said: at(step, call), later: at(path, [start]), request: { step: path, part: request } }
 }
 

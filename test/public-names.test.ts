@@ -74,7 +74,7 @@ function redisKeys(): string[] {
 test('the names that users rely on are those of public-names.txt', async () => {
   const sections: Record<string, string[]> = {
     exports: await exported(),
-    routes: inSource(/\bapp\.((?:get|post|put|delete|all|on)\(\s*['`][^'`]+)/gu).map((route) =>
+    routes: inSource(/\b(?:app|routes)\.((?:get|post|put|delete|all|on)\(\s*['`][^'`]+)/gu).map((route) =>
       route.replace('(', ' ').replace(/['`]/u, ''),
     ),
     'error codes': inSource(/\bMillraceError\(\s*'([a-z-]+)'/gu),

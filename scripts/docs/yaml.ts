@@ -12,6 +12,7 @@ const scope: Scope = {
     ['notes', ['old', 'wet']],
   ]),
   env: { REGION: 'eu' },
+  user: { id: 'u1', roles: ['user'], claims: { plan: 'pro' } },
 }
 const written = [
   '$input.topic',
@@ -21,6 +22,9 @@ const written = [
   '$draft.text',
   '$stepResult.draft.score',
   '$env.REGION',
+  '$user.id',
+  '$user.claims.plan',
+  '$user.name?',
   'About $input.topic: $draft.text',
   'Notes: $notes',
   '$draft.advice?',
@@ -101,11 +105,12 @@ ${keysOf('shape')}
 | \`$name\`, \`$stepResult.name\` | the value of the earlier step with \`result: name\` |
 | \`$item\`, \`$index\` | of the surrounding loop |
 | \`$env.NAME\` | an environment variable that the config allows |
+| \`$user.id\`, \`.tenant\`, \`.name\`, \`.roles\`, \`.claims.NAME\` | who started the run, or forked it: no value if it belongs to no one, or if the field is unknown |
 
 A text that is a single reference becomes the value and keeps its type; inside a longer text the value is inserted as text. A trailing \`?\` means that the value may be missing. Inserted values are never resolved again. In templates,
 unquoted \`true\`, \`null\` and \`4\` keep their type; quoted ones are texts.
 
-With ${code(JSON.stringify(scope.input))} as \`$input\`, a step's \`draft\` ${code(JSON.stringify(scope.variables.get('draft')))} and another step's \`notes\` ${code(JSON.stringify(scope.variables.get('notes')))}:
+With ${code(JSON.stringify(scope.input))} as \`$input\`, a step's \`draft\` ${code(JSON.stringify(scope.variables.get('draft')))} and another step's \`notes\` ${code(JSON.stringify(scope.variables.get('notes')))}; started by ${code(JSON.stringify(scope.user))}:
 
 ${markdownTable(
   ['expression', 'value'],

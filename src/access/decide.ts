@@ -37,6 +37,9 @@ export const actions = Object.keys(table) as Action[]
 /** Actions that an operator may take on runs of others in its tenant. */
 const onOthers: ReadonlySet<Action> = new Set(['runs.read', 'runs.stop', 'runs.answer', 'runs.fork', 'stats'])
 
+/** Actions on what all tenants share: only for an admin without a tenant. */
+const onAll: ReadonlySet<Action> = new Set(['agents.edit', 'keys', 'metrics', 'upkeep', 'query'])
+
 /** Whom a run belongs to. Absent: no one. */
 export type Owned = OwnerFilter
 
@@ -48,6 +51,7 @@ export function decide(principal: Principal, action: Action, resource?: Owned): 
   if (principal.roles.length === 0) return action === 'open' ? 'allow' : 'forbidden'
   const role = roleOf(principal)
   if (!(table[action] as readonly Role[]).includes(role)) return 'forbidden'
+  if (onAll.has(action) && principal.tenant !== undefined) return 'forbidden'
   if (resource === undefined) return 'allow'
   if (!isVisible(principal, resource)) return 'unknown'
   const isOwn = principal.id !== '' && resource.owner === principal.id

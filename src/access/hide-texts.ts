@@ -3,6 +3,7 @@
  * tells its model. What a person said is in `run-start.input`.
  */
 import type { Entry } from '../part/entry.ts'
+import type { ToolSpec } from '../part/message.ts'
 
 /** The same list if there is nothing to hide, so that readers share what was encoded for one of them. */
 export function hideTexts(batch: Entry[]): Entry[] {
@@ -12,6 +13,11 @@ export function hideTexts(batch: Entry[]): Entry[] {
 
 function hasText({ type }: Entry): boolean {
   return type === 'prompt' || type === 'run-start' || type === 'step-start' || type === 'resume'
+}
+
+/** Wires must know which calls are for the client, and which of them are gated: a client may run every call that it gets. */
+function asNamed({ name, client, approval }: ToolSpec): ToolSpec {
+  return { name, inputSchema: {}, ...(client && { client }), ...(approval && { approval }) }
 }
 
 function withoutText(entry: Entry): Entry {
@@ -25,8 +31,9 @@ function withoutText(entry: Entry): Entry {
       return rest
     }
     case 'prompt': {
-      const { system: _system, tools: _tools, ...rest } = entry
-      return { ...rest, messages: [] }
+      const { system: _system, tools, ...rest } = entry
+      const ofClient = tools?.filter(({ client }) => client === true).map(asNamed) ?? []
+      return { ...rest, messages: [], ...(ofClient.length > 0 && { tools: ofClient }) }
     }
     default:
       return entry

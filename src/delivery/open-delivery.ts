@@ -41,6 +41,7 @@ export async function openDelivery<Options extends object, Out extends Piece>(
     const replayState = rest.replayState ?? (how === 'joined' ? await readReplayState(log, runId) : undefined)
     const at: WireContext = { resumedAt: replayState?.resumedAt ?? from }
     if (how === 'joined' && from > 0) at.joinedAt = from
+    if (runtime.roles !== undefined) at.roles = runtime.roles
     if (wire.showsHistory === true) at.history = await readHistory(runtime, runId)
     const encoder = wire.createEncoder(at, options)
     const reader = createRunReader(log, runId, wire.isStateless === true ? Math.max(0, from - 1) : 0, from)

@@ -1,7 +1,7 @@
 /** Shared by all steps that contain lists of steps. */
 import type { Pipeline, Step, BuiltinStep } from '../pipeline/pipeline.ts'
 import { resolve } from '../pipeline/evaluate.ts'
-import { inStep, asRecorded, type NewStep, type Scope } from './scope.ts'
+import { inStep, asRecorded, valuesOf, type NewStep, type Scope } from './scope.ts'
 import type { EntryOf } from '../part/entry.ts'
 import { joinPath } from '../part/path.ts'
 import { noUsage } from '../part/usage.ts'
@@ -47,10 +47,9 @@ export async function inContainer(
 
 /** A pipeline's value: `return` if it is set, else the last step's value if it has no `result`, else all variables. */
 export function pipelineValue(scope: Scope, { workflow, return: shape }: Pipeline, last: StepOutcome): unknown {
-  const { input, variables, env } = scope
-  if (shape !== undefined) return resolve(shape, { input, variables, env: { ...env } })
+  if (shape !== undefined) return resolve(shape, valuesOf(scope))
   if (last.answer !== undefined) return undefined
-  return workflow.at(-1)?.result === undefined ? last.value : Object.fromEntries(variables)
+  return workflow.at(-1)?.result === undefined ? last.value : Object.fromEntries(scope.variables)
 }
 
 /* The outcomes of steps that have finished in the log, for a run that continues. */

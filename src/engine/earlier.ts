@@ -2,6 +2,7 @@
 import { keptOf } from '../fold/read-view.ts'
 import { textOf } from '../fold/run-view.ts'
 import type { Message } from '../part/message.ts'
+import { runsOf } from '../part/principal.ts'
 import type { Scope } from './scope.ts'
 
 export interface EarlierTurn {
@@ -25,14 +26,19 @@ const mostRead = 4_000_000
 const longest = 4000
 
 /** Reads at most `most` runs before this one, newest first. */
-export async function readEarlier({ runId, threadId, store, signal, stored }: Scope, most: number): Promise<Earlier> {
+export async function readEarlier(
+  { runId, threadId, store, state, signal, stored }: Scope,
+  most: number,
+): Promise<Earlier> {
   // The list starts at this run, so the run must be stored first.
   await stored()
+  const mine = runsOf(state.start?.user)
   const facts = new Map<string, string>()
   const turns: EarlierTurn[] = []
   let left = mostRead
-  for (const row of await store.runs.list({ threadId, before: runId, limit: most })) {
+  for (const row of await store.runs.list({ threadId, before: runId, limit: most, ...mine })) {
     signal.throwIfAborted()
+    if ((row.owner ?? mine.owner) !== mine.owner || (row.tenant ?? mine.tenant) !== mine.tenant) continue
     const storedView = await keptOf(store, row)
     if (storedView === undefined) continue
     const { asked, messages } = storedView

@@ -1,6 +1,8 @@
 /** Converts a run's input into messages and client tools for a model, and checks them. */
 import { MillraceError } from '../part/error.ts'
 import type { Message, ToolSpec } from '../part/message.ts'
+import { roles as userRoles, type Role } from '../part/principal.ts'
+import type { Approval } from '../part/request-part.ts'
 
 const roles: ReadonlySet<unknown> = new Set(['system', 'user', 'assistant', 'tool'])
 
@@ -59,32 +61,55 @@ export function toToolSpecs(value: unknown): ToolSpec[] {
     const spec: ToolSpec = { name, inputSchema: schema as Record<string, unknown> }
     if (typeof description === 'string') spec.description = description
     if (typeof tool['strict'] === 'boolean') spec.strict = tool['strict']
-    if (wantsApproval(item) || wantsApproval(tool)) spec.approval = true
+    if (approvalOf(item) || approvalOf(tool)) spec.approval = true
     return spec
   })
 }
 
 /**
- * The names of tools whose calls need approval by the request: with `metadata: {approval: true}` or `confirm: true`, including tools of the agent's
- * file. A request cannot remove an approval.
+ * The approvals that a request asks for, by name of tool: with `metadata: {approval: true}`, `{approval: {roles: [operator]}}` or `confirm: true`,
+ * including tools of the agent's file. A request cannot remove an approval, nor add roles that may give it: see {@link stricter}.
  */
-export function toApprovalNames(value: unknown): Set<string> {
-  const names = new Set<string>()
+export function toApprovals(value: unknown): Map<string, Approval> {
+  const approvals = new Map<string, Approval>()
   for (const item of toolItems(value) ?? []) {
     const tool = (item as { function?: unknown } | null)?.function ?? item
     const name = (tool as { name?: unknown } | null)?.name
-    if (typeof name === 'string' && (wantsApproval(item) || wantsApproval(tool))) names.add(name)
+    const approval = stricter(approvalOf(item), approvalOf(tool))
+    if (typeof name === 'string' && approval) approvals.set(name, stricter(approvals.get(name), approval))
   }
-  return names
+  return approvals
 }
 
-function wantsApproval(value: unknown): boolean {
+/** What both require: of two lists of roles those in both. An empty list leaves the admins. */
+export function stricter(one: Approval = false, other: Approval = false): Approval {
+  if (typeof one !== 'object') return typeof other === 'object' ? other : one || other
+  if (typeof other !== 'object') return one
+  return { roles: one.roles.filter((role) => other.roles.includes(role)) }
+}
+
+/** Throws `bad-tools` for roles that do not exist: to ignore them would be to let everybody approve. */
+function approvalOf(value: unknown): Approval {
   if (typeof value !== 'object' || value === null) return false
   const { metadata, confirm } = value as { metadata?: unknown; confirm?: unknown }
-  if (confirm === true) return true
-  if (typeof metadata !== 'object' || metadata === null) return false
+  const isConfirmed = confirm === true
+  if (typeof metadata !== 'object' || metadata === null) return isConfirmed
   const noted = metadata as { approval?: unknown; confirm?: unknown }
-  return noted.approval === true || noted.confirm === true
+  if (typeof noted.approval !== 'object' || noted.approval === null) {
+    return isConfirmed || noted.approval === true || noted.confirm === true
+  }
+  const { roles: named } = noted.approval as { roles?: unknown }
+  if (Array.isArray(named) && named.length > 0 && named.every(isRole)) return { roles: named }
+  const cure = `a list of ${userRoles.join(', ')}`
+  const { name } = value as { name?: unknown }
+  throw new MillraceError(
+    'bad-tools',
+    `metadata.approval.roles of the tool ${JSON.stringify(name ?? null)} must be ${cure}.`,
+  )
+}
+
+function isRole(value: unknown): value is Role {
+  return userRoles.some((role) => role === value)
 }
 
 function isPart(part: unknown): boolean {

@@ -1,6 +1,7 @@
 /** The engine's dependencies: models, tools, callbacks and step types, registered by name. */
 import type { LanguageModel, ModelResolver, Pricing } from '../models/language-model.ts'
 import type { Part } from '../part/part.ts'
+import type { RunUser } from '../part/principal.ts'
 import type { Usage } from '../part/usage.ts'
 import type { InputRequest } from '../part/request-part.ts'
 import type { Processes } from '../processes/processes.ts'
@@ -19,6 +20,8 @@ export interface ExecutionContext {
   signal: AbortSignal
   runId: string
   threadId: string
+  /** Who started the run, or forked it. Absent: it belongs to no one. */
+  user?: RunUser
   /** Adds a part to the run under this step, for example `data` for the client. */
   emit(part: Part): void
   tools: ReadonlyMap<string, ToolImplementation>

@@ -5,6 +5,7 @@ import type { Store } from '../part/log.ts'
 import type { Part, StepFinish, StepStart } from '../part/part.ts'
 import type { RequestPart } from '../part/request-part.ts'
 import type { StepKind } from '../part/step-kind.ts'
+import type { Scope as ReferenceValues } from '../pipeline/evaluate.ts'
 import type { Pipeline, StepTimeouts } from '../pipeline/pipeline.ts'
 import type { McpPool } from '../tools/mcp/pool.ts'
 import { type Attribute, nameFailure, type StepName } from './step-name.ts'
@@ -180,6 +181,11 @@ export function closeUnder(scope: Scope, path: string, error: Error): void {
   for (const { step, part } of missingUsages(state, path)) emit(step, part)
   const closing = { root: path, now: now(), outcome: 'aborted', error: toErrorValue(error, 'step-failed') } as const
   for (const { step, part } of state.open.closing(closing)) emit(step, part)
+}
+
+/** The values of references: `variables` may be others than the scope's. */
+export function valuesOf({ input, variables, env, state }: Scope): ReferenceValues {
+  return { input, variables, env, user: state.start?.user }
 }
 
 /** The MCP servers of the config; throws when there are none. */

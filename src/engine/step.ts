@@ -1,9 +1,19 @@
 /** Runs one step of a pipeline: resolves its config, runs it by type, and emits its start and finish. */
 import { omitUndefined } from '../part/omit-undefined.ts'
-import { traceparentOf, mcpOf, inStep, Suspended, toFailure, asRecorded, unheld, within, type Scope } from './scope.ts'
+import {
+  traceparentOf,
+  mcpOf,
+  valuesOf,
+  inStep,
+  Suspended,
+  toFailure,
+  asRecorded,
+  unheld,
+  within,
+  type Scope,
+} from './scope.ts'
 import { MillraceError } from '../part/error.ts'
-import type { ToolSpec } from '../part/message.ts'
-import type { ToolLoopConfig, BuiltinStep, Step } from '../pipeline/pipeline.ts'
+import type { BuiltinStep, ClientToolUse, Step, ToolLoopConfig } from '../pipeline/pipeline.ts'
 import { resolve } from '../pipeline/evaluate.ts'
 import { toToolSpecs, toMessages, toolItems } from './input.ts'
 import { type StepRole, type RunSteps, type StepOutcome, builtinValue, isWrapped } from './container.ts'
@@ -63,7 +73,7 @@ export async function runPipelineStep(
  */
 function runByType(scope: Scope, step: Step, path: string, place: StepRole, runSteps: RunSteps): Promise<StepOutcome> {
   if (!isWrapped(scope, step)) return runBuiltin(scope, step, path, place, runSteps)
-  const values = { input: scope.input, variables: scope.variables, env: scope.env }
+  const values = valuesOf(scope)
   const at = <T>(value: T): T => resolve(value, values) as T
   // Never resolve a value twice: a user's text must stay text. Containers resolve their config as they run.
   const isResolved = !lazy.has(step.type)
@@ -98,7 +108,7 @@ function runBuiltin(
   isResolved = false,
 ): Promise<StepOutcome> {
   const { answers } = place
-  const values = { input: scope.input, variables: scope.variables, env: scope.env }
+  const values = valuesOf(scope)
   const at = <T>(value: T): T => (isResolved ? value : (resolve(value, values) as T))
   const inside = { place, at, runSteps }
 
@@ -117,7 +127,7 @@ function runBuiltin(
         async () => {
           const config = { ...asked, ...resolveToolLoop(step.config, at) }
           const fromClient = answer ? toToolSpecs(scope.input['tools']) : []
-          const clientTools: ToolSpec[] = [...fromClient, ...(config.clientTools ?? [])]
+          const clientTools: ClientToolUse[] = [...fromClient, ...(config.clientTools ?? [])]
           let result: LlmResult
           try {
             result = await runLlm({ scope, path, config, clientTools, answer })
@@ -140,7 +150,7 @@ function runBuiltin(
       return inStep(scope, path, { stepType: step.type, kind: 'router' }, async () => {
         const config = resolveToolLoop(step.config, at)
         const fromClient = config.requestTools ? toToolSpecs(scope.input['tools']) : []
-        const clientTools: ToolSpec[] = [...fromClient, ...(config.clientTools ?? [])]
+        const clientTools: ClientToolUse[] = [...fromClient, ...(config.clientTools ?? [])]
         const run = runRouter({ scope, path, config, clientTools })
         const result = await run.catch((thrown: unknown) => reportError(scope, path, config, thrown))
         await scope.invoke(config.onFinish, result)

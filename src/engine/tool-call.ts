@@ -11,6 +11,7 @@ import { outcomeText } from '../fold/open-items.ts'
 import type { ToolOutcome } from '../part/model-part.ts'
 import type { Part } from '../part/part.ts'
 import { joinPath } from '../part/path.ts'
+import type { Approval, ToolRequest } from '../part/request-part.ts'
 import { kindOf, type StepKind } from '../part/step-kind.ts'
 import type { ModelToolCall, ModelReply } from '../fold/reply-messages.ts'
 import type { ToolUse } from '../pipeline/pipeline.ts'
@@ -19,6 +20,7 @@ import type { ToolImplementation, SaidEarlier } from '../tools/tool.ts'
 import { inStep, type Scope, traceparentOf } from './scope.ts'
 import { keptOf } from '../fold/read-view.ts'
 import { textOf } from '../fold/run-view.ts'
+import { isSameOwner, runsOf } from '../part/principal.ts'
 import type { EntryOf } from '../part/entry.ts'
 
 const defaultTimeout = 60_000
@@ -33,7 +35,7 @@ export interface OfferedTool {
   use?: ToolUse
   implementation?: ToolImplementation
   /** Every call must be approved before the tool runs, or before the client is asked to run it. */
-  approval?: boolean
+  approval?: Approval
 }
 
 export interface CallingLoop {
@@ -106,7 +108,7 @@ export async function settleCall(scope: Scope, loop: CallingLoop, call: ModelToo
       await inTool(call.approvalAt ?? nextPath(), 'approval', async () => withOutcome('denied', cannotWait))
       return
     }
-    if (!(await approve(scope, call, call.approvalAt ?? nextPath(), input))) return
+    if (!(await approve(scope, call, call.approvalAt ?? nextPath(), { input, approval }))) return
     const edited = call.edited === undefined ? written : await parse(implementation, call.edited)
     if (!edited.ok) {
       await inTool(nextPath(), 'tool-call', async () => fault(edited.error))
@@ -121,7 +123,7 @@ export async function settleCall(scope: Scope, loop: CallingLoop, call: ModelToo
   const path = call.askedAt ?? nextPath()
   await inTool(path, 'client-tool', async () => {
     if (scope.handOver) return handedOver
-    const { outcome, answer, reason } = await ask(scope, path, call, 'tool', input)
+    const { outcome, answer, reason } = await ask(scope, path, call, { kind: 'tool', input })
     if (outcome === 'closed' || answer?.kind !== 'tool') return withOutcome('unavailable', reason)
     return { result: answer.output, isError: answer.isError === true }
   })
@@ -137,12 +139,21 @@ function askedBefore({ askedAt, request, toolName }: ModelToolCall): OfferedTool
 }
 
 /** Waits until a person has approved the call, and emits its outcome if not. */
-async function approve(scope: Scope, call: ModelToolCall, path: string, input: unknown): Promise<boolean> {
+async function approve(
+  scope: Scope,
+  call: ModelToolCall,
+  path: string,
+  { input, approval }: { input: unknown; approval: Approval },
+): Promise<boolean> {
   // If the approval step has finished and the call has no result, the call was approved.
   if (scope.state.finished.has(path)) return true
   const { toolCallId, toolName } = call
   return inStep(scope, path, { ...asApproval, toolCallId, toolName }, async () => {
-    const { outcome, answer, reason } = await ask(scope, path, call, 'approval', input)
+    const { outcome, answer, reason } = await ask(scope, path, call, {
+      kind: 'approval',
+      input,
+      ...(typeof approval === 'object' && { roles: approval.roles }),
+    })
     const yes = outcome === 'answered' && answer?.kind === 'approval' && answer.approved
     if (!yes) {
       const why = answer?.kind === 'approval' ? answer.reason : reason
@@ -173,14 +184,17 @@ function withOutcome(outcome: ToolOutcome, reason?: string): Result & { result: 
   return { result: reason === undefined ? text : `${text} Reason: ${reason}.`, isError: true, outcome }
 }
 
-async function ask(scope: Scope, path: string, call: ModelToolCall, kind: 'tool' | 'approval', input: unknown) {
+type Asked = Pick<ToolRequest, 'kind' | 'input' | 'roles'>
+
+async function ask(scope: Scope, path: string, call: ModelToolCall, asked: Asked) {
+  const { kind } = asked
   // A client tool with approval has two requests: the newest one may be the approval.
   const known = call.request?.kind === kind ? call.request : undefined
   if (known !== undefined && call.response !== undefined) return call.response
   const { toolCallId, toolName } = call
   const requestId = known?.requestId ?? `${scope.runId}.${scope.newId()}`
   const deadline = known?.deadline ?? scope.now() + scope.requestDeadline
-  return scope.request(path, { requestId, kind, toolCallId, toolName, input, deadline }, scope.signal)
+  return scope.request(path, { requestId, toolCallId, toolName, ...asked, deadline }, scope.signal)
 }
 
 async function execute(
@@ -206,7 +220,7 @@ async function execute(
   try {
     const traceparent = traceparentOf(scope, path)
     const about = { toolCallId, runId, threadId, messages: loop.messages(), searchEarlier: earlier }
-    const context = { signal, ...about, ...omitUndefined({ traceparent }) }
+    const context = { signal, ...about, ...omitUndefined({ traceparent, user: scope.state.start?.user }) }
     const result = await Promise.race([
       Promise.resolve(implementation!.execute!(input.value, context)),
       new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true })),
@@ -240,8 +254,8 @@ function readArguments(text: string): ParsedInput {
 }
 
 /**
- * Searches earlier conversations, for tools. A run may see those of its own thread, and other threads of its agent with the same user: the same
- * text in `$input.user`. It never sees messages of another user.
+ * Searches earlier conversations, for tools. A run that belongs to a user sees those of this user with its agent. One that belongs to no one or to a
+ * key, which may serve many people, sees those of its own thread, and other threads of its agent with the same text in `$input.user`.
  */
 type Context = Pick<Scope, 'runId' | 'threadId' | 'store'> & { state: { start: EntryOf<'run-start'> | undefined } }
 
@@ -251,18 +265,22 @@ const mostHits = 300
 /** The newest messages that contain all the words, at most `limit`. */
 async function searchEarlier(context: Context, words: string, limit: number): Promise<SaidEarlier[]> {
   const { runId, threadId, store, state } = context
-  const user = userOf(state.start)
-  const users = new Map<string, string | undefined>()
+  const { start } = state
+  const person = personOf(start)
+  const known = new Map<string, boolean>()
   const found = new Map<string, SaidEarlier>()
 
   async function mayBeSeen(run: string): Promise<boolean> {
     if (run === runId) return false
-    if (!users.has(run)) users.set(run, userOf(await firstOf(store, run)))
-    return users.get(run) === user
+    if (!known.has(run)) {
+      const other = await firstOf(store, run)
+      known.set(run, other !== undefined && isSameOwner(start?.user, other.user) && personOf(other) === person)
+    }
+    return known.get(run)!
   }
 
-  // Without a user, only the thread distinguishes people.
-  const within = user === undefined ? threadId : undefined
+  // Without a person, only the thread distinguishes people.
+  const within = person === undefined ? threadId : undefined
   for await (const { run, thread, ...said } of places(context, words, within)) {
     if (!(await mayBeSeen(run))) continue
     // A client that keeps the history sends the same message with each run.
@@ -279,7 +297,8 @@ interface EarlierRun extends Omit<SaidEarlier, 'threadId'> {
 }
 
 async function* places({ store, state }: Context, q: string, threadId?: string): AsyncGenerator<EarlierRun> {
-  const where = threadId === undefined ? { agent: state.start?.agent ?? '' } : { threadId }
+  const { agent = '', user } = state.start ?? {}
+  const where = { ...(threadId === undefined ? { agent } : { threadId }), ...runsOf(user) }
   const { records, runs } = store
   if (records !== undefined) {
     for (const hit of await records.search({ q, ...where, kinds: ['user', 'text'], limit: mostHits })) {
@@ -306,7 +325,10 @@ async function firstOf({ log }: Scope['store'], run: string): Promise<EntryOf<'r
   return undefined
 }
 
-function userOf(start: EntryOf<'run-start'> | undefined): string | undefined {
+/** Who speaks in a run: its owner, unless that is a program, or else whoever the request names. */
+function personOf(start: EntryOf<'run-start'> | undefined): string | undefined {
+  const owner = start?.user
+  if (owner !== undefined && owner.key === undefined) return `owner ${owner.id}`
   const user = start?.input['user']
-  return typeof user === 'string' && user !== '' ? user : undefined
+  return typeof user === 'string' && user !== '' ? `input ${user}` : undefined
 }

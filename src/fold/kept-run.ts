@@ -6,6 +6,7 @@ import { omitUndefined } from '../part/omit-undefined.ts'
 import type { EntryOf } from '../part/entry.ts'
 import { MillraceError } from '../part/error.ts'
 import { messagesOf, type Message, type AssistantContent } from '../part/message.ts'
+import { actorOf } from '../part/principal.ts'
 import { noUsage } from '../part/usage.ts'
 import { startOf, textOf, type RunView, type StepView } from './run-view.ts'
 import type { FoldedRun } from './run-fold.ts'
@@ -29,7 +30,7 @@ export interface EndedRequest {
   closed?: string
 }
 
-export interface KeptRun extends Omit<RunView, 'input' | 'traceparent' | 'text' | 'steps' | 'output'> {
+export interface KeptRun extends Omit<RunView, 'input' | 'traceparent' | 'user' | 'text' | 'steps' | 'output'> {
   version: number
   /** Messages of the input: all of them in a new thread, otherwise from the last user message on. */
   asked: Message[]
@@ -131,13 +132,13 @@ export function toView(stored: KeptRun, { start, end, steps = stored.steps }: Vi
     usageByAgent,
     requests,
     summary,
-    ...omitUndefined({ parentRunId, previousRunId, labels, traceparent: start.traceparent }),
+    ...omitUndefined({ parentRunId, previousRunId, labels, traceparent: start.traceparent, user: actorOf(start.user) }),
     ...omitUndefined({ endedAt, cost, knownCost, unpriced, output: end?.output, error }),
   }
 }
 
 interface ViewSource {
-  start: Pick<EntryOf<'run-start'>, 'input' | 'traceparent'>
+  start: Pick<EntryOf<'run-start'>, 'input' | 'traceparent' | 'user'>
   end?: Pick<EntryOf<'run-end'>, 'output'> | undefined
   steps?: StepView[] | undefined
 }

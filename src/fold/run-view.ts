@@ -2,6 +2,7 @@
 import type { EntryOf } from '../part/entry.ts'
 import type { ErrorValue } from '../part/error.ts'
 import type { RunStatus } from '../part/log.ts'
+import type { Actor } from '../part/principal.ts'
 import type { AssistantContent, AssistantMessage, Message, ToolMessage } from '../part/message.ts'
 import type { Usage } from '../part/usage.ts'
 import type { StepKind } from '../part/step-kind.ts'
@@ -36,6 +37,8 @@ export interface RunView extends UsedByAll {
   parentRunId?: string
   previousRunId?: string
   protocol: string
+  /** Who started it, or forked it. Absent: it belongs to no one. */
+  user?: Actor
   status: RunStatus
   startedAt: number
   endedAt?: number

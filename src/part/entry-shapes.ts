@@ -66,11 +66,13 @@ const claim = valueOf<Claim>('a text, a number, true or false', (value) =>
   ['string', 'number', 'boolean'].includes(typeof value),
 )
 
+const role = oneOf(...roles)
+
 const user = objectOf<RunUser>({
   id,
   tenant: optional(id),
   name: optional(name),
-  roles: optional(listOf(oneOf(...roles))) as Shape<readonly Role[] | undefined>,
+  roles: optional(listOf(role)) as Shape<readonly Role[] | undefined>,
   claims: optional(recordOf(claim)),
   key: optional(name),
 })
@@ -83,6 +85,7 @@ const errorValue = objectOf<ErrorValue>({
   status: optional(numberFrom(0, 999)),
   retryAfter: optional(numberFrom(0, 1e9)),
   step: optional(text),
+  which: optional(text),
   detail: optional(text),
 })
 
@@ -188,10 +191,14 @@ const toolRequest = objectOf<Omit<Extract<EntryOf<'request'>, { toolCallId: stri
   toolCallId: text,
   toolName: text,
   input: anything,
+  roles: optional(listOf(role)) as Shape<readonly Role[] | undefined>,
   deadline: time,
 })
 const inputRequest = objectOf<
-  Omit<Extract<EntryOf<'request'>, { kind: 'input' }>, keyof Envelope | 'type' | 'toolCallId' | 'toolName' | 'input'>
+  Omit<
+    Extract<EntryOf<'request'>, { kind: 'input' }>,
+    keyof Envelope | 'type' | 'toolCallId' | 'toolName' | 'input' | 'roles'
+  >
 >({
   requestId,
   kind: oneOf('input'),

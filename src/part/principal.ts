@@ -10,6 +10,9 @@ export type Role = (typeof roles)[number]
 /** A claim of a token or of a session that the config lists. */
 export type Claim = string | number | boolean
 
+/** Begins the id of a key's principal: `key:ci`. */
+export const keyPrincipal = 'key:'
+
 /** Who makes a request. */
 export interface Principal {
   /** Opaque, 1 to 256 characters. Empty: nobody in particular, on a server that does not ask, or with the server's own key. */
@@ -43,6 +46,12 @@ export interface RunUser {
 /** Who replied to a request. */
 export type Actor = Pick<RunUser, 'id' | 'tenant' | 'name'>
 
+export function actorOf(user: RunUser | undefined): Actor | undefined {
+  if (user === undefined) return undefined
+  const { id, tenant, name } = user
+  return { id, ...(tenant !== undefined && { tenant }), ...(name !== undefined && { name }) }
+}
+
 /** Whose runs a list shows. Absent fields: everybody's. Empty texts: those that belong to no one. */
 export interface OwnerFilter {
   owner?: string
@@ -67,6 +76,25 @@ export function runUserOf({ id, tenant, name, roles: given, claims, key }: Princ
     ...(claims !== undefined && { claims }),
     ...(key !== undefined && { key }),
   }
+}
+
+/** The runs that belong to whom this run belongs to, as a condition of lists. */
+export function runsOf(owner: Pick<RunUser, 'id' | 'tenant'> | undefined): Required<OwnerFilter> {
+  return { owner: owner?.id ?? '', tenant: owner?.tenant ?? '' }
+}
+
+export function isSameOwner(
+  one: Pick<RunUser, 'id' | 'tenant'> | undefined,
+  other: Pick<RunUser, 'id' | 'tenant'> | undefined,
+): boolean {
+  const [a, b] = [runsOf(one), runsOf(other)]
+  return a.owner === b.owner && a.tenant === b.tenant
+}
+
+/** Whether a caller with these roles may do what needs one of others. Without any it is nobody in particular, who may do everything. */
+export function hasRole(given: readonly Role[] | undefined, needed: readonly Role[] | undefined): boolean {
+  if (given === undefined || needed === undefined) return true
+  return given.includes('admin') || needed.some((role) => given.includes(role))
 }
 
 /*

@@ -1,5 +1,8 @@
 /** Questions of a run to a person or a client, and their answers. */
-import type { Actor } from './principal.ts'
+import type { Actor, Role } from './principal.ts'
+
+/** Whether a person must approve a tool call. `roles`: only callers with one of them may; admins always may. */
+export type Approval = boolean | { roles: readonly Role[] }
 
 /** `request`: a question to a person or a client about a tool call. Answered at most once, over any protocol. */
 export interface ToolRequest {
@@ -9,6 +12,8 @@ export interface ToolRequest {
   toolCallId: string
   toolName: string
   input: unknown
+  /** Of an approval: only callers with one of these roles may answer, and admins. Absent: everybody who may answer the run. */
+  roles?: readonly Role[]
   /** Epoch ms; after that the request is closed as unavailable. */
   deadline: number
 }
@@ -33,6 +38,7 @@ interface WithoutCall {
   toolCallId?: never
   toolName?: never
   input?: never
+  roles?: never
 }
 
 /** A question to a person or a client. */

@@ -1,8 +1,10 @@
 import { MillraceError } from '../part/error.ts'
 import { equal } from '../part/equal.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 import type { Expression, Operator, Term } from './expression.ts'
 import { splitReferences, wholeReference, type Reference } from './reference.ts'
 import { ownValue } from '../part/own-value.ts'
+import type { RunUser } from '../part/principal.ts'
 
 /**
  * Evaluates the expression of `if` or `while`. Throws `missing-value` for a reference without a value and without `?`, and
@@ -119,6 +121,8 @@ export interface Scope {
   variables: ReadonlyMap<string, unknown>
   /** `$env.NAME`: only variables that the config allows. */
   env: Readonly<Record<string, string>>
+  /** `$user.…`: who started the run. Undefined: nobody in particular. */
+  user: RunUser | undefined
 }
 
 /**
@@ -150,7 +154,7 @@ function lookUp(reference: Reference, scope: Scope): unknown {
   const [root, ...keys] = reference.path
   let value = rootValue(root, scope)
   let seen = `$${root}`
-  if (value === undefined) return missing(reference, `"${root}" is not set`)
+  if (value === undefined) return missing(reference, root === 'user' ? noUser : `"${root}" is not set`)
   for (const key of keys) {
     const next = memberOf(value, key)
     if (next === undefined) return missing(reference, `${seen} has no "${key}"`)
@@ -160,11 +164,20 @@ function lookUp(reference: Reference, scope: Scope): unknown {
   return value
 }
 
-function rootValue(name: string, { input, variables, env }: Scope): unknown {
+const noUser = 'the run belongs to no one'
+
+function rootValue(name: string, { input, variables, env, user }: Scope): unknown {
   if (name === 'input') return input
   if (name === 'env') return env
   if (name === 'stepResult') return Object.fromEntries(variables)
+  // Runs that were recorded before `$user` existed may have a result of this name.
+  if (name === 'user' && !variables.has(name)) return user && toUserValue(user)
   return variables.get(name)
+}
+
+/** Without the key: its name is for quotas and the audit. */
+function toUserValue({ id, tenant, name, roles, claims }: RunUser): Record<string, unknown> {
+  return omitUndefined({ id, tenant, name, roles, claims })
 }
 
 // Own properties of objects only: `constructor`, `__proto__` and methods of strings are not values of a run.

@@ -96,6 +96,7 @@ test('what it becomes', () => {
           name: 'askUser',
           description: 'Ask',
           inputSchema: { type: 'object', properties: { question: { type: 'string' } }, required: ['question'] },
+          approval: { roles: ['operator'] },
         },
       ],
       output: {
@@ -301,7 +302,8 @@ describe('JSON Schema', () => {
     expect(row('step', 'id')).toMatchObject({ type: 'string', required: true })
     expect(row('loop', 'max')).toMatchObject({ default: '10' })
     expect(row('shape', 'items')).toMatchObject({ type: 'shape' })
-    expect(row('llm', 'tools[].approval')).toMatchObject({ type: 'boolean' })
+    expect(row('llm', 'tools[].approval')).toMatchObject({ type: 'boolean or map' })
+    expect(row('llm', 'tools[].approval.roles')).toMatchObject({ type: 'list of one of user, operator, admin' })
     expect(row('llm', 'messages[].content')).toMatchObject({ type: 'string or map or list of map' })
     expect(rows.every(({ description }) => description.length > 5)).toBe(true)
   })

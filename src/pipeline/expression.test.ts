@@ -20,6 +20,7 @@ const scope: Scope = {
     ['list', [1, 2]],
   ]),
   env: { MODE: 'test' },
+  user: { id: 'u1', roles: ['operator'], claims: { plan: 'pro' } },
 }
 
 function parse(text: string): Expression {
@@ -64,6 +65,9 @@ describe('what holds', () => {
     ['$list == [2, 1]', false],
     ['$list == ["1", 2]', false],
     ['$input.user == $input.user', true],
+    ['$user.claims.plan == "pro" and $user.id == "u1"', true],
+    ['"admin" in $user.roles', false],
+    ['$user.roles contains "operator" and empty $user.tenant?', true],
     ['$draft.notes == $draft.meta', false],
     ['$draft.score < 5', true],
     ['$draft.score<5', true],

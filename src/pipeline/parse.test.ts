@@ -240,7 +240,7 @@ describe('faults', () => {
     'an anchor that hides an older one of its name': [`${start}return: [&r x, &r [*r]]`, ['3:20', 'unknown alias *r']],
     'a reserved result': [
       `${start}  - {id: b, type: llm, result: input}\n  - {id: c, type: llm, result: env}\n  - {id: d, type: llm, result: stepResult}`,
-      ['3:32', 'is a reserved name (input, env, stepResult)'],
+      ['3:32', 'is a reserved name (input, env, user, stepResult)'],
       ['4:32', 'is a reserved name'],
       ['5:32', 'is a reserved name'],
     ],

@@ -12,6 +12,7 @@ import { readShapes } from './read-shape.ts'
 import {
   requestKeys,
   checkReferences,
+  checkUserName,
   textOf,
   type StepScope,
   type PipelineReader,
@@ -172,6 +173,7 @@ function readResult(
 ): void {
   const name = textOf(node)
   if (node === undefined || name === undefined || name === '') return
+  checkUserName(node, 'result', reader)
   checkUnique(node, 'result', reader.allResults, reader)
   if (place.loopNames.has(name)) {
     reader.faults.add(node.at, `the result "${name}" would hide the loop's $${name}; choose another name`)

@@ -3,6 +3,7 @@ import type { Expression } from './expression.ts'
 import type { ValueSchema } from './value-schema.ts'
 import type { Message, ToolSpec } from '../part/message.ts'
 import type { Role } from '../part/principal.ts'
+import type { Approval } from '../part/request-part.ts'
 
 /** A checked agent: plain data and its source text. */
 export interface Pipeline {
@@ -190,6 +191,8 @@ export interface Known {
   mcpServers?: readonly string[]
   /** Variables that `$env` may read. Not checked if undefined. */
   env?: readonly string[]
+  /** Claims that `$user.claims` may have. Not checked if undefined. */
+  claims?: readonly string[]
   /** Whether there is a default model. Not checked if undefined. */
   hasDefaultModel?: boolean
   /** Secrets that the text must not contain. Not checked if undefined. */
@@ -251,7 +254,7 @@ export interface ToolLoopConfig {
   /** MCP servers whose tools are offered as `server_tool`: the items `{mcp: server}` of `tools`. */
   toolSources?: McpToolUse[]
   /** Tools that run in the client: the items with `client: true` of `tools`. */
-  clientTools?: ToolSpec[]
+  clientTools?: ClientToolUse[]
   toolChoice?: 'auto' | 'none' | 'required' | { tool: string }
   maxSteps: number
   temperature?: number
@@ -289,14 +292,19 @@ export interface RouterConfig extends ToolLoopConfig {
 export interface ToolUse {
   name: string
   description?: string
-  approval?: boolean
+  approval?: Approval
   timeout?: number
+}
+
+/** A tool that runs in the client. */
+export interface ClientToolUse extends Omit<ToolSpec, 'approval'> {
+  approval?: Approval
 }
 
 /** All tools of an MCP server, or only `tools` (by their names on the server, without the prefix). */
 export interface McpToolUse {
   mcp: string
   tools?: string[]
-  approval?: boolean
+  approval?: Approval
   timeout?: number
 }

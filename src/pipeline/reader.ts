@@ -4,7 +4,8 @@ import type { FaultCollector } from './fault.ts'
 import { listNames, type Hint } from './nearest.ts'
 import type { Known, Step } from './pipeline.ts'
 import { splitReferences, type Reference } from './reference.ts'
-import { type ValueShape, deadEnd, type DeadEnd, shapeAt } from './shape.ts'
+import { reservedWords } from './schema.ts'
+import { type ValueShape, deadEnd, type DeadEnd, listOf, mapOf, scalar, shapeAt } from './shape.ts'
 import type { Node } from './tree.ts'
 
 export interface PipelineReader {
@@ -94,6 +95,10 @@ export function checkReference(reference: Reference, at: number, place: StepScop
     faults.add(at, '$env needs a variable name: $env.NAME')
     return
   }
+  if (root === 'user' && !place.results.has(root) && !place.loopNames.has(root)) {
+    checkUser(reference, at, reader)
+    return
+  }
   const name = root === 'stepResult' ? second : root
   const isSet = name === undefined || place.results.has(name)
   if (root === 'input' || root === 'env' || isSet || (root !== 'stepResult' && place.loopNames.has(name))) {
@@ -136,6 +141,42 @@ export function textOf(node: Node | undefined): string | undefined {
 /** The result names that the steps of a list set, without nested lists. */
 export function resultsOf(list: Node | undefined): string[] {
   return itemsOf(list).flatMap((step) => textOf(child(step, 'result')) ?? [])
+}
+
+/** Refuses `user` as the name of a variable, except in a recorded run. */
+export function checkUserName(node: Node | undefined, key: string, { known, faults }: PipelineReader): void {
+  if (known !== undefined && textOf(node) === 'user') faults.add(node!.at, `"${key}" ${reservedWords}`)
+}
+
+const claim: ValueShape = { kind: 'either', shapes: [scalar.text, scalar.number, scalar.flag] }
+const userFields = {
+  id: scalar.text,
+  tenant: scalar.text,
+  name: scalar.text,
+  roles: listOf(scalar.text),
+} satisfies Record<string, ValueShape>
+
+function shapeOfUser(claims: readonly string[] | undefined): ValueShape {
+  return mapOf({ ...userFields, claims: claims && mapOf(Object.fromEntries(claims.map((name) => [name, claim]))) })
+}
+
+/** Also with `?`: what is misspelt here has no value for any user. */
+function checkUser({ text, path }: Reference, at: number, { known, faults }: PipelineReader): void {
+  if (known === undefined) return
+  const { claims } = known
+  const end = deadEnd(shapeOfUser(claims), path.slice(1))
+  if (end === undefined) return
+  const owner = ['$user', ...end.seen].join('.')
+  if (owner !== '$user.claims' || claims === undefined) {
+    faults.add(at, (hint) => `${text} has no value: ${reason(owner, end, hint)}`)
+    return
+  }
+  const { key } = end
+  const cure = `add "${key}" to the claims that millrace.config.ts lists`
+  faults.add(
+    at,
+    (hint) => `$user.claims.${key} is not listed${hint(key, claims)}; listed claims: ${listNames(claims)}; ${cure}`,
+  )
 }
 
 /* Checks the path of a reference whose root is known against the known shape of its value. */
@@ -236,11 +277,12 @@ export function shapeOfPath(path: readonly string[], place: StepScope, reader: P
 function rootOf(
   path: readonly string[],
   { results, loopNames }: StepScope,
-  { input }: PipelineReader,
+  { input, known }: PipelineReader,
 ): { shape: ValueShape | undefined; rest: readonly string[] } {
   const [root, second, ...more] = path as [string, ...string[]]
   const rest = path.slice(1)
   if (root === 'input') return { shape: input, rest }
+  if (root === 'user' && !results.has(root) && !loopNames.has(root)) return { shape: shapeOfUser(known?.claims), rest }
   if (root === 'stepResult') return { shape: results.get(second ?? ''), rest: more }
   return { shape: results.get(root) ?? loopNames.get(root), rest }
 }

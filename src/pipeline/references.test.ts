@@ -105,6 +105,40 @@ describe('lead nowhere', () => {
     expect(faultsOf(using('$env.REGIN'))[0]).toContain('(did you mean "REGION"?)')
   })
 
+  test.each<[reference: string, fault: string | undefined]>([
+    ['$user.id', undefined],
+    ['$user.roles.0', undefined],
+    ['$user.claims.plan', undefined],
+    ['$user', undefined],
+    [
+      '$user.nmae',
+      '2:60 $user.nmae has no value: $user has no "nmae" (did you mean "name"?); known fields: id, tenant, name, roles, claims',
+    ],
+    ['$user.nmae?', '(did you mean "name"?)'],
+    ['$user.id.x', '$user.id is a string, which has no fields'],
+    ['$user.key', '$user has no "key"'],
+    [
+      '$user.claims.pln',
+      '2:60 $user.claims.pln is not listed (did you mean "plan"?); listed claims: plan; add "pln" to the claims that millrace.config.ts lists',
+    ],
+    ['$user.claims.plan.x', '$user.claims.plan is a string or a number or a boolean, which has no fields'],
+  ])('%s', (reference, fault) => {
+    const expected = fault === undefined ? [] : [expect.stringContaining(fault)]
+    expect(faultsOf(using(reference), { ...known, claims: ['plan'] })).toEqual(expected)
+  })
+
+  test('without a list of claims any may exist', () => {
+    expect(faultsOf(using('$user.claims.anything'))).toEqual([])
+  })
+
+  test('a result called user is refused in a file, not in a recorded run', () => {
+    const text = using('$user.text', ['{ id: first, type: llm, result: user }'])
+    expect(faultsOf(text)).toContainEqual(
+      expect.stringContaining('"result" is a reserved name (input, env, user, stepResult); choose another'),
+    )
+    expect(parsePipeline(text).workflow).toHaveLength(2)
+  })
+
   test('items of a loop, in conditions, inputs of calls, return and after', () => {
     const loop = (words: string) =>
       using('x', [

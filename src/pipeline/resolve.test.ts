@@ -22,6 +22,7 @@ const scope: Scope = {
     ['my-step', 'done'],
   ]),
   env: { HOME: '/home/ada' },
+  user: { id: 'u1', tenant: 'acme', roles: ['user'], claims: { plan: 'pro', seats: 3 }, key: 'k' },
 }
 
 describe('whole-string references keep the type', () => {
@@ -198,10 +199,45 @@ function thrownBy(run: () => unknown): unknown {
   throw new Error('nothing was thrown')
 }
 
+describe('$user', () => {
+  test.each<[string, unknown]>([
+    ['$user.id', 'u1'],
+    ['$user.tenant', 'acme'],
+    ['$user.roles', ['user']],
+    ['$user.roles.0', 'user'],
+    ['$user.claims.seats', 3],
+    ['$user.name?', undefined],
+    ['For $user.id of $user.tenant ($user.claims.plan)', 'For u1 of acme (pro)'],
+    ['$user', { id: 'u1', tenant: 'acme', roles: ['user'], claims: { plan: 'pro', seats: 3 } }],
+  ])('%s', (template, value) => expect(resolve(template, scope)).toEqual(value))
+
+  test.each([
+    ['$user.name', '$user.name has no value: $user has no "name"; write $user.name? if it may be missing'],
+    ['$user.claims.age', '$user.claims has no "age"'],
+    ['$user.key', '$user has no "key"'],
+    ['$user.claims.constructor', '$user.claims has no "constructor"'],
+  ])('%s is an error', (template, words) => {
+    const error = thrownBy(() => resolve(template, scope))
+    expect(error).toMatchObject({ code: 'missing-value', message: expect.stringContaining(words) as string })
+  })
+
+  test('of a run that belongs to no one there is nothing', () => {
+    const nobody = { ...scope, user: undefined }
+    expect(thrownBy(() => resolve('$user.id', nobody))).toMatchObject({
+      message: '$user.id has no value: the run belongs to no one; write $user.id? if it may be missing',
+    })
+    expect(resolve({ id: '$user.id?', all: '$user?' }, nobody)).toEqual({})
+  })
+
+  test('a variable of this name, as in older recordings, comes first', () => {
+    expect(resolve('$user.id', { ...scope, variables: new Map([['user', { id: 7 }]]) })).toBe(7)
+  })
+})
+
 test('a reference is read anew behind as many others as anybody may bring', () => {
   const names = Array.from({ length: 2500 }, (_, i) => `n${i}`)
   const variables = new Map(names.map((name, i) => [name, i]))
-  const scope = { input: { deep: 1 }, variables, env: {} }
+  const scope: Scope = { input: { deep: 1 }, variables, env: {}, user: undefined }
   for (let round = 0; round < 2; round++) {
     expect(names.map((name) => resolve(`$${name}`, scope))).toEqual([...variables.values()])
     expect(resolve('$input.deep', scope)).toBe(1)

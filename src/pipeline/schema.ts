@@ -62,10 +62,12 @@ const limits = map({
     ),
 }) satisfies z.ZodType<AgentLimits>
 
+/** Recorded runs may have results named `user`, so `checkUserName` refuses that in new files only. */
 const reserved = new Set(['input', 'env', 'stepResult'])
+export const reservedWords = 'is a reserved name (input, env, user, stepResult); choose another'
 export const resultName = name
   .regex(/^(?!\d)\w+(?:-+\w+)*$/, 'must be a name of letters, digits, "_" and inner "-", not starting with a digit')
-  .refine((value) => !reserved.has(value), 'is a reserved name (input, env, stepResult); choose another')
+  .refine((value) => !reserved.has(value), reservedWords)
 
 /** Step ids are also segments of paths in the log. */
 export const idName = name

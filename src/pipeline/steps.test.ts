@@ -145,6 +145,7 @@ const table: Record<string, [text: string, ...faults: string[]]> = {
     step('loop', `{over: [1], as: input, steps: [${say('a', '1')}]}`),
     '"as" is a reserved name',
   ],
+  'an item called user': [step('loop', `{over: [1], as: user, steps: [${say('a', '1')}]}`), '"as" is a reserved name'],
   'an item that hides a result': [
     step('loop', `{over: [1], as: first, steps: [${say('a', '1')}]}`),
     `the loop's $first would hide the result "first"`,
@@ -213,6 +214,22 @@ const table: Record<string, [text: string, ...faults: string[]]> = {
   'a tool of an unknown server': [step('llm', '{tools: [{mcp: file}]}'), 'unknown MCP server "file"'],
   'a server twice': [step('llm', '{tools: [{mcp: files}, {mcp: files}]}'), 'duplicate server "files"'],
   'a prefix and no tool': [step('llm', '{tools: [files_]}'), 'unknown tool "files_"'],
+  'a role that does not exist': [
+    step('llm', '{tools: [{name: calculator, approval: {roles: [operater]}}]}'),
+    'item 1 of "roles" must be one of user, operator, admin (did you mean "operator"?)',
+  ],
+  'an approval of no roles': [
+    step('llm', '{tools: [{name: calculator, approval: {roles: []}}]}'),
+    '"roles" is empty; name a role, or write approval: true',
+  ],
+  'a misspelt key of an approval': [
+    step('llm', '{tools: [{name: calculator, approval: {role: [operator]}}]}'),
+    'unknown key "role" (did you mean "roles"?)',
+  ],
+  'an approval that is a word': [
+    step('llm', '{tools: [{name: calculator, approval: operator}]}'),
+    '"approval" must be true, false or {roles: [user, operator, admin]}, not "operator"',
+  ],
   'a tool without a name': [step('llm', '{tools: [{approval: true}]}'), 'missing key "name"'],
   'a misspelt name': [step('llm', '{tools: [{nmae: calculator}]}'), 'unknown key "nmae" (did you mean "name"?)'],
   'client: maybe': [

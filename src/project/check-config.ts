@@ -13,6 +13,7 @@ import type { Pricing } from '../models/language-model.ts'
 import type {
   AccessConfig,
   Config,
+  ConfiguredKey,
   JwtConfig,
   LimitsConfig,
   LoginConfig,
@@ -23,8 +24,11 @@ import type {
   ServerConfig,
   TelemetryConfig,
 } from './config.ts'
+import type { Quota, QuotasConfig } from '../part/quota.ts'
 import type { OtlpConfig } from '../record/otlp/settings.ts'
 import { ageOf, ageWords, sizeOf, sizeWords, type RetentionConfig } from '../record/policy.ts'
+import { roles } from '../part/principal.ts'
+import { endOf, endWords, isKeyName, keyNameWords } from './access-values.ts'
 import type { DefaultTimeouts } from '../engine/limits.ts'
 
 /** An object, so that the compiler reports a missing one. */
@@ -69,6 +73,22 @@ function createSchema(): z.ZodType<Config> {
   const issuer = rule<string>('a URL with https (http for this machine only)', isIssuer)
 
   const access = settings<AccessConfig>({
+    keys: list(
+      settings<ConfiguredKey>(
+        {
+          name: rule(keyNameWords, (value) => isText(value) && isKeyName(value)),
+          env: keyVariable,
+          role: oneOf([...roles]),
+          tenant: text,
+          agents: list(text),
+          expires: rule(endWords, (value) => isText(value) && endOf(value) !== undefined),
+        },
+        ['name', 'env'],
+      ),
+    ),
+    authenticate: rule('a function (request) => who it is', isFunction),
+    anonymous: oneOf(['none', 'user']),
+    claims: list(text),
     jwt: settings<JwtConfig>({ ...claimNames, issuer, audience: text, jwks: issuer }, ['issuer', 'audience']),
     login: settings<LoginConfig>(
       {
@@ -86,6 +106,23 @@ function createSchema(): z.ZodType<Config> {
     ),
   })
 
+  const tokens = wholeNumber(1, Number.MAX_SAFE_INTEGER)
+  // Sums of billionths of a USD are exact up to here.
+  const money = rule<number>('an amount in USD, more than 0 and at most 1000000', (value) => {
+    return Number.isFinite(value) && (value as number) >= 1e-9 && (value as number) <= 1e6
+  })
+  const starts = wholeNumber(1, 1_000_000)
+  const quota = settings<Quota>({
+    runsPerMinute: starts,
+    streams: starts,
+    tokensPerMinute: tokens,
+    tokensPerDay: tokens,
+    tokensPerMonth: tokens,
+    usdPerMinute: money,
+    usdPerDay: money,
+    usdPerMonth: money,
+  })
+
   const server = settings<ServerConfig>({
     port: wholeNumber(0, 65_535),
     host: text,
@@ -99,6 +136,7 @@ function createSchema(): z.ZodType<Config> {
     allowedOrigins: list(rule('an origin such as "https://app.example"', isOrigin)),
     rateLimit: settings<RateLimitConfig>({ runsPerMinute: wholeNumber(1, 1_000_000) }, ['runsPerMinute']),
     streamLimit: wholeNumber(1, 1_000_000),
+    quotas: settings<QuotasConfig>({ perUser: quota, perTenant: quota, perKey: quota }),
     openai: settings<OpenAiConfig>({
       extensions: list(oneOf(['tools', 'trace'])),
       traceKey: rule('a name that the protocol does not use itself', isTraceKey),

@@ -9,7 +9,9 @@ import type { ToolImplementation } from '../tools/tool.ts'
 import type { DefaultTimeouts } from '../engine/limits.ts'
 import type { OtlpConfig } from '../record/otlp/settings.ts'
 import type { Wire } from '../wire/wire.ts'
+import type { QuotasConfig } from '../part/quota.ts'
 import type { Pack } from './packs.ts'
+import type { Claim, Role } from '../part/principal.ts'
 
 /** All keys are optional. A name that YAML uses but nothing registers is a load error. */
 export interface Config {
@@ -131,16 +133,26 @@ export interface ServerConfig {
   rateLimit?: RateLimitConfig
   /** How many streams a caller may have open at the same time. More get a 429 with `Retry-After`. Default: no limit. */
   streamLimit?: number
+  /** What each user, tenant and key may use. Needs `access`, because a request without a user counts for nobody. Default: no limits. */
+  quotas?: QuotasConfig
   openai?: OpenAiConfig
   access?: AccessConfig
 }
 
 /** Who may use the server: docs/access.md. */
 export interface AccessConfig {
+  /** Keys of programs, with their secrets in environment variables. `millrace keys add` makes others. */
+  keys?: ConfiguredKey[]
+  /** Asks the application who makes a request, by its own sessions. At most 5 s; a failure is a 503. */
+  authenticate?: (request: Request) => Authenticated | Promise<Authenticated>
+  /** `user`: each browser without a credential is a user of its own, by a signed cookie. Default `none`. */
+  anonymous?: 'none' | 'user'
   /** Tokens of an OpenID provider count as credentials. */
   jwt?: JwtConfig
   /** People sign in to the page with an OpenID provider, and `millrace login` does. */
   login?: LoginConfig
+  /** The claims of tokens and sessions that agents may read as `$user.claims.<name>`. Default: none. */
+  claims?: string[]
 }
 
 /** Where a token says who its user is. Each is the name of a claim, or a path such as `realm_access.roles`. */
@@ -174,6 +186,37 @@ export interface LoginConfig extends ClaimNames {
   /** The origin of the server as browsers see it, `https://agents.example`. Default: the host of the request, with https unless it is this machine. */
   url?: string
 }
+
+export interface ConfiguredKey {
+  name: string
+  /** The environment variable with the secret, at least 32 characters. */
+  env: string
+  /** Default `user`. */
+  role?: Role
+  tenant?: string
+  /** The only agents that it may use. Default: all that are open to its role. */
+  agents?: string[]
+  /** The last day on which it counts, such as `2027-06-30`, or a moment in ISO 8601. */
+  expires?: string
+}
+
+/** Who makes a request. null: nobody that the application knows; true: may do everything; false: 403. */
+export type Authenticated =
+  | {
+      /** 1 to 256 characters. */
+      id: string
+      tenant?: string
+      /** Default: user. */
+      roles?: readonly Role[]
+      name?: string
+      claims?: Readonly<Record<string, Claim>>
+      /** Epoch ms: open streams end then. */
+      expiresAt?: number
+      /** How long the answer counts for the same headers. Default: it is asked again. */
+      cacheSeconds?: number
+    }
+  | boolean
+  | null
 
 /** How many runs a caller may start. More get a 429 with `Retry-After`. Default: no limit. */
 export interface RateLimitConfig {

@@ -22,24 +22,17 @@ const named = (table: string) => `(:agent IS NULL OR ${table}.agent = :agent)`
 export function filterParameters({ owner, tenant }: OwnerFilter): Record<string, string> {
   return omitUndefined({ owner, tenant }) as Record<string, string>
 }
-/** Conditions on the runs `r` of an owner or a tenant, with their parameters. */
-export function shownRuns({ owner, tenant }: OwnerFilter): { sql: string; parameters: Record<string, string> } {
-  const parameters = filterParameters({ owner, tenant })
-  return {
-    sql: Object.keys(parameters)
-      .map((name) => ` AND r.${name} = :${name}`)
-      .join(''),
-    parameters,
-  }
+/** A condition on the runs of an owner or a tenant, or on what happened in them, for the rows of a table. */
+export function shown(table: string, filter: OwnerFilter): string {
+  return Object.keys(filterParameters(filter))
+    .map((name) => ` AND ${table}.${name} = :${name}`)
+    .join('')
 }
-/** `shown`: of {@link shownRuns}. */
-export const runsIn = (shown: string) =>
-  `runs r WHERE r.started_at >= :since AND r.started_at < :until AND ${named('r')}${shown}`
+export const runsIn = (filter: OwnerFilter) =>
+  `runs r WHERE r.started_at >= :since AND r.started_at < :until AND ${named('r')}${shown('r', filter)}`
 /** What a fork shares is counted once, where it happened. */
-export const within = (table: string, time: string, shown: string) =>
-  `${table} t WHERE t.shared = 0 AND t.${time} >= :since AND t.${time} < :until AND ${named('t')}${
-    shown === '' ? '' : ` AND EXISTS (SELECT 1 FROM runs r WHERE r.id = t.run${shown})`
-  }`
+export const within = (table: string, time: string, filter: OwnerFilter) =>
+  `${table} t WHERE t.shared = 0 AND t.${time} >= :since AND t.${time} < :until AND ${named('t')}${shown('t', filter)}`
 
 export const usageSums = `count(DISTINCT t.run || ' ' || t.step) AS calls, count(*) AS reports,
   sum(input_tokens) AS inputTokens, sum(output_tokens) AS outputTokens,

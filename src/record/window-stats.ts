@@ -3,8 +3,9 @@ import { readView } from '../fold/read-view.ts'
 import { unlessDamaged } from '../fold/unless-damaged.ts'
 import { omitUndefined } from '../part/omit-undefined.ts'
 import type { RunRow, RunStatus, Store } from '../part/log.ts'
+import type { OwnerFilter } from '../part/principal.ts'
 import type { StatsBucket, ToolStats, WindowStats } from '../part/window-stats.ts'
-import { queryRows, percentiles, runsIn, shownRuns, within, type StatsQuery } from './stats.ts'
+import { filterParameters, queryRows, percentiles, runsIn, shown, within, type StatsQuery } from './stats.ts'
 
 type StatsStores = Pick<Store, 'log' | 'runs' | 'records'>
 
@@ -12,17 +13,17 @@ const slices = 60
 const failures: ReadonlySet<RunStatus> = new Set(['failed', 'timed-out', 'budget-exceeded', 'interrupted'])
 const failed = `status IN (${[...failures].map((status) => `'${status}'`).join(', ')})`
 
-const queriesFor = (shown: string) => ({
+const queriesFor = (filter: OwnerFilter) => ({
   runs: `SELECT CAST((r.started_at - :since) / :slice AS INTEGER) AS bucket, count(*) AS runs,
-      count(*) FILTER (WHERE ${failed}) AS failed FROM ${runsIn(shown)} GROUP BY 1`,
+      count(*) FILTER (WHERE ${failed}) AS failed FROM ${runsIn(filter)} GROUP BY 1`,
   used: `SELECT CAST((t.timestamp - :since) / :slice AS INTEGER) AS bucket,
       sum(coalesce(total_tokens, coalesce(input_tokens, 0) + coalesce(output_tokens, 0))) AS tokens,
-      coalesce(sum(t.cost), 0) AS cost FROM ${within('usage', 'timestamp', shown)} GROUP BY 1`,
-  first: percentiles('CAST((r.started_at - :since) / :slice AS INTEGER)', 'r.first_token_ms', runsIn(shown)),
+      coalesce(sum(t.cost), 0) AS cost FROM ${within('usage', 'timestamp', filter)} GROUP BY 1`,
+  first: percentiles('CAST((r.started_at - :since) / :slice AS INTEGER)', 'r.first_token_ms', runsIn(filter)),
   tools: `SELECT t.tool_name AS name, count(*) AS calls, count(*) FILTER (WHERE t.outcome = 'failed') AS errors
-      FROM ${within('tool_calls', 'called_at', shown)} GROUP BY 1`,
-  took: percentiles('t.tool_name', 't.duration', within('tool_calls', 'called_at', shown)),
-  waited: percentiles('t.tool_name', 't.waited', within('tool_calls', 'called_at', shown)),
+      FROM ${within('tool_calls', 'called_at', filter)} GROUP BY 1`,
+  took: percentiles('t.tool_name', 't.duration', within('tool_calls', 'called_at', filter)),
+  waited: percentiles('t.tool_name', 't.waited', within('tool_calls', 'called_at', filter)),
 })
 
 interface Rows {
@@ -58,10 +59,9 @@ export async function readWindow(store: StatsStores, query: StatsQuery): Promise
 
 async function select(records: NonNullable<Store['records']>, query: StatsQuery, slice: number): Promise<Rows> {
   const { since, until, agent } = query
-  const shown = shownRuns(query)
-  const parameters = { since, until, slice, agent: agent ?? null, ...shown.parameters }
+  const parameters = { since, until, slice, agent: agent ?? null, ...filterParameters(query) }
   const found = await Promise.all(
-    Object.entries(queriesFor(shown.sql)).map(async ([name, sql]) => {
+    Object.entries(queriesFor(query)).map(async ([name, sql]) => {
       const { slice: _, ...others } = parameters
       const named = sql.includes(':slice') ? parameters : others
       return [name, await queryRows(records, 'read statistics', sql, { parameters: named, limit: 1000 })]
@@ -75,10 +75,9 @@ const most = 1000
 
 async function countActive({ runs, records }: StatsStores, query: StatsQuery) {
   const { agent, owner, tenant } = query
-  const shown = shownRuns(query)
   const sql = `SELECT status AS name, count(*) AS count FROM runs r
-    WHERE status IN ('running', 'suspended') AND (:agent IS NULL OR r.agent = :agent)${shown.sql} GROUP BY 1`
-  const options = { parameters: { agent: agent ?? null, ...shown.parameters }, limit: 10 }
+    WHERE status IN ('running', 'suspended') AND (:agent IS NULL OR r.agent = :agent)${shown('r', query)} GROUP BY 1`
+  const options = { parameters: { agent: agent ?? null, ...filterParameters(query) }, limit: 10 }
   const found =
     records === undefined
       ? countBy(

@@ -3,6 +3,7 @@ import { omitUndefined } from '../part/omit-undefined.ts'
 import { MillraceError } from '../part/error.ts'
 import { hasEnded, type Store } from '../part/log.ts'
 import { recordable } from '../part/json.ts'
+import { hasRole, type Role } from '../part/principal.ts'
 import type { Reply } from '../part/request-part.ts'
 import type { PostedAnswer } from '../engine/inbox.ts'
 import { readStored } from '../engine/stored-pipeline.ts'
@@ -14,7 +15,7 @@ import { acceptForeign, readRecorded, type Accepted } from './foreign-run.ts'
 import type { Consent } from './runtime.ts'
 import type { Wake } from './runtime.ts'
 import type { AgentSource, Answered } from './runtime.ts'
-import { unknownRequest, unknownRun } from './runtime-errors.ts'
+import { roleNeeded, unknownRequest, unknownRun } from './runtime-errors.ts'
 import type { Supervisor } from './supervisor.ts'
 
 export interface AnswerContext {
@@ -47,6 +48,7 @@ export async function answerRequest(
     if (before === undefined) throw unknownRequest(run, requestId)
     return { duplicate: true, answer: before, isSame: isGiven(before) }
   }
+  if (!hasRole(wake?.roles, request.roles)) throw roleNeeded(request)
   checkAnswer(request, answer)
   await checkEdit(store.log, run, request, answer)
   const accepted = await accept(context, run, consent)
@@ -70,6 +72,7 @@ export async function answerAll(
   given?: Wake,
   headers?: McpHeaders,
 ): Promise<Map<string, Reply>> {
+  if (given?.roles !== undefined) await checkScoped(context, run, answers, given.roles)
   const accepted = await accept(context, run)
   if (headers !== undefined) context.keepHeaders(run, headers)
   const wake = headers === undefined ? given : { ...given, ownHeaders: Object.keys(headers) }
@@ -80,6 +83,21 @@ export async function answerAll(
   }
   await context.reconcile(run, 'hint')
   return counted
+}
+
+/** Before any reply is posted: all of them count, or none. A scoped store may hide the prompt, which has the schema of edited arguments. */
+async function checkScoped(
+  { store }: AnswerContext,
+  run: string,
+  answers: ReadonlyMap<string, Reply>,
+  roles: readonly Role[],
+): Promise<void> {
+  for (const request of (await readKept(store, run))?.requests ?? []) {
+    const answer = answers.get(request.requestId)
+    if (answer === undefined) continue
+    if (!hasRole(roles, request.roles)) throw roleNeeded(request)
+    await checkEdit(store.log, run, request, answer)
+  }
 }
 
 /** Every reply to a run that was recorded elsewhere passes here, whatever its protocol. Throws `foreign-run`. */
@@ -109,14 +127,15 @@ async function post(
   run: string,
   requestId: string,
   answer: Reply,
-  wake?: Wake,
+  given?: Wake,
   accepted?: Accepted,
 ) {
+  const { roles: _, ...wake } = given ?? {}
   // Inbox messages are stored like the log, and returned to clients that reply later.
-  const given = redactOf(run)(recordable({ answer, protocol: 'api', ...wake } satisfies PostedAnswer))
+  const reply = redactOf(run)(recordable({ answer, protocol: 'api', ...wake } satisfies PostedAnswer))
   // Not redacted: it must be the same as in the log.
   const { first, message } = await store.log.post(run, `answer:${requestId}`, {
-    ...given,
+    ...reply,
     ...omitUndefined({ accepted }),
   })
   return { first, winner: message as PostedAnswer }

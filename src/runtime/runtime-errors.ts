@@ -35,6 +35,18 @@ export function wrongAnswer({ requestId, kind }: RequestPart): MillraceError {
   })
 }
 
+/** The caller's roles are none of those that the request names. */
+export function roleNeeded({ requestId, roles = [] }: RequestPart): MillraceError {
+  const words = roles.length === 0 ? 'admin' : roles.join(' or ')
+  return new MillraceError(
+    'forbidden',
+    `Request ${requestId} can only be answered by somebody with the role ${words}.`,
+    {
+      status: 403,
+    },
+  )
+}
+
 export function unknownAgent(id: string, agents: AgentSource): MillraceError {
   const listed = listedAgents(agents)
   const known = listed.flatMap((agent) => [agent.id, ...(agent.pipeline.metadata.aliases ?? [])])

@@ -3,7 +3,7 @@ import type { Entry } from '../part/entry.ts'
 import type { ErrorValue, MillraceError } from '../part/error.ts'
 import type { Store } from '../part/log.ts'
 import type { CallSettings, Outcome } from '../part/part.ts'
-import type { Actor, RunUser } from '../part/principal.ts'
+import type { Actor, Role, RunUser } from '../part/principal.ts'
 import type { Reply } from '../part/request-part.ts'
 import type { ThreadRule } from '../part/thread.ts'
 import type { Usage } from '../part/usage.ts'
@@ -92,6 +92,8 @@ export interface Runtime {
   /** The registered tools. */
   readonly tools: ReadonlyMap<string, ToolImplementation>
   readonly store: Store
+  /** The roles of the caller to whom this runtime is scoped. Absent: it may answer every request. */
+  readonly roles?: readonly Role[]
   /**
    * Starts a run and resolves once its `run-start` is stored. In a busy thread the run may still wait for its turn. Rejects with
    * `bad-input` before anything is stored.
@@ -180,6 +182,8 @@ export interface Wake {
   input?: Record<string, unknown>
   /** Who replies. */
   by?: Actor
+  /** The roles of who replies, which a request may name. Not recorded. Absent: it may answer every request. */
+  roles?: readonly Role[]
   /** The MCP servers for which it brought headers. */
   ownHeaders?: string[]
 }

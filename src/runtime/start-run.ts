@@ -2,7 +2,7 @@
 import { omitUndefined } from '../part/omit-undefined.ts'
 import { type Store, threadOf } from '../part/log.ts'
 import type { Part } from '../part/part.ts'
-import { isOwnedThread, plainThread, scopedThread, threadMark } from '../part/principal.ts'
+import { isOwnedThread, plainThread, scopedThread, threadMark, type RunUser } from '../part/principal.ts'
 import { toTraceparent } from '../part/traceparent.ts'
 import { createRunState } from '../engine/state.ts'
 import { giveUp, claimTurn } from './announcements.ts'
@@ -54,7 +54,7 @@ export async function startRun(
   const inThread = await threadOfBranch(store, {
     agent,
     fromServer,
-    ...omitUndefined({ previousRunId, threadId: options.threadId }),
+    ...omitUndefined({ previousRunId, user, threadId: options.threadId && scopedThread(options.threadId, user) }),
   })
   if (user === undefined && inThread !== undefined && isOwnedThread(inThread)) {
     throw bad(`Thread ${inThread} is a user's: only that user can continue it, as ${plainThread(inThread)}.`)
@@ -88,7 +88,7 @@ export async function startRun(
       if (place !== undefined && placed !== undefined) tried = { place, posted: placed }
     }
     // Before the thread's active run is interrupted for it.
-    await activeRuns.enter(runId, agent, pipeline)
+    await activeRuns.enter(runId, agent, pipeline, user)
     const ticket =
       inThread === undefined ? {} : await queue.join(threadId, runId, policy, { tried, keepsSuspended, isBeside })
     mayBeAwaited ||= inThread !== undefined
@@ -135,11 +135,12 @@ interface Branch {
   fromServer: boolean
   previousRunId?: string | null | undefined
   threadId?: string | undefined
+  user?: RunUser | undefined
 }
 
 /** The thread that the run belongs to, unless it gets its own. Throws `bad-input` if the previous run is of another thread. */
 async function threadOfBranch({ runs }: Pick<Store, 'runs'>, branch: Branch): Promise<string | undefined> {
-  const { agent, fromServer, previousRunId: previous, threadId } = branch
+  const { agent, fromServer, previousRunId: previous, threadId, user } = branch
   if (previous === undefined) return threadId
   if (!fromServer) {
     const cure = 'Leave previousRunId out, and send the messages that the model is to be told.'
@@ -147,7 +148,8 @@ async function threadOfBranch({ runs }: Pick<Store, 'runs'>, branch: Branch): Pr
   }
   if (previous === null) return threadId
   const row = await runs.get(previous)
-  if (row === undefined)
+  // All threads of a user bear the user's mark.
+  if (row === undefined || !row.threadId.endsWith(threadMark(user)))
     throw bad(`previousRunId names no run: ${previous}. List those of a thread with GET /api/threads/<id>.`)
   if (threadId === undefined || row.threadId === threadId) return row.threadId
   throw bad(`previousRunId must be a run of thread ${threadId}; ${previous} is one of thread ${row.threadId}.`)

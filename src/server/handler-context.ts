@@ -1,11 +1,14 @@
 /** The options of a handler, and the context of its routes. */
 import type { DeliveryContext } from '../delivery/open-delivery.ts'
+import type { AuditOutcome } from '../part/audit.ts'
 import type { MillraceError } from '../part/error.ts'
 import type { OwnerFilter, Principal } from '../part/principal.ts'
 import type { AgentEditor } from '../project/agent-editor.ts'
-import type { OpenAiConfig } from '../project/config.ts'
+import type { Authenticated, OpenAiConfig } from '../project/config.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Wire } from '../wire/wire.ts'
+import type { Quotas } from '../access/quotas.ts'
+import type { Action } from '../access/decide.ts'
 import type { Access } from './access/access.ts'
 import type { Admission } from './http/admission.ts'
 import type { Editing } from './http/editing.ts'
@@ -22,7 +25,12 @@ export interface HandlerOptions {
    * False is answered with 403 (at `GET /` with a page without agents), a throw with 500.
    */
   authorize?: (request: Request) => boolean | Promise<boolean>
-  /** Who makes each request, instead of `apiKey` and `authorize`. */
+  /**
+   * Says who makes a request, by the application's own sessions: their runs and threads are theirs, and nobody else sees them. Called once for every
+   * route except `GET /health`, for at most 5 s. null: 401; false: 403; true may do everything, as with `authorize`; a throw: 503.
+   */
+  authenticate?: (request: Request) => Authenticated | Promise<Authenticated>
+  /** Who makes each request, instead of `apiKey`, `authorize` and `authenticate`. */
   access?: Access
   /**
    * The server is for this machine only and has no key. Requests that a web page of another site makes the browser send
@@ -38,6 +46,8 @@ export interface HandlerOptions {
   admit?: (request: Request) => MillraceError | undefined | Promise<MillraceError | undefined>
   /** Limits of starts and streams, over all processes of the store. */
   admission?: Admission
+  /** For `GET /api/usage`: what the caller has used of its quotas. */
+  quotas?: Pick<Quotas, 'usesOf'>
   /** Default 4 MiB. Larger bodies are answered with 413. */
   maxBodyBytes?: number
   /**
@@ -104,6 +114,7 @@ export interface HandlerContext extends DeliveryContext {
   editing: Editing
   agentEditor: AgentEditor | undefined
   onAgents: HandlerOptions['onAgents']
+  quotas: HandlerOptions['quotas']
   metrics: () => Promise<string>
 }
 
@@ -114,6 +125,8 @@ export interface RequestContext extends HandlerContext {
   filter: OwnerFilter
   /** Calls back once when the caller's open streams must end. Returns a function that stops waiting. */
   onExpired(end: (error: MillraceError) => void): () => void
+  /** Adds a row to the audit. `resource`: an id, never a text. */
+  audit(action: Action, resource: string, outcome: AuditOutcome): void
   /** The same for everybody: the whole runtime. Pass {@link filter} to whatever is asked of it. */
   server: HandlerContext
 }

@@ -7,6 +7,7 @@ import { getPath } from 'hono/utils/url'
 import { checkKey } from '../part/check-key.ts'
 import { MillraceError } from '../part/error.ts'
 import { wireRegistry } from '../project/packs.ts'
+import { timeOf } from '../part/log.ts'
 import type { Permit } from '../part/limits.ts'
 import { onAnswerEnd, withoutBody } from '../delivery/light-response.ts'
 import { createRequestCount } from './http/count-requests.ts'
@@ -16,6 +17,7 @@ import { originFault, senderOf } from './http/origin-check.ts'
 import { createRoutes, type Route } from './http/routes.ts'
 import { contextOf, createCallers } from './access/caller.ts'
 import { createSimpleAccess } from './access/simple-access.ts'
+import { createStrangers } from './access/strangers.ts'
 import { decide } from '../access/decide.ts'
 import { type Principal } from '../part/principal.ts'
 import { mountAgents } from './routes/agents.ts'
@@ -64,14 +66,30 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: r
   const { agentEditor } = options
   const allowedOrigins = new Set(options.allowedOrigins)
   const cors = createCors(allowedOrigins)
-  const asksWho = options.access !== undefined || apiKey !== undefined || authorize !== undefined
-  const access = options.access ?? createSimpleAccess({ apiKey, authorize })
+  const { authenticate } = options
+  const asksWho = [options.access, apiKey, authorize, authenticate].some((way) => way !== undefined)
+  const now = () => timeOf(runtime.store)
+  const access = options.access ?? createSimpleAccess({ apiKey, authorize, authenticate, now, report: onError })
   const isPrivate = asksWho || localOnly
   const waitUntil = (request: Request) => waitUntilOf(request) ?? options.waitUntil
-  const shared = { isPrivate, onError, waitUntil, openai, wires, sockets, protocol, editing, agentEditor, onAgents }
+  const { quotas } = options
+  const shared = {
+    quotas,
+    isPrivate,
+    onError,
+    waitUntil,
+    openai,
+    wires,
+    sockets,
+    protocol,
+    editing,
+    agentEditor,
+    onAgents,
+  }
   const context: HandlerContext = { runtime, ...limits, ...shared, metrics }
-  const callers = createCallers(runtime, access)
-  const contextFor = (principal: Principal) => contextOf(context, access, callers.runtimeOf(principal), principal)
+  const callers = createCallers(runtime, access, onError)
+  const contextFor = (principal: Principal, address = '') =>
+    contextOf(context, access, { principal, runtime: callers.runtimeOf(principal), address })
 
   const isLost = (request: Request, path: string) => options.web !== undefined && isLostVisit(app, request, path)
 
@@ -91,12 +109,14 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: r
     return response
   }
 
+  const strangers = createStrangers(runtime.store, onError)
+
   /** Says who asks, and checks access, before routing: no route can be missed, and handlers run without middleware. */
   async function answer(request: Request): Promise<Response> {
     const { method } = request
     const path = getPath(request)
     // Before the first `await`: a closed connection has no address.
-    const address = admission === undefined ? '' : callerAddress(request)
+    const address = callerAddress(request)
     const cookies: string[] = []
     let refused: Response | undefined
     let place: Permit | undefined
@@ -119,9 +139,10 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: r
       }
       if (error !== undefined) refused = refusal(error, path)
     } catch (error) {
+      if (error instanceof MillraceError && error.code === 'unauthorized') strangers.note(address)
       refused = error instanceof MillraceError ? refusal(error, path) : failed(error as Error)
     }
-    const env = { context: contextFor(principal) }
+    const env = { context: contextFor(principal, address) }
     const response = refused ?? (await app.fetch(method === 'HEAD' ? asGet(request) : request, env))
     for (const cookie of cookies) response.headers.append('set-cookie', cookie)
     // A response without a stream releases its place at once.
@@ -131,6 +152,7 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: r
 
   function identify(request: Request, cookies: string[]): Principal | Promise<Principal> {
     return access.identify({
+      method: request.method,
       headers: request.headers,
       request: () => realRequest(request),
       setCookie: (value) => void cookies.push(value),

@@ -1,5 +1,7 @@
 /** A tool as an application registers it. */
 import type { Message } from '../part/message.ts'
+import type { RunUser } from '../part/principal.ts'
+import type { Approval } from '../part/request-part.ts'
 
 /** The second argument of a tool’s `execute`. */
 export interface ToolContext {
@@ -8,13 +10,15 @@ export interface ToolContext {
   toolCallId: string
   runId: string
   threadId: string
+  /** Who started the run, or forked it. Absent: it belongs to no one. */
+  user?: RunUser
   /** The call's place in its trace (W3C Trace Context), to hand on. Absent if the run belongs to none. */
   traceparent?: string
   /** The conversation that led to the call. */
   messages: Message[]
   /**
-   * Searches earlier messages: in this thread, and in other threads of this agent whose runs have the same `$input.user`. Returns
-   * at most `limit` messages that contain all the words, newest first.
+   * Searches earlier messages: in this thread, and in other threads of this agent that belong to the same user. In runs that belong to no one, or
+   * to a key, that is the same `$input.user`. Returns at most `limit` messages that contain all the words, newest first.
    */
   searchEarlier(words: string, limit: number): Promise<SaidEarlier[]>
 }
@@ -42,6 +46,6 @@ export interface ToolImplementation {
   volatile?: boolean
   /** ms; default 60,000. */
   timeout?: number
-  /** Whether the client must approve every call. */
-  approval?: boolean
+  /** Whether a person must approve every call. `roles`: only callers with one of them may; admins always may. */
+  approval?: Approval
 }

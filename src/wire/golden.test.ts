@@ -71,6 +71,16 @@ describe('golden files', () => {
     golden(`${name}.ag-ui.txt`, agUi)
     const agUiOld = encode(agUiWire, entries, { resumedAt, options: { old: true } })
     if (agUiOld !== agUi) golden(`${name}.ag-ui-old.txt`, agUiOld)
+    if (entries.some(({ type, ...entry }) => type === 'request' && 'roles' in entry)) {
+      const user: WireContext = { roles: ['user'] }
+      golden(`${name}.ui-user.txt`, encode(uiWire, entries, { resumedAt, ...user }))
+      golden(`${name}.ui7-user.txt`, encode(uiWire, entries, { resumedAt, ...user, options: { ui7: true } }))
+      golden(`${name}.ag-ui-user.txt`, encode(agUiWire, entries, { resumedAt, ...user }))
+      golden(`${name}.ag-ui-user-first.txt`, encode(agUiWire, entries, user))
+      const operator: WireContext = { resumedAt, roles: ['operator'] }
+      expect(encode(uiWire, entries, operator)).toBe(encode(uiWire, entries, { resumedAt }))
+      expect(encode(agUiWire, entries, operator)).toBe(encode(agUiWire, entries, { resumedAt }))
+    }
     if (resumedAt === 0) return
     golden(`${name}.ag-ui-first.txt`, encode(agUiWire, entries, {}))
     golden(`${name}.ag-ui-resumed.txt`, encode(agUiWire, entries, { resumedAt, after: resumedAt - 1 }))

@@ -27,6 +27,9 @@ export interface WireContract<Options, Out> {
   follows?: boolean
 }
 
+/** With and without the role that some approvals need. */
+const readers = fc.constantFrom<WireContext>({}, { roles: ['user'] }, { roles: ['operator'] })
+
 export function wireContract<Options extends object, Out extends Piece>(
   wire: Wire<Options, Out>,
   contract: WireContract<Partial<Options>, Out> = {},
@@ -34,8 +37,8 @@ export function wireContract<Options extends object, Out extends Piece>(
   const { numRuns = 150, judge, runs = arbitraryRun, options: asked = fc.constant({}), follows = false } = contract
   const property = (check: (entries: Entry[], context: WireContext, options: Partial<Options>) => void) =>
     fc.assert(
-      fc.property(runs, fc.boolean(), asked, (entries, resumed, options) => {
-        check(entries, resumed ? { resumedAt: lastResume(entries) } : {}, options)
+      fc.property(runs, fc.boolean(), readers, asked, (entries, resumed, reader, options) => {
+        check(entries, { ...reader, ...(resumed && { resumedAt: lastResume(entries) }) }, options)
       }),
       { numRuns: often(numRuns, 3) },
     )

@@ -11,6 +11,7 @@
 import type { Entry } from '../part/entry.ts'
 import type { ErrorValue } from '../part/error.ts'
 import type { Message } from '../part/message.ts'
+import type { Role } from '../part/principal.ts'
 
 /** `complete`: the terminal event was sent. `broken`: the protocol has no event for a failure, so the transfer must be aborted. */
 export type WireState = 'open' | 'complete' | 'broken'
@@ -28,6 +29,8 @@ export interface WireContext {
   joinedAt?: number
   /** The conversation before this run, if the wire has `showsHistory`. */
   history?: readonly Message[]
+  /** The reader's roles. Approvals that need another one are not offered: the reader only learns that the run waits. Absent: all are offered. */
+  roles?: readonly Role[]
 }
 
 /** Where a projection sends its events, in order. */

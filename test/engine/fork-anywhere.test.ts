@@ -27,6 +27,7 @@ const others: Record<string, [status: string, from: number, to: number]> = {
   'abort-midway': ['failed', 19, 20],
   // Nobody can answer any more.
   approval: ['refused', 18, 22],
+  'role-approval': ['refused', 18, 22],
   'client-tool': ['refused', 14, 15],
   'error-midway': ['failed', 10, 12],
   // It has used it up in its first call.

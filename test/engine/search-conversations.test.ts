@@ -7,6 +7,8 @@ import {
   toolCall,
   type ScriptStep,
 } from '../../src/models/testing/scripted-model.ts'
+import { omitUndefined } from '../../src/part/omit-undefined.ts'
+import type { RunUser } from '../../src/part/principal.ts'
 import { memoryStore } from '../../src/store/memory-store.ts'
 import { agent, createEngine, entriesOf, only, type Engine, type EngineOptions } from '../support/engine.ts'
 
@@ -36,13 +38,15 @@ const searches = (words: string): ScriptStep[][] => [
 
 interface Asked {
   user?: string
+  /** Who starts the run. */
+  owner?: RunUser
   threadId?: string
   agentId?: string
 }
 
-async function say(content: string, { user, threadId, agentId = 'a' }: Asked): Promise<string> {
+async function say(content: string, { user, owner, threadId, agentId = 'a' }: Asked): Promise<string> {
   const input = { messages: [{ role: 'user' as const, content }], ...(user === undefined ? {} : { user }) }
-  const run = await engine.runtime.start(agentId, input, threadId === undefined ? {} : { threadId })
+  const run = await engine.runtime.start(agentId, input, omitUndefined({ threadId, user: owner }))
   await run.result
   await engine.store.records?.settle()
   return run.id
@@ -82,6 +86,43 @@ describe.each(Object.entries(stores))('%s', (_, store) => {
     expect(await found({ user: 'ada', threadId: 't4' })).toEqual([])
     // Not in a thread that another one has begun, either.
     expect(await found({ user: 'ada', threadId: 't1' })).toEqual([])
+  })
+
+  test('a run of a user finds what this user said, whatever the request calls itself; one of no one finds nothing of users', async () => {
+    open(store, [
+      answers('One.'),
+      answers('Two.'),
+      answers('Three.'),
+      answers('Four.'),
+      ...Array.from({ length: 5 }, () => searches('secret')).flat(),
+    ])
+    const [ada, bob] = [{ id: 'ada' }, { id: 'bob' }]
+    await say('My secret is red.', { owner: ada, user: 'ada', threadId: 't1' })
+    await say('My secret is blue.', { owner: ada, threadId: 't2' })
+    await say('My secret is green.', { owner: { ...ada, tenant: 'acme' }, user: 'ada', threadId: 't1' })
+    await say('My secret is black.', { user: 'ada', threadId: 't1' })
+    expect(await found({ owner: bob, user: 'ada', threadId: 't1' })).toEqual([])
+    expect(await found({ owner: { ...bob, tenant: 'acme' }, user: 'ada' })).toEqual([])
+    const said = (threadId: string, colour: string) => ({
+      threadId,
+      by: 'user',
+      text: expect.stringContaining(`is ${colour}.`) as string,
+    })
+    expect(await found({ owner: ada, user: 'bob' })).toMatchObject([said('t2@@ada', 'blue'), said('t1@@ada', 'red')])
+    expect(await found({ user: 'ada', threadId: 't9' })).toMatchObject([said('t1', 'black')])
+    expect(await found({ threadId: 't1' })).toEqual([])
+  })
+
+  test('a key may serve many people: its runs are told apart by the request, as those of no one', async () => {
+    open(store, [answers('One.'), answers('Two.'), answers('Three.'), ...searches('secret'), ...searches('secret')])
+    const owner = { id: 'key:shop', key: 'shop' }
+    await say('My secret is red.', { owner, user: 'ada', threadId: 't1' })
+    await say('My secret is blue.', { owner, user: 'bob', threadId: 't2' })
+    await say('My secret is green.', { owner, threadId: 't3' })
+    expect(await found({ owner, user: 'ada', threadId: 't4' })).toMatchObject([
+      { text: expect.stringContaining('is red.') as string },
+    ])
+    expect(await found({ owner, threadId: 't5' })).toEqual([])
   })
 
   test('without a user it finds what was said in its own thread, and nothing else', async () => {

@@ -65,9 +65,9 @@ async function requestOf(run: string): Promise<string> {
 
 /**
  * `yes`: it is done, for alice's run. `unknown`: as for an id that nobody has. `forbidden`: never for this role. `own`: it is done with what is the
- * caller's, which shows nothing of alice's. `refused`: a caller without a name cannot go on with a thread that has an owner.
+ * caller's, which shows nothing of alice's. `refused`: a caller without a name cannot go on with a thread that has an owner. `no agent`: it sees the run, and may not use its agent.
  */
-type Expected = 'yes' | 'unknown' | 'forbidden' | 'own' | 'refused'
+type Expected = 'yes' | 'unknown' | 'forbidden' | 'own' | 'refused' | 'no agent'
 type Row = Partial<Record<keyof typeof callers, Expected>>
 
 /** Runs of alice, for who sees them. */
@@ -96,10 +96,11 @@ const deletes: Row = { ...reads, operator: 'forbidden', 'other agents': 'forbidd
 const forEveryone: Row = Object.fromEntries(Object.keys(callers).map((name) => [name, 'own']))
 const texts: Row = { ...forEveryone, alice: 'forbidden', bob: 'forbidden', 'alice of beta': 'forbidden' }
 const admins: Row = Object.fromEntries(
-  Object.entries(callers).map(([name, { roles }]) => [name, roles[0] === 'admin' ? 'own' : 'forbidden']),
+  // What all tenants share.
+  Object.keys(callers).map((name) => [name, name === 'admin' ? 'own' : 'forbidden']),
 )
 const imports: Row = texts
-const forks: Row = { ...reads, 'other agents': 'unknown' }
+const forks: Row = { ...reads, 'other agents': 'no agent' }
 
 interface Ask {
   row: Row
@@ -274,6 +275,7 @@ describe('who may do what', () => {
       const expected = row[caller]
       if (expected === 'forbidden') expect(status, where).toBe(403)
       else if (expected === 'refused') expect(status, where).toBe(400)
+      else if (expected === 'no agent') expect(body, where).toContain('There is no agent')
       else if (expected === 'unknown') {
         expect(status, where).toBe(404)
         const nobodys = await asked(route, caller, unknown)
@@ -301,10 +303,17 @@ describe('who may do what', () => {
 
 test('docs/access.md has this table', () => {
   const docs = readFileSync(new URL('../../docs/access.md', import.meta.url), 'utf8')
-  const words: Record<Expected, string> = { yes: 'yes', own: 'own', unknown: '404', forbidden: '403', refused: '400' }
+  const words: Record<Expected, string> = {
+    yes: 'yes',
+    own: 'own',
+    unknown: '404',
+    forbidden: '403',
+    refused: '400',
+    'no agent': '404',
+  }
   const names = Object.keys(callers) as (keyof typeof callers)[]
   const lines = Object.entries(table)
     .filter(([, { unasked }]) => unasked !== true)
     .map(([route, { row }]) => `| \`${route}\` | ${names.map((name) => words[row[name]!]).join(' | ')} |`)
-  for (const line of lines) expect(docs).toContain(line)
+  for (const line of lines) expect(docs, lines.join('\n')).toContain(line)
 })

@@ -58,6 +58,7 @@ export function createTestAccess(): TestAccess {
       }
     },
     ways: { key: true, login: false, anonymous: false },
+    readsCookies: false,
     close: () => undefined,
   }
 }

@@ -29,7 +29,7 @@ export async function startServer(
   const { runtime } = engine
   const {
     apiKey,
-    access = createSimpleAccess({ apiKey }),
+    access = createSimpleAccess({ apiKey, now: Date.now, report: onError }),
     allowedOrigins,
     maxBodyBytes,
     localOnly = false,

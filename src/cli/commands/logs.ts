@@ -4,6 +4,7 @@ import type { CommandContext } from '../context.ts'
 import { type Entry, isDelta, mergeDeltas } from '../../part/entry.ts'
 import { MillraceError } from '../../part/error.ts'
 import { openConnection, type ConnectionFlags, findRun } from '../connection.ts'
+import { formatActor } from '../terminal/format.ts'
 import { forStream, printable, writeOut } from '../terminal/output.ts'
 import { cut, widthOf } from '../terminal/table.ts'
 import { addConnectionOptions, examples, runAbout, splitWords, typeOption } from './options.ts'
@@ -76,10 +77,14 @@ async function printLog(
   }
 }
 
-function toLine(context: CommandContext, { seq, timestamp, step, type, ...rest }: Entry): string {
+/** `by` before the fields: on a terminal the end of the line may be cut off. */
+function toLine(context: CommandContext, entry: Entry): string {
+  const { seq, timestamp, step, type, ...rest } = entry
+  const actor = entry.type === 'run-start' ? entry.user : entry.type === 'response' ? entry.by : undefined
   const time = new Date(timestamp).toISOString().slice(11, 23)
   const head = printable(`${String(seq).padStart(5)}  ${time}  ${type.padEnd(17)}  ${step.padEnd(16)}  `)
-  const text = printable(JSON.stringify(rest))
+  const by = actor === undefined ? '' : `by ${formatActor(actor)}  `
+  const text = printable(`${by}${JSON.stringify(rest)}`)
   // On a terminal, an entry must fit on one line.
   const room = Math.max(20, (context.stdout.columns || widthOf(head) + 160) - widthOf(head))
   return `${head}${text === '{}' ? '' : cut(text, room)}`.trimEnd()

@@ -18,6 +18,7 @@ import { addConnectionOptions, choice, examples } from './options.ts'
 interface PsFlags extends ConnectionFlags {
   status?: string
   agent?: string
+  user?: string
   search?: string
   limit: string
   json?: boolean
@@ -30,6 +31,7 @@ export function addPsCommand(context: CommandContext, program: Command): void {
     .description('List runs, newest first.')
     .addOption(choice('--status <status>', 'Only runs with this status', runStatuses))
     .option('--agent <id>', 'Only runs of this agent')
+    .option('--user <id>', 'Only runs that this user started or forked; "" for those of no one')
     .option(
       '-q, --search <words>',
       'Only runs with these words: in the title, or in what the user, the model and the tools said',
@@ -46,7 +48,7 @@ export function addPsCommand(context: CommandContext, program: Command): void {
 
 async function listRuns(
   context: CommandContext,
-  { status, agent, search, limit, json, ...where }: PsFlags,
+  { status, agent, user, search, limit, json, ...where }: PsFlags,
 ): Promise<void> {
   const count = Number(limit)
   if (!/^\d+$/u.test(limit) || count < 1 || count > 1000) {
@@ -57,6 +59,7 @@ async function listRuns(
   const query: RunQuery = { limit: count }
   if (status !== undefined) query.status = status as RunStatus
   if (agent !== undefined) query.agent = agent
+  if (user !== undefined) query.owner = user
   if (search !== undefined) query.search = search
   const rows = await connection.list(query)
   const outcomes = await outcomesOf(connection, rows)
@@ -68,9 +71,10 @@ async function listRuns(
     const list = rows.map((row) => (outcomes.has(row.id) ? { ...row, orphaned: true } : row))
     stdout.write(forStream(`${JSON.stringify(list, null, 2)}\n`, stdout))
   } else stdout.write(`${table(context, rows, outcomes, stdout.columns)}\n`)
-  if (!json && rows.length === 0) stderr.write((status ?? agent ?? search) ? 'no matching runs\n' : 'no runs yet\n')
+  if (!json && rows.length === 0)
+    stderr.write((status ?? agent ?? user ?? search) ? 'no matching runs\n' : 'no runs yet\n')
   if (hasMore) {
-    const cure = count < 1000 ? `--limit ${Math.min(1000, count * 5)}` : '--status or --agent'
+    const cure = count < 1000 ? `--limit ${Math.min(1000, count * 5)}` : '--status, --agent or --user'
     stderr.write(`(more runs: use ${cure})\n`)
   }
   if (outcomes.size > 0)

@@ -3,10 +3,14 @@ import type { CommandContext } from '../context.ts'
 import { wholeMessage } from '../../part/error.ts'
 import type { RunView, StepView } from '../../fold/run-view.ts'
 import type { Message } from '../../part/message.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
+import type { Actor } from '../../part/principal.ts'
+import type { Reply } from '../../part/request-part.ts'
 import { findRun, formatFlags, openConnection } from '../connection.ts'
 import {
   formatCost,
   formatDuration,
+  formatActor,
   formatTime,
   formatUsage,
   formatTokens,
@@ -34,8 +38,9 @@ export async function showRun(
     const view = await connection.view(run.id)
     const isOrphan = (await connection.orphanOutcome({ ...run, status: view.status })) !== undefined
     const { runId, ...rest } = view
-    const outputs = json && !full ? [] : await readOutputs(connection.read(run.id, 0, false))
-    const data = { id: runId, ...rest, ...(isOrphan && { orphaned: true }), ...(full && { outputs }) }
+    const { outputs, answers } =
+      json && !full ? { outputs: [], answers: [] } : await readLog(connection.read(run.id, 0, false))
+    const data = { id: runId, ...rest, ...(isOrphan && { orphaned: true }), ...(full && { outputs, answers }) }
     const shown = json
       ? forStream(JSON.stringify(data, null, 2), context.stdout)
       : page(context, view, {
@@ -43,6 +48,7 @@ export async function showRun(
           isOrphan,
           where: formatFlags(where),
           outputs,
+          answers,
           longest: full ? Infinity : shortened,
         })
     context.stdout.write(`${shown}\n`)
@@ -56,13 +62,14 @@ interface PageOptions {
   isOrphan: boolean
   where: string
   outputs: StepOutput[]
+  answers: GivenAnswer[]
   longest: number
 }
 
 function page(
   context: CommandContext,
   view: RunView,
-  { foreign, isOrphan, where, outputs, longest }: PageOptions,
+  { foreign, isOrphan, where, outputs, answers, longest }: PageOptions,
 ): string {
   const { runId, agent, status, error, output, requests } = view
   const shownStatus = paintStatus(context, isOrphan ? orphaned : status)
@@ -93,6 +100,7 @@ function page(
       'Output',
       output === undefined || output === view.text ? '' : printable(JSON.stringify(output, null, 2)),
     ),
+    section(context, 'Answers', formatAnswers(answers)),
     section(context, 'Open requests', printable(requests.map((request) => waitsFor(request, view, where)).join('\n'))),
     section(context, 'Error', error === undefined ? '' : printable(`${error.code}: ${wholeMessage(error)}`)),
   ]
@@ -100,13 +108,14 @@ function page(
 }
 
 function facts(view: RunView, foreign: number | undefined): string[] {
-  const { startedAt, endedAt, threadId, parentRunId, protocol, usage, lastSeq, summary } = view
+  const { startedAt, endedAt, user, threadId, parentRunId, protocol, usage, lastSeq, summary } = view
   const { inputTokens, outputTokens, source } = usage
   const rows: [string, string | undefined][] = [
     [
       'started',
       `${formatTime(startedAt)} UTC${endedAt === undefined ? '' : `, took ${formatDuration(endedAt - startedAt)}`}`,
     ],
+    ['started by', user && formatActor(user)],
     ['thread', threadId],
     ['parent', parentRunId],
     ['protocol', protocol],
@@ -211,14 +220,53 @@ interface StepOutput {
 const containers: ReadonlySet<StepKind> = new Set(['parallel', 'container'])
 const calls: ReadonlySet<StepKind> = new Set(['model-call', 'tool-call', 'client-tool', 'approval'])
 
+/** A reply to a request of the run, and who gave it. */
+interface GivenAnswer {
+  requestId: string
+  /** Absent if it was no tool call that asked. */
+  toolName?: string
+  /** `approved`, `denied`, `result`, `value` or `cancelled`. */
+  answer: string
+  by: Actor
+  /** Epoch ms. */
+  at: number
+}
+
+function formatAnswers(answers: readonly GivenAnswer[]): string {
+  return answers
+    .map(({ toolName = 'question', answer, by, at }) =>
+      printable(`${toolName}  ${answer} by ${formatActor(by)}, ${formatTime(at)} UTC`),
+    )
+    .join('\n')
+}
+
+function wordOf(answer: Reply): string {
+  if (answer.kind === 'approval') return answer.approved ? 'approved' : 'denied'
+  if (answer.kind === 'tool') return 'result'
+  return 'cancelled' in answer ? 'cancelled' : 'value'
+}
+
+interface LogParts {
+  outputs: StepOutput[]
+  /** Those of which the log says who gave them. */
+  answers: GivenAnswer[]
+}
+
 /** Leaves out steps without an output, and the answer itself. */
-async function readOutputs(entries: AsyncIterable<Entry>): Promise<StepOutput[]> {
-  const answers: string[] = []
+async function readLog(entries: AsyncIterable<Entry>): Promise<LogParts> {
+  const answering: string[] = []
+  const asked = new Map<string, string | undefined>()
+  const answers: GivenAnswer[] = []
   const steps = new Map<string, { loop?: ToolLoop; result?: unknown }>()
   for await (const entry of entries) {
     const { step, type } = entry
-    if (type === 'step-start' && entry.answer) answers.push(step)
-    if (answers.some((path) => isUnder(step, path))) continue
+    if (type === 'request') asked.set(entry.requestId, entry.toolName)
+    if (type === 'response' && entry.by !== undefined && entry.answer !== undefined) {
+      const { requestId, by, answer, timestamp: at } = entry
+      answers.push({ requestId, ...omitUndefined({ toolName: asked.get(requestId) }), answer: wordOf(answer), by, at })
+    }
+    if (type === 'step-start' && entry.answer) answering.push(step)
+    if (answering.some((path) => isUnder(step, path))) continue
     if (type === 'step-start' && !calls.has(kindOf(entry)) && !containers.has(kindOf(entry))) {
       if (!steps.has(step)) steps.set(step, { loop: createToolLoop(step) })
     } else if (type === 'step-finish' && entry.result !== undefined) {
@@ -227,11 +275,12 @@ async function readOutputs(entries: AsyncIterable<Entry>): Promise<StepOutput[]>
     }
     for (const [path, { loop }] of steps) if (isUnder(step, path)) loop?.apply(entry)
   }
-  return [...steps].flatMap(([step, { loop, result }]) => {
+  const outputs = [...steps].flatMap(([step, { loop, result }]) => {
     const messages = loop === undefined ? [] : replyMessages(loop.list)
     if (messages.length === 0 && result === undefined) return []
     return [{ step, ...(messages.length > 0 && { messages }), ...(result !== undefined && { result }) }]
   })
+  return { outputs, answers }
 }
 
 /** `longest`: maximum characters of one text. */

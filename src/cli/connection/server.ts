@@ -1,6 +1,7 @@
 /** A connection to a server, over HTTP: finds the server, sends requests, and turns refusals into errors with a cure. */
 import type { RunView } from '../../fold/run-view.ts'
 import { checkKey } from '../../part/check-key.ts'
+import type { AuditRow } from '../../part/audit.ts'
 import { omitUndefined } from '../../part/omit-undefined.ts'
 import type { Entry } from '../../part/entry.ts'
 import { MillraceError, type ErrorValue } from '../../part/error.ts'
@@ -168,9 +169,9 @@ export function requestConnection(request: ServerRequest, url: string): Connecti
 
   return {
     view,
-    async list({ threadId, search, ...query }) {
-      return (await get<{ runs: RunRow[] }>(`/api/runs?${params({ ...query, thread: threadId, q: search })}`, ['runs']))
-        .runs
+    async list({ threadId, search, owner, ...query }) {
+      const found = params({ ...query, thread: threadId, q: search, user: owner })
+      return (await get<{ runs: RunRow[] }>(`/api/runs?${found}`, ['runs'])).runs
     },
     async threads(query) {
       return (await get<{ threads: ThreadRow[] }>(`/api/threads?${params({ ...query })}`, ['threads'])).threads
@@ -203,6 +204,9 @@ export function requestConnection(request: ServerRequest, url: string): Connecti
     },
     stats: async (queryAt) =>
       (await (await request(`/api/stats?${params({ ...queryAt(Date.now()) })}`)).json()) as Stats,
+    usage: async (queryAt) => get(`/api/usage?${params({ ...queryAt(Date.now()) })}`, ['rows']),
+    audit: async ({ principal, ...query }) =>
+      (await get<{ rows: AuditRow[] }>(`/api/audit?${params({ ...query, user: principal })}`, ['rows'])).rows,
     upkeep: async () => requestUpkeep(request),
     importer: async () => requestImporter(request),
     close: async () => undefined,

@@ -3,6 +3,7 @@ import type { Usage } from '../../part/usage.ts'
 import type { Used } from '../../fold/usage-fold.ts'
 import { formatTable } from './table.ts'
 import type { Message } from '../../part/message.ts'
+import type { Actor } from '../../part/principal.ts'
 
 /** `0.42s`, `12.3s`, `4m 05s`. Never negative, even if the clock was set back. */
 export function formatDuration(ms: number): string {
@@ -14,6 +15,12 @@ export function formatDuration(ms: number): string {
 }
 
 /** The total, with `~` if it is an estimate; empty if unknown. */
+/** The name and the id with its tenant: `Ada (acme/u1)`. */
+export function formatActor({ id, tenant, name }: Actor): string {
+  const key = tenant === undefined ? id : `${tenant}/${id}`
+  return name === undefined ? key : `${name} (${key})`
+}
+
 export function formatTokens(usage: Usage | undefined): string {
   return usage?.totalTokens === undefined ? '' : `${usage.totalTokens}${usage.source === 'estimated' ? '~' : ''}`
 }

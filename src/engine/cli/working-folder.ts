@@ -19,6 +19,8 @@ export function workingFolder(cwd: string, at: <T>(value: T) => T): WorkingFolde
   if (first < 0) return { folder: { root: path, path }, isRequested: false }
   const fixed = pieces.slice(0, first).map((piece) => (typeof piece === 'string' ? piece : String(at(piece.text))))
   const root = /^(.*[/\\])/su.exec(fixed.join(''))?.[1] ?? '.'
-  const isRequested = pieces.some((piece) => typeof piece !== 'string' && piece.path[0] === 'input')
+  const isRequested = pieces.some(
+    (piece) => typeof piece !== 'string' && (piece.path[0] === 'input' || piece.path[0] === 'user'),
+  )
   return { folder: { root, path }, isRequested }
 }

@@ -11,7 +11,7 @@ import type { CallAgentConfig, Pipeline } from '../../pipeline/pipeline.ts'
 import { resolve } from '../../pipeline/evaluate.ts'
 import { inContainer, pipelineValue, type Inside, type StepOutcome } from '../container.ts'
 import { withLimit, msOf, stricter } from '../limits.ts'
-import { within, type Scope } from '../scope.ts'
+import { valuesOf, within, type Scope } from '../scope.ts'
 import { formatStepName } from '../step-name.ts'
 
 /** Maximum nesting of calls. Deeper nesting is taken for a cycle, which variable agent names can hide from the parser. */
@@ -23,7 +23,7 @@ export function runCallAgent(
   config: CallAgentConfig,
   { place, at, runSteps }: Inside,
 ): Promise<StepOutcome> {
-  const { state, variables, env } = scope
+  const { state } = scope
   const recorded = state.calledPipelines.get(path)
   const agent = recorded === undefined ? String(at(config.agent)) : ''
   const pipeline = recorded === undefined ? findAgent(scope, agent) : parsePipeline(recorded)
@@ -46,7 +46,7 @@ export function runCallAgent(
     }
     const inputAt = (seq: number) => {
       const input = scope.inputAt(seq)
-      return checkInput(pipeline.input, resolve(config.input ?? '$input', { input, variables, env }))
+      return checkInput(pipeline.input, resolve(config.input ?? '$input', { ...valuesOf(scope), input }))
     }
     const input = inputAt(state.finished.get(path)?.seq ?? state.lastSeq)
     const { answerChars = scope.answerChars, toolCalls = scope.toolCalls } = pipeline.limits ?? {}

@@ -3,7 +3,7 @@ import { joinPath } from '../../part/path.ts'
 import { evaluate } from '../../pipeline/evaluate.ts'
 import type { ConditionConfig } from '../../pipeline/pipeline.ts'
 import { inContainer, type Inside, type StepOutcome } from '../container.ts'
-import { within, type Scope } from '../scope.ts'
+import { valuesOf, within, type Scope } from '../scope.ts'
 
 export function runCondition(
   scope: Scope,
@@ -12,9 +12,9 @@ export function runCondition(
   { place, runSteps }: Inside,
 ): Promise<StepOutcome> {
   return inContainer(scope, path, { stepType: 'condition', kind: 'container' }, async () => {
-    const { input, variables, env, state } = scope
+    const { variables, state } = scope
     const began = (['then', 'else'] as const).find((name) => state.has(joinPath(path, name)))
-    const branch = began ?? (evaluate(config.if, { input, variables, env }) ? 'then' : 'else')
+    const branch = began ?? (evaluate(config.if, valuesOf(scope)) ? 'then' : 'else')
     const at = joinPath(path, branch)
     return inContainer(scope, at, { stepType: 'branch', kind: 'container' }, () =>
       runSteps(within(scope, { variables: new Map(variables) }), config[branch], at, place),

@@ -48,6 +48,7 @@ export async function runCustom(
     signal,
     runId,
     threadId,
+    ...omitUndefined({ user: scope.state.start?.user }),
     tools: registry.tools,
     emit: (part) => emitChecked(scope, path, part),
     model: (name) => registry.models.resolve(name),

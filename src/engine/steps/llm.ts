@@ -1,16 +1,17 @@
 /** `llm`: a conversation with a model, including its tool loop (`engine/tool-loop.ts`). */
 import { omitUndefined } from '../../part/omit-undefined.ts'
 import { MillraceError } from '../../part/error.ts'
-import type { Message, ToolSpec } from '../../part/message.ts'
+import type { Message } from '../../part/message.ts'
 import type { CallSettings } from '../../part/part.ts'
 import { replyMessages, type ModelReply } from '../../fold/reply-messages.ts'
 import { noUsage, type Usage } from '../../part/usage.ts'
-import type { LlmConfig } from '../../pipeline/pipeline.ts'
+import type { Approval } from '../../part/request-part.ts'
+import type { ClientToolUse, LlmConfig } from '../../pipeline/pipeline.ts'
 import type { ValueSchema } from '../../pipeline/value-schema.ts'
 import { readMcpTools, toToolName } from '../../tools/mcp/mcp-tool.ts'
 import { mcpOf, type Scope } from '../scope.ts'
 import type { ToolImplementation } from '../../tools/tool.ts'
-import { toApprovalNames } from '../input.ts'
+import { stricter, toApprovals } from '../input.ts'
 import { createObjectJudge, hasOwnCalls, misfit, readObject } from '../judge-object.ts'
 import { createPartialOutput } from '../partial-output.ts'
 import { toToolSpec } from '../../tools/tool-input.ts'
@@ -30,7 +31,7 @@ export interface LlmOptions {
   /** With `system`, `messages` and the like resolved. */
   config: LlmConfig & CallSettings & { messages: Message[] }
   /** Tools that the client offers in its request, if this step answers it. */
-  clientTools: ToolSpec[]
+  clientTools: ClientToolUse[]
   /** Whether this step streams the answer to the client. */
   answer: boolean
 }
@@ -78,12 +79,14 @@ function isLast(reply: ModelReply): boolean {
 export async function offeredTools(
   scope: Scope,
   config: Pick<LlmConfig, 'tools' | 'toolSources'>,
-  clientTools: ToolSpec[],
+  clientTools: ClientToolUse[],
 ): Promise<Map<string, OfferedTool>> {
   const tools = new Map<string, OfferedTool>()
-  for (const spec of clientTools) tools.set(spec.name, { spec: { ...spec, client: true } })
+  for (const { approval = false, ...spec } of clientTools) {
+    tools.set(spec.name, { spec: { ...spec, client: true }, approval })
+  }
   const leftOut = new Map<string, string>()
-  const tightened = toApprovalNames(scope.input['tools'])
+  const tightened = toApprovals(scope.input['tools'])
   for (const { mcp: server, tools: names, ...how } of config.toolSources ?? []) {
     const wanted = names && new Set(names.map((name) => toToolName(server, name)))
     for (const [name, implementation] of await mcpToolsOf(scope, server, leftOut)) {
@@ -108,11 +111,16 @@ export async function offeredTools(
   }
   for (const [name, tool] of tools) {
     const { spec, use, implementation } = tool
-    const ofAgent = use?.approval ?? implementation?.approval ?? spec.approval
-    if (ofAgent !== true && !tightened.has(name)) continue
-    tools.set(name, { ...tool, approval: true, spec: spec.client ? { ...spec, approval: true } : spec })
+    const approval = stricter(ofAgent(use?.approval, implementation?.approval ?? tool.approval), tightened.get(name))
+    if (!approval) continue
+    tools.set(name, { ...tool, approval, spec: spec.client ? { ...spec, approval: true } : spec })
   }
   return tools
+}
+
+/** The file overrides the tool, but "true" alone does not say that other roles may approve. */
+function ofAgent(ofUse: Approval | undefined, ofTool: Approval | undefined): Approval | undefined {
+  return ofUse === true ? stricter(ofUse, ofTool) : (ofUse ?? ofTool)
 }
 
 function sayTaken(scope: Scope, name: string): void {

@@ -5,7 +5,7 @@ import { joinPath } from '../../part/path.ts'
 import { evaluate } from '../../pipeline/evaluate.ts'
 import type { LoopConfig } from '../../pipeline/pipeline.ts'
 import { inContainer, type Inside, type StepOutcome } from '../container.ts'
-import { within, type Scope } from '../scope.ts'
+import { valuesOf, within, type Scope } from '../scope.ts'
 
 export function runLoop(
   scope: Scope,
@@ -17,7 +17,7 @@ export function runLoop(
   const start = omitUndefined({ stepType: 'loop', kind: 'container' as const, items })
   return inContainer(scope, path, start, async () => {
     if (fault !== undefined) throw fault.error
-    const { input, env, state } = scope
+    const { state } = scope
     // A finished loop is replayed for its values, with the recorded number of rounds.
     const finished = state.finished.has(path)
     // All rounds share one scope, so each sees the variables set by earlier rounds.
@@ -29,7 +29,7 @@ export function runLoop(
     const goes = (index: number, round: string) => {
       if (finished || state.has(round)) return state.has(round)
       if (items !== undefined) return index < items.length
-      return evaluate(config.while!, { input, variables, env })
+      return evaluate(config.while!, valuesOf(inner))
     }
     for (let index = 0; index < config.max; index++) {
       const round = joinPath(path, index)

@@ -2,12 +2,12 @@
  * `router`: a model calls tools until it hands over to a later step; its text is never the answer. It hands over by calling the
  * tool `respond`, by a reply without tool calls, after rounds of only repeated calls, or at `maxSteps`.
  */
-import type { Message, ToolSpec } from '../../part/message.ts'
+import type { Message } from '../../part/message.ts'
 import { respondTool, respondSpec } from '../../part/respond.ts'
 import { replyMessages, type ModelToolCall, type ModelReply } from '../../fold/reply-messages.ts'
 import { parseInput } from '../../fold/tool-loop.ts'
 import { noUsage, type Usage } from '../../part/usage.ts'
-import type { RouterConfig } from '../../pipeline/pipeline.ts'
+import type { ClientToolUse, RouterConfig } from '../../pipeline/pipeline.ts'
 import type { Scope } from '../scope.ts'
 import type { OfferedTool } from '../tool-call.ts'
 import { runToolLoop, toolLoopResult, type ToolLoopResult } from '../tool-loop.ts'
@@ -35,7 +35,7 @@ export interface RouterOptions {
   /** With `system`, `messages` and the like resolved. */
   config: RouterConfig & { messages: Message[] }
   /** Client tools that the router may call. */
-  clientTools: ToolSpec[]
+  clientTools: ClientToolUse[]
 }
 
 export async function runRouter({ scope, path, config, clientTools }: RouterOptions): Promise<RouterResult> {

@@ -1,12 +1,13 @@
 /** `llm`: one conversation with a model, its tool loop included. */
 import { z } from 'zod'
-import type { Message, ToolSpec } from '../../part/message.ts'
+import type { Message } from '../../part/message.ts'
+import { roles } from '../../part/principal.ts'
 import { check, child } from '../check.ts'
 import { lazily } from '../lazily.ts'
-import type { LlmConfig, ToolLoopConfig, McpToolUse } from '../pipeline.ts'
+import type { ClientToolUse, LlmConfig, ToolLoopConfig, McpToolUse } from '../pipeline.ts'
 import { checkLlmNames, checkTools } from '../names.ts'
 import { readShapes } from '../read-shape.ts'
-import { checkReferences, itemsOf, type StepContext } from '../reader.ts'
+import { checkReferences, itemsOf, textOf, type StepContext } from '../reader.ts'
 import { wholeReference } from '../reference.ts'
 import {
   duration,
@@ -64,9 +65,23 @@ const message = z.discriminatedUnion(
 ) satisfies z.ZodType<Message>
 const messagesWords = 'must be a reference such as $input.messages, or a list of {role, content}'
 
-const approval = flag
+const approvalWords = `must be true, false or {roles: [${roles.join(', ')}]}`
+const approval = z
+  .union(
+    [
+      flag,
+      map({
+        roles: list(oneOf([...roles]))
+          .min(1, 'is empty; name a role, or write approval: true')
+          .describe('Only callers with one of these roles may approve, and admins. Others see that the run waits.'),
+      }),
+    ],
+    approvalWords,
+  )
   .optional()
-  .describe('true: every call needs the approval of a person, before the tool runs or the client is asked to run it.')
+  .describe(
+    'true: every call needs the approval of a person, before the tool runs or the client is asked to run it. { roles: [operator] }: of somebody with this role.',
+  )
 const timeout = duration(1).optional().describe('Time limit of a call. Default: the limit of the tool, or 60s.')
 const toolUse = map({
   name: name.describe('Name of a registered tool, of an MCP tool (server_tool) or of a client tool.'),
@@ -195,7 +210,7 @@ export function checkToolLoop(node: Node, { reader, place }: StepContext, except
 type ToolLoopKeys = Omit<z.infer<ReturnType<typeof llmConfig>>, 'stream' | 'output'>
 
 /** The keys that `llm` and `router` share, in the form the engine uses. */
-export function readToolLoop(node: Node, keys: ToolLoopKeys, clientTools: ToolSpec[]) {
+export function readToolLoop(node: Node, keys: ToolLoopKeys, clientTools: ClientToolUse[]) {
   const { model, tools: uses, budget: own, timeouts, ...rest } = keys
   const [first, ...fallbacks] = typeof model === 'string' ? [model] : (model ?? [])
   const config: ToolLoopConfig = { ...rest, tools: [] }
@@ -221,11 +236,11 @@ export const streamInLoop =
   'a step inside a loop cannot stream: its output would be the answer and end the run in the first round; ' +
   'stream from a step after the loop'
 
-export function readClientTools(node: Node, reader: StepContext['reader']): ToolSpec[] {
+export function readClientTools(node: Node, reader: StepContext['reader']): ClientToolUse[] {
   return itemsOf(child(node, 'tools')).flatMap((item) => readClientTool(item, reader) ?? [])
 }
 
-function readClientTool(item: Node, { faults }: StepContext['reader']): ToolSpec | undefined {
+function readClientTool(item: Node, { faults }: StepContext['reader']): ClientToolUse | undefined {
   const [client, name, description, parameters] = ['client', 'name', 'description', 'parameters'].map((key) =>
     child(item, key),
   )
@@ -244,6 +259,13 @@ function readClientTool(item: Node, { faults }: StepContext['reader']): ToolSpec
     name: name.text,
     ...(description?.kind === 'scalar' ? { description: description.text } : undefined),
     inputSchema: { type: 'object', properties: {}, ...schema },
-    ...(approval?.kind === 'scalar' && approval.text === 'true' ? { approval: true as const } : undefined),
+    ...approvalIn(approval),
   }
+}
+
+/** The schema has checked it. */
+function approvalIn(node: Node | undefined): Pick<ClientToolUse, 'approval'> {
+  if (node?.kind === 'scalar') return node.text === 'true' ? { approval: true } : {}
+  const named = itemsOf(child(node, 'roles')).map(textOf)
+  return named.length === 0 ? {} : { approval: { roles: roles.filter((role) => named.includes(role)) } }
 }

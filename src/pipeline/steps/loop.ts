@@ -4,7 +4,7 @@ import { check, child } from '../check.ts'
 import { lazily } from '../lazily.ts'
 import type { LoopConfig } from '../pipeline.ts'
 import { readExpression } from '../read-expression.ts'
-import { checkReferences, enter, resultsOf, type StepScope, type StepContext } from '../reader.ts'
+import { checkReferences, checkUserName, enter, resultsOf, type StepScope, type StepContext } from '../reader.ts'
 import { wholeReference } from '../reference.ts'
 import { scalar } from '../shape.ts'
 import { shapeOfTemplate } from '../step-shape.ts'
@@ -44,6 +44,7 @@ export function readLoop(node: Node, { reader, place, id }: StepContext) {
   }
   if (as && condition) faults.add(as.at, '"as" works only with "over"; remove it')
   if (over) checkReferences(over, place, reader)
+  checkUserName(as, 'as', reader)
 
   const item = as?.kind === 'scalar' ? as.text : 'item'
   const names = over ? [item, 'index'] : ['index']

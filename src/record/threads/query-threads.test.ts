@@ -16,7 +16,7 @@ let db: DatabaseSync
 
 /**
  * 10,000 threads of three runs each, the newest of which are the newest runs. Every hundredth thread waits, every thousandth is active. Ten users of two
- * tenants have them, but for the oldest thousand, which are Ann's.
+ * tenants and of none have them, but for the oldest thousand, which are Ann's.
  */
 beforeAll(async () => {
   await sqliteStore(file).close()
@@ -30,7 +30,7 @@ beforeAll(async () => {
       CASE WHEN i % 1000 = 999 THEN 'running' WHEN i % 100 = 99 THEN 'suspended' ELSE 'completed' END, i * 1000, i * 1000 + 500,
       CASE WHEN i % 100 <> 99 THEN i * 1000 + 500 END, 100, 40, 0,
       '{"inputTokens":10,"outputTokens":5,"totalTokens":15,"source":"reported"}', 0.01, 'Question ' || i,
-      CASE WHEN i % 10000 < 1000 THEN 'ann' ELSE 'user' || (i % 10) END, 'tenant' || (i % 2) FROM n;
+      CASE WHEN i % 10000 < 1000 THEN 'ann' ELSE 'user' || (i % 10) END, CASE WHEN i % 3 <> 2 THEN 'tenant' || (i % 2) ELSE '' END FROM n;
     INSERT INTO views (run, seq, view) SELECT number, 40, json_object('version', 2, 'asked',
       json_array(json_object('role', 'user', 'content', title)), 'messages',
       json_array(json_object('role', 'assistant', 'content', replace(hex(zeroblob(100)), '0', 'word ')))) FROM runs;
@@ -56,6 +56,7 @@ const queries: [string, ThreadQuery][] = [
     .filter((status) => status !== 'active')
     .map((status): [string, ThreadQuery] => [status, { status }]),
   ['those of a user, older than those of others', { owner: 'ann', tenant: 'tenant1' }],
+  ['those of a user without a tenant', { owner: 'ann', tenant: '' }],
   ['those of a tenant', { tenant: 'tenant1' }],
   ['those of a user with an agent', { owner: 'ann', tenant: 'tenant1', agent: 'agent3' }],
   ['the idle ones of a user', { owner: 'ann', tenant: 'tenant1', status: 'closed' }],
@@ -70,6 +71,9 @@ describe('queryThreads', () => {
     // The runs themselves are walked from the newest on until the page is full; everything else is looked up.
     expect(details.filter((detail) => /^SCAN (?!r$|p$|c$|\(subquery)/u.test(detail))).toEqual([])
     if (query.tenant === undefined) return
+    const sorts = (all: readonly string[]) => all.filter((detail) => detail === 'USE TEMP B-TREE FOR ORDER BY').length
+    const unsorted = db.prepare(`EXPLAIN QUERY PLAN ${threadsQuery({}, rule).sql}`).all({ limit: 50 })
+    expect(sorts(details)).toBe(sorts(unsorted.map(({ detail }) => String(detail))))
     expect(details.filter((detail) => /runs_by_(?:owner|tenant)/u.test(detail))).toEqual([
       expect.stringMatching(
         /^SEARCH r USING (?:COVERING )?INDEX runs_by_(?:owner \(owner=\? AND )?(?:tenant \()?tenant=\?/u,

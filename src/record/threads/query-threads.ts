@@ -121,7 +121,12 @@ export function threadsQuery(
   if (id !== undefined) add('r.thread_id = :id', { id })
   if (ids !== undefined) add('r.thread_id IN (SELECT value FROM json_each(:ids))', { ids: JSON.stringify(ids) })
   const isFew = id !== undefined || ids !== undefined
-  for (const name of Object.keys(filter)) add(`${isFew ? '+' : ''}r.${name} = :${name}`)
+  // The index of owners has the tenant as well. Neither has runs without one.
+  const byOwner = !isFew && (owner ?? '') !== ''
+  const byTenant = !isFew && (byOwner || (tenant ?? '') !== '')
+  if (owner !== undefined) add(byOwner ? `r.owner = :owner AND r.owner <> ''` : '+r.owner = :owner')
+  if (tenant !== undefined)
+    add(byTenant ? `r.tenant = :tenant${byOwner ? '' : ` AND r.tenant <> ''`}` : '+r.tenant = :tenant')
   if (before !== undefined)
     add(`r.number < (SELECT max(b.number) FROM runs b WHERE b.thread_id = :before${shown('b')})`, { before })
   if (agent !== undefined)

@@ -4,6 +4,7 @@ import type { Principal } from '../../part/principal.ts'
 
 /** A request, as much of it as says who makes it. */
 export interface AccessRequest {
+  method: string
   headers: Headers
   /** A real `Request` without its body, for code of the application. */
   request(): Request
@@ -23,5 +24,7 @@ export interface Access {
   signIn?: (request: Request, path: string) => Promise<Response> | undefined
   /** The ways to sign in that the page offers. */
   readonly ways: { key: boolean; login: boolean; anonymous: boolean }
+  /** Cookies may say who asks, so pages of other sites must be refused. */
+  readonly readsCookies: boolean
   close(): void
 }

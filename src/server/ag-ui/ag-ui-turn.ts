@@ -3,6 +3,7 @@ import { omitUndefined } from '../../part/omit-undefined.ts'
 import { MillraceError } from '../../part/error.ts'
 import type { KeptRun } from '../../fold/kept-run.ts'
 import type { Message } from '../../part/message.ts'
+import { hasRole } from '../../part/principal.ts'
 import type { HistoryPolicy } from '../../pipeline/pipeline.ts'
 import { type Turn, newestRun, activeRun, keyOf } from '../../runtime/continue.ts'
 import { newMessages } from '../../runtime/history.ts'
@@ -30,12 +31,13 @@ export interface AgUiTurn {
  * demands. Throws `interrupts-open` (409), or `bad-input` (400).
  */
 export async function toAgUiTurn(
-  { store, redact }: Runtime,
+  { store, redact, roles, threadId: toThread }: Runtime,
   { id: agentId, pipeline }: Agent,
   asked: AgUiRequest,
   { traceparent, history }: { traceparent?: string | null; history: HistoryPolicy },
 ): Promise<AgUiTurn> {
-  const { threadId, runId, parentRunId, messages, results, resume, input } = asked
+  const { runId, parentRunId, messages, results, resume, input } = asked
+  const threadId = toThread(asked.threadId)
   const stored = (await activeRun(store, threadId))?.stored
   // Also for a completed run: another client may have been faster.
   const asker = stored ?? (resume.length === 0 ? undefined : (await newestRun(store, threadId))?.stored)
@@ -43,7 +45,7 @@ export async function toAgUiTurn(
   const answers = resume.filter(({ requestId }) => known.has(requestId))
   const unknown = resume.filter(({ requestId }) => !known.has(requestId))
   const isDropped = saysMore(messages, stored) && stored !== undefined && dropsInterrupts(stored, answers)
-  if (!isDropped) checkCoverage(stored, messages, answers)
+  if (!isDropped) checkCoverage(stored, { messages, answers, roles })
   const fromServer = (pipeline.history ?? history) === 'server'
   const turn: Turn = {
     agentId,
@@ -102,14 +104,19 @@ function dropsInterrupts({ requests }: KeptRun, answers: AgUiRequest['resume']):
 
 function checkCoverage(
   stored: KeptRun | undefined,
-  messages: readonly Message[],
-  answers: AgUiRequest['resume'],
+  {
+    messages,
+    answers,
+    roles,
+  }: { messages: readonly Message[]; answers: AgUiRequest['resume']; roles: Runtime['roles'] },
 ): void {
   if (stored?.status !== 'suspended') return
   // Without a reply to any of them, the same question again is a new turn, too.
   if (answers.length === 0 && messages.at(-1)?.role === 'user') return
   const covered = new Set(answers.map(({ requestId }) => requestId))
-  const open = stored.requests.filter(({ kind, requestId }) => kind !== 'tool' && !covered.has(requestId))
+  // Those that somebody else must answer were no interrupts for this client.
+  const isAsked = ({ kind, roles: needed }: KeptRun['requests'][number]) => kind !== 'tool' && hasRole(roles, needed)
+  const open = stored.requests.filter((request) => isAsked(request) && !covered.has(request.requestId))
   if (open.length === 0) return
   const ids = open.slice(0, 20).map(({ requestId }) => requestId)
   const cure = 'answer or cancel each of them in resume[], or send a new message of the user, which closes them.'

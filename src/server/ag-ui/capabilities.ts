@@ -88,8 +88,8 @@ async function toolsOf({ tools }: Runtime, configs: readonly (LlmConfig | Router
 
 function asksForApproval({ tools }: Runtime, config: LlmConfig | RouterConfig): boolean {
   const { tools: used, toolSources = [], clientTools = [] } = config
-  const isMarked = used.some(({ name, approval }) => approval ?? tools.get(name)?.approval === true)
-  return isMarked || [...toolSources, ...clientTools].some(({ approval }) => approval === true)
+  const isMarked = used.some(({ name, approval }) => Boolean(approval ?? tools.get(name)?.approval))
+  return isMarked || [...toolSources, ...clientTools].some(({ approval }) => Boolean(approval))
 }
 
 function describe({ agents }: Runtime, name: string): { name: string; description?: string }[] {

@@ -10,17 +10,26 @@ export interface Seal {
 }
 
 const ivLength = 12
-/** Longer texts do not open. */
-export const longestSealed = 2000
+
+export interface SealOptions {
+  /** Where the store keeps the key. Default `access:seals`. */
+  inbox?: string
+  /** Longer texts are not opened. Default 2000 characters. */
+  longest?: number
+}
 
 /** All instances of a store share the key. `name`: what is sealed; texts of another name do not open. */
-export function createSeal(log: Pick<Log, 'post'>, name: string): Seal {
+export function createSeal(
+  log: Pick<Log, 'post'>,
+  name: string,
+  { inbox = 'access:seals', longest = 2000 }: SealOptions = {},
+): Seal {
   let key: Promise<CryptoKey> | undefined
 
   async function load(): Promise<CryptoKey> {
     const fresh = toText(crypto.getRandomValues(new Uint8Array(32)))
     // The first instance decides.
-    const { message } = await log.post('access:seals', name, { key: fresh })
+    const { message } = await log.post(inbox, name, { key: fresh })
     const stored = ownValue(message as Record<string, unknown>, 'key')
     const bytes = typeof stored === 'string' ? toBytes(stored) : undefined
     if (bytes?.length !== 32) throw new Error(`The key "${name}" in the store cannot be used.`)
@@ -37,7 +46,7 @@ export function createSeal(log: Pick<Log, 'post'>, name: string): Seal {
       return toText(new Uint8Array([...iv, ...sealed]))
     },
     async open(sealed) {
-      const bytes = sealed.length > longestSealed ? undefined : toBytes(sealed)
+      const bytes = sealed.length > longest ? undefined : toBytes(sealed)
       if (bytes === undefined || bytes.length <= ivLength) return undefined
       const [iv, data] = [bytes.slice(0, ivLength), bytes.slice(ivLength)]
       const opened = await crypto.subtle.decrypt({ name: 'AES-GCM', iv }, await loaded(), data).catch(() => undefined)

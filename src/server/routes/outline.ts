@@ -14,7 +14,8 @@ export function mountOutline(routes: Routes): void {
   routes.get('/api/runs/:id/outline', 'runs.read', (context, request) =>
     getOutline(context, request.param('id'), new URL(request.url)),
   )
-  routes.get('/api/runs/:id/prompt', 'runs.read', (context, request) =>
+  // A prompt is a text of the agent.
+  routes.get('/api/runs/:id/prompt', 'agents.read', (context, request) =>
     getPrompt(context, request.param('id'), new URL(request.url)),
   )
 }

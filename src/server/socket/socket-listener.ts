@@ -33,7 +33,7 @@ const goodbyeMs = 300
 const none: SocketCounts = { sockets: 0, polling: 0, runs: 0, starting: 0, waiting: 0 }
 
 export function createSocketListener(options: SocketOptions): SocketListener {
-  const { onError, asksWho, localOnly, allowedOrigins, draining = () => undefined } = options
+  const { onError, access, asksWho, localOnly, allowedOrigins, draining = () => undefined } = options
   const origins = new Set(allowedOrigins)
   /** Connections that are no longer the HTTP server's. */
   const upgraded = new Set<Duplex>()
@@ -54,7 +54,7 @@ export function createSocketListener(options: SocketOptions): SocketListener {
     const drained = /[?&]sid=/u.test(url) ? undefined : draining()
     if (drained !== undefined) return drained
     // A session cookie is sent by any page: only a token shows that the page knows the user.
-    if (asksWho && headers.cookie === undefined) return undefined
+    if (asksWho && !(access.readsCookies && headers.cookie !== undefined)) return undefined
     const { host, origin } = headers
     const sender = { host, origin, site: headers['sec-fetch-site'] as string | undefined }
     const names = rawHeaders.filter((_, i) => i % 2 === 0)

@@ -7,6 +7,7 @@
 import { createHash } from 'node:crypto'
 import { aheadScript, clockScript, damageScript } from './damage-script.ts'
 import { indexScript } from './index-script.ts'
+import { ledgerScript } from './ledger-script.ts'
 import { limitsScript } from './limits-script.ts'
 import { newTextScript, textScript } from './text-script.ts'
 
@@ -184,7 +185,8 @@ function ops.post()
   end
   if last then
     redis.call('SPUBLISH', T .. ':bell:' .. inbox, last)
-    if redis.call('EXISTS', T .. ':run:' .. inbox) == 0 then
+    -- Keys and secrets of the server have no run, and stay.
+    if string.sub(inbox, 1, 7) ~= 'access:' and redis.call('EXISTS', T .. ':run:' .. inbox) == 0 then
       local seconds = string.sub(inbox, 1, 7) == 'thread:' and ${threadFor} or ${keptFor}
       for _, key in ipairs({ positions, list }) do redis.call('EXPIRE', key, seconds) end
     end
@@ -382,16 +384,14 @@ if changed then redis.call('SPUBLISH', T .. ':changed', changed) end
 return results
 `
 
+const doing = [fleetScript, logScript, inboxScript, limitsScript, ledgerScript, forkScript]
 const knowledge = [clockScript, damageScript, aheadScript, textScript, newTextScript, indexScript]
-const doing = [fleetScript, logScript, inboxScript, limitsScript, forkScript]
 export const script = [head, ...knowledge, ...doing, tail].join('\n')
 export const sha = createHash('sha1').update(script).digest('hex')
 
 /** The arguments of one operation. */
 export function operation(name: string, args: readonly (string | number)[]): string[] {
-  const list = [name, String(args.length)]
-  for (const each of args) list.push(typeof each === 'string' ? each : String(each))
-  return list
+  return [name, String(args.length), ...args.map(String)]
 }
 
 /** A list among the arguments. */

@@ -1,4 +1,5 @@
 /** Reads the `ticks` table in pages: the entries of one run, those of a fork from its source, and the changes of all runs. */
+import { parseJson } from '../../part/json.ts'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Entry } from '../../part/entry.ts'
 import type { Change } from '../../part/log.ts'
@@ -45,7 +46,7 @@ export function createPages(db: DatabaseSync, groups: BatchIndex, restore: Resto
       source: String(row.source),
       seq: Number(row.seq),
       at: row.at === null ? undefined : Number(row.at),
-      user: typeof row.user === 'string' ? (JSON.parse(row.user) as RunUser) : undefined,
+      user: typeof row.user === 'string' ? (parseJson(row.user) as RunUser) : undefined,
     }
   }
 

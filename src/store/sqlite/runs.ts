@@ -57,9 +57,8 @@ export function createRunTable(db: DatabaseSync): RunTable {
   const sinceThen = db.prepare(`SELECT number FROM runs WHERE started_at >= ? LIMIT ${mostFew + 1}`, arrays)
   const withStatus = db.prepare(`SELECT number FROM runs WHERE status = ? LIMIT ${mostFew + 1}`, arrays)
   const withAgent = db.prepare(`SELECT number FROM runs WHERE agent = ? LIMIT ${mostFew + 1}`, arrays)
-  const withOwner = db.prepare(`SELECT number FROM runs WHERE owner = ? LIMIT ${mostFew + 1}`, arrays)
-  const ofTenant = db.prepare(`SELECT number FROM runs WHERE tenant = ? LIMIT ${mostFew + 1}`, arrays)
-  const ofUser = db.prepare(`SELECT number FROM runs WHERE owner = ? AND tenant = ? LIMIT ${mostFew + 1}`, arrays)
+  const withTenant = db.prepare(`SELECT number FROM runs WHERE ${ofTenant} LIMIT ${mostFew + 1}`, arrays)
+  const withBoth = db.prepare(`SELECT number FROM runs WHERE ${ofOwner} AND tenant = ? LIMIT ${mostFew + 1}`, arrays)
   const withPrefix = db.prepare(`SELECT number FROM runs WHERE id >= ? AND id < ? LIMIT ${mostFew + 1}`, arrays)
   // `+?`, because SQLite prepares a statement anew each time a value is bound to a parameter that is its whole LIMIT.
   const due = db.prepare('SELECT id, due_at FROM runs WHERE due_at <= ? ORDER BY due_at, number LIMIT +?')
@@ -123,29 +122,36 @@ export function createRunTable(db: DatabaseSync): RunTable {
 
   /**
    * The runs since a time, or with a prefix, if they are few: then only these are looked at. Otherwise the page is soon full. Of an owner or a tenant
-   * it may not be: its runs may all be older than many of others, or those of an agent or a status may be few among them.
+   * it may not be: those of an agent or a status may be few among its runs.
    */
   function fewOf(query: RunQuery): number[] | undefined {
     const { since, idPrefix = '', agent, owner, tenant, threadId } = query
     const isOwned = (owner !== undefined || tenant !== undefined) && threadId === undefined
-    const ways: (false | (() => unknown[]))[] = [
+    const found = firstFew([
       since !== undefined && (() => sinceThen.all(since)),
       idPrefix !== '' && (() => withPrefix.all(idPrefix, `${idPrefix}\u{10ffff}`)),
-      isOwned && tenant === undefined && (() => withOwner.all(owner!)),
       isOwned && agent !== undefined && (() => withAgent.all(agent)),
-    ]
+    ])
+    return found ?? (isOwned ? ofStatus(query) : undefined)
+  }
+
+  /** The runs of an owner or a tenant, if they are few; the newest first. */
+  function owned(query: RunQuery): number[] | undefined {
+    const { owner, tenant } = query
+    const index = ownerIndexOf(query)
+    return firstFew([
+      index === 'owner' && (() => withBoth.all(owner!, tenant!)),
+      index === 'tenant' && (() => withTenant.all(tenant!)),
+    ])
+  }
+
+  /** Of several ways to find all runs that fit, the first that finds few; the newest first. */
+  function firstFew(ways: readonly (false | (() => unknown[]))[]): number[] | undefined {
     for (const way of ways) {
       const numbers = way && (way() as number[][])
       if (numbers && numbers.length <= mostFew) return numbers.map(([number]) => number!).sort((a, b) => b - a)
     }
-    return isOwned ? ofStatus(query) : undefined
-  }
-
-  /** The runs of an owner or a tenant, if they are few; the newest first. */
-  function ofOwner({ owner, tenant }: OwnerFilter): number[] | undefined {
-    if (tenant === undefined) return undefined
-    const numbers = (owner === undefined ? ofTenant.all(tenant) : ofUser.all(owner, tenant)) as unknown as number[][]
-    return numbers.length > mostFew ? undefined : numbers.map(([number]) => number!).sort((a, b) => b - a)
+    return undefined
   }
 
   return {
@@ -174,7 +180,7 @@ export function createRunTable(db: DatabaseSync): RunTable {
     },
     list: (query) => select(query, query.before === undefined ? undefined : numberOf(query.before, query)).map(toRow),
     among: (query, numbers) => select(query, undefined, numbers).map((row) => [Number(row.number), toRow(row)]),
-    few: (query) => fewOf(query) ?? ofOwner(query) ?? ofStatus(query),
+    few: (query) => fewOf(query) ?? owned(query) ?? ofStatus(query),
     numberOf,
     insert(row, isFree = false) {
       const { lastInsertRowid } = insert.run(
@@ -227,24 +233,37 @@ export function createRunTable(db: DatabaseSync): RunTable {
 
 type Condition = readonly [condition: string, ...values: SQLInputValue[]]
 
-/** The index that gives the list its order. `few`: none, because the runs are known. Undefined: that of statuses, or none. */
-type ListIndex = 'few' | 'thread' | 'tenant' | 'agent' | undefined
+/** Their indexes have no runs without one. */
+const ofOwner = `owner = ? AND owner <> ''`
+/** The index has the order of the list for an owner of one tenant only. */
+const ofOwners = `number IN (SELECT number FROM runs WHERE ${ofOwner})`
+const ofTenant = `tenant = ? AND tenant <> ''`
 
-/** That of a tenant begins with the owner if there is one: what others have costs nothing. */
-function indexOf({ agent, threadId, tenant }: RunQuery): ListIndex {
-  if (threadId !== undefined) return 'thread'
-  if (tenant !== undefined) return 'tenant'
-  return agent === undefined ? undefined : 'agent'
+/** The index that gives the list its order. `few`: none, because the runs are known. Undefined: that of statuses, or none. */
+type ListIndex = 'few' | 'thread' | 'owner' | 'owners' | 'tenant' | 'agent' | undefined
+
+/** What others have costs nothing where there is an index of what a user or a tenant has. */
+function indexOf(query: RunQuery): ListIndex {
+  if (query.threadId !== undefined) return 'thread'
+  return ownerIndexOf(query) ?? (query.agent === undefined ? undefined : 'agent')
+}
+
+/** `owners`: an owner of any tenant. */
+function ownerIndexOf({ owner = '', tenant }: OwnerFilter): 'owner' | 'owners' | 'tenant' | undefined {
+  if (owner !== '') return tenant === undefined ? 'owners' : 'owner'
+  return tenant === undefined || tenant === '' ? undefined : 'tenant'
 }
 
 /** All but the status. The `+` keeps SQLite from an index that has another order than the list. */
 function toWhere({ agent, threadId, owner, tenant, since, idPrefix }: RunQuery, index: ListIndex): Condition[] {
   const where: Condition[] = []
-  const by = (one: ListIndex) => (index === one ? '' : '+')
-  if (agent !== undefined) where.push([`${by('agent')}agent = ?`, agent])
-  if (threadId !== undefined) where.push([`${by('thread')}thread_id = ?`, threadId])
-  if (owner !== undefined) where.push([`${by('tenant')}owner = ?`, owner])
-  if (tenant !== undefined) where.push([`${by('tenant')}tenant = ?`, tenant])
+  if (agent !== undefined) where.push([index === 'agent' ? 'agent = ?' : '+agent = ?', agent])
+  if (threadId !== undefined) where.push([index === 'thread' ? 'thread_id = ?' : '+thread_id = ?', threadId])
+  if (owner !== undefined)
+    where.push([index === 'owner' ? ofOwner : index === 'owners' ? ofOwners : '+owner = ?', owner])
+  if (tenant !== undefined) {
+    where.push([index === 'tenant' ? ofTenant : index === 'owner' ? 'tenant = ?' : '+tenant = ?', tenant])
+  }
   if (since !== undefined) where.push(['+started_at >= ?', since])
   if (idPrefix !== undefined) where.push(['+id >= ? AND +id < ?', idPrefix, `${idPrefix}\u{10ffff}`])
   return where

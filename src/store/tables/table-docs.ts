@@ -11,6 +11,8 @@ const agentId = 'The execution it belongs to: `agents.id`'
 const agent = 'Name of that agent'
 const step = 'Path of the step, such as `main/answer/2`'
 const superseded = '1: a crash ended it and a later attempt replaced it'
+const owner = 'Whom its run belongs to: `runs.owner`'
+const tenant = '`runs.tenant`'
 const shared = '1: a fork shares it with its source, where it is counted'
 
 export const tableDocs: Readonly<Record<string, TableDoc>> = {
@@ -152,6 +154,8 @@ export const tableDocs: Readonly<Record<string, TableDoc>> = {
       total_tokens: 'NULL if not reported',
       cost: 'USD; NULL if the price is unknown',
       error: 'JSON: `code`, `message`',
+      owner,
+      tenant,
       superseded,
       shared,
     },
@@ -175,6 +179,8 @@ export const tableDocs: Readonly<Record<string, TableDoc>> = {
       ended_at: 'When its result was there',
       duration: 'ms in the tool, without `waited`; NULL for a tool of the client, and if it never ran',
       waited: 'ms in which a person or a client was asked; NULL if nobody was, or until the reply',
+      owner,
+      tenant,
       superseded,
       shared,
     },
@@ -221,7 +227,24 @@ export const tableDocs: Readonly<Record<string, TableDoc>> = {
       source: '`reported` or `estimated`',
       cost: 'USD; NULL if the price is unknown',
       timestamp: 'Time',
+      owner,
+      tenant,
       shared,
+    },
+  },
+  audit: {
+    about:
+      'One row per change that somebody may have to account for, and per refused request. It has no text of prompts or answers.',
+    columns: {
+      n: 'Grows with each row',
+      time: 'Time',
+      principal: 'Id of who did it; empty: no one in particular',
+      tenant: 'Its tenant; empty: none',
+      key: 'Name of the key that it came with; empty: none',
+      action: 'What: `runs.stop`, `runs.delete`, `keys` …',
+      resource: 'On what, such as a run id; empty: nothing in particular',
+      outcome: '`done` or `refused`',
+      address: 'Where the request came from; empty: not known',
     },
   },
 }

@@ -142,7 +142,7 @@ export const views: readonly (readonly [name: string, sql: string])[] = [
        (SELECT sum(u.total_tokens) FROM indexed_usage u WHERE u.run = m.run AND u.step = m.seq) AS total_tokens,
        (SELECT CASE WHEN count(*) = count(u.cost) THEN sum(u.cost) END
         FROM indexed_usage u WHERE u.run = m.run AND u.step = m.seq) AS cost,
-       s.error, s.superseded, ${shared('m')} AS shared
+       s.error, r.owner, r.tenant, s.superseded, ${shared('m')} AS shared
      FROM indexed_model_calls m JOIN runs r ON r.number = m.run JOIN indexed_steps s ON s.run = m.run AND s.seq = m.seq AND s.kind = 'model-call'
        JOIN indexed_agents a ON a.number = s.agent`,
   ],
@@ -153,7 +153,7 @@ export const views: readonly (readonly [name: string, sql: string])[] = [
        ${fieldOf('c', 'result_seq', `-> '$.result'`)} AS output,
        c.outcome, c.called_at, coalesce(c.started_at, c.called_at) AS started_at, c.ended_at,
        ${timeInTool} AS duration,
-       (SELECT sum(q.ended_at - q.asked_at) ${asked}) AS waited, c.superseded, ${shared('c')} AS shared
+       (SELECT sum(q.ended_at - q.asked_at) ${asked}) AS waited, r.owner, r.tenant, c.superseded, ${shared('c')} AS shared
      FROM indexed_tool_calls c JOIN runs r ON r.number = c.run JOIN indexed_agents a ON a.number = c.agent
        LEFT JOIN indexed_steps s ON s.run = c.run AND s.seq = c.step`,
   ],
@@ -170,7 +170,7 @@ export const views: readonly (readonly [name: string, sql: string])[] = [
     'usage',
     `SELECT r.id AS run, u.seq, s.path AS step, a.id AS agent_id, a.agent, u.model, u.input_tokens, u.output_tokens,
        u.total_tokens, u.reasoning_tokens, u.cached_input_tokens, u.cache_write_input_tokens, u.source, u.cost, u.timestamp,
-       ${shared('u')} AS shared
+       r.owner, r.tenant, ${shared('u')} AS shared
      FROM indexed_usage u JOIN runs r ON r.number = u.run JOIN indexed_agents a ON a.number = u.agent
        LEFT JOIN indexed_steps s ON s.run = u.run AND s.seq = u.step`,
   ],

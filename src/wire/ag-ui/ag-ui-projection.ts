@@ -4,6 +4,7 @@ import type { ErrorValue } from '../../part/error.ts'
 import { omitUndefined } from '../../part/omit-undefined.ts'
 import { messagesOf } from '../../part/message.ts'
 import { isUnder } from '../../part/path.ts'
+import { hasRole } from '../../part/principal.ts'
 import { createAnswering, type Answering } from '../../fold/answering.ts'
 import { LazySet, LazyMap } from '../../fold/lazy-map.ts'
 import { begunAgain, type Projection, type Sink, type WireContext } from '../wire.ts'
@@ -19,7 +20,7 @@ import { kindOf, type StepKind } from '../../part/step-kind.ts'
 
 export function projectAgUi(
   sink: Sink<AgUiEvent>,
-  { resumedAt = 0, history = [] }: WireContext,
+  { resumedAt = 0, history = [], roles }: WireContext,
   { old = false, live = false, liveFrom = 0, joins = false, messages, warnings, traces = false }: Partial<AgUiOptions>,
 ): Projection {
   const run = createAgUiRun(sink, warnings)
@@ -32,6 +33,8 @@ export function projectAgUi(
   const interrupts = createAgUiInterrupts()
   const held = createHeldText()
   const prompts = traces ? createPrompts() : undefined
+  /** Open approvals that this client may not give. */
+  const waiting = new LazyMap<string, { path: string; about: object }>()
   /** Paths that have sent permanent events. */
   const shown = new LazySet<string>()
 
@@ -75,10 +78,12 @@ export function projectAgUi(
         return tools.result(entry)
       case 'request':
         if (entry.kind === 'input') return interrupts.request(entry)
+        if (!hasRole(roles, entry.roles)) return waits(entry, tools.request(entry, false))
         shown.add(entry.step)
-        return interrupts.request(entry, tools.request(entry))
+        return interrupts.request(entry, tools.request(entry, true))
       case 'response':
         interrupts.response(entry)
+        sendWaiting(entry.requestId, entry.outcome)
         return tools.response(entry)
       case 'data':
         if (isUnder(entry.step, 'after')) return
@@ -151,12 +156,26 @@ export function projectAgUi(
     run.send({ type: 'CUSTOM', name: 'prompt', value })
   }
 
+  /** Somebody else must approve. `toolCallId`: the client's id of the call, if it has it. */
+  function waits({ step: path, requestId, toolName, roles: needed }: EntryOf<'request'>, toolCallId?: string): void {
+    waiting.set(requestId, { path, about: omitUndefined({ requestId, toolCallId, toolName, roles: needed }) })
+    sendWaiting(requestId)
+  }
+
+  function sendWaiting(requestId: string, outcome?: string): void {
+    const about = waiting.get(requestId)?.about
+    if (about === undefined) return
+    if (outcome !== undefined) waiting.delete(requestId)
+    run.send({ type: 'CUSTOM', name: 'waiting', value: { ...about, ...omitUndefined({ outcome }) } })
+  }
+
   /** Sent output of a superseded attempt cannot be retracted. */
   function reset(path: string): void {
     for (const at of shown) if (isUnder(at, path)) return fail({ code: 'interrupted', message: begunAgain })
     blocks.forget(path)
     tools.forget(path)
     interrupts.forget(path)
+    for (const [id, each] of waiting) if (isUnder(each.path, path)) waiting.delete(id)
     ids.end(path)
     steps.close(path)
   }
@@ -187,9 +206,9 @@ export function projectAgUi(
   }
 
   function suspend({ seq }: EntryOf<'suspend'>): void {
-    const waiting = interrupts.pending()
-    if (waiting.length === 0 && live && seq >= liveFrom) return
-    const outcome: AgUiOutcome = waiting.length > 0 ? { type: 'interrupt', interrupts: waiting } : success()
+    const pending = interrupts.pending()
+    if (pending.length === 0 && live && seq >= liveFrom) return
+    const outcome: AgUiOutcome = pending.length > 0 ? { type: 'interrupt', interrupts: pending } : success()
     if (seq >= resumedAt) return finish(outcome)
     // The client had this end, and asked again.
     close()

@@ -20,8 +20,11 @@ export interface AgUiTools {
   inputDelta(entry: EntryOf<'tool-input-delta'>): void
   call(entry: EntryOf<'tool-call'>): void
   result(entry: EntryOf<'tool-result'>): void
-  /** Sends the call first if the client does not have it, because it can only reply to a known call. Returns the client's id of the call. */
-  request(entry: OpenRequest): string
+  /**
+   * Sends the call first if the client does not have it, because it can only reply to a known call. Returns the client's id of the call. Not
+   * `isOffered`: the client may not reply. Then it gets no call, and the result is undefined if it has none.
+   */
+  request(entry: OpenRequest, isOffered: boolean): string | undefined
   response(entry: EntryOf<'response'>): void
   /** The calls without the client's reply, in order. */
   pending(): string[]
@@ -175,9 +178,13 @@ class ToolEvents implements AgUiTools {
     if (step === call.path) this.#ids.end(step)
   }
 
-  request({ kind, step, requestId, toolCallId: id, toolName, input }: OpenRequest): string {
+  request(
+    { kind, step, requestId, toolCallId: id, toolName, input }: OpenRequest,
+    isOffered: boolean,
+  ): string | undefined {
     const key = callKey(step, id)
     const known = this.#calls.get(key)
+    if (known === undefined && !isOffered && !this.#isGated(step, toolName)) return undefined
     const call = known ?? this.#keep(key, step, this.#names.next(id))
     const args = JSON.stringify(input) ?? ''
     if (known === undefined && kind === 'approval' && this.#isGated(step, toolName)) {

@@ -12,6 +12,7 @@
  * | `tool-input-*`, `tool-call` of the answer | TOOL_CALL_START, ARGS, END; ARGS `{}` for no arguments. The nth call of a conversation with an id that its provider used before is `<id>~<n>`. All calls of a model call have the same `parentMessageId`: its text, if it has one before them, and its first text after them. Signatures as for reasoning |
  * | `tool-result` of a call that was sent | TOOL_CALL_RESULT with `isError` and `outcome` in its `metadata` if it failed. Dropped: preliminary results, a call that was handed over, and the client's own results, unless `live` or `joins` |
  * | `request` tool, approval | for a step before the answer (a router) the call is sent first. At `suspend` an approval becomes an interrupt, a tool one of `pendingToolCallIds` |
+ * | `request` approval that needs a role which the reader does not have, and its `response` | CUSTOM `waiting` with the request, the tool and the roles, then also the `outcome`; no interrupt |
  * | `request` input | an interrupt at `suspend`, with its own reason, message and schema |
  * | `response` | dropped: its effects are in the log |
  * | `data` of any step before `after` | CUSTOM with its own name |
@@ -20,7 +21,7 @@
  * | `prompt` | CUSTOM `prompt` with the whole prompt if `traces` is set; else dropped |
  * | `usage` | RUN_FINISHED and RUN_ERROR have the sum for each model in `usage` |
  * | `answer-end` | RUN_FINISHED with `outcome` success, and the text of the last model call with text as `result` (of each answer, if there are several): the terminal event |
- * | `suspend` (not resumed since) | RUN_FINISHED with `outcome` interrupt, or success with `pendingToolCallIds`: the terminal event. With `live`, nothing while only client tools are pending |
+ * | `suspend` (not resumed since) | RUN_FINISHED with `outcome` interrupt, or success with `pendingToolCallIds`: the terminal event. With `live`, nothing while only client tools, and approvals of others, are pending |
  * | `run-end` before `answer-end` | completed: RUN_FINISHED; if no step answered, with the output as `result`, and a string also as text; aborted: RUN_FINISHED `cancelled` (older clients: RUN_ERROR `cancelled`); else: RUN_ERROR with our code |
  * | `step-reset` of sent output | RUN_ERROR: sent output cannot be retracted |
  * | a failure that is not in the log | RUN_ERROR |

@@ -49,7 +49,7 @@ class OpenAiProjection implements Projection {
   private usage: Usage | undefined = undefined
 
   constructor(
-    { resumedAt = 0 }: WireContext,
+    { resumedAt = 0, roles }: WireContext,
     { extensions = [], toolOutputMaxChars = 8000, model, from = 0, object }: Partial<OpenAiOptions>,
     output: OpenAiOutput,
   ) {
@@ -61,7 +61,7 @@ class OpenAiProjection implements Projection {
     this.model = model
     this.toolOutputMaxChars = toolOutputMaxChars
     this.textOnly = textOnly
-    this.waiting = createOpenAiWaiting(textOnly)
+    this.waiting = createOpenAiWaiting(textOnly, roles)
     this.calls = createOpenAiCalls({ textOnly, showsServer, toolOutputMaxChars, output })
     this.prompts = extensions.includes('trace') ? createPrompts() : undefined
   }

@@ -1,5 +1,6 @@
 /** The output of the OpenAI wire, before it is encoded as stream frames or one JSON. */
 import type { ErrorValue } from '../../part/error.ts'
+import type { Role } from '../../part/principal.ts'
 import type { ToolRequest } from '../../part/request-part.ts'
 import type { ProviderMetadata } from '../../part/model-part.ts'
 import type { Usage } from '../../part/usage.ts'
@@ -68,10 +69,17 @@ export interface OpenAiAside {
   threadId: string
   /** Approvals that the run waits for. */
   requests?: ToolRequestBody[]
+  /** Approvals that the run waits for, and that need a role which the client does not have. */
+  waiting?: WaitingCall[]
   /** Calls that did not run, because this server cannot wait for their approval. */
   denied?: DeniedCall[]
 }
 export type ToolRequestBody = Omit<ToolRequest, 'type'>
+export interface WaitingCall {
+  toolCallId: string
+  toolName: string
+  roles: readonly Role[]
+}
 export interface DeniedCall {
   toolCallId: string
   toolName: string

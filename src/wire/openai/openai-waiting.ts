@@ -7,8 +7,10 @@ import { clientThread } from '../../part/principal.ts'
 import type { Entry, EntryOf } from '../../part/entry.ts'
 import { messageOf } from '../../part/error.ts'
 import { toOpenAiCallId } from '../../part/openai-call-id.ts'
+import { hasRole } from '../../part/principal.ts'
 import { kindOf } from '../../part/step-kind.ts'
 import { LazyMap, LazySet } from '../../fold/lazy-map.ts'
+import type { WireContext } from '../wire.ts'
 import type { DeniedCall, OpenAiAside } from './openai-output.ts'
 
 type Approval = Extract<EntryOf<'request'>, { toolCallId: string }>
@@ -27,22 +29,24 @@ export interface OpenAiWaiting {
   aside(): OpenAiAside | undefined
 }
 
-/** `textOnly`: the protocol has no conversation that could be continued. */
-export function createOpenAiWaiting(textOnly: boolean): OpenAiWaiting {
-  return new Waits(textOnly)
+/** `textOnly`: the protocol has no conversation that could be continued. `roles`: the reader's. */
+export function createOpenAiWaiting(textOnly: boolean, roles: WireContext['roles']): OpenAiWaiting {
+  return new Waits(textOnly, roles)
 }
 
 /** A class, because each answer has one, and most wait for nothing. */
 class Waits implements OpenAiWaiting {
   readonly #textOnly: boolean
+  readonly #roles: WireContext['roles']
   readonly #open = new LazyMap<string, EntryOf<'request'>>()
   /** Approval steps in which nobody was asked. */
   readonly #silent = new LazySet<string>()
   #denied: DeniedCall[] | undefined = undefined
   #start: EntryOf<'run-start'> | undefined = undefined
 
-  constructor(textOnly: boolean) {
+  constructor(textOnly: boolean, roles: WireContext['roles']) {
     this.#textOnly = textOnly
+    this.#roles = roles
   }
 
   apply(entry: Entry): void {
@@ -88,7 +92,10 @@ class Waits implements OpenAiWaiting {
     const requests = this.#approvals()
     if (this.#start === undefined) return ''
     const lines = (this.#denied ?? []).map(({ toolName, reason }) => `${toolName}: ${reason}`)
-    if (requests.length > 0) lines.push(waitingWords(this.#start.runId, requests, this.#textOnly))
+    if (requests.length > 0) {
+      const isOffered = ({ roles }: Approval) => hasRole(this.#roles, roles)
+      lines.push(waitingWords(this.#start.runId, { requests, isOffered, textOnly: this.#textOnly }))
+    }
     return lines.join('\n')
   }
 
@@ -98,34 +105,61 @@ class Waits implements OpenAiWaiting {
     if (this.#start === undefined || (requests.length === 0 && denied.length === 0)) return undefined
     const { runId } = this.#start
     const threadId = clientThread(this.#start)
-    const bodies = requests.map(({ requestId, kind, toolCallId, toolName, input, deadline }) => {
+    const [offered, others] = [true, false].map((is) =>
+      requests.filter(({ roles }) => hasRole(this.#roles, roles) === is),
+    ) as [Approval[], Approval[]]
+    const waiting = others.map(({ toolCallId, toolName, roles = [] }) => {
+      return { toolCallId: toOpenAiCallId(toolCallId), toolName, roles }
+    })
+    const bodies = offered.map(({ requestId, kind, toolCallId, toolName, input, deadline }) => {
       return { requestId, kind, toolCallId: toOpenAiCallId(toolCallId), toolName, input, deadline }
     })
     return {
       runId,
       threadId,
       ...(bodies.length > 0 && { requests: bodies }),
+      ...(waiting.length > 0 && { waiting }),
       ...(denied.length > 0 && { denied }),
     }
   }
 }
 
-function waitingWords(runId: string, requests: readonly Approval[], textOnly: boolean): string {
-  const one = requests.length === 1
-  const lines = requests.map(({ requestId, toolName, input }) => {
-    const route = `POST /api/runs/${runId}/requests/${requestId}`
-    return `- ${toolName}(${shorten(JSON.stringify(input) ?? '')}): ${route} with {"approved": true} or {"approved": false}`
-  })
-  const first = one
-    ? 'This call waits for approval and has not run:'
-    : 'These calls wait for approval and have not run:'
+interface WaitingWords {
+  requests: readonly Approval[]
+  /** Whether the reader may answer. */
+  isOffered(request: Approval): boolean
+  textOnly: boolean
+}
+
+function waitingWords(runId: string, { requests, isOffered, textOnly }: WaitingWords): string {
+  const offered = requests.filter(isOffered)
+  const others = requests.filter((request) => !isOffered(request))
+  const call = ({ toolName, input }: Approval) => `${toolName}(${shorten(JSON.stringify(input) ?? '')})`
+  const lines: string[] = []
+  if (offered.length > 0) {
+    const route = ({ requestId }: Approval) => `POST /api/runs/${runId}/requests/${requestId}`
+    lines.push(
+      offered.length === 1
+        ? 'This call waits for approval and has not run:'
+        : 'These calls wait for approval and have not run:',
+      ...offered.map((each) => `- ${call(each)}: ${route(each)} with {"approved": true} or {"approved": false}`),
+      `Or run: millrace answer ${runId}`,
+    )
+  }
+  if (others.length > 0) {
+    lines.push(
+      others.length === 1
+        ? 'This call waits for somebody else to approve it and has not run:'
+        : 'These calls wait for somebody else to approve them and have not run:',
+      ...others.map((each) => `- ${call(each)}: ${(each.roles ?? []).join(' or ') || 'admin'}`),
+    )
+  }
+  const first = others.length === 0 ? 'Answer first. Then' : 'When all are answered,'
   return [
-    first,
     ...lines,
-    `Or run: millrace answer ${runId}`,
     textOnly
       ? `The rest of the answer is then at GET /api/runs/${runId}`
-      : 'Answer first. Then continue this conversation to get the rest; a new message before that closes the call, and it never runs.',
+      : `${first} continue this conversation to get the rest; a new message before that closes the call, and it never runs.`,
     `[run ${runId} waits for ${requests.map(({ requestId }) => requestId).join(', ')}]`,
   ].join('\n')
 }

@@ -16,7 +16,7 @@
  * | `answer-end` | the finish frame, then with `includeUsage` the usage frame, then `[DONE]` |
  * | `answer-end` when a client's call that was sent was not handed over | error, `[DONE]` |
  * | `run-end` before `answer-end` | completed: the run's output as text when no step answered, then as `answer-end`; else: error, `[DONE]`, no finish frame |
- * | `suspend` (not resumed since) for approvals, in a run that hands over its client's calls | words for people (`openai-waiting.ts`), then as `answer-end`, with the requests under `millrace` in the finish frame |
+ * | `suspend` (not resumed since) for approvals, in a run that hands over its client's calls | words for people (`openai-waiting.ts`), then as `answer-end`, with the requests under `millrace` in the finish frame; those that need a role which the client does not have are `waiting` there, without their ids |
  * | `suspend` (not resumed since) for anything else, `step-reset` of sent output | error, `[DONE]`: the protocol can neither wait nor retract |
  * | `source`, `file`, `reasoning-file`, `custom`, `data` | dropped: the protocol has no field for them that clients read |
  * | all others | dropped: they are for monitoring |

@@ -2,6 +2,7 @@
 import type { Entry, EntryOf } from '../../part/entry.ts'
 import type { ErrorValue } from '../../part/error.ts'
 import { isUnder } from '../../part/path.ts'
+import { hasRole } from '../../part/principal.ts'
 import type { Usage } from '../../part/usage.ts'
 import { kindOf } from '../../part/step-kind.ts'
 import { createAnswering } from '../../fold/answering.ts'
@@ -13,10 +14,15 @@ import { createUiTools, type UiTools } from './ui-tools.ts'
 
 export function projectUi(
   sink: Sink<UiChunk>,
-  { resumedAt = 0, joinedAt = 0 }: WireContext,
+  { resumedAt = 0, joinedAt = 0, roles }: WireContext,
   { ui7 = false }: Partial<UiOptions>,
 ): Projection {
-  return new UiProjection(sink, resumedAt, joinedAt, ui7)
+  return new UiProjection(sink, { resumedAt, joinedAt, roles, ui7 })
+}
+
+interface UiContext extends Required<Pick<WireContext, 'resumedAt' | 'joinedAt'>> {
+  roles: WireContext['roles']
+  ui7: boolean
 }
 
 /** A class, not closures: one for each open stream (decisions/0028). */
@@ -24,6 +30,7 @@ class UiProjection implements Projection {
   state: Projection['state'] = 'open'
   readonly #sink: Sink<UiChunk>
   readonly #resumedAt: number
+  readonly #roles: WireContext['roles']
   readonly #ui7: boolean
   readonly #answering = createAnswering()
   readonly #tools: UiTools
@@ -33,8 +40,9 @@ class UiProjection implements Projection {
   #runId = ''
   #joins: number
 
-  constructor(sink: Sink<UiChunk>, resumedAt: number, joinedAt: number, ui7: boolean) {
+  constructor(sink: Sink<UiChunk>, { resumedAt, joinedAt, roles, ui7 }: UiContext) {
     this.#sink = sink
+    this.#roles = roles
     this.#resumedAt = resumedAt
     this.#ui7 = ui7
     this.#tools = createUiTools(sink, ui7)
@@ -94,10 +102,12 @@ class UiProjection implements Projection {
         return this.#tools.result(entry)
       case 'prompt':
         return this.#tools.prompt(entry)
-      case 'request':
+      case 'request': {
+        const isOffered = hasRole(this.#roles, entry.roles)
         // `request` sends an unknown call of an earlier step, which adds a part to the message.
-        if (entry.kind !== 'input' && !this.#tools.knows(entry)) this.#shown.add(entry.step)
-        return this.#tools.request(entry)
+        if (isOffered && entry.kind !== 'input' && !this.#tools.knows(entry)) this.#shown.add(entry.step)
+        return this.#tools.request(entry, isOffered)
+      }
       case 'response':
         return this.#tools.response(entry)
       case 'data':

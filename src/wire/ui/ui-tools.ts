@@ -26,7 +26,8 @@ export interface UiTools {
   result(entry: EntryOf<'tool-result'>): void
   /** Whether the call was sent to the client. */
   knows(entry: EntryOf<'request'>): boolean
-  request(entry: EntryOf<'request'>): void
+  /** `isOffered`: the client may answer. Otherwise it only learns that the run waits. */
+  request(entry: EntryOf<'request'>, isOffered: boolean): void
   response(entry: EntryOf<'response'>): void
   /** Sends held outcomes. Call it when the run continues. */
   flush(): void
@@ -53,6 +54,14 @@ interface UiCall extends Pick<EntryOf<'tool-call'>, 'step' | 'providerExecuted' 
   isGated?: boolean
 }
 
+/** An open approval. */
+interface UiApproval {
+  /** Of its call. */
+  key: string
+  /** Set if somebody else must answer: the data about it. */
+  waiting?: Record<string, unknown>
+}
+
 interface HeldChunk {
   path: string
   chunk: UiChunk
@@ -73,7 +82,7 @@ class ToolChunks implements UiTools {
   readonly #inputs = new LazyMap<string, UiToolInput>()
   #cutOff: UiToolInput[] | undefined = undefined
   readonly #calls = new LazyMap<string, UiCall>()
-  readonly #approvals = new LazyMap<string, string>()
+  readonly #approvals = new LazyMap<string, UiApproval>()
   /** Client tools that need approval, by tool loop. */
   readonly #gated = new LazyMap<string, ReadonlySet<string>>()
   #held: HeldChunk[] | undefined = undefined
@@ -114,7 +123,11 @@ class ToolChunks implements UiTools {
     for (const { chunk, ...known } of this.#calls.values()) {
       if (chunk !== undefined) this.#sink.send(shownAs({ ...known, chunk }))
     }
-    for (const [approvalId, key] of this.#approvals) {
+    for (const [approvalId, { key, waiting }] of this.#approvals) {
+      if (waiting !== undefined) {
+        this.#sendWaiting(approvalId, waiting)
+        continue
+      }
       const toolCallId = this.#calls.get(key)?.chunk?.['toolCallId']
       if (toolCallId !== undefined) this.#sink.send({ type: 'tool-approval-request', approvalId, toolCallId })
     }
@@ -166,10 +179,21 @@ class ToolChunks implements UiTools {
     return toolCallId !== undefined && this.#calls.has(callKey(step, toolCallId))
   }
 
-  request({ kind, step, toolCallId, toolName, requestId, input }: EntryOf<'request'>): void {
+  /** With an id, so that later data about the same request replaces it in the message. */
+  #sendWaiting(id: string, data: Record<string, unknown>): void {
+    this.#sink.send({ type: 'data-waiting', id, data })
+  }
+
+  request({ kind, step, toolCallId, toolName, requestId, input, roles }: EntryOf<'request'>, isOffered: boolean): void {
     // The protocol has no questions without a tool call.
     if (kind === 'input') return
     const key = callKey(step, toolCallId)
+    if (!isOffered) {
+      const waiting = { toolCallId, toolName, roles }
+      this.#approvals.set(requestId, { key, waiting })
+      this.#sendWaiting(requestId, waiting)
+      return
+    }
     // A step before the answer may make a request. Its call was not sent, and the client can only reply to a known call.
     if (!this.#calls.has(key)) {
       const chunk = { type: 'tool-input-available', toolCallId, toolName, input }
@@ -179,15 +203,19 @@ class ToolChunks implements UiTools {
       this.#sink.send(shownAs(asked))
     }
     if (kind !== 'approval') return
-    this.#approvals.set(requestId, key)
+    this.#approvals.set(requestId, { key })
     this.#sink.send({ type: 'tool-approval-request', approvalId: requestId, toolCallId })
   }
 
-  response({ requestId, answer }: EntryOf<'response'>): void {
-    const key = this.#approvals.get(requestId)
-    if (key === undefined || !this.#approvals.delete(requestId) || answer?.kind !== 'approval') return
+  response({ requestId, answer, outcome }: EntryOf<'response'>): void {
+    const { key, waiting } = this.#approvals.get(requestId) ?? {}
+    if (key === undefined) return
+    this.#approvals.delete(requestId)
+    if (waiting !== undefined) this.#sendWaiting(requestId, { ...waiting, outcome })
+    if (answer?.kind !== 'approval') return
     const { approved, reason, input } = answer
-    if (this.#ui7) this.#sink.send({ type: 'tool-approval-response', approvalId: requestId, approved, reason })
+    if (this.#ui7 && waiting === undefined)
+      this.#sink.send({ type: 'tool-approval-response', approvalId: requestId, approved, reason })
     const known = this.#calls.get(key)
     if (!approved || known?.chunk === undefined || (known.isGated !== true && input === undefined)) return
     // `false`, because clients keep the old value if it is absent.

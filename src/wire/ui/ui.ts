@@ -12,6 +12,7 @@
  * | `tool-call` | `tool-input-available`, or `tool-input-error` when the arguments are not valid JSON |
  * | `tool-result` of a call that was sent | `tool-output-available`, `-error` or `-denied`; dropped when handed over: the client provides it |
  * | `request` approval; tool; input | `tool-approval-request`; dropped: the client answers calls without output; dropped: `POST /api/runs/<id>/requests/<request>` answers it. For a step before the answer (a router) the call is sent first, as `tool-input-available` |
+ * | `request` approval that needs a role which the reader does not have, and its `response` | `data-waiting` with the request's id: tool call, tool and roles, then also the `outcome` |
  * | `response` to an approval | `tool-approval-response`: 7; dropped for 6, the outcome follows |
  * | `source`, `file` of the answer | `source-url` or `source-document`, `file` with a URL or data URL |
  * | `reasoning-file`, `custom` of the answer | the same: 7; dropped for 6 |
