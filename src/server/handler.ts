@@ -127,6 +127,8 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: r
       let error = isMonitorPath(path) ? undefined : draining()
       const isFree = isOpen(path, method, options.web !== undefined) || isLost(request, path)
       if (error === undefined && !isFree) principal = await identify(request, cookies)
+      // The page asks for several things at once: by then its browser must have a name.
+      else if (isFree && access.ways.anonymous && isPagePath(path)) await identify(request, cookies)
       error ??= foreign(request, path)
       const caller = { principal, address }
       if (error === undefined && (options.admit ?? admission) !== undefined && startsRun(method, path)) {
