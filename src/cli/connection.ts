@@ -172,7 +172,7 @@ export type ConnectionTarget =
 /** Where the commands find the runs, and the keys. */
 export async function connectionTarget(context: CommandContext, flags: ConnectionFlags): Promise<ConnectionTarget> {
   const { findServer, namedServer } = await import('./connection/server.ts')
-  if (flags.url !== undefined) return { type: 'server', server: namedServer(context, flags.url) }
+  if (flags.url !== undefined) return { type: 'server', server: await namedServer(context, flags.url) }
   const url = await sharedStoreUrl(context, flags)
   if (url !== undefined) return { type: 'store', url }
   const { data } = flags

@@ -15,6 +15,7 @@ import { addForkCommand } from './commands/fork.ts'
 import { addImportCommand } from './commands/import.ts'
 import { addInitCommand } from './commands/init.ts'
 import { addKeysCommand } from './commands/keys.ts'
+import { addLoginCommand, addLogoutCommand } from './commands/login.ts'
 import { addLogsCommand } from './commands/logs.ts'
 import { addMigrateCommand } from './commands/migrate.ts'
 import { addParseCommand } from './commands/parse.ts'
@@ -72,7 +73,7 @@ const runCommands = [
   addPruneCommand,
   addRmCommand,
 ]
-const otherCommands = [addKeysCommand, addParseCommand, addCompletionCommand]
+const otherCommands = [addKeysCommand, addLoginCommand, addLogoutCommand, addParseCommand, addCompletionCommand]
 
 /** Mistakes in the command line: exit 2. Every other failure: exit 1. */
 const usageErrors: ReadonlySet<string> = new Set(['usage', 'unknown-agent', 'unknown-run', 'unknown-key', 'no-key'])

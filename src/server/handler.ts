@@ -197,6 +197,8 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: r
     for (const mount of runRoutes) mount(routes, context)
   }
   routes.get('/health/live', 'open', () => Response.json({ status: 'ok', version }))
+  const { ways, login: oidc } = access
+  routes.get('/auth/ways', 'open', () => Response.json({ ...ways, ...(oidc && { oidc }) }))
   app.notFound(async (c) => {
     const { path, method, raw } = c.req
     const shell = isLost(raw, path) ? await shellResponse(options.web!, 404) : undefined
