@@ -73,7 +73,7 @@ const runCommands = [
   addPruneCommand,
   addRmCommand,
 ]
-const otherCommands = [addLoginCommand, addLogoutCommand, addKeysCommand, addParseCommand, addCompletionCommand]
+const otherCommands = [addKeysCommand, addLoginCommand, addLogoutCommand, addParseCommand, addCompletionCommand]
 
 /** Mistakes in the command line: exit 2. Every other failure: exit 1. */
 const usageErrors: ReadonlySet<string> = new Set(['usage', 'unknown-agent', 'unknown-run', 'unknown-key', 'no-key'])

@@ -127,6 +127,8 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: r
       let error = isMonitorPath(path) ? undefined : draining()
       const isFree = isOpen(path, method, options.web !== undefined) || isLost(request, path)
       if (error === undefined && !isFree) principal = await identify(request, cookies)
+      // The page asks for several things at once: by then its browser must have a name.
+      else if (isFree && access.ways.anonymous && isPagePath(path)) await identify(request, cookies)
       error ??= foreign(request, path)
       const caller = { principal, address }
       if (error === undefined && (options.admit ?? admission) !== undefined && startsRun(method, path)) {
@@ -195,6 +197,8 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: r
     for (const mount of runRoutes) mount(routes, context)
   }
   routes.get('/health/live', 'open', () => Response.json({ status: 'ok', version }))
+  const { ways, login: oidc } = access
+  routes.get('/auth/ways', 'open', () => Response.json({ ...ways, ...(oidc && { oidc }) }))
   app.notFound(async (c) => {
     const { path, method, raw } = c.req
     const shell = isLost(raw, path) ? await shellResponse(options.web!, 404) : undefined

@@ -66,7 +66,13 @@ test('over a server, its routes are asked', async () => {
     store,
     agents: { get: (id: string) => (id === 'a' ? { id } : undefined), list: () => [{ id: 'a' }] },
   }
-  const context = { runtime, server: { runtime }, principal: { id: '', roles: ['admin'] }, maxBodyBytes: 1000 }
+  const context = {
+    runtime,
+    server: { runtime },
+    principal: { id: '', roles: ['admin'] },
+    maxBodyBytes: 1000,
+    audit: () => undefined,
+  }
   const app = createApp()
   app.onError((error) => errorResponse(error))
   mountKeys(createRoutes(app))

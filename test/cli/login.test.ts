@@ -14,11 +14,15 @@ async function keyServer(login?: object) {
   const seen: (string | undefined)[] = []
   const server = createServer((request, response) => {
     seen.push(request.headers.authorization)
-    const isOpen = request.url === '/auth/issuer' && login !== undefined
+    const isOpen = request.url === '/auth/ways'
     const isKnown = request.headers.authorization === `Bearer ${key}`
     response.writeHead(isOpen || isKnown ? 200 : 401, { 'content-type': 'application/json' })
     response.end(
-      isOpen ? JSON.stringify(login) : isKnown ? '{"runs":[],"agents":[]}' : '{"error":{"code":"unauthorized"}}',
+      isOpen
+        ? JSON.stringify({ oidc: login })
+        : isKnown
+          ? '{"runs":[],"agents":[]}'
+          : '{"error":{"code":"unauthorized"}}',
     )
   })
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))

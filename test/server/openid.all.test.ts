@@ -44,6 +44,7 @@ const server = createServer((request, response) => {
 
 async function answer(request: Request): Promise<Response> {
   const { pathname } = new URL(request.url)
+  if (pathname === '/auth/ways') return Response.json({ oidc: login.issuer })
   const signIn = login.signIn(request, pathname)
   if (signIn !== undefined) return signIn
   const token = request.headers.get('authorization')?.slice(7)

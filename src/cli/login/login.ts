@@ -53,16 +53,20 @@ async function get(url: string, path: string, token?: string): Promise<Response>
 
 /** Undefined for a server without a sign-in. */
 async function issuerOf(url: string): Promise<Issuer | undefined> {
-  const response = await get(url, '/auth/issuer')
+  const response = await get(url, '/auth/ways')
   const body: unknown = response.ok ? await response.json().catch(() => undefined) : undefined
   if (!response.ok) await response.body?.cancel()
-  const login = typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : undefined
+  const login = objectOf(ownValue(objectOf(body), 'oidc'))
   const [issuer, clientId, scope] = ['issuer', 'clientId', 'scope'].map((key) => {
     const value = ownValue(login, key)
     return typeof value === 'string' ? value : undefined
   })
   if (issuer === undefined || clientId === undefined || !URL.canParse(issuer)) return undefined
   return { issuer, clientId, scope }
+}
+
+function objectOf(value: unknown): Record<string, unknown> | undefined {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined
 }
 
 /** Nothing that the server refuses is kept. */

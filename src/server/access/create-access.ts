@@ -1,6 +1,6 @@
 /**
  * Who makes a request, by the ways of the config, in this order: a key (the server's own, one of the config, a stored one), a
- * token of an issuer, a session of the page's sign-in, the application's own function, a browser without a name. A credential in a header that does not count is refused: what comes after
+ * token of an issuer, the session of the page's sign-in, the application's own function, a browser without a name. A credential in a header that does not count is refused: what comes after
  * it is not asked, except the application, which may have tokens of its own.
  */
 import { createKeyCheck } from '../http/key.ts'
@@ -11,9 +11,10 @@ import type { Env } from '../../project/registry.ts'
 import type { Access, AccessRequest } from './access.ts'
 import { createAuthenticate } from './authenticate.ts'
 import { readConfigKeys } from './config-keys.ts'
-import { checkOtherPage, checkOwnPage } from './cookie.ts'
-import { digestOf, whenKnown } from './digest.ts'
 import { createCookieSeal } from './cookie-seal.ts'
+import { checkOtherPage } from './cookie.ts'
+import { checkSameOrigin } from './same-origin.ts'
+import { digestOf, whenKnown } from './digest.ts'
 import { createExpiry } from './expiry.ts'
 import { openKeyBook } from './key-book.ts'
 import { keyPrefix } from './key-secret.ts'
@@ -52,15 +53,9 @@ export async function createAccess(options: AccessOptions): Promise<Access> {
   const ask =
     config.authenticate &&
     createAuthenticate(config.authenticate, { claims, now, report, startTimer: start, patienceMs })
+  const seal = createCookieSeal(log, 'session', now)
   const login =
-    config.login &&
-    (await import('./login.ts')).createLogin(config.login, {
-      seal: createCookieSeal(log, 'session', now),
-      now,
-      report,
-      claims,
-      environment,
-    })
+    config.login && (await import('./login.ts')).createLogin(config.login, { seal, now, report, claims, environment })
   // Tokens that `millrace login` gets are for the page's client.
   const issuers = [config.jwt, login?.tokens].filter((each) => each !== undefined)
   const jwt =
@@ -89,7 +84,7 @@ export async function createAccess(options: AccessOptions): Promise<Access> {
   async function byCookie(request: AccessRequest): Promise<Principal> {
     const session = await login?.identify(request.headers)
     if (session !== undefined) {
-      checkOwnPage(request, allowedOrigins)
+      checkSameOrigin(request, allowedOrigins)
       return session
     }
     const known = await ask?.(request)
@@ -99,7 +94,7 @@ export async function createAccess(options: AccessOptions): Promise<Access> {
     }
     const visit = await visitors?.identify(request)
     if (visit === undefined) throw unauthorized()
-    if (visit.isKnown) checkOwnPage(request, allowedOrigins)
+    if (visit.isKnown) checkSameOrigin(request, allowedOrigins)
     return visit.principal
   }
 
@@ -128,8 +123,9 @@ export async function createAccess(options: AccessOptions): Promise<Access> {
       ]
       return leave
     },
-    ...(login !== undefined && { signIn: login.signIn }),
     ways: { key: true, login: login !== undefined, anonymous: visitors !== undefined },
+    ...(login !== undefined && { signIn: login.signIn }),
+    ...(login !== undefined && { login: login.issuer }),
     readsCookies: login !== undefined || ask !== undefined || visitors !== undefined,
     close() {
       book.close()

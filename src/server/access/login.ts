@@ -5,7 +5,6 @@
  * - `GET /auth/login?return=/path` sends the browser to the issuer.
  * - `GET /auth/callback` is where the issuer sends it back to.
  * - `POST /auth/logout` ends the session of this browser, with 204.
- * - `GET /auth/issuer` tells `millrace login` where to sign in: `{issuer, clientId, scope}`.
  */
 import * as oauth from 'oauth4webapi'
 import { MillraceError } from '../../part/error.ts'
@@ -15,13 +14,16 @@ import { ownValue } from '../../part/own-value.ts'
 import { roles as knownRoles, type Claim, type Principal } from '../../part/principal.ts'
 import type { JwtConfig, LoginConfig } from '../../project/config.ts'
 import { longestCookie, type CookieSeal } from './cookie-seal.ts'
-import { checkOwnPage, isHere, readCookie, writeCookie } from './cookie.ts'
+import { isHere, readCookie, writeCookie } from './cookie.ts'
 import { createOidcClient, whyOf } from './oidc-client.ts'
+import { checkSameOrigin } from './same-origin.ts'
 import { ClaimError, principalOfClaims } from './token-principal.ts'
 
 export interface Login {
   /** Tokens that `millrace login` gets from the issuer are for the page's client, and count like its sessions. */
   readonly tokens: JwtConfig
+  /** Tells `millrace login` where to sign in. */
+  readonly issuer: { issuer: string; clientId: string; scope: string }
   /** Undefined for paths that are not of the sign-in. Rejects with `forbidden` for a sign-out by a page of another site. */
   signIn(request: Pick<Request, 'method' | 'headers' | 'url'>, path: string): Promise<Response> | undefined
   /** Who is signed in. Undefined without a session, and for one that has ended, was changed, or is of another server. */
@@ -149,7 +151,7 @@ export function createLogin(config: LoginConfig, options: LoginOptions): Login {
 
   async function leave(request: Pick<Request, 'method' | 'headers'>): Promise<Response> {
     const headers = seen(request.headers)
-    checkOwnPage({ method: request.method, headers }, new Set())
+    checkSameOrigin({ method: request.method, headers })
     const over = writeCookie({ headers }, sessionCookie, '', 0)
     return new Response(null, { status: 204, headers: { 'set-cookie': over, 'cache-control': 'no-store' } })
   }
@@ -171,14 +173,13 @@ export function createLogin(config: LoginConfig, options: LoginOptions): Login {
   }
 
   return {
+    issuer: { issuer, clientId, scope },
     tokens: { issuer, audience: clientId, ...omitUndefined({ user, tenant, roles }) },
     signIn(request, path) {
       const { method } = request
       if (path === '/auth/login' && method === 'GET') return begin(request)
       if (path === '/auth/callback' && method === 'GET') return finish(request)
       if (path === '/auth/logout' && method === 'POST') return leave(request)
-      if (path === '/auth/issuer' && method === 'GET')
-        return Promise.resolve(Response.json({ issuer, clientId, scope }))
       return undefined
     },
     async identify(headers) {

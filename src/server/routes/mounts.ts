@@ -8,6 +8,7 @@ import { getChatStream, postChat } from './chat.ts'
 import { mountAudit } from './audit.ts'
 import { mountDelete } from './delete.ts'
 import { getEvents } from './events.ts'
+import { mountKeys } from './keys.ts'
 import { mountLive } from './live.ts'
 import { mountOpenAi } from '../openai/routes.ts'
 import { mountOutline } from './outline.ts'
@@ -69,6 +70,7 @@ export const runRoutes: readonly Mount[] = [
   mountUpkeep,
   mountDelete,
   mountAudit,
+  mountKeys,
   (routes, server) => mountUsage(routes, server, server.quotas),
 ]
 
