@@ -46,7 +46,7 @@ export interface AccessOptions {
 export async function createAccess(options: AccessOptions): Promise<Access> {
   const { config, apiKey, environment, log, now, allowedOrigins = new Set<string>(), report } = options
   const { startTimer: start = startTimer, patienceMs } = options
-  const { claims } = config
+  const { claims = [] } = config
   const holdsKey = apiKey === undefined ? undefined : createKeyCheck(apiKey)
   const configured = await readConfigKeys(config, environment)
   const visitors = config.anonymous === 'user' ? createVisitors(log, now) : undefined
