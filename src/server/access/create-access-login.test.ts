@@ -4,6 +4,7 @@ import { openIssuer, type TestIssuer } from '../../../test/support/issuer.ts'
 import { memoryStore } from '../../store/memory-store.ts'
 import type { AccessConfig } from '../../project/config.ts'
 import { createAccess } from './create-access.ts'
+import { createJwtCheck } from './jwt.ts'
 
 const site = 'https://agents.example'
 const now = () => Date.UTC(2026, 10, 28)
@@ -22,12 +23,12 @@ function asked(given: Record<string, string>, method = 'GET') {
   return { method, headers, request: () => new Request(site, { method, headers }), setCookie: () => undefined }
 }
 
-async function sessionOf(access: Opened): Promise<string> {
+async function sessionOf(access: Opened, claims = {}): Promise<string> {
   const visit = (url: string, cookie = '') =>
     access.signIn!(new Request(url, { headers: { host: 'agents.example', cookie } }), new URL(url).pathname)!
   const kept = (response: Response) => response.headers.getSetCookie().map((each) => each.split(';')[0]!)
   const begun = await visit(`${site}/auth/login`)
-  const back = issuer.authorize(begun.headers.get('location')!, now())
+  const back = issuer.authorize(begun.headers.get('location')!, now(), claims)
   return kept(await visit(back, kept(begun).join('; '))).find((each) => each.includes('millrace_session'))!
 }
 
@@ -74,6 +75,23 @@ describe('createAccess with a sign-in', () => {
     const other = bearer(await issuer.token(now(), { aud: 'other' }))
     await expect(async () => access.identify(other)).rejects.toMatchObject({ code: 'unauthorized' })
     access.close()
+  })
+
+  test('claims have the names of `jwt` for the same issuer, and no way leads around a missing tenant', async () => {
+    const jwt = { issuer: issuer.url, audience: 'page', tenant: 'org', roles: 'roles' }
+    const access = await accessOf({ jwt, login: { issuer: issuer.url, clientId: 'page' } })
+    const cookie = await sessionOf(access, { org: 'acme', roles: ['operator'] })
+    const ann = { id: 'u1', tenant: 'acme', roles: ['operator'] }
+    expect(await access.identify(asked({ cookie }))).toMatchObject(ann)
+    const bearer = async (claims: object) =>
+      access.identify(asked({ authorization: `Bearer ${await issuer.token(now(), { aud: 'page', ...claims })}` }))
+    expect(await bearer({ org: 'acme', roles: 'operator' })).toMatchObject(ann)
+    await expect(bearer({ roles: 'admin' })).rejects.toMatchObject({ code: 'unauthorized' })
+    access.close()
+    const loose = { ...jwt, tenant: undefined }
+    const both = createJwtCheck([jwt, loose], { now, report: () => undefined })
+    const token = await issuer.token(now(), { aud: 'page', roles: 'admin' })
+    await expect(async () => both.identify(token)).rejects.toMatchObject({ code: 'unauthorized' })
   })
 
   test('without `login` there is no sign-in', async () => {

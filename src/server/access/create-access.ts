@@ -6,7 +6,8 @@
 import { createKeyCheck } from '../http/key.ts'
 import type { Log } from '../../part/log.ts'
 import type { Principal } from '../../part/principal.ts'
-import type { AccessConfig } from '../../project/config.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
+import type { AccessConfig, JwtConfig, LoginConfig } from '../../project/config.ts'
 import type { Env } from '../../project/registry.ts'
 import type { Access, AccessRequest } from './access.ts'
 import { createAuthenticate } from './authenticate.ts'
@@ -46,7 +47,7 @@ export interface AccessOptions {
 export async function createAccess(options: AccessOptions): Promise<Access> {
   const { config, apiKey, environment, log, now, allowedOrigins = new Set<string>(), report } = options
   const { startTimer: start = startTimer, patienceMs } = options
-  const { claims } = config
+  const { claims = [] } = config
   const holdsKey = apiKey === undefined ? undefined : createKeyCheck(apiKey)
   const configured = await readConfigKeys(config, environment)
   const visitors = config.anonymous === 'user' ? createVisitors(log, now) : undefined
@@ -55,7 +56,14 @@ export async function createAccess(options: AccessOptions): Promise<Access> {
     createAuthenticate(config.authenticate, { claims, now, report, startTimer: start, patienceMs })
   const seal = createCookieSeal(log, 'session', now)
   const login =
-    config.login && (await import('./login.ts')).createLogin(config.login, { seal, now, report, claims, environment })
+    config.login &&
+    (await import('./login.ts')).createLogin(withClaimNames(config.login, config.jwt), {
+      seal,
+      now,
+      report,
+      claims,
+      environment,
+    })
   // Tokens that `millrace login` gets are for the page's client.
   const issuers = [config.jwt, login?.tokens].filter((each) => each !== undefined)
   const jwt =
@@ -133,4 +141,11 @@ export async function createAccess(options: AccessOptions): Promise<Access> {
       jwt?.close()
     },
   }
+}
+
+/** The claims of an issuer mean the same wherever its tokens come from: a person is one principal in the page and in a client. */
+function withClaimNames(login: LoginConfig, jwt: JwtConfig | undefined): LoginConfig {
+  if (jwt?.issuer !== login.issuer) return login
+  const { user, tenant, roles } = jwt
+  return { ...omitUndefined({ user, tenant, roles }), ...omitUndefined(login) }
 }

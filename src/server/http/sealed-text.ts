@@ -48,7 +48,7 @@ export function createSeal(
       return toText(new Uint8Array([...iv, ...sealed]))
     },
     async open(sealed) {
-      const bytes = sealed.length > longestSealed ? undefined : toBytes(sealed)
+      const bytes = sealed.length > longest ? undefined : toBytes(sealed)
       if (bytes === undefined || bytes.length <= ivLength) return undefined
       const [iv, data] = [bytes.slice(0, ivLength), bytes.slice(ivLength)]
       const opened = await crypto.subtle.decrypt({ name: 'AES-GCM', iv }, await loaded(), data).catch(() => undefined)
