@@ -1,4 +1,5 @@
 /** The keys of the config, whose secrets are in environment variables. */
+import { ownValue } from '../../part/own-value.ts'
 import { MillraceError } from '../../part/error.ts'
 import { omitUndefined } from '../../part/omit-undefined.ts'
 import type { Principal } from '../../part/principal.ts'
@@ -23,9 +24,9 @@ export async function readConfigKeys({ keys = [] }: AccessConfig, env: Env): Pro
   const names = new Set<string>()
   for (const [i, { name, env: variable, role = 'user', tenant, agents, expires }] of keys.entries()) {
     const place = `server.access.keys[${i}]`
-    const secret = env[variable]
+    const secret = ownValue(env, variable)
     if (secret === undefined || secret === '') {
-      const set = Object.keys(env).filter((each) => env[each] !== undefined)
+      const set = Object.keys(env).filter((each) => ownValue(env, each) !== undefined)
       throw badConfig(`${place}.env: the variable ${variable} is not set${didYouMean(variable, set)}`)
     }
     if (secret.length < shortestKey) {

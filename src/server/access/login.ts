@@ -57,7 +57,7 @@ const longestReturn = 500
 export function createLogin(config: LoginConfig, options: LoginOptions): Login {
   const { seal, now, fetch, report, claims, environment = {} } = options
   const { issuer, clientId, scope = 'openid profile', secretEnv, url: ownUrl, user, tenant, roles } = config
-  const secret = secretEnv === undefined ? undefined : environment[secretEnv]
+  const secret = secretEnv === undefined ? undefined : ownValue(environment, secretEnv)
   if (secretEnv !== undefined && !secret) {
     const place = 'millrace.config.ts: server.access.login.secretEnv'
     throw new MillraceError('bad-config', `${place}: the variable ${secretEnv} is not set.`)
