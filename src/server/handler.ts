@@ -177,6 +177,8 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: r
     for (const mount of runRoutes) mount(routes, context)
   }
   routes.get('/health/live', 'open', () => Response.json({ status: 'ok', version }))
+  const { key, login, anonymous } = access.ways
+  routes.get('/auth/ways', 'open', () => Response.json({ key, login, anonymous }))
   app.notFound(async (c) => {
     const { path, method, raw } = c.req
     const shell = isLost(raw, path) ? await shellResponse(options.web!, 404) : undefined

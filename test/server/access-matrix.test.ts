@@ -126,6 +126,7 @@ const table: Record<string, Ask> = {
   'GET /': open,
   'GET /health': open,
   'GET /health/live': open,
+  'GET /auth/ways': open,
   'GET /metrics': at('/metrics', admins),
   'GET /api/agents': at('/api/agents', forEveryone),
   'GET /api/agents/schema': at('/api/agents/schema', texts),

@@ -77,6 +77,7 @@ const table: Record<string, Row> = {
   'GET /': facts,
   'GET /health': facts,
   'GET /health/live': facts,
+  'GET /auth/ways': facts,
   'GET /metrics': operates,
   'GET /v1/models': facts,
   'GET /v1/models/:id': { shows: 'facts', ask: () => '/v1/models/a' },

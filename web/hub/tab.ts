@@ -22,6 +22,7 @@ export interface Tab {
   rows(onRows: (rows: readonly RunRow[]) => void): () => void
   agents(onAgents: () => void): () => void
   setKey(key: string | undefined): void
+  setCaller(caller: string): void
   retry(): void
   ping(): void
   readonly connection: HubConnection
@@ -133,6 +134,7 @@ export function createTab(): Tab {
       key = next
       send({ kind: 'key', key })
     },
+    setCaller: (caller) => send({ kind: 'caller', caller }),
     retry: () => send({ kind: 'retry' }),
     ping: () => send({ kind: 'ping' }),
     get connection() {

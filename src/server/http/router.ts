@@ -72,10 +72,10 @@ export function isMonitorPath(path: string): boolean {
   return isHealthPath(path) || path === '/metrics'
 }
 
-/** Paths that need no key. Without one, the page at `/` shows no agents. */
+/** Paths that need no key. Without one, the page at `/` shows no agents. `/auth/ways` says how to sign in. */
 export function isOpen(path: string, method: string, hasPage: boolean): boolean {
   if (method !== 'GET' && method !== 'HEAD') return false
-  return isHealthPath(path) || path === '/' || (hasPage && isPagePath(path))
+  return isHealthPath(path) || path === '/' || path === '/auth/ways' || (hasPage && isPagePath(path))
 }
 
 const statusLines = new Map([
