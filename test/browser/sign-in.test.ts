@@ -280,6 +280,29 @@ describe.skipIf(browser === undefined)(`who is signed in${fault}`, () => {
     await other.getByRole('dialog', { name: 'Sign in' }).getByText('Your session has ended.').waitFor()
   })
 
+  test('a guest has runs of its own, signs in with a key, and begins anew', async () => {
+    const access = createTestAccess()
+    const guest: Principal = { id: 'anonymous:1a2b', roles: ['user'] }
+    const identify: Access['identify'] = (request) =>
+      request.headers.has('authorization') ? access.identify(request) : guest
+    const ways = { key: true, login: false, anonymous: true }
+    const { page, server } = await open('/runs', { ...access, identify, ways })
+    await page.getByText('Your runs appear here').waitFor()
+    await start(server, 'alice', 'Good morning')
+    const run = await server.runtime.start('assistant', { messages: [] }, { user: { id: guest.id } })
+    await run.result
+    await page.getByTestId('run-row').waitFor()
+    await personIn(page).click()
+    const menu = page.getByRole('group', { name: 'Who is signed in' })
+    await menu.getByText('Guest').waitFor()
+    expect(await menu.getByRole('button', { name: 'Sign out' }).count()).toBe(0)
+    await menu.getByRole('button', { name: 'Sign in' }).click()
+    await signIn(page, 'alice')
+    await rowOf(page, 'Good morning').waitFor()
+    await expect.poll(() => page.getByTestId('run-row').count()).toBe(1)
+    expect(await personIn(page).textContent()).toBe('alice')
+  })
+
   test('two tabs with the keys of two people: neither gets the rows of the other', async () => {
     const { page, server, openTab } = await open('/runs')
     await signIn(page, 'operator')

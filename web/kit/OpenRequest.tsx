@@ -85,7 +85,7 @@ export function OpenRequest({ runId, request, about, isRow = false, mark, outcom
       </div>
       {isOthers && word === undefined ? (
         <p className={css.done}>
-          <Icon name="person" /> {waitsFor(request)}
+          <Icon name="pause" /> {waitsFor(request)}
         </p>
       ) : word !== undefined ? (
         <output className={css.done}>

@@ -45,7 +45,7 @@ export function UserFilter({ users }: { users: readonly string[] }) {
       />
       <datalist id={id}>
         {users.map((each) => (
-          <option key={each} value={each} />
+          <option key={each}>{each}</option>
         ))}
       </datalist>
     </>

@@ -32,7 +32,7 @@ function SignIn({ onDone }: { onDone(): void }) {
       {isSessionOver && <p role="alert">Your session has ended. Sign in again to go on here.</p>}
       {login && (
         <>
-          <p className={css.told}>You come back to this page.</p>
+          <p className={css.told}>This leads to another page for signing in, and back here.</p>
           <Button look="primary" data-autofocus onClick={() => location.assign(loginPath())}>
             Sign in
           </Button>

@@ -1,5 +1,5 @@
 import { useAgents } from '../../data/hooks.ts'
-import { useServer } from '../../data/server.ts'
+import { useSignedIn } from '../../data/server.ts'
 import type { Query } from '../../data/query.ts'
 import { Button } from '../../kit/Button.tsx'
 import { Empty } from '../../kit/Empty.tsx'
@@ -10,6 +10,7 @@ const none = { status: undefined, agent: undefined, user: undefined, q: undefine
 
 /** The list is empty: because of its filter, or because nothing has run. */
 export function NoRuns({ filter, query }: { filter: RunFilter; query: Query }) {
+  const user = useSignedIn()
   const agent = useAgents().value?.agents[0]?.id ?? 'assistant'
   if (isFiltered(filter)) {
     return (
@@ -18,7 +19,6 @@ export function NoRuns({ filter, query }: { filter: RunFilter; query: Query }) {
       </Empty>
     )
   }
-  const user = useServer().facts?.user
   const key = user === undefined ? '' : ` -H "Authorization: Bearer $MILLRACE_API_KEY"`
   const body = JSON.stringify({ agentId: agent, input: { messages: 'Hello' } })
   return (
