@@ -15,6 +15,7 @@ export { loadYaml, parseYaml, type ParsedYaml, type ParseOptions } from './proje
 export { MillraceError, type ErrorValue } from './part/error.ts'
 export { formatFaults, parsePipeline, PipelineError } from './pipeline/parse.ts'
 export type { Fault, Known, Pipeline, Step } from './pipeline/pipeline.ts'
+export type { Role, RunUser } from './part/principal.ts'
 export type { McpServer } from './tools/mcp/server.ts'
 export type { Endpoint } from './models/resolver.ts'
 export type { Callback, ExecutionContext, PrimitiveHandler, Question, QuestionAnswer } from './engine/registry.ts'

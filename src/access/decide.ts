@@ -38,7 +38,7 @@ export const actions = Object.keys(table) as Action[]
 const onOthers: ReadonlySet<Action> = new Set(['runs.read', 'runs.stop', 'runs.answer', 'runs.fork', 'stats'])
 
 /** Actions on what all tenants share: only for an admin without a tenant. */
-const onAll: ReadonlySet<Action> = new Set(['agents.edit', 'keys', 'metrics', 'upkeep', 'query'])
+const onAll: ReadonlySet<Action> = new Set(['agents.edit', 'metrics', 'upkeep', 'query'])
 
 /** Whom a run belongs to. Absent: no one. */
 export type Owned = OwnerFilter

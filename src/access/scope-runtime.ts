@@ -6,20 +6,27 @@ import { MillraceError, type ErrorValue } from '../part/error.ts'
 import type { RunRow } from '../part/log.ts'
 import { runUserOf, scopedThread, type Principal } from '../part/principal.ts'
 import { unknownAgent, unknownRun } from '../runtime/runtime-errors.ts'
-import type { Agent, AgentSource, Runtime, StartOptions, Wake } from '../runtime/runtime.ts'
+import type { Reply } from '../part/request-part.ts'
+import type { Agent, AgentSource, Answered, Run, Runtime, StartOptions, Wake } from '../runtime/runtime.ts'
 import { decide, mayUse, visibleTo, type Action } from './decide.ts'
 import { notAllowed, rowFor, scopeStore } from './scope-store.ts'
 
 export interface ScopeOptions {
   /** Calls back once when the principal's open streams must end. Returns a function that stops waiting. */
   onExpired?: (principal: Principal, end: (error: ErrorValue) => void) => () => void
+  /** Called when a turn of a conversation has answered requests of a run. */
+  onAnswered?: (principal: Principal, run: string) => void
 }
 
 /** The whole runtime for a principal that may do everything, and whose runs belong to no one. */
-export function scopeRuntime(base: Runtime, principal: Principal, { onExpired }: ScopeOptions = {}): Runtime {
+export function scopeRuntime(
+  base: Runtime,
+  principal: Principal,
+  { onExpired, onAnswered }: ScopeOptions = {},
+): Runtime {
   const user = runUserOf(principal)
   const isWhole = Object.keys(visibleTo(principal)).length === 0 && principal.agents === undefined
-  if (user === undefined && isWhole) return base
+  if (user === undefined && isWhole && principal.key === undefined) return base
   const agents = scopeAgents(base.agents, principal)
   const store = isWhole ? base.store : scopeStore(base.store, principal)
   const actor = user && { id: user.id, ...pick(user) }
@@ -50,7 +57,7 @@ export function scopeRuntime(base: Runtime, principal: Principal, { onExpired }:
 
   const signed = (wake: Wake = {}): Wake => ({ ...wake, roles: principal.roles, ...(actor && { by: actor }) })
 
-  return {
+  const runtime: Runtime = {
     agents,
     tools: base.tools,
     store,
@@ -63,21 +70,26 @@ export function scopeRuntime(base: Runtime, principal: Principal, { onExpired }:
       const { id } = usable(agentId)
       await checkPrevious(options)
       const { threadId } = options
-      return base.start(id, input, {
+      const run = await base.start(id, input, {
         ...options,
         ...(threadId !== undefined && { threadId: scopedThread(threadId, user) }),
         ...(user && { user }),
       })
+      return new ScopedRun(run, runtime)
     },
     async fork(run, options) {
       const row = await existing(run, 'runs.fork')
-      usable(options.agent ?? row.agent)
-      return base.fork(run, { ...options, ...(user && { user }) })
+      const name = options.agent ?? row.agent
+      // A run of an agent that is gone has its text in its log.
+      if (principal.agents !== undefined || base.agents.get(name) !== undefined) usable(name)
+      return new ScopedRun(await base.fork(run, { ...options, ...(user && { user }) }), runtime)
     },
     async open(run) {
-      return (await rowFor(base.store, principal, 'runs.read', run)) && base.open(run)
+      const row = await rowFor(base.store, principal, 'runs.read', run)
+      const found = row && (await base.open(run))
+      return found && new ScopedRun(found, runtime)
     },
-    handle: (run, threadId) => base.handle(run, threadId),
+    handle: (run, threadId) => new ScopedRun(base.handle(run, threadId), runtime),
     async stop(run, reason) {
       await existing(run, 'runs.stop')
       await base.stop(run, reason)
@@ -89,7 +101,9 @@ export function scopeRuntime(base: Runtime, principal: Principal, { onExpired }:
     },
     async answerAll(run, answers, wake, mcpHeaders) {
       await existing(run, 'runs.answer')
-      return base.answerAll(run, answers, signed(wake), mcpHeaders)
+      const counted = await base.answerAll(run, answers, signed(wake), mcpHeaders)
+      onAnswered?.(principal, run)
+      return counted
     },
     redact: base.redact,
     redactor: base.redactor,
@@ -105,6 +119,38 @@ export function scopeRuntime(base: Runtime, principal: Principal, { onExpired }:
     recover: refused,
     threadRule: base.threadRule,
     close: refused,
+  }
+  return runtime
+}
+
+/** A run whose stop and replies are the principal's. */
+class ScopedRun implements Run {
+  readonly id: string
+  readonly threadId: string
+  readonly joined: boolean
+  readonly parts: Run['parts']
+  private readonly run: Run
+  private readonly runtime: Runtime
+
+  constructor(run: Run, runtime: Runtime) {
+    this.id = run.id
+    this.threadId = run.threadId
+    this.joined = run.joined
+    this.parts = run.parts
+    this.run = run
+    this.runtime = runtime
+  }
+
+  get result(): Run['result'] {
+    return this.run.result
+  }
+
+  stop(reason?: string): Promise<void> {
+    return this.runtime.stop(this.id, reason)
+  }
+
+  answer(requestId: string, answer: Reply): Promise<Answered> {
+    return this.runtime.answer(this.id, requestId, answer, { protocol: 'library' })
   }
 }
 

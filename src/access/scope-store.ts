@@ -231,6 +231,7 @@ function createUpkeep(store: Store, base: Upkeep, principal: Principal): Upkeep 
     expired: refused,
     vacuum: refused,
     marks: (runs) => base.marks(runs),
+    ...(base.generation !== undefined && { generation: () => base.generation!() }),
     async drop(run, options) {
       return (await rowFor(store, principal, 'runs.delete', run)) !== undefined && base.drop(run, options)
     },

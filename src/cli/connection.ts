@@ -15,6 +15,9 @@ import type { ThreadQuery, ThreadRow } from '../part/thread.ts'
 import type { Usage } from '../part/usage.ts'
 import { nearest } from '../pipeline/nearest.ts'
 import type { Deleted } from '../record/delete.ts'
+import type { AuditQuery, AuditRow } from '../part/audit.ts'
+import type { QuotaUse } from '../part/quota.ts'
+import type { UsageReport, UsageReportQuery } from '../part/usage-report.ts'
 import type { Stats, StatsQuery } from '../record/stats.ts'
 import type { CompactedRuns, PrunedRuns } from '../record/upkeep.ts'
 import type { ShownThread } from '../server/show-thread.ts'
@@ -42,6 +45,10 @@ export interface Connection {
   stop?(run: string): Promise<void>
   /** `queryAt` gets the time (epoch ms) by the clock of the store. */
   stats(queryAt: (now: number) => StatsQuery): Promise<Stats>
+  /** The same for what users have used; with the caller's quotas on a server. */
+  usage(queryAt: (now: number) => UsageReportQuery): Promise<UsageReport & { quotas?: QuotaUse[] }>
+  /** Who did what, the newest first. */
+  audit(query: AuditQuery): Promise<AuditRow[]>
   /** Opens the store for changes. Throws `usage` if its runs cannot be changed by hand. */
   upkeep(): Promise<RunUpkeep>
   /** Throws `usage` if runs are not kept here. Nothing is created before a run is imported. */
@@ -155,16 +162,17 @@ export async function openConnection(context: CommandContext, flags: ConnectionF
   }
 }
 
-type ConnectionTarget =
+export type ConnectionTarget =
   | { type: 'server'; server: LiveServer }
   /** A store that servers share. */
   | { type: 'store'; url: string }
   /** A data folder that no live server uses. */
   | { type: 'folder'; data: string }
 
-async function connectionTarget(context: CommandContext, flags: ConnectionFlags): Promise<ConnectionTarget> {
+/** Where the commands find the runs, and the keys. */
+export async function connectionTarget(context: CommandContext, flags: ConnectionFlags): Promise<ConnectionTarget> {
   const { findServer, namedServer } = await import('./connection/server.ts')
-  if (flags.url !== undefined) return { type: 'server', server: namedServer(context, flags.url) }
+  if (flags.url !== undefined) return { type: 'server', server: await namedServer(context, flags.url) }
   const url = await sharedStoreUrl(context, flags)
   if (url !== undefined) return { type: 'store', url }
   const { data } = flags

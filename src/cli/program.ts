@@ -5,6 +5,7 @@ import { messageOf, MillraceError, wholeMessage } from '../part/error.ts'
 import { secretValues } from '../project/secrets.ts'
 import { version } from '../server/version.ts'
 import { addAnswerCommand } from './commands/answer.ts'
+import { addAuditCommand } from './commands/audit.ts'
 import { addChatCommand } from './commands/chat.ts'
 import { addCheckCommand } from './commands/check.ts'
 import { addCompletionCommand, completeCommand } from './commands/completion.ts'
@@ -13,6 +14,8 @@ import { addExportCommand } from './commands/export.ts'
 import { addForkCommand } from './commands/fork.ts'
 import { addImportCommand } from './commands/import.ts'
 import { addInitCommand } from './commands/init.ts'
+import { addKeysCommand } from './commands/keys.ts'
+import { addLoginCommand, addLogoutCommand } from './commands/login.ts'
 import { addLogsCommand } from './commands/logs.ts'
 import { addMigrateCommand } from './commands/migrate.ts'
 import { addParseCommand } from './commands/parse.ts'
@@ -30,6 +33,7 @@ import { addStopCommand } from './commands/stop.ts'
 import { addTestCommand } from './commands/test.ts'
 import { addThreadsCommand } from './commands/threads.ts'
 import { addCompactCommand, addPruneCommand } from './commands/upkeep.ts'
+import { addUsageCommand } from './commands/usage.ts'
 import { addVerifyCommand } from './commands/verify.ts'
 import type { CommandContext, Output } from './context.ts'
 import { readEnvFiles } from './env-files.ts'
@@ -52,6 +56,8 @@ const runCommands = [
   addLogsCommand,
   addThreadsCommand,
   addStatsCommand,
+  addUsageCommand,
+  addAuditCommand,
   addAnswerCommand,
   addStopCommand,
   addVerifyCommand,
@@ -67,10 +73,10 @@ const runCommands = [
   addPruneCommand,
   addRmCommand,
 ]
-const otherCommands = [addParseCommand, addCompletionCommand]
+const otherCommands = [addKeysCommand, addLoginCommand, addLogoutCommand, addParseCommand, addCompletionCommand]
 
 /** Mistakes in the command line: exit 2. Every other failure: exit 1. */
-const usageErrors: ReadonlySet<string> = new Set(['usage', 'unknown-agent', 'unknown-run', 'no-key'])
+const usageErrors: ReadonlySet<string> = new Set(['usage', 'unknown-agent', 'unknown-run', 'unknown-key', 'no-key'])
 
 /** Runs the command of these words. Sets the exit code. */
 export async function runProgram(context: CommandContext, words: string[]): Promise<void> {

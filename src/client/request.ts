@@ -41,9 +41,13 @@ export async function request({ url, headers, fetch }: ServerAddress, path: stri
   }
   if (response.ok) return response
   const answer = (await response.json().catch(() => undefined)) as Partial<{ error: ErrorBody }> | undefined
-  const { code = 'http', message = `${url}${path} responded with status ${response.status}.` } = answer?.error ?? {}
+  const {
+    code = 'http',
+    message = `${url}${path} responded with status ${response.status}.`,
+    which,
+  } = answer?.error ?? {}
   const retryAfter = Number(response.headers.get('retry-after')) || undefined
-  throw new MillraceError(code, message, { status: response.status, retryAfter })
+  throw new MillraceError(code, message, { status: response.status, retryAfter, which })
 }
 
 export async function getJson<T>(connection: ServerAddress, path: string): Promise<T> {
@@ -62,6 +66,8 @@ export function queryOf(parameters: object): string {
 interface ErrorBody {
   code?: string
   message?: string
+  /** The quota that is used up. */
+  which?: string
 }
 
 /** Retries a request when the connection broke or the server shuts down: another server may answer. Only for requests that may run twice. */

@@ -1,4 +1,4 @@
-/** Errors as HTTP responses: `{"error": {message, code, type}}`, a status and `Retry-After`. Internals stay in the log. */
+/** Errors as HTTP responses: `{"error": {message, code, type}}`, and `which` for a quota; a status and `Retry-After`. Internals stay in the log. */
 import { MillraceError, unexplained, type ErrorValue } from '../part/error.ts'
 
 // A Map, because an application may use a code such as `constructor`.
@@ -41,6 +41,7 @@ const statuses: ReadonlyMap<string, number> = new Map(
     'too-large': 413,
     'unsupported-type': 415,
     'rate-limited': 429,
+    'quota-exceeded': 429,
     'too-many-runs': 429,
     'too-many-imports': 429,
     'too-many-streams': 429,
@@ -81,7 +82,7 @@ export function statusOf({ code, status }: Pick<ErrorValue, 'code' | 'status'>):
 /** For the error of a run, convert its `ErrorValue` with `fromErrorValue` first. `says`: further fields of the body, by protocol. */
 export function errorResponse(error: Error, says: (code: string) => object = (code) => ({ code })): Response {
   const value = error instanceof MillraceError ? error : new MillraceError('internal', unexplained)
-  const { code, message } = value
+  const { code, message, which } = value
   const status = statusOf(value)
   // The store may work again in a moment, or at another instance.
   const retryAfter = value.retryAfter ?? (/^store-(?:failed|closed)$/u.test(code) ? 1 : undefined)
@@ -89,5 +90,8 @@ export function errorResponse(error: Error, says: (code: string) => object = (co
   if (retryAfter !== undefined) headers['retry-after'] = String(Math.ceil(retryAfter))
   if (status === 401) headers['www-authenticate'] = 'Bearer'
   const type = status < 500 ? 'invalid_request_error' : 'server_error'
-  return Response.json({ error: { message, type, ...says(code) } }, { status, headers })
+  return Response.json(
+    { error: { message, type, ...says(code), ...(which !== undefined && { which }) } },
+    { status, headers },
+  )
 }

@@ -81,8 +81,11 @@ export function runModelCall(scope: Scope, step: ModelStep): Promise<void> {
 /** A model with an unknown price cannot be kept within a budget of money. */
 export function refuseUnpriced({ limits, registry }: Pick<Scope, 'limits' | 'registry'>, model: string): void {
   if (!limits.some(({ counts }) => counts) || registry.pricing?.has(model)) return
-  const cure = 'Add its price to "pricing" in the config, or set the budget in tokens.'
-  throw new MillraceError('unknown-price', `There is a budget in USD, but the model "${model}" has no price. ${cure}`)
+  const cure = 'Add its price to "pricing" in the config, or set the budget or the quota in tokens.'
+  throw new MillraceError(
+    'unknown-price',
+    `There is a budget or a quota in USD, but the model "${model}" has no price. ${cure}`,
+  )
 }
 
 /**

@@ -23,6 +23,7 @@ import type { Registry } from './registry.ts'
 import type { McpPool } from '../tools/mcp/pool.ts'
 import { limitOfRun, type Limit, limitUnsetRun, type DefaultTimeouts } from './limits.ts'
 import { isMoved, createWriter, type Writer } from './writer.ts'
+import { countBeforeEnd, type OpenAccount, type RunAccount } from './run-account.ts'
 import { handedOn, historyCut, recovered, type RunState } from './state.ts'
 import { createRunClock, type Clock } from './run-clock.ts'
 import { Suspended, toError, within, type Scope } from './scope.ts'
@@ -74,6 +75,8 @@ export interface RunnerOptions {
   /** ms that a client has to reply to a request. */
   requestDeadlineMs: number
   attribute: Attribute
+  /** The quotas of whoever started the run. */
+  openAccount?: OpenAccount | undefined
   /** Called after each append. */
   onStored(): void
 }
@@ -97,6 +100,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   const { log, pipeline, runId, state, controller, graceMs } = options
   const now = createRunClock(options.clock, state.lastTimestamp)
   const { signal } = controller
+  let account: RunAccount | undefined
   let failure: { error: unknown } | undefined
   const leftover: Leftover = { deferred: [], afters: [] }
   const settled = Promise.withResolvers<Settled>()
@@ -119,8 +123,12 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
       state.apply(entry)
       if (entry.type === 'tool-call') hidden.keep(entry)
       if (entry.type === 'response') requests.resolve(entry)
+      if (entry.type === 'usage') account?.noted(entry)
     },
-    onStored: options.onStored,
+    onStored(seq) {
+      account?.stored(seq)
+      options.onStored()
+    },
     onFailure(error) {
       failure = { error }
       const message = 'The store failed, so the run can no longer be recorded.'
@@ -146,8 +154,13 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   for (const part of options.first) writer.emit('', part)
   const speaking: Scope['speaking'] = new Map()
   const limit = limitOfRun(options, speaking, now)
-  limit?.signal.addEventListener('abort', () => controller.abort(limit.signal.reason), { once: true })
-  const parts = { writer, branches, requests, gate, limit, speaking, leftover, now, inputOf: hidden.inputOf }
+  const user = state.start?.user
+  account = user && options.openAccount?.({ id: runId, user, state, speaking })
+  const limits = [limit, account?.limit].filter((each) => each !== undefined)
+  for (const each of limits) {
+    each.signal.addEventListener('abort', () => controller.abort(each.signal.reason), { once: true })
+  }
+  const parts = { writer, branches, requests, gate, limits, speaking, leftover, now, inputOf: hidden.inputOf }
   const { scope, setHistory, callAbort } = createRunScope(options, parts)
 
   const onMessage = (message: InboxMessage) => {
@@ -167,14 +180,15 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     const held = gate.pass()
     if (held !== undefined) await held
     options.onTurn()
-    const limits = { timeouts: pipeline.timeouts, defaults: options.defaultTimeouts }
-    releaseTime = limitUnsetRun(limits, (error) => controller.abort(error))
+    const timeouts = { timeouts: pipeline.timeouts, defaults: options.defaultTimeouts }
+    releaseTime = limitUnsetRun(timeouts, (error) => controller.abort(error))
     if (options.first.length === 0) {
       // Stored first, so that a run that crashes the server at once is counted, too.
       writer.emit('', recovered)
       await writer.stored()
     }
     const { messages, cut } = await options.history()
+    if (account !== undefined) await account.ready
     setHistory(messages)
     if (cut && !state.warnings.has(historyCut.code)) writer.emit('', historyCut)
     const outermost = within(scope, { input: scope.inputAt(state.lastSeq) })
@@ -204,6 +218,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   const finish = async (type: 'ended' | 'suspended' | 'handed-on'): Promise<RunnerEnd> => {
     writer.seal()
     await writer.stored().catch(() => undefined)
+    await account?.close(type === 'ended')
     if (failure === undefined) return { type }
     return isMoved(failure.error) ? { type: 'moved' } : { type: 'store-failed', error: failure.error }
   }
@@ -218,7 +233,10 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
 
   decided = 'ending'
   await inbox
-  if (isMoved(signal.reason)) return { type: 'moved' }
+  if (isMoved(signal.reason)) {
+    await account?.close(false)
+    return { type: 'moved' }
+  }
   if (signal.aborted && toErrorValue(signal.reason).code === 'abandoned') {
     writer.emit('', handedOn)
     return finish('handed-on')
@@ -227,6 +245,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   if (error !== undefined) {
     await callAbort({ error, aborted: signal.aborted && failure === undefined && endOutcomes.has(error.code) })
   }
+  if (account !== undefined) await countBeforeEnd(account, writer, state)
   endRun(scope, error, how.type === 'done' ? how.value : undefined)
   requests.rejectAll(() => new Suspended())
   return finish('ended')
@@ -260,7 +279,7 @@ interface ScopeParts {
   branches: BranchCounter
   requests: PendingRequests
   gate: Gate
-  limit: Limit | undefined
+  limits: readonly Limit[]
   speaking: Scope['speaking']
   leftover: Leftover
   inputOf: Scope['inputOf']
@@ -277,7 +296,7 @@ interface RunScope {
 
 function createRunScope(options: RunnerOptions, parts: ScopeParts): RunScope {
   const { log, registry, pipeline, state, controller, graceMs } = options
-  const { writer, branches, requests, gate, limit, leftover } = parts
+  const { writer, branches, requests, gate, limits, leftover } = parts
   const called = new LazySet<string>()
   let ids = 0
   let history: Message[] = []
@@ -309,7 +328,7 @@ function createRunScope(options: RunnerOptions, parts: ScopeParts): RunScope {
     fork: branches.fork,
     pass: gate.pass,
     request: requests.request,
-    limits: limit === undefined ? [] : [limit],
+    limits,
     timeouts: pipeline.timeouts ?? {},
     callerTimeouts: {},
     answerChars: pipeline.limits?.answerChars ?? registry.answerChars ?? defaultAnswerChars,

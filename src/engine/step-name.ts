@@ -23,9 +23,9 @@ export function formatStepName({ id, type }: StepName): string {
 /** Prefixes the failure's message with the step's name, unless a step inside has done so. */
 export function nameFailure(step: StepName, error: MillraceError): MillraceError {
   if (error.step !== undefined && isUnder(error.step, step.path)) return error
-  const { code, message, status, retryAfter, detail } = error
+  const { code, message, status, retryAfter, which, detail } = error
   const text = message === unexplained ? ' failed.' : `: ${message}`
-  const options = { status, retryAfter, detail, step: step.path, cause: error.cause }
+  const options = { status, retryAfter, which, detail, step: step.path, cause: error.cause }
   return new MillraceError(code, formatStepName(step) + text, options)
 }
 

@@ -6,6 +6,7 @@ import { createRedactor } from '../fold/redact.ts'
 import { createInvoke, notifyAbort } from './callbacks.ts'
 import { isMoved, createWriter } from './writer.ts'
 import type { Registry } from './registry.ts'
+import { countBeforeEnd, type OpenAccount, type RunAccount } from './run-account.ts'
 import { createRunClock, type Clock } from './run-clock.ts'
 import { type RunState, missingUsages } from './state.ts'
 import { readStored } from './stored-pipeline.ts'
@@ -30,6 +31,8 @@ export interface EndContext {
   graceMs: number
   secrets: readonly string[]
   secretKeys: readonly string[]
+  /** The quotas of whoever started the run. */
+  openAccount?: OpenAccount | undefined
 }
 
 /**
@@ -37,12 +40,13 @@ export interface EndContext {
  * store fails.
  */
 export async function writeEnd(
-  { log, registry, clock, graceMs, secrets, secretKeys }: EndContext,
+  { log, registry, clock, graceMs, secrets, secretKeys, openAccount }: EndContext,
   { run, epoch }: { run: string; epoch: number },
   state: RunState,
   { code, message, errorCode = code, outcome }: RunEnding,
 ): Promise<'ended' | 'moved'> {
   const now = createRunClock(clock, state.lastTimestamp)
+  let account: RunAccount | undefined
   const writer = createWriter({
     log,
     run,
@@ -51,7 +55,11 @@ export async function writeEnd(
     redactor: createRedactor(secrets, secretKeys),
     now,
     view: () => viewOf(state),
-    onEntry: (entry) => state.apply(entry),
+    onEntry(entry) {
+      state.apply(entry)
+      if (entry.type === 'usage') account?.noted(entry)
+    },
+    onStored: (seq) => account?.stored(seq),
     // `stored` below rejects with it.
     onFailure: () => undefined,
   })
@@ -63,6 +71,12 @@ export async function writeEnd(
     const telling = { error, graceMs }
     await notifyAbort({ state, invoke: createInvoke(registry, writer.emit) }, pipeline, telling)
   }
+  const user = state.start?.user
+  account = user && openAccount?.({ id: run, user, state, speaking: new Map() })
+  if (account !== undefined) {
+    await account.ready
+    await countBeforeEnd(account, writer, state)
+  }
   emitEnd(state, writer.emit, {
     outcome: answered ? 'completed' : code,
     closing: { outcome, error },
@@ -72,9 +86,11 @@ export async function writeEnd(
   try {
     await writer.stored()
   } catch (failure) {
+    await account?.close(false)
     if (isMoved(failure)) return 'moved'
     throw failure
   }
+  await account?.close(true)
   return 'ended'
 }
 

@@ -34,8 +34,8 @@ export interface WriterOptions {
   view(): KeptView | undefined
   /** Called with every new entry, before it is stored. */
   onEntry(entry: Entry): void
-  /** Called after each append. */
-  onStored?(): void
+  /** Called after each append with the `seq` of its last entry. */
+  onStored?(seq: number): void
   /** Called when the store fails, or refuses because another owner has the run (`isMoved`). This writer stores nothing more. */
   onFailure(error: unknown): void
 }
@@ -152,10 +152,11 @@ class LogWriter implements Writer {
   }
 
   private readonly appended = (how: Appended): void => {
+    const last = this.sent?.at(-1)
     this.sent = undefined
     this.isResent = false
     if (how === 'fenced') return this.fail(ownershipLost())
-    this.options.onStored?.()
+    this.options.onStored?.(last?.seq ?? 0)
     if (this.pending.length > 0) this.append()
     else this.rest()
   }

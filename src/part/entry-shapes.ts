@@ -85,6 +85,7 @@ const errorValue = objectOf<ErrorValue>({
   status: optional(numberFrom(0, 999)),
   retryAfter: optional(numberFrom(0, 1e9)),
   step: optional(text),
+  which: optional(text),
   detail: optional(text),
 })
 

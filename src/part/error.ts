@@ -19,6 +19,8 @@ export interface ErrorValue {
   retryAfter?: number
   /** The path of the step that failed; `message` contains its name. */
   step?: string
+  /** The quota that is used up, as the config names it: `perUser.tokensPerDay`. */
+  which?: string
   /** Not sent to clients: the message of an error that application code threw, followed by those of its causes. */
   detail?: string
 }
@@ -35,6 +37,7 @@ export class MillraceError extends Error {
   readonly status: number | undefined
   readonly retryAfter: number | undefined
   readonly step: string | undefined
+  readonly which: string | undefined
   readonly detail: string | undefined
 
   constructor(code: string, message: string, options: Omit<ErrorValue, 'code' | 'message'> & { cause?: unknown } = {}) {
@@ -43,6 +46,7 @@ export class MillraceError extends Error {
     this.status = options.status
     this.retryAfter = options.retryAfter
     this.step = options.step
+    this.which = options.which
     this.detail = options.detail
   }
 
@@ -84,10 +88,11 @@ export function toErrorValue(error: unknown, code = 'error'): ErrorValue {
 }
 
 /** The fields that clients may see. */
-export function toPublicError({ code, message, status, retryAfter }: MillraceError | ErrorValue): ErrorValue {
+export function toPublicError({ code, message, status, retryAfter, which }: MillraceError | ErrorValue): ErrorValue {
   const value: ErrorValue = { code, message }
   if (status !== undefined) value.status = status
   if (retryAfter !== undefined) value.retryAfter = retryAfter
+  if (which !== undefined) value.which = which
   return value
 }
 
@@ -191,8 +196,12 @@ function fieldsOf(thrown: object): string {
 
 /** Removes user names and passwords in URLs, the values of secret URL parameters, and tokens after `Bearer` or `Basic`. */
 export function withoutCredentials(text: string): string {
-  return text
-    .replaceAll(/\b([a-z][\w+.-]{1,20}:\/\/)[^\s/?#]{1,500}@/giu, '$1')
-    .replaceAll(/([?&][\w.-]{0,50}(?:key|token|secret|signature|sig|password|auth)=)[^&\s#"']+/giu, '$1…')
-    .replaceAll(/\b(Bearer|Basic)\s+(?:(?=\S*\d)[\w.~+/=-]{6,}|[\w.~+/=-]{16,})/giu, '$1 …')
+  return (
+    text
+      .replaceAll(/\b([a-z][\w+.-]{1,20}:\/\/)[^\s/?#]{1,500}@/giu, '$1')
+      .replaceAll(/([?&][\w.-]{0,50}(?:key|token|secret|signature|sig|password|auth)=)[^&\s#"']+/giu, '$1…')
+      // Our own keys.
+      .replaceAll(/\bmr_[\w-]{40,}/gu, 'mr_…')
+      .replaceAll(/\b(Bearer|Basic)\s+(?:(?=\S*\d)[\w.~+/=-]{6,}|[\w.~+/=-]{16,})/giu, '$1 …')
+  )
 }

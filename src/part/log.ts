@@ -4,6 +4,8 @@
  * Entries are persisted before they are delivered: `append` resolves, and readers see its entries, only once they are stored.
  */
 import type { Entry } from './entry.ts'
+import type { Audit } from './audit.ts'
+import type { Ledger } from './ledger.ts'
 import type { Limits } from './limits.ts'
 import type { OwnerFilter, RunUser } from './principal.ts'
 import type { Records } from './records.ts'
@@ -228,6 +230,10 @@ export interface Store {
   upkeep?: Upkeep
   /** Limits over all processes of the store. Absent: a server counts for itself, and `limits.activeRuns` is not applied. */
   limits?: Limits
+  /** Sums over all processes of the store. Absent: a server counts for itself, until it ends. */
+  ledger?: Ledger
+  /** Who did what. Absent: nothing is kept of it. */
+  audit?: Audit
   /** Positions in the changes of all runs, by the name of the reader, for all processes of the store. Absent where nothing is shared. */
   positions?: Positions
   /**

@@ -10,6 +10,9 @@ export type Role = (typeof roles)[number]
 /** A claim of a token or of a session that the config lists. */
 export type Claim = string | number | boolean
 
+/** Begins the id of a key's principal: `key:ci`. */
+export const keyPrincipal = 'key:'
+
 /** Who makes a request. */
 export interface Principal {
   /** Opaque, 1 to 256 characters. Empty: nobody in particular, on a server that does not ask, or with the server's own key. */

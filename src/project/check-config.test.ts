@@ -52,6 +52,11 @@ describe('checkConfig', () => {
             url: 'https://a.b',
           },
         },
+        quotas: {
+          perUser: { runsPerMinute: 30, streams: 5, tokensPerDay: 200_000, usdPerMonth: 20 },
+          perTenant: { tokensPerMinute: 1, tokensPerMonth: 1, usdPerMinute: 0.01, usdPerDay: 1e6 },
+          perKey: {},
+        },
       },
       record: { data: 'none', logFiles: false, busyTimeoutMs: 0 },
     }
@@ -61,6 +66,25 @@ describe('checkConfig', () => {
 
   test.each<[object, string]>([
     [{ tool: {} }, 'tool is not a known setting (did you mean "tools"?). Settings: tools, callbacks, steps,'],
+    [
+      { server: { quotas: { perUsers: {} } } },
+      'server.quotas.perUsers is not a known setting (did you mean "perUser"?). Settings of server.quotas: perUser, perTenant, perKey.',
+    ],
+    [
+      { server: { quotas: { perKey: { tokenPerDay: 5 } } } },
+      'server.quotas.perKey.tokenPerDay is not a known setting (did you mean "tokensPerDay"?). Settings of server.quotas.perKey: runsPerMinute, streams,',
+    ],
+    [
+      {
+        server: {
+          quotas: { perUser: { streams: 0, tokensPerDay: 1.5, usdPerDay: 0 }, perTenant: { usdPerMonth: '5' } },
+        },
+      },
+      `server.quotas.perUser.streams must be a whole number from 1 to 1000000, not 0.
+server.quotas.perUser.tokensPerDay must be a whole number from 1 to 9007199254740991, not 1.5.
+server.quotas.perUser.usdPerDay must be an amount in USD, more than 0 and at most 1000000, not 0.
+server.quotas.perTenant.usdPerMonth must be an amount in USD, more than 0 and at most 1000000, not the string "5".`,
+    ],
     [
       { server: { prot: 1 } },
       'server.prot is not a known setting (did you mean "port"?). Settings of server: port, host, maxBodyBytes,',

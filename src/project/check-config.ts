@@ -24,6 +24,7 @@ import type {
   ServerConfig,
   TelemetryConfig,
 } from './config.ts'
+import type { Quota, QuotasConfig } from '../part/quota.ts'
 import type { OtlpConfig } from '../record/otlp/settings.ts'
 import { ageOf, ageWords, sizeOf, sizeWords, type RetentionConfig } from '../record/policy.ts'
 import { roles } from '../part/principal.ts'
@@ -105,6 +106,23 @@ function createSchema(): z.ZodType<Config> {
     ),
   })
 
+  const tokens = wholeNumber(1, Number.MAX_SAFE_INTEGER)
+  // Sums of billionths of a USD are exact up to here.
+  const money = rule<number>('an amount in USD, more than 0 and at most 1000000', (value) => {
+    return Number.isFinite(value) && (value as number) >= 1e-9 && (value as number) <= 1e6
+  })
+  const starts = wholeNumber(1, 1_000_000)
+  const quota = settings<Quota>({
+    runsPerMinute: starts,
+    streams: starts,
+    tokensPerMinute: tokens,
+    tokensPerDay: tokens,
+    tokensPerMonth: tokens,
+    usdPerMinute: money,
+    usdPerDay: money,
+    usdPerMonth: money,
+  })
+
   const server = settings<ServerConfig>({
     port: wholeNumber(0, 65_535),
     host: text,
@@ -118,6 +136,7 @@ function createSchema(): z.ZodType<Config> {
     allowedOrigins: list(rule('an origin such as "https://app.example"', isOrigin)),
     rateLimit: settings<RateLimitConfig>({ runsPerMinute: wholeNumber(1, 1_000_000) }, ['runsPerMinute']),
     streamLimit: wholeNumber(1, 1_000_000),
+    quotas: settings<QuotasConfig>({ perUser: quota, perTenant: quota, perKey: quota }),
     openai: settings<OpenAiConfig>({
       extensions: list(oneOf(['tools', 'trace'])),
       traceKey: rule('a name that the protocol does not use itself', isTraceKey),

@@ -9,6 +9,7 @@ import type { ToolImplementation } from '../tools/tool.ts'
 import type { DefaultTimeouts } from '../engine/limits.ts'
 import type { OtlpConfig } from '../record/otlp/settings.ts'
 import type { Wire } from '../wire/wire.ts'
+import type { QuotasConfig } from '../part/quota.ts'
 import type { Pack } from './packs.ts'
 import type { Claim, Role } from '../part/principal.ts'
 
@@ -132,6 +133,8 @@ export interface ServerConfig {
   rateLimit?: RateLimitConfig
   /** How many streams a caller may have open at the same time. More get a 429 with `Retry-After`. Default: no limit. */
   streamLimit?: number
+  /** What each user, tenant and key may use. Needs `access`, because a request without a user counts for nobody. Default: no limits. */
+  quotas?: QuotasConfig
   openai?: OpenAiConfig
   access?: AccessConfig
 }

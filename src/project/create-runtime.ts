@@ -7,6 +7,7 @@ import { faultsOf } from '../pipeline/fault.ts'
 import { formatFaults, parsePipeline, PipelineError } from '../pipeline/parse.ts'
 import type { Fault, Known, Pipeline } from '../pipeline/pipeline.ts'
 import { memoryStore } from '../store/memory-store.ts'
+import type { OpenAccount } from '../engine/run-account.ts'
 import { createRuntime as createEngine } from '../runtime/create-runtime.ts'
 import type { Agent, AgentSource, Runtime } from '../runtime/runtime.ts'
 import { checkConfig } from './check-config.ts'
@@ -27,6 +28,8 @@ export interface CreateRuntimeOptions extends Omit<Config, 'server' | 'record' |
   data?: string
   /** Called with notices for the operator, for example that runs of another process cannot continue here. Default: nowhere. */
   warn?: (message: string) => void
+  /** The quotas of whoever starts a run: `createQuotas(…).openAccount`. Default: none. */
+  openAccount?: OpenAccount
   /** The store exports spans (`exportSpans`): steps hand on their own span to those they call. */
   traces?: boolean
 }
@@ -37,7 +40,16 @@ export interface CreateRuntimeOptions extends Omit<Config, 'server' | 'record' |
  * Call `close()` when the program ends.
  */
 export function createRuntime(options: CreateRuntimeOptions): Runtime {
-  const { agents, store = memoryStore(), environment = processEnvironment(), data, traces, warn, ...config } = options
+  const {
+    agents,
+    store = memoryStore(),
+    environment = processEnvironment(),
+    data,
+    traces,
+    warn,
+    openAccount,
+    ...config
+  } = options
   checkConfig(config)
   const unpacked = unpack(config)
   const registry = {
@@ -58,6 +70,7 @@ export function createRuntime(options: CreateRuntimeOptions): Runtime {
       requestDeadlineMs: config.requestDeadlineMs,
       closeThreadsAfterMs: config.closeThreadsAfterMs,
       warn,
+      openAccount,
     }),
   )
 }

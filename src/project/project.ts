@@ -13,6 +13,7 @@ import { unpack } from './packs.ts'
 import { allowedEnv, createRegistry, knownNames, type Env } from './registry.ts'
 import { findSecrets, secretValues } from './secrets.ts'
 import type { Attribute } from '../engine/step-name.ts'
+import type { OpenAccount } from '../engine/run-account.ts'
 import type { RunEvent } from '../runtime/runtime-options.ts'
 import type { ModelResolver } from '../models/language-model.ts'
 import type { McpServer } from '../tools/mcp/server.ts'
@@ -62,6 +63,8 @@ export interface ProjectOptions {
   onStore?: (failure: MillraceError | undefined) => void
   onRun?: (event: RunEvent) => void
   attribute?: Attribute
+  /** Makes the quotas of users. Called once, with the open store. */
+  openAccount?: (store: Store, config: Config) => OpenAccount | undefined
 }
 
 export async function openProject(options: ProjectOptions): Promise<Project> {
@@ -110,6 +113,7 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
       onRun: options.onRun,
       warn: log,
       attribute: options.attribute,
+      openAccount: options.openAccount?.(store, config),
     })
     return {
       runtime,

@@ -62,8 +62,10 @@ export function createRegistry(config: Config, env: Env, { log, debug, data, cwd
  * The names that a pipeline may use, and the secrets that its text must not contain. Agents are not included: `checkCalls`
  * checks calls once all agents are loaded.
  */
-export function knownNames(registry: Registry, { env = [] }: Config, secrets: readonly Secret[]): Known {
-  return { ...namesOf(registry), env, secrets }
+export function knownNames(registry: Registry, { env = [], server }: Config, secrets: readonly Secret[]): Known {
+  // An application that starts runs itself may give others.
+  const claims = server?.access && (server.access.claims ?? [])
+  return { ...namesOf(registry), env, secrets, ...(claims !== undefined && { claims }) }
 }
 
 /** The variables that `$env` may read: only those that the config allows. */

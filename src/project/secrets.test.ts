@@ -37,6 +37,15 @@ describe('secretValues', () => {
     expect(secretValues(config, {})).toEqual(['Bearer tok-123456', 'tok-123456', 'in-the-url'])
   })
 
+  test('keys of Millrace: of the config by their variable, others by their form', () => {
+    const made = `mr_${'a1-_'.repeat(10)}abc`
+    const config = { server: { access: { keys: [{ name: 'ci', env: 'CI' }] } } } as Parameters<typeof secretValues>[0]
+    expect(secretValues(config, { CI: 'plainwordsthatnobodywouldthinksecret', NOTE: `use ${made} here` })).toEqual([
+      'plainwordsthatnobodywouldthinksecret',
+      made,
+    ])
+  })
+
   const valuesOf = (env: Record<string, string>) => secretValues({}, env)
 
   test.each([

@@ -12,7 +12,12 @@ import { parseJson } from '../part/json.ts'
  */
 export function findSecrets(config: Config, env: Env): Secret[] {
   const { models, mcpServers = {}, secrets = {} } = config
-  const named = new Set([...(secrets.names ?? []), ...(models?.endpoints ?? []).map(({ apiKeyEnv }) => apiKeyEnv)])
+  const keys = config.server?.access?.keys ?? []
+  const named = new Set([
+    ...(secrets.names ?? []),
+    ...(models?.endpoints ?? []).map(({ apiKeyEnv }) => apiKeyEnv),
+    ...keys.map(({ env: variable }) => variable),
+  ])
   const found: Secret[] = []
   const add = (from: string, cure: string, values: readonly string[], isSure = false) => {
     for (const value of values.map((each) => each.trim())) {
@@ -134,13 +139,18 @@ function inHeader(value: string): string[] {
 
 /** Credentials inside any value: in URLs, connection strings and JSON; each as written and percent-decoded. */
 export function credentialsIn(value: string): string[] {
-  return [...inUrls(value), ...inPairs(value), ...inJson(value)].flatMap((written) => {
+  return [...inUrls(value), ...inPairs(value), ...inJson(value), ...ownKeys(value)].flatMap((written) => {
     try {
       return [written, decodeURIComponent(written)]
     } catch {
       return [written]
     }
   })
+}
+
+/** Keys of Millrace, which `millrace keys add` makes. */
+function ownKeys(value: string): string[] {
+  return value.match(/\bmr_[\w-]{43}(?![\w-])/gu) ?? []
 }
 
 function inUrls(value: string): string[] {

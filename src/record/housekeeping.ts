@@ -27,7 +27,7 @@ export interface HousekeepingResult {
 
 /** Applies the policy once. A failing run holds up no other: the first failure is thrown when the others are done. */
 export async function keepSmall(
-  store: Pick<Store, 'upkeep' | 'records' | 'now'>,
+  store: Pick<Store, 'upkeep' | 'records' | 'audit' | 'now'>,
   policy: Policy,
   options: Paced & { now?: number } = {},
 ): Promise<HousekeepingResult | undefined> {
@@ -41,7 +41,7 @@ export async function keepSmall(
 /** The same without the runs that were set aside. */
 async function keepSmallBut(
   aside: SetAside,
-  store: Pick<Store, 'upkeep' | 'records' | 'now'>,
+  store: Pick<Store, 'upkeep' | 'records' | 'audit' | 'now'>,
   { compactAfter, archiveAfter, maxAge, maxBytes }: Policy,
   { now = timeOf(store), rest }: Paced & { now?: number },
 ): Promise<HousekeepingResult | undefined> {
@@ -55,6 +55,7 @@ async function keepSmallBut(
     maxBytes,
     ...paced,
   })
+  if (maxAge !== undefined) await store.audit?.prune(now - maxAge)
   const isDue = compactAfter !== undefined
   const compacted = isDue ? await compactRuns(upkeep, { endedBefore: now - compactAfter, ...paced }) : undefined
   const isOver = archiveAfter !== undefined

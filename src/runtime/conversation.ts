@@ -1,7 +1,7 @@
 /** For `history: server`: the conversation before a run, from the stored views of the chain of earlier runs. */
 import { type Message, messagesOf } from '../part/message.ts'
 import { type Log, hasEnded, type Store } from '../part/log.ts'
-import { readInput, readKept } from '../fold/read-view.ts'
+import { entryAt, readInput, readKept } from '../fold/read-view.ts'
 import { MillraceError } from '../part/error.ts'
 
 export interface Conversation {
@@ -32,6 +32,7 @@ export async function conversation(
   const reader = createTurns(store)
   const turns: Message[][] = []
   let next = following
+  let later: ConversationTurn | undefined
   let isLost = false
   let messages = 0
   let characters = 0
@@ -44,7 +45,7 @@ export async function conversation(
     if (isFull && (next[0]?.role === 'user' || next[0]?.role === 'system')) {
       return { messages: turns.reverse().flat(), cut: true }
     }
-    const found = await reader.read(at)
+    const found: ConversationTurn | undefined = await reader.read(at, later)
     isLost = found === undefined
     if (found === undefined) {
       // The process died before the run's first entry, so only its position in the thread is stored. Or the run was deleted.
@@ -56,6 +57,7 @@ export async function conversation(
     messages += turn.length
     characters += found.characters
     next = turn
+    later = found
     at = found.previous
   }
   const all = turns.reverse().flat()
@@ -106,6 +108,8 @@ export type ConversationStores = Pick<Store, 'log' | 'runs' | 'upkeep'>
 
 /** The messages that a run adds to its conversation. */
 interface ConversationTurn {
+  run: string
+  threadId: string
   asked: Message[]
   messages: Message[]
   characters: number
@@ -131,8 +135,11 @@ interface ConversationCache {
 const caches = new WeakMap<Store['runs'], ConversationCache>()
 
 interface TurnReader {
-  /** Undefined if the process died before the run's first entry, or the run was deleted. */
-  read(run: string): Promise<ConversationTurn | undefined>
+  /**
+   * Undefined if the process died before the run's first entry, or the run was deleted. `next`: the turn that names it as the one before. A run of
+   * another thread is none: somebody may have imported a run with the id of a deleted one. Only a fork begins in the thread of its source.
+   */
+  read(run: string, next?: ConversationTurn): Promise<ConversationTurn | undefined>
 }
 
 /** For one pass over a conversation: excludes runs that any process deleted before the pass. */
@@ -166,28 +173,39 @@ export function createTurns(store: ConversationStores): TurnReader {
     }
   }
 
+  async function isOfThread(turn: ConversationTurn, next: ConversationTurn | undefined): Promise<boolean> {
+    if (next === undefined || turn.threadId === next.threadId) return true
+    const start = await entryAt(store.log, next.run, 1)
+    return start?.type === 'run-start' && start.forkedFrom !== undefined
+  }
+
+  async function find(run: string): Promise<ConversationTurn | undefined> {
+    await check(run)
+    const known = cache.turns.get(run)
+    if (known !== undefined) {
+      cache.turns.delete(run)
+      cache.turns.set(run, known)
+      return known.turn
+    }
+    const now = await generationNow()
+    // Read before the run: a deletion in between changes the mark.
+    const [mark] = await marksOf([run])
+    const stored = await readKept(store, run)
+    if (stored === undefined) return undefined
+    const { messages, threadId, previousRunId: previous } = stored
+    // The input of a run that continues another has only new messages, and all are stored.
+    const asked = previous === undefined ? messagesOf(await readInput(store.log, run)) : stored.asked
+    const characters = JSON.stringify(asked).length + JSON.stringify(messages).length
+    const turn = { run, threadId, asked, messages, characters, previous }
+    if (hasEnded(stored.status) && mark !== undefined) remember(cache, run, { turn, mark, generation: now })
+    checked.add(run)
+    return turn
+  }
+
   return {
-    async read(run) {
-      await check(run)
-      const known = cache.turns.get(run)
-      if (known !== undefined) {
-        cache.turns.delete(run)
-        cache.turns.set(run, known)
-        return known.turn
-      }
-      const now = await generationNow()
-      // Read before the run: a deletion in between changes the mark.
-      const [mark] = await marksOf([run])
-      const stored = await readKept(store, run)
-      if (stored === undefined) return undefined
-      const { messages, previousRunId: previous } = stored
-      // The input of a run that continues another has only new messages, and all are stored.
-      const asked = previous === undefined ? messagesOf(await readInput(store.log, run)) : stored.asked
-      const characters = JSON.stringify(asked).length + JSON.stringify(messages).length
-      const turn = { asked, messages, characters, previous }
-      if (hasEnded(stored.status) && mark !== undefined) remember(cache, run, { turn, mark, generation: now })
-      checked.add(run)
-      return turn
+    async read(run, next) {
+      const turn = await find(run)
+      return turn !== undefined && (await isOfThread(turn, next)) ? turn : undefined
     },
   }
 }
@@ -238,11 +256,12 @@ export async function conversationPage(
     before === undefined ? { run: newest, count: Infinity } : await readPlace(store, threadId, before)
   const turns = createTurns(store)
   let messages: Message[] = []
+  let later: ConversationTurn | undefined
   // A recording may name itself as the previous run.
   const seen = new Set<string>()
   while (place !== undefined && !seen.has(place.run)) {
     seen.add(place.run)
-    const turn = await turns.read(place.run)
+    const turn: ConversationTurn | undefined = await turns.read(place.run, later)
     if (turn === undefined) {
       // The process died before the run's first entry, so only its position in the thread is stored.
       place = toPlace(await predecessor(store.log, threadId, place.run))
@@ -253,6 +272,7 @@ export async function conversationPage(
     const start = startOf(earlier, limit - messages.length)
     messages = [...earlier.slice(start), ...messages]
     if (start > 0) return { messages, before: `${place.run}:${start}` }
+    later = turn
     place = toPlace(turn.previous)
     if (place !== undefined && messages.length >= limit && speaks(messages[0])) {
       return { messages, before: `${place.run}:` }

@@ -4,6 +4,7 @@ import { MillraceError, toErrorValue } from '../part/error.ts'
 import { messagesOf } from '../part/message.ts'
 import { unattributed } from '../engine/step-name.ts'
 import { execute, type RunnerEnd, type RunnerOptions } from '../engine/runner.ts'
+import type { RunAccount } from '../engine/run-account.ts'
 import type { RunState } from '../engine/state.ts'
 import { ownPool, secretsIn, type McpHeaders } from '../tools/mcp/own-headers.ts'
 import type { Owned, ClaimedWork } from './claim-run.ts'
@@ -32,6 +33,7 @@ export function startExecution(
 ): Execution {
   const { agents, registry, store, env = {}, secrets = [], clock, graceMs = 300 } = options
   const { secretKeys = [] } = options
+  const { openAccount } = options
   const { requestDeadlineMs = 24 * 3600_000, defaultTimeouts = {}, attribute = unattributed } = options
   const begun = Promise.withResolvers<'stored' | 'moved'>()
   // Not every caller awaits it.
@@ -44,6 +46,7 @@ export function startExecution(
   const brought = first.flatMap((part) => ('ownHeaders' in part ? (part.ownHeaders ?? []) : []))
   const names = new Set([...state.ownHeaders, ...brought])
   const own = names.size === 0 || registry.mcp === undefined ? undefined : ownPool(registry.mcp, names, headers)
+  let account: RunAccount | undefined
   const runner: RunnerOptions = {
     log: store.log,
     runs: store.runs,
@@ -76,6 +79,7 @@ export function startExecution(
     defaultTimeouts,
     requestDeadlineMs,
     attribute,
+    openAccount: openAccount && ((accounted) => (account = openAccount(accounted))),
     onStored() {
       if (isBegun) return
       isBegun = true
@@ -92,6 +96,7 @@ export function startExecution(
     (error: unknown): RunnerEnd => {
       // The store cannot be read, or Millrace has a bug. Stop everything that still works for this run.
       controller.abort(error)
+      void account?.close(false)
       return { type: 'store-failed', error }
     },
   )

@@ -7,7 +7,8 @@ import { omitUndefined } from '../part/omit-undefined.ts'
 import { MillraceError } from '../part/error.ts'
 import { type Store, threadOf } from '../part/log.ts'
 import type { Part } from '../part/part.ts'
-import { scopedThread } from '../part/principal.ts'
+import { hasRole, scopedThread, type Role, type RunUser } from '../part/principal.ts'
+import type { Entry } from '../part/entry.ts'
 import { createForkPlaces } from '../fold/fork-places.ts'
 import { forkedCode, createRunState, type RunState } from '../engine/state.ts'
 import type { Clock } from '../engine/run-clock.ts'
@@ -53,6 +54,7 @@ export async function forkRun(context: ForkContext, source: string, options: For
   if (row === undefined) throw unknownRun(source)
   const places = createForkPlaces()
   const state = createRunState()
+  const permits = createPermits()
   let at = options.at
   if (!Number.isSafeInteger(at) || at < 1 || at > row.lastSeq) {
     for await (const batch of store.log.read(source)) for (const entry of batch) places.apply(entry)
@@ -65,9 +67,11 @@ export async function forkRun(context: ForkContext, source: string, options: For
       else {
         state.apply(entry)
         places.apply(entry)
+        permits.apply(entry)
       }
     }
   }
+  permits.check(options.user, at)
   const plan = planFork(context, { source, at, state, before: places.before }, options)
   const runId = options.runId ?? newRunId()
   const { user } = options
@@ -78,7 +82,7 @@ export async function forkRun(context: ForkContext, source: string, options: For
     return { ...forked, joined: true }
   }
   const agent = agents.get(options.agent ?? '')?.id ?? state.start!.agent
-  if (plan !== undefined) await activeRuns.enter(runId, agent, plan.pipeline)
+  if (plan !== undefined) await activeRuns.enter(runId, agent, plan.pipeline, user)
   try {
     // Its own entries are later than the shared ones, even if the clock was set back.
     await store.log.fork(source, at, runId, Math.max(clock.wall(), state.lastTimestamp), user)
@@ -88,6 +92,35 @@ export async function forkRun(context: ForkContext, source: string, options: For
     if (!supervisor.owns(runId)) activeRuns.leave(runId)
   }
   return { ...forked, joined: false }
+}
+
+/**
+ * Approvals that need a role, of calls that have no result yet: the fork would run such a call a second time, on the word that was given for the
+ * first. Who has no such role cannot fork there.
+ */
+function createPermits() {
+  const asked = new Map<string, { seq: number; toolCallId: string; roles: readonly Role[] }>()
+  const given = new Map<string, { seq: number; roles: readonly Role[] }>()
+  return {
+    apply(entry: Entry): void {
+      if (entry.type === 'request' && entry.kind === 'approval' && entry.roles !== undefined) {
+        asked.set(entry.requestId, { seq: entry.seq, toolCallId: entry.toolCallId, roles: entry.roles })
+      } else if (entry.type === 'response' && entry.answer?.kind === 'approval' && entry.answer.approved) {
+        const request = asked.get(entry.requestId)
+        if (request !== undefined) given.set(request.toolCallId, request)
+      } else if (entry.type === 'tool-result') given.delete(entry.toolCallId)
+    },
+    check(user: RunUser | undefined, at: number): void {
+      if (user === undefined) return
+      for (const { seq, roles } of given.values()) {
+        if (hasRole(user.roles ?? [], roles)) continue
+        const cure = `Fork before it is asked: at ${seq - 1}.`
+        throw fail(
+          `By entry ${at} a call was approved that needs the role ${roles.join(' or ')} and has no result. ${cure}`,
+        )
+      }
+    },
+  }
 }
 
 function badPlace(at: number, what: string, near: readonly number[]): MillraceError {

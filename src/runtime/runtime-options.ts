@@ -3,6 +3,7 @@ import type { Store } from '../part/log.ts'
 import type { Attribute } from '../engine/step-name.ts'
 import type { Registry } from '../engine/registry.ts'
 import type { Clock } from '../engine/run-clock.ts'
+import type { OpenAccount } from '../engine/run-account.ts'
 import type { AgentSource } from './runtime.ts'
 import type { DefaultTimeouts } from '../engine/limits.ts'
 import { omitUndefined } from '../part/omit-undefined.ts'
@@ -40,6 +41,8 @@ export interface RuntimeOptions {
   postsOnly?: boolean
   /** For a process that handles uncaught errors and needs to know which run they belong to. */
   attribute?: Attribute
+  /** The quotas of whoever starts a run. Default: none. */
+  openAccount?: OpenAccount | undefined
 }
 
 /** With the clock of the whole runtime. */

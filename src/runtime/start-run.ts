@@ -88,7 +88,7 @@ export async function startRun(
       if (place !== undefined && placed !== undefined) tried = { place, posted: placed }
     }
     // Before the thread's active run is interrupted for it.
-    await activeRuns.enter(runId, agent, pipeline)
+    await activeRuns.enter(runId, agent, pipeline, user)
     const ticket =
       inThread === undefined ? {} : await queue.join(threadId, runId, policy, { tried, keepsSuspended, isBeside })
     mayBeAwaited ||= inThread !== undefined

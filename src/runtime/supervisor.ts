@@ -252,7 +252,7 @@ interface WorkContext {
 
 function createWork({ options, activeRuns, send, rejoin, want }: WorkContext) {
   const { agents, warn = () => undefined } = options
-  const { registry, store, secrets = [], secretKeys = [], clock, graceMs = 300, onRun } = options
+  const { registry, store, secrets = [], secretKeys = [], clock, graceMs = 300, onRun, openAccount } = options
 
   const canRun = store.fleet.shared ? createCanRun({ agents, registry, log: store.log, warn }) : undefined
 
@@ -290,7 +290,7 @@ function createWork({ options, activeRuns, send, rejoin, want }: WorkContext) {
   /** Ends a run that was claimed to be ended. */
   async function end(run: Supervised, { epoch, state }: Owned, ending: RunEnding): Promise<void> {
     try {
-      const context = { log: store.log, registry, clock, graceMs, secrets, secretKeys }
+      const context = { log: store.log, registry, clock, graceMs, secrets, secretKeys, openAccount }
       const how = await writeEnd(context, { run: run.id, epoch }, state, ending)
       if (how === 'ended') notify(onRun, state)
       send(run, { type: how })

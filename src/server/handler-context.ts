@@ -1,11 +1,14 @@
 /** The options of a handler, and the context of its routes. */
 import type { DeliveryContext } from '../delivery/open-delivery.ts'
+import type { AuditOutcome } from '../part/audit.ts'
 import type { MillraceError } from '../part/error.ts'
 import type { OwnerFilter, Principal } from '../part/principal.ts'
 import type { AgentEditor } from '../project/agent-editor.ts'
 import type { Authenticated, OpenAiConfig } from '../project/config.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Wire } from '../wire/wire.ts'
+import type { Quotas } from '../access/quotas.ts'
+import type { Action } from '../access/decide.ts'
 import type { Access } from './access/access.ts'
 import type { Admission } from './http/admission.ts'
 import type { Editing } from './http/editing.ts'
@@ -43,6 +46,8 @@ export interface HandlerOptions {
   admit?: (request: Request) => MillraceError | undefined | Promise<MillraceError | undefined>
   /** Limits of starts and streams, over all processes of the store. */
   admission?: Admission
+  /** For `GET /api/usage`: what the caller has used of its quotas. */
+  quotas?: Pick<Quotas, 'usesOf'>
   /** Default 4 MiB. Larger bodies are answered with 413. */
   maxBodyBytes?: number
   /**
@@ -109,6 +114,7 @@ export interface HandlerContext extends DeliveryContext {
   editing: Editing
   agentEditor: AgentEditor | undefined
   onAgents: HandlerOptions['onAgents']
+  quotas: HandlerOptions['quotas']
   metrics: () => Promise<string>
 }
 
@@ -119,6 +125,8 @@ export interface RequestContext extends HandlerContext {
   filter: OwnerFilter
   /** Calls back once when the caller's open streams must end. Returns a function that stops waiting. */
   onExpired(end: (error: MillraceError) => void): () => void
+  /** Adds a row to the audit. `resource`: an id, never a text. */
+  audit(action: Action, resource: string, outcome: AuditOutcome): void
   /** The same for everybody: the whole runtime. Pass {@link filter} to whatever is asked of it. */
   server: HandlerContext
 }

@@ -17,6 +17,7 @@ import { originFault, senderOf } from './http/origin-check.ts'
 import { createRoutes, type Route } from './http/routes.ts'
 import { contextOf, createCallers } from './access/caller.ts'
 import { createSimpleAccess } from './access/simple-access.ts'
+import { createStrangers } from './access/strangers.ts'
 import { decide } from '../access/decide.ts'
 import { type Principal } from '../part/principal.ts'
 import { mountAgents } from './routes/agents.ts'
@@ -71,10 +72,24 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: r
   const access = options.access ?? createSimpleAccess({ apiKey, authorize, authenticate, now, report: onError })
   const isPrivate = asksWho || localOnly
   const waitUntil = (request: Request) => waitUntilOf(request) ?? options.waitUntil
-  const shared = { isPrivate, onError, waitUntil, openai, wires, sockets, protocol, editing, agentEditor, onAgents }
+  const { quotas } = options
+  const shared = {
+    quotas,
+    isPrivate,
+    onError,
+    waitUntil,
+    openai,
+    wires,
+    sockets,
+    protocol,
+    editing,
+    agentEditor,
+    onAgents,
+  }
   const context: HandlerContext = { runtime, ...limits, ...shared, metrics }
-  const callers = createCallers(runtime, access)
-  const contextFor = (principal: Principal) => contextOf(context, access, callers.runtimeOf(principal), principal)
+  const callers = createCallers(runtime, access, onError)
+  const contextFor = (principal: Principal, address = '') =>
+    contextOf(context, access, { principal, runtime: callers.runtimeOf(principal), address })
 
   const isLost = (request: Request, path: string) => options.web !== undefined && isLostVisit(app, request, path)
 
@@ -94,12 +109,14 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: r
     return response
   }
 
+  const strangers = createStrangers(runtime.store, onError)
+
   /** Says who asks, and checks access, before routing: no route can be missed, and handlers run without middleware. */
   async function answer(request: Request): Promise<Response> {
     const { method } = request
     const path = getPath(request)
     // Before the first `await`: a closed connection has no address.
-    const address = admission === undefined ? '' : callerAddress(request)
+    const address = callerAddress(request)
     const cookies: string[] = []
     let refused: Response | undefined
     let place: Permit | undefined
@@ -110,6 +127,8 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: r
       let error = isMonitorPath(path) ? undefined : draining()
       const isFree = isOpen(path, method, options.web !== undefined) || isLost(request, path)
       if (error === undefined && !isFree) principal = await identify(request, cookies)
+      // The page asks for several things at once: by then its browser must have a name.
+      else if (isFree && access.ways.anonymous && isPagePath(path)) await identify(request, cookies)
       error ??= foreign(request, path)
       const caller = { principal, address }
       if (error === undefined && (options.admit ?? admission) !== undefined && startsRun(method, path)) {
@@ -122,9 +141,10 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: r
       }
       if (error !== undefined) refused = refusal(error, path)
     } catch (error) {
+      if (error instanceof MillraceError && error.code === 'unauthorized') strangers.note(address)
       refused = error instanceof MillraceError ? refusal(error, path) : failed(error as Error)
     }
-    const env = { context: contextFor(principal) }
+    const env = { context: contextFor(principal, address) }
     const response = refused ?? (await app.fetch(method === 'HEAD' ? asGet(request) : request, env))
     for (const cookie of cookies) response.headers.append('set-cookie', cookie)
     // A response without a stream releases its place at once.
@@ -177,8 +197,8 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: r
     for (const mount of runRoutes) mount(routes, context)
   }
   routes.get('/health/live', 'open', () => Response.json({ status: 'ok', version }))
-  const { key, login, anonymous } = access.ways
-  routes.get('/auth/ways', 'open', () => Response.json({ key, login, anonymous }))
+  const { ways, login: oidc } = access
+  routes.get('/auth/ways', 'open', () => Response.json({ ...ways, ...(oidc && { oidc }) }))
   app.notFound(async (c) => {
     const { path, method, raw } = c.req
     const shell = isLost(raw, path) ? await shellResponse(options.web!, 404) : undefined

@@ -9,6 +9,8 @@ import { MillraceError } from '../part/error.ts'
 import { isHeld } from './data-lock.ts'
 import { type ErrorGuard, reportOfRun, stackOf, type Level, type Reporter } from './error-guard.ts'
 import { createHandler } from './handler.ts'
+import { checkBind, checkKeyAgents } from './access/check-access.ts'
+import { createAccess } from './access/create-access.ts'
 import { createSimpleAccess } from './access/simple-access.ts'
 import type { Handler } from './handler-context.ts'
 import { loadConfig } from '../project/load-config.ts'
@@ -22,6 +24,9 @@ import { credentialsIn } from '../project/secrets.ts'
 import { wiresOf } from '../project/packs.ts'
 import { openProject, type Project, type ProjectOptions } from '../project/project.ts'
 import { closingError } from '../runtime/runtime-errors.ts'
+import { createQuotas, type Quotas } from '../access/quotas.ts'
+import { withQuotas } from './http/with-quotas.ts'
+import { createLedger } from '../store/ledger.ts'
 import { createLimits } from '../store/limits.ts'
 import { reapProcesses } from '../processes/process-table.ts'
 import { fleetMetrics, createProcessMetrics } from './fleet-metrics.ts'
@@ -74,14 +79,16 @@ export async function serve(options: ServeOptions): Promise<Served> {
   const apiKey = options.apiKey === '' ? undefined : options.apiKey
   if (apiKey !== undefined) checkKey(apiKey, 'MILLRACE_API_KEY')
   const isLocal = isLoopback(host)
-  const localOnly = isLocal && apiKey === undefined
-  if (!isLocal && apiKey === undefined && options.insecureNoAuth !== true) {
-    const cure = 'Set MILLRACE_API_KEY, or pass --insecure-no-auth if anyone may use it.'
-    throw new MillraceError(
-      'no-key',
-      `Refusing to listen on ${host} without a key: anyone who reaches it could run agents. ${cure}`,
-    )
-  }
+  const { access: accessConfig } = config.server ?? {}
+  const asksWho = apiKey !== undefined || accessConfig !== undefined
+  const localOnly = isLocal && !asksWho
+  checkBind(host, {
+    isLocal,
+    apiKey,
+    access: accessConfig,
+    quotas: config.server?.quotas,
+    insecureNoAuth: options.insecureNoAuth,
+  })
   const edit = config.server?.edit ?? localOnly
   if (edit === 'token' && (data === 'none' || isShared)) {
     const cure = 'Keep the runs in a data folder, or set it to true or false.'
@@ -122,6 +129,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
       ...[apiKey, editToken].filter((each) => each !== undefined),
       ...credentialsIn(store ?? ''),
     ]
+    let quotas: Quotas | undefined
     project = await openProject(
       omitUndefined({
         ...options,
@@ -134,14 +142,27 @@ export async function serve(options: ServeOptions): Promise<Served> {
         onStore: (failure) => report(reportOfStore(failure)),
         onRun: (event) => report(reportOfRun(event)),
         attribute: guard?.attribute,
+        openAccount({ ledger = createLedger(), limits: shared = createLimits(), ...opened }, { server = {} }) {
+          if (server.quotas === undefined) return undefined
+          const now = () => timeOf(opened)
+          quotas = createQuotas({ config: server.quotas, ledger, limits: shared, now, onRefused: metrics.refused })
+          return quotas.openAccount
+        },
       }),
     )
     const { runtime, agents } = project
+    // An agent whose file cannot be read now may come later.
+    if (agents.errors.length === 0) {
+      checkKeyAgents(
+        accessConfig ?? {},
+        runtime.agents.list().map(({ id }) => id),
+      )
+    }
     guard?.bind(runtime)
     const recovered = await runtime.recover()
     void project.files?.catchUp()
     const runsPerMinute = rateLimit?.runsPerMinute
-    const admission =
+    const own =
       runsPerMinute === undefined && streamLimit === undefined
         ? undefined
         : createAdmission({
@@ -151,8 +172,21 @@ export async function serve(options: ServeOptions): Promise<Served> {
             callerOf: createCallerOf(apiKey && (await hashText(apiKey))),
             onRefused: metrics.refused,
           })
+    const admission = quotas === undefined ? own : withQuotas(own, quotas)
     const reloads = createListeners()
-    const access = createSimpleAccess({ apiKey, now: () => timeOf(runtime.store), report: onError })
+    const now = () => timeOf(runtime.store)
+    // With a key there may be others in the store.
+    const access = asksWho
+      ? await createAccess({
+          config: accessConfig ?? {},
+          apiKey,
+          environment: options.env ?? {},
+          log: runtime.store.log,
+          now,
+          allowedOrigins: new Set(allowedOrigins),
+          report: onError,
+        })
+      : createSimpleAccess({ now, report: onError })
     const handler = createHandler(
       omitUndefined({
         runtime,
@@ -165,6 +199,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
         draining,
         localOnly,
         admission,
+        quotas,
         onError,
         maxBodyBytes,
         keepAliveMs,
@@ -184,7 +219,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
         onError,
         handler: reporting,
         access,
-        asksWho: apiKey !== undefined,
+        asksWho,
         localOnly,
         allowedOrigins,
         maxBodyBytes,
@@ -249,6 +284,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
       })
       port.leave()
       await port.left()
+      access.close()
       metrics.close()
       release()
     }

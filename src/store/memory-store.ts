@@ -15,6 +15,8 @@ import { createNotifier, type Notifier } from './notifier.ts'
 import { admitEntries, isSameEntry } from './check-append.ts'
 import { decodeView, encodeMessage, decodeMessage } from './encode.ts'
 import { createFleet } from './fleet.ts'
+import { createAudit } from './audit.ts'
+import { createLedger } from './ledger.ts'
 import { createLimits } from './limits.ts'
 import { createCursors, readChanges, readEntries, readMessages } from './follow.ts'
 import { dueRows, selectRows } from './run-query.ts'
@@ -251,6 +253,8 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
     runs: index,
     fleet,
     limits: createLimits(),
+    ledger: createLedger(),
+    audit: createAudit(),
     durable: false,
     async close() {
       fleet.close()

@@ -8,6 +8,7 @@ import { compactedContract } from './contract/compacted.contract.ts'
 import { fleetContract } from './contract/fleet.contract.ts'
 import { forkContract } from './contract/fork.contract.ts'
 import { inboxContract } from './contract/inbox.contract.ts'
+import { ledgerContract } from './contract/ledger.contract.ts'
 import { ownersContract } from './contract/owners.contract.ts'
 import { readOptionsContract } from './contract/read-options.contract.ts'
 import { readContract } from './contract/read.contract.ts'
@@ -31,7 +32,7 @@ const sections = [
   closeContract,
 ]
 
-export function storeContract(name: string, make: () => Store | Promise<Store>): void {
+export function storeContract(name: string, make: () => Store | Promise<Store>, { hasLedger = true } = {}): void {
   describe(`${name} store`, () => {
     let store: Store
     beforeEach(async () => {
@@ -39,5 +40,6 @@ export function storeContract(name: string, make: () => Store | Promise<Store>):
     })
     afterEach(() => store.close())
     for (const section of sections) section(() => store)
+    if (hasLedger) ledgerContract(() => store)
   })
 }

@@ -152,4 +152,4 @@ function toyStore(): Store {
   }
 }
 
-storeContract('toy', toyStore)
+storeContract('toy', toyStore, { hasLedger: false })

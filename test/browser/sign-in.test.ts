@@ -1,12 +1,12 @@
 /** Who is signed in: each role with its key, what is hidden from it, whose runs it sees, and how a session begins and ends. */
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
-import { createScriptedModel, finish, text, toolCall } from '../../src/models/testing/scripted-model.ts'
+import { finish, text, toolCall } from '../../src/models/testing/scripted-model.ts'
 import type { Principal } from '../../src/part/principal.ts'
 import type { Access } from '../../src/server/access/access.ts'
 import { agent, until } from '../support/engine.ts'
 import { callers, createTestAccess, headersFor, tokenOf, type TestAccess } from '../support/callers.ts'
-import { resultsIn } from '../support/going-on.ts'
+import { createTold, resultsIn } from '../support/going-on.ts'
 import type { TestServer } from '../support/server.ts'
 import { expectAccessible } from './axe.ts'
 import { launchBrowser } from './chromium.ts'
@@ -21,7 +21,7 @@ type Person = keyof typeof callers
 
 /** An assistant that answers, and a cashier whose payments an operator approves. */
 function engine() {
-  const m = createScriptedModel(({ options: { prompt } }) => {
+  const m = createTold((prompt) => {
     const isPaid = resultsIn(prompt).size > 0
     const wantsToPay = !isPaid && JSON.stringify(prompt.at(-1)).includes('Pay')
     return wantsToPay

@@ -133,7 +133,7 @@ describe('API key of the CLI', () => {
   test('--url that is none, a server that is not there, a missing and a wrong key: each in one line', async () => {
     const cwd = folder({ 'agents/a.yaml': demo })
     const server = await serving([], { cwd, env })
-    const wants = `millrace: The server at ${server.url} requires a key: set MILLRACE_API_KEY.\n`
+    const wants = `millrace: The server at ${server.url} requires a key: set MILLRACE_API_KEY, or run: millrace login --server ${server.url}\n`
     const refuses = `millrace: The server at ${server.url} rejects the key in MILLRACE_API_KEY.\n`
     expect(await ran(['ps'], { cwd })).toEqual({ code: 1, out: '', err: wants })
     expect(await ran(['ps'], { cwd, env: { MILLRACE_API_KEY: 'other' } })).toEqual({ code: 1, out: '', err: refuses })

@@ -155,7 +155,10 @@ test('a server of another folder is enough where there is no folder of agents he
   const cwd = folder({ 'elsewhere/a.yaml': demo })
   const server = await serving(['elsewhere'], { cwd, env: { MILLRACE_API_KEY: key } })
   const keyless = await ran(['run', 'a', '-m', 'Hi'], { cwd })
-  expect([keyless.code, keyless.err]).toEqual([1, expect.stringContaining('requires a key: set MILLRACE_API_KEY.')])
+  expect([keyless.code, keyless.err]).toEqual([
+    1,
+    expect.stringContaining('requires a key: set MILLRACE_API_KEY, or run: millrace login --server '),
+  ])
   const env = { MILLRACE_API_KEY: key }
   expect(await ran(['run', 'a', '-m', 'Hi'], { cwd, env })).toMatchObject({
     code: 0,

@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { Entry } from '../../src/part/entry.ts'
+import { auditRow } from '../../src/store/contract/ledger.contract.ts'
 import { redisStore } from '../../src/store/redis/redis-store.ts'
 import { describeRedis, startRedis } from '../support/redis.ts'
 import { readDocument } from './documents.ts'
@@ -41,6 +42,12 @@ describeRedis('Redis as docs/redis.md sets it up', (redis) => {
       expect(seen).toEqual(['run-start', 'run-end'])
       await other.runs.list({ agent: 'a', idPrefix: 'r', limit: 5 })
       await other.log.position()
+      const until = Date.now() + 60_000
+      await one.ledger!.add('b', [{ key: 'k', amount: 1, until }], { key: 'r1', position: 1, until })
+      expect(await other.ledger!.read('b', ['k'])).toEqual([1])
+      await one.audit!.add(auditRow())
+      expect(await other.audit!.list()).toHaveLength(1)
+      expect(await one.audit!.prune(until)).toBe(1)
       await one.upkeep?.uncompacted(Infinity, 5)
       await one.upkeep?.compact('r1')
       await one.upkeep?.expired(Infinity)

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Store } from '../../src/part/log.ts'
+import { auditRow } from '../../src/store/contract/ledger.contract.ts'
 import { sqliteStore } from '../../src/store/sqlite/store.ts'
 import { namedQueries } from '../../src/store/tables/named-queries.ts'
 import { tableDocs } from '../../src/store/tables/table-docs.ts'
@@ -16,6 +17,7 @@ beforeAll(async () => {
   store = sqliteStore(join(root, 'millrace.db'))
   await recordAll(store)
   await record(store, askingRun('asking', Date.now()))
+  await store.audit!.add(auditRow({ outcome: 'refused' }))
   await store.records!.settle()
 })
 afterAll(async () => {

@@ -87,6 +87,25 @@ describe('roles of an approval', () => {
     expect(request.roles).toEqual(roles)
   })
 
+  test('a fork behind an approval that needs a role does not run the call again for a user', async () => {
+    const tool = 'tools: [{ name: pay, approval: { roles: [operator] } }]'
+    const { run, runtime, requestId, seen, store } = await asked(tool, undefined)
+    await runtime.answer(run.id, requestId, yes, as('olga', 'operator'))
+    expect((await run.result).outcome).toBe('suspended')
+    expect((await runtime.open(run.id).then((found) => found!.result)).outcome).toBe('completed')
+    expect(seen.paid).toBe(1)
+    const [response] = only(await entriesOf(store, run.id), 'response')
+    const fork = (roles?: Role[]) =>
+      runtime.fork(run.id, { at: response!.seq, ...(roles && { user: { id: 'u', roles } }) })
+    const place = { code: 'bad-fork', message: expect.stringContaining('needs the role operator') as string }
+    await expect(fork(['user'])).rejects.toMatchObject(place)
+    await expect(fork([])).rejects.toMatchObject(place)
+    expect(seen.paid).toBe(1)
+    const forked = await fork(['operator'])
+    expect((await forked.result).outcome).toBe('completed')
+    expect(seen.paid).toBe(2)
+  })
+
   test('a request that names a role that does not exist fails: nobody may think that it is protected', async () => {
     const { runtime } = paying('tools: [pay]')
     const run = await runtime.start('a', {

@@ -85,6 +85,27 @@ describe('examples: platforms', () => {
     expect((await app.request('/api/nothing')).status).toBe(404)
   })
 
+  test('Hono with sessions: each user has their own runs, over the app’s own cookie', async () => {
+    const { default: app } = await import('../../examples/hono/sessions.ts')
+    const signedIn = async (user: string) => {
+      const response = await app.request(`/sign-in/${user}`, { method: 'POST' })
+      return { cookie: response.headers.get('set-cookie')!.split(';')[0]!, origin: 'http://app', host: 'app' }
+    }
+    const [ann, ben] = [await signedIn('ann'), await signedIn('ben')]
+    expect((await app.fetch(question('/api/beddel/chat'))).status).toBe(401)
+    expect((await app.request('/api/runs', { headers: { cookie: 'user=ann.forged' } })).status).toBe(401)
+    const asked = question('/api/beddel/chat')
+    for (const [name, value] of Object.entries(ann)) asked.headers.set(name, value)
+    const response = await app.fetch(asked)
+    expect(await response.text()).toContain('demo model')
+    const runsOf = async (headers: Record<string, string>) =>
+      ((await (await app.request('/api/runs', { headers })).json()) as { runs: object[] }).runs
+    expect(await runsOf(ann)).toMatchObject([{ owner: 'ann' }])
+    expect(await runsOf(ben)).toEqual([])
+    const run = response.headers.get('x-millrace-run-id')!
+    expect((await app.request(`/api/runs/${run}`, { headers: ben })).status).toBe(404)
+  })
+
   test('a `fetch` export, called with what the platform adds', async () => {
     const { default: server } = await import('../../examples/fetch/main.ts')
     const fetch = server.fetch as (request: Request, ...platform: unknown[]) => Promise<Response>

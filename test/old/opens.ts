@@ -6,8 +6,11 @@ import { gunzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import type { Entry } from '../../src/part/entry.ts'
 import type { RunView } from '../../src/fold/run-view.ts'
-import type { RunRow } from '../../src/part/log.ts'
+import type { RunRow, Store } from '../../src/part/log.ts'
 import type { Stats } from '../../src/record/stats.ts'
+import { listThreads } from '../../src/record/threads/list-threads.ts'
+import { redisStore } from '../../src/store/redis/redis-store.ts'
+import { sqliteStore } from '../../src/store/sqlite/store.ts'
 import { folder, ran } from '../support/cli.ts'
 import { readKeys } from './redis-keys.ts'
 
@@ -25,6 +28,7 @@ export interface Kind {
   put(cwd: string, from: string): void | Promise<void>
   /** What an upgrade does by hand. */
   upgrade?: readonly string[]
+  open(cwd: string): Store | Promise<Store>
 }
 
 export const inFolder: Kind = {
@@ -34,6 +38,7 @@ export const inFolder: Kind = {
     writeFileSync(join(cwd, '.millrace/millrace.db'), gunzipSync(readFileSync(join(from, 'millrace.db.gz'))))
   },
   upgrade: ['migrate', '--backup'],
+  open: (cwd) => sqliteStore(join(cwd, '.millrace/millrace.db')),
 }
 
 /** One of its runs is in an archive. */
@@ -45,6 +50,7 @@ export const inRedis = (url: string): Kind => ({
     writeFileSync(join(cwd, 'agents/millrace.config.mjs'), `export default { record: ${record} }\n`)
     await readKeys(url, gunzipSync(readFileSync(join(from, 'redis.gz'))).toString())
   },
+  open: () => redisStore(url),
 })
 
 export function passesTheList(name: string, kind: () => Kind, place: Kind['place']): void {
@@ -108,6 +114,19 @@ export function passesTheList(name: string, kind: () => Kind, place: Kind['place
       const shown = await done('threads', ids.thread, '--full')
       for (const said of ['blue whales', 'And in words?', 'And 3*3?']) expect(shown).toContain(said)
       await done('verify', 'all')
+    })
+
+    test('its runs belong to no one, and a user sees none of them', async () => {
+      const { cwd } = await open()
+      const store = await kind().open(cwd)
+      const [all, ofNoOne, ofNoTenant] = [{}, { owner: '' }, { tenant: '' }].map((query) => store.runs.list(query))
+      expect((await all)!.length).toBeGreaterThan(3)
+      expect([await ofNoOne, await ofNoTenant]).toEqual([await all, await all])
+      expect((await all)!.filter((row) => 'owner' in row || 'tenant' in row)).toEqual([])
+      const ann = { owner: 'ann', tenant: '' }
+      expect([await store.runs.list(ann), await listThreads(store, ann)]).toEqual([[], []])
+      expect((await listThreads(store, { owner: '' })).length).toBeGreaterThan(0)
+      await store.close()
     })
 
     test('figures are those of the log, also of a fork, or absent', async () => {

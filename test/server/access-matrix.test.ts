@@ -100,6 +100,9 @@ const admins: Row = Object.fromEntries(
   Object.keys(callers).map((name) => [name, name === 'admin' ? 'own' : 'forbidden']),
 )
 const imports: Row = texts
+/** An admin of a tenant has the keys of its tenant. */
+const keys: Row = { ...admins, 'admin of acme': 'own' }
+const noKey: Row = { ...keys, 'admin of acme': 'unknown', admin: 'unknown' }
 const forks: Row = { ...reads, 'other agents': 'no agent' }
 
 interface Ask {
@@ -195,6 +198,12 @@ const table: Record<string, Ask> = {
   'GET /api/threads': at('/api/threads?limit=200', lists),
   'GET /api/threads/:id': { row: reads, path: ({ thread }) => `/api/threads/${encodeURIComponent(thread)}` },
   'GET /api/search': at(`/api/search?q=${canary}&limit=200`, lists),
+  'GET /api/audit': at('/api/audit', texts),
+  'GET /api/usage': at('/api/usage', forEveryone),
+  'GET /api/keys': at('/api/keys', keys),
+  'POST /api/keys': { row: keys, body: () => ({ name: `k${++count}` }) },
+  'DELETE /api/keys/:name': { row: noKey, path: () => '/api/keys/nosuch' },
+  'POST /api/keys/:name/rotate': { row: noKey, path: () => '/api/keys/nosuch/rotate', body: () => ({}) },
   'POST /api/compact': { row: admins, body: () => ({ dryRun: true }) },
   'POST /api/prune': { row: admins, body: () => ({ dryRun: true, olderThan: '1d' }) },
   'DELETE /api/runs/:id': { ...ofRun('', deletes), needs: 'ended' },

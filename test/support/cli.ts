@@ -37,7 +37,8 @@ export interface Command {
 /** Nothing of the machine's own keys and endpoints. */
 export function environment(env: Record<string, string> = {}): Record<string, string> {
   const own = Object.entries(process.env).filter(([name]) => ['PATH', 'HOME', 'TMPDIR'].includes(name))
-  return { ...Object.fromEntries(own), MILLRACE_DEMO_DELAY_MS: '0', NO_COLOR: '1', ...env } as Record<string, string>
+  const given = { MILLRACE_DEMO_DELAY_MS: '0', NO_COLOR: '1', XDG_CONFIG_HOME: join(tmpdir(), 'millrace-no-config') }
+  return { ...Object.fromEntries(own), ...given, ...env } as Record<string, string>
 }
 
 /** Starts `millrace …`; the test's end stops it. */

@@ -9,6 +9,7 @@ import type { Entry, EntryOf } from '../../src/part/entry.ts'
 import { foldRun } from '../../src/fold/run-fold.ts'
 import { createGrammar } from '../../src/fold/grammar.ts'
 import type { Batch, Store } from '../../src/part/log.ts'
+import type { OpenAccount } from '../../src/engine/run-account.ts'
 import { spansOf } from '../../src/record/otlp/span-fold.ts'
 import { openDatabase } from '../../src/store/sqlite/schema.ts'
 import { sqliteStore } from '../../src/store/sqlite/store.ts'
@@ -34,6 +35,7 @@ export interface EngineOptions extends Config {
   /** Puts something between the engine and its store. */
   wrapStore?: (store: Store) => Store
   traces?: boolean
+  openAccount?: OpenAccount
 }
 
 export function createEngine({

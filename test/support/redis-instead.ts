@@ -40,6 +40,8 @@ function soon(opening: Promise<Store>): Store {
   const runs = later(({ runs }) => runs)
   const fleet = later(({ fleet }) => fleet)
   const limits = later(({ limits }) => limits!)
+  const ledger = later((store) => store.ledger!)
+  const audit = later((store) => store.audit!)
   const upkeep = later(({ upkeep }) => upkeep!)
   return {
     log: {
@@ -90,6 +92,8 @@ function soon(opening: Promise<Store>): Store {
       vacuum: upkeep('vacuum'),
     } satisfies Upkeep,
     limits: { take: limits('take'), occupy: limits('occupy') },
+    ledger: { add: ledger('add'), read: ledger('read'), mark: ledger('mark') },
+    audit: { add: audit('add'), list: audit('list'), prune: audit('prune') },
     durable: true,
     close: async () => (await opening).close(),
   }

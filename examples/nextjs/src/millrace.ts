@@ -6,7 +6,7 @@ import { readdir } from 'node:fs/promises'
 import { after } from 'next/server'
 import { createRuntime, loadYaml } from 'millrace'
 import { sqliteStore } from 'millrace/record'
-import { createHandler, type Handler } from 'millrace/server'
+import { createHandler, type Handler, type HandlerOptions } from 'millrace/server'
 
 const key = Symbol.for('my-app.millrace')
 const shared = globalThis as { [key]?: Promise<Handler> }
@@ -26,5 +26,11 @@ async function start(): Promise<Handler> {
   }
   // Without a disk (serverless platforms), leave out `store`: runs are then kept in memory.
   const runtime = createRuntime({ agents, store: sqliteStore('.millrace/millrace.db') })
-  return createHandler({ runtime, waitUntil: after })
+  return createHandler({ runtime, waitUntil: after, ...(session && { authenticate: session }) })
 }
+
+/**
+ * Who makes a request, by the sessions of this app: `async (request) => ({ id: (await auth(request)).userId })`, or null for nobody. Each user then has
+ * their own threads and runs. Without it the routes that show any are closed.
+ */
+const session: HandlerOptions['authenticate'] = undefined

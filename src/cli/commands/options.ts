@@ -25,7 +25,11 @@ export const storeOption = () =>
     'Store that several servers share, such as redis://host:6379 (default: MILLRACE_STORE, or record.store in the config)',
   )
 
-export const urlOption = () => new Option('--url <url>', 'Use the server at this URL, with MILLRACE_API_KEY as its key')
+export const urlOption = () =>
+  new Option(
+    '--url <url>',
+    'Use the server at this URL, with MILLRACE_API_KEY as its key or as millrace login has signed in',
+  )
 
 /** No default value: a missing folder is an error only when `--dir` was given. */
 export const dirAbout = 'Folder of YAML agents (default: "agents")'

@@ -78,7 +78,7 @@ async function read(
 }
 
 /** Epoch ms of a duration that has passed, of a date, or as given. */
-function toTime(flag: string, text: string, now: number): number {
+export function toTime(flag: string, text: string, now: number): number {
   const age = /[a-z]$/iu.test(text.trim()) ? ageOf(text) : undefined
   const time = age !== undefined ? now - age : /^\d{10,}$/u.test(text) ? Number(text) : Date.parse(text)
   if (Number.isFinite(time) && time >= 0) return time

@@ -80,7 +80,7 @@ async function findCandidate(context: CommandContext, flags: AgentFlags, isFile:
         'usage',
         `${own} cannot be combined with --url: that server has its own. Leave out one of them.`,
       )
-    return onServer(context, namedServer(context, flags.url), formatFlags({ data: '.millrace', url: flags.url }))
+    return onServer(context, await namedServer(context, flags.url), formatFlags({ data: '.millrace', url: flags.url }))
   }
   const { dir = 'agents' } = flags
   const isThere = statSync(context.path(dir), { throwIfNoEntry: false })?.isDirectory() === true

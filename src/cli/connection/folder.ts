@@ -72,6 +72,16 @@ export function folderConnection(context: CommandContext, data: string): Connect
         await store.close()
       }
     },
+    async usage(queryAt) {
+      const { readStoreUsage } = await import('./store-upkeep.ts')
+      const store = await openIndexed(context, data)
+      try {
+        return await readStoreUsage(store, queryAt)
+      } finally {
+        await store.close()
+      }
+    },
+    audit: async (query) => (await open()).audit!.list(query),
     async upkeep() {
       const { openFolderUpkeep } = await import('./store-upkeep.ts')
       return (upkeep ??= openFolderUpkeep(databaseIn(context, data), context.path(join(data, 'runs'))))

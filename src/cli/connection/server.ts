@@ -1,6 +1,7 @@
 /** A connection to a server, over HTTP: finds the server, sends requests, and turns refusals into errors with a cure. */
 import type { RunView } from '../../fold/run-view.ts'
 import { checkKey } from '../../part/check-key.ts'
+import type { AuditRow } from '../../part/audit.ts'
 import { omitUndefined } from '../../part/omit-undefined.ts'
 import type { Entry } from '../../part/entry.ts'
 import { MillraceError, type ErrorValue } from '../../part/error.ts'
@@ -16,12 +17,16 @@ import type { ShownThread } from '../../server/show-thread.ts'
 import { createNdjsonReader } from '../../store/ndjson.ts'
 import type { Connection, OnProgress, RunImporter, RunUpkeep, UpkeepResult } from '../connection.ts'
 import type { CommandContext } from '../context.ts'
+import { serverUrl } from '../login/credentials.ts'
+import { storedAccess } from '../login/stored-access.ts'
 
 interface Access {
   /** Sent with every request. */
   key?: string | undefined
   /** There may be a key, but it is not sent to this address. */
   isKeyKept?: boolean
+  /** The key is what `millrace login` has kept. */
+  isSignIn?: boolean
 }
 
 export interface LiveServer extends Access {
@@ -40,16 +45,19 @@ export async function findServer(context: CommandContext, data: string): Promise
   const url = reachableUrl(file.url)
   if (!(await isHealthy(url))) return undefined
   const isOwn = isLoopback(new URL(url).hostname)
-  return { url, dir: file.dir, endpoints: file.endpoints, key: isOwn ? apiKey(context) : undefined, isKeyKept: !isOwn }
+  const { dir, endpoints } = file
+  const key = apiKey(context)
+  if (key !== undefined) return { url, dir, endpoints, key: isOwn ? key : undefined, isKeyKept: !isOwn }
+  // It was kept for this very address.
+  const stored = await storedAccess(context, url)
+  return { url, dir, endpoints, isKeyKept: !isOwn && stored === undefined, ...stored }
 }
 
-/** `--url`: trusted with the key, on any host. Throws `usage` if it is not a URL. */
-export function namedServer(context: CommandContext, text: string): LiveServer {
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
-    throw new MillraceError('usage', `--url must be a URL such as http://localhost:3000, not "${text}".`)
-  }
-  return { url: text.replace(/\/+$/u, ''), key: apiKey(context) }
+/** `--url`: trusted with the key, on any host. Rejects with `usage` if it is not a URL, and with `unauthorized` if a sign-in has ended. */
+export async function namedServer(context: CommandContext, text: string): Promise<LiveServer> {
+  const url = serverUrl(text, '--url')
+  const key = apiKey(context)
+  return key === undefined ? { url, ...(await storedAccess(context, url)) } : { url, key }
 }
 
 function apiKey(context: CommandContext): string | undefined {
@@ -85,7 +93,7 @@ interface RequestOptions {
 /** Rejects unless the response is a 2xx. */
 export type ServerRequest = (path: string, init?: RequestOptions) => Promise<Response>
 
-export function createRequest({ url, key, isKeyKept = false }: LiveServer): ServerRequest {
+export function createRequest({ url, key, isKeyKept, isSignIn }: LiveServer): ServerRequest {
   const headers: Record<string, string> = key === undefined ? {} : { authorization: `Bearer ${key}` }
   return async (path, { method = 'GET', accept = 'application/json', type, body } = {}) => {
     const all = { ...headers, accept, ...(type && { 'content-type': type }) }
@@ -94,7 +102,7 @@ export function createRequest({ url, key, isKeyKept = false }: LiveServer): Serv
       throw new MillraceError('server', `No server answers at ${url}.`, { cause })
     })
     if (response.ok) return response
-    if (response.status === 401) throw unauthorized(url, { key, isKeyKept })
+    if (response.status === 401) throw unauthorized(url, { key, isKeyKept, isSignIn })
     const error = await errorOf(response, url + path)
     // A server of our version has every route, method and parameter that commands use.
     const isUnknown =
@@ -113,12 +121,14 @@ export async function errorOf(response: Response, url: string): Promise<Millrace
   return new MillraceError(code, message)
 }
 
-function unauthorized(url: string, { key, isKeyKept = false }: Access): MillraceError {
+function unauthorized(url: string, { key, isKeyKept = false, isSignIn = false }: Access): MillraceError {
   const cure = isKeyKept
     ? `requires a key but has a non-loopback address. Add --url ${url} to send it MILLRACE_API_KEY.`
     : key === undefined
-      ? 'requires a key: set MILLRACE_API_KEY.'
-      : 'rejects the key in MILLRACE_API_KEY.'
+      ? `requires a key: set MILLRACE_API_KEY, or run: millrace login --server ${url}`
+      : isSignIn
+        ? `no longer accepts your sign-in. Run: millrace login --server ${url}`
+        : 'rejects the key in MILLRACE_API_KEY.'
   return new MillraceError('unauthorized', `The server at ${url} ${cure}`)
 }
 
@@ -194,6 +204,9 @@ export function requestConnection(request: ServerRequest, url: string): Connecti
     },
     stats: async (queryAt) =>
       (await (await request(`/api/stats?${params({ ...queryAt(Date.now()) })}`)).json()) as Stats,
+    usage: async (queryAt) => get(`/api/usage?${params({ ...queryAt(Date.now()) })}`, ['rows']),
+    audit: async ({ principal, ...query }) =>
+      (await get<{ rows: AuditRow[] }>(`/api/audit?${params({ ...query, user: principal })}`, ['rows'])).rows,
     upkeep: async () => requestUpkeep(request),
     importer: async () => requestImporter(request),
     close: async () => undefined,

@@ -35,6 +35,11 @@ export function sharedStoreConnection(context: CommandContext, url: string): Con
       const { readStoreStats } = await import('./store-upkeep.ts')
       return readStoreStats(await open(), queryAt)
     },
+    async usage(queryAt) {
+      const { readStoreUsage } = await import('./store-upkeep.ts')
+      return readStoreUsage(await open(), queryAt)
+    },
+    audit: async (query) => (await open()).audit!.list(query),
     async upkeep() {
       const { openSharedUpkeep } = await import('./store-upkeep.ts')
       return (upkeep ??= await openSharedUpkeep(await openShared(context, url)))

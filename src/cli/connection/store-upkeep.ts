@@ -6,6 +6,8 @@ import { timeOf } from '../../part/log.ts'
 import type { Upkeep } from '../../part/upkeep.ts'
 import { deleteRun, deleteThread } from '../../record/delete.ts'
 import { withRunFiles } from '../../record/run-files.ts'
+import { readUsageReport } from '../../record/usage-report.ts'
+import type { UsageReport, UsageReportQuery } from '../../part/usage-report.ts'
 import { readStats, type Stats, type StatsQuery } from '../../record/stats.ts'
 import { compactRuns, eraseAll, pruneRuns } from '../../record/upkeep.ts'
 import { sqliteStore } from '../../store/sqlite/store.ts'
@@ -52,14 +54,19 @@ function storeUpkeep(store: Store & { upkeep: Upkeep }): StoreUpkeep {
         compactRuns(upkeep, { endedBefore: now - olderThan, dryRun, tell: onProgress, ...paced }),
       ),
     prune: ({ olderThan, maxBytes, erase, dryRun }, onProgress) =>
-      work({ dryRun, erase }, (now) => {
+      work({ dryRun, erase }, async (now) => {
         const idleBefore = olderThan === undefined ? undefined : now - olderThan
+        if (idleBefore !== undefined && !dryRun) await store.audit?.prune(idleBefore)
         return pruneRuns(upkeep, { idleBefore, maxBytes, dryRun, tell: onProgress, ...paced })
       }),
     deleteRun: (id) => deleteRun(store, id, paced),
     deleteThread: (id) => deleteThread(store, id, paced),
     close: () => store.close(),
   }
+}
+
+export function readStoreUsage(store: Store, queryAt: (now: number) => UsageReportQuery): Promise<UsageReport> {
+  return readUsageReport(store, queryAt(timeOf(store)))
 }
 
 export function readStoreStats(store: Store, queryAt: (now: number) => StatsQuery): Promise<Stats> {

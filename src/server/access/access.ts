@@ -22,6 +22,8 @@ export interface Access {
   onExpired(principal: Principal, end: (error: MillraceError) => void): () => void
   /** Routes of the page's sign-in, without a principal: `/auth/…`. */
   signIn?: (request: Request, path: string) => Promise<Response> | undefined
+  /** Where `millrace login` signs in. */
+  readonly login?: { issuer: string; clientId: string }
   /** The ways to sign in that the page offers. */
   readonly ways: { key: boolean; login: boolean; anonymous: boolean }
   /** Cookies may say who asks, so pages of other sites must be refused. */

@@ -8,7 +8,7 @@ import { startTimer, type StartTimer } from './timer.ts'
 import { toldPrincipal } from './told-principal.ts'
 
 export interface AuthenticateOptions {
-  /** The claims that agents may read. */
+  /** The claims that agents may read. Default: all that it says. */
   claims?: readonly string[] | undefined
   now: () => number
   /** Why somebody could not be asked: for the operator. */

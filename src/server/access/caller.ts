@@ -7,6 +7,7 @@ import type { Principal } from '../../part/principal.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
 import type { HandlerContext, RequestContext } from '../handler-context.ts'
 import type { Editing } from '../http/editing.ts'
+import { recordAudit } from '../routes/audit.ts'
 import type { Access } from './access.ts'
 
 /** Maximum number of callers whose contexts are kept. */
@@ -17,16 +18,18 @@ export interface Callers {
   runtimeOf(principal: Principal): Runtime
 }
 
-export function createCallers(base: Runtime, access: Access): Callers {
+export function createCallers(base: Runtime, access: Access, onError: (error: unknown) => void): Callers {
   const kept = new Map<string, Runtime>()
   const onExpired = (principal: Principal, end: Parameters<Runtime['onLost']>[1]) =>
     access.onExpired(principal, (error) => end(toErrorValue(error)))
+  const onAnswered = (principal: Principal, run: string) =>
+    recordAudit({ store: base.store, onError }, { principal, action: 'runs.answer', resource: run, outcome: 'done' })
   return {
     runtimeOf(principal) {
       const name = JSON.stringify(principal)
       const known = kept.get(name)
       if (known !== undefined) return known
-      const runtime = scopeRuntime(base, principal, { onExpired })
+      const runtime = scopeRuntime(base, principal, { onExpired, onAnswered })
       if (kept.size >= mostKept) kept.delete(kept.keys().next().value!)
       kept.set(name, runtime)
       return runtime
@@ -34,12 +37,19 @@ export function createCallers(base: Runtime, access: Access): Callers {
   }
 }
 
+/** Who asks, through which runtime, and from where. */
+export interface Asking {
+  principal: Principal
+  runtime: Runtime
+  address: string
+}
+
 export function contextOf(
   server: HandlerContext,
   access: Access,
-  runtime: Runtime,
-  principal: Principal,
+  { principal, runtime, address }: Asking,
 ): RequestContext {
+  const { store } = server.runtime
   return {
     ...server,
     runtime,
@@ -47,6 +57,8 @@ export function contextOf(
     filter: visibleTo(principal),
     editing: editingOf(server.editing, principal),
     onExpired: (end) => access.onExpired(principal, end),
+    audit: (action, resource, outcome) =>
+      recordAudit({ store, onError: server.onError }, { principal, action, resource, outcome, address }),
     server,
   }
 }

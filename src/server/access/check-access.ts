@@ -49,5 +49,6 @@ export function checkKeyAgents({ keys = [] }: AccessConfig, agents: Iterable<str
 }
 
 export function unknownAgent(name: string, known: readonly string[]): string {
-  return `there is no agent "${name.slice(0, 100)}"${didYouMean(name, known)}, only ${listNames(known)}`
+  const others = known.length === 0 ? '' : `, only ${listNames(known)}`
+  return `there is no agent "${name.slice(0, 100)}"${didYouMean(name, known)}${others}`
 }

@@ -40,19 +40,7 @@ function changes(method: string): boolean {
   return !['GET', 'HEAD', 'OPTIONS'].includes(method)
 }
 
-/** Browsers send cookies with the requests of any page, so a request that changes something must say that it comes from a page of ours. */
-export function checkOwnPage(
-  { headers, method }: Pick<AccessRequest, 'headers' | 'method'>,
-  allowed: ReadonlySet<string>,
-): void {
-  if (!changes(method)) return
-  const sender = senderOf(headers)
-  if (sender.origin !== undefined && allowed.has(sender.origin)) return
-  const isKnown = sender.origin !== undefined || sender.site === 'same-origin'
-  if (!isKnown || isOtherPage(sender)) throw otherPage()
-}
-
-/** The same for sessions of the application, whose programs may send its cookies without an origin. */
+/** Like `checkSameOrigin`, for sessions of the application, whose programs may send its cookies without an origin. */
 export function checkOtherPage(
   { headers, method }: Pick<AccessRequest, 'headers' | 'method'>,
   allowed: ReadonlySet<string>,

@@ -1,6 +1,6 @@
 /**
  * Who makes a request, by the ways of the config, in this order: a key (the server's own, one of the config, a stored one), a
- * token of an issuer, the application's own function, a browser without a name. A credential in a header that does not count is refused: what comes after
+ * token of an issuer, the session of the page's sign-in, the application's own function, a browser without a name. A credential in a header that does not count is refused: what comes after
  * it is not asked, except the application, which may have tokens of its own.
  */
 import { createKeyCheck } from '../http/key.ts'
@@ -11,7 +11,9 @@ import type { Env } from '../../project/registry.ts'
 import type { Access, AccessRequest } from './access.ts'
 import { createAuthenticate } from './authenticate.ts'
 import { readConfigKeys } from './config-keys.ts'
-import { checkOtherPage, checkOwnPage } from './cookie.ts'
+import { createSeal } from '../http/sealed-text.ts'
+import { checkOtherPage } from './cookie.ts'
+import { checkSameOrigin } from './same-origin.ts'
 import { digestOf, whenKnown } from './digest.ts'
 import { createExpiry } from './expiry.ts'
 import { openKeyBook } from './key-book.ts'
@@ -44,14 +46,19 @@ export interface AccessOptions {
 export async function createAccess(options: AccessOptions): Promise<Access> {
   const { config, apiKey, environment, log, now, allowedOrigins = new Set<string>(), report } = options
   const { startTimer: start = startTimer, patienceMs } = options
-  const { claims } = config
+  const { claims = [] } = config
   const holdsKey = apiKey === undefined ? undefined : createKeyCheck(apiKey)
   const configured = await readConfigKeys(config, environment)
   const visitors = config.anonymous === 'user' ? createVisitors(log, now) : undefined
   const ask =
     config.authenticate &&
     createAuthenticate(config.authenticate, { claims, now, report, startTimer: start, patienceMs })
-  const jwt = config.jwt && (await import('./jwt.ts')).createJwtCheck(config.jwt, { now, report, claims })
+  const signIn = config.login && (await import('./login.ts'))
+  const seal = createSeal(log, 'sessions')
+  const login = config.login && signIn?.createLogin(config.login, { seal, now, report, claims, environment })
+  const issuers = [config.jwt, config.login && signIn?.jwtOfLogin(config.login)].filter((each) => each !== undefined)
+  const jwt =
+    issuers.length === 0 ? undefined : (await import('./jwt.ts')).createJwtCheck(issuers, { now, report, claims })
   const expiry = createExpiry(now, (run, ms) => start(ms, run))
   const book = openKeyBook(log, { onError: report, taken: configured.names, startTimer: start })
   await book.ready
@@ -74,6 +81,11 @@ export async function createAccess(options: AccessOptions): Promise<Access> {
   }
 
   async function byCookie(request: AccessRequest): Promise<Principal> {
+    const session = await login?.identify(request.headers)
+    if (session !== undefined) {
+      checkSameOrigin(request, allowedOrigins)
+      return session
+    }
     const known = await ask?.(request)
     if (known !== undefined) {
       checkOtherPage(request, allowedOrigins)
@@ -81,7 +93,7 @@ export async function createAccess(options: AccessOptions): Promise<Access> {
     }
     const visit = await visitors?.identify(request)
     if (visit === undefined) throw unauthorized()
-    if (visit.isKnown) checkOwnPage(request, allowedOrigins)
+    if (visit.isKnown) checkSameOrigin(request, allowedOrigins)
     return visit.principal
   }
 
@@ -110,8 +122,10 @@ export async function createAccess(options: AccessOptions): Promise<Access> {
       ]
       return leave
     },
-    ways: { key: true, login: false, anonymous: visitors !== undefined },
-    readsCookies: ask !== undefined || visitors !== undefined,
+    ways: { key: true, login: login !== undefined, anonymous: visitors !== undefined },
+    ...(login !== undefined && { signIn: login.signIn }),
+    ...(config.login !== undefined && { login: { issuer: config.login.issuer, clientId: config.login.clientId } }),
+    readsCookies: login !== undefined || ask !== undefined || visitors !== undefined,
     close() {
       book.close()
       expiry.close()

@@ -237,6 +237,7 @@ describe('createJwtCheck', () => {
     ]
     const check = createJwtCheck(configs, { now, report })
     expect(await check.identify(await issuer.token(time, { aud: 'page' }))).toMatchObject({ id: 'u1' })
+    expect(issuer.requests.filter((path) => path === '/jwks.json')).toHaveLength(1)
     expect(await check.identify(await other.token(time, { aud: 'page', email: 'a@b' }))).toMatchObject({ id: 'a@b' })
     expect(await refusal(check, await other.token(time, { aud: 'api' }))).toEqual(refused)
     const forged = await other.token(time, { iss: issuer.url, aud: 'page' })

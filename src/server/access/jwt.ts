@@ -48,12 +48,14 @@ export function createJwtCheck(
     changes++
     known.clear()
   }
-  const sources = (Array.isArray(configs) ? (configs as readonly JwtConfig[]) : [configs as JwtConfig]).map(
-    (config) => ({
-      config,
-      keys: createIssuerKeys({ ...config, now, fetch, report, onChanged }),
-    }),
-  )
+  const issuers = new Map<string, IssuerKeys>()
+  const sources = [configs].flat().map((config: JwtConfig) => {
+    // Several audiences of an issuer share its keys.
+    const name = JSON.stringify([config.issuer, config.jwks])
+    const keys = issuers.get(name) ?? createIssuerKeys({ ...config, now, fetch, report, onChanged })
+    issuers.set(name, keys)
+    return { config, keys }
+  })
 
   function remembered(digest: string): Principal | undefined {
     const principal = known.get(digest)
@@ -112,7 +114,7 @@ export function createJwtCheck(
     matches: (token) => /^eyJ[\w-]*\.[\w-]*\.[\w-]*$/u.test(token),
     identify(token) {
       if (token.length >= largest) throw unauthorized()
-      for (const { keys } of sources) keys.refresh()
+      for (const keys of issuers.values()) keys.refresh()
       const digest = hash?.(token)
       if (digest !== undefined) return remembered(digest) ?? verify(token, digest)
       return hashText(token).then((slow) => remembered(slow) ?? verify(token, slow))

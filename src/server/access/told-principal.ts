@@ -1,4 +1,4 @@
-/** A principal from what an application or a token says, checked: ids, tenants, roles, and the claims that the config lists. */
+/** A principal from what an application or a token says, checked: ids, tenants, roles and claims. */
 import { isObject } from './is-object.ts'
 import { omitUndefined } from '../../part/omit-undefined.ts'
 import { ownValue } from '../../part/own-value.ts'
@@ -22,8 +22,8 @@ export interface Told {
   expiresAt?: unknown
 }
 
-/** Undefined if it cannot be used. Roles that are not ours do not count; without roles it is a user. */
-export function toldPrincipal(told: Told, listed: readonly string[] = []): Principal | undefined {
+/** Undefined if it cannot be used. `listed`: the claims that count; default all. Roles that are not ours do not count; without roles it is a user. */
+export function toldPrincipal(told: Told, listed?: readonly string[]): Principal | undefined {
   const { id, tenant, name, expiresAt } = told
   if (!isId(id) || (tenant !== undefined && !isTenant(tenant))) return undefined
   if (name !== undefined && typeof name !== 'string') return undefined
@@ -47,11 +47,11 @@ function isTenant(value: unknown): value is string {
 }
 
 /** Undefined if one that is listed has the wrong type. */
-function claimsIn(given: unknown, listed: readonly string[]): Record<string, Claim> | undefined {
+function claimsIn(given: unknown, listed: readonly string[] | undefined): Record<string, Claim> | undefined {
   if (given === undefined || given === null) return {}
   if (!isObject(given)) return undefined
   const found: [string, Claim][] = []
-  for (const name of listed) {
+  for (const name of listed ?? Object.keys(given)) {
     const value = ownValue(given, name)
     if (value === undefined) continue
     if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') return undefined

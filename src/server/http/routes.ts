@@ -3,6 +3,7 @@ import type { HonoRequest } from 'hono/request'
 import type { App } from './router.ts'
 import { actions, decide, type Action } from '../../access/decide.ts'
 import { notAllowed } from '../../access/scope-store.ts'
+import { MillraceError } from '../../part/error.ts'
 import type { RequestContext } from '../handler-context.ts'
 
 /** Answers a request with the caller's context: its runtime shows only what the caller may see. */
@@ -27,6 +28,41 @@ export interface Routes {
   readonly declared: readonly Route[]
 }
 
+/** Actions whose every success is in the audit. */
+const audited: ReadonlySet<Action> = new Set([
+  'agents.edit',
+  'runs.answer',
+  'runs.delete',
+  'runs.import',
+  'runs.stop',
+  'keys',
+  'upkeep',
+])
+
+async function withAudit<Path extends string>(
+  context: RequestContext,
+  action: Action,
+  request: HonoRequest<Path>,
+  respond: Respond<Path>,
+): Promise<Response> {
+  try {
+    const response = await respond(context, request)
+    // A list of keys changes nothing, and neither does the check of a text.
+    if (response.ok && request.method !== 'GET') context.audit(action, resourceOf(request), 'done')
+    return response
+  } catch (error) {
+    if (error instanceof MillraceError && error.code === 'forbidden') {
+      context.audit(action, resourceOf(request), 'refused')
+    }
+    throw error
+  }
+}
+
+/** The ids in the path. */
+function resourceOf(request: HonoRequest): string {
+  return Object.values(request.param()).join('/')
+}
+
 export function createRoutes(app: App): Routes {
   const declared: Route[] = []
 
@@ -36,8 +72,12 @@ export function createRoutes(app: App): Routes {
       declared.push({ method: method.toUpperCase(), path, action })
       app[method](path, (c) => {
         const { context } = c.env
-        if (decide(context.principal, action) !== 'allow') throw notAllowed(action)
-        return respond(context, c.req as unknown as HonoRequest<typeof path>)
+        const request = c.req as unknown as HonoRequest<typeof path>
+        if (decide(context.principal, action) === 'allow') {
+          return audited.has(action) ? withAudit(context, action, request, respond) : respond(context, request)
+        }
+        context.audit(action, resourceOf(request), 'refused')
+        throw notAllowed(action)
       })
     }
   }

@@ -14,15 +14,17 @@ const ivLength = 12
 export interface SealOptions {
   /** Where the store keeps the key. Default `access:seals`. */
   inbox?: string
-  /** Longer texts are not opened. Default 2000 characters. */
+  /** Longer texts do not open. Default {@link longestSealed}. */
   longest?: number
 }
+/** Characters of a sealed text that opens, unless a seal says otherwise. */
+export const longestSealed = 2000
 
 /** All instances of a store share the key. `name`: what is sealed; texts of another name do not open. */
 export function createSeal(
   log: Pick<Log, 'post'>,
   name: string,
-  { inbox = 'access:seals', longest = 2000 }: SealOptions = {},
+  { inbox = 'access:seals', longest = longestSealed }: SealOptions = {},
 ): Seal {
   let key: Promise<CryptoKey> | undefined
 

@@ -5,8 +5,10 @@ import type { HandlerContext } from '../handler-context.ts'
 import type { Routes } from '../http/routes.ts'
 import { mountAgUi } from './ag-ui.ts'
 import { getChatStream, postChat } from './chat.ts'
+import { mountAudit } from './audit.ts'
 import { mountDelete } from './delete.ts'
 import { getEvents } from './events.ts'
+import { mountKeys } from './keys.ts'
 import { mountLive } from './live.ts'
 import { mountOpenAi } from '../openai/routes.ts'
 import { mountOutline } from './outline.ts'
@@ -14,6 +16,7 @@ import { answerRequest, listRequests, listRuns, showRun, startRun, stopRun } fro
 import { mountSearch } from './search.ts'
 import { mountThreads } from './threads.ts'
 import { mountUpkeep } from './upkeep.ts'
+import { mountUsage } from './usage.ts'
 import { diffOf } from './diff.ts'
 import { forkRun, getPrograms } from './fork.ts'
 import { exportRun, importRun } from './transfer.ts'
@@ -66,6 +69,9 @@ export const runRoutes: readonly Mount[] = [
   mountSearch,
   mountUpkeep,
   mountDelete,
+  mountAudit,
+  mountKeys,
+  (routes, server) => mountUsage(routes, server, server.quotas),
 ]
 
 /** The routes for recorded runs: replay, fork, diff, export, import. Mounted where `/api/runs` is. */

@@ -24,9 +24,10 @@ export function mountUpkeep(routes: Routes): void {
     if (olderThan === undefined && maxBytes === undefined && !erase)
       throw bad('olderThan', `${ageWords}; or send maxBytes, or erase`)
     const idleBefore = olderThan === undefined ? undefined : timeOf(context.runtime.store) - olderThan
-    return work(context, raw, { dryRun, erase }, (upkeep, options) =>
-      pruneRuns(upkeep, { idleBefore, maxBytes, ...options }),
-    )
+    return work(context, raw, { dryRun, erase }, async (upkeep, options) => {
+      if (idleBefore !== undefined && !dryRun) await context.runtime.store.audit?.prune(idleBefore)
+      return pruneRuns(upkeep, { idleBefore, maxBytes, ...options })
+    })
   })
 }
 

@@ -9,6 +9,8 @@ import type { Principal } from '../../part/principal.ts'
 import { closingError, listedAgents } from '../../runtime/runtime-errors.ts'
 import type { AgentSource } from '../../runtime/runtime.ts'
 import { createCallers } from '../access/caller.ts'
+import { ownValue } from '../../part/own-value.ts'
+import { recordAudit } from '../routes/audit.ts'
 import type { SessionContext } from './followed-run.ts'
 import { abortRun, answerCall, messageActions, runAgent, watchRun } from './message-effects.ts'
 import { messageTypes, readMessage, type ClientMessage, type MessageReply } from './message.ts'
@@ -56,7 +58,7 @@ const farewellMs = 1000
 
 export function createSocketServer(options: SocketOptions): SocketServer {
   const { runtime, onError, access, allowedOrigins = [], maxBodyBytes = 4 * 1024 * 1024 } = options
-  const callers = createCallers(runtime, access)
+  const callers = createCallers(runtime, access, onError)
   const sessions = new Map<Socket, Session>()
   const closing = new AbortController()
   let waiting = 0
@@ -159,6 +161,18 @@ export function createSocketServer(options: SocketOptions): SocketServer {
     if (drained !== undefined) throw drained
     const action = messageActions[type]
     if (decide(context.principal, action) !== 'allow') throw notAllowed(action)
+    const done = effectOf({ context, session }, { type, data } as ClientMessage)
+    if (action !== 'runs.stop' && action !== 'runs.answer') return done
+    return done.then((reply) => {
+      const { principal } = context
+      const resource = String(ownValue(reply.said, 'runId') ?? ownValue(reply.said, 'toolCallId') ?? '')
+      const { address } = session
+      recordAudit({ store: runtime.store, onError }, { principal, action, resource, outcome: 'done', address })
+      return reply
+    })
+  }
+
+  function effectOf({ context, session }: Client, { type, data }: ClientMessage): Promise<MessageReply> {
     switch (type) {
       case 'run_agent':
         return session.track(runAgent(context, session, data))

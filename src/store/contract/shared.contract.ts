@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Change, Store } from '../../part/log.ts'
 import { endEntry, entry, exampleRun, noon, startEntry } from '../example-run.contract.ts'
 import { collect, delta, firstMessages, live, other, readAll } from './tools.contract.ts'
+import { auditRow } from './ledger.contract.ts'
 import { suspendedRun } from './views.contract.ts'
 
 export function sharedContract(name: string, make: () => Promise<readonly [Store, Store]>): void {
@@ -63,6 +64,22 @@ export function sharedContract(name: string, make: () => Promise<readonly [Store
       expect(await reader).toEqual(entries)
       expect(await readAll(two, 'r', 0, live())).toEqual(entries)
       expect(await two.runs.get('r')).toMatchObject({ lastSeq: entries.length, status: 'completed' })
+    })
+
+    test('sums, marks and the audit are those of all', async () => {
+      if (one.ledger === undefined || two.ledger === undefined) return
+      const until = Date.now() + 60_000
+      const count = (store: Store, position: number) =>
+        store.ledger!.add('b', [{ key: 'k', amount: 2, until }], { key: 'run', position, until })
+      const sums = await Promise.all([count(one, 1), count(two, 1), count(one, 1), count(two, 1)])
+      expect(sums).toEqual([[2], [2], [2], [2]])
+      expect(await count(two, 2)).toEqual([4])
+      for (const store of [one, two]) {
+        expect(await store.ledger!.read('b', ['k'])).toEqual([4])
+        expect(await store.ledger!.mark('b', 'run')).toBe(2)
+        await store.audit!.add(auditRow())
+      }
+      for (const store of [one, two]) expect(await store.audit!.list({ tenant: 'acme' })).toHaveLength(2)
     })
 
     test('one message per key counts, from whichever process', async () => {

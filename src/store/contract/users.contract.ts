@@ -131,6 +131,28 @@ export function usersContract(current: () => Store): void {
       }
     })
 
+    test('threads of the same name are deleted for themselves, also those of the longest ids', async (context) => {
+      const { upkeep } = store
+      if (upkeep === undefined) return context.skip('nothing is deleted here')
+      const long = 'x'.repeat(2048 - '@@ann'.length)
+      for (const name of ['1', long]) {
+        const [mine, theirs] = [`${name}@@ann`, `${name}@@acme/bob`]
+        await start(`of-ann${name.length}`, ann, { threadId: mine })
+        await store.log.append(`of-ann${name.length}`, 1, [endEntry(2)])
+        await start(`of-bob${name.length}`, bob, { threadId: theirs })
+        for (const thread of [mine, theirs]) await store.log.post(`thread:${thread}`, 'turn:1', {})
+        expect((await upkeep.expired(Infinity)).runs.map(({ id }) => id)).toEqual([`of-ann${name.length}`])
+        expect(await ids({ threadId: mine })).toBe(`of-ann${name.length}`)
+        expect(await upkeep.drop(`of-bob${name.length}`)).toBe(false)
+        expect(await upkeep.drop(`of-ann${name.length}`)).toBe(true)
+        expect(await ids({ threadId: mine })).toBe('')
+        expect(await ids({ owner: 'ann', tenant: '' })).toBe('')
+        expect(await ids({ threadId: theirs, owner: 'bob', tenant: 'acme' })).toBe(`of-bob${name.length}`)
+        const posted = [mine, theirs].map((thread) => store.log.post(`thread:${thread}`, 'turn:1', {}))
+        expect((await Promise.all(posted)).map(({ first }) => first)).toEqual([true, false])
+      }
+    })
+
     test('a fork belongs to who forked it, in a thread of its own, and not to the user of its source', async () => {
       const source = exampleRun('r').map((entry) => (entry.type === 'run-start' ? { ...entry, user: ann } : entry))
       await store.log.append('r', 1, source)

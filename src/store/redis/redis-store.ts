@@ -24,6 +24,7 @@ import { createRedisFleet } from './fleet.ts'
 import { createLostRewriter, lookEvery } from './rewrite-lost.ts'
 import { createForking } from './fork.ts'
 import { createInboxes } from './inboxes.ts'
+import { createRedisAudit, createRedisLedger } from './ledger.ts'
 import { createRedisLimits } from './limits.ts'
 import { watchMemory } from './memory.ts'
 import { partitionOf, type Keys } from './keys.ts'
@@ -225,6 +226,8 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
     fleet,
     upkeep,
     limits,
+    ledger: createRedisLedger(connection),
+    audit: createRedisAudit(connection),
     positions: createPositions(connection),
     onStored(listener) {
       listeners.add(listener)

@@ -5,6 +5,7 @@ import type { RunQuery, RunRow } from '../../part/log.ts'
 import type { RunUser } from '../../part/principal.ts'
 import { endEntry, entry, noon, startEntry } from '../example-run.contract.ts'
 import { selectRows } from '../run-query.ts'
+import { partitionOf } from './keys.ts'
 import { redisStore } from './redis-store.ts'
 
 const long = 'https://example.com/a/very/long/address/that/is/one/word/and-has-no-spaces?at=all'
@@ -96,6 +97,30 @@ describeRedis('the index in redis', (redis) => {
       }
     }
     await store.close()
+  })
+
+  test('a run whose row is damaged is still its owner’s; a damaged set of a tenant is refused by name', async () => {
+    const prefix = freshPrefix()
+    const url = `${redis().url}?prefix=${prefix}`
+    const store = await redisStore(url)
+    const user = { id: 'ann', tenant: 'acme' }
+    await store.log.append('r', 1, [startEntry('r', { user })])
+    const tag = `{${prefix}:${partitionOf('r')}}`
+    await redis().command('HSET', `${tag}:run:r`, 'row', '{oops')
+    const other = await redisStore(url)
+    const found = await other.runs.list({ owner: 'ann', tenant: 'acme' })
+    expect(found).toMatchObject([{ id: 'r', owner: 'ann', tenant: 'acme', error: { code: 'unreadable-row' } }])
+    expect(await other.runs.list({ owner: '' })).toEqual([])
+    await redis().command('SET', `${tag}:tenant:globe`, 'x')
+    const sibling = Array.from({ length: 1000 }, (_, i) => `s${i}`).find((id) => partitionOf(id) === partitionOf('r'))!
+    const append = other.log.append(sibling, 1, [startEntry(sibling, { user: { id: 'bob', tenant: 'globe' } })])
+    await expect(append).rejects.toMatchObject({
+      code: 'store-damaged',
+      message: expect.stringContaining('tenant:globe'),
+    })
+    expect(await other.runs.get(sibling)).toBeUndefined()
+    await store.close()
+    await other.close()
   })
 
   test('of runs that are dropped nothing is left but what others share', async () => {

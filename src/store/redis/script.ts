@@ -7,6 +7,7 @@
 import { createHash } from 'node:crypto'
 import { aheadScript, clockScript, damageScript } from './damage-script.ts'
 import { indexScript } from './index-script.ts'
+import { ledgerScript } from './ledger-script.ts'
 import { limitsScript } from './limits-script.ts'
 import { newTextScript, textScript } from './text-script.ts'
 
@@ -383,8 +384,8 @@ if changed then redis.call('SPUBLISH', T .. ':changed', changed) end
 return results
 `
 
+const doing = [fleetScript, logScript, inboxScript, limitsScript, ledgerScript, forkScript]
 const knowledge = [clockScript, damageScript, aheadScript, textScript, newTextScript, indexScript]
-const doing = [fleetScript, logScript, inboxScript, limitsScript, forkScript]
 export const script = [head, ...knowledge, ...doing, tail].join('\n')
 export const sha = createHash('sha1').update(script).digest('hex')
 

@@ -115,6 +115,7 @@ export function createBatchWriter(
   let gathered = new Map<string, Gathered>()
   const owned = new Set<string>()
   const sources = { rowCache, runs, pages, dropped }
+  const [opened] = dataVersion.get() as unknown as [number]
   let version: unknown
   let isStale = false
 
@@ -132,7 +133,8 @@ export function createBatchWriter(
     rowCache.clear()
     feed.clear()
     dropped.refresh()
-    return !isFirst
+    // Readers may have come before the first look.
+    return !isFirst || now !== opened
   }
 
   /** Returns a predicate: whether an entry is stored or in the open transaction. */

@@ -7,7 +7,19 @@ import { messageOf } from '../../part/error.ts'
 import { baseNames } from '../tables/base-tables.ts'
 import { views } from '../tables/views.ts'
 
-const logTables = ['runs', 'ticks', 'tick_groups', 'inbox', 'views', 'forks', 'dropped', 'index_state', 'index_queue']
+const logTables = [
+  'runs',
+  'ticks',
+  'tick_groups',
+  'inbox',
+  'views',
+  'forks',
+  'dropped',
+  'index_state',
+  'index_queue',
+  'ledger',
+  'audit',
+]
 const ownViews: ReadonlySet<string> = new Set(views.map(([name]) => name))
 const ownTables: ReadonlySet<string> = new Set([...logTables, ...baseNames])
 /** Own indexes of every version. Those of the tables over the log begin with the tables' names. */
@@ -23,6 +35,9 @@ const ownIndexes: ReadonlySet<string> = new Set([
   'runs_to_compact',
   'runs_to_share',
   'forks_by_source',
+  'ledger_by_until',
+  'audit_by_tenant',
+  'audit_by_time',
 ])
 const isOwnIndex = (name: string) => ownIndexes.has(name) || /^indexed_[a-z_]+_(?:by|open|that|waiting)/u.test(name)
 

@@ -7,6 +7,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { recordAll } from '../../../test/support/recorded.ts'
 import type { Entry } from '../../part/entry.ts'
 import type { RunQuery } from '../../part/log.ts'
+import { auditRow } from '../contract/ledger.contract.ts'
 import { exampleRun, startEntry } from '../example-run.contract.ts'
 import { createRunSearch } from '../tables/run-search.ts'
 import { createSearch } from '../tables/search.ts'
@@ -111,6 +112,16 @@ async function doEverything(path: string): Promise<void> {
   await log.claim('slow', 1)
   await runs.keepView('slow', 1, {})
   await runs.view('slow')
+  await store.ledger!.add('b', [{ key: 'k', amount: 1, until: Date.now() }], {
+    key: 'r',
+    position: 1,
+    until: Date.now(),
+  })
+  await store.ledger!.read('b', ['k'])
+  await store.audit!.add(auditRow())
+  await store.audit!.list()
+  await store.audit!.list({ tenant: 'acme', principal: 'u1' })
+  await store.audit!.prune(0)
   await upkeep!.size()
   await upkeep!.marks(['slow'])
   await upkeep!.generation!()
@@ -139,6 +150,7 @@ const others: readonly (readonly [statement: RegExp, plan: RegExp, why: string])
   [/./u, /^SEARCH (?:ticks|runs|indexed_hours)$/u, 'the highest number'],
   [/LIMIT 1$|EXISTS \(SELECT 1 FROM index_queue\)/u, /^SCAN (?:index_queue|indexed_later)$/u, 'the first row'],
   [/./u, /^SEARCH (?:forks|f|index_queue) USING PRIMARY KEY \(run=\?\)(?: LEFT-JOIN)?$/u, 'the run is the whole key'],
+  [/^DELETE FROM (?:ledger|audit)/u, /(?:until|time)<\?\)$/u, 'at most a thousand rows that are too old'],
   [/^INSERT INTO inbox/u, /^SEARCH inbox USING PRIMARY KEY \(run=\?\)$/u, 'the highest number of a run'],
   [/ORDER BY first_seq LIMIT 1$/u, /^SEARCH tick_groups USING PRIMARY KEY \(run=\?\)$/u, 'the first group of a run'],
   [/FROM texts WHERE hash = \?$/u, /sqlite_autoindex_texts_1 \(hash=\?\)$/u, 'the hash is unique'],

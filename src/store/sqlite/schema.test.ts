@@ -296,6 +296,33 @@ test('of schema 12, forks count from when they were forked, and no first token f
   await opened.close()
 })
 
+test('of an older version, runs and forks belong to no one and keep their threads; new ones belong to users', async () => {
+  const store = sqliteStore(path)
+  await store.log.append('old', 1, exampleRun('old'))
+  await store.log.fork('old', 4, 'fork')
+  await store.close()
+  const db = new DatabaseSync(path)
+  makeOlder(db, 12)
+  db.close()
+  const user = { id: 'ann', tenant: 'acme' }
+  const opened = sqliteStore(path)
+  await opened.log.append('new', 1, [startEntry('new', { user })])
+  await opened.log.fork('old', 4, 'again', undefined, user)
+  await opened.log.fork('old', 4, 'fork')
+  const ids = async (query = {}) => (await opened.runs.list(query)).map(({ id }) => id)
+  expect(await ids({ owner: '' })).toEqual(await ids({ tenant: '' }))
+  expect(await ids({ owner: '' })).toEqual(['fork', 'old'])
+  expect(await ids({ owner: 'ann', tenant: 'acme' })).toEqual(['again', 'new'])
+  expect((await readAll(opened, 'fork'))[0]).not.toHaveProperty('user')
+  expect((await readAll(opened, 'fork'))[0]).toMatchObject({ threadId: 'thread_fork' })
+  await opened.close()
+
+  const again = sqliteStore(path)
+  expect((await readAll(again, 'again'))[0]).toMatchObject({ user, threadId: 'thread_again@@acme/ann' })
+  await expect(again.log.fork('old', 4, 'again')).rejects.toMatchObject({ code: 'run-exists' })
+  await again.close()
+})
+
 test('figures that an earlier migration took from old views are read off the log', async () => {
   const store = sqliteStore(path)
   const answers = { type: 'step-start', stepType: 'llm', attempt: 1, answer: true } as const

@@ -20,6 +20,8 @@
  * - `texts`: values that many entries repeat, stored once (`shared-texts.ts`): an entry that has a field `shared` has `null` where they belong. `hash`
  *   is the SHA-256 of its JSON; a text with `is_list` is a list of messages, each as itself or by its hash, or of such lists. `text_uses` has
  *   the texts to which a run's entries refer. A text is deleted with the last run that uses it.
+ * - `ledger`: sums over runs, such as the tokens of a user on a day: `kind` is `sum`, or `mark` for the last entry of a run that was counted. From
+ *   `until` on a row counts no more. `audit`: who did what, the newest with the greatest `n`.
  * - `dropped`: the numbers and ids of runs that are being deleted: `ticks` and `tick_groups` may still have rows of them. Until they are gone, no
  *   new run gets the number.
  *
@@ -47,6 +49,7 @@ import {
   type MigrationStep,
 } from './migrate.ts'
 import { createIndexState } from '../tables/layout.ts'
+import { ledgerTables } from './ledger.ts'
 import { textTables } from './texts.ts'
 
 /** Migrations, oldest first: `user_version` n means that the first n are applied. Never change a released one. */
@@ -178,6 +181,7 @@ export const steps: MigrationStep[] = [
   `CREATE INDEX runs_by_owner ON runs (owner, tenant) WHERE owner <> '';
    CREATE INDEX runs_by_tenant ON runs (tenant) WHERE tenant <> '';
    ALTER TABLE forks ADD COLUMN user TEXT;`,
+  ledgerTables,
 ]
 
 /** The `user_version` of the files that this version reads and writes. */

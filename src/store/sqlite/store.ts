@@ -18,6 +18,7 @@ import { createLimits } from '../limits.ts'
 import { foldRow, isFork, ofFork, type StoredRow } from '../run-row.ts'
 import { encodeMessages, postInOrder, type EncodedMessage } from '../post-all.ts'
 import { createCheckpoints } from './checkpoint.ts'
+import { createSqliteAudit, createSqliteLedger } from './ledger.ts'
 import { createRunTable } from './runs.ts'
 import type { MigrationOptions } from './migrate.ts'
 import { openDatabase } from './schema.ts'
@@ -265,8 +266,17 @@ export function sqliteStore(path: string, options: SqliteOptions = {}): Store {
           reading,
           write: (what, apply, changes) => write(what, apply, { pages: changes }),
         })
-  const limits = createLimits()
-  const store: Store = { log, runs: index, fleet, limits, upkeep, durable: true, close: () => (closing ??= close()) }
+  const store: Store = {
+    log,
+    runs: index,
+    fleet,
+    limits: createLimits(),
+    ledger: createSqliteLedger({ db, write, reading }),
+    audit: createSqliteAudit({ db, write, reading }),
+    upkeep,
+    durable: true,
+    close: () => (closing ??= close()),
+  }
   return records === undefined ? store : { ...store, records }
 }
 

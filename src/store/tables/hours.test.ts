@@ -9,7 +9,8 @@ import { arbitraryNestedRun, arbitraryRun } from '../../../test/arbitrary-run.ts
 import { slowRun } from '../../../test/support/recorded.ts'
 import type { Entry } from '../../part/entry.ts'
 import type { Store } from '../../part/log.ts'
-import type { Percentiles, Totals, UsageSum } from '../../part/stats.ts'
+import type { RunUser } from '../../part/principal.ts'
+import type { Percentiles, StatsQuery, Totals, UsageSum } from '../../part/stats.ts'
 import { openDatabase } from '../sqlite/schema.ts'
 import { sqliteStore } from '../sqlite/store.ts'
 import { Facts, hourLength, percentilesOf, stepOf, valueOf } from './facts.ts'
@@ -24,12 +25,26 @@ let count = 0
 const began = Date.UTC(2026, 0, 1, 22)
 const [since, until] = [began - 1, began + 8 * hourLength + 7]
 
+const users: (RunUser | undefined)[] = [
+  { id: 'ann' },
+  { id: 'ann', tenant: 'acme' },
+  { id: 'bob', tenant: 'acme' },
+  undefined,
+]
+const filters: Partial<StatsQuery>[] = [
+  { agent: 'assistant' },
+  { owner: 'ann' },
+  { owner: 'ann', tenant: '' },
+  { tenant: 'acme' },
+  { owner: '', agent: 'assistant' },
+]
+
 /** A run whose entries are so many ms apart. */
-function spread(entries: readonly Entry[], run: string, from: number, ms: number): Entry[] {
+function spread(entries: readonly Entry[], run: string, from: number, ms: number, user?: RunUser): Entry[] {
   return entries.map((entry, i) => ({
     ...entry,
     timestamp: from + i * ms,
-    ...(entry.type === 'run-start' && { runId: run, threadId: `thread of ${run}` }),
+    ...(entry.type === 'run-start' && { runId: run, threadId: `thread of ${run}`, ...(user && { user }) }),
   }))
 }
 
@@ -40,20 +55,20 @@ function keepAll(path: string): void {
   db.close()
 }
 
-function totalsOf(path: string, agent?: string): Totals {
+function totalsOf(path: string, filter: Partial<StatsQuery> = {}): Totals {
   const db = new DatabaseSync(path, { readOnly: true })
   try {
-    return createTotals(db).read({ since, until, agent, closed: Infinity }).totals
+    return createTotals(db).read({ since, until, ...filter, closed: Infinity }).totals
   } finally {
     db.close()
   }
 }
 
 /** From rows alone. */
-function computed(path: string, agent?: string): Totals {
+function computed(path: string, filter: Partial<StatsQuery> = {}): Totals {
   const db = new DatabaseSync(path, { readOnly: true })
   try {
-    return createTotals(db).read({ since, until, agent, closed: 0 }).totals
+    return createTotals(db).read({ since, until, ...filter, closed: 0 }).totals
   } finally {
     db.close()
   }
@@ -112,7 +127,7 @@ test('whatever changes, kept hours add up to what the rows do', async () => {
   const check = fc.asyncProperty(runs, fc.array(change, { minLength: 4, maxLength: 24 }), async (made, changes) => {
     const path = join(root, `${count++}.db`)
     const store = sqliteStore(path)
-    const entries = made.map(([run, from, ms], i) => spread(run, `run-${i}`, began + from, ms))
+    const entries = made.map(([run, from, ms], i) => spread(run, `run-${i}`, began + from, ms, users[i]))
     const done = { n: 0 }
     for (const each of changes) await apply(store, path, done, entries, each)
     await store.records!.settle()
@@ -120,7 +135,7 @@ test('whatever changes, kept hours add up to what the rows do', async () => {
     expect(rough(totalsOf(path))).toEqual(expected)
     keepAll(path)
     expect(rough(totalsOf(path))).toEqual(expected)
-    expect(rough(totalsOf(path, 'assistant'))).toEqual(rough(computed(path, 'assistant')))
+    for (const filter of filters) expect(rough(totalsOf(path, filter))).toEqual(rough(computed(path, filter)))
     await store.close()
   })
   await fc.assert(check, { numRuns: 30 })

@@ -232,4 +232,19 @@ export const tableDocs: Readonly<Record<string, TableDoc>> = {
       shared,
     },
   },
+  audit: {
+    about:
+      'One row per change that somebody may have to account for, and per refused request. It has no text of prompts or answers.',
+    columns: {
+      n: 'Grows with each row',
+      time: 'Time',
+      principal: 'Id of who did it; empty: no one in particular',
+      tenant: 'Its tenant; empty: none',
+      key: 'Name of the key that it came with; empty: none',
+      action: 'What: `runs.stop`, `runs.delete`, `keys` …',
+      resource: 'On what, such as a run id; empty: nothing in particular',
+      outcome: '`done` or `refused`',
+      address: 'Where the request came from; empty: not known',
+    },
+  },
 }

@@ -9,6 +9,7 @@ export type OldVersion = 1 | 6 | 7 | 12
 
 /** Converts a current database to an older schema, with its runs. */
 export function makeOlder(db: DatabaseSync, version: OldVersion): void {
+  db.exec('DROP TABLE ledger; DROP TABLE audit')
   withoutSharedTexts(db)
   toSchema12(db)
   if (version < 12) toSchema7(db)
@@ -77,7 +78,8 @@ function withoutSharedTexts(db: DatabaseSync): void {
      DROP INDEX runs_to_share;
      ALTER TABLE runs DROP COLUMN shares_texts;`,
   )
-  for (const [name, sql] of views) if (!sql.includes('texts t')) db.exec(`CREATE VIEW ${name} AS ${sql}`)
+  for (const [name, sql] of views)
+    if (!sql.includes('texts t')) db.exec(`CREATE VIEW ${name} AS ${sql.replaceAll('r.owner, r.tenant, ', '')}`)
 }
 
 /** Times of forks and suspensions were not stored. */
