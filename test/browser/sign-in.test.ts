@@ -1,12 +1,15 @@
 /** Who is signed in: each role with its key, what is hidden from it, whose runs it sees, and how a session begins and ends. */
 import type { Page } from 'playwright-core'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { finish, text, toolCall } from '../../src/models/testing/scripted-model.ts'
 import type { Principal } from '../../src/part/principal.ts'
 import type { Access } from '../../src/server/access/access.ts'
+import { createAccess } from '../../src/server/access/create-access.ts'
+import { memoryStore } from '../../src/store/memory-store.ts'
 import { agent, until } from '../support/engine.ts'
 import { callers, createTestAccess, headersFor, tokenOf, type TestAccess } from '../support/callers.ts'
 import { createTold, resultsIn } from '../support/going-on.ts'
+import { openProvider } from '../support/oidc-provider.ts'
 import type { TestServer } from '../support/server.ts'
 import { expectAccessible } from './axe.ts'
 import { launchBrowser } from './chromium.ts'
@@ -218,6 +221,14 @@ describe.skipIf(browser === undefined)(`who is signed in${fault}`, () => {
     expect(await card.getByRole('button', { name: /Allow|Deny|Edit the/u }).count()).toBe(0)
     await atEachScreen(page, 'sign-in-waits', look(page))
     const [run] = await server.store.runs.list({ limit: 1 })
+    // The list says the same, without "for you".
+    const back = page.url()
+    await page.goto(`${server.url}/runs?waits=few`)
+    const waiting = page.getByRole('region', { name: 'Runs that wait' })
+    await waiting.getByRole('button', { name: '1 run waits' }).waitFor()
+    await waiting.getByText('Waits for an operator.').waitFor()
+    await atEachScreen(page, 'sign-in-waits-list', look(page))
+    await page.goto(back)
 
     const operator = await browser!.newContext({ locale: 'en-US', viewport: { width: 1440, height: 900 } })
     const tab = await operator.newPage()
@@ -278,6 +289,40 @@ describe.skipIf(browser === undefined)(`who is signed in${fault}`, () => {
     expect(access.openSession).toBeUndefined()
     // It was the session of the whole browser.
     await other.getByRole('dialog', { name: 'Sign in' }).getByText('Your session has ended.').waitFor()
+  })
+
+  test('with a real OpenID provider: there, back to the same place, and out', async () => {
+    const redirectUris = ['http://127.0.0.1/auth/callback']
+    const provider = await openProvider(() => redirectUris)
+    onTestFinished(() => provider.stop())
+    const login = { issuer: provider.url, clientId: 'page', tenant: 'org', roles: 'roles' }
+    const reports: unknown[] = []
+    const report = (error: unknown) => void reports.push(error)
+    const { log } = memoryStore()
+    const access = await createAccess({ config: { login }, environment: {}, log, now: Date.now, report })
+    onTestFinished(() => access.close())
+    // The provider's pages are on its own origin, and look for a font elsewhere.
+    const allows = /401|asks |Failed to load|violates/u
+    const handler = { access, localOnly: false }
+    const { page, server } = await openWeb(browser, { engine: engine(), handler, path: '/threads?q=morning', allows })
+    await provider.stop()
+    redirectUris[0] = `${server.url}/auth/callback`
+    await provider.start()
+    const dialog = page.getByRole('dialog', { name: 'Sign in' })
+    await dialog.getByRole('button', { name: 'Sign in' }).click()
+    await page.locator('[name=login]').fill('ann')
+    await page.locator('[name=password]').fill('any')
+    await page.locator('[type=submit]').click()
+    await page.getByText('Continue').click()
+    await page.getByText('No thread fits this filter.').waitFor()
+    expect(page.url()).toBe(`${server.url}/threads?q=morning`)
+    expect(await personIn(page).textContent()).toBe('Ann Other')
+    await personIn(page).click()
+    const menu = page.getByRole('group', { name: 'Who is signed in' })
+    expect((await menu.innerText()).split(/\n+/u)).toEqual(['Ann Other', 'ann', 'Operator', 'Tenant acme', 'Sign out'])
+    await menu.getByRole('button', { name: 'Sign out' }).click()
+    await dialog.waitFor()
+    expect(reports).toEqual([])
   })
 
   test('a guest has runs of its own, signs in with a key, and begins anew', async () => {

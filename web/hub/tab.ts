@@ -42,6 +42,7 @@ export function createTab(): Tab {
   const listeners = new Set<() => void>()
   let connection: HubConnection = { state: 'connecting' }
   let key: string | undefined
+  let caller: string | undefined
   let hub: Send | undefined
   let ids = 0
   const send: Send = (message) => hub?.(message)
@@ -49,6 +50,7 @@ export function createTab(): Tab {
   function attach(next: Send): void {
     hub = next
     send({ kind: 'hello', key })
+    if (caller !== undefined) send({ kind: 'caller', caller })
     // New ids: what is on its way for the old ones does not count.
     const known = [...follows.values()]
     follows.clear()
@@ -134,7 +136,10 @@ export function createTab(): Tab {
       key = next
       send({ kind: 'key', key })
     },
-    setCaller: (caller) => send({ kind: 'caller', caller }),
+    setCaller(next) {
+      caller = next
+      send({ kind: 'caller', caller })
+    },
     retry: () => send({ kind: 'retry' }),
     ping: () => send({ kind: 'ping' }),
     get connection() {

@@ -46,6 +46,8 @@ const kinds = new Map<string, { title: string; final?: true }>(
     'mcp-lost': { title: 'The connection to a tool server broke' },
     'too-many-runs': { title: 'The server is busy' },
     'too-many-streams': { title: 'The server is busy' },
+    'quota-exceeded': { title: 'The quota is used up' },
+    'access-unavailable': { title: 'The server cannot find out who you are' },
     closing: { title: 'The server is stopping' },
     'unknown-agent': { title: 'There is no such agent', final: true },
     forbidden: { title: 'This is not allowed', final: true },
