@@ -174,6 +174,7 @@ export interface JwtConfig extends ClaimNames {
   jwks?: string
 }
 
+/** The names of claims default to those of `jwt` if it has the same issuer. */
 export interface LoginConfig extends ClaimNames {
   /** As its discovery names it. */
   issuer: string

@@ -26,7 +26,7 @@ describe('docs: config', () => {
       keysOf('Settings', { no: 1 }).filter(
         (key) => !['models', 'limits', 'secrets', 'server', 'record', 'telemetry'].includes(key),
       ),
-      keysOf('server', { server: { no: 1 } }).filter((key) => !['openai', 'rateLimit', 'access'].includes(key)),
+      keysOf('server', { server: { no: 1 } }).filter((key) => key !== 'openai' && key !== 'rateLimit'),
       keysOf('record', { record: { no: 1 } }),
     ]
     const telemetry = keysOf('telemetry', { telemetry: { no: 1 } as object }).map((key) => `telemetry.${key}`)
@@ -39,33 +39,13 @@ describe('docs: config', () => {
     const rate = keysOf(String.raw`server\.rateLimit`, { server: { rateLimit: { no: 1 } as object } }).map(
       (key) => `rateLimit.${key}`,
     )
-    const access = keysOf(String.raw`server\.access`, { server: { access: { no: 1 } as object } }).map(
-      (key) => `access.${key}`,
-    )
     expect([...rows.keys()].toSorted()).toEqual(
-      [
-        ...top,
-        ...models,
-        ...limits,
-        ...secrets,
-        ...server,
-        ...openai,
-        ...rate,
-        ...access,
-        ...record,
-        ...telemetry,
-      ].toSorted(),
+      [...top, ...models, ...limits, ...secrets, ...server, ...openai, ...rate, ...record, ...telemetry].toSorted(),
     )
     for (const key of keysOf(String.raw`telemetry\.otlp`, {
       telemetry: { otlp: { endpoint: 'http://c', no: 1 } as never },
     })) {
       expect(rows.get('telemetry.otlp')!.line).toContain(`\`${key}\``)
-    }
-    for (const name of ['jwt', 'login']) {
-      const given = { issuer: 'https://a', audience: 'b', clientId: 'c', no: 1 }
-      for (const key of keysOf(String.raw`server\.access\.${name}`, { server: { access: { [name]: given } } })) {
-        expect(rows.get(`access.${name}`)!.line).toContain(`\`${key}\``)
-      }
     }
     for (const key of keysOf(String.raw`models\.endpoints\[0\]`, {
       models: { endpoints: [{ name: 'a', baseURL: 'b', no: 1 }] },

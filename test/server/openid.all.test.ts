@@ -1,17 +1,17 @@
 /** Sign-in, tokens and `millrace login` against a real OpenID provider. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readCredential } from '../../src/cli/login/credentials.ts'
 import { logIn } from '../../src/cli/login/login.ts'
 import { storedAccess } from '../../src/cli/login/stored-access.ts'
-import { cookieOf } from '../../src/server/access/cookies.ts'
 import { createJwtCheck, type JwtCheck } from '../../src/server/access/jwt.ts'
-import { createLogin, jwtOfLogin, type Login } from '../../src/server/access/login.ts'
-import { createSeal } from '../../src/server/http/sealed-text.ts'
+import { createLogin, type Login } from '../../src/server/access/login.ts'
+import { createCookieSeal } from '../../src/server/access/cookie-seal.ts'
 import { memoryStore } from '../../src/store/memory-store.ts'
-import { folder } from '../support/cli.ts'
+import { folder, ran, serving } from '../support/cli.ts'
 import { createContext } from '../support/command-context.ts'
 import { createBrowser, openProvider, type OpenIdProvider } from '../support/oidc-provider.ts'
 
@@ -44,9 +44,9 @@ const server = createServer((request, response) => {
 
 async function answer(request: Request): Promise<Response> {
   const { pathname } = new URL(request.url)
+  if (pathname === '/auth/ways') return Response.json({ oidc: login.issuer })
   const signIn = login.signIn(request, pathname)
   if (signIn !== undefined) return signIn
-  if (pathname === '/api/server') return Response.json({ login: { issuer: provider.url, clientId: 'page' } })
   const token = request.headers.get('authorization')?.slice(7)
   const found = token === undefined ? await login.identify(request.headers) : await check.identify(token)
   return found === undefined ? new Response(null, { status: 401 }) : Response.json(found)
@@ -57,9 +57,9 @@ beforeAll(async () => {
   site = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   provider = await openProvider(() => [`${site}/auth/callback`])
   const config = { issuer: provider.url, clientId: 'page', ...names }
-  const seal = createSeal(memoryStore().log, 'sessions')
+  const seal = createCookieSeal(memoryStore().log, 'session', now)
   login = createLogin(config, { seal, now, report })
-  check = createJwtCheck(jwtOfLogin(config), { now, report })
+  check = createJwtCheck(login.tokens, { now, report })
 })
 
 afterAll(async () => {
@@ -68,7 +68,7 @@ afterAll(async () => {
 })
 
 /** `millrace login` with a person who signs in when the command waits. */
-async function signedInByDevice(configFolder: string) {
+async function signedInByDevice(configFolder: string, url = site) {
   let shown = ''
   const stderr = new Writable({
     write(chunk: Buffer, _, done) {
@@ -84,8 +84,8 @@ async function signedInByDevice(configFolder: string) {
     if (++waits !== 2) return
     await browser.submitAll(/Sign in at (\S+)/u.exec(shown)![1]!, person)
   }
-  await logIn(context, { server: site }, { wait })
-  const credential = readCredential(context, site)
+  await logIn(context, { server: url }, { wait })
+  const credential = readCredential(context, url)
   if (credential?.type !== 'token') throw new Error('no token')
   return { context, credential, shown, waits }
 }
@@ -99,7 +99,7 @@ describe('a real OpenID provider', () => {
     // Nobody else has the session, and its way in cannot be used twice.
     expect((await createBrowser().request(`${site}/whoami`)).status).toBe(401)
     const cookie = browser.cookieHeader(site)
-    expect(cookieOf(cookie, 'millrace_sign_in')).toBeUndefined()
+    expect(cookie).not.toContain('millrace_sign_in')
     expect((await fetch(`${site}/auth/logout`, { method: 'POST', headers: { cookie } })).status).toBe(403)
     expect((await browser.request(`${site}/auth/logout`, new URLSearchParams())).status).toBe(204)
     expect((await browser.request(`${site}/whoami`)).status).toBe(401)
@@ -155,5 +155,33 @@ describe('a real OpenID provider', () => {
     const third = await signedInByDevice(folder())
     expect(await check.identify(third.credential.token)).toEqual(ann)
     skew = 0
+  })
+
+  test('a server with the config does all of it', async () => {
+    const config = `export default { server: { access: { login: { issuer: '${provider.url}', clientId: 'page', tenant: 'org', roles: 'roles' } } } }`
+    const agent = 'workflow: [{ id: answer, type: llm, config: { model: "demo:assistant", stream: true } }]'
+    const cwd = folder({ 'agents/a.yaml': agent, 'agents/millrace.config.mjs': config })
+    const { url } = await serving([], { cwd })
+    expect((await fetch(`${url}/api/runs`)).status).toBe(401)
+    const browser = createBrowser()
+    const { at, text } = await browser.submitAll(`${url}/auth/login?return=/api/runs`, person)
+    expect([at, JSON.parse(text)]).toEqual([`${url}/api/runs`, expect.objectContaining({ runs: [] })])
+    const start = { agentId: 'a', messages: [{ role: 'user', content: 'Hi' }] }
+    const post = (headers: Record<string, string>) =>
+      fetch(`${url}/api/chat`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', cookie: browser.cookieHeader(url), ...headers },
+        body: JSON.stringify(start),
+      })
+    expect((await post({ origin: 'https://evil.example' })).status).toBe(403)
+    expect((await post({})).status).toBe(403)
+    const response = await post({ origin: url })
+    expect([response.status, await response.text()]).toEqual([200, expect.stringContaining('text-delta')])
+
+    const { context } = await signedInByDevice(join(cwd, 'config'), url)
+    const env = { XDG_CONFIG_HOME: join(cwd, 'config') }
+    const { code, out } = await ran(['ps', '--url', url, '--json'], { cwd, env })
+    expect([code, JSON.parse(out)]).toEqual([0, [expect.objectContaining({ agent: 'a' })]])
+    expect(readCredential(context, url)).toMatchObject({ type: 'token' })
   })
 })

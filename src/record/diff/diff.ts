@@ -135,6 +135,8 @@ const ignored: ReadonlySet<string> = new Set([
   'parentRunId',
   'previousRunId',
   'forkedFrom',
+  'user',
+  'by',
   'foreign',
   'labels',
   'wireOptions',

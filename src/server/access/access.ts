@@ -23,7 +23,7 @@ export interface Access {
   /** Routes of the page's sign-in, without a principal: `/auth/…`. */
   signIn?: (request: Request, path: string) => Promise<Response> | undefined
   /** Where `millrace login` signs in. */
-  readonly login?: { issuer: string; clientId: string }
+  readonly login?: { issuer: string; clientId: string; scope?: string }
   /** The ways to sign in that the page offers. */
   readonly ways: { key: boolean; login: boolean; anonymous: boolean }
   /** Cookies may say who asks, so pages of other sites must be refused. */

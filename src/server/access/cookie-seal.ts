@@ -14,6 +14,8 @@ export interface CookieSeal {
 const monthMs = 30 * 86_400_000
 /** Browsers keep 4096 bytes of a cookie. */
 const longest = 4000
+/** Longer sealed texts do not open, and browsers do not keep them with the name of the cookie. */
+export const longestCookie = 3900
 
 /** `name`: which cookie; those of another name do not open. */
 export function createCookieSeal(log: Pick<Log, 'post'>, name: string, now: () => number): CookieSeal {

@@ -30,7 +30,7 @@ function nameOf(name: string, headers: Headers): string {
 }
 
 /** Browsers keep no `Secure` cookie of plain http, and a server on this machine has no other. */
-function isHere(headers: Headers): boolean {
+export function isHere(headers: Headers): boolean {
   const hostname = URL.parse(`http://${headers.get('host') ?? ''}`)?.hostname
   return hostname !== undefined && isLoopback(hostname) && !headers.has('x-forwarded-proto')
 }

@@ -6,12 +6,13 @@
 import { createKeyCheck } from '../http/key.ts'
 import type { Log } from '../../part/log.ts'
 import type { Principal } from '../../part/principal.ts'
-import type { AccessConfig } from '../../project/config.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
+import type { AccessConfig, JwtConfig, LoginConfig } from '../../project/config.ts'
 import type { Env } from '../../project/registry.ts'
 import type { Access, AccessRequest } from './access.ts'
 import { createAuthenticate } from './authenticate.ts'
 import { readConfigKeys } from './config-keys.ts'
-import { createSeal } from '../http/sealed-text.ts'
+import { createCookieSeal } from './cookie-seal.ts'
 import { checkOtherPage } from './cookie.ts'
 import { checkSameOrigin } from './same-origin.ts'
 import { digestOf, whenKnown } from './digest.ts'
@@ -53,10 +54,18 @@ export async function createAccess(options: AccessOptions): Promise<Access> {
   const ask =
     config.authenticate &&
     createAuthenticate(config.authenticate, { claims, now, report, startTimer: start, patienceMs })
-  const signIn = config.login && (await import('./login.ts'))
-  const seal = createSeal(log, 'sessions')
-  const login = config.login && signIn?.createLogin(config.login, { seal, now, report, claims, environment })
-  const issuers = [config.jwt, config.login && signIn?.jwtOfLogin(config.login)].filter((each) => each !== undefined)
+  const seal = createCookieSeal(log, 'session', now)
+  const login =
+    config.login &&
+    (await import('./login.ts')).createLogin(withClaimNames(config.login, config.jwt), {
+      seal,
+      now,
+      report,
+      claims,
+      environment,
+    })
+  // Tokens that `millrace login` gets are for the page's client.
+  const issuers = [config.jwt, login?.tokens].filter((each) => each !== undefined)
   const jwt =
     issuers.length === 0 ? undefined : (await import('./jwt.ts')).createJwtCheck(issuers, { now, report, claims })
   const expiry = createExpiry(now, (run, ms) => start(ms, run))
@@ -124,7 +133,7 @@ export async function createAccess(options: AccessOptions): Promise<Access> {
     },
     ways: { key: true, login: login !== undefined, anonymous: visitors !== undefined },
     ...(login !== undefined && { signIn: login.signIn }),
-    ...(config.login !== undefined && { login: { issuer: config.login.issuer, clientId: config.login.clientId } }),
+    ...(login !== undefined && { login: login.issuer }),
     readsCookies: login !== undefined || ask !== undefined || visitors !== undefined,
     close() {
       book.close()
@@ -132,4 +141,11 @@ export async function createAccess(options: AccessOptions): Promise<Access> {
       jwt?.close()
     },
   }
+}
+
+/** The claims of an issuer mean the same wherever its tokens come from: a person is one principal in the page and in a client. */
+function withClaimNames(login: LoginConfig, jwt: JwtConfig | undefined): LoginConfig {
+  if (jwt?.issuer !== login.issuer) return login
+  const { user, tenant, roles } = jwt
+  return { ...omitUndefined({ user, tenant, roles }), ...omitUndefined(login) }
 }

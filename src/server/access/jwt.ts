@@ -78,10 +78,13 @@ export function createJwtCheck(
         if (changes === before) known.set(digest, principal)
         return principal
       } catch (error) {
-        // The issuer has signed it, so the config does not fit the issuer.
-        if (error instanceof ClaimError) report(new Error(`A token of ${issuer} was refused. ${error.message}`))
+        // The issuer has signed it, so the config does not fit the issuer. Another config with this audience must not be a way around it.
+        if (error instanceof ClaimError) {
+          report(new Error(`A token of ${issuer} was refused. ${error.message}`))
+          throw unauthorized()
+        }
         // What jose refuses may be for another audience of this issuer.
-        else if (!(error instanceof errors.JOSEError)) failure = error
+        if (!(error instanceof errors.JOSEError)) failure = error
       }
     }
     throw failure ?? unauthorized()

@@ -2,14 +2,14 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { openIssuer, type TestIssuer } from '../../../test/support/issuer.ts'
 import type { LoginConfig } from '../../project/config.ts'
 import { memoryStore } from '../../store/memory-store.ts'
-import { createSeal } from '../http/sealed-text.ts'
-import { createLogin, jwtOfLogin, type Login, type LoginOptions } from './login.ts'
+import { createCookieSeal } from './cookie-seal.ts'
+import { createLogin, type Login, type LoginOptions } from './login.ts'
 
 let issuer: TestIssuer
 let time: number
 let reports: string[]
 const log = memoryStore().log
-const seal = createSeal(log, 'sessions')
+const seal = createCookieSeal(log, 'session', () => time)
 const minute = 60_000
 const here = 'http://127.0.0.1:3000'
 
@@ -94,13 +94,13 @@ describe('createLogin', () => {
     const login = loginOf()
     const local = await signedIn(login)
     for (const cookie of local.response.headers.getSetCookie()) {
-      expect(cookie).toMatch(/^millrace_\w+=[\w-]*; Path=\/; Max-Age=\d+; HttpOnly; SameSite=Lax$/u)
+      expect(cookie).toMatch(/^millrace_\w+=[\w.-]*; Path=\/; Max-Age=\d+; HttpOnly; SameSite=Lax$/u)
     }
     const far = await signedIn(login, { at: 'http://agents.example' })
     // A proxy in front of it ends TLS.
     expect(new URL(far.to).origin).toBe('https://agents.example')
     for (const cookie of far.response.headers.getSetCookie()) {
-      expect(cookie).toMatch(/^__Host-millrace_\w+=[\w-]*; Path=\/; Max-Age=\d+; HttpOnly; SameSite=Lax; Secure$/u)
+      expect(cookie).toMatch(/^__Host-millrace_\w+=[\w.-]*; Path=\/; Max-Age=\d+; HttpOnly; SameSite=Lax; Secure$/u)
     }
     expect(await who(login, far.cookies, 'agents.example')).toMatchObject({ id: 'u1' })
     // A plain name is what a subdomain could have set.
@@ -138,8 +138,8 @@ describe('createLogin', () => {
     const [session] = cookies
     const value = session!.slice(session!.indexOf('=') + 1)
     const changed = `${session!.slice(0, -4)}${session!.endsWith('AAAA') ? 'BBBB' : 'AAAA'}`
-    const other = createSeal(memoryStore().log, 'sessions')
-    const foreign = `millrace_session=${await other.seal((await seal.open(value))!)}`
+    const other = createCookieSeal(memoryStore().log, 'session', () => time)
+    const foreign = `millrace_session=${await other.seal((await seal.open(value))!.text)}`
     // What the browser kept during the sign-in is sealed with the same key.
     const early = `millrace_session=${kept(begun)[0]!.split('=')[1]}`
     for (const cookie of [changed, foreign, early, 'millrace_session=', 'millrace_session=x', 'a=b', '']) {
@@ -187,7 +187,7 @@ describe('createLogin', () => {
     const { response, cookies } = await signedIn(loginOf({ tenant: 'org' }))
     expect([response.status, cookies]).toEqual([403, []])
     expect(reports[0]).toMatch(/ was refused\. The claim org must be/u)
-    const long = await signedIn(loginOf({}, { claims: ['bio'] }), { claims: { bio: 'x'.repeat(2000) } })
+    const long = await signedIn(loginOf({}, { claims: ['bio'] }), { claims: { bio: 'x'.repeat(3000) } })
     expect([long.response.status, long.cookies]).toEqual([403, []])
     expect(reports[1]).toContain('too long for a cookie')
   })
@@ -245,7 +245,11 @@ describe('createLogin', () => {
   })
 
   test('tokens for the client count with the same claims', () => {
-    const login = { issuer: 'https://id.example', clientId: 'page', scope: 'openid', tenant: 'org' }
-    expect(jwtOfLogin(login)).toEqual({ issuer: 'https://id.example', audience: 'page', tenant: 'org' })
+    expect(loginOf({ tenant: 'org' }).tokens).toEqual({ issuer: issuer.url, audience: 'page', tenant: 'org' })
+  })
+
+  test('tells millrace login where to sign in', () => {
+    const told = { issuer: issuer.url, clientId: 'page', scope: 'openid email' }
+    expect(loginOf({ scope: 'openid email' }).issuer).toEqual(told)
   })
 })

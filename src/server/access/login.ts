@@ -13,14 +13,17 @@ import { omitUndefined } from '../../part/omit-undefined.ts'
 import { ownValue } from '../../part/own-value.ts'
 import { roles as knownRoles, type Claim, type Principal } from '../../part/principal.ts'
 import type { JwtConfig, LoginConfig } from '../../project/config.ts'
-import { isLoopback } from '../http/origin-check.ts'
-import { longestSealed, type Seal } from '../http/sealed-text.ts'
-import { cookieOf, setCookie } from './cookies.ts'
+import { longestCookie, type CookieSeal } from './cookie-seal.ts'
+import { isHere, readCookie, writeCookie } from './cookie.ts'
 import { createOidcClient, whyOf } from './oidc-client.ts'
 import { checkSameOrigin } from './same-origin.ts'
 import { ClaimError, principalOfClaims } from './token-principal.ts'
 
 export interface Login {
+  /** Tokens that `millrace login` gets from the issuer are for the page's client, and count like its sessions. */
+  readonly tokens: JwtConfig
+  /** Tells `millrace login` where to sign in. */
+  readonly issuer: { issuer: string; clientId: string; scope: string }
   /** Undefined for paths that are not of the sign-in. Rejects with `forbidden` for a sign-out by a page of another site. */
   signIn(request: Pick<Request, 'method' | 'headers' | 'url'>, path: string): Promise<Response> | undefined
   /** Who is signed in. Undefined without a session, and for one that has ended, was changed, or is of another server. */
@@ -29,7 +32,7 @@ export interface Login {
 
 export interface LoginOptions {
   /** All instances share its key. */
-  seal: Seal
+  seal: CookieSeal
   /** Epoch ms. */
   now: () => number
   fetch?: typeof fetch | undefined
@@ -41,21 +44,19 @@ export interface LoginOptions {
   environment?: Readonly<Record<string, string | undefined>>
 }
 
+const sessionCookie = 'millrace_session'
+/** What the browser keeps during a sign-in. */
+const flowCookie = 'millrace_sign_in'
 /** Sign-in again after this, however long the token counts. */
 const longestSessionMs = 12 * 3_600_000
 /** How long a person may take at the issuer. */
 const longestSignInMs = 600_000
 const longestReturn = 500
 
-/** Tokens that `millrace login` gets from the issuer are for the page's client, and count like its sessions. */
-export function jwtOfLogin({ issuer, clientId, user, tenant, roles }: LoginConfig): JwtConfig {
-  return { issuer, audience: clientId, ...omitUndefined({ user, tenant, roles }) }
-}
-
 /** Throws `bad-config` if the variable of `secretEnv` is not set. */
 export function createLogin(config: LoginConfig, options: LoginOptions): Login {
   const { seal, now, fetch, report, claims, environment = {} } = options
-  const { issuer, clientId, scope = 'openid profile', secretEnv, url: ownUrl } = config
+  const { issuer, clientId, scope = 'openid profile', secretEnv, url: ownUrl, user, tenant, roles } = config
   const secret = secretEnv === undefined ? undefined : environment[secretEnv]
   if (secretEnv !== undefined && !secret) {
     const place = 'millrace.config.ts: server.access.login.secretEnv'
@@ -63,29 +64,32 @@ export function createLogin(config: LoginConfig, options: LoginOptions): Login {
   }
   const oidc = createOidcClient({ issuer, clientId, secret, now, fetch })
 
-  /** As the browser sees the server. */
-  function siteOf(headers: Headers): Site {
-    const host = URL.parse(`http://${headers.get('host') ?? ''}`)
-    const isHere = host !== null && isLoopback(host.hostname)
-    // A proxy that ends TLS asks with http, so the request does not say it.
-    const origin = ownUrl ?? `${isHere ? 'http' : 'https'}://${host?.host ?? 'localhost'}`
-    const isSecure = origin.startsWith('https:')
-    // Browsers accept a cookie of such a name from this host only, and over https: no subdomain can set it.
-    const prefix = isSecure ? '__Host-' : ''
-    return { origin, isSecure, session: `${prefix}millrace_session`, flow: `${prefix}millrace_sign_in` }
+  /** As the browser has sent it: a proxy may ask with another host. */
+  function seen(headers: Headers): Headers {
+    if (ownUrl === undefined) return headers
+    const all = new Headers(headers)
+    all.set('host', new URL(ownUrl).host)
+    return all
+  }
+
+  /** A proxy that ends TLS asks with http, so the request does not say it. */
+  function originOf(headers: Headers): string {
+    const host = URL.parse(`http://${headers.get('host') ?? ''}`)?.host ?? 'localhost'
+    return ownUrl ?? `${isHere(headers) ? 'http' : 'https'}://${host}`
   }
 
   async function begin(request: Pick<Request, 'headers' | 'url'>): Promise<Response> {
-    const site = siteOf(request.headers)
+    const headers = seen(request.headers)
+    const origin = originOf(headers)
     const server = await discovered()
     if (server?.authorization_endpoint === undefined) return unavailable()
     const [state, nonce, verifier] = [oauth.generateRandomState(), oauth.generateRandomNonce(), newVerifier()]
-    const back = returnPath(new URL(request.url).searchParams.get('return'), site.origin)
+    const back = returnPath(new URL(request.url).searchParams.get('return'), origin)
     const flow = await seal.seal(JSON.stringify({ kind: 'sign-in', state, nonce, verifier, back, at: now() }))
     const to = new URL(server.authorization_endpoint)
     const asked = {
       client_id: clientId,
-      redirect_uri: `${site.origin}/auth/callback`,
+      redirect_uri: `${origin}/auth/callback`,
       response_type: 'code',
       scope,
       state,
@@ -94,15 +98,14 @@ export function createLogin(config: LoginConfig, options: LoginOptions): Login {
       code_challenge_method: 'S256',
     }
     for (const [name, value] of Object.entries(asked)) to.searchParams.set(name, value)
-    const { isSecure } = site
-    return redirect(to.href, [setCookie(site.flow, flow, { maxAge: longestSignInMs / 1000, isSecure })])
+    return redirect(to.href, [writeCookie({ headers }, flowCookie, flow, longestSignInMs / 1000)])
   }
 
   async function finish(request: Pick<Request, 'headers' | 'url'>): Promise<Response> {
-    const site = siteOf(request.headers)
-    const { isSecure } = site
-    const over = setCookie(site.flow, '', { maxAge: 0, isSecure })
-    const flow = await opened(cookieOf(request.headers.get('cookie'), site.flow), 'sign-in')
+    const headers = seen(request.headers)
+    const origin = originOf(headers)
+    const over = writeCookie({ headers }, flowCookie, '', 0)
+    const flow = await opened(readCookie({ headers }, flowCookie), 'sign-in')
     const [state, nonce, verifier, back] = ['state', 'nonce', 'verifier', 'back'].map((key) => textOf(flow, key))
     const age = now() - (numberOf(flow, 'at') ?? -Infinity)
     if (state === undefined || nonce === undefined || verifier === undefined || age > longestSignInMs) {
@@ -114,7 +117,7 @@ export function createLogin(config: LoginConfig, options: LoginOptions): Login {
     try {
       const { client, auth, options: http } = oidc
       const given = oauth.validateAuthResponse(server, client, new URL(request.url), state)
-      const redirectUri = `${site.origin}/auth/callback`
+      const redirectUri = `${origin}/auth/callback`
       const answer = await oauth.authorizationCodeGrantRequest(server, client, auth, given, redirectUri, verifier, http)
       const checks = { expectedNonce: nonce, requireIdToken: true }
       const tokens = await oauth.processAuthorizationCodeResponse(server, client, answer, checks)
@@ -136,21 +139,21 @@ export function createLogin(config: LoginConfig, options: LoginOptions): Login {
     }
     const end = Math.min(token.exp * 1000, now() + longestSessionMs)
     const session = await seal.seal(JSON.stringify({ kind: 'session', issuer, clientId, ...principal, end }))
-    if (session.length > longestSealed) {
+    if (session.length > longestCookie) {
       report(
         new Error(`A sign-in with ${issuer} was refused: its claims are too long for a cookie. List fewer of them.`),
       )
       return refusal(403, 'Your account cannot be used here.', over)
     }
     const maxAge = Math.max(0, Math.floor((end - now()) / 1000))
-    return redirect(site.origin + (back ?? '/'), [over, setCookie(site.session, session, { maxAge, isSecure })])
+    return redirect(origin + (back ?? '/'), [over, writeCookie({ headers }, sessionCookie, session, maxAge)])
   }
 
   async function leave(request: Pick<Request, 'method' | 'headers'>): Promise<Response> {
-    checkSameOrigin(request)
-    const { session, isSecure } = siteOf(request.headers)
-    const headers = { 'set-cookie': setCookie(session, '', { maxAge: 0, isSecure }), 'cache-control': 'no-store' }
-    return new Response(null, { status: 204, headers })
+    const headers = seen(request.headers)
+    checkSameOrigin({ method: request.method, headers })
+    const over = writeCookie({ headers }, sessionCookie, '', 0)
+    return new Response(null, { status: 204, headers: { 'set-cookie': over, 'cache-control': 'no-store' } })
   }
 
   async function discovered(): Promise<oauth.AuthorizationServer | undefined> {
@@ -164,12 +167,14 @@ export function createLogin(config: LoginConfig, options: LoginOptions): Login {
 
   /** What a cookie of ours says. Undefined for anything else. */
   async function opened(cookie: string | undefined, kind: string): Promise<Record<string, unknown> | undefined> {
-    const text = cookie === undefined ? undefined : await seal.open(cookie)
-    const found = text === undefined ? undefined : (parseJson(text) as Record<string, unknown>)
+    const inside = cookie === undefined ? undefined : await seal.open(cookie)
+    const found = inside === undefined ? undefined : (parseJson(inside.text) as Record<string, unknown>)
     return textOf(found, 'kind') === kind ? found : undefined
   }
 
   return {
+    issuer: { issuer, clientId, scope },
+    tokens: { issuer, audience: clientId, ...omitUndefined({ user, tenant, roles }) },
     signIn(request, path) {
       const { method } = request
       if (path === '/auth/login' && method === 'GET') return begin(request)
@@ -178,7 +183,7 @@ export function createLogin(config: LoginConfig, options: LoginOptions): Login {
       return undefined
     },
     async identify(headers) {
-      const found = await opened(cookieOf(headers.get('cookie'), siteOf(headers).session), 'session')
+      const found = await opened(readCookie({ headers: seen(headers) }, sessionCookie), 'session')
       const [id, end] = [textOf(found, 'id'), numberOf(found, 'end') ?? 0]
       // A session of an issuer that the config no longer names has ended.
       const isOurs = textOf(found, 'issuer') === issuer && textOf(found, 'clientId') === clientId
@@ -194,14 +199,6 @@ export function createLogin(config: LoginConfig, options: LoginOptions): Login {
       })
     },
   }
-}
-
-interface Site {
-  origin: string
-  isSecure: boolean
-  /** Names of cookies. */
-  session: string
-  flow: string
 }
 
 const newVerifier = () => oauth.generateRandomCodeVerifier()
