@@ -92,4 +92,21 @@ describe('a stream whose reader loses its access', () => {
       data: { code: 'unauthorized' },
     })
   })
+
+  test('Socket.IO: with a fresh token of the same user its streams and requests go on', async () => {
+    const { gate, access, server } = await start()
+    const client = await connectSocket(server.url, 'websocket', { auth: { token: 'alice' } })
+    await client.send('run_agent', { ...agUi, forwardedProps: { agent: 'a' } })
+    await client.until(({ event }) => event.type === 'TEXT_MESSAGE_CONTENT')
+    for (const token of ['bob', 'alice-of-beta', 'admin']) {
+      expect(await client.send('renew', { token })).toMatchObject({ ok: false, error: { code: 'forbidden' } })
+    }
+    expect(await client.send('renew', { token: 'nobody' })).toMatchObject({ error: { code: 'unauthorized' } })
+    expect(await client.send('renew', { token: 'alice-2' })).toMatchObject({ ok: true })
+    access.expire('alice')
+    gate.open()
+    await client.ended('r')
+    expect(client.of('r').map(({ type }) => type)).not.toContain('RUN_ERROR')
+    expect(await client.send('request', { id: 'q', path: '/api/runs' })).toMatchObject({ status: 200 })
+  })
 })

@@ -38,6 +38,8 @@ export function createTestAccess(): TestAccess {
   const byToken = new Map<string, Principal>(
     Object.entries(callers).map(([name, principal]) => [`Bearer ${tokenOf(name as Caller)}`, principal]),
   )
+  // A second token of the same user.
+  byToken.set('Bearer alice-2', { ...callers.alice })
   const waiting = new Map<Principal, Set<(error: MillraceError) => void>>()
   return {
     identify({ headers }) {

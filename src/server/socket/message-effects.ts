@@ -27,6 +27,7 @@ export const messageActions: Readonly<Record<ClientMessage['type'], Action>> = {
   watch_run: 'runs.read',
   request: 'open',
   cancel_request: 'open',
+  renew: 'open',
 }
 
 /*

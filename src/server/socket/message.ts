@@ -7,7 +7,15 @@ import { optionalText } from '../http/body.ts'
 import type { Entry } from '../../part/entry.ts'
 import type { Wire, WireState } from '../../wire/wire.ts'
 
-export const messageTypes = ['run_agent', 'tool_result', 'abort_run', 'watch_run', 'request', 'cancel_request'] as const
+export const messageTypes = [
+  'run_agent',
+  'tool_result',
+  'abort_run',
+  'watch_run',
+  'request',
+  'cancel_request',
+  'renew',
+] as const
 export type MessageType = (typeof messageTypes)[number]
 export type Data = Record<string, unknown>
 

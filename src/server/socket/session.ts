@@ -158,6 +158,8 @@ interface PassedRequests {
   /** Number of streaming responses. */
   readonly size: number
   pass(data: Data): Promise<MessageReply>
+  /** Later requests are made with this token. */
+  renew(token: string): void
   /** Ends a streaming response, if there is one with this id. */
   cancel(data: Data): Promise<MessageReply>
   leave(): void
@@ -181,9 +183,8 @@ const passedHeaders = [
 ] as const
 
 /** The headers of a handshake that say who the client is, with its token as one of them. */
-export function headersOf({ headers: given, auth }: Pick<Socket['handshake'], 'headers' | 'auth'>): Headers {
+export function headersOf({ headers: given }: Pick<Socket['handshake'], 'headers'>, token: unknown): Headers {
   const { host = 'localhost', origin, cookie } = given
-  const { token } = auth as { token?: unknown }
   const headers = new Headers({ host })
   if (origin !== undefined) headers.set('origin', origin)
   if (cookie !== undefined) headers.set('cookie', cookie)
@@ -195,7 +196,8 @@ export function headersOf({ headers: given, auth }: Pick<Socket['handshake'], 'h
 
 function createPassedRequests({ handler, onError }: SessionContext, socket: Socket): PassedRequests {
   const { address } = socket.handshake
-  const identity = headersOf(socket.handshake)
+  const { auth } = socket.handshake
+  let identity = headersOf(socket.handshake, (auth as { token?: unknown }).token)
   const host = identity.get('host')!
   const streams = new Map<string, AbortController>()
 
@@ -285,6 +287,9 @@ function createPassedRequests({ handler, onError }: SessionContext, socket: Sock
       return streams.size
     },
     pass,
+    renew(token) {
+      identity = headersOf(socket.handshake, token)
+    },
     async cancel(data) {
       const id = requiredText(data, 'id')
       streams.get(id)?.abort()

@@ -2,18 +2,19 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { Server, type Socket } from 'socket.io'
-import { decide } from '../../access/decide.ts'
+import { decide, type Action } from '../../access/decide.ts'
 import { notAllowed } from '../../access/scope-store.ts'
 import { MillraceError } from '../../part/error.ts'
 import type { Principal } from '../../part/principal.ts'
 import { closingError, listedAgents } from '../../runtime/runtime-errors.ts'
 import type { AgentSource } from '../../runtime/runtime.ts'
-import { createCallers } from '../access/caller.ts'
+import { scopeRuntime } from '../../access/scope-runtime.ts'
+import { createSocketAccess, type SocketAccess } from './socket-access.ts'
 import { ownValue } from '../../part/own-value.ts'
 import { recordAudit } from '../routes/audit.ts'
 import type { SessionContext } from './followed-run.ts'
 import { abortRun, answerCall, messageActions, runAgent, watchRun } from './message-effects.ts'
-import { messageTypes, readMessage, type ClientMessage, type MessageReply } from './message.ts'
+import { bad, messageTypes, readMessage, type ClientMessage, type Data, type MessageReply } from './message.ts'
 import { createSession, headersOf, toldError, type Session } from './session.ts'
 import { sliceInput } from './sliced-input.ts'
 import type { SocketOptions } from './socket-context.ts'
@@ -22,6 +23,8 @@ import type { SocketOptions } from './socket-context.ts'
 interface Client {
   context: SessionContext
   session: Session
+  socket: Socket
+  access: SocketAccess
 }
 
 /** Counts of open resources, so that tests can detect leaks. */
@@ -58,8 +61,7 @@ const farewellMs = 1000
 
 export function createSocketServer(options: SocketOptions): SocketServer {
   const { runtime, onError, access, allowedOrigins = [], maxBodyBytes = 4 * 1024 * 1024 } = options
-  const callers = createCallers(runtime, access, onError)
-  const sessions = new Map<Socket, Session>()
+  const sessions = new Map<Socket, Client>()
   const closing = new AbortController()
   let waiting = 0
   const shared = {
@@ -70,8 +72,15 @@ export function createSocketServer(options: SocketOptions): SocketServer {
     signal: closing.signal,
     onWaiting: (change: 1 | -1) => void (waiting += change),
   }
-  const contextFor = (principal: Principal): SessionContext => {
-    return { ...shared, principal, runtime: callers.runtimeOf(principal) }
+
+  function contextFor(principal: Principal, { onExpired }: SocketAccess): SessionContext {
+    const onAnswered = (_: Principal, run: string) => noteDone(principal, 'runs.answer', run)
+    const scoped = scopeRuntime(runtime, principal, { onExpired: (_, end) => onExpired(end), onAnswered })
+    return { ...shared, principal, runtime: scoped }
+  }
+
+  function noteDone(principal: Principal, action: Action, resource: string, address?: string): void {
+    recordAudit({ store: runtime.store, onError }, { principal, action, resource, outcome: 'done', address })
   }
 
   const io = new Server({
@@ -101,8 +110,8 @@ export function createSocketServer(options: SocketOptions): SocketServer {
     )
   })
 
-  async function identify({ handshake }: Socket): Promise<Principal> {
-    const headers = headersOf(handshake)
+  async function identify({ handshake }: Socket, token: unknown = handshake.auth['token']): Promise<Principal> {
+    const headers = headersOf(handshake, token)
     const request = () => new Request(`http://${headers.get('host') ?? 'localhost'}${handshake.url}`, { headers })
     // A socket starts runs.
     return access.identify({ method: 'POST', headers, request, setCookie: () => undefined })
@@ -110,16 +119,17 @@ export function createSocketServer(options: SocketOptions): SocketServer {
 
   io.on('connection', (socket) => {
     const { principal } = socket.data as { principal: Principal }
-    const context = contextFor(principal)
-    const session = createSession(context, socket)
-    sessions.set(socket, session)
-    socket.emit('agents', agentsMessage(context.runtime.agents))
     // Its runs have got their last event by then.
-    const forget = access.onExpired(principal, () => void setImmediate(() => socket.disconnect(true)))
+    const socketAccess = createSocketAccess(access, principal, () => void setImmediate(() => socket.disconnect(true)))
+    const context = contextFor(principal, socketAccess)
+    const session = createSession(context, socket)
+    const client = { context, session, socket, access: socketAccess }
+    sessions.set(socket, client)
+    socket.emit('agents', agentsMessage(context.runtime.agents))
     let unanswered = 0
     socket.on('message', (...args: unknown[]) => {
       unanswered++
-      void receive({ context, session }, args, unanswered > mostUnanswered).finally(() => unanswered--)
+      void receive(client, args, unanswered > mostUnanswered).finally(() => unanswered--)
     })
     socket.onAny((event: string, ...args: unknown[]) => {
       const acknowledge = args.at(-1)
@@ -127,7 +137,7 @@ export function createSocketServer(options: SocketOptions): SocketServer {
         (acknowledge as (answer: object) => void)({ ok: false, error: toldError(notMessage(event), onError) })
     })
     socket.on('disconnect', () => {
-      forget()
+      socketAccess.close()
       sessions.delete(socket)
       session.leave()
     })
@@ -155,24 +165,34 @@ export function createSocketServer(options: SocketOptions): SocketServer {
     }
   }
 
-  function dispatch({ context, session }: Client, { type, data }: ClientMessage): Promise<MessageReply> {
+  function dispatch(client: Client, { type, data }: ClientMessage): Promise<MessageReply> {
+    const { context, session } = client
     if (closing.signal.aborted) throw closingError()
     const drained = entering.has(type) ? options.draining?.() : undefined
     if (drained !== undefined) throw drained
     const action = messageActions[type]
     if (decide(context.principal, action) !== 'allow') throw notAllowed(action)
-    const done = effectOf({ context, session }, { type, data } as ClientMessage)
+    const done = effectOf(client, { type, data })
     if (action !== 'runs.stop' && action !== 'runs.answer') return done
     return done.then((reply) => {
       const { principal } = context
       const resource = String(ownValue(reply.said, 'runId') ?? ownValue(reply.said, 'toolCallId') ?? '')
-      const { address } = session
-      recordAudit({ store: runtime.store, onError }, { principal, action, resource, outcome: 'done', address })
+      noteDone(principal, action, resource, session.address)
       return reply
     })
   }
 
-  function effectOf({ context, session }: Client, { type, data }: ClientMessage): Promise<MessageReply> {
+  /** Another token of the same user: what the socket reads goes on when the one before ends. */
+  async function renew({ socket, session, access: own }: Client, data: Data): Promise<MessageReply> {
+    const token = ownValue(data, 'token')
+    if (typeof token !== 'string') throw bad('token', 'a token')
+    own.renew(await identify(socket, token))
+    session.requests.renew(token)
+    return { said: {} }
+  }
+
+  function effectOf(client: Client, { type, data }: ClientMessage): Promise<MessageReply> {
+    const { context, session } = client
     switch (type) {
       case 'run_agent':
         return session.track(runAgent(context, session, data))
@@ -186,10 +206,13 @@ export function createSocketServer(options: SocketOptions): SocketServer {
         return session.requests.pass(data)
       case 'cancel_request':
         return session.requests.cancel(data)
+      case 'renew':
+        return renew(client, data)
     }
   }
 
-  const count = (of: (session: Session) => number) => [...sessions.values()].reduce((sum, each) => sum + of(each), 0)
+  const count = (of: (session: Session) => number) =>
+    [...sessions.values()].reduce((sum, { session }) => sum + of(session), 0)
   const runs = () => count(({ active, starting, requests }) => active - starting.size + requests.size)
 
   return {
@@ -200,10 +223,7 @@ export function createSocketServer(options: SocketOptions): SocketServer {
     },
     upgrade: (request, socket, head) => void inner.emit('upgrade', request, socket, head),
     announceAgents() {
-      for (const socket of sessions.keys()) {
-        const { principal } = socket.data as { principal: Principal }
-        socket.emit('agents', agentsMessage(callers.runtimeOf(principal).agents))
-      }
+      for (const { socket, context } of sessions.values()) socket.emit('agents', agentsMessage(context.runtime.agents))
     },
     counts: () => ({
       sockets: sessions.size,
