@@ -1,6 +1,7 @@
 /** The rooms and their paths. Each room is loaded when it is first opened. */
 import { lazy, Suspense } from 'react'
 import { Route, Switch, useLocation } from 'wouter'
+import { useServer } from './data/server.ts'
 import { nameInPath } from './shell/places.ts'
 import { RoomBoundary } from './shell/RoomBoundary.tsx'
 import { rooms, Shell } from './shell/Shell.tsx'
@@ -28,9 +29,11 @@ function NoPage() {
 
 export function App() {
   const [path] = useLocation()
+  const { people } = useServer()
   return (
     <Shell>
-      <RoomBoundary place={path}>
+      {/* Whoever signs in after somebody else begins anew. */}
+      <RoomBoundary key={people} place={path}>
         <Suspense fallback={<Skeleton rows={6} />}>
           <Switch>
             <Route path="/">{() => <ChatRoom agent={undefined} />}</Route>

@@ -123,6 +123,23 @@ export function plainThread(id: string): string {
   return at > 0 ? id.slice(0, at) : id
 }
 
+/** Whose thread it is, by its id in the log. Undefined for one of no owner, and for an id of another form. */
+export function threadOwner(id: string): Pick<RunUser, 'id' | 'tenant'> | undefined {
+  const at = id.lastIndexOf(mark)
+  if (at < 1) return undefined
+  const [owner, tenant, ...more] = id
+    .slice(at + mark.length)
+    .split('/')
+    .toReversed()
+  try {
+    const name = decodeURIComponent(owner!)
+    if (name === '' || more.length > 0) return undefined
+    return { id: name, ...(tenant !== undefined && { tenant: decodeURIComponent(tenant) }) }
+  } catch {
+    return undefined
+  }
+}
+
 /** The thread of a run as its client has named it. */
 export function clientThread({ threadId, user }: { threadId: string; user?: RunUser }): string {
   return user === undefined ? threadId : plainThread(threadId)

@@ -146,7 +146,7 @@ describe.skipIf(browser === undefined)(`the page's security${fault}`, () => {
       const { referer = '', cookie = '' } = request.headers()
       told.push(request.url(), referer, cookie, request.postData() ?? '')
     })
-    const dialog = page.getByRole('dialog', { name: 'This server asks for a key' })
+    const dialog = page.getByRole('dialog', { name: 'Sign in' })
     await dialog.waitFor()
     expect(await page.getByText('assistant').count()).toBe(0)
     await atEachScreen(page, 'key', async () => {
@@ -182,7 +182,7 @@ describe.skipIf(browser === undefined)(`the page's security${fault}`, () => {
     expect(await page.evaluate('document.documentElement.outerHTML')).not.toContain(key)
     // Another tab is asked again: the key is this tab's.
     const other = await openTab('/agents')
-    await other.getByRole('dialog', { name: 'This server asks for a key' }).waitFor()
+    await other.getByRole('dialog', { name: 'Sign in' }).waitFor()
   })
 
   test('who closes the question is told in every room what to do, by a button, and then goes on there', async () => {
@@ -201,14 +201,14 @@ describe.skipIf(browser === undefined)(`the page's security${fault}`, () => {
     const shown = { '/': 'Ask assistant', '/runs': 'completed', '/threads': 'Good morning', '/agents': 'assistant' }
     for (const [path, words] of Object.entries({ ...shown, [`/runs/${run.id}`]: 'Hello', '/overview': 'Tokens' })) {
       const tab = await openTab(path)
-      const dialog = tab.getByRole('dialog', { name: 'This server asks for a key' })
+      const dialog = tab.getByRole('dialog', { name: 'Sign in' })
       await dialog.waitFor()
       await tab.keyboard.press('Escape')
       await dialog.waitFor({ state: 'hidden' })
       const main = tab.getByRole('main')
       await main.getByText('This server is protected.').first().waitFor()
       expect(await main.innerText(), path).not.toMatch(/header|Bearer|unauthorized|no runs/iu)
-      await main.getByRole('button', { name: 'Enter the key' }).first().click()
+      await main.getByRole('button', { name: 'Sign in' }).first().click()
       await tab.keyboard.type(key)
       await tab.keyboard.press('Enter')
       await main.getByText(words).or(main.getByPlaceholder(words)).first().waitFor()
@@ -224,11 +224,11 @@ describe.skipIf(browser === undefined)(`the page's security${fault}`, () => {
       path: '/agents',
       allows: /401/u,
     })
-    const dialog = page.getByRole('dialog', { name: 'This server asks for a key' })
+    const dialog = page.getByRole('dialog', { name: 'Sign in' })
     await dialog.waitFor()
     await page.keyboard.press('Escape')
     await dialog.waitFor({ state: 'hidden' })
-    await page.getByRole('button', { name: 'Enter key' }).click()
+    await page.getByRole('banner').getByRole('button', { name: 'Sign in' }).click()
     await dialog.waitFor()
     await page.evaluate(`sessionStorage.setItem('millrace-key', 'the-key-of-yesterday')`)
     await page.reload()

@@ -10,7 +10,15 @@ const own = { 'x-millrace-client': 'page' }
 /** The key may change while the page is open, so each request asks for it. */
 export function client(): MillraceClient {
   const apiKey = readKey()
-  return new MillraceClient({ headers: own, ...(apiKey === undefined ? undefined : { apiKey }) })
+  return new MillraceClient({
+    headers: own,
+    ...(apiKey === undefined ? undefined : { apiKey }),
+    async fetch(input, init) {
+      const response = await globalThis.fetch(input, init)
+      if (response.status === 401) keyRefused(apiKey)
+      return response
+    },
+  })
 }
 
 /** Rejects with a `MillraceError` with the server's code. */

@@ -4,11 +4,6 @@
  */
 import { useSyncExternalStore } from 'react'
 
-/** Of `/api/server`. */
-export interface ServerFacts {
-  edit: boolean | 'token'
-}
-
 const name = 'millrace-edit-token'
 const inFragment = /^#edit=([\w-]+)$/u
 const listeners = new Set<() => void>()

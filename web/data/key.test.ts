@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { keyRefused, onKey, readKey, setKey } from './key.ts'
+import { keyAccepted, keyRefused, onKey, readChanges, readKey, setKey } from './key.ts'
 
 test('a refused key is told of once, and what was asked before it was entered says nothing about it', () => {
   let told = 0
@@ -16,4 +16,20 @@ test('a refused key is told of once, and what was asked before it was entered sa
   setKey(undefined)
   expect([readKey(), told]).toEqual([undefined, 4])
   leave()
+})
+
+test('what was refused may be asked for again after another key, and when the server lets the tab in', () => {
+  const before = readChanges()
+  keyAccepted(undefined)
+  keyRefused(undefined)
+  expect(readChanges()).toBe(before)
+  keyAccepted('another')
+  expect(readChanges()).toBe(before)
+  keyAccepted(undefined)
+  expect(readChanges()).toBe(before + 1)
+  keyAccepted(undefined)
+  setKey('k')
+  setKey('k')
+  setKey(undefined)
+  expect(readChanges()).toBe(before + 4)
 })

@@ -1,10 +1,12 @@
-/** The server's key, for as long as the tab is open. It is sent in a header and never in a URL. */
+/** The key of this tab, for as long as the tab is open, and whether the server lets the tab in. The key is sent in a header and never in a URL. */
 import { useSyncExternalStore } from 'react'
 
 const name = 'millrace-key'
 const listeners = new Set<() => void>()
 let key = read()
 let isRefused = false
+/** How often another credential has come. */
+let changes = 0
 
 function read(): string | undefined {
   try {
@@ -18,9 +20,15 @@ export function readKey(): string | undefined {
   return key
 }
 
+/** Another number after each new credential. */
+export function readChanges(): number {
+  return changes
+}
+
 export function setKey(next: string | undefined): void {
   key = next
   isRefused = false
+  changes++
   try {
     if (next === undefined) sessionStorage.removeItem(name)
     else sessionStorage.setItem(name, next)
@@ -38,16 +46,29 @@ export function keyRefused(used: string | undefined): void {
   tell()
 }
 
+/** The server has answered again after a refusal: somebody has signed in in another tab, whose cookie this tab has, too. */
+export function keyAccepted(used: string | undefined): void {
+  if (used !== key || !isRefused) return
+  isRefused = false
+  changes++
+  tell()
+}
+
 function tell(): void {
   for (const listener of listeners) listener()
 }
 
-/** Called when the key has changed or was refused. */
+/** Called when the key has changed, was refused or is accepted again. */
 export function onKey(listener: () => void): () => void {
   listeners.add(listener)
   return () => void listeners.delete(listener)
 }
 
-export function useKeyState(): { key: string | undefined; isRefused: boolean } {
-  return { key: useSyncExternalStore(onKey, readKey), isRefused: useSyncExternalStore(onKey, () => isRefused) }
+/** After a change of `changes`, what was refused may be asked for again. */
+export function useKeyState(): { key: string | undefined; isRefused: boolean; changes: number } {
+  return {
+    key: useSyncExternalStore(onKey, readKey),
+    isRefused: useSyncExternalStore(onKey, () => isRefused),
+    changes: useSyncExternalStore(onKey, readChanges),
+  }
 }

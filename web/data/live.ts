@@ -9,7 +9,7 @@ import type { HubBatch, ToHub } from '../hub/messages.ts'
 import { createTab, type Follower } from '../hub/tab.ts'
 import type { RunRow } from '../../src/part/log.ts'
 import { workerUrl } from '../trusted.ts'
-import { onKey, readKey } from './key.ts'
+import { onKey, readChanges, readKey } from './key.ts'
 
 export type { HubConnection } from '../hub/messages.ts'
 export type { Follower } from '../hub/tab.ts'
@@ -27,7 +27,11 @@ function open(): typeof tab {
   if (!isOpen) {
     isOpen = true
     tab.setKey(readKey())
-    onKey(() => tab.setKey(readKey()))
+    let changes = readChanges()
+    onKey(() => {
+      if (changes !== readChanges()) tab.setKey(readKey())
+      changes = readChanges()
+    })
     setInterval(tab.ping, pingEvery)
     addEventListener('online', tab.retry)
     addEventListener('pagehide', () => {
@@ -104,6 +108,11 @@ export function readConnection(): ReturnType<typeof createTab>['connection'] {
 
 export function onConnection(listener: () => void): () => void {
   return open().onConnection(listener)
+}
+
+/** Who is signed in here: a stream that was opened as somebody else is opened again. */
+export function nameCaller(caller: string): void {
+  open().setCaller(caller)
 }
 
 /** Connects now instead of at `retryAt`. */

@@ -16,8 +16,8 @@ export function useResource<T>(key: string | undefined, load: (signal: AbortSign
     isLoading: true,
   })
   const [round, setRound] = useState(0)
-  // What was refused without the key is asked for again with it.
-  const { key: access } = useKeyState()
+  // What was refused is asked for again with another credential.
+  const { changes } = useKeyState()
   const loader = useRef(load)
   useEffect(() => {
     loader.current = load
@@ -31,7 +31,7 @@ export function useResource<T>(key: string | undefined, load: (signal: AbortSign
       (error: unknown) => !leave.signal.aborted && setState((before) => ({ ...before, key, error, isLoading: false })),
     )
     return () => leave.abort()
-  }, [key, round, access])
+  }, [key, round, changes])
   const reload = useCallback(() => setRound((n) => n + 1), [])
   const isCurrent = state.key === key
   return {

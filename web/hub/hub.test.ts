@@ -4,6 +4,8 @@ import type { Entry } from '../../src/part/entry.ts'
 import type { RunRow } from '../../src/part/log.ts'
 import { foldRun } from '../../src/fold/run-fold.ts'
 import { createScriptedModel, finish, latch, text, type ScriptStep } from '../../src/models/testing/scripted-model.ts'
+import type { AccessRequest } from '../../src/server/access/access.ts'
+import { createTestAccess } from '../../test/support/callers.ts'
 import { agent, entriesOf } from '../../test/support/engine.ts'
 import { type Following, open } from './testing/hub-scene.ts'
 
@@ -121,7 +123,7 @@ test('a tab gets one message for what comes together', async () => {
   expect(tab.batches.length).toBeLessThanOrEqual((performance.now() - began) / 16 + 3)
 })
 
-test('a key is asked for once, goes in a header, and is that of the tab that has one', async () => {
+test('a key goes in a header; tabs with the same key share a connection', async () => {
   const { state, first, openTab, follow } = await open(
     { scripts: { m: says([text('a'), finish()]) } },
     { apiKey: 'secret-key-1' },
@@ -135,10 +137,63 @@ test('a key is asked for once, goes in a header, and is that of the tab that has
   await expect.poll(() => tab.state()).toBe('unauthorized')
   tab.tab.setKey('secret-key-1')
   await following.until(ended)
-  const other = openTab()
+  const other = openTab({ key: 'secret-key-1' })
   await follow(other.tab, run.id).until(ended)
   expect(other.state()).toBe('open')
+  await expect.poll(() => state.streams).toBe(1)
   expect(state.urls.join()).not.toContain('secret')
+})
+
+test('tabs of different people never get each other’s rows', async () => {
+  const { first, openTab } = await open({ scripts: { m: says([text('a'), finish()]) } }, { access: createTestAccess() })
+  const seen = (key?: string) => {
+    const tab = openTab(key === undefined ? {} : { key })
+    const rows: RunRow[] = []
+    tab.tab.rows((more) => rows.push(...more))
+    return { tab, rows }
+  }
+  const [operator, alice, bob, nobody] = [seen('operator'), seen('alice'), seen('bob'), seen()]
+  await expect.poll(() => operator.tab.state()).toBe('open')
+  await expect.poll(() => bob.tab.state()).toBe('open')
+  const run = await first.runtime.start('a', { messages }, { user: { id: 'alice', tenant: 'acme' } })
+  await run.result
+  await expect.poll(() => [operator, alice].map(({ rows }) => rows.at(-1)?.status)).toEqual(['completed', 'completed'])
+  expect([bob, nobody].map(({ rows }) => rows)).toEqual([[], []])
+  expect(nobody.tab.state()).toBe('unauthorized')
+  // The tab of the operator is bob's now.
+  operator.rows.length = 0
+  operator.tab.tab.setKey('bob')
+  await expect.poll(() => operator.tab.batches.some(({ forgotten }) => forgotten)).toBe(true)
+  await expect.poll(() => operator.tab.state()).toBe('open')
+  const own = await first.runtime.start('a', { messages }, { user: { id: 'bob', tenant: 'acme' } })
+  await expect.poll(() => bob.rows.some(({ id }) => id === own.id)).toBe(true)
+  await expect.poll(() => operator.rows.some(({ id }) => id === own.id)).toBe(true)
+  expect(operator.rows.map(({ owner }) => owner)).not.toContain('alice')
+  await own.result
+})
+
+test('when somebody else has signed in, by a cookie, the stream is opened again', async () => {
+  let cookie = 'alice'
+  const access = createTestAccess()
+  const byCookie = {
+    ...access,
+    identify: (request: AccessRequest) =>
+      access.identify({ ...request, headers: new Headers({ authorization: `Bearer ${cookie}` }) }),
+  }
+  const { first, state, openTab } = await open({ scripts: { m: says([text('a'), finish()]) } }, { access: byCookie })
+  const tab = openTab()
+  const rows: RunRow[] = []
+  tab.tab.rows((more) => rows.push(...more))
+  tab.tab.setCaller('alice')
+  await expect.poll(() => tab.state()).toBe('open')
+  cookie = 'bob'
+  const before = state.urls.length
+  tab.tab.setCaller('alice')
+  tab.tab.setCaller('bob')
+  await expect.poll(() => state.urls.length).toBe(before + 1)
+  const own = await first.runtime.start('a', { messages }, { user: { id: 'bob', tenant: 'acme' } })
+  await expect.poll(() => rows.some(({ id }) => id === own.id)).toBe(true)
+  await own.result
 })
 
 test('a held run is held while the connection changes, until its tab has gone', async () => {

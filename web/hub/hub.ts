@@ -1,6 +1,6 @@
 /**
- * One connection to the server for all tabs of a browser: it gathers what they want, and hands each what it wants. It knows no part of
- * a run: tabs fold entries themselves. It uses nothing of a worker, which `hub-worker.ts` gives it.
+ * One connection to the server for all tabs of a browser with the same key: it gathers what they want, and hands each what it wants. It knows no part
+ * of a run: tabs fold entries themselves. It uses nothing of a worker, which `hub-worker.ts` gives it.
  */
 import type { RunRow } from '../../src/part/log.ts'
 import { createConnection } from './connection.ts'
@@ -14,11 +14,18 @@ export interface HubOptions {
   fetch: typeof fetch
   /** Before the paths of the server; empty in its own page. */
   base?: string
+  /** Of its tabs. Absent: the browser's cookies may say who asks. */
+  key?: string | undefined
 }
 
 export interface Hub {
   /** A tab has come. Returns what it calls with each of its messages. */
   connect(post: (batch: HubBatch) => void): (message: ToHub) => void
+}
+
+/** The hub of the tabs with one key. */
+interface KeyHub extends Hub {
+  isEmpty(): boolean
 }
 
 interface TabState {
@@ -38,12 +45,12 @@ const shrinkIn = 1000
 /** Tabs say something every 30 s. In the background they are slower, and a frozen one must say everything again. */
 const forgetAfter = 150_000
 
-export function createHub({ fetch, base = '' }: HubOptions): Hub {
+function createKeyHub({ fetch, base = '', key }: HubOptions): KeyHub {
   const tabs = new Set<TabState>()
   const feeds = new Map<string, RunFeed>()
   const rows = new Map<string, RunRow>()
-  let key: string | undefined
   let state: HubConnection = { state: 'connecting' }
+  let caller: string | undefined
   /** What the stream was opened with and is still wanted. */
   let asked = new Set<string>()
   /** The stream has something that nobody wants. */
@@ -152,6 +159,7 @@ export function createHub({ fetch, base = '' }: HubOptions): Hub {
     isStarted = false
     rows.clear()
     asked = new Set()
+    caller = undefined
     state = { state: 'connecting' }
   }
 
@@ -160,23 +168,24 @@ export function createHub({ fetch, base = '' }: HubOptions): Hub {
     for (const tab of tabs) if (tab.heardAt < due) drop(tab)
   }
 
-  function changeKey(next: string | undefined): void {
-    if (next === key && state.state !== 'unauthorized') return
-    key = next
-    connection.open()
-  }
-
   function receive(tab: TabState, message: ToHub): void {
     switch (message.kind) {
       case 'hello':
         leaveAll(tab)
-        // A new tab may have none yet.
-        if (message.key !== undefined) changeKey(message.key)
-        if (!isStarted) connection.open()
+        // Another cookie may have come.
+        if (!isStarted || state.state === 'unauthorized') connection.open()
         isStarted = true
         return
       case 'key':
-        return changeKey(message.key)
+        if (state.state === 'unauthorized') connection.open()
+        return
+      case 'caller':
+        if (caller !== undefined && caller !== message.caller) {
+          rows.clear()
+          connection.open()
+        }
+        caller = message.caller
+        return
       case 'follow': {
         const { id, run, after } = message
         const feed = feeds.get(run) ?? createRunFeed(run, after, readWindow)
@@ -220,6 +229,7 @@ export function createHub({ fetch, base = '' }: HubOptions): Hub {
   }
 
   return {
+    isEmpty: () => tabs.size === 0,
     connect(post) {
       let tab = add(post)
       return (message) => {
@@ -230,6 +240,41 @@ export function createHub({ fetch, base = '' }: HubOptions): Hub {
           tab = add(post)
           post({ entries: [], gone: [], rows: [], forgotten: true })
         }
+      }
+    },
+  }
+}
+
+/** A hub for each key: tabs of one browser may be signed in as different people, and none gets the rows of another. */
+export function createHub(options: Omit<HubOptions, 'key'>): Hub {
+  const hubs = new Map<string | undefined, KeyHub>()
+
+  function hubOf(key: string | undefined): KeyHub {
+    const hub = hubs.get(key) ?? createKeyHub({ ...options, key })
+    hubs.set(key, hub)
+    return hub
+  }
+
+  return {
+    connect(post) {
+      let current: { key: string | undefined; send: (message: ToHub) => void } | undefined
+
+      function leave(): void {
+        if (current === undefined) return
+        const { key, send } = current
+        current = undefined
+        send({ kind: 'bye' })
+        // A key that no tab has is not kept.
+        if (hubs.get(key)?.isEmpty() === true) hubs.delete(key)
+      }
+
+      return (message) => {
+        if (message.kind === 'bye' || ('key' in message && message.key !== current?.key)) leave()
+        if (message.kind === 'bye') return
+        if (message.kind === 'hello') current ??= { key: message.key, send: hubOf(message.key).connect(post) }
+        // Its hello says to which hub it belongs, and then it says again what it wants.
+        if (current === undefined) post({ entries: [], gone: [], rows: [], forgotten: true })
+        else current.send(message)
       }
     },
   }

@@ -11,10 +11,12 @@ export type HubConnection =
 export type GoneReason = 'unknown' | 'deleted' | 'lost' | 'compacted'
 
 export type ToHub =
-  /** Comes first, and again when the tab was forgotten: it wants nothing yet. */
+  /** Comes first, and again when the tab was forgotten: it wants nothing yet. Tabs with different keys have different connections. */
   | { kind: 'hello'; key: string | undefined }
-  /** The key that was given last counts, of whichever tab. */
+  /** The tab has another key, or tries its key again. */
   | { kind: 'key'; key: string | undefined }
+  /** Who is signed in, by the server's answer to this tab. When it is somebody else than before, the stream is of the wrong person. */
+  | { kind: 'caller'; caller: string }
   /** `id`: the tab's own name for what it wants, until `leave`. */
   | { kind: 'follow'; id: number; run: string; after: number }
   | { kind: 'hold'; id: number; run: string }

@@ -22,6 +22,7 @@ export interface Tab {
   rows(onRows: (rows: readonly RunRow[]) => void): () => void
   agents(onAgents: () => void): () => void
   setKey(key: string | undefined): void
+  setCaller(caller: string): void
   retry(): void
   ping(): void
   readonly connection: HubConnection
@@ -41,6 +42,7 @@ export function createTab(): Tab {
   const listeners = new Set<() => void>()
   let connection: HubConnection = { state: 'connecting' }
   let key: string | undefined
+  let caller: string | undefined
   let hub: Send | undefined
   let ids = 0
   const send: Send = (message) => hub?.(message)
@@ -48,6 +50,7 @@ export function createTab(): Tab {
   function attach(next: Send): void {
     hub = next
     send({ kind: 'hello', key })
+    if (caller !== undefined) send({ kind: 'caller', caller })
     // New ids: what is on its way for the old ones does not count.
     const known = [...follows.values()]
     follows.clear()
@@ -132,6 +135,10 @@ export function createTab(): Tab {
     setKey(next) {
       key = next
       send({ kind: 'key', key })
+    },
+    setCaller(next) {
+      caller = next
+      send({ kind: 'caller', caller })
     },
     retry: () => send({ kind: 'retry' }),
     ping: () => send({ kind: 'ping' }),

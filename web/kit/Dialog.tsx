@@ -48,5 +48,5 @@ export function Dialog({ isOpen, title, onClose, children, isBare = false, class
   )
 }
 
-/** What is typed into. Of the others the platform chooses. */
-const fields = 'textarea, select, input:not([type=checkbox], [type=radio], [type=range])'
+/** What is typed into, or the one thing to do. Of the others the platform chooses. */
+const fields = '[data-autofocus], textarea, select, input:not([type=checkbox], [type=radio], [type=range])'

@@ -1,8 +1,9 @@
-import { useState, type ReactNode } from 'react'
+import { useEffect, useRef, useState, type ReactNode } from 'react'
 import { Link } from 'wouter'
 import { useSecondsUntil } from '../data/countdown.ts'
+import { useKeyState } from '../data/key.ts'
+import { showSignIn } from '../shell/overlay.ts'
 import { Button } from './Button.tsx'
-import { NeedsKey } from './NeedsKey.tsx'
 import { explain } from './error-words.ts'
 import css from './states.module.css'
 
@@ -18,13 +19,32 @@ interface Props {
 
 /** An error in its place: what happened, what to do, its code, and a way to try again if that may help. */
 export function ErrorNote({ error, onRetry, at, isFlush = false }: Props) {
-  if ((error as { code?: string } | undefined)?.code === 'unauthorized') return <NeedsKey onRetry={onRetry} />
+  if ((error as { code?: string } | undefined)?.code === 'unauthorized') return <NotSignedIn onRetry={onRetry} />
   const { title, detail, code, canRetry, retryAfter, link } = explain(error)
   return (
     <ErrorCard title={title} detail={detail} code={code} isFlush={isFlush}>
       {link !== undefined && <Link href={link.href}>{link.label}</Link>}
       {onRetry && canRetry && <TryAgain onRetry={onRetry} at={at} retryAfter={retryAfter} />}
     </ErrorCard>
+  )
+}
+
+/** The server lets this tab in no more, or not yet. When it does, what was refused is asked for again. */
+function NotSignedIn({ onRetry }: { onRetry: (() => void) | undefined }) {
+  const { changes } = useKeyState()
+  const refused = useRef(changes)
+  useEffect(() => {
+    if (refused.current === changes) return
+    refused.current = changes
+    onRetry?.()
+  }, [changes, onRetry])
+  return (
+    <div className={css.protected} role="alert">
+      <p>This server is protected.</p>
+      <Button look="primary" icon="person" onClick={showSignIn}>
+        Sign in
+      </Button>
+    </div>
   )
 }
 

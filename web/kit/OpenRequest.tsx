@@ -8,11 +8,13 @@ import { messageOf } from '../../src/part/error.ts'
 import type { EntryOf } from '../../src/part/entry.ts'
 import { client } from '../data/client.ts'
 import { useNow } from '../data/media.ts'
+import { mayAnswer, useSignedIn } from '../data/server.ts'
 import { Arguments } from './Arguments.tsx'
 import { moment } from './format.ts'
 import { Icon } from './Icon.tsx'
 import { ApprovalForm, ResultForm, ValueForm, type AnswerProps } from './AnswerForms.tsx'
 import { since, until } from './when.ts'
+import { waitsFor } from './waits-for.ts'
 import css from './OpenRequest.module.css'
 
 interface Props {
@@ -35,6 +37,7 @@ export function OpenRequest({ runId, request, about, isRow = false, mark, outcom
   const now = useNow(15_000)
   const [sent, setSent] = useState<{ isBusy: boolean; word?: string; fault?: string }>({ isBusy: false })
   const [isEditing, setEditing] = useState(false)
+  const isOthers = !mayAnswer(useSignedIn(), request)
   const [style, setStyle] = useState<CSSProperties>()
   const send = (answer: ClientAnswer, from: HTMLElement | null) => {
     // What follows stays where it is when the form goes: nothing moves under the pointer.
@@ -64,7 +67,7 @@ export function OpenRequest({ runId, request, about, isRow = false, mark, outcom
             {mark}
             <Icon name="person" />
             <p>
-              <Question request={request} />
+              <Question request={request} isOthers={isOthers} />
             </p>
           </div>
           {request.kind !== 'input' && (!isEditing || word !== undefined) && <Arguments value={request.input} />}
@@ -80,7 +83,11 @@ export function OpenRequest({ runId, request, about, isRow = false, mark, outcom
           )}
         </p>
       </div>
-      {word !== undefined ? (
+      {isOthers && word === undefined ? (
+        <p className={css.done}>
+          <Icon name="pause" /> {waitsFor(request)}
+        </p>
+      ) : word !== undefined ? (
         <output className={css.done}>
           <Icon name={word === 'Denied' ? 'close' : 'check'} /> {word}
         </output>
@@ -100,8 +107,15 @@ export function OpenRequest({ runId, request, about, isRow = false, mark, outcom
   )
 }
 
-function Question({ request }: { request: EntryOf<'request'> }): ReactNode {
+function Question({ request, isOthers }: { request: EntryOf<'request'>; isOthers: boolean }): ReactNode {
   if (request.kind === 'input') return request.message ?? request.reason ?? 'The run asks for a value.'
+  if (isOthers) {
+    return (
+      <>
+        <b>{request.toolName}</b> needs an approval.
+      </>
+    )
+  }
   return (
     <>
       {request.kind === 'approval' ? 'Allow' : 'Answer'} <b>{request.toolName}</b>?

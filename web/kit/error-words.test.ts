@@ -46,6 +46,14 @@ test.each<[error: object, told: Partial<ToldError>]>([
     { code: 'of-their-own', message: inStep('no stock') },
     { detail: 'no stock', code: 'of-their-own', canRetry: true },
   ],
+  [
+    { code: 'forbidden', message: 'You may not do this here (runs.delete). Ask for another role.' },
+    { title: 'Your role does not allow this.', canRetry: false },
+  ],
+  [
+    { code: 'forbidden', message: 'Pages of other sites may not use your session here.' },
+    { title: 'This is not allowed', detail: 'Pages of other sites may not use your session here.', canRetry: false },
+  ],
   [new Error('x is undefined'), { detail: 'x is undefined', canRetry: true }],
 ])('%j', (error, told) => expect(explain(error)).toMatchObject(told))
 

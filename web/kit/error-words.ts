@@ -46,9 +46,11 @@ const kinds = new Map<string, { title: string; final?: true }>(
     'mcp-lost': { title: 'The connection to a tool server broke' },
     'too-many-runs': { title: 'The server is busy' },
     'too-many-streams': { title: 'The server is busy' },
+    'quota-exceeded': { title: 'The quota is used up' },
+    'access-unavailable': { title: 'The server cannot find out who you are' },
     closing: { title: 'The server is stopping' },
     'unknown-agent': { title: 'There is no such agent', final: true },
-    forbidden: { title: 'This is not allowed here', final: true },
+    forbidden: { title: 'This is not allowed', final: true },
   } as const),
 )
 
@@ -60,6 +62,9 @@ const links = new Map([
 
 /** `Step "answer" (llm): `: a person in a chat knows nothing of steps. */
 const stepName = /^Step "[^"]*" \([^)]*\)(?:: | failed\.)/u
+
+/** `You may not do this here (runs.delete). …`: names of actions are for programs. */
+const actionOf = /^You may not do this here \([\w.]+\)/u
 
 export function explain(error: unknown): ToldError {
   const { message = String(error), code, retryAfter, step } = (error ?? {}) as Given
@@ -84,6 +89,8 @@ export function explain(error: unknown): ToldError {
   const link = links.get(code)
   if (code === 'unknown-run' || code === 'unknown-thread')
     return { title: said, code, canRetry: false, ...(link && { link }) }
+  if (code === 'forbidden' && actionOf.test(said))
+    return { title: 'Your role does not allow this.', code, canRetry: false }
   const kind = kinds.get(code)
   const wait =
     retryAfter === undefined || /try again in/iu.test(said) ? '' : ` Try again in ${Math.ceil(retryAfter)} s.`

@@ -12,7 +12,7 @@ export function ConnectionState() {
     // As wide as what follows it: nothing beside it moves when a page has loaded.
     connecting: '…',
     open: 'live',
-    unauthorized: 'needs a key',
+    unauthorized: 'not signed in',
     offline: seconds > 0 ? `retry in ${seconds} s` : 'trying',
   }[connection.state]
   return (

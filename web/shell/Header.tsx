@@ -1,10 +1,10 @@
 /** Where the reader is, what goes on, and what leads everywhere else. */
 import { Link, useLocation } from 'wouter'
 import { Button } from '../kit/Button.tsx'
-import { useKeyState } from '../data/key.ts'
 import { ConnectionState } from './ConnectionState.tsx'
 import { keyLabel } from './keys.ts'
 import { show } from './overlay.ts'
+import { Person } from './Person.tsx'
 import { placesOf } from './places.ts'
 import { setTheme, themeAfter, useTheme } from './theme.ts'
 import { useRoomTitle } from './title.ts'
@@ -18,7 +18,6 @@ export function Header() {
   useLocation()
   const title = useRoomTitle()
   const theme = useTheme()
-  const { isRefused } = useKeyState()
   const places = placesOf(location.pathname)
   return (
     <header className={css.header}>
@@ -38,11 +37,6 @@ export function Header() {
         </ol>
       </nav>
       <Counts />
-      {isRefused && (
-        <Button icon="key" onClick={() => show('key')}>
-          Enter key
-        </Button>
-      )}
       <ConnectionState />
       <Button className={css.find} icon="search" title="Find and do" onClick={() => show('palette')}>
         <span className={css.wide}>Find</span>
@@ -54,6 +48,7 @@ export function Header() {
         aria-label={`Theme: ${theme}. Change to ${themeAfter(theme)}`}
         onClick={() => setTheme(themeAfter(theme))}
       />
+      <Person />
     </header>
   )
 }

@@ -7,12 +7,12 @@ import { useNotice } from '../kit/notice.ts'
 import { copyLink } from './copy-link.ts'
 import { OfflineBanner } from './ConnectionState.tsx'
 import { Header } from './Header.tsx'
-import { KeyDialog } from './KeyDialog.tsx'
 import { listenForKeys, useKeys } from './keys.ts'
 import { KeysDialog } from './KeysDialog.tsx'
-import { hide, show, useOverlay } from './overlay.ts'
+import { hide, show, showSignIn, useOverlay } from './overlay.ts'
 import { Palette } from './Palette.tsx'
 import { windowTitle } from './places.ts'
+import { SignInDialog } from './SignInDialog.tsx'
 import { useRoomTitle } from './title.ts'
 import css from './Shell.module.css'
 
@@ -96,11 +96,13 @@ function Overlays() {
   const { isRefused } = useKeyState()
   // Asked for once: who closes the dialog finds it behind the button in the header.
   useEffect(() => {
-    if (isRefused) show('key')
+    if (isRefused) showSignIn()
+    // Or nobody has to: in another tab somebody has signed in.
+    else hide('sign-in')
   }, [isRefused])
   return (
     <>
-      <KeyDialog isOpen={overlay === 'key'} onClose={() => hide('key')} />
+      <SignInDialog isOpen={overlay === 'sign-in'} onClose={() => hide('sign-in')} />
       <KeysDialog isOpen={overlay === 'keys'} onClose={() => hide('keys')} />
       <Palette isOpen={overlay === 'palette'} onClose={() => hide('palette')} />
     </>

@@ -1,13 +1,19 @@
-/** What lies over the page: the palette or the list of keys. One at a time. */
+/** What lies over the page: the palette, the list of keys or the sign-in. One at a time. */
 import { useSyncExternalStore } from 'react'
+import { loadWays } from '../data/sign-in.ts'
 
-export type Overlay = 'palette' | 'keys' | 'key'
+export type Overlay = 'palette' | 'keys' | 'sign-in'
 
 let shown: Overlay | undefined
 const listeners = new Set<() => void>()
 
 export function show(overlay: Overlay): void {
   tell(overlay)
+}
+
+/** Once it is known how to sign in, so that nothing moves under who types. */
+export function showSignIn(): void {
+  void loadWays().then(() => show('sign-in'))
 }
 
 /** Another one that has been shown since stays: a dialog tells of its end late. */

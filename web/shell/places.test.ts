@@ -7,6 +7,7 @@ test.each([
   ['/chat/%E0', [{ label: 'Chat', href: '/' }, { label: '%E0' }]],
   ['/runs', [{ label: 'Runs' }]],
   ['/runs/run_0123456789', [{ label: 'Runs', href: '/runs' }, { label: '456789' }]],
+  ['/threads/thread_0123456789%40%40acme%2Falice', [{ label: 'Threads', href: '/threads' }, { label: '456789' }]],
   ['/compare', [{ label: 'Runs', href: '/runs' }, { label: 'Compare' }]],
   ['/nowhere', [{ label: 'No page' }]],
   ['/constructor', [{ label: 'No page' }]],

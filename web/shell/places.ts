@@ -1,4 +1,5 @@
 /** Where a path is: what the header and the window's title call it. */
+import { plainThread } from '../../src/part/principal.ts'
 import { shortId } from '../kit/format.ts'
 
 export interface Breadcrumb {
@@ -22,7 +23,8 @@ export function placesOf(path: string): Breadcrumb[] {
   const places = rooms.get(room === '' ? 'chat' : room) ?? [{ label: 'No page' }]
   if (rest === undefined || rest === '') return [...places.slice(0, -1), { label: places.at(-1)!.label }]
   const name = decoded(rest)
-  return [...places, { label: room === 'runs' || room === 'threads' ? shortId(name) : name }]
+  if (room === 'threads') return [...places, { label: shortId(plainThread(name)) }]
+  return [...places, { label: room === 'runs' ? shortId(name) : name }]
 }
 
 /** `run_1 · Runs · Millrace`; `title` is what the room calls itself. */

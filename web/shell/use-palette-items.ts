@@ -1,7 +1,10 @@
+import { messageOf } from '../../src/part/error.ts'
 import type { RunRow } from '../../src/part/log.ts'
 import type { ThreadRow } from '../../src/part/thread.ts'
 import { api } from '../data/client.ts'
-import { setKey, useKeyState } from '../data/key.ts'
+import { useSignedIn, useThreadName } from '../data/server.ts'
+import { signOut } from '../data/sign-in.ts'
+import { notice } from '../kit/notice.ts'
 import { useAgents } from '../data/hooks.ts'
 import { useResource } from '../data/resource.ts'
 import { ago } from '../kit/format.ts'
@@ -10,6 +13,7 @@ import { copyLink } from './copy-link.ts'
 import { keyLabel } from './keys.ts'
 import { show } from './overlay.ts'
 import { pastedId, type PaletteItem } from './palette-items.ts'
+import { personOf } from './person-of.ts'
 import { setTheme, themeAfter, useTheme } from './theme.ts'
 
 /** Everything that the palette may find now: what it is asked for decides which are shown. */
@@ -20,7 +24,8 @@ export function usePaletteItems(query: string): PaletteItem[] {
     api<{ threads: ThreadRow[] }>('/api/threads?limit=15', { signal }),
   ).value
   const theme = useTheme()
-  const { key } = useKeyState()
+  const user = useSignedIn()
+  const nameOf = useThreadName()
   const pasted = pastedId(query)
   return [
     ...(pasted === undefined
@@ -44,9 +49,7 @@ export function usePaletteItems(query: string): PaletteItem[] {
     { id: 'link', group: 'Do', label: 'Copy the link to this', hint: keyLabel('y'), run: copyLink },
     { id: 'theme', group: 'Do', label: `Theme: ${themeAfter(theme)}`, run: () => setTheme(themeAfter(theme)) },
     { id: 'keys', group: 'Do', label: 'Keys', hint: keyLabel('?'), run: () => show('keys') },
-    ...(key === undefined
-      ? []
-      : [{ id: 'key', group: 'Do' as const, label: 'Forget the key', run: () => setKey(undefined) }]),
+    ...(user === undefined || personOf(user).isGuest ? [] : [signOutItem]),
     ...(runs?.runs ?? []).map(({ id, title, agent, status, startedAt }): PaletteItem => ({
       id,
       group: 'Runs',
@@ -57,11 +60,18 @@ export function usePaletteItems(query: string): PaletteItem[] {
     ...(threads?.threads ?? []).map(({ id, title, agents: names, updatedAt }): PaletteItem => ({
       id: `thread ${id}`,
       group: 'Threads',
-      label: title ?? id,
+      label: title ?? nameOf(id).name,
       hint: `${names.join(', ')} · ${ago(updatedAt)}`,
       href: `/threads/${encodeURIComponent(id)}`,
     })),
   ]
+}
+
+const signOutItem: PaletteItem = {
+  id: 'sign-out',
+  group: 'Do',
+  label: 'Sign out',
+  run: () => void signOut().catch((error: unknown) => notice(messageOf(error))),
 }
 
 const rooms: readonly PaletteItem[] = (

@@ -1,6 +1,7 @@
 /** All agents, and the files that could not be loaded, with their mistakes. */
 import { Link } from 'wouter'
 import { useAgents, type AgentFacts, type AgentFault } from '../../data/hooks.ts'
+import { useSignedIn } from '../../data/server.ts'
 import { Empty } from '../../kit/Empty.tsx'
 import { ErrorNote } from '../../kit/ErrorNote.tsx'
 import { Skeleton } from '../../kit/Skeleton.tsx'
@@ -17,9 +18,7 @@ export function AgentList() {
       {error !== undefined && <ErrorNote error={error} onRetry={reload} />}
       {errors.length > 0 && <LoadErrors errors={errors} />}
       {agents.length === 0 && errors.length === 0 ? (
-        <Empty title="There are no agents yet.">
-          An agent is one YAML file in the agents folder. <code>millrace init</code> writes the first one.
-        </Empty>
+        <NoAgents />
       ) : (
         <ul className={css.agents}>
           {agents.map((agent) => (
@@ -28,6 +27,15 @@ export function AgentList() {
         </ul>
       )}
     </div>
+  )
+}
+
+function NoAgents() {
+  if (useSignedIn()?.role === 'user') return <Empty title="No agent is open to you." />
+  return (
+    <Empty title="There are no agents yet.">
+      An agent is one YAML file in the agents folder. <code>millrace init</code> writes the first one.
+    </Empty>
   )
 }
 

@@ -4,7 +4,8 @@ import { Link, useLocation } from 'wouter'
 import { useQuery } from '../../data/query.ts'
 import { useResource } from '../../data/resource.ts'
 import { api } from '../../data/client.ts'
-import { useMayEdit, type ServerFacts } from '../../data/edit-token.ts'
+import { useMayEdit } from '../../data/edit-token.ts'
+import { useMay, useServer } from '../../data/server.ts'
 import { Button } from '../../kit/Button.tsx'
 import { ErrorNote } from '../../kit/ErrorNote.tsx'
 import { notice } from '../../kit/notice.ts'
@@ -25,16 +26,20 @@ const YamlEditor = lazy(() => import('./YamlEditor.tsx'))
 export function AgentPage({ id }: { id: string }) {
   const query = useQuery()
   const [, navigate] = useLocation()
-  const { value: server } = useResource('server', (signal) => api<ServerFacts>('/api/server', { signal }))
+  const server = useServer().facts
+  const mayRead = useMay('agents.read')
   const canEdit = useMayEdit(server?.edit)
   const agent = useAgentFile(id, canEdit)
-  const { value: schema } = useResource('agent-schema', (signal) => api<Schema>('/api/agents/schema', { signal }))
+  const { value: schema } = useResource(mayRead === true ? 'agent-schema' : undefined, (signal) =>
+    api<Schema>('/api/agents/schema', { signal }),
+  )
   const active = useActiveSteps(id)
   const asked = Number(query.get('line'))
   const [pointed, setPointed] = useState(asked > 0 ? { line: asked } : undefined)
   const [cursor, setCursor] = useState<number>()
   const { file, error, text, checked, isChanged, theirs, saving } = agent
-  const isRuns = query.get('tab') === 'runs'
+  // Users get no file, and no steps to draw.
+  const isRuns = query.get('tab') === 'runs' || mayRead === false
   const faults = checked?.faults ?? []
   const tree = checked?.tree ?? file?.tree
   const canSave = canEdit && isChanged && theirs === undefined && !saving.isBusy
@@ -51,7 +56,7 @@ export function AgentPage({ id }: { id: string }) {
   const chat = `/chat/${encodeURIComponent(id)}`
   useKeys({ 'Mod+s': { label: 'Save the agent', run: () => void (canSave && save()) } }, 'Agent')
 
-  if (file === undefined) {
+  if (file === undefined || (mayRead === undefined && error === undefined)) {
     return error === undefined ? <Skeleton rows={8} /> : <ErrorNote error={error} onRetry={agent.reload} />
   }
   return (
@@ -61,14 +66,16 @@ export function AgentPage({ id }: { id: string }) {
           <h1>{file.name ?? id}</h1>
           {file.description !== undefined && <p>{file.description}</p>}
         </div>
-        <nav className={css.tabs} aria-label="Of this agent">
-          <Link href={`/agents/${encodeURIComponent(id)}`} aria-current={isRuns ? undefined : 'page'}>
-            {canEdit ? 'Edit' : 'File'}
-          </Link>
-          <Link href={`/agents/${encodeURIComponent(id)}?tab=runs`} aria-current={isRuns ? 'page' : undefined}>
-            Runs
-          </Link>
-        </nav>
+        {mayRead !== false && (
+          <nav className={css.tabs} aria-label="Of this agent">
+            <Link href={`/agents/${encodeURIComponent(id)}`} aria-current={isRuns ? undefined : 'page'}>
+              {canEdit ? 'Edit' : 'File'}
+            </Link>
+            <Link href={`/agents/${encodeURIComponent(id)}?tab=runs`} aria-current={isRuns ? 'page' : undefined}>
+              Runs
+            </Link>
+          </nav>
+        )}
         {canEdit && (
           <Button look="primary" disabled={!canSave || faults.length > 0} onClick={() => void save()}>
             {saving.isBusy ? 'Saving' : 'Save'}

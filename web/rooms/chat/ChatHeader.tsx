@@ -2,6 +2,7 @@
 import type { ReactNode } from 'react'
 import { Link } from 'wouter'
 import type { AgentFacts } from '../../data/hooks.ts'
+import { useThreadName } from '../../data/server.ts'
 import { Button } from '../../kit/Button.tsx'
 import { shortId } from '../../kit/format.ts'
 import css from './chat.module.css'
@@ -16,6 +17,7 @@ interface Props {
 }
 
 export function ChatHeader({ agent, agents, threadId, onAgent, onNew, children }: Props) {
+  const nameOf = useThreadName()
   return (
     <header className={css.head}>
       <select
@@ -31,8 +33,8 @@ export function ChatHeader({ agent, agents, threadId, onAgent, onNew, children }
         ))}
       </select>
       {threadId !== undefined && (
-        <Link className={css.thread} href={`/threads/${encodeURIComponent(threadId)}`} title={threadId}>
-          thread {shortId(threadId)}
+        <Link className={css.thread} href={`/threads/${encodeURIComponent(threadId)}`} title={nameOf(threadId).name}>
+          thread {shortId(nameOf(threadId).name)}
         </Link>
       )}
       <span className={css.space} />

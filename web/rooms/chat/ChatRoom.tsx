@@ -3,6 +3,7 @@ import { useEffect } from 'react'
 import { useLocation } from 'wouter'
 import { useAgents } from '../../data/hooks.ts'
 import { remember, remembered } from '../../data/remember.ts'
+import { useSignedIn } from '../../data/server.ts'
 import { Empty, LinkList } from '../../kit/Empty.tsx'
 import { ErrorNote } from '../../kit/ErrorNote.tsx'
 import { Skeleton } from '../../kit/Skeleton.tsx'
@@ -12,6 +13,7 @@ import { firstAgent } from './prompts.ts'
 export default function ChatRoom({ agent }: { agent: string | undefined }) {
   const { value, error, isLoading, reload } = useAgents()
   const [, navigate] = useLocation()
+  const user = useSignedIn()
   const agents = value?.agents
   const last = remembered('agent')
   const chosen = agent ?? (agents?.some(({ id }) => id === last) === true ? last : firstAgent(agents ?? []))
@@ -25,6 +27,7 @@ export default function ChatRoom({ agent }: { agent: string | undefined }) {
 
   if (agents === undefined) return isLoading ? <Skeleton rows={6} /> : <ErrorNote error={error} onRetry={reload} />
   if (chosen === undefined) {
+    if (user?.role === 'user') return <Empty title="No agent is open to you." />
     return (
       <Empty title="There are no agents yet.">
         Put a YAML file into the folder <code>agents</code>, such as <code>npx millrace init</code> makes.

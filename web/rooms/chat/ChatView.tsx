@@ -5,7 +5,7 @@ import { textOf } from '../../../src/fold/run-view.ts'
 import type { Message } from '../../../src/part/message.ts'
 import type { AgentFacts } from '../../data/hooks.ts'
 import { useQuery } from '../../data/query.ts'
-import { readKey } from '../../data/key.ts'
+import { useSignedIn } from '../../data/server.ts'
 import { Button } from '../../kit/Button.tsx'
 import { Panes } from '../../kit/Panes.tsx'
 import { readFields, type FormFields } from '../../kit/SchemaForm.tsx'
@@ -34,6 +34,7 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
   const [, navigate] = useLocation()
   const threadId = query.get('thread')
   const limit = useBodyLimit()
+  const user = useSignedIn()
   const [draft, setDraft] = useDraft(`${id}:${threadId ?? ''}`, query.get('draft') ?? '')
   const [fields, setFields] = useState<FormFields>({})
   const [isForced, setForced] = useState(0)
@@ -116,7 +117,7 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
     agentId: id,
     text: asked === '' ? (promptsFor(agent)[0] ?? 'Hello') : asked,
     values: schema === undefined ? {} : readFields(schema, fields).values,
-    hasKey: readKey() !== undefined,
+    hasKey: user !== undefined,
   }
   const toggle = (name: string) => set({ panel: panel === name ? undefined : name, wire: undefined })
   const side =

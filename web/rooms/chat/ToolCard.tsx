@@ -1,8 +1,10 @@
 /** A tool call: its arguments as they stream, its result, how long it took; and what it waits for. */
 import { memo, useState } from 'react'
+import { mayAnswer, useSignedIn } from '../../data/server.ts'
 import { Icon } from '../../kit/Icon.tsx'
 import { JsonTree } from '../../kit/JsonTree.tsx'
 import { OpenRequest } from '../../kit/OpenRequest.tsx'
+import { answerWords } from '../../kit/answer-words.ts'
 import { duration } from '../../kit/format.ts'
 import type { ToolItem } from './turn.ts'
 import css from './Tool.module.css'
@@ -20,7 +22,8 @@ export const ToolCard = memo(function ToolCard({
   const { name, input, isInputOpen, result, startedAt, endedAt, ask } = item
   const waits = ask !== undefined && ask.response === undefined && isLive
   const [isOpen, setOpen] = useState(false)
-  const state = stateOf(item, isLive)
+  const isOthers = !mayAnswer(useSignedIn(), ask?.request ?? {})
+  const state = stateOf(item, isLive, isOthers)
   return (
     <section className={css.card} data-testid="tool-card" data-state={state.tone} aria-label={`Tool ${name}`}>
       <button
@@ -61,14 +64,12 @@ export const ToolCard = memo(function ToolCard({
 })
 
 function Answered({ ask }: { ask: NonNullable<ToolItem['ask']> }) {
-  const { answer, reason } = ask.response!
+  const { answer, reason, by } = ask.response!
+  const user = useSignedIn()
   if (answer === undefined) return <p className={css.note}>Closed without an answer{reason ? `: ${reason}` : ''}.</p>
   if (answer.kind !== 'approval') return null
-  const words = answer.approved
-    ? answer.input === undefined
-      ? 'Allowed.'
-      : 'Allowed with other arguments.'
-    : 'Denied.'
+  // Only what somebody else has answered is news.
+  const words = answerWords(answer, by?.id === user?.id ? undefined : by)
   return (
     <p className={css.note}>
       {words} {answer.reason}
@@ -76,7 +77,11 @@ function Answered({ ask }: { ask: NonNullable<ToolItem['ask']> }) {
   )
 }
 
-function stateOf({ isInputOpen, result, startedAt, ask }: ToolItem, isLive: boolean): { tone: string; word: string } {
+function stateOf(
+  { isInputOpen, result, startedAt, ask }: ToolItem,
+  isLive: boolean,
+  isOthers: boolean,
+): { tone: string; word: string } {
   if (result !== undefined && !result.isPreliminary) {
     const { outcome, isError } = result
     if (outcome === 'handed-over') return { tone: 'done', word: 'handed over' }
@@ -84,7 +89,8 @@ function stateOf({ isInputOpen, result, startedAt, ask }: ToolItem, isLive: bool
     return isError ? { tone: 'failed', word: 'failed' } : { tone: 'done', word: '' }
   }
   if (!isLive) return { tone: 'failed', word: 'not finished' }
-  if (ask !== undefined && ask.response === undefined) return { tone: 'waits', word: 'waiting for you' }
+  if (ask !== undefined && ask.response === undefined)
+    return { tone: 'waits', word: isOthers ? 'waiting' : 'waiting for you' }
   if (isInputOpen) return { tone: 'runs', word: 'writes arguments…' }
   return { tone: 'runs', word: startedAt === undefined ? 'waiting…' : 'running…' }
 }

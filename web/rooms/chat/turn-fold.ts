@@ -109,9 +109,9 @@ export function createTurnFold(): TurnFold {
         const at = find((item) => 'ask' in item && item.ask?.request.requestId === entry.requestId)
         if (at < 0) return
         const { ask } = items[at] as QuestionItem
-        const { answer, reason } = entry
+        const { answer, reason, by } = entry
         return change<QuestionItem>(at, {
-          ask: { ...ask, response: { ...(answer && { answer }), ...(reason && { reason }) } },
+          ask: { ...ask, response: { ...(answer && { answer }), ...(reason && { reason }), ...(by && { by }) } },
         })
       }
       case 'step-start':

@@ -1,6 +1,7 @@
 /** One turn of a chat: what was asked, and what the run has answered so far. */
 import type { EntryOf } from '../../../src/part/entry.ts'
 import type { ErrorValue } from '../../../src/part/error.ts'
+import type { Actor } from '../../../src/part/principal.ts'
 import type { RunStatus } from '../../../src/part/log.ts'
 import type { Message } from '../../../src/part/message.ts'
 import type { Reply } from '../../../src/part/request-part.ts'
@@ -39,7 +40,7 @@ export interface ToolItem {
 export interface Ask {
   request: EntryOf<'request'>
   /** Absent while it is open. */
-  response?: { answer?: Reply; reason?: string }
+  response?: { answer?: Reply; reason?: string; by?: Actor }
 }
 
 /** A question that belongs to no tool call of the answer. */

@@ -1,4 +1,5 @@
 /** What a reader must not miss: why it failed, what it waits for, and what is wrong with its log. */
+import { useSignedIn } from '../../data/server.ts'
 import { OpenRequest } from '../../kit/OpenRequest.tsx'
 import { Button } from '../../kit/Button.tsx'
 import { explain } from '../../kit/error-words.ts'
@@ -18,6 +19,8 @@ export function Banners({ room }: { room: Room }) {
       : undefined
   const told = error && explain(error)
   const fault = useGrammar(room)
+  // What waits may be for an operator.
+  const isUser = useSignedIn()?.role === 'user'
   const isAsking = snapshot.isLive && at === undefined && model.facts.open.length > 0
   if (error === undefined && fault === undefined && !isAsking && !snapshot.isGone) return null
   return (
@@ -45,7 +48,7 @@ export function Banners({ room }: { room: Room }) {
         </div>
       )}
       {isAsking && (
-        <section aria-label="Waits for you" className={css.requests}>
+        <section aria-label={isUser ? 'Waiting requests' : 'Waits for you'} className={css.requests}>
           {model.facts.open.map((mark) => (
             <Asked key={mark.seq} room={room} mark={mark} isRow={model.facts.open.length > 1} />
           ))}

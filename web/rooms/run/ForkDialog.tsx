@@ -3,8 +3,9 @@ import { useState, type FormEvent } from 'react'
 import { useLocation } from 'wouter'
 import type { EntryOf } from '../../../src/part/entry.ts'
 import { api } from '../../data/client.ts'
-import { useMayEdit, type ServerFacts } from '../../data/edit-token.ts'
+import { useMayEdit } from '../../data/edit-token.ts'
 import { useResource } from '../../data/resource.ts'
+import { useServer } from '../../data/server.ts'
 import { Button } from '../../kit/Button.tsx'
 import { Dialog } from '../../kit/Dialog.tsx'
 import { forkPoints, lastForkPoint, runsFrom, usualForkPoint } from './fork-points.ts'
@@ -15,7 +16,7 @@ import css from './ForkDialog.module.css'
 export function ForkDialog({ room, onClose }: { room: Room; onClose: () => void }) {
   const [, navigate] = useLocation()
   const start = useEntry(room.windows, 1) as EntryOf<'run-start'> | undefined
-  const mayEdit = useMayEdit(useResource('server', () => api<ServerFacts>('/api/server')).value?.edit)
+  const mayEdit = useMayEdit(useServer().facts?.edit)
   const tree = room.model.whole
   const { lastSeq, isLive } = room.snapshot
   const [at, setAt] = useState(() => String(usualForkPoint(tree, room.at, lastSeq, isLive)))

@@ -3,10 +3,12 @@ import { useState, type ReactNode } from 'react'
 import { Link } from 'wouter'
 import type { RunFacts } from './layout/facts.ts'
 import { client, fetchApi } from '../../data/client.ts'
+import { useSeesOthers, useThreadName } from '../../data/server.ts'
 import { Button } from '../../kit/Button.tsx'
 import { Copy } from '../../kit/Copy.tsx'
 import { ErrorNote } from '../../kit/ErrorNote.tsx'
 import { cost, duration, moment, shortId, tokens } from '../../kit/format.ts'
+import { Owner } from '../../kit/Owner.tsx'
 import { Status } from '../../kit/Status.tsx'
 import { marked, markForCompare } from '../../data/compare-mark.ts'
 import { useNarrow } from '../../data/media.ts'
@@ -19,6 +21,8 @@ export function RunHeader({ room, onFork }: { room: Room; onFork: () => void }) 
   const [isStopping, setStopping] = useState(false)
   const { facts } = model
   const isPhone = useNarrow()
+  const isForOthers = useSeesOthers()
+  const nameOf = useThreadName()
   const hasFacts = snapshot.items.length > 0
   const first = model.whole.marks[0]
   const agent = row?.agent ?? first?.note
@@ -64,7 +68,16 @@ export function RunHeader({ room, onFork }: { room: Room; onFork: () => void }) 
         </span>
         {row && (
           <span>
-            thread <Link href={`/threads/${encodeURIComponent(row.threadId)}`}>{shortId(row.threadId)}</Link>
+            thread{' '}
+            <Link href={`/threads/${encodeURIComponent(row.threadId)}`}>{shortId(nameOf(row.threadId).name)}</Link>
+          </span>
+        )}
+        {isForOthers && row?.owner !== undefined && (
+          <span className={css.owner}>
+            user{' '}
+            <Link href={`/runs?user=${encodeURIComponent(row.owner)}`} title="All runs of this user">
+              <Owner owner={row.owner} tenant={row.tenant} />
+            </Link>
           </span>
         )}
         {row?.parentRunId !== undefined && (

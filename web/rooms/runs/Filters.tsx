@@ -3,6 +3,7 @@ import { useState, type Ref } from 'react'
 import { useAgents } from '../../data/hooks.ts'
 import type { Query } from '../../data/query.ts'
 import { Button } from '../../kit/Button.tsx'
+import { UserFilter } from '../../kit/UserFilter.tsx'
 import { SearchField } from '../../kit/SearchField.tsx'
 import { stateWords } from '../../kit/status-words.ts'
 import { isChosen, sinceChoices, withToggled, type RunFilter } from './run-filter.ts'
@@ -12,13 +13,16 @@ interface Props {
   query: Query
   filter: RunFilter
   isNarrow: boolean
+  /** Whose runs may be asked for. Absent: the runs are all of one. */
+  users: readonly string[] | undefined
   search: Ref<HTMLInputElement>
 }
 
-export function Filters({ query, filter, isNarrow, search }: Props) {
+export function Filters({ query, filter, isNarrow, users, search }: Props) {
   const [isOpen, setOpen] = useState(false)
   const chosen =
-    Number(filter.status.length > 0) + Number(filter.agent !== undefined) + Number(filter.since !== undefined)
+    Number(filter.status.length > 0) +
+    [filter.agent, filter.since, filter.user].filter((each) => each !== undefined).length
   return (
     <search className={css.bar} aria-label="Runs">
       <SearchField
@@ -32,12 +36,12 @@ export function Filters({ query, filter, isNarrow, search }: Props) {
           {chosen === 0 ? 'Filter' : `Filter · ${chosen}`}
         </Button>
       )}
-      {(!isNarrow || isOpen) && <Choices query={query} filter={filter} />}
+      {(!isNarrow || isOpen) && <Choices query={query} filter={filter} users={users} />}
     </search>
   )
 }
 
-function Choices({ query, filter }: Pick<Props, 'query' | 'filter'>) {
+function Choices({ query, filter, users }: Pick<Props, 'query' | 'filter' | 'users'>) {
   const agents = useAgents().value?.agents ?? []
   const { status, agent, since } = filter
   const isOther = since !== undefined && !sinceChoices.some(([value]) => value === since)
@@ -68,6 +72,7 @@ function Choices({ query, filter }: Pick<Props, 'query' | 'filter'>) {
           </option>
         ))}
       </select>
+      {users !== undefined && <UserFilter users={users} />}
       <select
         aria-label="Started"
         className={css.select}

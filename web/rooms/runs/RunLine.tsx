@@ -2,6 +2,8 @@
 import { memo } from 'react'
 import { Link } from 'wouter'
 import { ago, cost, duration, moment, shortId, tokens } from '../../kit/format.ts'
+import { useThreadName } from '../../data/server.ts'
+import { Owner } from '../../kit/Owner.tsx'
 import { Status } from '../../kit/Status.tsx'
 import { placeOf, type RowPosition } from '../../kit/VirtualList.tsx'
 import type { RunRow } from '../../../src/part/log.ts'
@@ -15,6 +17,8 @@ interface Props extends RowPosition {
   isSelected: boolean
   isMarked: boolean
   isNarrow: boolean
+  /** Whether whose they are is shown. */
+  hasOwners: boolean
   onMark: (id: string) => void
 }
 
@@ -22,10 +26,16 @@ export const RunLine = memo(function RunLine({ isNarrow, ...props }: Props) {
   return isNarrow ? <Narrow {...props} /> : <Wide {...props} />
 })
 
-function Wide({ run, now, isSelected, isMarked, onMark, ...place }: Omit<Props, 'isNarrow'>) {
+function Wide({ run, now, isSelected, isMarked, hasOwners, onMark, ...place }: Omit<Props, 'isNarrow'>) {
   const name = run.title ?? run.id
+  const thread = useThreadName()(run.threadId)
   return (
-    <tr {...placeOf(place, css.row)} data-testid="run-row" data-id={run.id} data-selected={isSelected || undefined}>
+    <tr
+      {...placeOf(place, `${css.row} ${hasOwners ? css.owned : ''}`)}
+      data-testid="run-row"
+      data-id={run.id}
+      data-selected={isSelected || undefined}
+    >
       <td className={css.mark}>
         <input
           type="checkbox"
@@ -41,6 +51,11 @@ function Wide({ run, now, isSelected, isMarked, onMark, ...place }: Omit<Props, 
       <td className={css.agent} title={run.agent}>
         {run.agent}
       </td>
+      {hasOwners && (
+        <td className={css.owner}>
+          <Owner owner={run.owner} tenant={run.tenant} />
+        </td>
+      )}
       <td className={css.words}>
         <Title run={run} isSelected={isSelected} />
       </td>
@@ -55,15 +70,15 @@ function Wide({ run, now, isSelected, isMarked, onMark, ...place }: Omit<Props, 
       <td className={`${css.number} num`}>{tokens(run.usage)}</td>
       <td className={`${css.number} num`}>{cost(run.cost)}</td>
       <td className={css.thread}>
-        <Link href={`/threads/${encodeURIComponent(run.threadId)}`} title={`Thread ${run.threadId}`} tabIndex={-1}>
-          {shortId(run.threadId)}
+        <Link href={`/threads/${encodeURIComponent(run.threadId)}`} title={`Thread ${thread.name}`} tabIndex={-1}>
+          {shortId(thread.name)}
         </Link>
       </td>
     </tr>
   )
 }
 
-function Narrow({ run, now, isSelected, ...place }: Omit<Props, 'isNarrow' | 'isMarked' | 'onMark'>) {
+function Narrow({ run, now, isSelected, hasOwners, ...place }: Omit<Props, 'isNarrow' | 'isMarked' | 'onMark'>) {
   return (
     <tr {...placeOf(place, css.narrow)} data-testid="run-row" data-id={run.id} data-selected={isSelected || undefined}>
       <td className={css.first}>
@@ -72,6 +87,7 @@ function Narrow({ run, now, isSelected, ...place }: Omit<Props, 'isNarrow' | 'is
       </td>
       <td className={`${css.second} num`}>
         <span className={css.agent}>{run.agent}</span>
+        {hasOwners && <Owner owner={run.owner} tenant={run.tenant} />}
         <span>{ago(run.startedAt, now)}</span>
         <span>{duration(tookOf(run, now))}</span>
         <span>{tokens(run.usage)} tok</span>
@@ -105,14 +121,15 @@ function Title({ run, isSelected }: Pick<Props, 'run' | 'isSelected'>) {
 }
 
 /** The heads of the columns of wide rows. */
-export function RunHeads() {
+export function RunHeads({ hasOwners }: { hasOwners: boolean }) {
   return (
-    <tr className={css.row}>
+    <tr className={`${css.row} ${hasOwners ? css.owned : ''}`}>
       <th scope="col">
         <span className="visually-hidden">Marked</span>
       </th>
       <th scope="col">Status</th>
       <th scope="col">Agent</th>
+      {hasOwners && <th scope="col">User</th>}
       <th scope="col">First words</th>
       <th scope="col">
         <span className="visually-hidden">Errors</span>

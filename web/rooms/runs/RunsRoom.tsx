@@ -5,10 +5,12 @@ import { api } from '../../data/client.ts'
 import { followRows } from '../../data/live.ts'
 import { useNarrow, useNow } from '../../data/media.ts'
 import { useQuery, type Query } from '../../data/query.ts'
+import { useSeesOthers } from '../../data/server.ts'
 import { useLiveList } from '../../data/use-live-list.ts'
 import { ErrorNote } from '../../kit/ErrorNote.tsx'
 import { NewRows } from '../../kit/NewRows.tsx'
 import { Skeleton } from '../../kit/Skeleton.tsx'
+import { useOwners } from '../../kit/UserFilter.tsx'
 import { VirtualList, type ListHandle } from '../../kit/VirtualList.tsx'
 import { useMedia } from '../../data/media.ts'
 import { AgentLanes } from './AgentLanes.tsx'
@@ -54,6 +56,8 @@ export default function RunsRoom() {
     useCallback(() => handle.current?.isAtTop() !== false, []),
   )
   const rows = list?.rows ?? []
+  const owners = useOwners(rows)
+  const hasOwners = useSeesOthers() && (owners.length > 0 || filter.user !== undefined)
   // Without the key nothing is known, not even that nothing runs.
   const isProtected = (error as { code?: unknown } | undefined)?.code === 'unauthorized'
   const sel = query.get('sel')
@@ -80,7 +84,13 @@ export default function RunsRoom() {
   return (
     <div className={css.room}>
       <h1 className="visually-hidden">Runs</h1>
-      <Filters query={query} filter={filter} isNarrow={isNarrow} search={search} />
+      <Filters
+        query={query}
+        filter={filter}
+        isNarrow={isNarrow}
+        users={hasOwners ? owners : undefined}
+        search={search}
+      />
       {!isProtected && <AgentLanes query={query} isNarrow={isNarrow} />}
       {error !== undefined && <ErrorNote error={error} onRetry={retry} />}
       <div className={css.list}>
@@ -96,7 +106,7 @@ export default function RunsRoom() {
           rows={rows}
           rowHeight={isNarrow ? 56 : isCoarse ? 44 : 32}
           label="Runs"
-          head={isNarrow || rows.length === 0 ? undefined : <RunHeads />}
+          head={isNarrow || rows.length === 0 ? undefined : <RunHeads hasOwners={hasOwners} />}
           above={<WaitsForYou used={waiting} fold={fold} onFold={setFold} wantsFocusRef={wantsFocusRef} />}
           below={
             list === undefined ? (
@@ -120,6 +130,7 @@ export default function RunsRoom() {
               isSelected={run.id === sel}
               isMarked={run.id === mark}
               isNarrow={isNarrow}
+              hasOwners={hasOwners}
               onMark={toggle}
             />
           )}

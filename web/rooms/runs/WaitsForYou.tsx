@@ -3,8 +3,10 @@ import { useEffect, useState, type RefObject } from 'react'
 import { Link } from 'wouter'
 import { messageOf } from '../../../src/part/error.ts'
 import { client } from '../../data/client.ts'
+import { mayAnswer, useSeesOthers, useSignedIn, useThreadName } from '../../data/server.ts'
 import { Button } from '../../kit/Button.tsx'
 import { Icon } from '../../kit/Icon.tsx'
+import { Owner } from '../../kit/Owner.tsx'
 import { OpenRequest } from '../../kit/OpenRequest.tsx'
 import { Skeleton } from '../../kit/Skeleton.tsx'
 import { keyOf, type UsedWaiting, type WaitingRun } from './useWaiting.ts'
@@ -28,6 +30,8 @@ export function WaitsForYou({ used, fold, onFold, wantsFocusRef }: Props) {
   const isOpen = fold !== 'off'
   const shown = fold === 'all' ? waiting : waiting.slice(0, few)
   const denying = useDenying(waiting)
+  // A user's runs may wait for an operator.
+  const isOwn = useSignedIn()?.role === 'user'
   const { chosen } = denying
   useEffect(() => {
     if (!wantsFocusRef.current || !isOpen || waiting.length === 0) return
@@ -37,7 +41,7 @@ export function WaitsForYou({ used, fold, onFold, wantsFocusRef }: Props) {
   if (count === 0 && waiting.length === 0) return null
   const isSelecting = isOpen && chosen !== undefined
   return (
-    <section className={css.box} aria-label="Waits for you">
+    <section className={css.box} aria-label={isOwn ? 'Runs that wait' : 'Waits for you'}>
       <div className={css.head}>
         <h2>
           <button
@@ -47,7 +51,7 @@ export function WaitsForYou({ used, fold, onFold, wantsFocusRef }: Props) {
             onClick={() => onFold(isOpen ? 'off' : 'few')}
           >
             <Icon name={isOpen ? 'down' : 'right'} size={12} />
-            {wordsOf(count, isCut)}
+            {wordsOf(count, isCut, isOwn)}
           </button>
         </h2>
         {isOpen && !isSelecting && waiting.some(({ isDone }) => isDone) && (
@@ -89,9 +93,11 @@ export function focusFirst(): void {
   document.querySelector<HTMLElement>('[data-question] [data-first]')?.focus()
 }
 
-function wordsOf(count: number, isCut: boolean): string {
-  if (count === 0) return 'Nothing waits for you'
-  return `${count}${isCut ? '+' : ''} ${count === 1 ? 'waits' : 'wait'} for you`
+function wordsOf(count: number, isCut: boolean, isOwn: boolean): string {
+  if (count === 0) return isOwn ? 'No run waits' : 'Nothing waits for you'
+  const shown = `${count}${isCut ? '+' : ''}`
+  if (isOwn) return count === 1 ? `${shown} run waits` : `${shown} runs wait`
+  return `${shown} ${count === 1 ? 'waits' : 'wait'} for you`
 }
 
 interface ItemProps extends WaitingRun {
@@ -102,6 +108,8 @@ interface ItemProps extends WaitingRun {
 
 function Item({ run, request, isDone, denying, told }: ItemProps) {
   const key = keyOf({ run, request })
+  const nameOf = useThreadName()
+  const isForOthers = useSeesOthers()
   const { outcome = isDone ? 'No longer open' : undefined, fault } = told.get(key) ?? {}
   const isChosen = denying?.chosen?.has(key) === true
   const canDeny = denying?.possible.includes(key) === true
@@ -127,11 +135,17 @@ function Item({ run, request, isDone, denying, told }: ItemProps) {
           <>
             {run.agent}
             {' · '}
+            {isForOthers && run.owner !== undefined && (
+              <>
+                <Owner owner={run.owner} tenant={run.tenant} />
+                {' · '}
+              </>
+            )}
             <Link href={`/runs/${encodeURIComponent(run.id)}`} title="The run">
               {run.title === undefined ? run.id : `“${run.title}”`}
             </Link>
             {' · '}
-            <Link href={`/threads/${encodeURIComponent(run.threadId)}`} title={`Thread ${run.threadId}`}>
+            <Link href={`/threads/${encodeURIComponent(run.threadId)}`} title={`Thread ${nameOf(run.threadId).name}`}>
               thread
             </Link>
             {' · '}
@@ -162,7 +176,10 @@ interface Denying {
 function useDenying(waiting: readonly WaitingRun[]): Denying {
   const [chosen, choose] = useState<ReadonlySet<string>>()
   const [told, setTold] = useState<ReadonlyMap<string, Told>>(new Map())
-  const open = waiting.filter((each) => !each.isDone && each.request.kind === 'approval')
+  const user = useSignedIn()
+  const open = waiting.filter(
+    ({ isDone, request }) => !isDone && request.kind === 'approval' && mayAnswer(user, request),
+  )
   const possible = open.map(keyOf).filter((key) => told.get(key)?.outcome === undefined)
   const tell = (key: string, next: Told) => setTold((before) => new Map([...before, [key, next]]))
   return {

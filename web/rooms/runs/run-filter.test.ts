@@ -23,11 +23,11 @@ const filterOf = (search: string) => {
 }
 
 test('a link is a filter, and a filter is a request', () => {
-  const filter = filterOf('?status=waiting,stopped&agent=assistant&q=%20what%20&since=1h')
+  const filter = filterOf('?status=waiting,stopped&agent=assistant&user=key:ci&q=%20what%20&since=1h')
   expect(listPath(filter, { before: 'run_9', limit: 100 }, now)).toBe(
-    `/api/runs?limit=100&status=suspended%2Caborted&agent=assistant&q=what&since=${now - 3_600_000}&before=run_9`,
+    `/api/runs?limit=100&status=suspended%2Caborted&agent=assistant&user=key%3Aci&q=what&since=${now - 3_600_000}&before=run_9`,
   )
-  expect([isFiltered(filter), isFiltered(filterOf('?sel=run_1'))]).toEqual([true, false])
+  expect(['?user=alice', '?sel=run_1'].map((each) => isFiltered(filterOf(each)))).toEqual([true, false])
   expect(listPath(filterOf('?since=soon'), { before: undefined, limit: 1 }, now)).toBe('/api/runs?limit=1&since=soon')
 })
 
@@ -49,6 +49,9 @@ test.each<[string, Partial<RunRow>, boolean]>([
   ['?status=timed-out', { status: 'failed' }, false],
   ['?status=failed', {}, false],
   ['?agent=other', {}, false],
+  ['?user=alice', { owner: 'alice' }, true],
+  ['?user=alice', { owner: 'bob' }, false],
+  ['?user=alice', {}, false],
   ['?since=1h', {}, true],
   ['?since=1h', { startedAt: now - 4_000_000 }, false],
   ['?q=12*7%20WHAT', {}, true],

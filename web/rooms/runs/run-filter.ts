@@ -6,6 +6,8 @@ export interface RunFilter {
   /** Of the API; the address has the words of the page. */
   status: readonly string[]
   agent: string | undefined
+  /** Whose runs: the id of a user. */
+  user: string | undefined
   q: string | undefined
   /** `15m`, `24h`, `7d`, epoch ms or ISO 8601. */
   since: string | undefined
@@ -23,13 +25,14 @@ export function readFilter(get: (name: string) => string | undefined): RunFilter
   return {
     status: readStatuses(get('status')),
     agent: get('agent'),
+    user: get('user'),
     q: get('q')?.trim() || undefined,
     since: get('since'),
   }
 }
 
-export function isFiltered({ status, agent, q, since }: RunFilter): boolean {
-  return status.length > 0 || agent !== undefined || q !== undefined || since !== undefined
+export function isFiltered({ status, agent, user, q, since }: RunFilter): boolean {
+  return status.length > 0 || agent !== undefined || user !== undefined || q !== undefined || since !== undefined
 }
 
 /** The status of the URL when a chip is pressed. `undefined`: all. */
@@ -56,9 +59,10 @@ const units = { m: 60_000, h: 3_600_000, d: 86_400_000 }
 
 export function listPath(filter: RunFilter, page: { before: string | undefined; limit: number }, now: number): string {
   const query = new URLSearchParams({ limit: String(page.limit) })
-  const { status, agent, q, since } = filter
+  const { status, agent, user, q, since } = filter
   if (status.length > 0) query.set('status', status.join(','))
   if (agent !== undefined) query.set('agent', agent)
+  if (user !== undefined) query.set('user', user)
   if (q !== undefined) query.set('q', q)
   // What is no time is sent as it is: the server says what it should be.
   if (since !== undefined) query.set('since', String(sinceTime(since, now) ?? since))
@@ -67,9 +71,10 @@ export function listPath(filter: RunFilter, page: { before: string | undefined; 
 }
 
 /** Whether a run that has begun or changed belongs to the list. Of its texts only the first words are known here. */
-export function fits({ status, agent, q, since }: RunFilter, row: RunRow, now: number): boolean {
+export function fits({ status, agent, user, q, since }: RunFilter, row: RunRow, now: number): boolean {
   if (status.length > 0 && !status.includes(row.status)) return false
   if (agent !== undefined && row.agent !== agent) return false
+  if (user !== undefined && row.owner !== user) return false
   const from = sinceTime(since, now)
   if (from !== undefined && row.startedAt < from) return false
   const title = row.title?.toLowerCase() ?? ''

@@ -36,7 +36,7 @@ export function useWaiting(filter: RunFilter, isShown: boolean): UsedWaiting {
   const [runs, setRuns] = useState<ReadonlyMap<string, RunRow>>(new Map())
   const [waiting, setWaiting] = useState<readonly WaitingRun[]>([])
   const [isCut, setCut] = useState(false)
-  const { key } = useKeyState()
+  const { changes } = useKeyState()
   useEffect(() => {
     const leave = new AbortController()
     const note = (rows: readonly RunRow[]) => setRuns((before) => withRows(before, rows))
@@ -52,7 +52,7 @@ export function useWaiting(filter: RunFilter, isShown: boolean): UsedWaiting {
       leave.abort()
       stop()
     }
-  }, [key])
+  }, [changes])
 
   const isOfFilter = useFilter(filter)
   const wanted = useMemo(() => [...runs.values()].filter(isOfFilter), [runs, isOfFilter])
@@ -83,17 +83,17 @@ export function useWaiting(filter: RunFilter, isShown: boolean): UsedWaiting {
 
 /** Whether a run that waits, or has waited, is of the filter. Words are found by the server, in any text of the run. */
 function useFilter(filter: RunFilter): (run: RunRow) => boolean {
-  const { status, agent, q, since } = filter
-  const asked = { status: ['suspended'], agent, q, since }
-  const found = useResource(q === undefined ? undefined : `waits ${q} ${agent} ${since}`, (signal) =>
+  const { status, agent, user, q, since } = filter
+  const asked = { status: ['suspended'], agent, user, q, since }
+  const found = useResource(q === undefined ? undefined : `waits ${q} ${agent} ${user} ${since}`, (signal) =>
     api<{ runs: RunRow[] }>(listPath(asked, { before: undefined, limit: most }, Date.now()), { signal }),
   ).value
   const isWanted = status.length === 0 || status.includes('suspended')
   return useMemo(() => {
     const having = new Set(found?.runs.map(({ id }) => id))
     return (run) =>
-      isWanted && fits({ status: [], agent, q: having.has(run.id) ? undefined : q, since }, run, Date.now())
-  }, [isWanted, agent, q, since, found])
+      isWanted && fits({ status: [], agent, user, q: having.has(run.id) ? undefined : q, since }, run, Date.now())
+  }, [isWanted, agent, user, q, since, found])
 }
 
 function withRows(before: ReadonlyMap<string, RunRow>, rows: readonly RunRow[]): ReadonlyMap<string, RunRow> {

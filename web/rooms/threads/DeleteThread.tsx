@@ -1,6 +1,7 @@
 import { useState } from 'react'
 import type { ThreadRow } from '../../../src/part/thread.ts'
 import { fetchApi } from '../../data/client.ts'
+import { useThreadName } from '../../data/server.ts'
 import { Button } from '../../kit/Button.tsx'
 import { Dialog } from '../../kit/Dialog.tsx'
 import { ErrorNote } from '../../kit/ErrorNote.tsx'
@@ -15,6 +16,7 @@ interface Props {
 
 /** Asks before a conversation is deleted. */
 export function DeleteThread({ thread, onClose, onDeleted }: Props) {
+  const nameOf = useThreadName()
   const [isBusy, setBusy] = useState(false)
   const [error, setError] = useState<unknown>()
   const close = () => {
@@ -38,8 +40,8 @@ export function DeleteThread({ thread, onClose, onDeleted }: Props) {
       {thread !== undefined && (
         <>
           <p className={css.doomed}>
-            “{thread.title ?? thread.id}” and its {thread.runCount === 1 ? 'run' : `${thread.runCount} runs`} will be
-            gone for good.
+            “{thread.title ?? nameOf(thread.id).name}” and its{' '}
+            {thread.runCount === 1 ? 'run' : `${thread.runCount} runs`} will be gone for good.
           </p>
           {error !== undefined && <ErrorNote error={error} />}
           <div className={css.answer}>

@@ -1,8 +1,10 @@
 /** A conversation as a row of the list. */
 import { Link } from 'wouter'
 import type { ThreadRow, ThreadStatus } from '../../../src/part/thread.ts'
+import { useMayDelete, useThreadName } from '../../data/server.ts'
 import { Button } from '../../kit/Button.tsx'
 import { ago, cost, count, moment, tokens } from '../../kit/format.ts'
+import { Owner } from '../../kit/Owner.tsx'
 import { Status } from '../../kit/Status.tsx'
 import { placeOf, type RowPosition } from '../../kit/VirtualList.tsx'
 import css from './ThreadLine.module.css'
@@ -12,6 +14,8 @@ interface Props extends RowPosition {
   now: number
   isSelected: boolean
   isNarrow: boolean
+  /** Whether whose they are is shown. */
+  hasOwners: boolean
   onDelete(thread: ThreadRow): void
 }
 
@@ -21,12 +25,23 @@ export function ThreadLine({ isNarrow, ...props }: Props) {
 
 type LineProps = Omit<Props, 'isNarrow'>
 
-function Wide({ thread, now, isSelected, onDelete, ...place }: LineProps) {
+function Wide({ thread, now, isSelected, hasOwners, onDelete, ...place }: LineProps) {
+  const { name, owner, tenant } = useThreadName()(thread.id)
+  const mayDelete = useMayDelete()(owner)
   return (
-    <tr {...placeOf(place, css.row)} data-id={thread.id} data-selected={isSelected || undefined}>
+    <tr
+      {...placeOf(place, `${css.row} ${hasOwners ? css.owned : ''}`)}
+      data-id={thread.id}
+      data-selected={isSelected || undefined}
+    >
       <td>
         <State status={thread.status} />
       </td>
+      {hasOwners && (
+        <td className={css.owner}>
+          <Owner owner={owner} tenant={tenant} />
+        </td>
+      )}
       <td className={css.words}>
         <Title thread={thread} />
       </td>
@@ -41,19 +56,22 @@ function Wide({ thread, now, isSelected, onDelete, ...place }: LineProps) {
         {ago(thread.updatedAt, now)}
       </td>
       <td className={css.actions}>
-        <Button
-          look="quiet"
-          icon="close"
-          aria-label={`Delete ${thread.title ?? thread.id}`}
-          tabIndex={-1}
-          onClick={() => onDelete(thread)}
-        />
+        {mayDelete && (
+          <Button
+            look="quiet"
+            icon="close"
+            aria-label={`Delete ${thread.title ?? name}`}
+            tabIndex={-1}
+            onClick={() => onDelete(thread)}
+          />
+        )}
       </td>
     </tr>
   )
 }
 
-function Narrow({ thread, now, isSelected, rowIndex, top, height }: LineProps) {
+function Narrow({ thread, now, isSelected, hasOwners, rowIndex, top, height }: LineProps) {
+  const { owner, tenant } = useThreadName()(thread.id)
   return (
     <tr {...placeOf({ rowIndex, top, height }, css.narrow)} data-id={thread.id} data-selected={isSelected || undefined}>
       <td className={css.first}>
@@ -62,6 +80,7 @@ function Narrow({ thread, now, isSelected, rowIndex, top, height }: LineProps) {
       </td>
       <td className={`${css.second} num`}>
         <span className={css.agent}>{thread.agents.join(', ')}</span>
+        {hasOwners && <Owner owner={owner} tenant={tenant} />}
         <span>{thread.runCount === 1 ? '1 run' : `${count(thread.runCount)} runs`}</span>
         <span>{tokens(thread.usage)} tok</span>
         <span>{ago(thread.updatedAt, now)}</span>
@@ -71,10 +90,11 @@ function Narrow({ thread, now, isSelected, rowIndex, top, height }: LineProps) {
 }
 
 function Title({ thread }: Pick<Props, 'thread'>) {
+  const { name } = useThreadName()(thread.id)
   return (
     <>
       <Link href={`/threads/${encodeURIComponent(thread.id)}`} className={css.title}>
-        {thread.title ?? <span className={css.untitled}>{thread.id}</span>}
+        {thread.title ?? <span className={css.untitled}>{name}</span>}
       </Link>
       {thread.match !== undefined && <span className={css.match}>{thread.match.excerpt}</span>}
     </>
@@ -101,10 +121,11 @@ export function threadStatusOf(word: string | undefined): string | undefined {
   return word === 'running' ? 'active' : word
 }
 
-export function ThreadHeads() {
+export function ThreadHeads({ hasOwners }: { hasOwners: boolean }) {
   return (
-    <tr className={css.row}>
+    <tr className={`${css.row} ${hasOwners ? css.owned : ''}`}>
       <th scope="col">Status</th>
+      {hasOwners && <th scope="col">User</th>}
       <th scope="col">First words</th>
       <th scope="col">Agents</th>
       <th scope="col" className={css.number}>

@@ -6,6 +6,7 @@ import { api } from '../../data/client.ts'
 import { useAgents } from '../../data/hooks.ts'
 import { useMedia, useNarrow, useNow } from '../../data/media.ts'
 import { useQuery } from '../../data/query.ts'
+import { useSeesOthers, useThreadName } from '../../data/server.ts'
 import { useLiveList } from '../../data/use-live-list.ts'
 import { Button } from '../../kit/Button.tsx'
 import { Empty } from '../../kit/Empty.tsx'
@@ -14,6 +15,7 @@ import { NewRows } from '../../kit/NewRows.tsx'
 import { SearchField } from '../../kit/SearchField.tsx'
 import { Skeleton } from '../../kit/Skeleton.tsx'
 import { useListKeys } from '../../kit/use-list-keys.ts'
+import { UserFilter, useOwners } from '../../kit/UserFilter.tsx'
 import { VirtualList, type ListHandle } from '../../kit/VirtualList.tsx'
 import { DeleteThread } from './DeleteThread.tsx'
 import { followThreads } from './follow-threads.ts'
@@ -25,16 +27,16 @@ const pageSize = 50
 export function ThreadList() {
   const query = useQuery()
   const [, navigate] = useLocation()
-  const [q, agent, status, sel] = ['q', 'agent', 'status', 'sel'].map(query.get)
+  const [q, agent, user, status, sel] = ['q', 'agent', 'user', 'status', 'sel'].map(query.get)
   const isNarrow = useNarrow()
   const isCoarse = useMedia('(pointer: coarse)')
   const now = useNow(5000)
   const handle = useRef<ListHandle>(null)
   const search = useRef<HTMLInputElement>(null)
   const [doomed, setDoomed] = useState<ThreadRow>()
-  const isFiltered = q !== undefined || agent !== undefined || status !== undefined
+  const isFiltered = [q, agent, user, status].some((each) => each !== undefined)
   const load = async (limit: number, before?: string, signal?: AbortSignal) => {
-    const given = Object.entries({ q, agent, status: threadStatusOf(status), before }).filter(
+    const given = Object.entries({ q, agent, user, status: threadStatusOf(status), before }).filter(
       (each): each is [string, string] => each[1] !== undefined,
     )
     const path = `/api/threads?${new URLSearchParams([...given, ['limit', String(limit)]])}`
@@ -42,7 +44,7 @@ export function ThreadList() {
   }
   const { list, error, isLoadingMore, loadMore, showNew, retry, remove } = useLiveList<ThreadRow>(
     {
-      key: JSON.stringify([q, agent, status]),
+      key: JSON.stringify([q, agent, user, status]),
       pageSize,
       load: (before, signal) => load(pageSize, before, signal),
       follow: (onRows) => followThreads(load, onRows),
@@ -52,6 +54,9 @@ export function ThreadList() {
     useCallback(() => handle.current?.isAtTop() !== false, []),
   )
   const rows = list?.rows ?? []
+  const nameOf = useThreadName()
+  const owners = useOwners(rows.map(({ id }) => nameOf(id)))
+  const hasOwners = useSeesOthers() && (owners.length > 0 || user !== undefined)
   useListKeys({
     rows,
     sel,
@@ -74,6 +79,7 @@ export function ThreadList() {
         />
         <Choice name="status" label="Status" all="Any status" values={threadWords} />
         <AgentChoice />
+        {hasOwners && <UserFilter users={owners} />}
       </search>
       {error !== undefined && <ErrorNote error={error} onRetry={retry} />}
       <div className={css.list}>
@@ -89,14 +95,14 @@ export function ThreadList() {
           rows={rows}
           rowHeight={isNarrow ? 56 : isCoarse ? 44 : 32}
           label="Threads"
-          head={isNarrow || rows.length === 0 ? undefined : <ThreadHeads />}
+          head={isNarrow || rows.length === 0 ? undefined : <ThreadHeads hasOwners={hasOwners} />}
           below={
             list === undefined ? (
               error === undefined && <Skeleton rows={12} />
             ) : rows.length === 0 ? (
               <NoThreads
                 isFiltered={isFiltered}
-                showAll={() => query.set({ q: undefined, agent: undefined, status: undefined })}
+                showAll={() => query.set({ q: undefined, agent: undefined, user: undefined, status: undefined })}
               />
             ) : (
               isLoadingMore && <Skeleton rows={2} />
@@ -113,6 +119,7 @@ export function ThreadList() {
               now={now}
               isSelected={thread.id === sel}
               isNarrow={isNarrow}
+              hasOwners={hasOwners}
               onDelete={setDoomed}
             />
           )}

@@ -8,10 +8,12 @@ import { api } from '../../data/client.ts'
 import { useAgents } from '../../data/hooks.ts'
 import { followRows } from '../../data/live.ts'
 import { useQuery } from '../../data/query.ts'
+import { useMayDelete, useThreadName } from '../../data/server.ts'
 import { useResource } from '../../data/resource.ts'
 import { Button } from '../../kit/Button.tsx'
 import { ErrorNote } from '../../kit/ErrorNote.tsx'
 import { cost, count, tokens } from '../../kit/format.ts'
+import { Owner } from '../../kit/Owner.tsx'
 import { Skeleton } from '../../kit/Skeleton.tsx'
 import { useTitle } from '../../shell/title.ts'
 import { branchOf } from './branches.ts'
@@ -32,7 +34,7 @@ const page = 20
 export function ThreadView({ id }: { id: string }) {
   const path = `/api/threads/${encodeURIComponent(id)}?limit=1000&messages=1`
   const { value: thread, error, reload } = useResource(path, (signal) => api<ShownThread>(path, { signal }))
-  const rows = useRunsOf(id, thread?.runs, reload)
+  const rows = useRunsOf(thread?.id ?? id, thread?.runs, reload)
   useTitle(thread?.title)
   if (thread === undefined)
     return error === undefined ? <Skeleton rows={8} /> : <ErrorNote error={error} onRetry={reload} />
@@ -68,14 +70,17 @@ function Head({ thread, rows }: { thread: ShownThread; rows: readonly RunRow[] }
   const [isDoomed, setDoomed] = useState(false)
   const [, navigate] = useLocation()
   const { usage } = thread
+  const { name, owner, tenant } = useThreadName()(thread.id)
+  const mayDelete = useMayDelete()(owner)
   const agent = rows.find(({ id }) => id === thread.lastRunId)?.agent ?? thread.agents[0]
   return (
     <header className={css.head}>
-      <h1 className="visually-hidden">{thread.title ?? thread.id}</h1>
+      <h1 className="visually-hidden">{thread.title ?? name}</h1>
       <details className={css.sums}>
         <summary>
           <State status={thread.status} />
           <span>{thread.agents.join(', ')}</span>
+          <Owner owner={owner} tenant={tenant} />
           <span className="num">{thread.runCount === 1 ? '1 run' : `${thread.runCount} runs`}</span>
           <span className="num">{tokens(usage)} tok</span>
           <span className="num">{cost(thread.cost)}</span>
@@ -91,9 +96,11 @@ function Head({ thread, rows }: { thread: ShownThread; rows: readonly RunRow[] }
             Continue in chat
           </Link>
         )}
-        <Button look="danger" onClick={() => setDoomed(true)}>
-          Delete
-        </Button>
+        {mayDelete && (
+          <Button look="danger" onClick={() => setDoomed(true)}>
+            Delete
+          </Button>
+        )}
       </div>
       <DeleteThread
         thread={isDoomed ? thread : undefined}

@@ -1,6 +1,7 @@
 /** What a step has said and called. */
 import { useMemo } from 'react'
 import type { Entry } from '../../../../src/part/entry.ts'
+import { answerWords } from '../../../kit/answer-words.ts'
 import { ErrorNote } from '../../../kit/ErrorNote.tsx'
 import { duration } from '../../../kit/format.ts'
 import { JsonTree } from '../../../kit/JsonTree.tsx'
@@ -74,6 +75,15 @@ function Other({ entry }: { entry: Entry }) {
       </p>
     )
   }
+  if (entry.type === 'response') {
+    return (
+      <div className={css.call} data-piece="response">
+        <h4>response</h4>
+        <p className={css.note}>{answerWords(entry.answer, entry.by)}</p>
+        <EntryFields entry={entry} />
+      </div>
+    )
+  }
   if (entry.type === 'warning') return <p className={css.note}>{entry.message}</p>
   if (entry.type === 'cli-output') return <pre className={css.pre}>{entry.raw}</pre>
   if (entry.type === 'source' && entry.sourceType === 'url') {
@@ -91,11 +101,15 @@ function Other({ entry }: { entry: Entry }) {
       </p>
     )
   }
-  const { seq: _, timestamp: __, step: ___, ...rest } = entry
   return (
     <div className={css.call}>
       <h4>{entry.type}</h4>
-      <JsonTree value={rest} />
+      <EntryFields entry={entry} />
     </div>
   )
+}
+
+function EntryFields({ entry }: { entry: Entry }) {
+  const { seq: _, timestamp: __, step: ___, ...rest } = entry
+  return <JsonTree value={rest} />
 }

@@ -2,6 +2,7 @@
 import { useMemo, useState } from 'react'
 import type { Message, ToolSpec } from '../../../../src/part/message.ts'
 import { api } from '../../../data/client.ts'
+import { useMay } from '../../../data/server.ts'
 import { useResource } from '../../../data/resource.ts'
 import { Button } from '../../../kit/Button.tsx'
 import { Copy } from '../../../kit/Copy.tsx'
@@ -26,6 +27,13 @@ function usePrompt(id: string, path: string | undefined) {
 }
 
 export function Prompt({ id, node }: { id: string; node: StepNode }) {
+  const mayRead = useMay('agents.read')
+  if (mayRead === undefined) return <Skeleton rows={4} />
+  if (!mayRead) return <p className={css.nothing}>Prompts are not shown to users.</p>
+  return <ShownPrompt id={id} node={node} />
+}
+
+function ShownPrompt({ id, node }: { id: string; node: StepNode }) {
   const before = node.parent?.children.findLast(
     ({ step }) => step.kind === 'model-call' && step.from < node.step.from && step.path !== node.step.path,
   )

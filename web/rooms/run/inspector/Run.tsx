@@ -1,5 +1,6 @@
 /** The run itself: what it was asked, what it answered. */
 import type { EntryOf } from '../../../../src/part/entry.ts'
+import { useMay } from '../../../data/server.ts'
 import { JsonTree } from '../../../kit/JsonTree.tsx'
 import { useEntry } from '../data/use-entries.ts'
 import type { StepNode } from '../../../../src/fold/step-tree.ts'
@@ -53,17 +54,23 @@ function charsOf({ blocks }: StepNode): number {
 }
 
 export function RunInput({ room }: { room: Room }) {
+  const mayRead = useMay('agents.read') === true
   const entry = useEntry(room.windows, 1) as EntryOf<'run-start'> | undefined
   if (entry === undefined) return null
-  const { input, labels, forkedFrom, previousRunId } = entry
+  const { input, labels, forkedFrom, previousRunId, user } = entry
   return (
     <>
       <JsonTree value={input} name="input" depth={3} />
+      {user && <JsonTree value={user} name="user" />}
       {labels && <JsonTree value={labels} name="labels" />}
       {forkedFrom && <JsonTree value={forkedFrom} name="forkedFrom" />}
       {previousRunId !== undefined && <JsonTree value={previousRunId} name="previousRunId" />}
-      <h4 className={css.title}>pipeline</h4>
-      <pre className={css.pre}>{entry.pipeline}</pre>
+      {mayRead && (
+        <>
+          <h4 className={css.title}>pipeline</h4>
+          <pre className={css.pre}>{entry.pipeline}</pre>
+        </>
+      )}
     </>
   )
 }
