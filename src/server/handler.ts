@@ -69,7 +69,8 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: r
   const { authenticate } = options
   const asksWho = [options.access, apiKey, authorize, authenticate].some((way) => way !== undefined)
   const now = () => timeOf(runtime.store)
-  const access = options.access ?? createSimpleAccess({ apiKey, authorize, authenticate, now, report: onError })
+  const access =
+    options.access ?? createSimpleAccess({ apiKey, authorize, authenticate, allowedOrigins, now, report: onError })
   const isPrivate = asksWho || localOnly
   const waitUntil = (request: Request) => waitUntilOf(request) ?? options.waitUntil
   const { quotas } = options
