@@ -40,7 +40,7 @@ const threadParameters = { limit: 20, before: 256, messages: 20, messagesBefore:
 async function getThread(context: RequestContext, name: string, url: URL): Promise<Response> {
   const { runtime } = context.server
   const { messages: most, messagesBefore, ...rest } = readQuery(url, threadParameters)
-  const options = { page: toPage(rest), messagesBefore }
+  const options = { page: toPage(rest), messagesBefore, filter: context.filter }
   const messages = most === undefined ? undefined : wholeNumber(most, 'messages', 1, 1000)
   const id = await threadNamed(context, name)
   // All runs of a thread have one owner.
