@@ -4,7 +4,7 @@ import { createScriptedModel, finish, text } from '../../src/models/scripted.ts'
 import { runUserOf } from '../../src/part/principal.ts'
 import { agent } from '../support/engine.ts'
 import { callers, createTestAccess, headersFor } from '../support/callers.ts'
-import { startServer } from '../support/server.ts'
+import { readBody, startServer } from '../support/server.ts'
 
 async function start() {
   const m = createScriptedModel(() => [text('Hello.'), finish()])
@@ -24,6 +24,23 @@ async function start() {
 }
 
 describe('cursors', () => {
+  test('positions over all runs have one length, however many changes there are', async () => {
+    const { runOf, url } = await start()
+    const idOf = async () => {
+      const leave = new AbortController()
+      const response = await fetch(`${url}/api/events`, { headers: headersFor('bob'), signal: leave.signal })
+      const body = readBody(response)
+      const [, id] = /^id: (\S+)$/mu.exec(await body.until('\n\n'))!
+      leave.abort()
+      return id!
+    }
+    const before = await idOf()
+    for (let i = 0; i < 12; i++) await runOf('alice', `${i}`)
+    const after = await idOf()
+    expect(after).not.toBe(before)
+    expect(after).toHaveLength(before.length)
+  })
+
   test.each([
     ['runs', (run: string) => `/api/runs?before=${run}`],
     ['runs of an own thread', (run: string) => `/api/threads/mine?before=${run}`],
