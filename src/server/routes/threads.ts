@@ -8,7 +8,7 @@ import type { RequestContext } from '../handler-context.ts'
 import type { Routes } from '../http/routes.ts'
 import { bad, readQuery, wholeNumber } from '../http/query.ts'
 import { showThread } from '../show-thread.ts'
-import { shownThread, threadNamed, withShownThread } from './existing-thread.ts'
+import { shownRow, shownThread, threadNamed } from './existing-thread.ts'
 import { toPage } from './runs.ts'
 
 export function mountThreads(routes: Routes): void {
@@ -47,6 +47,6 @@ async function getThread(context: RequestContext, name: string, url: URL): Promi
   const [last] = await context.runtime.store.runs.list({ threadId: id, limit: 1 })
   if (last === undefined) throw new MillraceError('unknown-thread', `There is no thread ${name}.`)
   const shown = await showThread(runtime.store, id, runtime.threadRule(), { ...options, messages })
-  const runs = shown.runs.map((row) => withShownThread(context, row))
+  const runs = shown.runs.map((row) => shownRow(context, row))
   return Response.json({ ...shown, id: shownThread(context, shown.id), runs })
 }
