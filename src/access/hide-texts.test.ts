@@ -34,6 +34,23 @@ describe('hideTexts', () => {
     ])
   })
 
+  test('of errors and warnings, what is for operators alone is left out', () => {
+    const error = { code: 'step-failed', message: 'It failed.', detail: 'secret' }
+    const usage = { source: 'reported', inputTokens: 1, outputTokens: 1 } as const
+    const batch: Entry[] = [
+      { ...at, type: 'step-finish', duration: 1, error },
+      { ...at, type: 'retry', attempt: 2, delay: 0, error },
+      { ...at, type: 'error', error },
+      { ...at, type: 'warning', code: 'tool-failed', message: 'secret' },
+      { ...at, type: 'cli-output', stream: 'stderr', raw: 'secret' },
+      { ...at, type: 'run-end', outcome: 'failed', usage, error },
+    ]
+    for (const entry of batch) expect(JSON.stringify(hideTexts([entry]))).not.toContain('secret')
+    expect(hideTexts(batch)[0]).toEqual({ ...batch[0], error: { code: 'step-failed', message: 'It failed.' } })
+    const others: Entry[] = [{ ...at, type: 'warning', code: 'ignored', message: 'It is ignored.' }]
+    expect(hideTexts(others)).toBe(others)
+  })
+
   test('without client tools it leaves none; a batch without texts is the same list', () => {
     const { tools: _, ...without } = prompt as Extract<Entry, { type: 'prompt' }>
     expect(hideTexts([without])[0]).not.toHaveProperty('tools')

@@ -129,4 +129,13 @@ describe('usesOf', () => {
       { used: 0 },
     ])
   })
+
+  test('a user does not see what its tenant has used, an operator does', async () => {
+    const { quotas, use } = open({ perTenant: { tokensPerDay: 10 } })
+    await use('day', 4, 'tenant')
+    const { end: resetsAt } = windowOf('day', noon)
+    const seen = { which: 'perTenant.tokensPerDay', limit: 10, resetsAt }
+    expect(await quotas.usesOf(user)).toEqual([seen])
+    expect(await quotas.usesOf({ ...user, roles: ['operator'] })).toEqual([{ ...seen, used: 4 }])
+  })
 })

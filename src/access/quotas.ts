@@ -6,7 +6,7 @@ import type { OpenAccount } from '../engine/run-account.ts'
 import { MillraceError } from '../part/error.ts'
 import type { Ledger } from '../part/ledger.ts'
 import type { Limits, Permit } from '../part/limits.ts'
-import { runUserOf, type Principal, type RunUser } from '../part/principal.ts'
+import { roleOf, runUserOf, type Principal, type RunUser } from '../part/principal.ts'
 import type { QuotasConfig, QuotaUse } from '../part/quota.ts'
 import { bookOf, fromUnits, holdersOf, spentKinds, type Holder } from './quota-windows.ts'
 import { LedgerAccount, limitWords } from './run-account.ts'
@@ -108,6 +108,7 @@ export function createQuotas({ config, ledger, limits, now, onRefused }: QuotasO
       const user = runUserOf(principal)
       if (user === undefined) return []
       const at = now()
+      const role = roleOf(principal)
       const all = spenders.of(user, at)
       await Promise.all(all.map((spender) => spender.refresh(at, 0)))
       const uses = holders(user).flatMap(({ kind, quota: { runsPerMinute, streams } }): QuotaUse[] => [
@@ -116,6 +117,10 @@ export function createQuotas({ config, ledger, limits, now, onRefused }: QuotasO
       ])
       const spentOf = all.flatMap((spender) =>
         spender.gauges.map(({ which, unit, limit, sum, end }): QuotaUse => {
+          // A sum over its tenant tells a user what the others use.
+          if (role === 'user' && which.startsWith('perTenant.')) {
+            return { which, limit: fromUnits(unit, limit), resetsAt: end }
+          }
           return { which, limit: fromUnits(unit, limit), used: fromUnits(unit, sum), resetsAt: end }
         }),
       )

@@ -55,7 +55,7 @@ export function scopeRuntime(
     throw new MillraceError('bad-input', `previousRunId names no run: ${previousRunId}. ${cure}`, { status: 400 })
   }
 
-  const signed = (wake: Wake = {}): Wake => ({ ...wake, roles: principal.roles, ...(actor && { by: actor }) })
+  const signed = (wake: Wake = {}): Wake => ({ ...wake, agents, roles: principal.roles, ...(actor && { by: actor }) })
 
   const runtime: Runtime = {
     agents,
@@ -82,7 +82,7 @@ export function scopeRuntime(
       const name = options.agent ?? row.agent
       // A run of an agent that is gone has its text in its log.
       if (principal.agents !== undefined || base.agents.get(name) !== undefined) usable(name)
-      return new ScopedRun(await base.fork(run, { ...options, ...(user && { user }) }), runtime)
+      return new ScopedRun(await base.fork(run, { ...options, agents, ...(user && { user }) }), runtime)
     },
     async open(run) {
       const row = await rowFor(base.store, principal, 'runs.read', run)

@@ -23,7 +23,7 @@ import type { Records, SearchQuery } from '../part/records.ts'
 import type { StatsQuery } from '../part/stats.ts'
 import type { Upkeep } from '../part/upkeep.ts'
 import { decide, visibleTo, type Action } from './decide.ts'
-import { hideTexts } from './hide-texts.ts'
+import { hideDetails, hideTexts, hideViewDetails } from './hide-texts.ts'
 
 /** Throws for an action that the principal may see but not take; resolves with undefined if there is no such run for it. */
 export async function rowFor(
@@ -46,14 +46,15 @@ export function notAllowed(action: Action): MillraceError {
 export function scopeStore(base: Store, principal: Principal): Store {
   const filter = visibleTo(principal)
   const get = (run: string) => rowFor(base, principal, 'runs.read', run)
-  const log = createLog(base, principal, get)
+  const hides = decide(principal, 'agents.read') !== 'allow'
+  const log = createLog(base, principal, { get, hides })
   return {
     log,
-    runs: createRuns(base.runs, filter, get),
+    runs: createRuns(base.runs, filter, { get, hides }),
     fleet: base.fleet,
     durable: base.durable,
     ...(base.now !== undefined && { now: () => base.now!() }),
-    ...(base.records !== undefined && { records: createRecords(base.records, filter, get) }),
+    ...(base.records !== undefined && { records: createRecords(base.records, filter, { get, hides }) }),
     ...(base.upkeep !== undefined && { upkeep: createUpkeep(base, base.upkeep, principal) }),
     close: refused,
   }
@@ -61,25 +62,38 @@ export function scopeStore(base: Store, principal: Principal): Store {
 
 type Get = (run: string) => Promise<RunRow | undefined>
 
-function createRuns(base: RunIndex, filter: OwnerFilter, get: Get): RunIndex {
+interface Scope {
+  get: Get
+  /** Texts of agents, and details of errors, are hidden. */
+  hides: boolean
+}
+
+function createRuns(base: RunIndex, filter: OwnerFilter, { get, hides }: Scope): RunIndex {
+  const shown = (row: RunRow) => (hides ? hideDetails(row) : row)
   return {
-    get,
-    list: (query: RunQuery = {}) => base.list({ ...query, ...filter }),
+    async get(run) {
+      const row = await get(run)
+      return row && shown(row)
+    },
+    async list(query: RunQuery = {}) {
+      return (await base.list({ ...query, ...filter })).map(shown)
+    },
     due: refused,
     async view(run): Promise<KeptView | undefined> {
-      return (await get(run)) && base.view(run)
+      const view = (await get(run)) && (await base.view(run))
+      return view && hides ? hideViewDetails(view) : view
     },
     async keepView(run, seq, view) {
-      if ((await get(run)) !== undefined) await base.keepView(run, seq, view)
+      // What a user sees of it is not what is kept for all.
+      if (!hides && (await get(run)) !== undefined) await base.keepView(run, seq, view)
     },
   }
 }
 
-function createLog({ log: base, runs }: Store, principal: Principal, get: Get): Log {
+function createLog({ log: base, runs }: Store, principal: Principal, { get, hides }: Scope): Log {
   const filter = visibleTo(principal)
   const mark = threadMark(principal)
   const isVisible = createVisibility(get)
-  const hides = decide(principal, 'agents.read') !== 'allow'
 
   /** Threads and keys have inboxes beside those of runs. */
   async function mayReadInbox(name: string): Promise<boolean> {
@@ -207,7 +221,7 @@ function hidden(result: IteratorResult<Entry[], undefined>): IteratorResult<Entr
   return value === result.value ? result : { done: false, value }
 }
 
-function createRecords(base: Records, filter: OwnerFilter, get: Get): Records {
+function createRecords(base: Records, filter: OwnerFilter, { get, hides }: Scope): Records {
   return {
     settle: () => base.settle(),
     isBehind: () => base.isBehind(),
@@ -215,6 +229,8 @@ function createRecords(base: Records, filter: OwnerFilter, get: Get): Records {
     query: refused,
     reindex: refused,
     async streamEvents(run, query) {
+      // They have details of errors.
+      if (hides) throw notAllowed('agents.read')
       return (await get(run)) === undefined ? [] : base.streamEvents(run, query)
     },
     search: (query: SearchQuery) => base.search({ ...query, ...filter }),

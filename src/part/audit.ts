@@ -52,6 +52,11 @@ export const longestAuditText = 512
 /** Rows of a tenant that a store in memory keeps. */
 export const keptAuditRows = 10_000
 
+/** The least number of a row: its time, in no exact unit. A counter would tell each tenant how many rows the others have. */
+export function auditNumber(time: number): number {
+  return Math.floor(time) * 1000 + Math.floor(Math.random() * 1000)
+}
+
 /** The row as it is stored. */
 export function toAuditRow(row: NewAuditRow): NewAuditRow {
   const cut = (text: string) => text.slice(0, longestAuditText).toWellFormed()

@@ -26,7 +26,7 @@ export interface QuotaUse {
   /** As the config names it: `perUser.tokensPerDay`. */
   which: string
   limit: number
-  /** Tokens or USD in the current window. Absent for starts and streams. */
+  /** Tokens or USD in the current window. Absent for starts and streams, and in what a user sees of its tenant. */
   used?: number
   /** Epoch ms: the end of the window. Absent for starts and streams. */
   resetsAt?: number

@@ -213,7 +213,7 @@ export type Authenticated =
       claims?: Readonly<Record<string, Claim>>
       /** Epoch ms: open streams end then. */
       expiresAt?: number
-      /** How long the answer counts for the same headers. Default: it is asked again. */
+      /** How long the answer counts for the same headers and query, whatever the path. Default: it is asked again. */
       cacheSeconds?: number
     }
   | boolean

@@ -51,7 +51,7 @@ export async function answerRequest(
   if (!hasRole(wake?.roles, request.roles)) throw roleNeeded(request)
   checkAnswer(request, answer)
   await checkEdit(store.log, run, request, answer)
-  const accepted = await accept(context, run, consent)
+  const accepted = await accept(context, run, wake, consent)
   const { first, winner } = await post(context, run, requestId, answer, wake, accepted)
   await reconcile(run, 'hint')
   const row = await store.runs.get(run)
@@ -73,7 +73,7 @@ export async function answerAll(
   headers?: McpHeaders,
 ): Promise<Map<string, Reply>> {
   if (given?.roles !== undefined) await checkScoped(context, run, answers, given.roles)
-  const accepted = await accept(context, run)
+  const accepted = await accept(context, run, given)
   if (headers !== undefined) context.keepHeaders(run, headers)
   const wake = headers === undefined ? given : { ...given, ownHeaders: Object.keys(headers) }
   const counted = new Map<string, Reply>()
@@ -102,8 +102,9 @@ async function checkScoped(
 
 /** Every reply to a run that was recorded elsewhere passes here, whatever its protocol. Throws `foreign-run`. */
 async function accept(
-  { store, agents }: AnswerContext,
+  { store, agents: all }: AnswerContext,
   run: string,
+  { agents = all }: Wake = {},
   consent: Consent = {},
 ): Promise<Accepted | undefined> {
   if ((await store.runs.get(run))?.foreign === undefined) {
@@ -130,7 +131,7 @@ async function post(
   given?: Wake,
   accepted?: Accepted,
 ) {
-  const { roles: _, ...wake } = given ?? {}
+  const { roles: _, agents: __, ...wake } = given ?? {}
   // Inbox messages are stored like the log, and returned to clients that reply later.
   const reply = redactOf(run)(recordable({ answer, protocol: 'api', ...wake } satisfies PostedAnswer))
   // Not redacted: it must be the same as in the log.

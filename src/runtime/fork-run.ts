@@ -48,7 +48,8 @@ export interface Forked {
 
 /** Resolves when the first entries of the fork are stored. */
 export async function forkRun(context: ForkContext, source: string, options: ForkOptions): Promise<Forked> {
-  const { store, agents, supervisor, activeRuns, clock, shutdown, newRunId } = context
+  const { store, supervisor, activeRuns, clock, shutdown, newRunId } = context
+  const { agents = context.agents } = options
   if (shutdown.aborted) throw closingError()
   const row = await store.runs.get(source)
   if (row === undefined) throw unknownRun(source)
@@ -72,7 +73,7 @@ export async function forkRun(context: ForkContext, source: string, options: For
     }
   }
   permits.check(options.user, at)
-  const plan = planFork(context, { source, at, state, before: places.before }, options)
+  const plan = planFork({ agents, clock }, { source, at, state, before: places.before }, options)
   const runId = options.runId ?? newRunId()
   const { user } = options
   const forked = { runId, threadId: scopedThread(threadOf(runId), user) }
@@ -137,7 +138,11 @@ interface Point {
 }
 
 /** Undefined if the fork waits for the same replies as its source at that point. */
-function planFork({ agents, clock }: ForkContext, point: Point, options: ForkOptions): ForkPlan | undefined {
+function planFork(
+  { agents, clock }: Pick<ForkContext, 'agents' | 'clock'>,
+  point: Point,
+  options: ForkOptions,
+): ForkPlan | undefined {
   const { source, at, state } = point
   const { input, agent: wanted, protocol = 'library' } = options
   const named = wanted === undefined ? undefined : agents.get(wanted)

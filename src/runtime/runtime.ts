@@ -172,6 +172,8 @@ export interface ForkOptions {
   runId?: string
   /** Who forks it: the fork is theirs. */
   user?: RunUser
+  /** The agents that are open to who forks it. Default: all. */
+  agents?: AgentSource
   protocol?: string
 }
 
@@ -184,6 +186,8 @@ export interface Wake {
   by?: Actor
   /** The roles of who replies, which a request may name. Not recorded. Absent: it may answer every request. */
   roles?: readonly Role[]
+  /** The agents that are open to who replies: a run that was recorded elsewhere goes on as none but these. Not recorded. Default: all. */
+  agents?: AgentSource
   /** The MCP servers for which it brought headers. */
   ownHeaders?: string[]
 }

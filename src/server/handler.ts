@@ -18,9 +18,8 @@ import { createRoutes, type Route } from './http/routes.ts'
 import { contextOf, createCallers } from './access/caller.ts'
 import { createSimpleAccess } from './access/simple-access.ts'
 import { createStrangers } from './access/strangers.ts'
-import { decide } from '../access/decide.ts'
 import { type Principal } from '../part/principal.ts'
-import { mountAgents } from './routes/agents.ts'
+import { mountAgents, showsBroken } from './routes/agents.ts'
 import { homeResponse } from './routes/home.ts'
 import { isLostVisit, isPagePath, mountPage, shellResponse } from './routes/page.ts'
 import { talkRoutes, runRoutes } from './routes/mounts.ts'
@@ -69,7 +68,8 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: r
   const { authenticate } = options
   const asksWho = [options.access, apiKey, authorize, authenticate].some((way) => way !== undefined)
   const now = () => timeOf(runtime.store)
-  const access = options.access ?? createSimpleAccess({ apiKey, authorize, authenticate, now, report: onError })
+  const access =
+    options.access ?? createSimpleAccess({ apiKey, authorize, authenticate, allowedOrigins, now, report: onError })
   const isPrivate = asksWho || localOnly
   const waitUntil = (request: Request) => waitUntilOf(request) ?? options.waitUntil
   const { quotas } = options
@@ -176,7 +176,7 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: r
     const hasRuns = routes.declared.some(({ path }) => path === '/api/runs')
     return homeResponse(raw, {
       agents: seen === undefined ? { refusal: (found as Error).message } : listedAgents(seen.runtime.agents),
-      faults: seen !== undefined && isPrivate && decide(seen.principal, 'agents.read') === 'allow' ? faults() : [],
+      faults: seen !== undefined && showsBroken(seen) ? faults() : [],
       key: access.ways.key,
       links: [...(seen ? ['/api/agents', '/v1/models', ...(hasRuns ? ['/api/runs'] : [])] : []), '/health'],
     })

@@ -3,6 +3,7 @@ import { omitUndefined } from '../part/omit-undefined.ts'
 import { MillraceError } from '../part/error.ts'
 import type { RunQuery, RunRow } from '../part/log.ts'
 import type { Message } from '../part/message.ts'
+import type { OwnerFilter } from '../part/principal.ts'
 import type { ThreadRow, ThreadRule } from '../part/thread.ts'
 import { readThread, type ThreadSource, threadUsage } from '../record/threads/list-threads.ts'
 import type { UsedByModel } from '../fold/usage-fold.ts'
@@ -26,6 +27,8 @@ export interface ShowOptions {
   /** Approximate number of messages; default all. */
   messages?: number | undefined
   messagesBefore?: string | undefined
+  /** Whose runs. Those of others are unknown, also as a place to go on from. Default: everybody's. */
+  filter?: OwnerFilter
 }
 
 /** Throws `unknown-thread`, and `bad-input` for a `messagesBefore` that is not a position in the thread. */
@@ -33,13 +36,13 @@ export async function showThread(
   store: ThreadSource,
   id: string,
   rule: ThreadRule,
-  { page = {}, messages: size, messagesBefore }: ShowOptions = {},
+  { page = {}, messages: size, messagesBefore, filter = {} }: ShowOptions = {},
 ): Promise<ShownThread> {
-  const row = await readThread(store, id, rule)
+  const row = await readThread(store, id, rule, filter)
   if (row === undefined) throw new MillraceError('unknown-thread', `There is no thread ${id}.`)
   const [usageByModel, runs, said] = await Promise.all([
-    threadUsage(store, id),
-    store.runs.list({ ...page, threadId: id }),
+    threadUsage(store, id, filter),
+    store.runs.list({ ...page, threadId: id, ...filter }),
     size === undefined && messagesBefore === undefined
       ? conversation(store, id, row.lastRunId)
       : conversationPage(store, id, row.lastRunId, { limit: size ?? 50, before: messagesBefore }),

@@ -1,5 +1,5 @@
 /** An audit in memory: the last rows of each tenant. */
-import { keptAuditRows, matchesAudit, toAuditRow, type Audit, type AuditRow } from '../part/audit.ts'
+import { auditNumber, keptAuditRows, matchesAudit, toAuditRow, type Audit, type AuditRow } from '../part/audit.ts'
 
 /** Number of tenants above which the one that was audited longest ago is dropped. */
 const mostTenants = 1000
@@ -11,7 +11,8 @@ export function createAudit({ keep = keptAuditRows } = {}): Audit {
 
   return {
     async add(given) {
-      const row = { n: ++n, ...toAuditRow(given) }
+      n = Math.max(n + 1, auditNumber(given.time))
+      const row = { n, ...toAuditRow(given) }
       const rows = tenants.get(row.tenant) ?? []
       tenants.delete(row.tenant)
       tenants.set(row.tenant, rows)

@@ -269,7 +269,9 @@ describe('who may do what', () => {
     expect(Object.keys(table).toSorted()).toEqual(routes.map(({ method, path }) => `${method} ${path}`).toSorted())
   })
 
-  test.each(Object.keys(table))('%s', async (route) => {
+  test.for(Object.keys(table))('%s', async (route, { skip }) => {
+    // Redis has no tables.
+    if (route === 'GET /api/search' && engine.store.records === undefined) skip('there is nothing to search')
     const { row, needs, unasked } = table[route]!
     let ids = await runOf({ waits: needs === 'waiting' })
     await engine.store.records?.settle()

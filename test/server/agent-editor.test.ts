@@ -7,6 +7,7 @@ import { openProject } from '../../src/project/project.ts'
 import { createHandler } from '../../src/server/handler.ts'
 import type { HandlerOptions } from '../../src/server/handler-context.ts'
 import { serve as serveFolder } from '../../src/server/serve.ts'
+import { createTestAccess, headersFor } from '../support/callers.ts'
 import { folder } from '../support/cli.ts'
 import { connectSocket } from '../support/socket.ts'
 
@@ -367,5 +368,30 @@ describe('agent editor', () => {
     const dir = folder({ 'millrace.config.ts': `export default { server: { edit: 'token' } }` })
     const started = serveFolder({ dir, data: 'none', env: {}, port: 0, host: '127.0.0.1', log: () => {} })
     await expect(started).rejects.toMatchObject({ code: 'bad-config', message: expect.stringContaining('data folder') })
+  })
+})
+
+describe('an agent that cannot be loaded', () => {
+  test.each([
+    ['admin', true],
+    ['operator', false],
+    ['other agents', false],
+    ['alice', false],
+  ] as const)('%s sees its text and its fault: %s', async (caller, sees) => {
+    const dir = folder({
+      'broken.yaml': 'access: { tenants: [beta] }\nworkflow: secret-recipe\n',
+      'plain.yaml': say('x'),
+    })
+    const { runtime, agents } = await openProject({ dir, data: 'none', env: {} })
+    onTestFinished(async () => {
+      agents.close()
+      await runtime.close(0)
+    })
+    const { editor: agentEditor, errors } = agents
+    const handler = createHandler({ runtime, agentEditor, agentErrors: () => errors, access: createTestAccess() })
+    const get = async (path: string, accept = 'application/json') =>
+      (await handler(new Request(`http://localhost${path}`, { headers: { ...headersFor(caller), accept } }))).text()
+    expect((await get('/api/agents/broken')).includes('secret-recipe')).toBe(sees)
+    for (const path of ['/api/agents', '/']) expect((await get(path)).includes('broken'), path).toBe(sees)
   })
 })

@@ -243,3 +243,28 @@ describe('API keys', () => {
     expect((await ask(locked.url, '/api/runs', headers)).status).toBe(200)
   })
 })
+
+describe('sessions of an application', () => {
+  const session = (headers: Headers) => headers.get('cookie') === 'session=1'
+  test.each([
+    ['authenticate', { authenticate: ({ headers }: Request) => session(headers) && { id: 'ann' } }],
+    ['authorize', { authorize: ({ headers }: Request) => session(headers) }],
+  ])('%s: a page of another site cannot change anything with its cookie', async (_, ways) => {
+    engine = createEngine({ agents: { a: agent() } })
+    const { runtime } = engine
+    const handler = createHandler({ runtime, allowedOrigins: ['https://friend.example'], ...ways })
+    const stop = async (headers: Record<string, string>) => {
+      // The body is optional, so that a browser sends it without a preflight.
+      const all = { host: 'app.example', cookie: 'session=1', 'content-type': 'text/plain', ...headers }
+      return (await handler(new Request('http://app.example/api/runs/none/stop', { method: 'POST', headers: all })))
+        .status
+    }
+    expect(await stop({ origin: 'https://evil.example' })).toBe(403)
+    expect(await stop({ 'sec-fetch-site': 'same-site' })).toBe(403)
+    expect(await stop({ origin: 'https://app.example' })).toBe(404)
+    expect(await stop({ origin: 'https://friend.example' })).toBe(404)
+    // A program has no origin, and behind a proxy the host may be another one.
+    expect(await stop({})).toBe(404)
+    expect(await stop({ origin: 'https://public.example', 'sec-fetch-site': 'same-origin' })).toBe(404)
+  })
+})

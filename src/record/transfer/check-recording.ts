@@ -70,16 +70,16 @@ export function checkRecording(name: string): { feed(bytes: Uint8Array): void; e
 }
 
 /**
- * Inboxes of conversations, of idempotency keys and of test writes. A run of such an id would share its inbox with them, and take it along when
- * it is deleted: then a conversation would forget which turns it has had.
+ * Inboxes of conversations, of idempotency keys, of keys and secrets of access, and of test writes. A run of such an id would share its inbox with
+ * them, and take it along when it is deleted: then a conversation would forget which turns it has had, and the server which keys were revoked.
  */
-const taken = /^(?:thread:|key:|store-test$)/u
+const taken = /^(?:thread:|key:|access:|store-test$)/u
 
 /** Ids that are not allowed, and references of a run to itself. */
 function ownFault(entry: Entry): string | undefined {
   if (entry.type !== 'run-start') return undefined
   const { runId, parentRunId, previousRunId, forkedFrom } = entry
-  if (taken.test(runId)) return 'runId must not be store-test, nor begin with thread: or key:'
+  if (taken.test(runId)) return 'runId must not be store-test, nor begin with thread:, key: or access:'
   const named = { parentRunId, previousRunId, 'forkedFrom.runId': forkedFrom?.runId }
   const [field] = Object.entries(named).find(([, id]) => id === runId) ?? []
   return field && `${field} is the run itself`

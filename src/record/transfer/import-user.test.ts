@@ -56,7 +56,7 @@ describe('importNdjson', () => {
   })
 
   test.each(['previousRunId', 'parentRunId', 'forkedFrom'] as const)(
-    '%s of a run of somebody else is removed; of an own one, and of one that is not here, it stays',
+    '%s of an own run stays; of a run of somebody else it is removed, and so is that of one that is not here, which would tell them apart',
     async (field) => {
       const store = memoryStore()
       await store.log.append('of-bob', 1, [startEntry('of-bob', { user: bob }), endEntry(2)])
@@ -67,7 +67,7 @@ describe('importNdjson', () => {
         const id = `names-${named}`
         await importNdjson(store, naming(id, named), { user: ann })
         const start = await startOf(store, id)
-        expect(field in start, named).toBe(named !== 'of-bob')
+        expect(field in start, named).toBe(named === 'of-ann')
         if (field !== 'forkedFrom') expect((await store.runs.get(id))![field]).toBe(start[field])
         // What was removed makes it no other run.
         expect(await importNdjson(store, naming(id, named), { user: ann })).toMatchObject({ isNew: false })
@@ -75,6 +75,9 @@ describe('importNdjson', () => {
       // A recording that says that it is Ann's.
       await importNdjson(store, naming('said', 'of-bob', { user: ann }))
       expect(field in (await startOf(store, 'said'))).toBe(field === 'forkedFrom')
+      // A copy of one's own data may come in any order.
+      await importNdjson(store, naming('copied', 'gone', { user: ann }))
+      expect(field in (await startOf(store, 'copied'))).toBe(true)
     },
   )
 

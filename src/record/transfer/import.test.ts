@@ -84,6 +84,7 @@ describe('importNdjson', () => {
     ['a step that is nested too deep', write(nested(257)), 'line 257: step must not be nested deeper than 256'],
     ['the inbox of a conversation as an id', run('thread:t'), 'line 1: runId must not be store-test, nor begin'],
     ['the inbox of a key as an id', run('key:k'), 'line 1: runId must not be store-test, nor begin'],
+    ['the inbox of the keys of access as an id', run('access:keys'), 'line 1: runId must not be store-test, nor begin'],
     ['a run before itself', run('r', { previousRunId: 'r' }), 'line 1: previousRunId is the run itself'],
     ['a run that calls itself', run('r', { parentRunId: 'r' }), 'line 1: parentRunId is the run itself'],
     [

@@ -63,8 +63,9 @@ const slice = 100
 /**
  * Where a run stands among those that are there already: it must not come before itself, nor be called by itself.
  *
- * Returns what it names that belongs to somebody else, and is removed: it must not get into others' conversations. A copy of one's own data keeps its
- * origin, because who forked a run may not be whom it belongs to. Throws `invalid-recording`.
+ * Returns what it names that does not belong to its owner, and is removed: it must not get into others' conversations. For an importer, so is what is
+ * not here: that it stays would tell it from a run of somebody else, and the run may come later. A copy of one's own data keeps its origin, because who
+ * forked a run may not be whom it belongs to. Throws `invalid-recording`.
  */
 export async function checkPlace(
   runs: Pick<RunIndex, 'get'>,
@@ -77,7 +78,8 @@ export async function checkPlace(
   for (const field of references) {
     if (named[field] === undefined || (field === 'forkedFrom' && user === undefined)) continue
     const row = await runs.get(named[field])
-    if (row !== undefined && !isShown(row, { owner, tenant })) others.push(field)
+    const isOwn = row === undefined ? user === undefined : isShown(row, { owner, tenant })
+    if (!isOwn) others.push(field)
   }
   if (!others.includes('parentRunId')) await follow('parentRunId', mostNested)
   if (!others.includes('previousRunId')) await follow('previousRunId', mostTurns)

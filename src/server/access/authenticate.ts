@@ -77,7 +77,8 @@ export function createAuthenticate(
   }
 }
 
-/** All headers by which an application may know somebody. */
-function nameOf({ headers }: AccessRequest): string {
-  return JSON.stringify([...headers].filter(([name]) => !passing.test(name)))
+/** All by which an application may know somebody: headers, and the query, where an `EventSource` has its token. */
+function nameOf({ headers, request }: AccessRequest): string {
+  const { search } = new URL(request().url)
+  return JSON.stringify([search, ...[...headers].filter(([name]) => !passing.test(name))])
 }

@@ -47,5 +47,7 @@ export function checkOtherPage(
 ): void {
   if (!changes(method) || !headers.has('cookie')) return
   const sender = senderOf(headers)
+  // No page can set this itself, and a proxy may have changed the host.
+  if (sender.site === 'same-origin') return
   if (isOtherPage(sender) && !(sender.origin !== undefined && allowed.has(sender.origin))) throw otherPage()
 }

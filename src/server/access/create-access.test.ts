@@ -32,13 +32,13 @@ async function accessOf(config: AccessConfig, options: Partial<AccessOptions> = 
   return { access, log: store.log, reported, rings, clock }
 }
 
-function asked(headers: Record<string, string> = {}, method = 'GET') {
+function asked(headers: Record<string, string> = {}, method = 'GET', path = '/api/runs') {
   const cookies: string[] = []
   const all = new Headers({ host: 'app.example', ...headers })
   const request: AccessRequest = {
     method,
     headers: all,
-    request: () => new Request('http://app.example/api/runs', { method, headers: all }),
+    request: () => new Request(`http://app.example${path}`, { method, headers: all }),
     setCookie: (cookie) => void cookies.push(cookie),
   }
   return { ...request, cookies }
@@ -148,6 +148,8 @@ describe('the application', () => {
     ['the id of a browser', { id: 'anonymous:1' }],
     ['a number for an id', { id: 7 }],
     ['an empty tenant', { id: 'u', tenant: '' }],
+    ['half a surrogate pair as an id', { id: '\uD800' }],
+    ['half a surrogate pair as a tenant', { id: 'u', tenant: '\uD800' }],
     ['an unknown role', { id: 'u', roles: ['root'] }],
     ['a role that is no list', { id: 'u', roles: 'admin' }],
     ['a claim that is an object', { id: 'u', claims: { plan: {} } }],
@@ -185,6 +187,19 @@ describe('the application', () => {
     clock.now += 10_000
     await ask('a')
     expect(calls).toBe(5)
+  })
+
+  test('an answer that counts for a while counts for the same query only: a token may be in it', async () => {
+    const { access } = await accessOf({
+      authenticate({ url }) {
+        const id = new URL(url).searchParams.get('token')
+        return id === null ? null : { id, cacheSeconds: 10 }
+      },
+    })
+    const ask = async (path: string) => access.identify(asked({}, 'GET', path))
+    expect(await ask('/api/live?token=ann')).toMatchObject({ id: 'ann' })
+    expect(await ask('/api/events?token=bob')).toMatchObject({ id: 'bob' })
+    await expect(ask('/api/live')).rejects.toMatchObject({ status: 401 })
   })
 
   test('only the claims that the config lists reach agents', async () => {

@@ -71,6 +71,8 @@ describe('createJwtCheck', () => {
     ['an empty user', { org: 'acme', sub: '' }],
     ['a user of 257 characters', { org: 'acme', sub: 'u'.repeat(257) }],
     ['a user like a key', { org: 'acme', sub: 'key:ci' }],
+    ['a user that is half a surrogate pair', { org: 'acme', sub: '\uD800' }],
+    ['a tenant that is half a surrogate pair', { org: '\uDFFF' }],
     ['no tenant', {}],
     ['a tenant that is null', { org: null }],
     ['roles that are an object', { org: 'acme', roles: { admin: true } }],

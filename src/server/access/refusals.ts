@@ -22,5 +22,9 @@ export function accessUnavailable(): MillraceError {
 }
 
 export function otherPage(): MillraceError {
-  return new MillraceError('forbidden', 'Pages of other sites may not use your session here.', { status: 403 })
+  return new MillraceError(
+    'forbidden',
+    'Pages of other sites may not use your session here. Add the origin of the page to server.allowedOrigins.',
+    { status: 403 },
+  )
 }

@@ -5,6 +5,7 @@ import type { Authenticated } from '../../project/config.ts'
 import { createKeyCheck } from '../http/key.ts'
 import type { Access, AccessRequest } from './access.ts'
 import { createAuthenticate } from './authenticate.ts'
+import { checkOtherPage } from './cookie.ts'
 import { createExpiry } from './expiry.ts'
 
 /** The holder of the server's key. Its runs belong to no one. */
@@ -16,23 +17,32 @@ export interface SimpleAccess {
   authorize?: ((request: Request) => boolean | Promise<boolean>) | undefined
   /** Who it is. null is answered with 401, false with 403; true may do everything. */
   authenticate?: ((request: Request) => Authenticated | Promise<Authenticated>) | undefined
+  /** Origins whose pages may use a session of the application. */
+  allowedOrigins?: ReadonlySet<string>
   now: () => number
   report: (error: unknown) => void
 }
 
-export function createSimpleAccess({ apiKey, authorize, now, report, ...ways }: SimpleAccess): Access {
+export function createSimpleAccess(options: SimpleAccess): Access {
+  const { apiKey, authorize, allowedOrigins = new Set<string>(), now, report, ...ways } = options
   const allowsKey = apiKey === undefined ? undefined : createKeyCheck(apiKey)
   const authenticate = ways.authenticate && createAuthenticate(ways.authenticate, { now, report })
   const expiry = createExpiry(now)
 
-  async function authorized(request: Request): Promise<Principal> {
-    if (await authorize!(request)) return anyone
+  async function authorized(request: AccessRequest): Promise<Principal> {
+    if (await authorize!(request.request())) {
+      checkOtherPage(request, allowedOrigins)
+      return anyone
+    }
     throw new MillraceError('forbidden', 'This request is not allowed here.')
   }
 
   async function authenticated(request: AccessRequest): Promise<Principal> {
     const found = await authenticate!(request)
-    if (found !== undefined) return found
+    if (found !== undefined) {
+      checkOtherPage(request, allowedOrigins)
+      return found
+    }
     throw new MillraceError('unauthorized', 'Sign in first.', { status: 401 })
   }
 
@@ -42,7 +52,7 @@ export function createSimpleAccess({ apiKey, authorize, now, report, ...ways }: 
       // The holder of the key need not be known to the application.
       if (authenticate !== undefined) return allowed === true ? keyHolder : authenticated(request)
       if (allowed === false) throw new MillraceError('unauthorized', 'Send the header Authorization: Bearer <key>.')
-      if (authorize !== undefined) return authorized(request.request())
+      if (authorize !== undefined) return authorized(request)
       return allowsKey === undefined ? anyone : keyHolder
     },
     onExpired: ({ expiresAt }, end) =>

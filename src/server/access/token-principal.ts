@@ -47,7 +47,8 @@ export function principalOfClaims(
 
 function textClaim(payload: Readonly<Record<string, unknown>>, name: string): string {
   const value = claimOf(payload, name)
-  if (typeof value === 'string' && value !== '' && value.length <= longest) return value
+  // Stores write half a surrogate pair as `\uFFFD`: all such ids would be the same owner.
+  if (typeof value === 'string' && value !== '' && value.length <= longest && value.isWellFormed()) return value
   throw new ClaimError(`The claim ${name} must be a text of 1 to ${longest} characters.`)
 }
 

@@ -10,7 +10,12 @@ export const longestId = 256
 const ours = /^(?:key|anonymous):/u
 
 export function isId(value: unknown): value is string {
-  return typeof value === 'string' && value.length >= 1 && value.length <= longestId && !ours.test(value)
+  return isName(value) && !ours.test(value)
+}
+
+/** An empty tenant would be that of everybody without one. Stores write half a surrogate pair as `\uFFFD`: all such texts would be the same owner. */
+function isName(value: unknown): value is string {
+  return typeof value === 'string' && value.length >= 1 && value.length <= longestId && value.isWellFormed()
 }
 
 export interface Told {
@@ -25,7 +30,7 @@ export interface Told {
 /** Undefined if it cannot be used. `listed`: the claims that count; default all. Roles that are not ours do not count; without roles it is a user. */
 export function toldPrincipal(told: Told, listed?: readonly string[]): Principal | undefined {
   const { id, tenant, name, expiresAt } = told
-  if (!isId(id) || (tenant !== undefined && !isTenant(tenant))) return undefined
+  if (!isId(id) || (tenant !== undefined && !isName(tenant))) return undefined
   if (name !== undefined && typeof name !== 'string') return undefined
   if (expiresAt !== undefined && !Number.isFinite(expiresAt)) return undefined
   const given = told.roles ?? ['user']
@@ -39,11 +44,6 @@ export function toldPrincipal(told: Told, listed?: readonly string[]): Principal
     ...omitUndefined({ tenant, name: name?.slice(0, longestId), expiresAt: expiresAt as number | undefined }),
     ...(Object.keys(claims).length > 0 && { claims }),
   }
-}
-
-/** An empty one would be that of everybody without a tenant. */
-function isTenant(value: unknown): value is string {
-  return typeof value === 'string' && value.length >= 1 && value.length <= longestId
 }
 
 /** Undefined if one that is listed has the wrong type. */

@@ -27,7 +27,7 @@ export function mountAgents(
     const { agents } = context.runtime
     return Response.json({
       agents: listedAgents(agents).map((agent) => describeAgent(agent, agents)),
-      errors: showsTexts(context) ? errors() : [],
+      errors: showsBroken(context) ? errors() : [],
     })
   })
   if (isPrivate) {
@@ -44,13 +44,20 @@ function showsTexts({ isPrivate, principal }: RequestContext): boolean {
   return isPrivate && decide(principal, 'agents.read') === 'allow'
 }
 
+/** An agent that cannot be loaded does not say to whom it is open: those who may see only some do not see it. */
+export function showsBroken(context: RequestContext): boolean {
+  const { agents, tenant } = context.principal
+  return showsTexts(context) && agents === undefined && tenant === undefined
+}
+
 async function getAgent(context: RequestContext, name: string): Promise<Response> {
   const { runtime } = context
   const isShown = showsTexts(context)
   const agent = runtime.agents.get(name)
   const id = agent?.id ?? name
   // One that is not open to the caller does not exist for it, and neither does its file.
-  const isOthers = agent === undefined && context.server.runtime.agents.get(name) !== undefined
+  const isOthers =
+    agent === undefined && (!showsBroken(context) || context.server.runtime.agents.get(name) !== undefined)
   const file = isShown && !isOthers ? await fileOf(context, id, agent?.pipeline) : undefined
   if (agent === undefined && file === undefined) throw unknownAgent(name, runtime.agents)
   const { pipeline } = agent ?? {}

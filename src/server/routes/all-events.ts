@@ -28,6 +28,9 @@ interface PositionNames {
   read(name: string): Promise<string | undefined> | string
 }
 
+/** Characters: two whole numbers with a point. */
+const longestPosition = 33
+
 const plain: PositionNames = { of: (position) => position, read: (name) => name }
 const seals = new WeakMap<HandlerContext, Seal>()
 
@@ -35,7 +38,11 @@ function positionNames({ filter, server }: RequestContext): PositionNames {
   if (Object.keys(filter).length === 0) return plain
   const seal = seals.get(server) ?? createSeal(server.runtime.store.log, 'positions')
   seals.set(server, seal)
-  return { of: seal.seal, read: (name) => (name === '0' ? name : seal.open(name)) }
+  return {
+    // All have the same length, which would tell how many digits the position has.
+    of: (position) => seal.seal(position.padStart(longestPosition)),
+    read: async (name) => (name === '0' ? name : (await seal.open(name))?.trim()),
+  }
 }
 
 export async function getAllEvents(context: RequestContext, request: Request, url: URL): Promise<Response> {

@@ -1,4 +1,7 @@
 /** The thread that a caller names, and the names that callers see. */
+import { decide } from '../../access/decide.ts'
+import { hideDetails } from '../../access/hide-texts.ts'
+import type { RunRow } from '../../part/log.ts'
 import { plainThread, roleOf } from '../../part/principal.ts'
 import type { RequestContext } from '../handler-context.ts'
 
@@ -25,4 +28,10 @@ export function shownThread({ principal }: Pick<RequestContext, 'principal'>, id
 export function withShownThread<T extends { threadId: string }>(context: Pick<RequestContext, 'principal'>, row: T): T {
   const threadId = shownThread(context, row.threadId)
   return threadId === row.threadId ? row : { ...row, threadId }
+}
+
+/** A row of the whole store as the caller sees it. */
+export function shownRow(context: Pick<RequestContext, 'principal'>, row: RunRow): RunRow {
+  const shown = withShownThread(context, row)
+  return decide(context.principal, 'agents.read') === 'allow' ? shown : hideDetails(shown)
 }

@@ -9,7 +9,7 @@ import { roleOf } from '../../part/principal.ts'
 import { actions, decide } from '../../access/decide.ts'
 import type { HandlerContext, RequestContext } from '../handler-context.ts'
 import type { Routes } from '../http/routes.ts'
-import { withShownThread } from './existing-thread.ts'
+import { shownRow } from './existing-thread.ts'
 import { bad, readQuery, wholeNumber } from '../http/query.ts'
 import { sseResponse } from '../http/sse-response.ts'
 import { untilExpired } from '../http/until-expired.ts'
@@ -35,7 +35,7 @@ function callerOf(context: RequestContext): RowCaller {
   return {
     runs: runtime.store.runs,
     sees: (row) => decide(principal, 'runs.read', row) === 'allow',
-    show: (row) => withShownThread(context, row),
+    show: (row) => shownRow(context, row),
   }
 }
 

@@ -8,7 +8,7 @@ import type { RequestContext } from '../handler-context.ts'
 import type { Routes } from '../http/routes.ts'
 import { bad, readQuery, wholeNumber } from '../http/query.ts'
 import { showThread } from '../show-thread.ts'
-import { shownThread, threadNamed, withShownThread } from './existing-thread.ts'
+import { shownRow, shownThread, threadNamed } from './existing-thread.ts'
 import { toPage } from './runs.ts'
 
 export function mountThreads(routes: Routes): void {
@@ -40,13 +40,13 @@ const threadParameters = { limit: 20, before: 256, messages: 20, messagesBefore:
 async function getThread(context: RequestContext, name: string, url: URL): Promise<Response> {
   const { runtime } = context.server
   const { messages: most, messagesBefore, ...rest } = readQuery(url, threadParameters)
-  const options = { page: toPage(rest), messagesBefore }
+  const options = { page: toPage(rest), messagesBefore, filter: context.filter }
   const messages = most === undefined ? undefined : wholeNumber(most, 'messages', 1, 1000)
   const id = await threadNamed(context, name)
   // All runs of a thread have one owner.
   const [last] = await context.runtime.store.runs.list({ threadId: id, limit: 1 })
   if (last === undefined) throw new MillraceError('unknown-thread', `There is no thread ${name}.`)
   const shown = await showThread(runtime.store, id, runtime.threadRule(), { ...options, messages })
-  const runs = shown.runs.map((row) => withShownThread(context, row))
+  const runs = shown.runs.map((row) => shownRow(context, row))
   return Response.json({ ...shown, id: shownThread(context, shown.id), runs })
 }

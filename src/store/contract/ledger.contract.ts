@@ -109,6 +109,15 @@ export function ledgerContract(current: () => Store): void {
       expect(row).toEqual(auditRow({ resource: 'run_4', principal: 'u2', time: row.time }))
     })
 
+    test('numbers do not count the rows of other tenants', async () => {
+      const time = Date.now()
+      await audit.add(auditRow({ tenant: 'acme', time }))
+      for (let i = 0; i < 5; i++) await audit.add(auditRow({ tenant: 'beta', time }))
+      await audit.add(auditRow({ tenant: 'acme', time: time + 1000 }))
+      const [last, first] = await audit.list({ tenant: 'acme' })
+      expect(last!.n - first!.n).toBeGreaterThan(6)
+    })
+
     test('long and broken texts are cut, and rows older than a time are pruned', async () => {
       const long = 'x'.repeat(600)
       await audit.add(auditRow({ resource: long, action: 'a\ud800', time: Date.now() - 10_000_000 }))

@@ -1,6 +1,6 @@
 /** The tables `ledger` and `audit` of a SQLite file. */
 import type { DatabaseSync } from 'node:sqlite'
-import { toAuditRow, type Audit, type AuditRow } from '../../part/audit.ts'
+import { auditNumber, toAuditRow, type Audit, type AuditRow } from '../../part/audit.ts'
 import type { Ledger } from '../../part/ledger.ts'
 
 /** `ledger`: sums, and the marks of what was counted once. `audit`: who did what. Times are epoch ms. */
@@ -88,7 +88,8 @@ const columns = 'n, time, principal, tenant, key, action, resource, outcome, add
 
 export function createSqliteAudit({ db, write, reading }: TableContext): Audit {
   const insert = db.prepare(
-    'INSERT INTO audit (time, principal, tenant, key, action, resource, outcome, address) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+    `INSERT INTO audit (n, time, principal, tenant, key, action, resource, outcome, address)
+     VALUES (max(:n, 1 + coalesce((SELECT max(n) FROM audit WHERE n >= :n), 0)), ?, ?, ?, ?, ?, ?, ?, ?)`,
   )
   const prune = db.prepare(
     `DELETE FROM audit WHERE n IN (SELECT n FROM audit WHERE time < ? ORDER BY time LIMIT ${dropAtOnce})`,
@@ -104,7 +105,7 @@ export function createSqliteAudit({ db, write, reading }: TableContext): Audit {
     async add(given) {
       const { time, principal, tenant, key, action, resource, outcome, address } = toAuditRow(given)
       await write('write the audit', () => {
-        insert.run(time, principal, tenant, key, action, resource, outcome, address)
+        insert.run({ n: auditNumber(time) }, time, principal, tenant, key, action, resource, outcome, address)
       })
     },
     async list({ tenant, principal, action, outcome, before = Number.MAX_SAFE_INTEGER, limit = 100 } = {}) {
