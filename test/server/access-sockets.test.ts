@@ -40,7 +40,12 @@ async function start() {
 }
 
 const input = (runId: string, threadId = 'chat') => ({
-  ...{ runId, threadId, messages: [{ id: 'm', role: 'user', content: 'Hi' }], tools: [], context: [], state: null },
+  runId,
+  threadId,
+  messages: [{ id: 'm', role: 'user', content: 'Hi' }],
+  tools: [],
+  context: [],
+  state: null,
   protocolVersion: '1.0',
   forwardedProps: { agent: 'a' },
 })

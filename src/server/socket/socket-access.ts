@@ -26,7 +26,7 @@ export function createSocketAccess(access: Access, first: Principal, over: () =>
       return () => void ends.delete(end)
     },
     renew(principal) {
-      const isSame = isSameOwner(principal, first) && `${principal.roles}` === `${first.roles}`
+      const isSame = isSameOwner(principal, first) && principal.roles.join() === first.roles.join()
       if (!isSame) {
         const cure = 'Open another socket for another user.'
         throw new MillraceError('forbidden', `This token is of another user, or has other roles. ${cure}`)
