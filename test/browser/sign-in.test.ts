@@ -373,4 +373,32 @@ describe.skipIf(browser === undefined)(`who is signed in${fault}`, () => {
     await menu.getByRole('button', { name: 'Sign out' }).tap()
     await page.getByRole('dialog', { name: 'Sign in' }).waitFor()
   })
+
+  test('the overview has what users have used for an operator, and their own quotas for everybody', async () => {
+    const quotas = {
+      usesOf: () => Promise.resolve([{ which: 'perUser.tokensPerDay', limit: 1000, used: 1200, resetsAt: 0 }]),
+    }
+    const opened = await openWeb(browser, {
+      engine: engine(),
+      handler: { access: createTestAccess(), localOnly: false, quotas },
+      path: '/overview',
+      allows: /401/u,
+    })
+    const { page, server } = opened
+    await start(server, 'alice', 'Hello')
+    await server.store.records?.settle()
+    await signIn(page, 'operator')
+    const users = page.getByRole('region', { name: 'Users with the most tokens' })
+    await users.getByRole('row', { name: /alice of acme 1 15/u }).waitFor()
+    await page.getByRole('region', { name: 'Your quotas' }).getByText('Tokens a day, of you').waitFor()
+    await expectAccessible(page)
+    await users.getByRole('link', { name: 'alice' }).click()
+    expect(new URL(page.url()).searchParams.get('user')).toBe('alice')
+    await page.goto(`${server.url}/overview`)
+    await personIn(page).click()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await signIn(page, 'alice')
+    await page.getByRole('region', { name: 'Your quotas' }).waitFor()
+    expect(await users.count()).toBe(0)
+  })
 })

@@ -13,6 +13,7 @@ import { Skeleton } from '../../kit/Skeleton.tsx'
 import { useRunCounts } from '../../shell/use-run-counts.ts'
 import { Chart } from './Chart.tsx'
 import { Ranks, type AgentUsage } from './Ranks.tsx'
+import { Usage } from './Usage.tsx'
 import { chartsOf, totalsOf } from './series.ts'
 import css from './Overview.module.css'
 
@@ -52,6 +53,7 @@ export default function OverviewRoom() {
             ))}
           </div>
           <Ranks tools={value.tools} agents={value.usageByAgent} span={span} />
+          <Usage span={span} />
         </>
       )}
     </div>

@@ -2,6 +2,7 @@
 import { Link } from 'wouter'
 import type { ToolStats } from '../../../src/part/window-stats.ts'
 import { cost, count, duration } from '../../kit/format.ts'
+import { Heads, Share } from './RankTable.tsx'
 import css from './Overview.module.css'
 
 export interface AgentUsage {
@@ -78,26 +79,5 @@ export function Ranks({ tools, agents, span }: { tools: ToolStats[]; agents: Age
         )}
       </section>
     </div>
-  )
-}
-
-function Heads({ names }: { names: readonly string[] }) {
-  return (
-    <thead>
-      <tr>
-        {names.map((name) => (
-          <th key={name} scope="col">
-            {name}
-          </th>
-        ))}
-      </tr>
-    </thead>
-  )
-}
-
-/** How much of the greatest one it is. The numbers beside it say the same. */
-function Share({ of, color }: { of: number; color: string }) {
-  return (
-    <span className={css.share} aria-hidden="true" style={{ width: `${of * 100}%`, background: `var(${color})` }} />
   )
 }
