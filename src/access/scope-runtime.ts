@@ -3,7 +3,8 @@
  * sockets that work with it need no checks of their own: what is not visible does not exist.
  */
 import { MillraceError, type ErrorValue } from '../part/error.ts'
-import type { RunRow } from '../part/log.ts'
+import type { Entry } from '../part/entry.ts'
+import type { Log, RunRow } from '../part/log.ts'
 import { runUserOf, scopedThread, type Principal } from '../part/principal.ts'
 import { unknownAgent, unknownRun } from '../runtime/runtime-errors.ts'
 import type { Reply } from '../part/request-part.ts'
@@ -57,6 +58,9 @@ export function scopeRuntime(
 
   const signed = (wake: Wake = {}): Wake => ({ ...wake, agents, roles: principal.roles, ...(actor && { by: actor }) })
 
+  // Its log without what the principal may not see.
+  const scoped = (run: Run) => new ScopedRun(run, runtime, isWhole ? run.parts : entriesOf(store.log, run.id))
+
   const runtime: Runtime = {
     agents,
     tools: base.tools,
@@ -75,21 +79,24 @@ export function scopeRuntime(
         ...(threadId !== undefined && { threadId: scopedThread(threadId, user) }),
         ...(user && { user }),
       })
-      return new ScopedRun(run, runtime)
+      return scoped(run)
     },
     async fork(run, options) {
       const row = await existing(run, 'runs.fork')
       const name = options.agent ?? row.agent
       // A run of an agent that is gone has its text in its log.
       if (principal.agents !== undefined || base.agents.get(name) !== undefined) usable(name)
-      return new ScopedRun(await base.fork(run, { ...options, agents, ...(user && { user }) }), runtime)
+      return scoped(await base.fork(run, { ...options, agents, ...(user && { user }) }))
     },
     async open(run) {
       const row = await rowFor(base.store, principal, 'runs.read', run)
       const found = row && (await base.open(run))
-      return found && new ScopedRun(found, runtime)
+      return found && scoped(found)
     },
-    handle: (run, threadId) => new ScopedRun(base.handle(run, threadId), runtime),
+    // It does not check that the run is there, so neither whose it is.
+    handle() {
+      throw notAllowed('runs.read')
+    },
     async stop(run, reason) {
       await existing(run, 'runs.stop')
       await base.stop(run, reason)
@@ -132,11 +139,11 @@ class ScopedRun implements Run {
   private readonly run: Run
   private readonly runtime: Runtime
 
-  constructor(run: Run, runtime: Runtime) {
+  constructor(run: Run, runtime: Runtime, parts: Run['parts']) {
     this.id = run.id
     this.threadId = run.threadId
     this.joined = run.joined
-    this.parts = run.parts
+    this.parts = parts
     this.run = run
     this.runtime = runtime
   }
@@ -151,6 +158,14 @@ class ScopedRun implements Run {
 
   answer(requestId: string, answer: Reply): Promise<Answered> {
     return this.runtime.answer(this.id, requestId, answer, { protocol: 'library' })
+  }
+}
+
+function entriesOf(log: Log, run: string): AsyncIterable<Entry> {
+  return {
+    async *[Symbol.asyncIterator]() {
+      for await (const batch of log.read(run)) yield* batch
+    },
   }
 }
 

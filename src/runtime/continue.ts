@@ -99,11 +99,11 @@ async function started(runtime: Runtime, turn: Turn): Promise<Turned> {
     previousRunId,
     groups = false,
   } = turn
-  const { store, agents } = runtime
+  const { agents } = runtime
   const fromServer = (agents.get(agentId)?.pipeline.history ?? history) === 'server'
   // The server has no messages of a new thread.
   const goesOn = turn.threadId !== undefined || previousRunId != null
-  const known = fromServer && goesOn ? turn : await withServerMessages(store, turn.threadId, turn.messages, agentId)
+  const known = fromServer && goesOn ? turn : await withServerMessages(runtime, turn.threadId, turn.messages, agentId)
   const { messages } = known
   const threadId = turn.threadId ?? (groups ? known.threadId : undefined)
   const run = await runtime.start(agentId, messages.length === 0 ? input : { ...input, messages }, {

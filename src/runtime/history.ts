@@ -6,6 +6,7 @@ import { toResultContent } from '../fold/reply-messages.ts'
 import type { Store } from '../part/log.ts'
 import { conversation } from './conversation.ts'
 import { nameByCalls, withRecordedIds } from './turns-by-calls.ts'
+import type { Runtime } from './runtime.ts'
 import type { Message, ToolOutput, ToolResultContent } from '../part/message.ts'
 
 /**
@@ -14,12 +15,21 @@ import type { Message, ToolOutput, ToolResultContent } from '../part/message.ts'
  * outside the thread: `threadId` is the thread of the last one.
  */
 export async function withServerMessages(
-  store: Store,
+  { store, threadId: own }: Pick<Runtime, 'store' | 'threadId'>,
   threadId: string | undefined,
   given: Message[],
   agentId: string,
 ): Promise<{ messages: Message[]; threadId?: string | undefined }> {
-  const { messages, runs, threadId: found } = await nameByCalls(store, { agentId, threadId, messages: given })
+  const {
+    messages,
+    runs,
+    threadId: found,
+  } = await nameByCalls(store, {
+    agentId,
+    threadId,
+    messages: given,
+    isOwn: (id) => own(id) === id,
+  })
   if (threadId === undefined && runs.size === 0) return { messages: given }
   const known: Message[] = []
   const taken = new Set<string>()

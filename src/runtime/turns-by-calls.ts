@@ -16,6 +16,8 @@ import { toOpenAiCallId } from '../part/openai-call-id.ts'
 
 interface SentMessages {
   agentId: string
+  /** Whether a thread is the caller's own: turns of others are not looked for. */
+  isOwn(threadId: string): boolean
   threadId?: string | undefined
   messages: Message[]
 }
@@ -90,14 +92,14 @@ export async function nameByCalls(store: Store, asked: SentMessages): Promise<Na
   return { messages: named, runs, threadId }
 }
 
-function createSearch(store: Store, { agentId, threadId }: SentMessages) {
+function createSearch(store: Store, { agentId, threadId, isOwn }: SentMessages) {
   const runsOf = note(store.runs, agentId, '', [])
-  const rows = listed(store, agentId, threadId)
+  const rows = listed(store, { agent: agentId, threadId, isOwn })
 
   return async (calls: ToolCallContent[], user: string): Promise<KeptRun | undefined> => {
     const first = runsOf.get(keyOf(agentId, calls[0]!.toolCallId))
     const row = first === undefined ? undefined : await store.runs.get(first)
-    const stored = row && (await keptOf(store, row))
+    const stored = row && isOwn(row.threadId) ? await keptOf(store, row) : undefined
     if (stored !== undefined && isOf(stored, agentId, calls, user)) return stored
     for (;;) {
       const { value, done } = await rows.next()
@@ -108,11 +110,14 @@ function createSearch(store: Store, { agentId, threadId }: SentMessages) {
   }
 }
 
-async function* listed(store: Store, agent: string, threadId: string | undefined): AsyncGenerator<KeptRun, undefined> {
+async function* listed(
+  store: Store,
+  { agent, threadId, isOwn }: { agent: string } & Pick<SentMessages, 'threadId' | 'isOwn'>,
+): AsyncGenerator<KeptRun, undefined> {
   const seen = new Set<string>()
   for (const query of threadId === undefined ? [{ agent }] : [{ agent, threadId }, { agent }]) {
     for (const row of await store.runs.list({ ...query, limit: mostRuns })) {
-      if (seen.has(row.id)) continue
+      if (seen.has(row.id) || !isOwn(row.threadId)) continue
       seen.add(row.id)
       const stored = await keptOf(store, row)
       if (stored !== undefined && stored.unanswered.length > 0) yield stored

@@ -9,6 +9,7 @@ import type { HandlerContext, RequestContext } from '../handler-context.ts'
 import type { Editing } from '../http/editing.ts'
 import { recordAudit } from '../routes/audit.ts'
 import type { Access } from './access.ts'
+import { keyNumberOf } from './key-number.ts'
 
 /** Maximum number of callers whose contexts are kept. */
 const mostKept = 1000
@@ -26,7 +27,7 @@ export function createCallers(base: Runtime, access: Access, onError: (error: un
     recordAudit({ store: base.store, onError }, { principal, action: 'runs.answer', resource: run, outcome: 'done' })
   return {
     runtimeOf(principal) {
-      const name = JSON.stringify(principal)
+      const name = JSON.stringify([principal, keyNumberOf(principal)])
       const known = kept.get(name)
       if (known !== undefined) return known
       const runtime = scopeRuntime(base, principal, { onExpired, onAnswered })

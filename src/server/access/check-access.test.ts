@@ -15,11 +15,14 @@ describe('where a server may listen', () => {
     }
   })
 
-  test('browsers without a name need quotas, except on this machine', () => {
+  test('browsers without a name need quotas for all of them, except on this machine', () => {
     const access = { anonymous: 'user' as const }
     expect(() => bind({ access })).toThrow('server.access.anonymous: on 0.0.0.0')
     expect(() => bind({ access, apiKey: 'k' })).toThrow('server.quotas')
-    expect(() => bind({ access, quotas: {} })).not.toThrow()
+    // Without its cookie a browser is a new user.
+    for (const quotas of [{}, { perUser: { runsPerMinute: 3 } }, { perTenant: {} }])
+      expect(() => bind({ access, quotas })).toThrow('server.quotas.perTenant')
+    expect(() => bind({ access, quotas: { perTenant: { runsPerMinute: 30 } } })).not.toThrow()
     expect(() => bind({ access, isLocal: true })).not.toThrow()
   })
 })

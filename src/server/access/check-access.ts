@@ -1,5 +1,6 @@
 /** What is wrong with `server.access` that only a start can see: agents that do not exist, and doors that stand open. */
 import { MillraceError } from '../../part/error.ts'
+import type { QuotasConfig } from '../../part/quota.ts'
 import { didYouMean, listNames } from '../../pipeline/nearest.ts'
 import type { AccessConfig } from '../../project/config.ts'
 import { badConfig } from './config-keys.ts'
@@ -21,8 +22,9 @@ export function checkBind(
       `Refusing to listen on ${host} without a key: anyone who reaches it could run agents. ${cure}`,
     )
   }
-  if (access?.anonymous === 'user' && quotas === undefined) {
-    const cure = 'Set server.quotas, or listen on 127.0.0.1'
+  // Whoever drops the cookie is a new user, whom perUser does not limit.
+  if (access?.anonymous === 'user' && Object.keys(quotas?.perTenant ?? {}).length === 0) {
+    const cure = 'Set server.quotas.perTenant, or listen on 127.0.0.1'
     throw badConfig(`server.access.anonymous: on ${host}, anyone could use up your models without a limit. ${cure}`)
   }
 }
@@ -33,7 +35,7 @@ export interface BindOptions {
   apiKey: string | undefined
   access: AccessConfig | undefined
   /** `server.quotas`. */
-  quotas: unknown
+  quotas: QuotasConfig | undefined
   insecureNoAuth?: boolean | undefined
 }
 

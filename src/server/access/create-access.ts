@@ -18,6 +18,7 @@ import { checkSameOrigin } from './same-origin.ts'
 import { digestOf, whenKnown } from './digest.ts'
 import { createExpiry } from './expiry.ts'
 import { openKeyBook } from './key-book.ts'
+import { keyNumberOf } from './key-number.ts'
 import { keyPrefix } from './key-secret.ts'
 import { accessEnded, unauthorized } from './refusals.ts'
 import { secretIn } from './request-secret.ts'
@@ -112,7 +113,8 @@ export async function createAccess(options: AccessOptions): Promise<Access> {
       if (secret === undefined) return byCookie(request)
       return secret === '' ? byApplication(request) : bySecret(secret, request)
     },
-    onExpired({ key, expiresAt }, end) {
+    onExpired(principal, end) {
+      const { key, expiresAt } = principal
       let leaves: ((() => void) | undefined)[] = []
       const leave = () => {
         for (const each of leaves) each?.()
@@ -126,7 +128,7 @@ export async function createAccess(options: AccessOptions): Promise<Access> {
         end(accessEnded())
       }
       leaves = [
-        key === undefined ? undefined : book.onRevoked(key, over),
+        key === undefined ? undefined : book.onRevoked(key, over, keyNumberOf(principal)),
         expiresAt === undefined ? undefined : expiry.at(expiresAt, over),
       ]
       return leave

@@ -6,6 +6,7 @@ import { memoryStore } from '../../store/memory-store.ts'
 import { sqliteStore } from '../../store/sqlite/store.ts'
 import type { Log } from '../../part/log.ts'
 import { digestOf } from './digest.ts'
+import { keyNumberOf } from './key-number.ts'
 import { addKey, keyInbox, listKeys, openKeyBook, revokeKey, rotateKey, type KeyBookOptions } from './key-book.ts'
 
 const at = { now: 1000 }
@@ -101,6 +102,22 @@ describe('keys in the store', () => {
     await revokeKey(log, 'ci', at)
     await ended
     await new Promise<void>((end) => book.onRevoked('ci', end))
+  })
+
+  test('a stream that opens just after the rotation of its key ends, and one of the new key does not', async () => {
+    const log = storeLog()
+    const first = await addKey(log, { name: 'ci', role: 'user' }, at)
+    const book = await bookOf(log)
+    const before = (await book.by(first))!
+    const ended = new Promise<void>((end) => book.onRevoked('ci', end, keyNumberOf(before)))
+    const second = await rotateKey(log, 'ci', at)
+    await ended
+    await new Promise<void>((end) => book.onRevoked('ci', end, keyNumberOf(before)))
+    await expect.poll(() => book.by(second)).toEqual(before)
+    let isOver = false
+    book.onRevoked('ci', () => (isOver = true), keyNumberOf((await book.by(second))!))
+    await new Promise((done) => setImmediate(done))
+    expect(isOver).toBe(false)
   })
 
   test('unknown keys are refused with the nearest name', async () => {

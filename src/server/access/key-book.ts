@@ -11,6 +11,7 @@ import { roles, type Actor, type Principal, type Role } from '../../part/princip
 import { isKeyName, keyNameWords } from '../../project/access-values.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import { isObject } from './is-object.ts'
+import { noteKeyNumber } from './key-number.ts'
 import { newSecret } from './key-secret.ts'
 import { startTimer, type StartTimer } from './timer.ts'
 
@@ -214,8 +215,11 @@ function numberIn(message: unknown, key: string): number | undefined {
 export interface KeyBook {
   /** The principal of a key by the SHA-256 of its secret, unless it was revoked or has expired. */
   find(digest: string, now: number): Principal | undefined
-  /** Calls back when the key of this name is revoked or rotated. Returns a function that stops waiting. */
-  onRevoked(name: string, end: () => void): () => void
+  /**
+   * Calls back when the key of this name is revoked or rotated; soon, if it was since `n` (`keyNumberOf`) was the key of this name. Returns a
+   * function that stops waiting.
+   */
+  onRevoked(name: string, end: () => void, n?: number): () => void
   /** Resolves when what was stored before is known. */
   ready: Promise<void>
   close(): void
@@ -253,7 +257,7 @@ export function openKeyBook(
       return
     }
     if (key.revokedAt === undefined) {
-      byDigest.set(key.digest, { key, principal: principalOf(key) })
+      byDigest.set(key.digest, { key, principal: noteKeyNumber(principalOf(key), key.n) })
       return
     }
     byDigest.delete(key.digest)
@@ -289,9 +293,11 @@ export function openKeyBook(
       if (found === undefined || !isSameSecret(digest, found.key.digest)) return undefined
       return (found.key.expiresAt ?? Infinity) > now ? found.principal : undefined
     },
-    onRevoked(name, end) {
+    onRevoked(name, end, number) {
+      const active = fold.active(name)
+      const isRevoked = active === undefined || (number !== undefined && active.n !== number)
       // It was revoked after it was asked who this is.
-      if (fold.count(name) > 0 && !taken.has(name) && fold.active(name) === undefined) {
+      if (fold.count(name) > 0 && !taken.has(name) && isRevoked) {
         let isWaiting = true
         queueMicrotask(() => isWaiting && end())
         return () => void (isWaiting = false)

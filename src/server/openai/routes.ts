@@ -150,9 +150,15 @@ function systemOf(messages: readonly Message[]): string[] {
 }
 
 /** The text is the client's, so that the run must be one that this protocol started for this agent and thread. */
-async function isOurs({ store }: Runtime, { agentId, threadId, groups }: Turn, { runId }: Waiting): Promise<boolean> {
+async function isOurs(
+  { store, threadId: own }: Runtime,
+  { agentId, threadId, groups }: Turn,
+  { runId }: Waiting,
+): Promise<boolean> {
   const row = await store.runs.get(runId)
   if (row === undefined || row.agent !== agentId || row.protocol !== openaiWire.name) return false
+  // An operator sees the runs of others, and goes on with its own alone.
+  if (own(row.threadId) !== row.threadId) return false
   return groups === true || threadId === undefined || threadId === row.threadId
 }
 
