@@ -1,4 +1,5 @@
 /** A Redis that is full: every write is refused with `store-failed`, nothing of it is stored, and what reads, makes room or lives on works. */
+import type { NewAuditRow } from '../../part/audit.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -23,6 +24,17 @@ type Table = Record<string, (store: Store) => unknown>
 /** For the store itself, and for its end. */
 const inside = new Set(['close', 'fleet.dead', 'fleet.claimed', 'fleet.start', 'fleet.close', 'limits.close'])
 
+const auditRow: NewAuditRow = {
+  time: 1,
+  principal: 'u',
+  tenant: 'acme',
+  key: '',
+  action: 'runs.stop',
+  resource: 'small',
+  outcome: 'done',
+  address: '',
+}
+
 /** What writes: each has to be refused. */
 const refused: Table = {
   'log.append': (store) => store.log.append('small', 1, small.slice(3)),
@@ -35,6 +47,8 @@ const refused: Table = {
   'runs.keepView': (store) => store.runs.keepView('small', 2, { messages: [] }),
   'fleet.want': (store) => store.fleet.want('small', Date.now() + 60_000),
   'fleet.pass': (store) => store.fleet.pass!('small'),
+  'ledger.add': (store) => store.ledger!.add('acme', [{ key: 'tokens', amount: 1, until: Date.now() + 60_000 }]),
+  'audit.add': (store) => store.audit!.add(auditRow),
 }
 
 /** What reads, makes room or keeps the processes together: each has to work. */
@@ -62,6 +76,10 @@ const works: Table = {
   'limits.occupy': async (store) => (await store.limits!.occupy('key', 1))!.leave(),
   'positions.get': (store) => store.positions!.get('reader'),
   'positions.keep': (store) => store.positions!.keep('reader', 1, 'me'),
+  'ledger.read': (store) => store.ledger!.read('acme', ['tokens']),
+  'ledger.mark': (store) => store.ledger!.mark('acme', 'small'),
+  'audit.list': (store) => store.audit!.list(),
+  'audit.prune': (store) => store.audit!.prune(1),
   'upkeep.size': (store) => store.upkeep!.size(),
   'upkeep.uncompacted': (store) => store.upkeep!.uncompacted(Infinity, 10),
   'upkeep.compact': (store) => store.upkeep!.compact('whole'),
