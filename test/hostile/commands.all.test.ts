@@ -56,6 +56,8 @@ const reads: Record<string, Reads> = {
   },
   threads: { run: ({ thread }) => flags(thread, [], ['--full'], ['--json']), all: [[], ['--json'], ['--search', 'a']] },
   stats: { all: [[], ['--json'], ['--by', 'day', '--since', '2000-01-01'], ['--by', 'model'], ['--by', 'tool']] },
+  usage: { all: [[], ['--json'], ['--by', 'agent'], ['--by', 'tenant'], ['--by', 'key']] },
+  audit: { all: [[], ['--json']] },
   query: {
     all: ['runs', 'threads', 'agents', 'steps', 'model_calls', 'tool_calls', 'requests', 'usage']
       .map((name) => [`SELECT * FROM ${name}`])
@@ -74,7 +76,10 @@ const reads: Record<string, Reads> = {
   rm: { run: ({ run }) => [[run, '--yes']] },
 }
 /** They read agents, or nothing. */
-const others = ['init', 'serve', 'migrate', 'run', 'chat', 'check', 'schema', 'completion', 'help']
+const others = [
+  ...['init', 'serve', 'migrate', 'run', 'chat', 'check', 'schema', 'completion', 'help'],
+  ...['keys', 'login', 'logout'],
+]
 
 const root = mkdtempSync(join(tmpdir(), 'millrace-hostile-'))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
