@@ -125,8 +125,8 @@ export interface RequestContext extends HandlerContext {
   filter: OwnerFilter
   /** Calls back once when the caller's open streams must end. Returns a function that stops waiting. */
   onExpired(end: (error: MillraceError) => void): () => void
-  /** Adds a row to the audit. `resource`: an id, never a text. */
-  audit(action: Action, resource: string, outcome: AuditOutcome): void
+  /** Adds a row to the audit. `resource`: an id, never a text. `tenant`: of the resource; default that of the caller. */
+  audit(action: Action, resource: string, outcome: AuditOutcome, tenant?: string): void
   /** The same for everybody: the whole runtime. Pass {@link filter} to whatever is asked of it. */
   server: HandlerContext
 }

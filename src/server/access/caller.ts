@@ -58,8 +58,8 @@ export function contextOf(
     filter: visibleTo(principal),
     editing: editingOf(server.editing, principal),
     onExpired: (end) => access.onExpired(principal, end),
-    audit: (action, resource, outcome) =>
-      recordAudit({ store, onError: server.onError }, { principal, action, resource, outcome, address }),
+    audit: (action, resource, outcome, tenant) =>
+      recordAudit({ store, onError: server.onError }, { principal, action, resource, outcome, address, tenant }),
     server,
   }
 }

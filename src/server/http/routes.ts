@@ -45,17 +45,33 @@ async function withAudit<Path extends string>(
   request: HonoRequest<Path>,
   respond: Respond<Path>,
 ): Promise<Response> {
+  const tenant = await tenantOf(context, action, request)
   try {
     const response = await respond(context, request)
     // A list of keys changes nothing, and neither does the check of a text.
-    if (response.ok && request.method !== 'GET') context.audit(action, resourceOf(request), 'done')
+    if (response.ok && request.method !== 'GET') context.audit(action, resourceOf(request), 'done', tenant)
     return response
   } catch (error) {
     if (error instanceof MillraceError && error.code === 'forbidden') {
-      context.audit(action, resourceOf(request), 'refused')
+      context.audit(action, resourceOf(request), 'refused', tenant)
     }
     throw error
   }
+}
+
+/** Of the run in the path, before it is deleted. An admin of all tenants has none of its own. */
+async function tenantOf(
+  { principal, server }: RequestContext,
+  action: Action,
+  request: HonoRequest,
+): Promise<string | undefined> {
+  const id = request.param('id')
+  if (principal.tenant !== undefined || id === undefined || !action.startsWith('runs.')) return undefined
+  const { runs } = server.runtime.store
+  const row = request.path.startsWith('/api/threads/')
+    ? (await runs.list({ threadId: id, limit: 1 }))[0]
+    : await runs.get(id)
+  return row?.tenant
 }
 
 /** The ids in the path. */

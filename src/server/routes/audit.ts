@@ -23,6 +23,8 @@ export interface Audited {
   principal?: Pick<Principal, 'id' | 'tenant' | 'key'> | undefined
   /** Such as `runs.stop`. */
   action: string
+  /** Whose operators see the row. Default: that of the principal. An admin of all tenants acts in the tenant of the run. */
+  tenant?: string | undefined
   /** Such as a run's id. Never a text of a prompt, an answer or a tool. */
   resource?: string | undefined
   outcome: AuditOutcome
@@ -36,14 +38,15 @@ const pending = new WeakMap<object, number>()
 /** Adds a row beside the request: it neither delays nor fails it. */
 export function recordAudit(
   { store, onError }: AuditContext,
-  { principal, action, resource = '', outcome, address = '' }: Audited,
+  { principal, action, resource = '', outcome, address = '', ...given }: Audited,
 ): void {
   const { audit } = store
   if (audit === undefined) return
   const waiting = pending.get(audit) ?? 0
   if (waiting >= mostPending) return
   pending.set(audit, waiting + 1)
-  const { id = '', tenant = '', key = '' } = principal ?? {}
+  const { id = '', key = '' } = principal ?? {}
+  const tenant = given.tenant ?? principal?.tenant ?? ''
   const row: NewAuditRow = { time: timeOf(store), principal: id, tenant, key, action, resource, outcome, address }
   void add(audit, row)
     .catch((error: unknown) => onError?.(error))
