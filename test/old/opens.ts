@@ -9,6 +9,7 @@ import type { RunView } from '../../src/fold/run-view.ts'
 import type { RunRow, Store } from '../../src/part/log.ts'
 import type { Stats } from '../../src/record/stats.ts'
 import { listThreads } from '../../src/record/threads/list-threads.ts'
+import { openArchive } from '../../src/store/archive/archive.ts'
 import { redisStore } from '../../src/store/redis/redis-store.ts'
 import { sqliteStore } from '../../src/store/sqlite/store.ts'
 import { folder, ran } from '../support/cli.ts'
@@ -50,7 +51,7 @@ export const inRedis = (url: string): Kind => ({
     writeFileSync(join(cwd, 'agents/millrace.config.mjs'), `export default { record: ${record} }\n`)
     await readKeys(url, gunzipSync(readFileSync(join(from, 'redis.gz'))).toString())
   },
-  open: () => redisStore(url),
+  open: (cwd) => redisStore(url, { archive: openArchive(join(cwd, 'archive')) }),
 })
 
 export function passesTheList(name: string, kind: () => Kind, place: Kind['place']): void {
