@@ -17,11 +17,9 @@ import { checkOtherPage } from './cookie.ts'
 import { checkSameOrigin } from './same-origin.ts'
 import { digestOf, whenKnown } from './digest.ts'
 import { createExpiry } from './expiry.ts'
-import { openKeyBook } from './key-book.ts'
+import { keyPrefix, openKeyBook } from './key-book.ts'
 import { keyNumberOf } from './key-number.ts'
-import { keyPrefix } from './key-secret.ts'
-import { accessEnded, unauthorized } from './refusals.ts'
-import { secretIn } from './request-secret.ts'
+import { accessEnded, twoCredentials, unauthorized } from './refusals.ts'
 import { keyHolder } from './simple-access.ts'
 import { startTimer, type StartTimer } from './timer.ts'
 import { createVisitors } from './visitor.ts'
@@ -150,4 +148,16 @@ function withClaimNames(login: LoginConfig, jwt: JwtConfig | undefined): LoginCo
   if (jwt?.issuer !== login.issuer) return login
   const { user, tenant, roles } = jwt
   return { ...omitUndefined({ user, tenant, roles }), ...omitUndefined(login) }
+}
+
+/** Throws `two-credentials` if `Authorization` and `X-API-Key` differ. Empty: a header that says nothing. Undefined: no header. */
+function secretIn(headers: Headers): string | undefined {
+  const authorization = headers.get('authorization')
+  const key = headers.get('x-api-key')
+  const bearer = authorization === null ? undefined : (/^Bearer\s+(\S.*)$/iu.exec(authorization)?.[1]?.trim() ?? '')
+  // Headers that are sent twice are joined.
+  if (/,\s*Bearer\s/iu.test(bearer ?? '') || key?.includes(', ') === true) throw twoCredentials()
+  if (bearer === undefined || bearer === '') return key ?? bearer
+  if (key !== null && key !== bearer) throw twoCredentials()
+  return bearer
 }

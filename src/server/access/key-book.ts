@@ -10,13 +10,15 @@ import { ownValue } from '../../part/own-value.ts'
 import { roles, type Actor, type Principal, type Role } from '../../part/principal.ts'
 import { isKeyName, keyNameWords } from '../../project/access-values.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
-import { isObject } from './is-object.ts'
+import { isObject } from './told-principal.ts'
 import { noteKeyNumber } from './key-number.ts'
-import { newSecret } from './key-secret.ts'
 import { startTimer, type StartTimer } from './timer.ts'
 
 /** The inbox of the store. */
 export const keyInbox = 'access:keys'
+/** Secret scanners find keys by it. */
+export const keyPrefix = 'mr_'
+
 /** A key without its secret. */
 export interface StoredKey {
   name: string
@@ -312,4 +314,10 @@ export function openKeyBook(
     ready: ready.promise,
     close: () => closing.abort(),
   }
+}
+
+function newSecret(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(32))
+  const text = btoa(String.fromCharCode(...bytes))
+  return keyPrefix + text.replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/u, '')
 }

@@ -1,5 +1,4 @@
 /** A principal from what an application or a token says, checked: ids, tenants, roles and claims. */
-import { isObject } from './is-object.ts'
 import { omitUndefined } from '../../part/omit-undefined.ts'
 import { ownValue } from '../../part/own-value.ts'
 import { roles as knownRoles, type Claim, type Principal } from '../../part/principal.ts'
@@ -58,4 +57,8 @@ function claimsIn(given: unknown, listed: readonly string[] | undefined): Record
     found.push([name, value])
   }
   return Object.fromEntries(found)
+}
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
