@@ -77,8 +77,18 @@ const reads: Record<string, Reads> = {
 }
 /** They read agents, or nothing. */
 const others = [
-  ...['init', 'serve', 'migrate', 'run', 'chat', 'check', 'schema', 'completion', 'help'],
-  ...['keys', 'login', 'logout'],
+  'init',
+  'serve',
+  'migrate',
+  'run',
+  'chat',
+  'check',
+  'schema',
+  'completion',
+  'help',
+  'keys',
+  'login',
+  'logout',
 ]
 
 const root = mkdtempSync(join(tmpdir(), 'millrace-hostile-'))
