@@ -390,7 +390,7 @@ describe.skipIf(browser === undefined)(`who is signed in${fault}`, () => {
     await signIn(page, 'operator')
     const users = page.getByRole('region', { name: 'Users with the most tokens' })
     await users.getByRole('row', { name: /alice of acme 1 15/u }).waitFor()
-    await page.getByRole('region', { name: 'Your quotas' }).getByText('Tokens a day, of you').waitFor()
+    await page.getByRole('region', { name: 'Your quotas' }).getByText('Your tokens a day').waitFor()
     await expectAccessible(page)
     await users.getByRole('link', { name: 'alice' }).click()
     expect(new URL(page.url()).searchParams.get('user')).toBe('alice')

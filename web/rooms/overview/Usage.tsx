@@ -76,23 +76,23 @@ function Users({ rows, span }: { rows: readonly UsageReportRow[]; span: string }
 }
 
 const words: Record<string, string> = {
-  runsPerMinute: 'Runs a minute',
-  streams: 'Open streams',
-  tokensPerMinute: 'Tokens a minute',
-  tokensPerDay: 'Tokens a day',
-  tokensPerMonth: 'Tokens a month',
+  runsPerMinute: 'runs a minute',
+  streams: 'open streams',
+  tokensPerMinute: 'tokens a minute',
+  tokensPerDay: 'tokens a day',
+  tokensPerMonth: 'tokens a month',
   usdPerMinute: 'USD a minute',
   usdPerDay: 'USD a day',
   usdPerMonth: 'USD a month',
 }
-const holders: Record<string, string> = { perUser: 'you', perTenant: 'your tenant', perKey: 'your key' }
+const holders: Record<string, string> = { perUser: 'Your', perTenant: 'Your tenant’s', perKey: 'Your key’s' }
 
 function Quotas({ quotas }: { quotas: readonly QuotaUse[] }) {
   return (
     <section className={css.rank} aria-labelledby="quotas">
       <h2 id="quotas">Your quotas</h2>
       <table>
-        <Heads names={['Quota', 'Used', 'Limit', 'Begins anew']} />
+        <Heads names={['Quota', 'Used', 'Limit', 'Resets']} />
         <tbody>
           {quotas.map(({ which, limit, used, resetsAt }) => {
             const [holder = '', name = ''] = which.split('.')
@@ -102,7 +102,7 @@ function Quotas({ quotas }: { quotas: readonly QuotaUse[] }) {
               <tr key={which}>
                 <th scope="row">
                   <Share of={Math.min(1, (used ?? 0) / limit)} color={isUsedUp ? '--error-ink' : '--text-part'} />
-                  {words[name] ?? name}, of {holders[holder] ?? holder}
+                  {holders[holder] ?? holder} {words[name] ?? name}
                 </th>
                 <td data-bad={isUsedUp || undefined}>{used === undefined ? '–' : amount(used)}</td>
                 <td>{amount(limit)}</td>
