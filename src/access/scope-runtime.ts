@@ -15,16 +15,12 @@ import { notAllowed, rowFor, scopeStore } from './scope-store.ts'
 export interface ScopeOptions {
   /** Calls back once when the principal's open streams must end. Returns a function that stops waiting. */
   onExpired?: (principal: Principal, end: (error: ErrorValue) => void) => () => void
-  /** Called when a turn of a conversation has answered requests of a run. */
-  onAnswered?: (principal: Principal, run: string) => void
+  /** Called when it has stopped a run or answered requests of one. `isTurn`: by a turn of a conversation, not by name. */
+  onDone?: (action: 'runs.stop' | 'runs.answer', run: RunRow, isTurn: boolean) => void
 }
 
 /** The whole runtime for a principal that may do everything, and whose runs belong to no one. */
-export function scopeRuntime(
-  base: Runtime,
-  principal: Principal,
-  { onExpired, onAnswered }: ScopeOptions = {},
-): Runtime {
+export function scopeRuntime(base: Runtime, principal: Principal, { onExpired, onDone }: ScopeOptions = {}): Runtime {
   const user = runUserOf(principal)
   const isWhole = Object.keys(visibleTo(principal)).length === 0 && principal.agents === undefined
   if (user === undefined && isWhole && principal.key === undefined) return base
@@ -98,18 +94,21 @@ export function scopeRuntime(
       throw notAllowed('runs.read')
     },
     async stop(run, reason) {
-      await existing(run, 'runs.stop')
+      const row = await existing(run, 'runs.stop')
       await base.stop(run, reason)
+      onDone?.('runs.stop', row, false)
     },
     fail: () => 'inactive',
     async answer(run, requestId, answer, wake, consent) {
-      await existing(run, 'runs.answer')
-      return base.answer(run, requestId, answer, signed(wake), consent)
+      const row = await existing(run, 'runs.answer')
+      const answered = await base.answer(run, requestId, answer, signed(wake), consent)
+      onDone?.('runs.answer', row, false)
+      return answered
     },
     async answerAll(run, answers, wake, mcpHeaders) {
-      await existing(run, 'runs.answer')
+      const row = await existing(run, 'runs.answer')
       const counted = await base.answerAll(run, answers, signed(wake), mcpHeaders)
-      onAnswered?.(principal, run)
+      onDone?.('runs.answer', row, true)
       return counted
     },
     redact: base.redact,

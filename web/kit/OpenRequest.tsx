@@ -6,6 +6,7 @@ import { useId, useState, type CSSProperties, type ReactNode } from 'react'
 import type { ClientAnswer } from '../../src/client/client.ts'
 import { messageOf } from '../../src/part/error.ts'
 import type { EntryOf } from '../../src/part/entry.ts'
+import type { RequestPart } from '../../src/part/request-part.ts'
 import { client } from '../data/client.ts'
 import { useNow } from '../data/media.ts'
 import { mayAnswer, useSignedIn } from '../data/server.ts'
@@ -14,7 +15,6 @@ import { moment } from './format.ts'
 import { Icon } from './Icon.tsx'
 import { ApprovalForm, ResultForm, ValueForm, type AnswerProps } from './AnswerForms.tsx'
 import { since, until } from './when.ts'
-import { waitsFor } from './waits-for.ts'
 import css from './OpenRequest.module.css'
 
 interface Props {
@@ -126,4 +126,11 @@ function Question({ request, isOthers }: { request: EntryOf<'request'>; isOthers
 function wordOf(answer: ClientAnswer): string {
   if (!('approved' in answer)) return 'Answered'
   return answer.approved ? 'Allowed' : 'Denied'
+}
+
+const people = { user: 'a user', operator: 'an operator', admin: 'an admin' }
+
+/** Who must answer an approval that needs a role. */
+function waitsFor({ roles = [] }: Pick<RequestPart, 'roles'>): string {
+  return `Waits for ${roles.map((role) => people[role]).join(' or ')}.`
 }

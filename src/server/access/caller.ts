@@ -1,8 +1,9 @@
 /** The context of a caller: the server's, with a runtime that shows only what the caller may see. */
-import { decide, visibleTo } from '../../access/decide.ts'
+import { decide, visibleTo, type Action } from '../../access/decide.ts'
 import { notAllowed } from '../../access/scope-store.ts'
 import { scopeRuntime } from '../../access/scope-runtime.ts'
 import { toErrorValue } from '../../part/error.ts'
+import type { RunRow } from '../../part/log.ts'
 import type { Principal } from '../../part/principal.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
 import type { HandlerContext, RequestContext } from '../handler-context.ts'
@@ -23,14 +24,20 @@ export function createCallers(base: Runtime, access: Access, onError: (error: un
   const kept = new Map<string, Runtime>()
   const onExpired = (principal: Principal, end: Parameters<Runtime['onLost']>[1]) =>
     access.onExpired(principal, (error) => end(toErrorValue(error)))
-  const onAnswered = (principal: Principal, run: string) =>
-    recordAudit({ store: base.store, onError }, { principal, action: 'runs.answer', resource: run, outcome: 'done' })
+  /** A route tells of what it does by name, with the address of the request. */
+  function noteTurn(principal: Principal, action: Action, { id, tenant }: RunRow): void {
+    recordAudit({ store: base.store, onError }, { principal, action, resource: id, outcome: 'done', tenant })
+  }
+
   return {
     runtimeOf(principal) {
       const name = JSON.stringify([principal, keyNumberOf(principal)])
       const known = kept.get(name)
       if (known !== undefined) return known
-      const runtime = scopeRuntime(base, principal, { onExpired, onAnswered })
+      const runtime = scopeRuntime(base, principal, {
+        onExpired,
+        onDone: (action, run, isTurn) => isTurn && noteTurn(principal, action, run),
+      })
       if (kept.size >= mostKept) kept.delete(kept.keys().next().value!)
       kept.set(name, runtime)
       return runtime

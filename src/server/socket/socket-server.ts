@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { Server, type Socket } from 'socket.io'
-import { decide, type Action } from '../../access/decide.ts'
+import { decide } from '../../access/decide.ts'
 import { notAllowed } from '../../access/scope-store.ts'
 import { MillraceError } from '../../part/error.ts'
 import type { Principal } from '../../part/principal.ts'
@@ -73,14 +73,15 @@ export function createSocketServer(options: SocketOptions): SocketServer {
     onWaiting: (change: 1 | -1) => void (waiting += change),
   }
 
-  function contextFor(principal: Principal, { onExpired }: SocketAccess): SessionContext {
-    const onAnswered = (_: Principal, run: string) => noteDone(principal, 'runs.answer', run)
-    const scoped = scopeRuntime(runtime, principal, { onExpired: (_, end) => onExpired(end), onAnswered })
+  function contextFor(principal: Principal, { onExpired }: SocketAccess, address: string): SessionContext {
+    const scoped = scopeRuntime(runtime, principal, {
+      onExpired: (_, end) => onExpired(end),
+      onDone(action, { id: resource, tenant }) {
+        const row = { principal, action, resource, outcome: 'done', address, tenant } as const
+        recordAudit({ store: runtime.store, onError }, row)
+      },
+    })
     return { ...shared, principal, runtime: scoped }
-  }
-
-  function noteDone(principal: Principal, action: Action, resource: string, address?: string): void {
-    recordAudit({ store: runtime.store, onError }, { principal, action, resource, outcome: 'done', address })
   }
 
   const io = new Server({
@@ -121,7 +122,7 @@ export function createSocketServer(options: SocketOptions): SocketServer {
     const { principal } = socket.data as { principal: Principal }
     // Its runs have got their last event by then.
     const socketAccess = createSocketAccess(access, principal, () => void setImmediate(() => socket.disconnect(true)))
-    const context = contextFor(principal, socketAccess)
+    const context = contextFor(principal, socketAccess, socket.handshake.address)
     const session = createSession(context, socket)
     const client = { context, session, socket, access: socketAccess }
     sessions.set(socket, client)
@@ -166,20 +167,13 @@ export function createSocketServer(options: SocketOptions): SocketServer {
   }
 
   function dispatch(client: Client, { type, data }: ClientMessage): Promise<MessageReply> {
-    const { context, session } = client
+    const { context } = client
     if (closing.signal.aborted) throw closingError()
     const drained = entering.has(type) ? options.draining?.() : undefined
     if (drained !== undefined) throw drained
     const action = messageActions[type]
     if (decide(context.principal, action) !== 'allow') throw notAllowed(action)
-    const done = effectOf(client, { type, data })
-    if (action !== 'runs.stop' && action !== 'runs.answer') return done
-    return done.then((reply) => {
-      const { principal } = context
-      const resource = String(ownValue(reply.said, 'runId') ?? ownValue(reply.said, 'toolCallId') ?? '')
-      noteDone(principal, action, resource, session.address)
-      return reply
-    })
+    return effectOf(client, { type, data })
   }
 
   /** Another token of the same user: what the socket reads goes on when the one before ends. */
