@@ -34,6 +34,19 @@ describe('hideTexts', () => {
     ])
   })
 
+  // A reader that begins in the middle of a log gets no `run-start` with them.
+  test.each<object>([
+    { type: 'run-start', runId: 'r', agent: 'a', threadId: 't', protocol: 'api', input: {}, pipeline: 'secret' },
+    { type: 'step-start', stepType: 'call-agent', attempt: 1, agent: 'b', pipeline: 'secret' },
+    { type: 'resume', protocol: 'api', agent: 'b', pipeline: 'secret' },
+    prompt,
+  ])('hides the texts of an entry that comes alone: %j', (part) => {
+    const entry = { ...at, ...part } as Entry
+    expect(JSON.stringify(hideTexts([entry]))).not.toContain('secret')
+    // What others read is as it was.
+    expect(JSON.stringify(entry)).toContain('secret')
+  })
+
   test('of errors and warnings, what is for operators alone is left out', () => {
     const error = { code: 'step-failed', message: 'It failed.', detail: 'secret' }
     const usage = { source: 'reported', inputTokens: 1, outputTokens: 1 } as const
