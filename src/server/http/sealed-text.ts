@@ -68,7 +68,9 @@ function toText(bytes: Uint8Array): string {
 function toBytes(text: string): Uint8Array<ArrayBuffer> | undefined {
   if (!/^[\w-]+$/u.test(text)) return undefined
   try {
-    return Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), (each) => each.charCodeAt(0))
+    const bytes = Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), (each) => each.charCodeAt(0))
+    // The last character may have bits that say nothing: only one form of a text opens.
+    return toText(bytes) === text ? bytes : undefined
   } catch {
     return undefined
   }

@@ -17,7 +17,12 @@ export declare function listResources(
   cursor?: unknown,
 ): Promise<{ resources: Resource[]; nextCursor?: string } | undefined>
 
-export declare function resourceTemplates(): { uriTemplate: string; name: string; description: string; mimeType?: string }[]
+export declare function resourceTemplates(): {
+  uriTemplate: string
+  name: string
+  description: string
+  mimeType?: string
+}[]
 
 /** Undefined: unknown or not the caller's to see (-32602, one text for all). */
 export declare function readResource(

@@ -6,9 +6,10 @@
 import type { Log } from '../../part/log.ts'
 import type { Principal } from '../../part/principal.ts'
 import { parseJson } from '../../part/json.ts'
-import { ownValue } from '../../part/own-value.ts'
+import { MillraceError } from '../../part/error.ts'
 import { createSeal, type Seal } from '../http/sealed-text.ts'
 import { hashText } from '../http/key.ts'
+import { canonicalJson } from '../routes/idempotency.ts'
 
 /** `state`: of a call that asks and is sent again. `session`: of a legacy client. `request`: the id of a question to a legacy client. */
 export type TokenKind = 'state' | 'session' | 'request'
@@ -26,7 +27,11 @@ export interface SealedTokens {
    * Resolves with what `find` finds of the task's run. Undefined for a token that was changed, is another caller's, has expired or is none at all, and
    * for a run that `find` does not find. All of these take the same time: `find` is called each time, if need be for a run that is nobody's.
    */
-  openTask<T>(token: unknown, caller: TokenCaller, find: (run: string) => Promise<T | undefined>): Promise<T | undefined>
+  openTask<T>(
+    token: unknown,
+    caller: TokenCaller,
+    find: (run: string) => Promise<T | undefined>,
+  ): Promise<T | undefined>
   /** `data`: JSON, with its time at most {@link longestState} characters. `expiresAt`: epoch ms; absent: never. */
   seal(kind: TokenKind, data: Record<string, unknown>, caller: TokenCaller, expiresAt?: number): Promise<string>
   /** What was sealed as this kind for this caller, and has not expired. Undefined for anything else. */
@@ -34,9 +39,86 @@ export interface SealedTokens {
 }
 
 export const longestTaskId = 200
-export const longestTaskRun = 90
+export const longestTaskRun = 72
 /** Characters of a token that is no task id. */
 export const longestState = 65_536
 
 /** The answer to every id of a task that does not count, whatever is wrong with it. */
 export const unknownTaskText = 'There is no such task.'
+
+/** Begin the tokens, so that logs can leave them out. */
+const prefixes = { task: 'mrtask_', state: 'mrstate_', session: 'mrsession_', request: 'mrask_' }
+const anyToken = /\bmr(?:task|state|session|ask)_[\w-]+/gu
+
+/** A text without the tokens in it, for logs. */
+export function withoutTokens(text: string): string {
+  return text.replaceAll(anyToken, (token) => `${token.slice(0, token.indexOf('_') + 1)}***`)
+}
+
+/** Opens as nothing, and takes as long as a token. */
+const decoy = 'A'.repeat(120)
+/** Stands for the run of a token that does not count. */
+const nobodysRun = 'run_00000000000000000000000000000000'
+
+/** `log`: of the whole store, not of a caller. `now`: epoch ms. */
+export function createSealedTokens(log: Pick<Log, 'post'>, { now }: { now: () => number }): SealedTokens {
+  const seals = new Map<keyof typeof prefixes, Seal>()
+
+  function sealOf(kind: keyof typeof prefixes): Seal {
+    const known = seals.get(kind)
+    if (known !== undefined) return known
+    const seal = createSeal(log, kind, { inbox: 'mcp:seals', longest: kind === 'task' ? longestTaskId : longestState })
+    seals.set(kind, seal)
+    return seal
+  }
+
+  async function unseal(kind: keyof typeof prefixes, token: unknown): Promise<string | undefined> {
+    const prefix = prefixes[kind]
+    const inside = typeof token === 'string' && token.startsWith(prefix) ? token.slice(prefix.length) : decoy
+    const longest = (kind === 'task' ? longestTaskId : longestState) - prefix.length
+    const isToken = inside.length > 0 && inside.length <= longest && /^[\w-]+$/u.test(inside) && inside.length % 4 !== 1
+    return sealOf(kind).open(isToken ? inside : decoy)
+  }
+
+  async function sealText(kind: keyof typeof prefixes, text: string): Promise<string> {
+    return prefixes[kind] + (await sealOf(kind).seal(text))
+  }
+
+  const isOver = (expiresAt: number) => expiresAt !== 0 && expiresAt <= now()
+
+  return {
+    async sealTask({ run, expiresAt = 0 }, caller) {
+      if (new TextEncoder().encode(run).length > longestTaskRun) {
+        const cure = `Start it with an id of at most ${longestTaskRun} bytes.`
+        throw new MillraceError('bad-input', `A run with this long an id cannot be a task. ${cure}`, { status: 400 })
+      }
+      return sealText('task', `${expiresAt.toString(36)}.${await markOf(caller)}.${run}`)
+    },
+    async openTask(token, caller, find) {
+      const [opened, mark] = await Promise.all([unseal('task', token), markOf(caller)])
+      const [, expiresAt = '', sealedMark, run] = /^([0-9a-z]+)\.([0-9a-f]+)\.(.+)$/su.exec(opened ?? '') ?? []
+      const isOurs = run !== undefined && sealedMark === mark && !isOver(Number.parseInt(expiresAt, 36))
+      const found = await find(isOurs ? run : nobodysRun)
+      return isOurs ? found : undefined
+    },
+    async seal(kind, data, caller, expiresAt = 0) {
+      return sealText(kind, JSON.stringify({ by: await markOf(caller), until: expiresAt, data }))
+    },
+    async open(kind, token, caller) {
+      const [opened, mark] = await Promise.all([unseal(kind, token), markOf(caller)])
+      if (opened === undefined) return undefined
+      const { by, until, data } = parseJson(opened) as { by: string; until: number; data: Record<string, unknown> }
+      return by === mark && !isOver(until) ? data : undefined
+    },
+  }
+}
+
+/** 128 bits of the caller: a token has no room for an id, which has up to 256 characters. */
+async function markOf({ id, tenant }: TokenCaller): Promise<string> {
+  return (await hashText(JSON.stringify([id, tenant ?? null]))).slice(0, 32)
+}
+
+/** What a state is bound to: the tool and its arguments, whatever the order of their keys. */
+export function hashCall(tool: string, given: unknown): Promise<string> {
+  return hashText(canonicalJson([tool, given]))
+}

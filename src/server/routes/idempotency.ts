@@ -21,7 +21,7 @@ export function idempotencyKey({ headers }: Request): string | undefined {
  * can fix a refused request and send it with the same key.
  */
 export async function bindKey(log: Log, key: string, body: unknown): Promise<void> {
-  const digest = await hashText(canonical(body))
+  const digest = await hashText(canonicalJson(body))
   const { message } = await log.post(`key:${key}`, 'body', { digest })
   if ((message as { digest: string }).digest === digest) return
   const cure = 'Use a new key for each new request.'
@@ -32,9 +32,9 @@ export async function bindKey(log: Log, key: string, body: unknown): Promise<voi
 }
 
 /** JSON with sorted keys. */
-function canonical(value: unknown): string {
+export function canonicalJson(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
-  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`
   const keys = Object.keys(value).toSorted()
-  return `{${keys.map((key) => `${JSON.stringify(key)}:${canonical(ownValue(value as Record<string, unknown>, key))}`).join(',')}}`
+  return `{${keys.map((key) => `${JSON.stringify(key)}:${canonicalJson(ownValue(value as Record<string, unknown>, key))}`).join(',')}}`
 }
