@@ -11,7 +11,10 @@ import type { Fields } from './json-rpc.ts'
 import { outputOf, showsThread } from './tools.ts'
 
 /** Of a run that has ended. The same at every call, because it is made of the run alone. */
-export async function readCallResult({ context, client }: Pick<Asked, 'context' | 'client'>, run: string): Promise<Fields> {
+export async function readCallResult(
+  { context, client }: Pick<Asked, 'context' | 'client'>,
+  run: string,
+): Promise<Fields> {
   const { store } = context.runtime
   const view = await readView(store, run)
   const start = (await entryAt(store.log, run, 1)) as EntryOf<'run-start'> | undefined

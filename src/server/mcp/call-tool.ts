@@ -79,7 +79,8 @@ function agentOf({ context, params, scope }: Asked): Agent {
   const name = ownValue(params, 'name')
   if (typeof name !== 'string') throw invalidParams('params.name must be the name of a tool.')
   const agent = agentsIn(context.runtime.agents, scope).find((each) => each.id === name)
-  if (agent === undefined) throw invalidParams(`There is no tool ${JSON.stringify(name.slice(0, 200))}. tools/list has those that there are.`)
+  if (agent === undefined)
+    throw invalidParams(`There is no tool ${JSON.stringify(name.slice(0, 200))}. tools/list has those that there are.`)
   return agent
 }
 
@@ -149,7 +150,8 @@ function startRun(
 async function turnKeyOf({ params, headers }: Asked, tool: string): Promise<string | undefined> {
   const meta = ownValue(params, '_meta')
   const toolUse = isObject(meta) ? ownValue(meta, 'claudecode/toolUseId') : undefined
-  const key = idempotencyKey({ headers } as Request) ?? (typeof toolUse === 'string' && toolUse !== '' ? toolUse : undefined)
+  const key =
+    idempotencyKey({ headers } as Request) ?? (typeof toolUse === 'string' && toolUse !== '' ? toolUse : undefined)
   if (key === undefined) return undefined
   return `mcp:${await hashText(key)}:${await hashCall(tool, ownValue(params, 'arguments') ?? {})}`
 }

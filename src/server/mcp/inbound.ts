@@ -55,7 +55,8 @@ export function readModern(message: RpcRequest | RpcNotification, headers: Heade
     if (header === undefined || isLegacy(header)) return undefined
     if (header !== modernVersion) throw unsupported(header)
     if (message.kind === 'notification') return { era: 'modern', version: header, capabilities: {} }
-    if (method === 'initialize') throw mismatch(`MCP-Protocol-Version is ${header}, but initialize belongs to older versions`)
+    if (method === 'initialize')
+      throw mismatch(`MCP-Protocol-Version is ${header}, but initialize belongs to older versions`)
     throw badMeta(`_meta must have "${metaKeys.version}"`)
   }
   const version = meta[metaKeys.version]
@@ -71,7 +72,8 @@ export function readModern(message: RpcRequest | RpcNotification, headers: Heade
   if (header !== undefined && header !== version)
     throw mismatch(`MCP-Protocol-Version is ${shown(header)}, but _meta says ${shown(version)}`)
   const said = headers.get('mcp-method')?.trim()
-  if (said !== undefined && said !== method) throw mismatch(`Mcp-Method is ${shown(said)}, but the method is ${shown(method)}`)
+  if (said !== undefined && said !== method)
+    throw mismatch(`Mcp-Method is ${shown(said)}, but the method is ${shown(method)}`)
   if (version !== modernVersion) throw unsupported(version)
   if (message.kind === 'request') checkHeaders(message, headers)
   return { era: 'modern', version, capabilities: isObject(capabilities) ? capabilities : {}, ...readInfo(info) }
@@ -82,7 +84,12 @@ export function readInfo(info: unknown): { name?: string; release?: string } {
   if (!isObject(info)) return {}
   const of = (key: string) => {
     const value = ownValue(info, key)
-    return typeof value === 'string' ? value.replaceAll(/[\p{Cc}\p{Cf}]/gu, '').toWellFormed().slice(0, 100) : ''
+    return typeof value === 'string'
+      ? value
+          .replaceAll(/[\p{Cc}\p{Cf}]/gu, '')
+          .toWellFormed()
+          .slice(0, 100)
+      : ''
   }
   const [name, release] = [of('name'), of('version')]
   return { ...(name !== '' && { name }), ...(release !== '' && { release }) }

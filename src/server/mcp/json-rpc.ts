@@ -68,7 +68,8 @@ export function toRpcError(error: unknown): RpcError {
   const known = error instanceof MillraceError ? error : new MillraceError('internal', unexplained)
   const { code, message, retryAfter, which } = known
   const status = statusOf(known)
-  const rpcCode = code === 'bad-json' ? codes.parse : status >= 500 || status === 429 ? codes.internal : codes.invalidRequest
+  const rpcCode =
+    code === 'bad-json' ? codes.parse : status >= 500 || status === 429 ? codes.internal : codes.invalidRequest
   return new RpcError(rpcCode, message, {
     status,
     data: { code, ...(which !== undefined && { which }) },
@@ -83,13 +84,15 @@ export function isObject(value: unknown): value is Fields {
 
 /** Throws -32600 with status 400 for anything that is no message. */
 export function readMessage(value: unknown): RpcMessage {
-  if (!isObject(value) || ownValue(value, 'jsonrpc') !== '2.0') throw noMessage('it must be an object with jsonrpc: "2.0"')
+  if (!isObject(value) || ownValue(value, 'jsonrpc') !== '2.0')
+    throw noMessage('it must be an object with jsonrpc: "2.0"')
   const method = ownValue(value, 'method')
   const hasId = Object.hasOwn(value, 'id')
   const id = ownValue(value, 'id')
   if (hasId && typeof id !== 'string' && !Number.isSafeInteger(id)) throw noMessage('id must be a string or an integer')
   if (method === undefined) {
-    if (!hasId || !(Object.hasOwn(value, 'result') || Object.hasOwn(value, 'error'))) throw noMessage('method is missing')
+    if (!hasId || !(Object.hasOwn(value, 'result') || Object.hasOwn(value, 'error')))
+      throw noMessage('method is missing')
     return { kind: 'response', id: id as MessageId, result: ownValue(value, 'result') }
   }
   if (typeof method !== 'string') throw noMessage('method must be a string')
@@ -107,7 +110,11 @@ export function resultMessage(id: MessageId, result: unknown): object {
 }
 
 export function errorMessage(id: MessageId | undefined, { code, message, data }: RpcError): object {
-  return { jsonrpc: '2.0', ...(id !== undefined && { id }), error: { code, message, ...(data !== undefined && { data }) } }
+  return {
+    jsonrpc: '2.0',
+    ...(id !== undefined && { id }),
+    error: { code, message, ...(data !== undefined && { data }) },
+  }
 }
 
 /** `challenge`: of a 401, for `WWW-Authenticate`. */

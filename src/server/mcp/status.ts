@@ -56,7 +56,8 @@ export function createRunWords(): RunWords {
           const { step, agent, toolName, kind } = entry
           if (agent !== undefined) open.set(step, { agent })
           else if (toolName !== undefined && kind !== 'approval') open.set(step, { does: toolName })
-          else if (kind === 'model-call' || kind === 'task' || kind === 'custom') open.set(step, { does: nameOf(step, kind) })
+          else if (kind === 'model-call' || kind === 'task' || kind === 'custom')
+            open.set(step, { does: nameOf(step, kind) })
           return
         }
         case 'step-finish':
@@ -90,7 +91,11 @@ function nameOf(path: string, kind: string): string {
 }
 
 /** `waits for an approval of deploy`. */
-export function waitingFor(request: { kind: string; toolName?: string | undefined; message?: string | undefined }): string {
+export function waitingFor(request: {
+  kind: string
+  toolName?: string | undefined
+  message?: string | undefined
+}): string {
   const words =
     request.kind === 'approval'
       ? `waits for an approval of ${request.toolName}`

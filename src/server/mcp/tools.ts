@@ -109,7 +109,11 @@ export function readArguments(pipeline: Pipeline, given: unknown): CallInput | {
   const { value, faults } = checkValue(schema, given ?? {}, 'arguments')
   if (isObject(given)) {
     for (const key of reserved) {
-      if (Object.hasOwn(given, key) && !Object.hasOwn(schema.properties ?? {}, key) && schema.additionalProperties !== false)
+      if (
+        Object.hasOwn(given, key) &&
+        !Object.hasOwn(schema.properties ?? {}, key) &&
+        schema.additionalProperties !== false
+      )
         faults.push(`arguments.${key} is no parameter of this tool`)
     }
   }
