@@ -18,8 +18,6 @@ export interface Pipeline {
     aliases?: string[]
     /** Left out of lists, but still usable by name. */
     hidden?: boolean
-    /** How it is a tool of MCP. */
-    mcp?: McpMetadata
   }
   /** JSON Schema of `$input`, enforced by `checkInput`. Other keys are allowed. */
   input?: ValueSchema
@@ -36,12 +34,6 @@ export interface Pipeline {
   onBusy?: BusyPolicy
   history?: HistoryPolicy
   recover: boolean
-}
-
-/** `threads`: callers may continue conversations. `tasks`: whether a call may become a task, or must be one. */
-export interface McpMetadata {
-  threads?: boolean
-  tasks?: 'never' | 'required'
 }
 
 /** To all others the agent does not exist. Admins may use every agent of their tenant. */

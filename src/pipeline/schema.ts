@@ -98,20 +98,6 @@ export const file = map({
       .describe(
         'true: the agent is left out of lists (/v1/models, /api/agents, the start page). Requests and other agents can still use it by name.',
       ),
-    mcp: map({
-      threads: flag
-        .optional()
-        .describe(
-          'true: the tool has a parameter “thread”, and its results name the thread, so that a caller can go on with it.',
-        ),
-      tasks: oneOf(['never', 'required'])
-        .optional()
-        .describe(
-          'never: a call is always answered with its result. required: only clients that know tasks may call it.',
-        ),
-    })
-      .optional()
-      .describe('The agent as a tool of MCP, at /mcp.'),
   })
     .default({})
     .describe('Information about the agent for people and clients.'),

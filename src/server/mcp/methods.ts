@@ -2,12 +2,13 @@
 import { decide, type Action } from '../../access/decide.ts'
 import { notAllowed } from '../../access/scope-store.ts'
 import type { RequestContext } from '../handler-context.ts'
-import { serverInfo, toListResult, toResult, type Asked } from './asked.ts'
+import { serverInfo, toListResult, type Asked } from './asked.ts'
 import { callTool, runOfLegacyCall } from './call-tool.ts'
 import type { Era } from './content.ts'
 import { supportedVersions, tasksExtension, type McpClient } from './inbound.ts'
 import { codes, resultMessage, RpcError, type Fields, type RpcNotification, type RpcResponse } from './json-rpc.ts'
 import type { McpServices } from './settings.ts'
+import { cancelTask, getTask, updateTask } from './tasks.ts'
 import { agentsIn, toTool } from './tools.ts'
 
 interface Method {
@@ -35,6 +36,9 @@ const methods = new Map<string, Method>(
         }),
     },
     'tools/call': { action: 'runs.start', answer: callTool },
+    'tasks/get': { action: 'runs.read', era: 'modern', answer: getTask },
+    'tasks/update': { action: 'runs.answer', era: 'modern', answer: updateTask },
+    'tasks/cancel': { action: 'runs.stop', era: 'modern', answer: cancelTask },
   } satisfies Record<string, Method>),
 )
 
