@@ -64,6 +64,7 @@ export function inlineFiles(text: string, root: Node, options: InlineOptions): s
 
 /** All prompts that are written as a map. */
 function* slotsOf(root: Node): Generator<FileSlot> {
+  for (const prompt of itemsOf(child(child(root, 'metadata'), 'prompts'))) yield* slotAt(prompt, 'text')
   const lists = ['workflow', 'after'].flatMap((key) => child(root, key) ?? [])
   for (const list of lists) {
     for (const { step } of walkSteps([{ list, owner: '' }])) {

@@ -18,6 +18,10 @@ export interface Pipeline {
     aliases?: string[]
     /** Left out of lists, but still usable by name. */
     hidden?: boolean
+    /** Saved first messages of a user, for MCP clients. */
+    prompts?: SavedPrompt[]
+    /** The agent as a tool of MCP clients. */
+    mcp?: McpTool
   }
   /** JSON Schema of `$input`, enforced by `checkInput`. Other keys are allowed. */
   input?: ValueSchema
@@ -34,6 +38,21 @@ export interface Pipeline {
   onBusy?: BusyPolicy
   history?: HistoryPolicy
   recover: boolean
+}
+
+/** A saved first message. `arguments`: name → what it means; a name that ends in `?` is optional. Each replaces `{name}` in the text. */
+export interface SavedPrompt {
+  name: string
+  description?: string
+  arguments?: Record<string, string>
+  text: string
+}
+
+export interface McpTool {
+  /** Whether a call is answered with a task. Default: if the client knows tasks and the run takes long. */
+  tasks?: 'never' | 'required'
+  /** The tool has a parameter `thread`, and its result names the thread. */
+  threads?: boolean
 }
 
 /** To all others the agent does not exist. Admins may use every agent of their tenant. */

@@ -14,6 +14,7 @@ import {
   number,
   oneOf,
   preset,
+  prompt,
   text,
   timeLimit,
 } from './scalars.ts'
@@ -86,6 +87,43 @@ export const step = map({
   timeouts: stepTimeouts.optional().describe('Time limits in this step.'),
 })
 
+const savedPrompt = map({
+  name: name
+    .max(64, 'is longer than 64 characters')
+    .regex(/^[\w-]+$/, 'must contain only letters, digits, "-" and "_"')
+    .describe('Name of the prompt, unique in the file.'),
+  description: text.optional().describe('What it is for, in one line.'),
+  arguments: z
+    .record(z.string(), text, 'must be a map: name → what it means')
+    .optional()
+    .describe(
+      'Texts that the person gives, by name, each with what it means. They replace {name} in the text. A name that ends in "?" is optional.',
+    ),
+  text: prompt.min(1, 'is empty; write the message').describe('The message.'),
+}).superRefine(({ arguments: given = {}, text: said }, context) => {
+  for (const key of Object.keys(given)) {
+    const argument = key.replace(/\?$/u, '')
+    if (!/^[A-Za-z_][\w-]*$/u.test(argument)) {
+      const message = `${JSON.stringify(key)} must consist of letters, digits, "-" and "_"`
+      context.addIssue({ code: 'custom', message, path: ['arguments'] })
+      continue
+    }
+    if (key !== argument && Object.hasOwn(given, argument))
+      context.addIssue({ code: 'custom', message: `has "${argument}" twice; remove one of them`, path: ['arguments'] })
+    else if (!said.includes(`{${argument}}`))
+      context.addIssue({ code: 'custom', message: `does not have the argument {${argument}}`, path: ['text'] })
+  }
+})
+
+function checkPromptNames(prompts: readonly { name: string }[], context: z.core.$RefinementCtx): void {
+  const seen = new Set<string>()
+  for (const [i, each] of prompts.entries()) {
+    if (seen.has(each.name))
+      context.addIssue({ code: 'custom', message: `"${each.name}" is taken by another prompt`, path: [i, 'name'] })
+    seen.add(each.name)
+  }
+}
+
 /** The file without its steps: {@link step} checks the items of `workflow` and `after` one by one. */
 export const file = map({
   metadata: map({
@@ -98,6 +136,24 @@ export const file = map({
       .describe(
         'true: the agent is left out of lists (/v1/models, /api/agents, the start page). Requests and other agents can still use it by name.',
       ),
+    prompts: list(savedPrompt)
+      .superRefine(checkPromptNames)
+      .optional()
+      .describe('Saved first messages of a user: MCP clients offer them as <agent>.<name>.'),
+    mcp: map({
+      tasks: oneOf(['never', 'required'])
+        .optional()
+        .describe(
+          'never: a call by MCP is always answered with its result. required: always with a task; clients without tasks are refused. Default: a task for clients that know them, if the run takes longer than server.mcp.taskAfter.',
+        ),
+      threads: flag
+        .optional()
+        .describe(
+          'true: the tool has a parameter "thread" and its result names the thread, so that a model can go on with a conversation.',
+        ),
+    })
+      .optional()
+      .describe('The agent as a tool of MCP clients.'),
   })
     .default({})
     .describe('Information about the agent for people and clients.'),
