@@ -47,7 +47,7 @@ export async function callTool(asked: Asked, request: Request): Promise<Response
     const message = async () => resultMessage(id, await createTask(asked, run.id))
     return callStream({
       ...streamOf(asked, run.id),
-      late: { ms: mcp.taskAfterMs, message },
+      late: { ms: rules.tasks === 'required' ? 0 : mcp.taskAfterMs, message },
       onSuspend: async () => ({ last: await message() }),
       onLeft(finished) {
         place?.leave()

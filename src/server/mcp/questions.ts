@@ -1,6 +1,5 @@
 /** The open requests of a run that a client can answer, by the keys under which it is asked; and its replies to them. */
 import type { EntryOf } from '../../part/entry.ts'
-import { hasRole } from '../../part/principal.ts'
 import type { Reply } from '../../part/request-part.ts'
 import type { KeptRun } from '../../fold/kept-run.ts'
 import type { Asked } from './asked.ts'
@@ -39,9 +38,7 @@ export async function questionsOf(
   const { context, mcp } = asked
   const { runtime } = context
   const modes = modesOf(asked)
-  const open = kept.requests.filter(({ requestId, roles }) => {
-    return !notes.left.has(requestId) && hasRole(runtime.roles, roles)
-  })
+  const open = kept.requests.filter(({ requestId }) => !notes.left.has(requestId))
   if (open.length === 0 || !(modes.form || modes.url)) return []
   const words = await mcp.words.of(runtime.store.log, { id: kept.runId, lastSeq: kept.lastSeq })
   return open.flatMap((request): Question[] => {
@@ -50,10 +47,14 @@ export async function questionsOf(
       modes,
       runId: kept.runId,
       agents: words.agentsAt(request.step),
+      refused: misfits,
+      roles: runtime.roles,
       publicUrl: mcp.options.publicUrl,
       redact: runtime.redact,
     })
-    return elicitation === undefined ? [] : [{ key: elicitationKey(request, misfits), request, elicitation, misfits }]
+    return elicitation === undefined
+      ? []
+      : [{ key: elicitationKey(request, kept.runId, misfits), request, elicitation, misfits }]
   })
 }
 
