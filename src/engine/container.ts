@@ -3,6 +3,7 @@ import type { Pipeline, Step, BuiltinStep } from '../pipeline/pipeline.ts'
 import { resolve } from '../pipeline/evaluate.ts'
 import { inStep, asRecorded, valuesOf, type NewStep, type Scope } from './scope.ts'
 import type { EntryOf } from '../part/entry.ts'
+import { handoffIn } from './handoff.ts'
 import { joinPath } from '../part/path.ts'
 import { noUsage } from '../part/usage.ts'
 import { answersBy, cliAgentOutcome } from './steps/cli-agent.ts'
@@ -21,7 +22,7 @@ export interface StepRole {
   last: boolean
 }
 
-/** Runs a list of steps under a path (`run-steps.ts`). Passed as a value because `run-steps.ts` imports the containers. */
+/** Runs a list of steps under a path (`run-steps.ts`). A field of the scope, because `run-steps.ts` imports the containers. */
 export type RunSteps = (scope: Scope, steps: readonly Step[], base: string, place: StepRole) => Promise<StepOutcome>
 
 /** The further arguments of a container, besides its config. */
@@ -29,7 +30,6 @@ export interface Inside {
   place: StepRole
   /** Resolves the references in a template. */
   at: <T>(value: T) => T
-  runSteps: RunSteps
 }
 
 /** Emits a container's start and finish. A container that has finished in the log runs again for its value and emits nothing. */
@@ -89,7 +89,8 @@ export function builtinValue(
   if (step.type === 'router') {
     return { value: routerResult(scope, path, usage ?? noUsage, finish.finishReason ?? 'other') }
   }
-  const value = llmResult(scope.state.loopAt(path).list, usage ?? noUsage, step.config.output?.schema)
+  const { list } = scope.state.loopAt(path)
+  const value = llmResult(list, usage ?? noUsage, step.config.output?.schema, handoffIn(scope.state, list))
   if (!step.config.stream || !answers) return { value }
   return { value, answer: { finishReason: finish.finishReason ?? 'stop' } }
 }
