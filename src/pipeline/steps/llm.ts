@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import type { Message } from '../../part/message.ts'
 import { check, child } from '../check.ts'
+import type { FaultCollector } from '../fault.ts'
 import { lazily } from '../lazily.ts'
 import type { ClientToolUse, LlmConfig, ToolLoopConfig, McpToolUse } from '../pipeline.ts'
 import { agentTool, readAgentTool } from './agent-tool.ts'
@@ -165,6 +166,7 @@ export function readLlm(node: Node, context: StepContext) {
   if (parsed?.stream && context.place.loopNames.has('index') && stream) {
     faults.add(stream.at, streamInLoop)
   }
+  if (output) refuseHandoffs(node, faults)
   const schema = child(output, 'schema')
   const shape = schema && readShapes(schema, faults)
   const specs = readClientTools(node, context.reader)
@@ -177,6 +179,15 @@ export function readLlm(node: Node, context: StepContext) {
     ...(shape && parsed.output && { output: { schema: shape, retries: parsed.output.retries } }),
   }
   return { type: 'llm' as const, config: llm, ...own }
+}
+
+/** The answer of another agent has another shape. */
+function refuseHandoffs(node: Node, faults: FaultCollector): void {
+  for (const item of itemsOf(child(node, 'tools'))) {
+    const handoff = child(item, 'handoff')
+    if (handoff && textOf(handoff) === 'true')
+      faults.add(handoff.at, 'a step with "output" answers itself; remove "handoff" here, or "output"')
+  }
 }
 
 /** Checks the names and references that `llm` and `router` share, except those inside the nodes of `except`. */
