@@ -130,6 +130,7 @@ export async function runAgent(
         handOver: false,
         cannotAsk: scope.handOver || scope.cannotAsk === true,
         offersRequestTools: clientTools,
+        handsBackTo: undefined,
       })
   const name = `The agent ${use.agent}`
   const limits = (isOver ? [] : [pipeline, use]).flatMap(({ budget, timeouts }) => {

@@ -41,6 +41,7 @@ export async function runCalledAgent(
     toolCalls,
     agentCallLimits: [...scope.agentCallLimits, ...own],
     timeouts,
+    answeredBefore: undefined,
     callerTimeouts: stricter(scope.timeouts, scope.callerTimeouts),
   })
   const last = await scope.runSteps(inner, pipeline.workflow, path, { answers, last: answers })

@@ -5,7 +5,8 @@
 import { joinPath } from '../part/path.ts'
 import type { Step, Pipeline } from '../pipeline/pipeline.ts'
 import { revisitAgents } from './agent-tools.ts'
-import { type StepRole, type StepOutcome, inContainer, isWrapped, stepValue } from './container.ts'
+import { type StepRole, type StepOutcome, inContainer } from './container.ts'
+import { isWrapped, stepValue } from './finished-step.ts'
 import { asRecorded, type Scope, Suspended, emitError } from './scope.ts'
 import { containers, runPipelineStep } from './step.ts'
 

@@ -62,6 +62,8 @@ export interface RunnerOptions {
   onTurn(): void
   /** The conversation before this run. `cut`: without its oldest messages. */
   history(): Promise<{ messages: Message[]; cut: boolean }>
+  /** The agent that has answered the last run of the thread, if it was not the one that was asked. */
+  answeredBefore(): Promise<string | undefined>
   /** The agents that steps may call. */
   agent(id: string): Pipeline | undefined
   env: Readonly<Record<string, string>>
@@ -353,6 +355,7 @@ function createRunScope(options: RunnerOptions, parts: ScopeParts): RunScope {
     depth: 0,
     agentCallLimits: [{ root: '', calls: pipeline.limits?.agentCalls ?? defaultAgentCalls }],
     agentSlots: createAgentSlots(pipeline.limits?.parallelAgents ?? defaultParallelAgents),
+    ...(pipeline.sticky === true && { answeredBefore: options.answeredBefore }),
     runSteps,
     agent: options.agent,
     afterwards(inner, agent, path) {

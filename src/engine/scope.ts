@@ -88,6 +88,10 @@ export interface Scope {
   readonly cannotAsk?: boolean
   /** The step is inside an agent tool that may call the tools of the request. */
   readonly offersRequestTools?: boolean
+  /** With `sticky`: the agent that has answered the last run of the thread. */
+  answeredBefore?(): Promise<string | undefined>
+  /** The agent to which this one can give the conversation back. */
+  readonly handsBackTo?: string
   readonly runSteps: RunSteps
   /** Another agent, by id or alias. */
   agent(id: string): Pipeline | undefined

@@ -40,6 +40,8 @@ export interface RunState extends FoldedRun {
   readonly isForeign: boolean
   /** The texts of called agents by the path of the call. */
   readonly calledPipelines: ReadonlyMap<string, string>
+  /** The agents that took over without a call, by path: see `sticky`. */
+  readonly takenOver: Pick<ReadonlyMap<string, string>, 'get'>
   /** The paths of calls of agent tools. */
   readonly agentCalls: Iterable<string>
   readonly callIds: CallIds
@@ -87,6 +89,7 @@ class EngineState extends FoldingRun implements RunState {
   readonly calls: EntryOf<'usage'>[] = []
   readonly calledPipelines = new LazyMap<string, string>()
   readonly agentCalls = new LazySet<string>()
+  readonly takenOver = new LazyMap<string, string>()
   readonly callIds = createCallIds()
   readonly asked = new LazyMap<string, AskedValue[]>()
   readonly lists = new LazyMap<string, readonly unknown[]>()
@@ -179,6 +182,7 @@ class EngineState extends FoldingRun implements RunState {
         this.noteStart(entry)
         if (entry.pipeline !== undefined) this.calledPipelines.set(step, entry.pipeline)
         if (entry.agent !== undefined && entry.toolCallId !== undefined) this.agentCalls.add(step)
+        else if (entry.agent !== undefined && entry.handoff === true) this.takenOver.set(step, entry.agent)
         if (entry.items !== undefined) this.lists.set(step, entry.items)
         break
       case 'step-finish': {

@@ -16,6 +16,7 @@ import { atPlace } from '../models/recording.ts'
 import { endProviderCalls, runModelCall, settleModelCall, inOrder } from './model-call.ts'
 import { asRecorded, type Scope } from './scope.ts'
 import { conversationOf, revisitAgents } from './agent-tools.ts'
+import { stayWithAgent } from './handoff.ts'
 import { closeSettled, settleCall, type CallingLoop, type OfferedTool } from './tool-call.ts'
 
 /** The result of all model calls of a step. */
@@ -83,6 +84,17 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
   const base = () => loop.base?.messages ?? config.messages
   const messages = () => [...base(), ...loopMessages(loop.list, 'named')]
 
+  function callingOf(last?: ModelReply): CallingLoop {
+    // Computed once for all calls of a message, because there may be hundreds.
+    let sent: Message[] | undefined
+    const before: CallingLoop['before'] = (how) => {
+      const replies = loop.list.slice(0, -1)
+      if (how === 'handoff' && last !== undefined) replies.push(withoutHandoffs(last, tools))
+      return conversationOf(base(), replies)
+    }
+    return { root: path, tools, messages: () => (sent ??= messages()), before, answers }
+  }
+
   /** Judges the JSON of a call. The model may try again within its retries and `maxSteps`. */
   const verdict = (reply: ModelReply): Verdict | undefined => {
     const found = object?.judge(reply)
@@ -92,6 +104,7 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
   }
 
   if (loop.list.length > 0) await revisitAgents(scope, path, config.agentTools ?? [])
+  else if (answers && (await stayWithAgent(scope, callingOf()))) return
   for (;;) {
     const last = loop.list.at(-1)
     if (last?.error !== undefined) throw asRecorded(last.error)
@@ -109,19 +122,7 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
         scope.emit(last.path, { type: 'tool-result', toolCallId, toolName, isError: false, ...said })
         return false
       })
-      // Computed once for all calls of a message, because there may be hundreds.
-      let sent: Message[] | undefined
-      const calling: CallingLoop = {
-        root: path,
-        tools,
-        messages: () => (sent ??= messages()),
-        before: (how) =>
-          conversationOf(base(), [
-            ...loop.list.slice(0, -1),
-            ...(how === 'handoff' ? [withoutHandoffs(last, tools)] : []),
-          ]),
-        answers,
-      }
+      const calling = callingOf(last)
       const isHandoff = ({ toolName }: ModelToolCall) => tools.get(toolName)?.agent?.use.handoff === true
       await scope.fork(open.filter((call) => !isHandoff(call)).map((call) => () => settleCall(scope, calling, call)))
       if (scope.signal.aborted) throw scope.signal.reason

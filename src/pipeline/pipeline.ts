@@ -35,6 +35,8 @@ export interface Pipeline {
   onDisconnect?: DisconnectPolicy
   onBusy?: BusyPolicy
   history?: HistoryPolicy
+  /** The next message of a thread goes to the agent that has answered last. */
+  sticky?: boolean
   recover: boolean
 }
 

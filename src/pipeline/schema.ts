@@ -155,6 +155,11 @@ export const file = map({
     .describe(
       'Where the earlier messages of a conversation come from: the client’s request or the server’s record. The default depends on the protocol.',
     ),
+  sticky: flag
+    .optional()
+    .describe(
+      'true: after a handoff, the next message of the conversation goes to the agent that has taken over. It also gets the tool hand_back.',
+    ),
   recover: preset(
     flag,
     false,

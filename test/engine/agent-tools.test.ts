@@ -2,6 +2,7 @@
 import type { LanguageModelV4Prompt } from '@ai-sdk/provider'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import type { KeptRun } from '../../src/fold/kept-run.ts'
 import { createUsageFold } from '../../src/fold/usage-fold.ts'
 import { isUnder } from '../../src/part/path.ts'
 import { finish, latch, text, toolCall, type ScriptStep } from '../../src/models/testing/scripted-model.ts'
@@ -441,5 +442,48 @@ workflow: [{ id: refund, type: llm, config: { model: "script:worker", stream: tr
       scripts: { desk: calling([['transfer_to_refunds', {}]]), worker: createTold(() => [text('I'), finish('error')]) },
     })
     expect(result.outcome).toBe('failed')
+  })
+
+  test('its view is labelled with the agent that answered', async () => {
+    const { engine, run } = await ran({
+      agents: { desk: desk('{ agent: refunds, handoff: true }'), refunds },
+      tools: { work },
+      scripts: { desk: calling([['transfer_to_refunds', {}]]), worker: saying('Paid.') },
+    })
+    expect(((await engine.store.runs.view(run.id))!.view as KeptRun).labels).toEqual({ answeredBy: 'refunds' })
+  })
+
+  test('sticky: the thread stays with the agent until it hands back', async () => {
+    const front = createTold((prompt): ScriptStep[] => {
+      const word = JSON.stringify(prompt.findLast(({ role }) => role === 'user')!.content)
+      return word.includes('refund')
+        ? [toolCall('h', 'transfer_to_refunds', {}), finish('tool-calls')]
+        : [text('The desk.'), finish()]
+    })
+    const back = createTold((prompt): ScriptStep[] => {
+      const word = JSON.stringify(prompt.findLast(({ role }) => role === 'user')!.content)
+      return word.includes('weather')
+        ? [toolCall('b', 'hand_back', {}), finish('tool-calls')]
+        : [text('Refunds.'), finish()]
+    })
+    const engine = openEngine({
+      agents: { desk: desk('{ agent: refunds, handoff: true }', 'sticky: true'), refunds },
+      tools: { work },
+      scripts: { desk: front, worker: back },
+    })
+    const ask = async (content: string) => {
+      const run = await engine.runtime.start('desk', { messages: [{ role: 'user', content }] }, { threadId: 't' })
+      const { text: answer } = await run.result
+      const entries = await entriesOf(engine.store, run.id)
+      const { labels } = (await engine.store.runs.view(run.id))!.view as KeptRun
+      return [answer, front.calls.length, back.calls.length, labels?.['answeredBy'], only(entries, 'answer-end').length]
+    }
+    expect(await ask('I want a refund')).toEqual(['Refunds.', 1, 1, 'refunds', 1])
+    // The desk's model is not asked.
+    expect(await ask('how long?')).toEqual(['Refunds.', 1, 2, 'refunds', 1])
+    expect((back.calls[1]!.tools ?? []).map(({ name }) => name)).toEqual(['work', 'hand_back'])
+    expect((back.calls[0]!.tools ?? []).map(({ name }) => name)).toEqual(['work'])
+    expect(await ask('and the weather?')).toEqual(['The desk.', 2, 3, undefined, 1])
+    expect(await ask('thanks')).toEqual(['The desk.', 3, 3, undefined, 1])
   })
 })

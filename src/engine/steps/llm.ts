@@ -12,7 +12,8 @@ import { readMcpTools, toToolName } from '../../tools/mcp/mcp-tool.ts'
 import { mcpOf, type Scope } from '../scope.ts'
 import type { ToolImplementation } from '../../tools/tool.ts'
 import { offeredAgents } from '../agent-tools.ts'
-import { handoffIn, isHandedOff } from '../handoff.ts'
+import { handBack } from '../handoff.ts'
+import { handoffIn, isHandedBack, isHandedOff } from '../taken-over.ts'
 import { stricter, toApprovals } from '../input.ts'
 import { createObjectJudge, hasOwnCalls, misfit, readObject } from '../judge-object.ts'
 import { createPartialOutput } from '../partial-output.ts'
@@ -40,6 +41,10 @@ export interface LlmOptions {
 
 export async function runLlm({ scope, path, config, clientTools, answer }: LlmOptions): Promise<LlmResult> {
   const tools = await offeredTools(scope, path, config, clientTools)
+  if (answer && scope.handsBackTo !== undefined) {
+    const tool = handBack(scope.handsBackTo)
+    tools.set(tool.spec.name, tool)
+  }
   /** The same id for the whole step, so that clients replace the previous data. */
   const show = (data: unknown) => scope.emit(path, { type: 'data', name: 'output', id: path, data })
   const shows = answer && config.output !== undefined
@@ -61,7 +66,7 @@ export async function runLlm({ scope, path, config, clientTools, answer }: LlmOp
     throw misfit(`the model called tools until "maxSteps" (${config.maxSteps}) was reached.`)
   }
   const usage = scope.state.usageBelow(path) ?? noUsage
-  const result = llmResult(list, usage, config.output?.schema, handoffIn(scope.state, list))
+  const result = llmResult(list, usage, config.output?.schema, handoffIn(scope.state, path))
   if (shows && result.object !== undefined) show(result.object)
   return result
 }
@@ -77,7 +82,7 @@ export function holdsText(config: Omit<LlmConfig, 'messages'> & CallSettings, ma
 
 /** Whether the loop ends with this reply: it calls none of our tools, its calls were handed over to the client, or another agent has taken over. */
 function isLast(reply: ModelReply): boolean {
-  return !hasOwnCalls(reply) || handedOver([reply]) || isHandedOff(reply)
+  return !hasOwnCalls(reply) || handedOver([reply]) || isHandedOff(reply) || isHandedBack(reply)
 }
 
 export async function offeredTools(

@@ -50,10 +50,7 @@ export const agentTool = lazily(() =>
 )
 
 /** `use`: the item as the schema has read it. */
-export function readAgentTool(
-  { as, input: _, ...use }: z.infer<ReturnType<typeof agentTool>>,
-  item: Node,
-): AgentToolUse {
+export function readAgentTool({ as, ...use }: z.infer<ReturnType<typeof agentTool>>, item: Node): AgentToolUse {
   const input = child(item, 'input')
   return omitUndefined({
     ...use,
