@@ -257,7 +257,7 @@ describe.for(eras)('bad input to /mcp, %s:', (era) => {
   test('no or a wrong key is 401 with WWW-Authenticate', async () => {
     await serve({ apiKey: 'key-1234567890abcdef' })
     const { body, headers } = right(era)
-    for (const wrong of [{}, { authorization: 'Bearer nonsense' }]) {
+    for (const wrong of [{}, { authorization: 'Bearer nonsense' }] as Record<string, string>[]) {
       const sent = await send(body, { ...headers, ...wrong })
       expect([sent.status, sent.headers.get('www-authenticate')]).toEqual([401, 'Bearer'])
       expect(sent.body.error?.data).toEqual({ code: 'unauthorized' })

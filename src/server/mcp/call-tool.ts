@@ -30,7 +30,7 @@ export async function callTool(asked: Asked, request: Request): Promise<Response
   const retry = client.era === 'modern' ? await readRetry(asked) : undefined
   if (retry?.again !== undefined) return Response.json(resultMessage(id, retry.again))
   if (retry !== undefined) return follow(asked, agent, { run: retry.run.id, retry, place: await openPlace(asked) })
-  const read = readArguments(agent.pipeline, ownValue(params, 'arguments'))
+  const read = readArguments(agent, context.runtime.agents, ownValue(params, 'arguments'))
   if ('faults' in read) return Response.json(resultMessage(id, faultResult(asked, read.faults)))
   const refusal = await context.admission.start()
   if (refusal !== undefined) throw refusal
@@ -199,13 +199,12 @@ async function startWithId(asked: Asked, agent: Agent, read: CallInput): Promise
 function startRun(
   { context: { runtime }, client, params, headers }: Asked,
   agent: Agent,
-  { input, message, thread }: CallInput,
+  { input, thread }: CallInput,
   how: { turnKey?: string; runId?: string },
 ): Promise<Run> {
   const meta = ownValue(params, '_meta')
   const traced = isObject(meta) ? ownValue(meta, 'traceparent') : undefined
-  const messages = message === undefined ? undefined : [{ role: 'user', content: message }]
-  return runtime.start(agent.id, omitUndefined({ ...input, messages }), {
+  return runtime.start(agent.id, input, {
     protocol,
     history: 'server',
     onBusy: 'queue',

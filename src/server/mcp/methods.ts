@@ -45,7 +45,9 @@ const methods = new Map<string, Method>(
       action: 'agents.list',
       answer: ({ context, client, scope }) =>
         toListResult(client, {
-          tools: agentsIn(context.runtime.agents, scope).map((agent) => toTool(agent, client.era)),
+          tools: agentsIn(context.runtime.agents, scope).map((agent) =>
+            toTool(agent, context.runtime.agents, client.era),
+          ),
         }),
     },
     'tools/call': { action: 'runs.start', answer: callTool },
