@@ -20,8 +20,8 @@ export interface Pipeline {
     hidden?: boolean
     /** Saved first messages of a user, for MCP clients. */
     prompts?: SavedPrompt[]
-    /** The agent as a tool of MCP clients. */
-    mcp?: McpTool
+    /** How it is a tool of MCP. */
+    mcp?: McpMetadata
   }
   /** JSON Schema of `$input`, enforced by `checkInput`. Other keys are allowed. */
   input?: ValueSchema
@@ -48,11 +48,10 @@ export interface SavedPrompt {
   text: string
 }
 
-export interface McpTool {
-  /** Whether a call is answered with a task. Default: if the client knows tasks and the run takes long. */
-  tasks?: 'never' | 'required'
-  /** The tool has a parameter `thread`, and its result names the thread. */
+/** `threads`: callers may continue conversations. `tasks`: whether a call may become a task, or must be one. */
+export interface McpMetadata {
   threads?: boolean
+  tasks?: 'never' | 'required'
 }
 
 /** To all others the agent does not exist. Admins may use every agent of their tenant. */

@@ -17,6 +17,7 @@ import type {
   JwtConfig,
   LimitsConfig,
   LoginConfig,
+  McpConfig,
   OpenAiConfig,
   RateLimitConfig,
   RecordConfig,
@@ -134,7 +135,6 @@ function createSchema(): z.ZodType<Config> {
     page: flag,
     edit: rule('true, false or "token"', (value) => typeof value === 'boolean' || value === 'token'),
     allowedOrigins: list(rule('an origin such as "https://app.example"', isOrigin)),
-    publicUrl: rule('an origin such as "https://agents.example"', isOrigin),
     rateLimit: settings<RateLimitConfig>({ runsPerMinute: wholeNumber(1, 1_000_000) }, ['runsPerMinute']),
     streamLimit: wholeNumber(1, 1_000_000),
     quotas: settings<QuotasConfig>({ perUser: quota, perTenant: quota, perKey: quota }),
@@ -145,6 +145,15 @@ function createSchema(): z.ZodType<Config> {
       strict: flag,
     }),
     access,
+    mcp: falseOr(
+      settings<McpConfig>({
+        taskAfter: rule(ageWords, (value) => isAmount(value, ageOf)),
+        agents: list(text),
+        onCancel: oneOf(['deny', 'wait']),
+        clientTools: oneOf(['unavailable', 'wait']),
+      }),
+    ),
+    publicUrl: rule('an origin such as "https://agents.example"', isOrigin),
   })
 
   const retention = settings<RetentionConfig>({
@@ -245,6 +254,11 @@ function settings<T extends object>(
 
 function list<T>(item: z.ZodType<T>): z.ZodType<T[]> {
   return z.array(item, 'must be a list')
+}
+
+/** `false` means that there is none. */
+function falseOr<T>(schema: z.ZodType<T>): z.ZodType<false | T> {
+  return z.preprocess((value) => (value === false ? {} : value), schema) as z.ZodType<false | T>
 }
 
 /** The owners of the values check their content. */

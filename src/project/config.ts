@@ -123,11 +123,6 @@ export interface ServerConfig {
   stopGraceMs?: number
   /** Origins (`https://app.example`) whose pages may call the server from a browser. The server's own origin is always allowed. */
   allowedOrigins?: string[]
-  /**
-   * The origin at which people reach the page (`https://agents.example`). MCP clients get links to it for questions that they cannot show
-   * themselves. Default: no links.
-   */
-  publicUrl?: string
   /** false: `GET /` is one plain page that loads nothing, and there are no rooms. Default true. */
   page?: boolean
   /**
@@ -142,6 +137,27 @@ export interface ServerConfig {
   quotas?: QuotasConfig
   openai?: OpenAiConfig
   access?: AccessConfig
+  /** How agents are tools of MCP, at `/mcp`. false: they are not. */
+  mcp?: false | McpConfig
+  /** The origin of the server as people reach it, `https://agents.example`: for links that are sent to them. Default: none are sent. */
+  publicUrl?: string
+}
+
+/** Agents as tools of MCP. */
+export interface McpConfig {
+  /**
+   * How long a call of a client that knows tasks may take before it is answered with a task: a duration such as `1s`, or ms. Default `1s`.
+   */
+  taskAfter?: string | number
+  /** The agents that are offered, by name. Default: all that are not hidden. */
+  agents?: string[]
+  /**
+   * What it means when a client cancels a question of a call that waits for it. `deny`: the question is answered with no. `wait`: it stays open for
+   * others. Default `deny`. In a task it always stays open.
+   */
+  onCancel?: 'deny' | 'wait'
+  /** What becomes of calls of client tools. `unavailable`: the model learns it at once. `wait`: a client of another protocol may answer. Default `unavailable`. */
+  clientTools?: 'unavailable' | 'wait'
 }
 
 /** Who may use the server: docs/access.md. */

@@ -11,6 +11,8 @@ import type { Quotas } from '../access/quotas.ts'
 import type { Action } from '../access/decide.ts'
 import type { Access } from './access/access.ts'
 import type { Admission } from './http/admission.ts'
+import type { McpOptions, McpServices } from './mcp/settings.ts'
+import type { Permit } from '../part/limits.ts'
 import type { Editing } from './http/editing.ts'
 import type { RequestExecution, WaitUntil } from './http/wait-until.ts'
 import type { WebFiles } from './routes/page.ts'
@@ -71,6 +73,8 @@ export interface HandlerOptions {
   waitUntil?: WaitUntil
   /** Extensions of the OpenAI routes. */
   openai?: OpenAiConfig
+  /** How the agents are tools of MCP, at `/mcp`. false: they are not. */
+  mcp?: false | McpOptions
   /** Protocols that `POST /api/chat?format=` may name, except those that show the log. Default: the config's `wireRegistry`. */
   wires?: ReadonlyMap<string, Wire>
   /** Socket.IO is served beside the handler, which AG-UI's `capabilities` reports. */
@@ -108,6 +112,8 @@ export interface HandlerContext extends DeliveryContext {
   /** The platform's `waitUntil` for a request, if needed. */
   waitUntil: (request: Request) => WaitUntil | undefined
   openai: OpenAiConfig
+  /** Absent: there is no `/mcp`. */
+  mcp: McpServices | undefined
   wires: ReadonlyMap<string, Wire>
   sockets: boolean
   protocol: string
@@ -125,6 +131,8 @@ export interface RequestContext extends HandlerContext {
   filter: OwnerFilter
   /** Calls back once when the caller's open streams must end. Returns a function that stops waiting. */
   onExpired(end: (error: MillraceError) => void): () => void
+  /** For routes of which only some requests start runs or stream: an error is the answer, and a permit is to be left. */
+  admission: { start(): Promise<MillraceError | undefined>; stream(): Promise<Permit | MillraceError> }
   /** Adds a row to the audit. `resource`: an id, never a text. `tenant`: of the resource; default that of the caller. */
   audit(action: Action, resource: string, outcome: AuditOutcome, tenant?: string): void
   /** The same for everybody: the whole runtime. Pass {@link filter} to whatever is asked of it. */

@@ -13,7 +13,7 @@ import { onAnswerEnd, withoutBody } from '../delivery/light-response.ts'
 import { createRequestCount } from './http/count-requests.ts'
 import { createCors } from './http/cors.ts'
 import { createEditing } from './http/editing.ts'
-import { originFault, senderOf } from './http/origin-check.ts'
+import { isOtherPage, originFault, senderOf } from './http/origin-check.ts'
 import { createRoutes, type Route } from './http/routes.ts'
 import { contextOf, createCallers } from './access/caller.ts'
 import { createSimpleAccess } from './access/simple-access.ts'
@@ -28,6 +28,8 @@ import { addressOf, asGet, realRequest, responseTo } from './http/incoming-reque
 import { noteExecution, waitUntilOf } from './http/wait-until.ts'
 import { createApp, isMonitorPath, isOpen, mayStream, startsRun } from './http/router.ts'
 import { isOpenAiPath, openAiError } from './openai/error.ts'
+import { isMcpPath, mcpRefusal } from './mcp/endpoint.ts'
+import { createMcpServices } from './mcp/settings.ts'
 import { unknownRoute } from './routes/unknown-route.ts'
 import { version } from './version.ts'
 import type { Handler, HandlerContext, HandlerOptions } from './handler-context.ts'
@@ -73,7 +75,9 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: r
   const isPrivate = asksWho || localOnly
   const waitUntil = (request: Request) => waitUntilOf(request) ?? options.waitUntil
   const { quotas } = options
+  const mcp = options.mcp === false ? undefined : createMcpServices(runtime.store, options.mcp ?? {})
   const shared = {
+    mcp,
     quotas,
     isPrivate,
     onError,
@@ -88,19 +92,36 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: r
   }
   const context: HandlerContext = { runtime, ...limits, ...shared, metrics }
   const callers = createCallers(runtime, access, onError)
-  const contextFor = (principal: Principal, address = '') =>
-    contextOf(context, access, { principal, runtime: callers.runtimeOf(principal), address })
+  const contextFor = (principal: Principal, address = '', request?: Request) =>
+    contextOf(context, access, {
+      principal,
+      runtime: callers.runtimeOf(principal),
+      address,
+      admission: {
+        start: async () =>
+          (request && (await options.admit?.(request))) ?? (await admission?.start({ principal, address })),
+        stream: async () => (await admission?.stream({ principal, address })) ?? freePermit,
+      },
+    })
 
   const isLost = (request: Request, path: string) => options.web !== undefined && isLostVisit(app, request, path)
 
   function foreign(request: Request, path: string): MillraceError | undefined {
     const { headers } = request
-    if (!localOnly) return undefined
+    if (!localOnly) return isMcpPath(path) ? foreignPage(headers) : undefined
     const sender = { ...senderOf(headers), names: headers.keys() }
     // A link on another site may open this page: that site cannot read it.
     if (isPagePath(path) || isLost(request, path)) sender.site = undefined
     const fault = originFault(sender, allowedOrigins)
     return fault === undefined ? undefined : new MillraceError('forbidden', fault)
+  }
+
+  /** MCP demands it of every server: https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#security-endpoint */
+  function foreignPage(headers: Headers): MillraceError | undefined {
+    const sender = senderOf(headers)
+    if (!isOtherPage(sender) || allowedOrigins.has(sender.origin ?? '')) return undefined
+    const cure = 'Add the origin of the page to server.allowedOrigins.'
+    return new MillraceError('forbidden', `Pages of other sites may not use /mcp. ${cure}`)
   }
 
   function failed(error: Error): Response {
@@ -139,12 +160,12 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: r
         if (given instanceof Error) error = given
         else place = given
       }
-      if (error !== undefined) refused = refusal(error, path)
+      if (error !== undefined) refused = refusal(error, path, request)
     } catch (error) {
       if (error instanceof MillraceError && error.code === 'unauthorized') strangers.note(address)
-      refused = error instanceof MillraceError ? refusal(error, path) : failed(error as Error)
+      refused = error instanceof MillraceError ? refusal(error, path, request) : failed(error as Error)
     }
-    const env = { context: contextFor(principal, address) }
+    const env = { context: contextFor(principal, address, request) }
     const response = refused ?? (await app.fetch(method === 'HEAD' ? asGet(request) : request, env))
     for (const cookie of cookies) response.headers.append('set-cookie', cookie)
     // A response without a stream releases its place at once.
@@ -161,8 +182,9 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: r
     })
   }
 
-  function refusal(error: MillraceError, path: string): Response {
+  function refusal(error: MillraceError, path: string, request: Request): Response {
     if ((error.status ?? 0) >= 500) onError(error)
+    if (mcp !== undefined && isMcpPath(path)) return mcpRefusal(error, mcp, request)
     return isOpenAiPath(path) ? openAiError(error) : errorResponse(error)
   }
 
@@ -219,6 +241,8 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: r
   }
   return { handler, routes: routes.declared }
 }
+
+const freePermit: Permit = { leave: () => undefined }
 
 /** For routes that ask nobody. */
 const nobody: Principal = { id: '', roles: [] }

@@ -32,7 +32,7 @@ import { reapProcesses } from '../processes/process-table.ts'
 import { fleetMetrics, createProcessMetrics } from './fleet-metrics.ts'
 import { createReporter, healthOf, reportOfStore, watchAgents } from './serve-report.ts'
 import { claimData, hashEndpoint, writeServerFile } from './server-file.ts'
-import { openAiSettingsOf, settingsOf, type Settings } from './settings.ts'
+import { mcpSettingsOf, openAiSettingsOf, settingsOf, type Settings } from './settings.ts'
 import { createSocketListener } from './socket/socket-listener.ts'
 import { version } from './version.ts'
 import { readFile } from 'node:fs/promises'
@@ -205,6 +205,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
         keepAliveMs,
         allowedOrigins,
         openai,
+        mcp: mcpSettingsOf(config, { isShared, isKept: data !== 'none' || isShared }),
         // A non-loopback host without a key gets here only with `insecureNoAuth`.
         access: localOnly ? undefined : access,
         sockets: true,

@@ -3,6 +3,9 @@ import { MillraceError } from '../part/error.ts'
 import type { Config, OpenAiConfig } from '../project/config.ts'
 import type { Env } from '../project/registry.ts'
 import { storeUrlOf } from '../project/open-store.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
+import { policyOf } from '../record/policy.ts'
+import type { McpOptions } from './mcp/settings.ts'
 
 export interface Settings {
   port: number
@@ -32,4 +35,19 @@ export function openAiSettingsOf({ server = {} }: Config, env: Env): OpenAiConfi
   const chars = Number(said)
   if (/^\d+$/u.test(said) && Number.isSafeInteger(chars)) return { ...server.openai, streamToolOutputMaxChars: chars }
   throw new MillraceError('bad-config', `${limit} must be a whole number of characters, not "${said.slice(0, 60)}".`)
+}
+
+/** `isKept`: runs outlive the process, so they are deleted by their age. */
+export function mcpSettingsOf(
+  { server = {}, record }: Config,
+  { isShared, isKept }: { isShared: boolean; isKept: boolean },
+): false | McpOptions {
+  if (server.mcp === false) return false
+  const { maxAge } = policyOf(record, { shared: isShared })
+  return omitUndefined({
+    ...server.mcp,
+    keepsRunsMs: isKept ? maxAge : undefined,
+    publicUrl: server.publicUrl,
+    issuer: server.access?.jwt?.issuer,
+  })
 }

@@ -50,18 +50,20 @@ export interface Asking {
   principal: Principal
   runtime: Runtime
   address: string
+  admission: RequestContext['admission']
 }
 
 export function contextOf(
   server: HandlerContext,
   access: Access,
-  { principal, runtime, address }: Asking,
+  { principal, runtime, address, admission }: Asking,
 ): RequestContext {
   const { store } = server.runtime
   return {
     ...server,
     runtime,
     principal,
+    admission,
     filter: visibleTo(principal),
     editing: editingOf(server.editing, principal),
     onExpired: (end) => access.onExpired(principal, end),

@@ -10,6 +10,15 @@ const deepest = maxDepth + 32
 const plain = 'application/json'
 
 export async function readJson(request: Request, maxBytes: number): Promise<Record<string, unknown>> {
+  const value = await readJsonValue(request, maxBytes, 'a JSON object')
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new MillraceError('bad-json', 'The body must be a JSON object.')
+  }
+  return value as Record<string, unknown>
+}
+
+/** A body of any JSON. `what`: in the error for an empty one. */
+export async function readJsonValue(request: Request, maxBytes: number, what = 'JSON'): Promise<unknown> {
   const type = request.headers.get('content-type')
   // A missing type is refused, too: a page of another origin can send that without a preflight, but not JSON.
   if (type !== plain && !/^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/iu.test(type ?? '')) {
@@ -18,19 +27,14 @@ export async function readJson(request: Request, maxBytes: number): Promise<Reco
   }
   checkEncoding(request.headers)
   const text = await readText(request, maxBytes)
-  if (text.trim() === '') throw new MillraceError('bad-json', 'The body is empty; it must be a JSON object.')
+  if (text.trim() === '') throw new MillraceError('bad-json', `The body is empty; it must be ${what}.`)
   if (isDeepText(text, deepest))
     throw new MillraceError('bad-json', `The body is nested deeper than ${deepest} levels.`)
-  let value: unknown
   try {
-    value = parseFinite(text)
+    return parseFinite(text)
   } catch (error) {
     throw new MillraceError('bad-json', `The body is not valid JSON: ${messageOf(error)}`)
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new MillraceError('bad-json', 'The body must be a JSON object.')
-  }
-  return value as Record<string, unknown>
 }
 
 /** Compressed bodies are refused: they could decompress to any size. */

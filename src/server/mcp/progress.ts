@@ -1,0 +1,59 @@
+/** Progress notifications of one call: at most four a second, and none of the text is lost. */
+import type { Clock } from './clock.ts'
+
+export interface ProgressParams {
+  /** Counts up. */
+  progress: number
+  /** The newest words. */
+  message?: string
+  _meta?: { 'millrace/delta': string }
+}
+
+const intervalMs = 250
+const longestMessage = 120
+
+export interface Progress {
+  /** Adds text of the answer, or says what the run does now. */
+  add(delta: string, words: string): void
+  /** The next notification, if one is due. */
+  take(): ProgressParams | undefined
+  /** Calls `onDue` once when {@link take} will have one. Replaces an earlier call. */
+  whenDue(onDue: () => void): void
+  close(): void
+}
+
+export function createProgress(clock: Clock): Progress {
+  let count = 0
+  let delta = ''
+  let said = ''
+  let words = ''
+  let shown = ''
+  let last = Number.NEGATIVE_INFINITY
+  let cancel: (() => void) | undefined
+
+  const isNew = () => delta !== '' || words !== shown
+
+  return {
+    add(text, now) {
+      delta += text
+      said = (said + text).slice(-longestMessage)
+      words = now
+    },
+    take() {
+      if (!isNew() || clock.now() - last < intervalMs) return undefined
+      last = clock.now()
+      count++
+      const isText = delta !== ''
+      const params: ProgressParams = { progress: count, message: isText ? said : words }
+      if (isText) params._meta = { 'millrace/delta': delta }
+      delta = ''
+      shown = words
+      return params
+    },
+    whenDue(onDue) {
+      cancel?.()
+      cancel = isNew() ? clock.after(Math.max(0, last + intervalMs - clock.now()), onDue) : undefined
+    },
+    close: () => cancel?.(),
+  }
+}
