@@ -20,8 +20,8 @@ export interface Pipeline {
     hidden?: boolean
     /** Saved first messages of a user, for MCP clients. */
     prompts?: SavedPrompt[]
-    /** How it is a tool of MCP. */
-    mcp?: McpMetadata
+    /** The agent as a tool of MCP clients. */
+    mcp?: McpTool
   }
   /** JSON Schema of `$input`, enforced by `checkInput`. Other keys are allowed. */
   input?: ValueSchema
@@ -48,10 +48,11 @@ export interface SavedPrompt {
   text: string
 }
 
-/** `threads`: callers may continue conversations. `tasks`: whether a call may become a task, or must be one. */
-export interface McpMetadata {
-  threads?: boolean
+export interface McpTool {
+  /** Whether a call is answered with a task. Default: if the client knows tasks and the run takes long. */
   tasks?: 'never' | 'required'
+  /** The tool has a parameter `thread`, and its result names the thread. */
+  threads?: boolean
 }
 
 /** To all others the agent does not exist. Admins may use every agent of their tenant. */

@@ -141,19 +141,19 @@ export const file = map({
       .optional()
       .describe('Saved first messages of a user: MCP clients offer them as <agent>.<name>.'),
     mcp: map({
-      threads: flag
-        .optional()
-        .describe(
-          'true: the tool has a parameter “thread”, and its results name the thread, so that a caller can go on with it.',
-        ),
       tasks: oneOf(['never', 'required'])
         .optional()
         .describe(
-          'never: a call is always answered with its result. required: only clients that know tasks may call it.',
+          'never: a call by MCP is always answered with its result. required: always with a task; clients without tasks are refused. Default: a task for clients that know them, if the run takes longer than server.mcp.taskAfter.',
+        ),
+      threads: flag
+        .optional()
+        .describe(
+          'true: the tool has a parameter "thread" and its result names the thread, so that a model can go on with a conversation.',
         ),
     })
       .optional()
-      .describe('The agent as a tool of MCP, at /mcp.'),
+      .describe('The agent as a tool of MCP clients.'),
   })
     .default({})
     .describe('Information about the agent for people and clients.'),

@@ -153,7 +153,6 @@ function createSchema(): z.ZodType<Config> {
         clientTools: oneOf(['unavailable', 'wait']),
       }),
     ),
-    publicUrl: rule('an origin such as "https://agents.example"', isOrigin),
   })
 
   const retention = settings<RetentionConfig>({

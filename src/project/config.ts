@@ -139,8 +139,6 @@ export interface ServerConfig {
   access?: AccessConfig
   /** How agents are tools of MCP, at `/mcp`. false: they are not. */
   mcp?: false | McpConfig
-  /** The origin of the server as people reach it, `https://agents.example`: for links that are sent to them. Default: none are sent. */
-  publicUrl?: string
 }
 
 /** Agents as tools of MCP. */

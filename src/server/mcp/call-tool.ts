@@ -14,13 +14,14 @@ import { asJson, callStream } from './call-stream.ts'
 import { declaresTasks, missingTasks } from './inbound.ts'
 import { invalidParams, isObject, resultMessage, type MessageId } from './json-rpc.ts'
 import { hashCall } from './sealed-token.ts'
+import { createTask } from './tasks.ts'
 import { agentsIn, readArguments, type CallInput } from './tools.ts'
 
 export const protocol = 'mcp'
 
 /** Rejects with an `RpcError` or a `MillraceError` before anything is started. */
 export async function callTool(asked: Asked, request: Request): Promise<Response> {
-  const { context, client, id, params, framing } = asked
+  const { context, mcp, client, id, params, framing } = asked
   const agent = agentOf(asked)
   const { mcp: rules = {} } = agent.pipeline.metadata
   if (rules.tasks === 'required' && !declaresTasks(client)) throw missingTasks()
@@ -41,7 +42,21 @@ export async function callTool(asked: Asked, request: Request): Promise<Response
     throw error
   }
   keepRunning(context.waitUntil(request), run)
-  const release = context.runtime.attach(run.id, policyOf(asked, agent))
+  const policy = policyOf(asked, agent)
+  if (declaresTasks(client) && rules.tasks !== 'never') {
+    const message = async () => resultMessage(id, await createTask(asked, run.id))
+    return callStream({
+      ...streamOf(asked, run.id),
+      late: { ms: rules.tasks === 'required' ? 0 : mcp.taskAfterMs, message },
+      onSuspend: async () => ({ last: await message() }),
+      onLeft(finished) {
+        place?.leave()
+        // No reader was announced before: the run may go on without any once it is a task.
+        if (!finished) context.runtime.attach(run.id, policy)()
+      },
+    })
+  }
+  const release = context.runtime.attach(run.id, policy)
   return callStream({
     ...streamOf(asked, run.id),
     onLeft(finished) {
@@ -50,6 +65,9 @@ export async function callTool(asked: Asked, request: Request): Promise<Response
     },
   })
 }
+
+/** ms. Proxies and clients wait for longer than twice this. */
+const longestSilence = 8000
 
 /** The options of a response that follows a run to its end. */
 export function streamOf(asked: Asked, run: string) {
@@ -60,7 +78,7 @@ export function streamOf(asked: Asked, run: string) {
     id,
     framing,
     progressToken: framing === asJson ? undefined : progressTokenOf(asked),
-    keepAliveMs: context.keepAliveMs,
+    keepAliveMs: Math.min(context.keepAliveMs, longestSilence),
     clock: mcp.clock,
     onEnd: async () => resultMessage(id, toResult(client, await readCallResult(asked, run))),
     onExpired: context.onExpired,

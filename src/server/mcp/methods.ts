@@ -6,8 +6,21 @@ import { serverInfo, toListResult, toResult, type Asked } from './asked.ts'
 import { callTool, runOfLegacyCall } from './call-tool.ts'
 import type { Era } from './content.ts'
 import { supportedVersions, tasksExtension, type McpClient } from './inbound.ts'
-import { codes, resultMessage, RpcError, type Fields, type RpcNotification, type RpcResponse } from './json-rpc.ts'
+import {
+  codes,
+  invalidParams,
+  resultMessage,
+  RpcError,
+  type Fields,
+  type RpcNotification,
+  type RpcResponse,
+} from './json-rpc.ts'
 import type { McpServices } from './settings.ts'
+import { ownValue } from '../../part/own-value.ts'
+import { checkShown } from '../routes/chat-request.ts'
+import { getPrompt, listPrompts } from './prompts.ts'
+import { listResources, readResource, resourceTemplates } from './resources.ts'
+import { cancelTask, getTask, updateTask } from './tasks.ts'
 import { agentsIn, toTool } from './tools.ts'
 
 interface Method {
@@ -35,13 +48,52 @@ const methods = new Map<string, Method>(
         }),
     },
     'tools/call': { action: 'runs.start', answer: callTool },
+    'prompts/list': {
+      action: 'agents.list',
+      answer: ({ context, client, scope }) =>
+        toListResult(client, { prompts: listPrompts(agentsIn(context.runtime.agents, scope)) }),
+    },
+    'prompts/get': { action: 'agents.list', answer: prompt },
+    'resources/list': { action: 'runs.read', answer: resources },
+    'resources/templates/list': {
+      action: 'runs.read',
+      answer: ({ client }) => toListResult(client, { resourceTemplates: resourceTemplates() }),
+    },
+    'resources/read': { action: 'runs.read', answer: resource },
+    'tasks/get': { action: 'runs.read', era: 'modern', answer: getTask },
+    'tasks/update': { action: 'runs.answer', era: 'modern', answer: updateTask },
+    'tasks/cancel': { action: 'runs.stop', era: 'modern', answer: cancelTask },
   } satisfies Record<string, Method>),
 )
+
+function prompt({ context, client, scope, params }: Asked): Fields {
+  const agents = agentsIn(context.runtime.agents, scope)
+  const found = getPrompt(agents, ownValue(params, 'name'), ownValue(params, 'arguments'))
+  if ('unknown' in found) throw invalidParams('There is no such prompt.')
+  if ('faults' in found) throw invalidParams(`${found.faults.join('; ')}.`)
+  return toResult(client, found)
+}
+
+async function resources({ context, client, params }: Asked): Promise<Fields> {
+  checkShown(context)
+  const found = await listResources(context, ownValue(params, 'cursor'))
+  if (found === undefined) throw invalidParams('params.cursor must be the nextCursor of an earlier list.')
+  return toListResult(client, found)
+}
+
+async function resource({ context, client, params }: Asked): Promise<Fields> {
+  checkShown(context)
+  const contents = await readResource(context, ownValue(params, 'uri'))
+  // One text for those that do not exist and those that are another caller's.
+  if (contents === undefined) throw invalidParams('There is no such resource.')
+  return toListResult(client, { contents })
+}
 
 /** What this server can. */
 export function capabilitiesOf(era: Era): Fields {
   // Legacy clients would have to open a stream of their own to hear of changes.
-  return era === 'legacy' ? { tools: {} } : { tools: { listChanged: true }, extensions: { [tasksExtension]: {} } }
+  const both = { tools: {}, prompts: {}, resources: {} }
+  return era === 'legacy' ? both : { ...both, tools: { listChanged: true }, extensions: { [tasksExtension]: {} } }
 }
 
 export async function answerMethod(asked: Asked, request: Request): Promise<Response> {

@@ -2,6 +2,8 @@
 import type { McpConfig } from '../../project/config.ts'
 import { timeOf, type Store } from '../../part/log.ts'
 import { systemClock, type Clock } from './clock.ts'
+import { ageOf } from '../../record/policy.ts'
+import { createKnownWords, type KnownWords } from './run-words.ts'
 import { createSealedTokens, type SealedTokens } from './sealed-token.ts'
 
 /** `server.mcp`, and what it means for tokens and links. */
@@ -19,14 +21,18 @@ export interface McpServices {
   options: McpOptions
   tokens: SealedTokens
   clock: Clock
+  words: KnownWords
+  taskAfterMs: number
 }
 
-export const defaultTaskAfterMs = 1000
+const defaultTaskAfterMs = 1000
 
 export function createMcpServices(store: Store, options: McpOptions): McpServices {
   return {
     options,
     tokens: createSealedTokens(store.log, { now: () => timeOf(store) }),
     clock: options.clock ?? systemClock,
+    words: createKnownWords(),
+    taskAfterMs: (options.taskAfter === undefined ? undefined : ageOf(options.taskAfter)) ?? defaultTaskAfterMs,
   }
 }

@@ -19,6 +19,8 @@ export interface RunWords {
   apply(entry: Entry): void
   /** At most 120 characters. Empty until something has begun. */
   readonly words: string
+  /** The agents that lead to a step, the run's own first. */
+  agentsAt(path: string): string[]
 }
 
 interface Doing {
@@ -34,16 +36,10 @@ export function createRunWords(): RunWords {
   const waits = new Map<string, string>()
   let root = ''
 
-  /** The agent of the innermost open call of an agent above a path. */
-  function agentAt(path: string): string {
-    let found = root
-    let length = 0
-    for (const [at, { agent }] of open) {
-      if (agent === undefined || at.length < length || !(path === at || path.startsWith(`${at}/`))) continue
-      found = agent
-      length = at.length
-    }
-    return found
+  /** An outer call has begun before those in it. */
+  function agentsAt(path: string): string[] {
+    const above = [...open].filter(([at]) => path === at || path.startsWith(`${at}/`))
+    return [root, ...above.flatMap(([, { agent }]) => agent ?? [])]
   }
 
   return {
@@ -78,9 +74,10 @@ export function createRunWords(): RunWords {
     get words() {
       const [waiting] = [...waits.values()].slice(-1)
       const last = [...open].findLast(([, { does }]) => does !== undefined)
-      const words = last === undefined ? waiting : `${agentAt(last[0])}: ${last[1].does}`
+      const words = last === undefined ? waiting : `${agentsAt(last[0]).at(-1)}: ${last[1].does}`
       return (words ?? [...open.values()].findLast(({ agent }) => agent !== undefined)?.agent ?? root).slice(0, longest)
     },
+    agentsAt,
   }
 }
 

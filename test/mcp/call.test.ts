@@ -90,7 +90,7 @@ describe.for(modes)('tools of /mcp in mode %s', (mode) => {
     const client = await connectMcp(server, mode)
     const result = await client.callTool({ name: 'desk', arguments: { style: 3 } })
     expect(result.isError).toBe(true)
-    const [{ text: told }] = result.content as [{ text: string }]
+    const [{ text: told }] = result.content as unknown as [{ text: string }]
     expect(told).toMatch(/arguments\.style must be a string.*arguments\.message is missing/u)
     expect(await server.store.runs.list()).toEqual([])
   })

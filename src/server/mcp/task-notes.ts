@@ -1,0 +1,34 @@
+/**
+ * What a client has done with the questions of a task, other than answer them: cancelled one, or sent content that does not fit. It stands beside the
+ * run, not in it, because it means nothing to other clients. All instances read it.
+ */
+import type { Log } from '../../part/log.ts'
+
+export interface TaskNotes {
+  /** Requests that are not asked again: the client has cancelled them, or shows our page to a person. */
+  left: ReadonlySet<string>
+  /** How often content for a request did not fit. */
+  misfits: ReadonlyMap<string, number>
+}
+
+const inboxOf = (run: string) => `mcp:${run}`
+
+export async function readNotes(log: Log, run: string): Promise<TaskNotes> {
+  const left = new Set<string>()
+  const misfits = new Map<string, number>()
+  for await (const { key, message } of log.inbox(inboxOf(run))) {
+    const { requestId } = message as { requestId: string }
+    if (key.startsWith('left:')) left.add(requestId)
+    else misfits.set(requestId, (misfits.get(requestId) ?? 0) + 1)
+  }
+  return { left, misfits }
+}
+
+export async function noteLeft(log: Log, run: string, requestId: string): Promise<void> {
+  await log.post(inboxOf(run), `left:${requestId}`, { requestId })
+}
+
+/** `time`: how often content had not fitted before. The same again changes nothing. */
+export async function noteMisfit(log: Log, run: string, requestId: string, time: number): Promise<void> {
+  await log.post(inboxOf(run), `misfit:${time}:${requestId}`, { requestId })
+}
