@@ -135,6 +135,7 @@ function createSchema(): z.ZodType<Config> {
     page: flag,
     edit: rule('true, false or "token"', (value) => typeof value === 'boolean' || value === 'token'),
     allowedOrigins: list(rule('an origin such as "https://app.example"', isOrigin)),
+    publicUrl: rule('an origin such as "https://agents.example"', isOrigin),
     rateLimit: settings<RateLimitConfig>({ runsPerMinute: wholeNumber(1, 1_000_000) }, ['runsPerMinute']),
     streamLimit: wholeNumber(1, 1_000_000),
     quotas: settings<QuotasConfig>({ perUser: quota, perTenant: quota, perKey: quota }),

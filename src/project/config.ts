@@ -123,6 +123,11 @@ export interface ServerConfig {
   stopGraceMs?: number
   /** Origins (`https://app.example`) whose pages may call the server from a browser. The server's own origin is always allowed. */
   allowedOrigins?: string[]
+  /**
+   * The origin at which people reach the page (`https://agents.example`). MCP clients get links to it for questions that they cannot show
+   * themselves. Default: no links.
+   */
+  publicUrl?: string
   /** false: `GET /` is one plain page that loads nothing, and there are no rooms. Default true. */
   page?: boolean
   /**
