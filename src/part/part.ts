@@ -84,6 +84,8 @@ export interface StepStart {
   /** For a call of another agent: its id, and its YAML text in `pipeline`, which a resumed run uses. */
   agent?: string
   pipeline?: string
+  /** The called agent has taken over: its answer is that of the loop, and the call has its result already. */
+  handoff?: true
   /** For parallel branches that answer: their names, in the order in which wires with a single text send them. */
   order?: string[]
   /**

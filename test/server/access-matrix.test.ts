@@ -165,6 +165,13 @@ const table: Record<string, Ask> = {
     row: { ...forEveryone, 'other agents': 'unknown' },
     path: () => '/ag-ui/a/capabilities',
   },
+  // Each method has an action of its own: test/mcp/access.test.ts.
+  'POST /mcp': { row: forEveryone, body: () => ({ jsonrpc: '2.0', id: 1, method: 'tools/list' }) },
+  'POST /mcp/:agent': {
+    row: { ...forEveryone, 'other agents': 'unknown' },
+    path: () => '/mcp/a',
+    body: () => ({ jsonrpc: '2.0', id: 1, method: 'tools/list' }),
+  },
   'GET /api/runs/:id/replay': ofRun('/replay?speed=max'),
   'GET /api/runs/:id/export': ofRun('/export'),
   'POST /api/runs/:id/fork': { ...ofRun('/fork', forks), body: () => ({ at: 1 }) },

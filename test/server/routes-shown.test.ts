@@ -68,6 +68,12 @@ const runInput = (threadId: string) => {
 const chat: Row = { shows: 'answers', body: () => ({ agentId: 'a', id: ids.ended, messages: messages() }) }
 const completion: Row = { shows: 'answers', body: () => ({ model: 'a', messages: messages() }) }
 const prompt: Row = { shows: 'answers', body: () => ({ model: 'a', prompt: 'Hi' }) }
+const mcpCall = () => ({
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'tools/call',
+  params: { name: 'a', arguments: { message: 'Hi' } },
+})
 const facts: Row = { shows: 'facts' }
 const operates: Row = { shows: 'operates' }
 const records = (ask: () => string): Row => ({ shows: 'records', ask })
@@ -99,6 +105,8 @@ const table: Record<string, Row> = {
   'POST /ag-ui/:agentId': { shows: 'answers', ask: () => '/ag-ui/a', body: () => runInput(ids.ended) },
   'GET /ag-ui/:agentId/connect': records(() => `/ag-ui/a/connect?threadId=${ids.active}`),
   'GET /ag-ui/:agentId/capabilities': { shows: 'facts', ask: () => '/ag-ui/a/capabilities' },
+  'POST /mcp': { shows: 'answers', body: mcpCall },
+  'POST /mcp/:agent': { shows: 'answers', ask: () => '/mcp/a', body: mcpCall },
   'GET /api/agents': facts,
   'GET /api/agents/:id': { shows: 'facts', ask: () => '/api/agents/a' },
   'GET /api/agents/schema': { shows: 'facts' },

@@ -9,6 +9,7 @@ import { TrieRouter } from 'hono/router/trie-router'
 import type { BlankSchema } from 'hono/types'
 import type { RequestContext } from '../handler-context.ts'
 import { isPagePath } from '../routes/page.ts'
+import { metadataPath } from '../mcp/resource-metadata.ts'
 import type { Socket } from 'node:net'
 
 /** Handlers get the context of the caller. */
@@ -72,10 +73,11 @@ export function isMonitorPath(path: string): boolean {
   return isHealthPath(path) || path === '/metrics'
 }
 
-/** Paths that need no key. Without one, the page at `/` shows no agents. `/auth/ways` says how to sign in. */
+/** Paths that need no key. Without one, the page at `/` shows no agents. `/auth/ways` and {@link metadataPath} say how to sign in. */
 export function isOpen(path: string, method: string, hasPage: boolean): boolean {
   if (method !== 'GET' && method !== 'HEAD') return false
-  return isHealthPath(path) || path === '/' || path === '/auth/ways' || (hasPage && isPagePath(path))
+  const isPublic = path === '/' || path === '/auth/ways' || path === metadataPath
+  return isHealthPath(path) || isPublic || (hasPage && isPagePath(path))
 }
 
 const statusLines = new Map([

@@ -22,18 +22,19 @@ export interface Asked {
   session?: string | undefined
 }
 
-const serverInfo = { name: 'millrace', title: 'Millrace', version }
+/** Of runs and replies that come by MCP. */
+export const protocol = 'mcp'
 
-export { serverInfo }
+export const serverInfo = { name: 'millrace', title: 'Millrace', version }
 
 /** Modern results say what they are, and who sends them. */
-export function toResult({ era }: McpClient, fields: Fields, resultType = 'complete'): Fields {
-  if (era === 'legacy') return fields
-  const { _meta, ...rest } = fields
+export function toResult({ era }: McpClient, fields: object, resultType = 'complete'): Fields {
+  const { _meta, ...rest } = fields as Fields
+  if (era === 'legacy') return fields as Fields
   return { resultType, ...rest, _meta: { ...(_meta as Fields | undefined), [metaKeys.serverInfo]: serverInfo } }
 }
 
 /** Lists belong to the caller, and may change at any time. */
-export function toListResult(client: McpClient, fields: Fields): Fields {
+export function toListResult(client: McpClient, fields: object): Fields {
   return toResult(client, client.era === 'modern' ? { ...fields, ttlMs: 0, cacheScope: 'private' } : fields)
 }

@@ -8,7 +8,7 @@ import { withShownThread } from '../routes/existing-thread.ts'
 import { toResult, type Asked } from './asked.ts'
 import { toCallResult } from './content.ts'
 import type { Fields } from './json-rpc.ts'
-import { outputOf, showsThread } from './tools.ts'
+import { showsThread } from './tools.ts'
 
 /** Of a run that has ended. The same at every call, because it is made of the run alone. */
 export async function readCallResult(
@@ -22,7 +22,7 @@ export async function readCallResult(
   const pipeline = readStored(start.pipeline)
   const result = toCallResult(withShownThread(context, view), {
     era: client.era,
-    hasOutput: pipeline !== undefined && outputOf(pipeline) !== undefined,
+    hasOutput: pipeline?.output !== undefined,
     showsThread: pipeline !== undefined && showsThread(pipeline),
   })
   return result as unknown as Fields

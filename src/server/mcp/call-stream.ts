@@ -47,9 +47,10 @@ export interface CallStreamOptions {
   clock: Clock
   /** The last message for a run that has ended. */
   onEnd(): Promise<object>
-  /**
-   * For a run that waits: the last message, or messages to send meanwhile. `entry`: its `suspend`, which may not be its newest entry. */
-  onSuspend?(entry: Entry): Promise<{ last: object } | { more: object[] }>
+  /** The client has what the run did up to this entry. Default 0. */
+  from?: number
+  /** For a run that waits, with its `suspend`. The last message, if the response ends here; others are sent with `send`, also later. */
+  onSuspend?(entry: Entry, stream: { send(message: object): void; signal: AbortSignal }): Promise<object | undefined>
   /** Ends the response after `ms` with this message, if the run goes on. */
   late?: { ms: number; message(): Promise<object> } | undefined
   /** Called once: `finished`, or the client has left before the last message. */
@@ -73,7 +74,7 @@ export function callStream(options: CallStreamOptions): Response {
 }
 
 export function createCallSource(options: CallStreamOptions): BodySource {
-  const { log, run, id, framing, progressToken, keepAliveMs, clock } = options
+  const { log, run, id, framing, progressToken, keepAliveMs, clock, from = 0 } = options
   const leave = new AbortController()
   const progress = createProgress(clock)
   const words = createRunWords()
@@ -112,16 +113,18 @@ export function createCallSource(options: CallStreamOptions): BodySource {
     to(undefined)
   }
 
-  function send(message: object, last = false): void {
+  function send(message: object): void {
     if (isLast || isLeft) return
-    isLast = last
-    out += framing.message(message, last)
+    out += framing.message(message, false)
     deliver()
   }
 
   function finish(message: object): void {
-    send(message, true)
+    if (isLast || isLeft) return
+    isLast = true
+    out += framing.message(message, true)
     stop()
+    deliver()
   }
 
   async function finishWith(make: () => Promise<object>): Promise<void> {
@@ -160,14 +163,13 @@ export function createCallSource(options: CallStreamOptions): BodySource {
       for await (const batch of log.read(run, { signal: leave.signal })) {
         for (const entry of batch) {
           words.apply(entry)
-          if (progressToken !== undefined) progress.add(text.state === 'open' ? text.encode(entry) : '', words.words)
+          if (progressToken === undefined) continue
+          if (entry.seq <= from) text.skip(entry)
+          else progress.add(text.state === 'open' ? text.encode(entry) : '', words.words)
         }
-        const suspended = batch.findLast(({ type }) => type === 'suspend')
-        if (suspended !== undefined && options.onSuspend !== undefined) {
-          const found = await options.onSuspend(suspended)
-          if ('last' in found) return finish(found.last)
-          for (const message of found.more) send(message)
-        }
+        const suspended = batch.findLast(({ type, seq }) => type === 'suspend' && seq > from)
+        const last = suspended && (await options.onSuspend?.(suspended, { send, signal: leave.signal }))
+        if (last !== undefined) return finish(last)
         deliver()
       }
       if (!leave.signal.aborted) await finishWith(options.onEnd)

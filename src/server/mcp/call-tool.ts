@@ -8,32 +8,37 @@ import { hashText } from '../http/key.ts'
 import { idempotencyKey } from '../routes/idempotency.ts'
 import { keepRunning } from '../http/wait-until.ts'
 import type { Permit } from '../../part/limits.ts'
-import { toResult, type Asked } from './asked.ts'
+import { protocol, toResult, type Asked } from './asked.ts'
 import { faultResult, readCallResult } from './call-result.ts'
-import { asJson, callStream } from './call-stream.ts'
+import { asJson, callStream, type CallStreamOptions } from './call-stream.ts'
 import { declaresTasks, missingTasks } from './inbound.ts'
 import { invalidParams, isObject, resultMessage, type MessageId } from './json-rpc.ts'
+import { legacyQuestions } from './legacy-questions.ts'
+import { onMisfit, type Notes } from './notes.ts'
+import { inputRequired, readRetry, type Retry } from './retry.ts'
 import { hashCall } from './sealed-token.ts'
+import type { KeptRun } from '../../fold/kept-run.ts'
+import { readKept } from '../../fold/read-view.ts'
 import { createTask } from './tasks.ts'
 import { agentsIn, readArguments, type CallInput } from './tools.ts'
 
-export const protocol = 'mcp'
-
 /** Rejects with an `RpcError` or a `MillraceError` before anything is started. */
 export async function callTool(asked: Asked, request: Request): Promise<Response> {
-  const { context, mcp, client, id, params, framing } = asked
+  const { context, client, id, params } = asked
   const agent = agentOf(asked)
-  const { mcp: rules = {} } = agent.pipeline.metadata
-  if (rules.tasks === 'required' && !declaresTasks(client)) throw missingTasks()
-  const given = ownValue(params, 'arguments')
-  const read = readArguments(agent.pipeline, given)
+  if (agent.pipeline.metadata.mcp?.tasks === 'required' && !declaresTasks(client)) throw missingTasks()
+  const retry = client.era === 'modern' ? await readRetry(asked) : undefined
+  if (retry?.again !== undefined) return Response.json(resultMessage(id, retry.again))
+  if (retry !== undefined) return follow(asked, agent, { run: retry.run.id, retry, place: await openPlace(asked) })
+  const read = readArguments(agent, context.runtime.agents, ownValue(params, 'arguments'))
   if ('faults' in read) return Response.json(resultMessage(id, faultResult(asked, read.faults)))
   const refusal = await context.admission.start()
   if (refusal !== undefined) throw refusal
-  const place = framing === asJson ? undefined : await openPlace(asked)
-  let run: Run
+  const place = await openPlace(asked)
   try {
-    run = await startCall(asked, agent, read)
+    const run = await startCall(asked, agent, read)
+    keepRunning(context.waitUntil(request), run)
+    return follow(asked, agent, { run: run.id, place })
   } catch (error) {
     place?.leave()
     // It can be put right by the model, as other arguments can.
@@ -41,29 +46,74 @@ export async function callTool(asked: Asked, request: Request): Promise<Response
       return Response.json(resultMessage(id, faultResult(asked, error.message)))
     throw error
   }
-  keepRunning(context.waitUntil(request), run)
+}
+
+interface Followed {
+  run: string
+  place: Permit | undefined
+  retry?: Retry
+}
+
+function follow(asked: Asked, agent: Agent, { run, place, retry }: Followed): Response {
+  const { context, mcp, client, id } = asked
+  const rules = agent.pipeline.metadata.mcp
   const policy = policyOf(asked, agent)
-  if (declaresTasks(client) && rules.tasks !== 'never') {
-    const message = async () => resultMessage(id, await createTask(asked, run.id))
+  const stream = { ...streamOf(asked, run), ...(retry && { from: retry.from }) }
+  if (declaresTasks(client) && rules?.tasks !== 'never') {
+    const message = async () => resultMessage(id, await createTask(asked, run))
     return callStream({
-      ...streamOf(asked, run.id),
-      late: { ms: rules.tasks === 'required' ? 0 : mcp.taskAfterMs, message },
-      onSuspend: async () => ({ last: await message() }),
+      ...stream,
+      late: { ms: rules?.tasks === 'required' ? 0 : mcp.taskAfterMs, message },
+      onSuspend: message,
       onLeft(finished) {
         place?.leave()
         // No reader was announced before: the run may go on without any once it is a task.
-        if (!finished) context.runtime.attach(run.id, policy)()
+        if (!finished) context.runtime.attach(run, policy)()
       },
     })
   }
-  const release = context.runtime.attach(run.id, policy)
+  const release = context.runtime.attach(run, policy)
   return callStream({
-    ...streamOf(asked, run.id),
+    ...stream,
+    onSuspend: client.era === 'modern' ? askModern(asked, run, retry?.notes) : askLegacy(asked, run),
     onLeft(finished) {
       release({ finished })
       place?.leave()
     },
   })
+}
+
+type OnSuspend = NonNullable<CallStreamOptions['onSuspend']>
+
+/** Ends the response with what the run asks, if this client can answer. Else it waits with others. */
+function askModern(asked: Asked, run: string, notes?: Notes): OnSuspend {
+  return async () => {
+    const kept = await keptIfSuspended(asked, run)
+    const result = kept && (await inputRequired(asked, kept, notes))
+    return result && resultMessage(asked.id, result)
+  }
+}
+
+/** Asks on the stream. Content that does not fit may have reached another instance, which leaves a note. */
+function askLegacy(asked: Asked, run: string): OnSuspend {
+  const { log } = asked.context.runtime.store
+  const told = new Set<string>()
+  let isFollowing = false
+  return async (_entry, { send, signal }) => {
+    const ask = async () => {
+      const kept = asked.framing === asJson ? undefined : await keptIfSuspended(asked, run)
+      for (const message of kept === undefined ? [] : await legacyQuestions(asked, kept, told)) send(message)
+    }
+    await ask()
+    if (!isFollowing && told.size > 0) void onMisfit(log, run, signal, ask).catch(asked.context.onError)
+    isFollowing ||= told.size > 0
+    return undefined
+  }
+}
+
+async function keptIfSuspended({ context }: Asked, run: string): Promise<KeptRun | undefined> {
+  const kept = await readKept(context.runtime.store, run)
+  return kept?.status === 'suspended' ? kept : undefined
 }
 
 /** ms. Proxies and clients wait for longer than twice this. */
@@ -86,7 +136,9 @@ export function streamOf(asked: Asked, run: string) {
   }
 }
 
-async function openPlace({ context }: Asked): Promise<Permit> {
+/** Of an answer that streams. */
+async function openPlace({ context, framing }: Asked): Promise<Permit | undefined> {
+  if (framing === asJson) return undefined
   const place = await context.admission.stream()
   if (place instanceof Error) throw place
   return place
@@ -149,13 +201,12 @@ async function startWithId(asked: Asked, agent: Agent, read: CallInput): Promise
 function startRun(
   { context: { runtime }, client, params, headers }: Asked,
   agent: Agent,
-  { input, message, thread }: CallInput,
+  { input, thread }: CallInput,
   how: { turnKey?: string; runId?: string },
 ): Promise<Run> {
   const meta = ownValue(params, '_meta')
   const traced = isObject(meta) ? ownValue(meta, 'traceparent') : undefined
-  const messages = message === undefined ? undefined : [{ role: 'user', content: message }]
-  return runtime.start(agent.id, omitUndefined({ ...input, messages }), {
+  return runtime.start(agent.id, input, {
     protocol,
     history: 'server',
     onBusy: 'queue',

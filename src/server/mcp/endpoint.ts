@@ -129,6 +129,8 @@ async function begin({ context, mcp }: Post, { id, params }: RpcRequest): Promis
 /** Of 2025-03-26 only. */
 async function answerBatch(post: Post, scope: ToolScope, batch: unknown[]): Promise<Response> {
   const { context, mcp, request } = post
+  const version = request.headers.get('mcp-protocol-version')?.trim()
+  if (version === modernVersion) throw badBatch(`MCP ${version} has no batches`)
   const client = await readLegacy(context, mcp, request.headers)
   if (client.version !== '2025-03-26') throw badBatch(`MCP ${client.version} has no batches`)
   if (batch.length === 0 || batch.length > mostInBatch) throw badBatch(`a batch has 1 to ${mostInBatch} messages`)

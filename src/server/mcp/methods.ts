@@ -16,6 +16,7 @@ import {
   type RpcResponse,
 } from './json-rpc.ts'
 import type { McpServices } from './settings.ts'
+import { noteAnswer } from './legacy-questions.ts'
 import { ownValue } from '../../part/own-value.ts'
 import { checkShown } from '../routes/chat-request.ts'
 import { getPrompt, listPrompts } from './prompts.ts'
@@ -44,7 +45,9 @@ const methods = new Map<string, Method>(
       action: 'agents.list',
       answer: ({ context, client, scope }) =>
         toListResult(client, {
-          tools: agentsIn(context.runtime.agents, scope).map((agent) => toTool(agent, client.era)),
+          tools: agentsIn(context.runtime.agents, scope).map((agent) =>
+            toTool(agent, context.runtime.agents, client.era),
+          ),
         }),
     },
     'tools/call': { action: 'runs.start', answer: callTool },
@@ -126,7 +129,11 @@ export interface Noted {
 }
 
 /** Takes a message that has no response. What it does not know is ignored, as JSON-RPC demands. */
-export async function noteMessage({ context, client, message, session }: Noted): Promise<void> {
+export async function noteMessage({ context, mcp, client, message, session }: Noted): Promise<void> {
+  if (message.kind === 'response') {
+    if (decide(context.principal, 'runs.answer') === 'allow') await noteAnswer({ context, mcp, client }, message)
+    return
+  }
   if (message.kind !== 'notification' || message.method !== 'notifications/cancelled') return
   const { requestId } = message.params
   const isId = typeof requestId === 'string' || Number.isSafeInteger(requestId)

@@ -13,7 +13,7 @@ import {
 } from './elicitation.ts'
 import { isObject } from './json-rpc.ts'
 import { ownValue } from '../../part/own-value.ts'
-import type { TaskNotes } from './task-notes.ts'
+import type { Notes } from './notes.ts'
 
 export interface Question {
   key: string
@@ -33,7 +33,7 @@ export function modesOf({ client }: Pick<Asked, 'client'>): ElicitationModes {
 export async function questionsOf(
   asked: Pick<Asked, 'context' | 'mcp' | 'client'>,
   kept: KeptRun,
-  notes: TaskNotes,
+  notes: Notes,
 ): Promise<Question[]> {
   const { context, mcp } = asked
   const { runtime } = context

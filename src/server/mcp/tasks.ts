@@ -7,15 +7,14 @@ import { keptOf } from '../../fold/read-view.ts'
 import { MillraceError, unexplained } from '../../part/error.ts'
 import { hasEnded, timeOf, type RunRow } from '../../part/log.ts'
 import { ownValue } from '../../part/own-value.ts'
-import { toResult, type Asked } from './asked.ts'
+import { protocol, toResult, type Asked } from './asked.ts'
 import { readCallResult } from './call-result.ts'
-import { protocol } from './call-tool.ts'
 import { declaresTasks, missingTasks } from './inbound.ts'
 import { codes, invalidParams, isObject, type Fields } from './json-rpc.ts'
 import { questionsOf, readAnswers, toInputRequests } from './questions.ts'
 import { unknownTaskText } from './sealed-token.ts'
 import { waitingFor } from './status.ts'
-import { noteLeft, noteMisfit, readNotes } from './task-notes.ts'
+import { noteLeft, noteMisfit, readNotes } from './notes.ts'
 
 /** ms */
 const poll = { first: 500, firstMs: 10_000, later: 2000, waiting: 5000 }
@@ -65,7 +64,8 @@ export async function updateTask(asked: Asked): Promise<Fields> {
   const { replies, left, misfits } = readAnswers(questions, given)
   for (const { requestId } of left) await noteLeft(log, row.id, requestId)
   for (const { request, misfits: time } of misfits) await noteMisfit(log, row.id, request.requestId, time)
-  if (replies.size > 0) await runtime.answerAll(row.id, runtime.redact(replies), { protocol })
+  for (const [requestId, reply] of replies) replies.set(requestId, runtime.redact(reply))
+  if (replies.size > 0) await runtime.answerAll(row.id, replies, { protocol })
   return toResult(client, {})
 }
 

@@ -2,11 +2,11 @@
 import { omitUndefined } from '../../part/omit-undefined.ts'
 import type { Pipeline } from '../../pipeline/pipeline.ts'
 import type { ValueSchema } from '../../pipeline/value-schema.ts'
+import { agentInput, agentParameters } from '../../pipeline/agent-parameters.ts'
 import { checkValue, firstFaults } from '../../pipeline/check-input.ts'
 import { listedAgents } from '../../runtime/runtime-errors.ts'
 import type { Agent, AgentSource } from '../../runtime/runtime.ts'
 import { toOutputSchema, type Era } from './content.ts'
-import { isObject } from './json-rpc.ts'
 
 export interface McpTool {
   name: string
@@ -38,14 +38,15 @@ function listed(agents: AgentSource, chosen: readonly string[] | undefined): Age
 
 const longestDescription = 4000
 
-export function toTool({ id, pipeline }: Agent, era: Era): McpTool {
+export function toTool(agent: Agent, agents: Pick<AgentSource, 'get'>, era: Era): McpTool {
+  const { id, pipeline } = agent
   const { name, description } = pipeline.metadata
-  const output = outputOf(pipeline)
+  const { output } = pipeline
   return omitUndefined({
     name: id,
     title: name,
     description: description && shownText(description),
-    inputSchema: inputSchemaOf(pipeline),
+    inputSchema: inputSchemaOf(agent, agents),
     outputSchema: output && toOutputSchema(output as Record<string, unknown>, era),
   })
 }
@@ -55,12 +56,6 @@ function shownText(text: string): string {
   return text.replaceAll(/(?![\n\t])[\p{Cc}\p{Cf}]/gu, '').slice(0, longestDescription)
 }
 
-/** The schema of the agent's value, if its file has one. */
-export function outputOf(pipeline: Pipeline): ValueSchema | undefined {
-  return (pipeline as Pipeline & { output?: ValueSchema }).output
-}
-
-const asMessage: ValueSchema = { type: 'string', minLength: 1, description: 'The message to the agent.' }
 const asThread: ValueSchema = {
   type: 'string',
   minLength: 1,
@@ -68,63 +63,54 @@ const asThread: ValueSchema = {
   description: 'Continues this conversation. Take it from an earlier result. Without it a new one begins.',
 }
 
-/** Keys of a run's input that are no parameters: see `check-run-input.ts`. */
-const reserved = ['messages', 'tools', 'state', 'context', 'forwardedProps']
-
-/** The agent's `input` without the conversation, and `message`, which is required if nothing else is. */
-export function inputSchemaOf(pipeline: Pipeline): ValueSchema {
-  const { properties: all = {}, required: given = [], additionalProperties, ...rest } = pipeline.input ?? {}
-  const own = Object.entries(all).filter(([key]) => key !== 'messages')
-  const required = given.filter((key) => key !== 'messages')
-  const names = new Set(own.map(([key]) => key))
-  const isTold = !names.has('message')
+/** The parameters of an agent tool, and `thread` if the agent wants it. */
+export function inputSchemaOf({ pipeline }: Agent, agents: Pick<AgentSource, 'get'>): ValueSchema {
+  const schema = agentParameters(pipeline, { find: (name) => agents.get(name)?.pipeline })
+  const { properties = {}, required = [] } = schema
+  const { message } = properties
+  // The message that is not the agent's own: without it there may be nothing to answer.
+  const isTold = message !== undefined && !hasOwn(pipeline, 'message') && required.includes('message')
   return omitUndefined({
-    ...rest,
-    type: 'object' as const,
-    properties: Object.fromEntries([
-      ...own,
-      ...(isTold ? [['message', asMessage] as const] : []),
-      ...(showsThread(pipeline) && !names.has('thread') ? [['thread', asThread] as const] : []),
-    ]),
-    required: required.length === 0 && isTold ? ['message'] : required,
-    additionalProperties: pipeline.input === undefined ? false : additionalProperties,
+    ...schema,
+    properties: {
+      ...properties,
+      ...(isTold && { message: { ...message, minLength: 1 } }),
+      ...(takesThread(pipeline) && { thread: asThread }),
+    },
+    // An agent without a schema takes nothing but the message.
+    additionalProperties: pipeline.input === undefined ? false : pipeline.input.additionalProperties,
   })
 }
 
-/** `metadata.mcp.threads`. */
+function hasOwn({ input }: Pipeline, name: string): boolean {
+  return Object.hasOwn(input?.properties ?? {}, name)
+}
+
+/** `metadata.mcp.threads`, unless the agent has such an input of its own. */
+function takesThread(pipeline: Pipeline): boolean {
+  return showsThread(pipeline) && !hasOwn(pipeline, 'thread')
+}
+
 export function showsThread({ metadata }: Pipeline): boolean {
   return metadata.mcp?.threads === true
 }
 
 export interface CallInput {
+  /** `$input` of the run. */
   input: Record<string, unknown>
-  /** The user message. */
-  message?: string
   thread?: string
 }
 
 /** The arguments of a call, with the defaults of the schema; or all that is wrong with them, for the model. */
-export function readArguments(pipeline: Pipeline, given: unknown): CallInput | { faults: string } {
-  const schema = inputSchemaOf(pipeline)
-  const { value, faults } = checkValue(schema, given ?? {}, 'arguments')
-  if (isObject(given)) {
-    for (const key of reserved) {
-      if (
-        Object.hasOwn(given, key) &&
-        !Object.hasOwn(schema.properties ?? {}, key) &&
-        schema.additionalProperties !== false
-      )
-        faults.push(`arguments.${key} is no parameter of this tool`)
-    }
-  }
+export function readArguments(
+  agent: Agent,
+  agents: Pick<AgentSource, 'get'>,
+  given: unknown,
+): CallInput | { faults: string } {
+  const { pipeline } = agent
+  const { value, faults } = checkValue(inputSchemaOf(agent, agents), given ?? {}, 'arguments')
   if (faults.length > 0) return { faults: `The arguments do not fit: ${firstFaults(faults)}.` }
-  const input = { ...(value as Record<string, unknown>) }
-  const isOwn = (key: string) => Object.hasOwn(pipeline.input?.properties ?? {}, key)
-  const taken: { message?: string; thread?: string } = {}
-  for (const key of ['message', 'thread'] as const) {
-    if (isOwn(key) || typeof input[key] !== 'string' || !Object.hasOwn(schema.properties ?? {}, key)) continue
-    taken[key] = input[key]
-    delete input[key]
-  }
-  return { input, ...taken }
+  const { thread, ...rest } = value as Record<string, unknown>
+  if (!takesThread(pipeline)) return { input: agentInput(pipeline, value) }
+  return { input: agentInput(pipeline, rest), ...(typeof thread === 'string' && { thread }) }
 }

@@ -1,10 +1,10 @@
 /**
- * What a client has done with the questions of a task, other than answer them: cancelled one, or sent content that does not fit. It stands beside the
+ * What a client has done with the questions of a task or a legacy call, other than answer them: cancelled one, or sent content that does not fit. It stands beside the
  * run, not in it, because it means nothing to other clients. All instances read it.
  */
 import type { Log } from '../../part/log.ts'
 
-export interface TaskNotes {
+export interface Notes {
   /** Requests that are not asked again: the client has cancelled them, or shows our page to a person. */
   left: ReadonlySet<string>
   /** How often content for a request did not fit. */
@@ -13,7 +13,7 @@ export interface TaskNotes {
 
 const inboxOf = (run: string) => `mcp:${run}`
 
-export async function readNotes(log: Log, run: string): Promise<TaskNotes> {
+export async function readNotes(log: Log, run: string): Promise<Notes> {
   const left = new Set<string>()
   const misfits = new Map<string, number>()
   for await (const { key, message } of log.inbox(inboxOf(run))) {
@@ -31,4 +31,9 @@ export async function noteLeft(log: Log, run: string, requestId: string): Promis
 /** `time`: how often content had not fitted before. The same again changes nothing. */
 export async function noteMisfit(log: Log, run: string, requestId: string, time: number): Promise<void> {
   await log.post(inboxOf(run), `misfit:${time}:${requestId}`, { requestId })
+}
+
+/** Calls back with each note of content that did not fit, until the signal aborts. */
+export async function onMisfit(log: Log, run: string, signal: AbortSignal, then: () => Promise<void>): Promise<void> {
+  for await (const { key } of log.inbox(inboxOf(run), { signal })) if (key.startsWith('misfit:')) await then()
 }
