@@ -131,6 +131,8 @@ export interface AgentConnection extends Connection {
   /** Another command uses the data folder as well. Absent on a server. */
   isShared?: boolean
   agents(): Promise<AgentList>
+  /** Any request to the server, or to the handler of this process. Rejects with a `TypeError` if there is no connection. */
+  fetch(path: string, init?: RequestInit): Promise<Response>
 }
 
 /** The response of `GET /api/agents`, as far as it is used here. */

@@ -17,6 +17,7 @@ import { addInitCommand } from './commands/init.ts'
 import { addKeysCommand } from './commands/keys.ts'
 import { addLoginCommand, addLogoutCommand } from './commands/login.ts'
 import { addLogsCommand } from './commands/logs.ts'
+import { addMcpCommand } from './commands/mcp.ts'
 import { addMigrateCommand } from './commands/migrate.ts'
 import { addParseCommand } from './commands/parse.ts'
 import { addPsCommand } from './commands/ps.ts'
@@ -46,6 +47,7 @@ const agentCommands = [
   addServeCommand,
   addRunCommand,
   addChatCommand,
+  addMcpCommand,
   addCheckCommand,
   addTestCommand,
   addSchemaCommand,

@@ -21,6 +21,7 @@ import type { CommandContext } from '../context.ts'
 import type { LocalOptions } from './in-process.ts'
 import {
   createRequest,
+  fetchFrom,
   findServer,
   namedServer,
   serverConnection,
@@ -44,6 +45,8 @@ export interface AgentFlags {
   migrates?: boolean
   /** Only to answer a request of a run: a server that shares the store continues it. */
   isAnswer?: boolean
+  /** The agents are offered to others for long: runs that a process has left go on, and the folder is watched. */
+  isServing?: boolean
 }
 
 /** A connection that is not open yet: nothing is locked or created. */
@@ -107,6 +110,7 @@ async function findCandidate(context: CommandContext, flags: AgentFlags, isFile:
     flags: printed + project,
     keepsVersion: flags.migrates !== true,
     debug: flags.debug === true,
+    isServing: flags.isServing === true,
   }
   const server = data === 'none' || store !== undefined ? undefined : await findServer(context, data)
   if (server === undefined) {
@@ -116,7 +120,10 @@ async function findCandidate(context: CommandContext, flags: AgentFlags, isFile:
   const obstacle = flags.isAnyServer
     ? undefined
     : await obstacleOf(context, server, isOpen ? undefined : dir, endpoints)
-  if (obstacle === undefined) return onServer(context, server, formatFlags({ data }), isThere ? dir : undefined)
+  if (obstacle === undefined) {
+    const find = () => findServer(context, data)
+    return onServer(context, server, formatFlags({ data }), { dir: isThere ? dir : undefined, find })
+  }
   // The server's database is locked: this run is recorded in a folder beside it.
   const beside = join(data, 'local')
   const notice = `${obstacle}. Running in this process instead; see the run with: millrace ps --data ${beside}`
@@ -155,8 +162,13 @@ function posted(context: CommandContext, store: string, flags: string): Candidat
   }
 }
 
-/** `dir`: the folder that the server serves, if it is on this machine. */
-function onServer(context: CommandContext, server: LiveServer, flags: string, dir?: string): Candidate {
+/** `dir`: the folder that the server serves, if it is on this machine. `find`: where the server is now. */
+function onServer(
+  context: CommandContext,
+  server: LiveServer,
+  flags: string,
+  { dir, find }: { dir?: string | undefined; find?: () => Promise<LiveServer | undefined> } = {},
+): Candidate {
   const { url, key } = server
   const request = createRequest(server)
   return {
@@ -167,6 +179,7 @@ function onServer(context: CommandContext, server: LiveServer, flags: string, di
       isDurable: true,
       flags,
       agents: async () => (await (await request('/api/agents')).json()) as AgentList,
+      fetch: fetchFrom(server, find),
     }),
   }
 }

@@ -15,7 +15,10 @@ import { unknownAgent } from '../../runtime/runtime-errors.ts'
 import { createRuntime } from '../../runtime/create-runtime.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
 import { isHeld, lockData } from '../../server/data-lock.ts'
+import type { HandlerOptions } from '../../server/handler-context.ts'
 import { createHandler } from '../../server/handler.ts'
+import { watchAgents } from '../../server/serve-report.ts'
+import { mcpSettingsOf } from '../../server/settings.ts'
 import { faultyAgent, type NamedAgent, initCure } from '../paths.ts'
 import type { AgentConnection, AgentList } from '../connection.ts'
 import type { CommandContext } from '../context.ts'
@@ -39,6 +42,8 @@ export interface LocalOptions {
   keepsVersion: boolean
   /** Print details for finding a fault to stderr. */
   debug: boolean
+  /** See `AgentFlags`. */
+  isServing: boolean
 }
 
 /** Higher than a server's limit: `run-input.ts` limits attached files. */
@@ -47,7 +52,7 @@ const maxBodyBytes = 64 * 1024 * 1024
 /** Undefined if a server has locked the data folder. */
 export async function openLocal(
   context: CommandContext,
-  { flags, notice, debug, ...options }: LocalOptions,
+  { flags, notice, debug, isServing, ...options }: LocalOptions,
 ): Promise<AgentConnection | undefined> {
   const { data, store } = options
   const isDurable = data !== 'none' || store !== undefined
@@ -70,13 +75,32 @@ export async function openLocal(
       attribute,
     })
     guard.bind(runtime)
+    const reloads = new Set<() => void>()
+    if (isServing) {
+      // Runs of a process that lives are not left.
+      if (!isShared) await runtime.recover()
+      watchAgents(agents, log, () => {
+        for (const tell of reloads) tell()
+      })
+    }
+    const settings = mcpSettingsOf(options.config, { isShared: store !== undefined, isKept: isDurable })
     return omitUndefined({
-      ...handlerConnection(context, runtime, { agentErrors: () => agents.errors, maxBodyBytes }),
+      ...handlerConnection(context, runtime, {
+        agentErrors: () => agents.errors,
+        maxBodyBytes,
+        // The command itself asks for it.
+        mcp: settings === false ? {} : settings,
+        onAgents(listener) {
+          reloads.add(listener)
+          return () => void reloads.delete(listener)
+        },
+      }),
       isDurable,
       isShared,
       flags,
       notice,
       async close() {
+        agents.close()
         await runtime.close()
         guard.release()
         release()
@@ -112,7 +136,7 @@ export function createPoster(context: CommandContext, store: Store): Runtime {
 function handlerConnection(
   context: CommandContext,
   runtime: Runtime,
-  options: Pick<Parameters<typeof createHandler>[0], 'agentErrors' | 'maxBodyBytes'> = {},
+  options: Pick<HandlerOptions, 'agentErrors' | 'maxBodyBytes' | 'mcp' | 'onAgents'> = {},
 ) {
   const handler = createHandler({
     ...options,
@@ -135,6 +159,7 @@ function handlerConnection(
     ...requestConnection(request, url),
     client: new MillraceClient({ url, fetch: (input, init) => handler(new Request(input, init)) }),
     agents: async () => (await (await request('/api/agents')).json()) as AgentList,
+    fetch: (path: string, init?: RequestInit) => handler(new Request(url + path, init)),
   }
 }
 

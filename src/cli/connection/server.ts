@@ -111,6 +111,27 @@ export function createRequest({ url, key, isKeyKept, isSignIn }: LiveServer): Se
   }
 }
 
+/**
+ * Requests with the key of the server, whatever it answers. `find`: after a failure, for the next request: a server that was started again may have
+ * another port.
+ */
+export function fetchFrom(
+  server: LiveServer,
+  find: () => Promise<LiveServer | undefined> = () => Promise.resolve(undefined),
+): (path: string, init?: RequestInit) => Promise<Response> {
+  let { url, key } = server
+  return async (path, init = {}) => {
+    const headers = new Headers(init.headers)
+    if (key !== undefined) headers.set('authorization', `Bearer ${key}`)
+    try {
+      return await fetch(url + path, { ...init, headers })
+    } catch (cause) {
+      if (init.signal?.aborted !== true) ({ url, key } = (await find()) ?? { url, key })
+      throw new MillraceError('server', `No server answers at ${url}.`, { cause })
+    }
+  }
+}
+
 /** The error in a server's response. */
 export async function errorOf(response: Response, url: string): Promise<MillraceError> {
   const body = (await response.json().catch(() => undefined)) as

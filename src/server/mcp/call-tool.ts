@@ -155,7 +155,9 @@ function agentOf({ context, params, scope }: Asked): Agent {
 }
 
 /** The end of the connection stops a modern call, as the specification demands. A legacy client may have lost it and come back. */
-function policyOf({ client }: Asked, { pipeline }: Agent): DisconnectPolicy {
+function policyOf({ client, headers }: Asked, { pipeline }: Agent): DisconnectPolicy {
+  // `millrace mcp` stops a run by its id: its own end is that of a client, and of no call.
+  if (headers.get('x-millrace-client') === 'stdio') return pipeline.onDisconnect ?? 'detach'
   return pipeline.onDisconnect ?? (client.era === 'modern' ? 'cancel' : { cancelAfter: 15_000 })
 }
 

@@ -13,7 +13,8 @@ export interface Prompt {
   arguments?: { name: string; description?: string; required?: boolean }[]
 }
 
-export interface PromptMessages {
+/** A type and no interface: it is sent as fields of a message. */
+export type PromptMessages = {
   description?: string
   messages: { role: 'user'; content: { type: 'text'; text: string } }[]
 }
