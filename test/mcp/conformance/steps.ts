@@ -42,15 +42,16 @@ async function* textParts(texts: readonly string[], ms = 0, signal?: AbortSignal
   yield { type: 'text-end', id: '0' }
 }
 
+async function* fileParts({ text, files }: Config) {
+  if (text !== '') yield* textParts([text])
+  for (const name of files) yield { type: 'file', ...fixtures.get(name)! }
+}
+
 export const steps: Record<string, PrimitiveHandler> = {
   say: ({ text }: Config) => new Response(text),
-  async *files({ text, files }: Config) {
-    if (text !== '') yield* textParts([text])
-    for (const name of files) yield { type: 'file', ...fixtures.get(name)! }
-  },
-  async *slowly({ texts, ms }: Config, { signal }) {
-    yield* textParts(texts, ms, signal)
-  },
+  // An iterable is the answer.
+  files: (config: Config) => fileParts(config),
+  slowly: ({ texts, ms }: Config, { signal }) => textParts(texts, ms, signal),
   fail({ text }: Config) {
     throw Object.assign(new Error(text))
   },
