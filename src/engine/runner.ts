@@ -56,6 +56,8 @@ export interface RunnerOptions {
   first: Part[]
   handOver: boolean
   canWait: boolean
+  /** See `RunStart`. */
+  noClientTools: boolean
   /** Settles when the run may start in its thread. */
   turn(signal: AbortSignal): Promise<void>
   /** Called when the run's turn comes. */
@@ -336,6 +338,7 @@ function createRunScope(options: RunnerOptions, parts: ScopeParts): RunScope {
     signal: controller.signal,
     handOver: options.handOver,
     canWait: options.canWait,
+    ...(options.noClientTools && { cannotAsk: true }),
     requestDeadline: options.requestDeadlineMs,
     now: parts.now,
     emit: writer.emit,

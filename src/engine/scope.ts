@@ -84,7 +84,7 @@ export interface Scope {
   readonly agentSlots: AgentSlots
   /** The place of the innermost agent tool around this scope. */
   readonly agentSlot?: AgentSlot
-  /** Inside an agent tool: nobody can be asked in a run that hands calls over to its client. */
+  /** Client tools are unavailable: nobody listens, or it is an agent tool in a run that hands calls over to its client. */
   readonly cannotAsk?: boolean
   /** The step is inside an agent tool that may call the tools of the request. */
   readonly offersRequestTools?: boolean

@@ -279,6 +279,7 @@ const fields: { readonly [T in PartType]: FieldShapes<Body<T>> | Shape<Body<T>> 
     input,
     previousRunId: optional(id),
     handOver: optional(flag),
+    noClientTools: optional(flag),
     foreign: optional(wholeFrom(0, Number.MAX_SAFE_INTEGER)),
     settings: optional(settings),
     ownHeaders,

@@ -56,6 +56,8 @@ export interface RunStart {
   previousRunId?: string
   /** Whether calls of client tools are handed over, because this run cannot wait for their results. */
   handOver?: boolean
+  /** Nobody listens for calls of client tools: their results are `unavailable` at once. */
+  noClientTools?: boolean
   /** Settings from the request for the answering model. */
   settings?: CallSettings
   /** MCP servers for which the request brought headers of its own. The headers are not recorded. */

@@ -43,7 +43,8 @@ export function startExecution(
   const controller = new AbortController()
   let isLeaving = false
   const waiting = turn === undefined ? undefined : new AbortController()
-  const handOver = first.some((part) => part.type === 'run-start' && part.handOver) || state.start?.handOver === true
+  const start = first.find((part) => part.type === 'run-start') ?? state.start
+  const handOver = start?.handOver === true
   const brought = first.flatMap((part) => ('ownHeaders' in part ? (part.ownHeaders ?? []) : []))
   const names = new Set([...state.ownHeaders, ...brought])
   const own = names.size === 0 || registry.mcp === undefined ? undefined : ownPool(registry.mcp, names, headers)
@@ -77,6 +78,7 @@ export function startExecution(
     first,
     handOver: handOver || !store.durable,
     canWait: store.durable,
+    noClientTools: start?.noClientTools === true,
     env,
     secrets: own === undefined ? secrets : [...secrets, ...secretsIn(headers)],
     secretKeys,

@@ -52,6 +52,8 @@ export interface StartOptions {
    */
   previousRunId?: string | null
   handOver?: boolean
+  /** Nobody listens for calls of client tools: the model learns at once that their results are unavailable. */
+  noClientTools?: boolean
   /** If the thread already has a run with this key, the start joins that run. */
   turnKey?: string
   /** Settings of the request for the answering model. */

@@ -44,7 +44,7 @@ export async function startRun(
   options: StartOptions,
 ): Promise<Started> {
   const { log, runs } = store
-  const { protocol = 'library', labels, parentRunId, handOver, turnKey, settings } = options
+  const { protocol = 'library', labels, parentRunId, handOver, noClientTools, turnKey, settings } = options
   const { runId = newRunId(), keepsSuspended, isBeside, user } = options
   if (options.runId !== undefined && (await runs.get(runId)) !== undefined) throw runExists(runId)
   const input = checkRunInput(pipeline, given)
@@ -108,6 +108,7 @@ export async function startRun(
         user,
         previousRunId: !fromServer || previousRunId === null ? undefined : (previousRunId ?? ticket.previous),
         handOver: handOver || undefined,
+        noClientTools: noClientTools || undefined,
         settings,
         ownHeaders: options.mcpHeaders && Object.keys(options.mcpHeaders),
       }),

@@ -192,6 +192,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
         runtime,
         wires: wiresOf(project.config),
         agentErrors: () => agents.errors,
+        onAgents: reloads.listen,
         agentEditor: agents.editor,
         edit: edit !== false,
         editToken,

@@ -8,6 +8,7 @@ import { flushCompileCache } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { createRuntime } from '../../src/project/create-runtime.ts'
 import { createHandler } from '../../src/server/handler.ts'
+import type { McpOptions } from '../../src/server/mcp/settings.ts'
 import { createNodeListener } from '../../src/server/http/node-listener.ts'
 import { redisStore } from '../../src/store/redis/redis-store.ts'
 
@@ -18,10 +19,11 @@ export interface InstanceOptions {
   /** Names of the tools that it has. */
   tools: string[]
   graceMs: number
+  mcp?: McpOptions
 }
 
 const [, , url, json] = process.argv
-const { baseURL, effects, agents, tools, graceMs } = JSON.parse(json!) as InstanceOptions
+const { baseURL, effects, agents, tools, graceMs, mcp = {} } = JSON.parse(json!) as InstanceOptions
 const store = await redisStore(url!)
 const parameters = { type: 'object', properties: { what: { type: 'string' } } } as const
 const tool = (name: string) => ({
@@ -39,7 +41,7 @@ const runtime = createRuntime({
   models: { endpoints: [{ name: 'up', baseURL }] },
 } as Parameters<typeof createRuntime>[0])
 await runtime.recover()
-const handler = createHandler({ runtime, authorize: () => true })
+const handler = createHandler({ runtime, authorize: () => true, mcp })
 const server = createServer(createNodeListener(handler, (error) => console.error(error)))
 server.listen(0, '127.0.0.1', () => {
   const { port } = server.address() as AddressInfo

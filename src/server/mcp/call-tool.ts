@@ -199,7 +199,7 @@ async function startWithId(asked: Asked, agent: Agent, read: CallInput): Promise
 }
 
 function startRun(
-  { context: { runtime }, client, params, headers }: Asked,
+  { context: { runtime }, mcp, client, params, headers }: Asked,
   agent: Agent,
   { input, thread }: CallInput,
   how: { turnKey?: string; runId?: string },
@@ -210,6 +210,7 @@ function startRun(
     protocol,
     history: 'server',
     onBusy: 'queue',
+    noClientTools: mcp.options.clientTools !== 'wait',
     labels: omitUndefined({ client: client.name, clientVersion: client.release }) as Record<string, string>,
     traceparent: typeof traced === 'string' ? traced : headers.get('traceparent'),
     ...omitUndefined({ threadId: thread }),

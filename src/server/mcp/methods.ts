@@ -19,6 +19,7 @@ import type { McpServices } from './settings.ts'
 import { noteAnswer } from './legacy-questions.ts'
 import { ownValue } from '../../part/own-value.ts'
 import { checkShown } from '../routes/chat-request.ts'
+import { listen } from './listen.ts'
 import { getPrompt, listPrompts } from './prompts.ts'
 import { listResources, readResource, resourceTemplates } from './resources.ts'
 import { cancelTask, getTask, updateTask } from './tasks.ts'
@@ -63,6 +64,7 @@ const methods = new Map<string, Method>(
       answer: ({ client }) => toListResult(client, { resourceTemplates: resourceTemplates() }),
     },
     'resources/read': { action: 'runs.read', answer: resource },
+    'subscriptions/listen': { action: 'agents.list', era: 'modern', answer: listen },
     'tasks/get': { action: 'runs.read', era: 'modern', answer: getTask },
     'tasks/update': { action: 'runs.answer', era: 'modern', answer: updateTask },
     'tasks/cancel': { action: 'runs.stop', era: 'modern', answer: cancelTask },
@@ -96,7 +98,9 @@ async function resource({ context, client, params }: Asked): Promise<Fields> {
 export function capabilitiesOf(era: Era): Fields {
   // Legacy clients would have to open a stream of their own to hear of changes.
   const both = { tools: {}, prompts: {}, resources: {} }
-  return era === 'legacy' ? both : { ...both, tools: { listChanged: true }, extensions: { [tasksExtension]: {} } }
+  return era === 'legacy'
+    ? both
+    : { ...both, tools: { listChanged: true }, prompts: { listChanged: true }, extensions: { [tasksExtension]: {} } }
 }
 
 export async function answerMethod(asked: Asked, request: Request): Promise<Response> {

@@ -37,3 +37,8 @@ export async function noteMisfit(log: Log, run: string, requestId: string, time:
 export async function onMisfit(log: Log, run: string, signal: AbortSignal, then: () => Promise<void>): Promise<void> {
   for await (const { key } of log.inbox(inboxOf(run), { signal })) if (key.startsWith('misfit:')) await then()
 }
+
+/** Calls back with each new note, until the signal aborts or the store closes. */
+export async function followNotes(log: Log, run: string, signal: AbortSignal, then: () => void): Promise<void> {
+  for await (const _ of log.inbox(inboxOf(run), { signal })) then()
+}
