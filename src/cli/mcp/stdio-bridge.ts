@@ -127,7 +127,9 @@ export async function bridgeStdio(options: BridgeOptions): Promise<void> {
     const id = idOf(message)
     const run = response.headers.get('x-millrace-run-id')
     if (call !== undefined && run !== null) call.run = decodeURIComponent(run)
-    if (call?.isCancelled === true) {
+    // A function: it changes meanwhile.
+    const isCancelled = () => call?.isCancelled === true
+    if (call !== undefined && isCancelled()) {
       await stop(call)
       return void (await response.body?.cancel())
     }
@@ -138,7 +140,7 @@ export async function bridgeStdio(options: BridgeOptions): Promise<void> {
       const body = response.body.pipeThrough(new TransformStream(), { signal: call?.abort.signal ?? leave.signal })
       for await (const data of readSse(body)) {
         // Its end may come before we have left.
-        if (call?.isCancelled === true) return
+        if (isCancelled()) return
         const part = parseJson(data)
         if (isStale(part, call)) continue
         isAnswered ||= isObject(part) && ownValue(part, 'id') === id && !Object.hasOwn(part, 'method')

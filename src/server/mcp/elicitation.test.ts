@@ -146,6 +146,27 @@ describe('a question', () => {
       [],
       { type: 'array', items: { type: 'string', enum: ['a', 'b'] }, minItems: 1 },
     ],
+    [
+      { type: 'array', items: { anyOf: [{ const: 'a', title: 'A' }, { const: 'b' }] } },
+      ['b'],
+      ['c'],
+      {
+        type: 'array',
+        items: {
+          anyOf: [
+            { const: 'a', title: 'A' },
+            { const: 'b', title: 'b' },
+          ],
+        },
+      },
+    ],
+    [
+      { enum: ['a', 'b'], enumNames: ['A', 'B'] },
+      'a',
+      'A',
+      { type: 'string', enum: ['a', 'b'], enumNames: ['A', 'B'] },
+    ],
+    [{ enum: ['a', 'b'], enumNames: ['A'] }, 'a', 'A', { type: 'string', enum: ['a', 'b'] }],
     [{ type: 'string', format: 'email', minLength: 3 }, 'a@b', 'a', { type: 'string', format: 'email', minLength: 3 }],
     [{ type: 'string', format: 'uuid', pattern: '^a' }, 'ab', 'ba', { type: 'string', description: 'Must match ^a' }],
     [{ type: 'number', default: 'x' }, 1.5, '1.5', { type: 'number' }],

@@ -34,27 +34,45 @@ export function toFormField(schema: Record<string, unknown>): FormField | undefi
 /** Several of some texts. */
 function manyOf(schema: Record<string, unknown>, about: object): FormField | undefined {
   const items = ownValue(schema, 'items')
+  const bounds = kept(schema, ['minItems', 'maxItems'])
   if (!isObject(items)) return undefined
+  const isOnly = (...keys: string[]) => Object.keys(items).every((key) => keys.includes(key))
   const values = ownValue(items, 'enum')
-  return isTexts(values) && Object.keys(items).every((key) => key === 'enum' || key === 'type')
-    ? { type: 'array', ...about, ...kept(schema, ['minItems', 'maxItems']), items: { type: 'string', enum: values } }
+  if (isTexts(values) && isOnly('enum', 'type'))
+    return { type: 'array', ...about, ...bounds, items: { type: 'string', enum: values } }
+  const anyOf = titledIn(ownValue(items, 'anyOf'))
+  return anyOf !== undefined && isOnly('anyOf', 'type')
+    ? { type: 'array', ...about, ...bounds, items: { anyOf } }
     : undefined
 }
 
 /** Undefined: any text. `none`: choices that a form cannot show. */
 function choicesOf(schema: Record<string, unknown>): object | 'none' | undefined {
   const [values, titled] = [ownValue(schema, 'enum'), ownValue(schema, 'oneOf')]
-  if (values !== undefined) return isTexts(values) ? { enum: values } : 'none'
+  if (values !== undefined) return isTexts(values) ? { enum: values, ...namesOf(values, schema) } : 'none'
   if (titled === undefined) return undefined
-  if (!Array.isArray(titled) || titled.length > mostChoices) return 'none'
-  const oneOf = titled.map((each: unknown) => {
+  const oneOf = titledIn(titled)
+  return oneOf === undefined ? 'none' : { oneOf }
+}
+
+/** `enumNames`, as older clients have it. */
+function namesOf(values: readonly string[], schema: Record<string, unknown>): object {
+  const names = ownValue(schema, 'enumNames')
+  const isUsable =
+    Array.isArray(names) && names.length === values.length && names.every((name) => typeof name === 'string')
+  return isUsable ? { enumNames: names.map((name) => shownLine(name, 200)) } : {}
+}
+
+/** Choices with a title each. */
+function titledIn(forms: unknown): { const: string; title: string }[] | undefined {
+  if (!Array.isArray(forms) || forms.length === 0 || forms.length > mostChoices) return undefined
+  const choices = forms.flatMap((each: unknown) => {
     const value = isObject(each) ? ownValue(each, 'const') : undefined
     const title = isObject(each) ? ownValue(each, 'title') : undefined
-    return isTexts([value])
-      ? { const: value, title: typeof title === 'string' ? shownLine(title, 200) : value }
-      : undefined
+    if (typeof value !== 'string' || !isTexts([value])) return []
+    return [{ const: value, title: typeof title === 'string' ? shownLine(title, 200) : value }]
   })
-  return oneOf.length > 0 && oneOf.every((each) => each !== undefined) ? { oneOf } : 'none'
+  return choices.length === forms.length ? choices : undefined
 }
 
 /** Values that a person can tell apart. */
