@@ -78,7 +78,6 @@ describe('checkConfig', () => {
     [
       {
         server: {
-          mcp: false,
           quotas: { perUser: { streams: 0, tokensPerDay: 1.5, usdPerDay: 0 }, perTenant: { usdPerMonth: '5' } },
         },
       },

@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { ScriptStep } from '../../src/models/testing/scripted-model.ts'
 import { createScriptedModel, finish, latch, text, throws, toolCall } from '../../src/models/testing/scripted-model.ts'
-import type { Clock } from '../../src/server/mcp/clock.ts'
+import { createTestClock } from '../../src/server/mcp/testing/test-clock.ts'
 import type { McpOptions } from '../../src/server/mcp/settings.ts'
 import { agent, until } from '../support/engine.ts'
 import { startServer, type TestServer } from '../support/server.ts'
@@ -34,28 +34,6 @@ const untilTask = (taskId: unknown, status: string) =>
     if (result?.['status'] !== status) throw new Error(`the task is ${JSON.stringify(result)}`)
     return result
   })
-
-/** Time that stands still until it is moved. */
-function createTestClock(): Clock & { advance(ms: number): void } {
-  let at = 0
-  const waiting = new Set<{ due: number; run: () => void }>()
-  return {
-    now: () => at,
-    after(ms, run) {
-      const entry = { due: at + ms, run }
-      waiting.add(entry)
-      return () => void waiting.delete(entry)
-    },
-    advance(ms) {
-      at += ms
-      for (const entry of waiting) {
-        if (entry.due > at) continue
-        waiting.delete(entry)
-        entry.run()
-      }
-    },
-  }
-}
 
 describe('a call of a client that knows tasks', () => {
   test('is answered with the result if the run ends in time', async () => {
