@@ -9,7 +9,7 @@ import { idempotencyKey } from '../routes/idempotency.ts'
 import { keepRunning } from '../http/wait-until.ts'
 import type { Permit } from '../../part/limits.ts'
 import { protocol, toResult, type Asked } from './asked.ts'
-import { faultResult, readCallResult } from './call-result.ts'
+import { faultResult, readAnswer, readCallResult } from './call-result.ts'
 import { asJson, callStream, type CallStreamOptions } from './call-stream.ts'
 import { declaresTasks, missingTasks } from './inbound.ts'
 import { invalidParams, isObject, resultMessage, type MessageId } from './json-rpc.ts'
@@ -58,7 +58,14 @@ function follow(asked: Asked, agent: Agent, { run, place, retry }: Followed): Re
   const { context, mcp, client, id } = asked
   const rules = agent.pipeline.metadata.mcp
   const policy = policyOf(asked, agent)
-  const stream = { ...streamOf(asked, run), ...(retry && { from: retry.from }) }
+  const stream = {
+    ...streamOf(asked, run),
+    ...(retry && { from: retry.from }),
+    async onAnswered() {
+      const answer = await readAnswer(asked, run, agent.pipeline)
+      return answer && resultMessage(id, toResult(client, answer))
+    },
+  }
   if (declaresTasks(client) && rules?.tasks !== 'never') {
     const message = async () => resultMessage(id, await createTask(asked, run))
     return callStream({
