@@ -8,9 +8,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createListeners } from '../../src/server/serve.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { renaming } from './conformance/renamed.ts'
-import { steps } from './conformance/steps.ts'
+import { scripts, steps } from './conformance/steps.ts'
 
 const run = promisify(execFile)
 const here = join(import.meta.dirname, 'conformance')
@@ -44,19 +45,29 @@ beforeAll(async () => {
   const agents = Object.fromEntries(
     files.map((file) => [file.replace('.yaml', ''), readFileSync(join(here, 'agents', file), 'utf8')]),
   )
-  server = await startServer({ agents, steps }, { localOnly: true })
+  const reloads = createListeners()
+  const changeTools = () => {
+    const { metadata } = server.runtime.agents.get('changing')!.pipeline
+    metadata.hidden = metadata.hidden !== true
+    reloads.tell()
+    return 'Changed.'
+  }
+  server = await startServer(
+    { agents, scripts, steps: { ...steps, changeTools } },
+    { localOnly: true, mcp: { taskAfter: 300 }, onAgents: reloads.listen },
+  )
   // Resources are runs: the suite reads the files of this one, and its thread.
   const { runtime } = server
-  const files_ = await runtime.start('fixtures', {}, { threadId: '123', protocol: 'api' })
-  await files_.result
+  const fixture = await runtime.start('fixtures', {}, { threadId: '123', protocol: 'api' })
+  await fixture.result
   front = await renaming(
     server.url,
     new Map([
-      ['test://static-text', `run://${files_.id}/files/1`],
-      ['test://static-binary', `run://${files_.id}/files/2`],
+      ['test://static-text', `run://${fixture.id}/files/1`],
+      ['test://static-binary', `run://${fixture.id}/files/2`],
       ['test://template/123/data', 'thread://123'],
-      ['"test_simple_prompt"', '"fixtures.test_simple_prompt"'],
-      ['"test_prompt_with_arguments"', '"fixtures.test_prompt_with_arguments"'],
+      ['test_simple_prompt', 'fixtures.test_simple_prompt'],
+      ['test_prompt_with_arguments', 'fixtures.test_prompt_with_arguments'],
     ]),
   )
 }, 300_000)

@@ -88,9 +88,13 @@ async function resources({ context, client, params }: Asked): Promise<Fields> {
 
 async function resource({ context, client, params }: Asked): Promise<Fields> {
   checkShown(context)
-  const contents = await readResource(context, ownValue(params, 'uri'))
+  const uri = ownValue(params, 'uri')
+  const contents = await readResource(context, uri)
   // One text for those that do not exist and those that are another caller's.
-  if (contents === undefined) throw invalidParams('There is no such resource.')
+  if (contents === undefined) {
+    const data = typeof uri === 'string' ? { uri: uri.slice(0, 2000) } : undefined
+    throw new RpcError(codes.invalidParams, 'There is no such resource.', { data })
+  }
   return toListResult(client, { contents })
 }
 

@@ -1,5 +1,7 @@
 /** The steps of the agents that the conformance suite of MCP calls: each does one thing that it wants to see. */
 import type { PrimitiveHandler } from '../../../src/engine/registry.ts'
+import type { LanguageModel } from '../../../src/models/language-model.ts'
+import { createScriptedModel, delay, finish, text, type ScriptStep } from '../../../src/models/scripted.ts'
 
 const pixel = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 const silence = 'UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAAAAA=='
@@ -24,36 +26,32 @@ function waited(ms: number, signal: AbortSignal): Promise<void> {
 
 interface Config {
   text: string
-  texts: string[]
-  files: string[]
-  ms: number
   seconds: number
   reason?: string
   message: string
   schema: Record<string, unknown>
 }
 
-async function* textParts(texts: readonly string[], ms = 0, signal?: AbortSignal) {
-  yield { type: 'text-start', id: '0' }
-  for (const delta of texts) {
-    yield { type: 'text-delta', id: '0', delta }
-    if (signal !== undefined) await waited(ms, signal)
-  }
-  yield { type: 'text-end', id: '0' }
+const file = (name: string): ScriptStep => {
+  const { mediaType, data } = fixtures.get(name)!
+  return { type: 'file', mediaType, data: { type: 'data', data } }
 }
+const always = (...reply: ScriptStep[]) => createScriptedModel(() => [...reply, finish()])
 
-async function* fileParts({ text, files }: Config) {
-  if (text !== '') yield* textParts([text])
-  for (const name of files) yield { type: 'file', ...fixtures.get(name)! }
+/** Models with one answer each. */
+export const scripts: Record<string, LanguageModel> = {
+  image: always(file('image')),
+  audio: always(file('audio')),
+  text: always(file('text')),
+  mixed: always(text('Multiple content types test:'), file('image'), file('json')),
+  files: always(text('Here are the files.'), file('text'), file('image')),
+  slowly: always(...['One ', 'two ', 'three ', 'four.'].flatMap((word) => [text(word), delay(300)])),
 }
 
 export const steps: Record<string, PrimitiveHandler> = {
   say: ({ text }: Config) => new Response(text),
-  // An iterable is the answer.
-  files: (config: Config) => fileParts(config),
-  slowly: ({ texts, ms }: Config, { signal }) => textParts(texts, ms, signal),
   fail({ text }: Config) {
-    throw Object.assign(new Error(text))
+    throw new Error(text)
   },
   async wait({ seconds }: Config, { signal }) {
     await waited(seconds * 1000, signal)
