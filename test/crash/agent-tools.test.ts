@@ -77,12 +77,14 @@ export default { tools: { count: { parameters, execute } } }
   })
   await boot()
   const input = { messages: [{ role: 'user', content: 'go' }] }
-  // The answer may be lost with the server: the run is found by its thread.
-  await fetch(`${server!.url}/api/runs`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ agentId: 'desk', threadId: 'kill', input }),
-  }).catch(() => undefined)
+  // As a client that got no answer: it asks again, and finds its run by the thread.
+  const ask = () =>
+    fetch(`${server!.url}/api/runs`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'idempotency-key': 'kill' },
+      body: JSON.stringify({ agentId: 'desk', threadId: 'kill', input }),
+    }).catch(() => undefined)
+  await ask()
   let killed = 0
   const view = async (): Promise<{ id?: string; status?: string }> => {
     if (killing !== undefined) {
@@ -94,8 +96,9 @@ export default { tools: { count: { parameters, execute } } }
     const rows = await fetch(`${server!.url}/api/runs?thread=kill`).catch(() => undefined)
     if (rows === undefined) return {}
     const { runs } = (await rows.json()) as { runs: { id: string; status: string }[] }
-    expect(runs.length).toBe(1)
-    return runs[0]!
+    expect(runs.length).toBeLessThan(2)
+    if (runs.length === 0) await ask()
+    return runs[0] ?? {}
   }
   await expect.poll(async () => (await view()).status, { interval: 20, timeout: 60_000 }).toBe('completed')
   expect(killed).toBe(kills.length)
