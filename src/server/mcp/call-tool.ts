@@ -32,6 +32,7 @@ export async function callTool(asked: Asked, request: Request): Promise<Response
   if (retry !== undefined) return follow(asked, agent, { run: retry.run.id, retry, place: await openPlace(asked) })
   const read = readArguments(agent, context.runtime.agents, ownValue(params, 'arguments'))
   if ('faults' in read) return Response.json(resultMessage(id, faultResult(asked, read.faults)))
+  if (mayBeTask(asked, agent)) await checkTasks(asked)
   const refusal = await context.admission.start()
   if (refusal !== undefined) throw refusal
   const place = await openPlace(asked)
@@ -46,6 +47,29 @@ export async function callTool(asked: Asked, request: Request): Promise<Response
       return Response.json(resultMessage(id, faultResult(asked, error.message)))
     throw error
   }
+}
+
+function mayBeTask({ client }: Asked, { pipeline }: Agent): boolean {
+  return declaresTasks(client) && pipeline.metadata.mcp?.tasks !== 'never'
+}
+
+/** Active ones of a caller. */
+const mostTasks = 1000
+
+/** Throws `too-many-tasks`. */
+async function checkTasks({ context: { runtime, principal } }: Asked): Promise<void> {
+  const rows = await runtime.store.runs.list({
+    owner: principal.id,
+    tenant: principal.tenant ?? '',
+    status: ['running', 'suspended'],
+    limit: mostTasks,
+  })
+  if (rows.length < mostTasks || rows.some((row) => row.protocol !== protocol)) return
+  const cure = 'Wait for some to end, or cancel them with tasks/cancel.'
+  throw new MillraceError('too-many-tasks', `You have ${mostTasks} active tasks. ${cure}`, {
+    status: 429,
+    retryAfter: 5,
+  })
 }
 
 interface Followed {
@@ -66,7 +90,7 @@ function follow(asked: Asked, agent: Agent, { run, place, retry }: Followed): Re
       return answer && resultMessage(id, toResult(client, answer))
     },
   }
-  if (declaresTasks(client) && rules?.tasks !== 'never') {
+  if (mayBeTask(asked, agent)) {
     const message = async () => resultMessage(id, await createTask(asked, run))
     return callStream({
       ...stream,
