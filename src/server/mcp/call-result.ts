@@ -5,6 +5,8 @@ import type { Pipeline } from '../../pipeline/pipeline.ts'
 import { readStored } from '../../engine/stored-pipeline.ts'
 import type { EntryOf } from '../../part/entry.ts'
 import { MillraceError } from '../../part/error.ts'
+import { hasEnded } from '../../part/log.ts'
+import { closingError } from '../../runtime/runtime-errors.ts'
 import { withShownThread } from '../routes/existing-thread.ts'
 import { toResult, type Asked } from './asked.ts'
 import { toCallResult } from './content.ts'
@@ -17,6 +19,8 @@ export async function readCallResult(asked: Asking, run: string): Promise<Fields
   const view = await readView(store, run)
   const start = (await entryAt(store.log, run, 1)) as EntryOf<'run-start'> | undefined
   if (view === undefined || start === undefined) throw new MillraceError('unknown-run', `There is no run ${run}.`)
+  // Its log ended for this reader because the server shuts down: the run goes on elsewhere, or later.
+  if (!hasEnded(view.status)) throw closingError()
   return resultOf(asked, view, readStored(start.pipeline))
 }
 
