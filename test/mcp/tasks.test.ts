@@ -176,6 +176,42 @@ describe('a task that waits for an approval', () => {
     expect(again.error).toBeUndefined()
   })
 
+  test('takes an answer while the run goes on with another', async () => {
+    const gate = latch()
+    const began = Promise.withResolvers<void>()
+    const slow = {
+      ...wipe,
+      async execute() {
+        began.resolve()
+        await gate.opened
+        return 'wiped'
+      },
+    }
+    const asks = ['c1', 'c2'].flatMap((id) => toolCall(id, 'wipe', { disk: id }))
+    const m = createScriptedModel([
+      [...asks, finish('tool-calls')],
+      [text('Done'), finish()],
+    ])
+    server = await startServer({ agents, scripts: { m }, tools: { wipe: slow } }, { mcp: { taskAfter: 0 } })
+    const { taskId } = (await call('Hi', { capabilities: form })).result!
+    const keys = await vi.waitFor(async () => {
+      const { result } = await get(taskId, { capabilities: form })
+      const found = Object.keys((result!['inputRequests'] ?? {}) as object)
+      expect(found).toHaveLength(2)
+      return found
+    })
+    const answer = (key: string) => {
+      const inputResponses = { [key]: { action: 'accept', content: { approved: true } } }
+      return askModern(server, 'tasks/update', { taskId, inputResponses }, { capabilities: form })
+    }
+    await answer(keys[0]!)
+    await began.promise
+    expect((await get(taskId, { capabilities: form })).result).toMatchObject({ status: 'working' })
+    await answer(keys[1]!)
+    gate.open()
+    await untilTask(taskId, 'completed')
+  })
+
   test('says what it waits for to a client that cannot answer', async () => {
     const task = await waiting(withTasks)
     expect(task).toMatchObject({ status: 'working', statusMessage: 'waits for an approval of wipe' })
