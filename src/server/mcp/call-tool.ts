@@ -204,12 +204,8 @@ async function startCall(asked: Asked, agent: Agent, read: CallInput): Promise<R
   // After a stop the same call is a new run.
   for (let time = 0; ; time++) {
     const run = await startRun(asked, agent, read, { turnKey: `${key}:${time}` })
-    if (!run.joined || (await context(asked).store.runs.get(run.id))?.status !== 'aborted') return run
+    if (!run.joined || (await asked.context.runtime.store.runs.get(run.id))?.status !== 'aborted') return run
   }
-}
-
-function context(asked: Asked) {
-  return asked.context.runtime
 }
 
 /** A legacy client stops a call by the id of its request: so any instance must know the run of that. */
