@@ -54,7 +54,7 @@ const config = `export default {
 
 /** A server with these agents, and Claude Code with a model and a home of its own. */
 async function open({ skip }: TestContext, answer: (request: ModelRequest) => ModelReply) {
-  skip(npm === undefined, 'needs the npm registry, for Claude Code')
+  skip(npm === undefined, 'needs the npm registry')
   const upstream = await startUpstream((reply, n) => {
     if (n === 1) {
       reply.call('call_1', 'deploy', { to: 'production' })
