@@ -45,6 +45,7 @@ const statuses: ReadonlyMap<string, number> = new Map(
     'too-many-runs': 429,
     'too-many-imports': 429,
     'too-many-streams': 429,
+    'too-many-tasks': 429,
     'missing-key': 500,
     'unknown-model': 500,
     'model-refused': 502,

@@ -40,7 +40,7 @@ export interface RunStart {
    * sets it, whatever the recording says.
    */
   foreign?: number
-  /** How the run was started: a wire's name, or `library`, `cli`, `api`, `page`. */
+  /** How the run was started: a wire's name, or `library`, `cli`, `api`, `page`, `mcp`. */
   protocol: string
   /** Who started it, or forked it. Absent: it belongs to no one. */
   user?: RunUser

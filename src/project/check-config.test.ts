@@ -34,6 +34,7 @@ describe('checkConfig', () => {
       requestDeadlineMs: 1000,
       closeThreadsAfterMs: 86_400_000,
       server: {
+        mcp: false,
         port: 0,
         host: '::1',
         maxBodyBytes: 1,
@@ -110,6 +111,13 @@ server.quotas.perTenant.usdPerMonth must be an amount in USD, more than 0 and at
       { record: { datadir: 'x' } },
       'record.datadir is not a known setting. Settings of record: store, data, logFiles, busyTimeoutMs, compactAfter, archive, archiveAfter, retention.',
     ],
+    [
+      { server: { mcp: { taskafter: '1s' } } },
+      'server.mcp.taskafter is not a known setting (did you mean "taskAfter"?). Settings of server.mcp: taskAfter, agents, onCancel, clientTools.',
+    ],
+    [{ server: { mcp: { taskAfter: 'soon' } } }, 'server.mcp.taskAfter must be a duration such as "30d"'],
+    [{ server: { mcp: { onCancel: 'waits' } } }, 'one of deny, wait, not the string "waits" (did you mean "wait"?)'],
+    [{ server: { mcp: true } }, 'server.mcp must be an object'],
     [{ server: [] }, 'server must be an object.'],
     [{ secrets: { keys: 'password' } }, 'secrets.keys must be a list.'],
     [{ secrets: { keys: ['password', '_'] } }, 'secrets.keys[1] must be the name of a key, not the string "_".'],

@@ -39,8 +39,20 @@ describe('docs: config', () => {
     const rate = keysOf(String.raw`server\.rateLimit`, { server: { rateLimit: { no: 1 } as object } }).map(
       (key) => `rateLimit.${key}`,
     )
+    const mcp = keysOf(String.raw`server\.mcp`, { server: { mcp: { no: 1 } as object } }).map((key) => `mcp.${key}`)
     expect([...rows.keys()].toSorted()).toEqual(
-      [...top, ...models, ...limits, ...secrets, ...server, ...openai, ...rate, ...record, ...telemetry].toSorted(),
+      [
+        ...top,
+        ...models,
+        ...limits,
+        ...secrets,
+        ...server,
+        ...openai,
+        ...rate,
+        ...mcp,
+        ...record,
+        ...telemetry,
+      ].toSorted(),
     )
     for (const key of keysOf(String.raw`telemetry\.otlp`, {
       telemetry: { otlp: { endpoint: 'http://c', no: 1 } as never },

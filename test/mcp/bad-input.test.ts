@@ -230,7 +230,9 @@ describe.for(eras)('bad input to /mcp, %s:', (era) => {
       const auth = localOnly ? headers : { ...headers, authorization: 'Bearer key-1234567890abcdef' }
       expect((await send(body, { ...auth, origin: 'https://evil.example' })).status).toBe(403)
       expect((await send(body, { ...auth, origin: 'null' })).status).toBe(403)
-      expect((await send(body, { ...auth, origin: 'https://app.example' })).status).toBe(200)
+      const allowed = await send(body, { ...auth, origin: 'https://app.example' })
+      expect(allowed.status).toBe(200)
+      expect(allowed.headers.get('access-control-expose-headers')).toContain('mcp-session-id')
       expect((await send(body, auth)).status).toBe(200)
       await server.close()
     }

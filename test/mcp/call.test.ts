@@ -1,5 +1,5 @@
 /** `/mcp`: agents as tools, called and waited for, by the official client in each of its modes. */
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { createScriptedModel, finish, latch, text, throws } from '../../src/models/testing/scripted-model.ts'
 import { agent } from '../support/engine.ts'
 import { startServer, type TestServer } from '../support/server.ts'
@@ -93,6 +93,22 @@ describe.for(modes)('tools of /mcp in mode %s', (mode) => {
     const [{ text: told }] = result.content as unknown as [{ text: string }]
     expect(told).toMatch(/arguments\.style must be a string.*arguments\.message is missing/u)
     expect(await server.store.runs.list()).toEqual([])
+  })
+
+  test('answer before the steps behind the answer have ended', async () => {
+    const gate = latch()
+    const m = createScriptedModel([
+      [text('Hello'), finish()],
+      [gate, text('later'), finish()],
+    ])
+    const after = 'after: [{ id: note, type: llm, config: { model: "script:m" } }]'
+    server = await startServer({ agents: { desk: `${desk}${after}` }, scripts: { m } })
+    const client = await connectMcp(server, mode)
+    const result = await client.callTool({ name: 'desk', arguments: { message: 'Hi' } })
+    expect(result.content).toEqual([{ type: 'text', text: 'Hello' }])
+    expect((await server.store.runs.list())[0]!.status).toBe('running')
+    gate.open()
+    await vi.waitFor(async () => expect((await server.store.runs.list())[0]!.status).toBe('completed'))
   })
 
   test('of one agent: /mcp/<agent>, also a hidden one', async () => {

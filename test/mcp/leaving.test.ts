@@ -101,6 +101,29 @@ describe('notifications/cancelled', () => {
   })
 })
 
+describe('a legacy client that counts its requests anew', () => {
+  test('gets a run for each call', async () => {
+    await serve([
+      [text('one'), finish()],
+      [text('two'), finish()],
+    ])
+    const headers = { 'content-type': 'application/json', accept: 'application/json' }
+    const send = (body: object, more = {}) =>
+      fetch(`${server.url}/mcp`, {
+        method: 'POST',
+        headers: { ...headers, ...more },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 1, ...body }),
+      })
+    const begun = await send({ method: 'initialize', params: { protocolVersion: '2025-06-18', capabilities: {} } })
+    const session = { 'mcp-session-id': begun.headers.get('mcp-session-id')! }
+    for (const answer of ['one', 'two']) {
+      const response = await send({ method: 'tools/call', params: call }, session)
+      expect(await response.json()).toMatchObject({ id: 1, result: { content: [{ type: 'text', text: answer }] } })
+    }
+    expect(await server.store.runs.list()).toHaveLength(2)
+  })
+})
+
 describe('the same call sent again', () => {
   const twice = [
     [text('one'), finish()],

@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { ScriptStep } from '../../src/models/testing/scripted-model.ts'
 import { createScriptedModel, finish, latch, text, throws, toolCall } from '../../src/models/testing/scripted-model.ts'
-import type { Clock } from '../../src/server/mcp/clock.ts'
+import { createTestClock } from '../../src/server/mcp/testing/test-clock.ts'
 import type { McpOptions } from '../../src/server/mcp/settings.ts'
 import { agent, until } from '../support/engine.ts'
 import { startServer, type TestServer } from '../support/server.ts'
@@ -34,28 +34,6 @@ const untilTask = (taskId: unknown, status: string) =>
     if (result?.['status'] !== status) throw new Error(`the task is ${JSON.stringify(result)}`)
     return result
   })
-
-/** Time that stands still until it is moved. */
-function createTestClock(): Clock & { advance(ms: number): void } {
-  let at = 0
-  const waiting = new Set<{ due: number; run: () => void }>()
-  return {
-    now: () => at,
-    after(ms, run) {
-      const entry = { due: at + ms, run }
-      waiting.add(entry)
-      return () => void waiting.delete(entry)
-    },
-    advance(ms) {
-      at += ms
-      for (const entry of waiting) {
-        if (entry.due > at) continue
-        waiting.delete(entry)
-        entry.run()
-      }
-    },
-  }
-}
 
 describe('a call of a client that knows tasks', () => {
   test('is answered with the result if the run ends in time', async () => {
@@ -196,6 +174,42 @@ describe('a task that waits for an approval', () => {
     // A key that was answered is acknowledged and ignored.
     const again = await askModern(server, 'tasks/update', { taskId, inputResponses }, { capabilities: form })
     expect(again.error).toBeUndefined()
+  })
+
+  test('takes an answer while the run goes on with another', async () => {
+    const gate = latch()
+    const began = Promise.withResolvers<void>()
+    const slow = {
+      ...wipe,
+      async execute() {
+        began.resolve()
+        await gate.opened
+        return 'wiped'
+      },
+    }
+    const asks = ['c1', 'c2'].flatMap((id) => toolCall(id, 'wipe', { disk: id }))
+    const m = createScriptedModel([
+      [...asks, finish('tool-calls')],
+      [text('Done'), finish()],
+    ])
+    server = await startServer({ agents, scripts: { m }, tools: { wipe: slow } }, { mcp: { taskAfter: 0 } })
+    const { taskId } = (await call('Hi', { capabilities: form })).result!
+    const keys = await vi.waitFor(async () => {
+      const { result } = await get(taskId, { capabilities: form })
+      const found = Object.keys((result!['inputRequests'] ?? {}) as object)
+      expect(found).toHaveLength(2)
+      return found
+    })
+    const answer = (key: string) => {
+      const inputResponses = { [key]: { action: 'accept', content: { approved: true } } }
+      return askModern(server, 'tasks/update', { taskId, inputResponses }, { capabilities: form })
+    }
+    await answer(keys[0]!)
+    await began.promise
+    expect((await get(taskId, { capabilities: form })).result).toMatchObject({ status: 'working' })
+    await answer(keys[1]!)
+    gate.open()
+    await untilTask(taskId, 'completed')
   })
 
   test('says what it waits for to a client that cannot answer', async () => {

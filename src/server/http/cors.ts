@@ -1,7 +1,8 @@
 /** CORS for the allowed origins: answers preflights and lets their scripts read responses. */
 
 /** Headers that a page may read. */
-const exposed = 'x-millrace-run-id, x-vercel-ai-ui-message-stream, retry-after, x-should-retry'
+const exposed =
+  'x-millrace-run-id, x-vercel-ai-ui-message-stream, retry-after, x-should-retry, mcp-session-id, www-authenticate'
 
 export interface Cors {
   /** The response to a preflight from an allowed origin. Call it before authorization: preflights carry no key. */

@@ -1,9 +1,12 @@
 /** The result of a call: that of its run, or why there is none. */
-import { readView } from '../../fold/read-view.ts'
+import { entryAt, foldLog, readView } from '../../fold/read-view.ts'
+import type { RunView } from '../../fold/run-view.ts'
+import type { Pipeline } from '../../pipeline/pipeline.ts'
 import { readStored } from '../../engine/stored-pipeline.ts'
 import type { EntryOf } from '../../part/entry.ts'
 import { MillraceError } from '../../part/error.ts'
-import { entryAt } from '../../fold/read-view.ts'
+import { hasEnded } from '../../part/log.ts'
+import { closingError } from '../../runtime/runtime-errors.ts'
 import { withShownThread } from '../routes/existing-thread.ts'
 import { toResult, type Asked } from './asked.ts'
 import { toCallResult } from './content.ts'
@@ -11,15 +14,28 @@ import type { Fields } from './json-rpc.ts'
 import { showsThread } from './tools.ts'
 
 /** Of a run that has ended. The same at every call, because it is made of the run alone. */
-export async function readCallResult(
-  { context, client }: Pick<Asked, 'context' | 'client'>,
-  run: string,
-): Promise<Fields> {
-  const { store } = context.runtime
+export async function readCallResult(asked: Asking, run: string): Promise<Fields> {
+  const { store } = asked.context.runtime
   const view = await readView(store, run)
   const start = (await entryAt(store.log, run, 1)) as EntryOf<'run-start'> | undefined
   if (view === undefined || start === undefined) throw new MillraceError('unknown-run', `There is no run ${run}.`)
-  const pipeline = readStored(start.pipeline)
+  // Its log ended for this reader because the server shuts down: the run goes on elsewhere, or later.
+  if (!hasEnded(view.status)) throw closingError()
+  return resultOf(asked, view, readStored(start.pipeline))
+}
+
+/** Of a run whose answer is complete and which goes on with steps behind it. Undefined if its end decides, because that has the output. */
+export async function readAnswer(asked: Asking, run: string, pipeline: Pipeline): Promise<Fields | undefined> {
+  if (pipeline.after.length === 0 || pipeline.output !== undefined) return undefined
+  const fold = await foldLog(asked.context.runtime.store.log.read(run))
+  const view = fold?.view()
+  if (view === undefined || view.text === '') return undefined
+  return resultOf(asked, { ...view, status: 'completed' }, pipeline)
+}
+
+type Asking = Pick<Asked, 'context' | 'client'>
+
+function resultOf({ context, client }: Asking, view: RunView, pipeline: Pipeline | undefined): Fields {
   const result = toCallResult(withShownThread(context, view), {
     era: client.era,
     hasOutput: pipeline?.output !== undefined,

@@ -47,6 +47,8 @@ export interface CallStreamOptions {
   clock: Clock
   /** The last message for a run that has ended. */
   onEnd(): Promise<object>
+  /** For an answer that is complete while the run goes on: the last message, if it need not wait for the end. */
+  onAnswered?(): Promise<object | undefined>
   /** The client has what the run did up to this entry. Default 0. */
   from?: number
   /** For a run that waits, with its `suspend`. The last message, if the response ends here; others are sent with `send`, also later. */
@@ -170,6 +172,8 @@ export function createCallSource(options: CallStreamOptions): BodySource {
         const suspended = batch.findLast(({ type, seq }) => type === 'suspend' && seq > from)
         const last = suspended && (await options.onSuspend?.(suspended, { send, signal: leave.signal }))
         if (last !== undefined) return finish(last)
+        const answered = batch.some(({ type }) => type === 'answer-end') ? await options.onAnswered?.() : undefined
+        if (answered !== undefined) return finish(answered)
         deliver()
       }
       if (!leave.signal.aborted) await finishWith(options.onEnd)

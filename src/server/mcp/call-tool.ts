@@ -9,7 +9,7 @@ import { idempotencyKey } from '../routes/idempotency.ts'
 import { keepRunning } from '../http/wait-until.ts'
 import type { Permit } from '../../part/limits.ts'
 import { protocol, toResult, type Asked } from './asked.ts'
-import { faultResult, readCallResult } from './call-result.ts'
+import { faultResult, readAnswer, readCallResult } from './call-result.ts'
 import { asJson, callStream, type CallStreamOptions } from './call-stream.ts'
 import { declaresTasks, missingTasks } from './inbound.ts'
 import { invalidParams, isObject, resultMessage, type MessageId } from './json-rpc.ts'
@@ -32,6 +32,7 @@ export async function callTool(asked: Asked, request: Request): Promise<Response
   if (retry !== undefined) return follow(asked, agent, { run: retry.run.id, retry, place: await openPlace(asked) })
   const read = readArguments(agent, context.runtime.agents, ownValue(params, 'arguments'))
   if ('faults' in read) return Response.json(resultMessage(id, faultResult(asked, read.faults)))
+  if (mayBeTask(asked, agent)) await checkTasks(asked)
   const refusal = await context.admission.start()
   if (refusal !== undefined) throw refusal
   const place = await openPlace(asked)
@@ -48,6 +49,29 @@ export async function callTool(asked: Asked, request: Request): Promise<Response
   }
 }
 
+function mayBeTask({ client }: Asked, { pipeline }: Agent): boolean {
+  return declaresTasks(client) && pipeline.metadata.mcp?.tasks !== 'never'
+}
+
+/** Active ones of a caller. */
+const mostTasks = 1000
+
+/** Throws `too-many-tasks`. */
+async function checkTasks({ context: { runtime, principal } }: Asked): Promise<void> {
+  const rows = await runtime.store.runs.list({
+    owner: principal.id,
+    tenant: principal.tenant ?? '',
+    status: ['running', 'suspended'],
+    limit: mostTasks,
+  })
+  if (rows.length < mostTasks || rows.some((row) => row.protocol !== protocol)) return
+  const cure = 'Wait for some to end, or cancel them with tasks/cancel.'
+  throw new MillraceError('too-many-tasks', `You have ${mostTasks} active tasks. ${cure}`, {
+    status: 429,
+    retryAfter: 5,
+  })
+}
+
 interface Followed {
   run: string
   place: Permit | undefined
@@ -58,8 +82,15 @@ function follow(asked: Asked, agent: Agent, { run, place, retry }: Followed): Re
   const { context, mcp, client, id } = asked
   const rules = agent.pipeline.metadata.mcp
   const policy = policyOf(asked, agent)
-  const stream = { ...streamOf(asked, run), ...(retry && { from: retry.from }) }
-  if (declaresTasks(client) && rules?.tasks !== 'never') {
+  const stream = {
+    ...streamOf(asked, run),
+    ...(retry && { from: retry.from }),
+    async onAnswered() {
+      const answer = await readAnswer(asked, run, agent.pipeline)
+      return answer && resultMessage(id, toResult(client, answer))
+    },
+  }
+  if (mayBeTask(asked, agent)) {
     const message = async () => resultMessage(id, await createTask(asked, run))
     return callStream({
       ...stream,
@@ -173,12 +204,8 @@ async function startCall(asked: Asked, agent: Agent, read: CallInput): Promise<R
   // After a stop the same call is a new run.
   for (let time = 0; ; time++) {
     const run = await startRun(asked, agent, read, { turnKey: `${key}:${time}` })
-    if (!run.joined || (await context(asked).store.runs.get(run.id))?.status !== 'aborted') return run
+    if (!run.joined || (await asked.context.runtime.store.runs.get(run.id))?.status !== 'aborted') return run
   }
-}
-
-function context(asked: Asked) {
-  return asked.context.runtime
 }
 
 /** A legacy client stops a call by the id of its request: so any instance must know the run of that. */

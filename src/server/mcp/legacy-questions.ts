@@ -4,6 +4,7 @@
  */
 import type { KeptRun } from '../../fold/kept-run.ts'
 import { keptOf } from '../../fold/read-view.ts'
+import { hasEnded } from '../../part/log.ts'
 import { protocol, type Asked } from './asked.ts'
 import type { RpcResponse } from './json-rpc.ts'
 import { noteLeft, noteMisfit, readNotes } from './notes.ts'
@@ -41,7 +42,8 @@ export async function noteAnswer(
   if (data === undefined) return
   const { run, key } = data as { run: string; key: string }
   const row = await store.runs.get(run)
-  const kept = row?.status === 'suspended' ? await keptOf(store, row) : undefined
+  // Also of a run that goes on with another answer.
+  const kept = row === undefined || hasEnded(row.status) ? undefined : await keptOf(store, row)
   if (kept === undefined) return
   const questions = (await questionsOf(asked, kept, await readNotes(store.log, run))).filter((each) => each.key === key)
   // An error says that nobody could be asked.

@@ -36,7 +36,8 @@ export function createProgress(clock: Clock): Progress {
   return {
     add(text, now) {
       delta += text
-      said = (said + text).slice(-longestMessage)
+      // Not from the middle of a character on.
+      said = (said + text).slice(-longestMessage).replace(/^[\uDC00-\uDFFF]/u, '')
       words = now
     },
     take() {

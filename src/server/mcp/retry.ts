@@ -5,7 +5,7 @@
  */
 import type { KeptRun } from '../../fold/kept-run.ts'
 import { keptOf } from '../../fold/read-view.ts'
-import type { RunRow } from '../../part/log.ts'
+import { hasEnded, type RunRow } from '../../part/log.ts'
 import { ownValue } from '../../part/own-value.ts'
 import type { Reply } from '../../part/request-part.ts'
 import { protocol, toResult, type Asked } from './asked.ts'
@@ -82,7 +82,7 @@ export async function readRetry(asked: Asked): Promise<Retry | undefined> {
   const row = state && (await runtime.store.runs.get(state.run))
   if (row === undefined || state?.call !== (await callOf(params)))
     throw invalidParams('params.requestState does not belong to this call.')
-  const kept = row.status === 'suspended' ? await keptOf(runtime.store, row) : undefined
+  const kept = hasEnded(row.status) ? undefined : await keptOf(runtime.store, row)
   const left = new Set(state.left)
   const misfits = new Map(Object.values(state.keys).map((each) => [each.request, each.misfits]))
   const notes: Notes = { left, misfits }
@@ -104,7 +104,7 @@ export async function readRetry(asked: Asked): Promise<Retry | undefined> {
     await runtime.answerAll(row.id, replies, { protocol })
     return retry
   }
-  const again = await inputRequired(asked, kept, notes)
+  const again = kept.status === 'suspended' ? await inputRequired(asked, kept, notes) : undefined
   return again === undefined ? retry : { ...retry, again }
 }
 

@@ -58,7 +58,8 @@ export async function updateTask(asked: Asked): Promise<Fields> {
   if (!isObject(given)) throw invalidParams('params.inputResponses must be an object.')
   const { runtime } = context
   const { log } = runtime.store
-  const kept = row.status === 'suspended' ? await keptOf(runtime.store, row) : undefined
+  // Also of a run that goes on with another answer: each continues its own branch.
+  const kept = hasEnded(row.status) ? undefined : await keptOf(runtime.store, row)
   if (kept === undefined) return toResult(client, {})
   const questions = await questionsOf(asked, kept, await readNotes(log, row.id))
   const { replies, left, misfits } = readAnswers(questions, given)
