@@ -3,8 +3,8 @@
  * which goes on when the server is killed.
  */
 import { execFile, spawn } from 'node:child_process'
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi, type TestContext } from 'vitest'
 import type { RunRow } from '../../src/part/log.ts'
@@ -28,6 +28,10 @@ const hello = `metadata: { description: Says hello }
 workflow:
   - { id: answer, type: say, config: { text: "Hello from the desk." } }
 `
+const long = `metadata: { description: Writes a long text }
+workflow:
+  - { id: answer, type: lines, config: { count: 30000 } }
+`
 const ship = `metadata: { description: Ships a release }
 workflow:
   - id: answer
@@ -40,14 +44,17 @@ workflow:
 recover: true
 `
 const config = `export default {
-  steps: { say: ({ text }) => new Response(text) },
+  steps: {
+    say: ({ text }) => new Response(text),
+    lines: ({ count }) => new Response(Array.from({ length: count }, (_, i) => \`line \${i}\\n\`).join('')),
+  },
   tools: { deploy: { description: 'Deploys', parameters: { type: 'object' }, execute: () => 'deployed' } },
 }
 `
 
 /** A server with these agents, and Claude Code with a model and a home of its own. */
 async function open({ skip }: TestContext, answer: (request: ModelRequest) => ModelReply) {
-  skip(npm === undefined, 'needs the npm registry, for Claude Code')
+  skip(npm === undefined, 'needs the npm registry')
   const upstream = await startUpstream((reply, n) => {
     if (n === 1) {
       reply.call('call_1', 'deploy', { to: 'production' })
@@ -57,7 +64,8 @@ async function open({ skip }: TestContext, answer: (request: ModelRequest) => Mo
     return reply.finish()
   })
   onTestFinished(() => upstream.close())
-  const cwd = folder({ 'agents/hello.yaml': hello, 'agents/ship.yaml': ship, 'agents/millrace.config.ts': config })
+  const agents = { 'hello.yaml': hello, 'long.yaml': long, 'ship.yaml': ship, 'millrace.config.ts': config }
+  const cwd = folder(Object.fromEntries(Object.entries(agents).map(([name, each]) => [`agents/${name}`, each])))
   const flags = ['--endpoint', `up=${upstream.baseURL}`]
   const server = await serving(flags, { cwd })
   const model = await startAnthropicModel(answer)
@@ -83,15 +91,39 @@ async function open({ skip }: TestContext, answer: (request: ModelRequest) => Mo
     DISABLE_AUTOUPDATER: '1',
   }
   const claude = join(npm!.root, 'node_modules/.bin/claude')
-  const common = [
-    '--mcp-config',
-    'mcp.json',
-    '--strict-mcp-config',
-    '--allowedTools',
-    'mcp__desk__hello,mcp__desk__ship',
-  ]
-  return { server, cwd, flags, model, work, env, claude, common }
+  const tools = ['hello', 'long', 'ship'].map((name) => `mcp__desk__${name}`).join(',')
+  const common = ['--mcp-config', 'mcp.json', '--strict-mcp-config', '--allowedTools', tools]
+  const runsOf = async () => {
+    const { runs } = (await (await fetch(`${server.url}/api/runs`)).json()) as { runs: RunRow[] }
+    return runs
+  }
+  return { server, cwd, flags, model, work, env, claude, common, runsOf }
 }
+
+type Opened = Awaited<ReturnType<typeof open>>
+
+async function print({ claude, common, work, env }: Opened, said: string): Promise<string> {
+  const args = ['-p', said, ...common, '--output-format', 'stream-json', '--verbose']
+  return (await run(claude, args, { cwd: work, env, timeout: 100_000 })).stdout
+}
+
+/** Claude Code on a pseudo-terminal, killed when the test ends. */
+function onTerminal({ claude, common, work, env }: Opened, said: string) {
+  const words = [claude, said, ...common].map((word) => `'${word}'`).join(' ')
+  const shell = `stty rows 40 cols 120; echo $$ > claude.pid; exec ${words}`
+  const terminal = spawn('script', ['-qfec', shell, '/dev/null'], { cwd: work, env })
+  const closed = new Promise((resolve) => terminal.on('close', resolve))
+  onTestFinished(async () => {
+    // It has a session of its own, and would write to its folder for a while.
+    process.kill(Number(readFileSync(join(work, 'claude.pid'), 'utf8')), 'SIGKILL')
+    await closed
+  })
+  const shown = { screen: '' }
+  terminal.stdout.setEncoding('utf8').on('data', (text: string) => void (shown.screen += text))
+  return { shown, press: (keys: string) => void terminal.stdin.write(keys) }
+}
+
+const patience = { timeout: 60_000, interval: 100 }
 
 /** Calls the tool first; what comes of it is in the requests that follow. */
 function calls(name: string) {
@@ -105,22 +137,39 @@ function calls(name: string) {
 
 describe('claude -p', () => {
   test('gets the result of a call', { timeout: 120_000 }, async (context) => {
-    const { claude, common, work, env, model } = await open(context, calls('hello'))
-    const args = ['-p', 'Say hello', ...common, '--output-format', 'stream-json', '--verbose']
-    const { stdout } = await run(claude, args, { cwd: work, env, timeout: 100_000 })
-    expect(stdout).toContain('"name":"desk","status":"connected"')
+    const opened = await open(context, calls('hello'))
+    const said = await print(opened, 'Say hello')
+    expect(said).toContain('"name":"desk","status":"connected"')
+    expect(wordsIn(opened.model.requests.at(-1)!)).toContain('Hello from the desk.')
+    expect(said).toContain('Thank you.')
+  })
+
+  test('gets it from a program, too', { timeout: 120_000 }, async (context) => {
+    const opened = await open(context, calls('hello'))
+    const { cwd, work, model, runsOf } = opened
+    const args = [resolve('bin/millrace.js'), 'mcp', '--dir', join(cwd, 'agents'), '--data', join(cwd, '.millrace')]
+    const desk = { type: 'stdio', command: process.execPath, args: [...args, ...opened.flags] }
+    writeFileSync(join(work, 'mcp.json'), JSON.stringify({ mcpServers: { desk } }))
+    expect(await print(opened, 'Say hello')).toContain('"name":"desk","status":"connected"')
     expect(wordsIn(model.requests.at(-1)!)).toContain('Hello from the desk.')
-    expect(stdout).toContain('Thank you.')
+    // The server has run it.
+    expect(await runsOf()).toMatchObject([{ agent: 'hello', status: 'completed' }])
   })
 
   test('is told that a call was denied where nobody could be asked', { timeout: 120_000 }, async (context) => {
-    const { claude, common, work, env, model, server } = await open(context, calls('ship'))
-    const args = ['-p', 'Ship it', ...common, '--output-format', 'stream-json', '--verbose']
-    await run(claude, args, { cwd: work, env, timeout: 100_000 })
-    expect(wordsIn(model.requests.at(-1)!)).toContain('Shipped:')
-    expect(wordsIn(model.requests.at(-1)!)).toMatch(/nobody could be asked|denied/iu)
-    const { runs } = (await (await fetch(`${server.url}/api/runs`)).json()) as { runs: RunRow[] }
-    expect(runs).toMatchObject([{ agent: 'ship', protocol: 'mcp', status: 'completed' }])
+    const opened = await open(context, calls('ship'))
+    await print(opened, 'Ship it')
+    const words = wordsIn(opened.model.requests.at(-1)!)
+    expect(words).toContain('Shipped:')
+    expect(words).toMatch(/nobody could be asked|denied/iu)
+    expect(await opened.runsOf()).toMatchObject([{ agent: 'ship', protocol: 'mcp', status: 'completed' }])
+  })
+
+  test('keeps a long answer in a file', { timeout: 120_000 }, async (context) => {
+    const opened = await open(context, calls('long'))
+    await print(opened, 'Write')
+    expect(wordsIn(opened.model.requests.at(-1)!)).toContain('(318,890 characters across 30,000 lines)')
+    expect(await opened.runsOf()).toMatchObject([{ agent: 'long', status: 'completed' }])
   })
 })
 
@@ -129,24 +178,14 @@ describe('claude on a terminal', () => {
     'has a task, gets its result after the server was killed, and its approval on the page',
     { timeout: 300_000 },
     async (context) => {
-      const { claude, common, work, env, model, server, cwd, flags } = await open(context, calls('ship'))
-      const words = [claude, 'Ship it', ...common].map((word) => `'${word}'`).join(' ')
-      const terminal = spawn('script', ['-qfec', `stty rows 40 cols 120; ${words}`, '/dev/null'], { cwd: work, env })
-      onTestFinished(async () => {
-        terminal.kill('SIGKILL')
-        await new Promise((resolve) => terminal.on('close', resolve))
-      })
-      let screen = ''
-      terminal.stdout.setEncoding('utf8').on('data', (text: string) => void (screen += text))
-      const list = async () => {
-        const { runs } = (await (await fetch(`${server.url}/api/runs`)).json()) as { runs: RunRow[] }
-        return runs
-      }
-      const patience = { timeout: 60_000, interval: 100 }
-      await vi.waitFor(async () => expect((await list())[0]?.status).toBe('suspended'), patience)
-      const [{ id }] = (await list()) as [RunRow]
+      const opened = await open(context, calls('ship'))
+      const { model, server, cwd, flags, runsOf } = opened
+      const { shown, press } = onTerminal(opened, 'Ship it')
+      await vi.waitFor(async () => expect((await runsOf())[0]?.status).toBe('suspended'), patience)
+      const [{ id }] = (await runsOf()) as [RunRow]
       // It has polled: the form is shown.
-      await vi.waitFor(() => expect(screen).toContain('deploy'), patience)
+      await vi.waitFor(() => expect(shown.screen).toContain('deploy'), patience)
+      expect(model.requests.some((each) => wordsIn(each).includes('started server-side task mrtask_'))).toBe(true)
 
       server.kill('SIGKILL')
       await server.exit
@@ -161,15 +200,26 @@ describe('claude on a terminal', () => {
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify({ approved: true }),
       })
-      await vi.waitFor(async () => expect((await list())[0]?.status).toBe('completed'), patience)
+      await vi.waitFor(async () => expect((await runsOf())[0]?.status).toBe('completed'), patience)
       // While the form is open it does not poll. Esc: to answer later.
-      terminal.stdin.write('\u001B')
-      await vi.waitFor(
-        () => expect(model.requests.some((each) => wordsIn(each).includes('Shipped:'))).toBe(true),
-        patience,
-      )
-      expect(wordsIn(model.requests.findLast((each) => wordsIn(each).includes('Shipped:'))!)).toContain('deployed')
-      expect(await list()).toHaveLength(1)
+      press('\u001B')
+      const isTold = (each: ModelRequest) => wordsIn(each).includes('Shipped:')
+      await vi.waitFor(() => expect(model.requests.some(isTold)).toBe(true), patience)
+      expect(wordsIn(model.requests.findLast(isTold)!)).toContain('deployed')
+      expect(await runsOf()).toHaveLength(1)
     },
   )
+
+  test('stops a task', { timeout: 300_000 }, async (context) => {
+    const opened = await open(context, (request) => {
+      const words = wordsIn(request)
+      const [, task] = /as task (\w+) and keeps running/u.exec(words) ?? []
+      if (task === undefined) return calls('ship')(request)
+      return words.includes('TaskStop') && words.includes('toolu_2')
+        ? 'Stopped.'
+        : { id: 'toolu_2', name: 'TaskStop', input: { task_id: task } }
+    })
+    onTerminal(opened, 'Ship it, then stop')
+    await vi.waitFor(async () => expect((await opened.runsOf())[0]?.status).toBe('aborted'), patience)
+  })
 })

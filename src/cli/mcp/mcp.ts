@@ -10,8 +10,13 @@ import { printable } from '../terminal/output.ts'
 import { bridgeStdio } from './stdio-bridge.ts'
 
 export async function serveStdio(context: CommandContext, { agent, server, ...given }: McpFlags): Promise<void> {
-  const connection = await openAgents(context, { ...given, url: server, isServing: true })
-  const { stdout, stderr } = context
+  // Before any code of a project is loaded.
+  const stdout = ownStdout(context)
+  const connection = await openAgents(context, { ...given, url: server, isServing: true }).catch((error: unknown) => {
+    stdout.release()
+    throw error
+  })
+  const { stderr } = context
   const note = (text: string) => void stderr.write(`${printable(text)}\n`)
   if (connection.notice !== undefined) note(connection.notice)
   const path = agent === undefined ? '/mcp' : `/mcp/${encodeURIComponent(agent)}`
@@ -27,7 +32,7 @@ export async function serveStdio(context: CommandContext, { agent, server, ...gi
     const bridged = bridgeStdio({
       input: context.stdin,
       async write(line) {
-        if (!stdout.write(`${line}\n`)) await once(stdout, 'drain')
+        if (!stdout.write(`${line}\n`)) await once(context.stdout, 'drain')
       },
       post: (body, headers, signal) =>
         connection.fetch(path, {
@@ -49,8 +54,19 @@ export async function serveStdio(context: CommandContext, { agent, server, ...gi
     await Promise.race([bridged, stopped])
   } finally {
     await connection.close()
+    stdout.release()
   }
   await leave(context, code)
+}
+
+/** stdout for messages alone: what other code of this process writes there goes to stderr, as `console` does. */
+function ownStdout({ stdout, stderr, isAlone }: CommandContext) {
+  const { write } = stdout
+  if (isAlone) stdout.write = stderr.write.bind(stderr)
+  return {
+    write: (text: string) => write.call(stdout, text, 'utf8'),
+    release: () => void (stdout.write = write),
+  }
 }
 
 /** Throws before a client gets an answer that it cannot show. A hidden agent is not listed, but there. */
