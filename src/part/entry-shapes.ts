@@ -292,6 +292,7 @@ const fields: { readonly [T in PartType]: FieldShapes<Body<T>> | Shape<Body<T>> 
     toolName: optional(text),
     agent: optional(name),
     pipeline: optional(text),
+    handoff: optional(yes),
     order: optional(listOf(text)),
     object: optional(yes),
     items: optional(listOf(anything)) as Shape<readonly unknown[] | undefined>,

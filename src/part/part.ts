@@ -81,9 +81,11 @@ export interface StepStart {
   /** For a tool call: the id of the call. */
   toolCallId?: string
   toolName?: string
-  /** For a call of another agent: its id, and its YAML text in `pipeline`, which a resumed run uses. */
+  /** For a call of another agent: its id, and its YAML text in `pipeline`, which a resumed run uses. With `toolCallId`: a model called it as a tool. */
   agent?: string
   pipeline?: string
+  /** The called agent takes over the conversation: its steps with `answer: true` are the answer. The result of the call comes first. */
+  handoff?: true
   /** For parallel branches that answer: their names, in the order in which wires with a single text send them. */
   order?: string[]
   /**
