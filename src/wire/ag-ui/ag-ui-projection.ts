@@ -377,10 +377,7 @@ function createAgUiInterrupts(): AgUiInterrupts {
   }
 }
 
-function toInterrupt(
-  entry: EntryOf<'request'>,
-  { toolCallId, agents, subagentRunId }: InterruptPlace,
-): Interrupt {
+function toInterrupt(entry: EntryOf<'request'>, { toolCallId, agents, subagentRunId }: InterruptPlace): Interrupt {
   const { requestId: id, deadline } = entry
   const expiresAt = Number.isFinite(deadline) && deadline > 0 ? toIso(deadline) : undefined
   if (entry.kind === 'input') {

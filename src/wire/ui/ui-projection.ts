@@ -1,14 +1,16 @@
 /** A run's entries as chunks of the AI SDK UI message stream. The mapping is in `ui.ts`. */
 import type { Entry, EntryOf } from '../../part/entry.ts'
 import type { ErrorValue } from '../../part/error.ts'
-import { isUnder } from '../../part/path.ts'
+import { isUnder, parentPath } from '../../part/path.ts'
 import { hasRole } from '../../part/principal.ts'
 import type { Usage } from '../../part/usage.ts'
 import { kindOf } from '../../part/step-kind.ts'
+import { createAgentsAbove } from '../../fold/agents-above.ts'
 import { createAnswering } from '../../fold/answering.ts'
 import { begunAgain, errorText, type Projection, type Sink, type WireContext } from '../wire.ts'
 import { createHeldText } from '../held-text.ts'
 import { toFileUrl, toFinishReason, type UiChunk, type UiOptions } from './ui-chunk.ts'
+import { createUiAgents, type UiAgents } from './ui-agents.ts'
 import { createShown, type ShownParts } from './ui-shown.ts'
 import { createUiTools, type UiTools } from './ui-tools.ts'
 
@@ -34,6 +36,10 @@ class UiProjection implements Projection {
   readonly #ui7: boolean
   readonly #answering = createAnswering()
   readonly #tools: UiTools
+  readonly #agents: UiAgents
+  readonly #above = createAgentsAbove()
+  /** Requests of called agents that wait for a step of their own. */
+  #asked: EntryOf<'request'>[] | undefined = undefined
   readonly #shown = createShown()
   readonly #steps: UiSteps
   readonly #held = createHeldText()
@@ -46,6 +52,7 @@ class UiProjection implements Projection {
     this.#resumedAt = resumedAt
     this.#ui7 = ui7
     this.#tools = createUiTools(sink, ui7)
+    this.#agents = createUiAgents(sink)
     this.#steps = createUiSteps({ sink, tools: this.#tools, shown: this.#shown, ui7 })
     this.#joins = joinedAt
   }
@@ -65,6 +72,7 @@ class UiProjection implements Projection {
     this.#sink.send({ type: 'start', messageId: this.#runId })
     this.#steps.reopen()
     this.#tools.reopen()
+    this.#agents.reopen()
   }
 
   #add(path: string, chunk: UiChunk): void {
@@ -74,6 +82,8 @@ class UiProjection implements Projection {
 
   #encode(entry: Entry): void {
     if (this.state !== 'open') return
+    this.#above.apply(entry)
+    this.#agents.apply(entry, this.#isShown)
     switch (entry.type) {
       case 'text-delta':
       case 'reasoning-delta':
@@ -84,7 +94,8 @@ class UiProjection implements Projection {
         this.#runId = entry.runId
         return this.#sink.send({ type: 'start', messageId: this.#runId })
       case 'resume':
-        return this.#sink.send({ type: 'start', messageId: this.#runId })
+        this.#sink.send({ type: 'start', messageId: this.#runId })
+        return this.#agents.reopen()
       case 'step-start':
         this.#answering.note(entry)
         if (kindOf(entry) === 'model-call' && this.#answering.has(entry.step)) this.#steps.startCall(entry.step)
@@ -102,19 +113,19 @@ class UiProjection implements Projection {
         return this.#tools.result(entry)
       case 'prompt':
         return this.#tools.prompt(entry)
-      case 'request': {
-        const isOffered = hasRole(this.#roles, entry.roles)
-        // `request` sends an unknown call of an earlier step, which adds a part to the message.
-        if (isOffered && entry.kind !== 'input' && !this.#tools.knows(entry)) this.#shown.add(entry.step)
-        return this.#tools.request(entry, isOffered)
-      }
+      case 'request':
+        return this.#request(entry)
       case 'response':
+        this.#asked = this.#asked?.filter(({ requestId }) => requestId !== entry.requestId)
         return this.#tools.response(entry)
       case 'data':
         return this.#addData(entry)
       case 'answer-end':
         return this.#finish(toFinishReason(entry.finishReason, this.#ui7), entry.usage)
       case 'suspend':
+        for (const request of this.#asked ?? []) this.#ask(request)
+        this.#asked = undefined
+        this.#agents.flush()
         if (entry.seq >= this.#resumedAt) this.#finish('tool-calls')
         return
       case 'run-end':
@@ -175,6 +186,29 @@ class UiProjection implements Projection {
     }
   }
 
+  /** Whether the loop of a call belongs to the answer. */
+  readonly #isShown = (path: string): boolean => this.#answering.has(parentPath(path))
+
+  /**
+   * `useChat` sends answers by itself once all calls of the last step have one. The call of the agent that asks has none, so what the agent asks begins
+   * a step, at the latest when the run is suspended.
+   */
+  #request(entry: EntryOf<'request'>): void {
+    const isInner = this.#agents.around(entry.step) !== undefined && entry.kind !== 'input'
+    if (!isInner || !hasRole(this.#roles, entry.roles) || this.#tools.knows(entry) || this.#steps.beginInner())
+      this.#ask(entry)
+    else (this.#asked ??= []).push(entry)
+  }
+
+  #ask(entry: EntryOf<'request'>): void {
+    const isOffered = hasRole(this.#roles, entry.roles)
+    // `request` sends an unknown call of an earlier step, which adds a part to the message.
+    if (isOffered && entry.kind !== 'input' && !this.#tools.knows(entry)) this.#shown.add(entry.step)
+    const call = this.#agents.around(entry.step)
+    const parent = call && { parentToolCallId: call.toolCallId }
+    this.#tools.request(entry, isOffered, { ...this.#above.field(entry.step), ...parent })
+  }
+
   #addData({ step, name, id, data, transient }: EntryOf<'data'>): void {
     if (isUnder(step, 'after')) return
     const chunk = { type: `data-${name}`, id, data, transient }
@@ -198,6 +232,7 @@ class UiProjection implements Projection {
 
   // After an error, clients would leave open parts `streaming`.
   #endWithError(text: string): void {
+    this.#agents.fail()
     this.#steps.closeBlocks()
     this.#tools.flush()
     this.#tools.closeInputs()
@@ -211,6 +246,7 @@ class UiProjection implements Projection {
     }
     if (outcome !== 'aborted')
       return this.#endWithError(error === undefined ? `The run ended: ${outcome}.` : errorText(error))
+    this.#agents.fail()
     this.#steps.closeBlocks()
     // AI SDK 6.0 does not know `reason`.
     this.#end({ type: 'abort', reason: this.#ui7 ? error?.message : undefined })
@@ -265,6 +301,8 @@ interface UiSteps {
   /** A model call of the answer starts. */
   startCall(path: string): void
   finishCall(path: string): void
+  /** Begins a step for what called agents ask, or stays in it. Returns false if anything is open that a step would cut. */
+  beginInner(): boolean
   /** Ends the step if nothing is open in it. */
   settle(): void
   /** Retracts a superseded attempt and drops its blocks and calls. Returns false if that is impossible. */
@@ -303,6 +341,8 @@ class Steps implements UiSteps {
   /** Model calls that run in the client's current step. */
   readonly #calls = new Set<string>()
   #isOpen = false
+  /** The last step was begun for what called agents ask. */
+  #isInner = false
 
   constructor({ sink, tools, shown, ui7 }: UiStepsOptions) {
     this.#sink = sink
@@ -355,10 +395,24 @@ class Steps implements UiSteps {
     this.#tools.flush()
     // After a step boundary the client would add the rest of an open input as a second part.
     if (this.#isOpen || this.#tools.pending() > 0) return
+    this.#begin()
+    this.#isInner = false
+  }
+
+  #begin(): void {
     this.#isOpen = true
     this.#shown.step()
     this.#tools.newStep()
     this.#sink.send({ type: 'start-step' })
+  }
+
+  beginInner(): boolean {
+    if (this.#isInner) return true
+    if (this.#calls.size > 0 || this.#blocks.size > 0 || this.#tools.pending() > 0) return false
+    this.close()
+    this.#begin()
+    this.#isInner = true
+    return true
   }
 
   finishCall(path: string): void {
