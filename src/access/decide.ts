@@ -2,7 +2,7 @@
  * The one decision: may a principal take an action, here or on this resource? Routes and messages declare their actions; stores and runtimes that are
  * scoped to a principal (`scope-runtime.ts`) ask for each run.
  */
-import { roleOf, type OwnerFilter, type Principal, type Role } from '../part/principal.ts'
+import { isOpenTo, roleOf, type AgentAccess, type OwnerFilter, type Principal, type Role } from '../part/principal.ts'
 
 /** Which roles may ever take an action, on any resource. */
 const table = {
@@ -75,15 +75,7 @@ function isVisible(principal: Principal, resource: Owned): boolean {
 }
 
 /** Whether an agent is open to a principal. Others do not exist for it. */
-export function mayUse(
-  principal: Principal,
-  agent: { id: string; access?: { roles?: readonly Role[]; tenants?: readonly string[] } | undefined },
-): boolean {
-  const { agents, tenant = '' } = principal
-  if (agents !== undefined && !agents.includes(agent.id)) return false
-  const { roles, tenants } = agent.access ?? {}
-  const role = roleOf(principal)
-  if (tenants !== undefined && !tenants.includes(tenant) && !(role === 'admin' && principal.tenant === undefined))
-    return false
-  return roles === undefined || role === 'admin' || roles.some((each) => principal.roles.includes(each))
+export function mayUse(principal: Principal, agent: { id: string; access?: AgentAccess | undefined }): boolean {
+  const { agents } = principal
+  return (agents === undefined || agents.includes(agent.id)) && isOpenTo(principal, agent.access)
 }

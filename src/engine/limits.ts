@@ -141,7 +141,16 @@ export function limitOfRun(
 /** Runs `body` under one more limit, in addition to the scope's. Throws the limit's error when it is exceeded. */
 export async function withLimit<T>(
   scope: Scope,
-  { name, root, budget, timeout }: Pick<LimitOptions, 'name' | 'root' | 'budget' | 'timeout'>,
+  {
+    name,
+    root,
+    budget,
+    timeout,
+    leavesOpen = false,
+  }: Pick<LimitOptions, 'name' | 'root' | 'budget' | 'timeout'> & {
+    /** What is inside the step at `root` is closed, and the step goes on. */
+    leavesOpen?: boolean
+  },
   body: (inner: Scope) => Promise<T>,
 ): Promise<T> {
   const { state, speaking, now } = scope
@@ -155,7 +164,7 @@ export async function withLimit<T>(
     const reason = limit.signal.reason as MillraceError
     // The inner steps leave their closing to the limit that stopped them.
     await scope.notifyAbort(root, reason)
-    closeUnder(scope, root, reason)
+    closeUnder(scope, root, reason, leavesOpen)
     throw reason
   } finally {
     limit.release()

@@ -4,7 +4,9 @@
  */
 import { joinPath } from '../part/path.ts'
 import type { Step, Pipeline } from '../pipeline/pipeline.ts'
-import { type StepRole, type StepOutcome, inContainer, isWrapped, stepValue } from './container.ts'
+import { revisitAgents } from './agent-tools.ts'
+import { type StepRole, type StepOutcome, inContainer } from './container.ts'
+import { isWrapped, stepValue } from './finished-step.ts'
 import { asRecorded, type Scope, Suspended, emitError } from './scope.ts'
 import { containers, runPipelineStep } from './step.ts'
 
@@ -23,7 +25,9 @@ export async function runSteps(
     const last = place.last && i === steps.length - 1
     outcome = finished
       ? stepValue(scope, step, path, finished, place)
-      : await runPipelineStep(scope, step, path, { ...place, last }, runSteps)
+      : await runPipelineStep(scope, step, path, { ...place, last })
+    const { agentTools = [] } = step.type === 'llm' || step.type === 'router' ? step.config : {}
+    if (finished && agentTools.length > 0) await revisitAgents(scope, path, agentTools)
     if (step.result !== undefined) scope.variables.set(step.result, outcome.value)
     if (outcome.answer !== undefined) break
   }

@@ -2,7 +2,7 @@
  * Runs a pipeline from the current state of its log until it ends or is suspended. Owns the run's writer and its signal, and is
  * the only place where an active run ends; steps only emit parts.
  */
-import { MillraceError, toErrorValue } from '../part/error.ts'
+import { messageOf, MillraceError, toErrorValue } from '../part/error.ts'
 import type { InboxMessage, Log, RunIndex } from '../part/log.ts'
 import type { Records } from '../part/records.ts'
 import { viewOf } from '../fold/read-view.ts'
@@ -13,7 +13,10 @@ import { noUsage } from '../part/usage.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import { runLeftover, type Leftover, runSteps } from './run-steps.ts'
 import type { Attribute } from './step-name.ts'
-import { pipelineValue } from './container.ts'
+import { agentValue } from './called-agent.ts'
+import { pipelineValue, type StepOutcome } from './container.ts'
+import { createAgentSlots } from './agent-slots.ts'
+import { defaultAgentCalls, defaultParallelAgents } from './agent-tools.ts'
 import { endOutcomes, endRun } from './write-end.ts'
 import { createBranchCounter, type BranchCounter } from './branch-counter.ts'
 import { createPendingRequests, type PendingRequests } from './pending-requests.ts'
@@ -59,6 +62,8 @@ export interface RunnerOptions {
   onTurn(): void
   /** The conversation before this run. `cut`: without its oldest messages. */
   history(): Promise<{ messages: Message[]; cut: boolean }>
+  /** The agent that has answered the last run of the thread, if it was not the one that was asked. */
+  answeredBefore(): Promise<string | undefined>
   /** The agents that steps may call. */
   agent(id: string): Pipeline | undefined
   env: Readonly<Record<string, string>>
@@ -201,7 +206,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
       })
     }
     await runLeftover(outermost, pipeline, leftover)
-    return pipelineValue(outermost, pipeline, last)
+    return runValue(outermost, pipeline, last)
   }
   const work = begin().then(
     (value) => settled.resolve({ type: 'done', value }),
@@ -249,6 +254,18 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   endRun(scope, error, how.type === 'done' ? how.value : undefined)
   requests.rejectAll(() => new Suspended())
   return finish('ended')
+}
+
+/** The recorded output. A value that does not match `output` fails the run, unless clients have the answer already. */
+function runValue(scope: Scope, pipeline: Pipeline, last: StepOutcome): unknown {
+  if (pipeline.output === undefined) return pipelineValue(scope, pipeline, last)
+  try {
+    return agentValue(scope, pipeline, last)
+  } catch (error) {
+    if (!scope.state.open.answered) throw error
+    scope.emit('', { type: 'warning', code: 'bad-output', message: messageOf(error) })
+    return undefined
+  }
 }
 
 /**
@@ -336,6 +353,10 @@ function createRunScope(options: RunnerOptions, parts: ScopeParts): RunScope {
     defaultTimeouts: options.defaultTimeouts,
     attribute: options.attribute,
     depth: 0,
+    agentCallLimits: [{ root: '', calls: pipeline.limits?.agentCalls ?? defaultAgentCalls }],
+    agentSlots: createAgentSlots(pipeline.limits?.parallelAgents ?? defaultParallelAgents),
+    ...(pipeline.sticky === true && { answeredBefore: options.answeredBefore }),
+    runSteps,
     agent: options.agent,
     afterwards(inner, agent, path) {
       // By then the branch or step that made the call has ended, so its signal and limits do not apply.

@@ -9,6 +9,8 @@ import type { Scope as ReferenceValues } from '../pipeline/evaluate.ts'
 import type { Pipeline, StepTimeouts } from '../pipeline/pipeline.ts'
 import type { McpPool } from '../tools/mcp/pool.ts'
 import { type Attribute, nameFailure, type StepName } from './step-name.ts'
+import type { AgentSlot, AgentSlots } from './agent-slots.ts'
+import type { RunSteps } from './container.ts'
 import type { Limit, Speaking, DefaultTimeouts, SilenceLimits } from './limits.ts'
 import type { Registry } from './registry.ts'
 import { type RunState, missingUsages } from './state.ts'
@@ -75,8 +77,22 @@ export interface Scope {
   readonly attribute: Attribute
   /** The pipeline's step that this scope belongs to. */
   readonly step?: StepName
-  /** The number of enclosing `call-agent` steps. */
+  /** The number of enclosing calls of agents. */
   readonly depth: number
+  /** Below these paths at most so many agent tools are called: of the run, and of each called agent that sets a limit. */
+  readonly agentCallLimits: readonly { root: string; calls: number }[]
+  readonly agentSlots: AgentSlots
+  /** The place of the innermost agent tool around this scope. */
+  readonly agentSlot?: AgentSlot
+  /** Inside an agent tool: nobody can be asked in a run that hands calls over to its client. */
+  readonly cannotAsk?: boolean
+  /** The step is inside an agent tool that may call the tools of the request. */
+  readonly offersRequestTools?: boolean
+  /** With `sticky`: the agent that has answered the last run of the thread. */
+  answeredBefore?(): Promise<string | undefined>
+  /** The agent to which this one can give the conversation back. */
+  readonly handsBackTo?: string
+  readonly runSteps: RunSteps
   /** Another agent, by id or alias. */
   agent(id: string): Pipeline | undefined
   /** Schedules the `after` steps of a called agent. They run when the answer has ended, before the caller's own. */
@@ -173,14 +189,16 @@ export async function inStep<T>(
   }
 }
 
-/** Emits a failure and closes everything that is open at or under a path. */
-export function closeUnder(scope: Scope, path: string, error: Error): void {
+/** Emits a failure and closes everything that is open at or under a path. `isLeftOpen`: except the step at the path itself. */
+export function closeUnder(scope: Scope, path: string, error: Error, isLeftOpen = false): void {
   const { state, now, emit } = scope
   if (!state.open.steps.has(path)) return
   emitError(scope, path, error)
   for (const { step, part } of missingUsages(state, path)) emit(step, part)
   const closing = { root: path, now: now(), outcome: 'aborted', error: toErrorValue(error, 'step-failed') } as const
-  for (const { step, part } of state.open.closing(closing)) emit(step, part)
+  for (const { step, part } of state.open.closing(closing)) {
+    if (!isLeftOpen || step !== path || part.type !== 'step-finish') emit(step, part)
+  }
 }
 
 /** The values of references: `variables` may be others than the scope's. */

@@ -40,6 +40,10 @@ export interface RunState extends FoldedRun {
   readonly isForeign: boolean
   /** The texts of called agents by the path of the call. */
   readonly calledPipelines: ReadonlyMap<string, string>
+  /** The agents that took over without a call, by path: see `sticky`. */
+  readonly takenOver: Pick<ReadonlyMap<string, string>, 'get'>
+  /** The paths of calls of agent tools. */
+  readonly agentCalls: Iterable<string>
   readonly callIds: CallIds
   /** The values that steps have requested, by path, in order. */
   readonly asked: ReadonlyMap<string, readonly AskedValue[]>
@@ -84,6 +88,8 @@ class EngineState extends FoldingRun implements RunState {
   readonly resets = new LazyMap<string, number>()
   readonly calls: EntryOf<'usage'>[] = []
   readonly calledPipelines = new LazyMap<string, string>()
+  readonly agentCalls = new LazySet<string>()
+  readonly takenOver = new LazyMap<string, string>()
   readonly callIds = createCallIds()
   readonly asked = new LazyMap<string, AskedValue[]>()
   readonly lists = new LazyMap<string, readonly unknown[]>()
@@ -175,11 +181,14 @@ class EngineState extends FoldingRun implements RunState {
       case 'step-start':
         this.noteStart(entry)
         if (entry.pipeline !== undefined) this.calledPipelines.set(step, entry.pipeline)
+        if (entry.agent !== undefined && entry.toolCallId !== undefined) this.agentCalls.add(step)
+        else if (entry.agent !== undefined && entry.handoff === true) this.takenOver.set(step, entry.agent)
         if (entry.items !== undefined) this.lists.set(step, entry.items)
         break
       case 'step-finish': {
         this.finished.set(step, entry)
-        if (entry.usage !== undefined) this.reports.push(entry)
+        // A loop's sum is that of its model calls, and of the agents that it has called.
+        if (entry.usage !== undefined && !loopKinds.has(this.steps.get(step)?.kind)) this.reports.push(entry)
         const range = this.reported.get(step)
         if (range !== undefined) range.to = this.reports.length
         break

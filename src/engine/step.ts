@@ -16,7 +16,8 @@ import { MillraceError } from '../part/error.ts'
 import type { BuiltinStep, ClientToolUse, Step, ToolLoopConfig } from '../pipeline/pipeline.ts'
 import { resolve } from '../pipeline/evaluate.ts'
 import { toToolSpecs, toMessages, toolItems } from './input.ts'
-import { type StepRole, type RunSteps, type StepOutcome, builtinValue, isWrapped } from './container.ts'
+import type { StepRole, StepOutcome } from './container.ts'
+import { builtinValue, isWrapped } from './finished-step.ts'
 import { withLimit } from './limits.ts'
 import { formatStepName, toStepName } from './step-name.ts'
 import { answersBy, runCliAgent } from './steps/cli-agent.ts'
@@ -32,30 +33,18 @@ import { runRouter } from './steps/router.ts'
 import { runWrapped } from './steps/wrapped.ts'
 
 /** Throws a `MillraceError` that names the step, unless the run itself ends or a limit around the step is exceeded. */
-export async function runPipelineStep(
-  outer: Scope,
-  step: Step,
-  path: string,
-  place: StepRole,
-  runSteps: RunSteps,
-): Promise<StepOutcome> {
+export async function runPipelineStep(outer: Scope, step: Step, path: string, place: StepRole): Promise<StepOutcome> {
   const name = toStepName(outer.step, step, path)
   const scope = within(outer, { step: name })
   const { budget, timeouts } = step
   const run = () => {
     const ofFile = outer.timeouts.step
     if (budget === undefined && timeouts === undefined && ofFile === undefined) {
-      return runByType(scope, step, path, place, runSteps)
+      return runByType(scope, step, path, place)
     }
     const limit = { name: formatStepName(name), root: path, budget, timeout: timeouts?.step ?? ofFile }
     return withLimit(scope, limit, (inner) =>
-      runByType(
-        within(inner, { timeouts: { ...inner.timeouts, ...timeouts, step: ofFile } }),
-        step,
-        path,
-        place,
-        runSteps,
-      ),
+      runByType(within(inner, { timeouts: { ...inner.timeouts, ...timeouts, step: ofFile } }), step, path, place),
     )
   }
   try {
@@ -71,8 +60,8 @@ export async function runPipelineStep(
  * Runs the program's handler if it has replaced this type. The handler may call the built-in step. Not `async`, like `runBuiltin`: each pending
  * frame costs memory per open stream.
  */
-function runByType(scope: Scope, step: Step, path: string, place: StepRole, runSteps: RunSteps): Promise<StepOutcome> {
-  if (!isWrapped(scope, step)) return runBuiltin(scope, step, path, place, runSteps)
+function runByType(scope: Scope, step: Step, path: string, place: StepRole): Promise<StepOutcome> {
+  if (!isWrapped(scope, step)) return runBuiltin(scope, step, path, place)
   const values = valuesOf(scope)
   const at = <T>(value: T): T => resolve(value, values) as T
   // Never resolve a value twice: a user's text must stay text. Containers resolve their config as they run.
@@ -88,7 +77,7 @@ function runByType(scope: Scope, step: Step, path: string, place: StepRole, runS
     const finished = containers.has(step.type) ? undefined : scope.state.finished.get(inner)
     if (finished?.error !== undefined) throw asRecorded(finished.error)
     if (finished !== undefined) return builtinValue(named, changed, inner, finished, place)
-    return runBuiltin(named, changed, inner, place, runSteps, isResolved)
+    return runBuiltin(named, changed, inner, place, isResolved)
   }
   const handler = scope.registry.steps.get(step.type)!
   return runWrapped(scope, path, { step, handler, config, answers: place.answers, original })
@@ -99,18 +88,11 @@ const lazy: ReadonlySet<string> = new Set(['call-agent', 'condition', 'loop', 'p
 /** Steps whose value is not recorded: it is computed again from the steps inside. */
 export const containers: ReadonlySet<string> = lazy
 
-function runBuiltin(
-  scope: Scope,
-  step: Step,
-  path: string,
-  place: StepRole,
-  runSteps: RunSteps,
-  isResolved = false,
-): Promise<StepOutcome> {
+function runBuiltin(scope: Scope, step: Step, path: string, place: StepRole, isResolved = false): Promise<StepOutcome> {
   const { answers } = place
   const values = valuesOf(scope)
   const at = <T>(value: T): T => (isResolved ? value : (resolve(value, values) as T))
-  const inside = { place, at, runSteps }
+  const inside = { place, at }
 
   switch (step.type) {
     case 'llm': {
@@ -126,7 +108,7 @@ function runBuiltin(
         { stepType: 'llm', kind: 'tool-loop', ...(answer ? { answer } : undefined), ...held },
         async () => {
           const config = { ...asked, ...resolveToolLoop(step.config, at) }
-          const fromClient = answer ? toToolSpecs(scope.input['tools']) : []
+          const fromClient = answer || scope.offersRequestTools === true ? toToolSpecs(scope.input['tools']) : []
           const clientTools: ClientToolUse[] = [...fromClient, ...(config.clientTools ?? [])]
           let result: LlmResult
           try {
@@ -228,8 +210,14 @@ async function reportError(scope: Scope, path: string, { onError }: ToolLoopConf
 }
 
 /** Whether the config of an `llm` or `router` step offers any tools. */
-function offersTools({ tools, toolSources = [], clientTools = [] }: ToolLoopConfig, fromClient: unknown): boolean {
-  return tools.length + toolSources.length + clientTools.length + (toolItems(fromClient) ?? []).length > 0
+function offersTools(
+  { tools, toolSources = [], clientTools = [], agentTools = [] }: ToolLoopConfig,
+  fromClient: unknown,
+): boolean {
+  return (
+    tools.length + toolSources.length + clientTools.length + agentTools.length + (toolItems(fromClient) ?? []).length >
+    0
+  )
 }
 
 /** A model name from a request must not open the log of another client's run. */

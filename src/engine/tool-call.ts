@@ -17,7 +17,9 @@ import type { ModelToolCall, ModelReply } from '../fold/reply-messages.ts'
 import type { ToolUse } from '../pipeline/pipeline.ts'
 import { parseToolInput, type ParsedInput } from '../tools/tool-input.ts'
 import type { ToolImplementation, SaidEarlier } from '../tools/tool.ts'
-import { inStep, type Scope, traceparentOf } from './scope.ts'
+import { type OfferedAgent, inSlot, refusal, runAgentTool } from './agent-tools.ts'
+import { agentStep, settleHandoff } from './handoff.ts'
+import { inStep, type NewStep, type Scope, traceparentOf } from './scope.ts'
 import { keptOf } from '../fold/read-view.ts'
 import { textOf } from '../fold/run-view.ts'
 import { isSameOwner, runsOf } from '../part/principal.ts'
@@ -27,6 +29,7 @@ const defaultTimeout = 60_000
 
 type CallKind = Extract<StepKind, 'tool-call' | 'client-tool' | 'approval'>
 const cannotWait = 'it needs an approval, and this server cannot wait for one because its store is not durable'
+const noClient = 'nobody can be asked inside of an agent tool of this run'
 const asApproval = { stepType: 'approval', kind: 'approval' } as const
 
 /** A tool that a loop offers to the model. Without `implementation` it is the client's. */
@@ -36,18 +39,25 @@ export interface OfferedTool {
   implementation?: ToolImplementation
   /** Every call must be approved before the tool runs, or before the client is asked to run it. */
   approval?: Approval
+  /** It runs this agent. */
+  agent?: OfferedAgent
 }
 
 export interface CallingLoop {
   root: string
   tools: ReadonlyMap<string, OfferedTool>
   messages(): Message[]
+  /** The conversation for an agent that is called now, or that takes over. */
+  before(how?: 'handoff'): Message[]
+  /** Whether the loop is the answer. */
+  answers: boolean
 }
 
 /** Finishes the steps of calls whose result was the last entry before a crash. */
 export async function closeSettled(scope: Scope, { calls }: ModelReply): Promise<void> {
-  for (const { result, startedAt, approvalAt, askedAt } of calls) {
-    if (result === undefined) continue
+  for (const { result, startedAt, approvalAt, askedAt, handoff } of calls) {
+    // An agent that has taken over is still at work: see `settleHandoff`.
+    if (result === undefined || handoff === true) continue
     for (const path of [startedAt, approvalAt, askedAt]) {
       const open = path === undefined ? undefined : scope.state.open.steps.get(path)
       if (open !== undefined)
@@ -60,16 +70,35 @@ export async function settleCall(scope: Scope, loop: CallingLoop, call: ModelToo
   const { toolCallId, toolName } = call
   const tool = loop.tools.get(toolName) ?? askedBefore(call)
   const nextPath = () => joinPath(loop.root, scope.state.loopAt(loop.root).children + 1)
-  const inTool = (path: string, kind: CallKind, body: (path: string) => Promise<Result>) => {
+  const inTool = (path: string, kind: CallKind, body: (path: string) => Promise<Result>, more?: Partial<NewStep>) => {
     // Checked synchronously when the call starts, because calls of one message arrive at once.
     if (!scope.state.has(path)) for (const limit of scope.limits) limit.checkStep()
-    return inStep(scope, path, { stepType: kind, kind, toolCallId, toolName }, async () => {
+    return inStep(scope, path, { stepType: kind, kind, toolCallId, toolName, ...more }, async () => {
       const { result, ...rest } = await body(path)
       scope.emit(path, { type: 'tool-result', toolCallId, toolName, result: result as Json, ...rest })
       return { value: undefined }
     })
   }
 
+  const runAgent = async (offered: OfferedAgent, given: unknown, known?: string) => {
+    const refused = known === undefined ? refusal(scope, offered) : undefined
+    if (refused !== undefined) return inTool(nextPath(), 'tool-call', async () => fault(refused))
+    const { use } = offered
+    return inSlot(scope, (inner) => {
+      const before = use.history === true ? loop.before() : undefined
+      const run = (path: string) => runAgentTool(inner, path, { offered, given, before, answers: false })
+      return inTool(known ?? nextPath(), 'tool-call', run, agentStep(offered))
+    })
+  }
+
+  if (call.startedAt !== undefined && tool?.agent !== undefined && scope.state.calledPipelines.has(call.startedAt)) {
+    // It goes on inside.
+    const written = await parse(tool.implementation, call.edited ?? scope.inputOf(call))
+    const given = written.ok ? written.value : {}
+    if (call.handoff === true) await settleHandoff(scope, loop, call, { offered: tool.agent, given })
+    else await runAgent(tool.agent, given, call.startedAt)
+    return
+  }
   if (call.startedAt !== undefined) {
     // Only a crash leaves a tool call started and without a result.
     const { startedAt } = call
@@ -91,7 +120,11 @@ export async function settleCall(scope: Scope, loop: CallingLoop, call: ModelToo
     return
   }
   const { implementation, approval = false } = tool
-  const isClients = implementation?.execute === undefined
+  const isClients = tool.agent === undefined && implementation?.execute === undefined
+  if (isClients && scope.cannotAsk === true) {
+    await inTool(call.askedAt ?? nextPath(), 'client-tool', async () => withOutcome('unavailable', noClient))
+    return
+  }
   if (isClients && scope.handOver && !approval) {
     // Invalid arguments are handed over, too: the client has already received them and must check them itself.
     await inTool(call.askedAt ?? nextPath(), 'client-tool', async () => handedOver)
@@ -115,6 +148,11 @@ export async function settleCall(scope: Scope, loop: CallingLoop, call: ModelToo
       return
     }
     input = edited.value
+  }
+  if (tool.agent !== undefined) {
+    if (tool.agent.use.handoff === true) await settleHandoff(scope, loop, call, { offered: tool.agent, given: input })
+    else await runAgent(tool.agent, input)
+    return
   }
   if (!isClients) {
     await inTool(nextPath(), 'tool-call', (path) => execute(scope, path, loop, call, tool))

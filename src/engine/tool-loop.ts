@@ -15,7 +15,9 @@ import { hasOwnCalls, type ObjectJudge, type Verdict } from './judge-object.ts'
 import { atPlace } from '../models/recording.ts'
 import { endProviderCalls, runModelCall, settleModelCall, inOrder } from './model-call.ts'
 import { asRecorded, type Scope } from './scope.ts'
-import { closeSettled, settleCall, type OfferedTool } from './tool-call.ts'
+import { conversationOf, revisitAgents } from './agent-tools.ts'
+import { stayWithAgent } from './handoff.ts'
+import { closeSettled, settleCall, type CallingLoop, type OfferedTool } from './tool-call.ts'
 
 /** The result of all model calls of a step. */
 export interface ToolLoopResult {
@@ -60,11 +62,13 @@ export interface ToolLoopOptions {
   watch?(): { delta(text: string): void; end(isAnswer: boolean): void }
   /** Set if the answer is JSON. */
   object?: ObjectJudge
+  /** Whether the loop is the answer for the client. */
+  answers: boolean
 }
 
 /** Runs the loop to its end, at most `maxSteps` model calls. The result is in its replies. */
 export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
-  const { scope, path, stage, config, tools, isOver, answer, watch, object } = options
+  const { scope, path, stage, config, tools, isOver, answer, watch, object, answers } = options
   const { registry, state } = scope
   const loop = state.loopAt(path)
   const first = config.model ?? registry.models.defaultModel
@@ -80,6 +84,17 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
   const base = () => loop.base?.messages ?? config.messages
   const messages = () => [...base(), ...loopMessages(loop.list, 'named')]
 
+  function callingOf(last?: ModelReply): CallingLoop {
+    // Computed once for all calls of a message, because there may be hundreds.
+    let sent: Message[] | undefined
+    const before: CallingLoop['before'] = (how) => {
+      const replies = loop.list.slice(0, -1)
+      if (how === 'handoff' && last !== undefined) replies.push(withoutHandoffs(last, tools))
+      return conversationOf(base(), replies)
+    }
+    return { root: path, tools, messages: () => (sent ??= messages()), before, answers }
+  }
+
   /** Judges the JSON of a call. The model may try again within its retries and `maxSteps`. */
   const verdict = (reply: ModelReply): Verdict | undefined => {
     const found = object?.judge(reply)
@@ -88,6 +103,8 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
     return found && { ...found, again: found.again && mayAsk }
   }
 
+  if (loop.list.length > 0) await revisitAgents(scope, path, config.agentTools ?? [])
+  else if (answers && (await stayWithAgent(scope, callingOf()))) return
   for (;;) {
     const last = loop.list.at(-1)
     if (last?.error !== undefined) throw asRecorded(last.error)
@@ -105,11 +122,11 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
         scope.emit(last.path, { type: 'tool-result', toolCallId, toolName, isError: false, ...said })
         return false
       })
-      // Computed once for all calls of a message, because there may be hundreds.
-      let sent: Message[] | undefined
-      const calling = { root: path, tools, messages: () => (sent ??= messages()) }
-      await scope.fork(open.map((call) => () => settleCall(scope, calling, call)))
+      const calling = callingOf(last)
+      const isHandoff = ({ toolName }: ModelToolCall) => tools.get(toolName)?.agent?.use.handoff === true
+      await scope.fork(open.filter((call) => !isHandoff(call)).map((call) => () => settleCall(scope, calling, call)))
       if (scope.signal.aborted) throw scope.signal.reason
+      await settleHandoffs(scope, calling, last, isHandoff)
       const ends = (last.rejected === undefined && isOver(loop.list)) || loop.list.length >= config.maxSteps
       // Before the callback, which the next owner calls.
       const held = ends ? undefined : scope.pass()
@@ -136,6 +153,34 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
     } finally {
       watcher?.end(scope.signal.aborted || isAnswer(loop.list.at(-1)))
     }
+  }
+}
+
+/** The first handoff of a reply counts, after all its other calls. */
+async function settleHandoffs(
+  scope: Scope,
+  calling: CallingLoop,
+  reply: ModelReply,
+  isHandoff: (call: ModelToolCall) => boolean,
+): Promise<void> {
+  const begun = reply.calls.find(({ handoff }) => handoff === true)
+  const open = reply.calls.filter((call) => call.result === undefined && isHandoff(call))
+  const first = begun ?? open[0]
+  if (first === undefined) return
+  for (const { toolCallId, toolName } of open) {
+    if (toolCallId === first.toolCallId) continue
+    const result = `The conversation goes to ${first.toolName}: one reply can hand over once.`
+    scope.emit(reply.path, { type: 'tool-result', toolCallId, toolName, isError: true, result })
+  }
+  await settleCall(scope, calling, first)
+}
+
+function withoutHandoffs(reply: ModelReply, tools: ReadonlyMap<string, OfferedTool>): ModelReply {
+  const isOther = ({ toolName }: { toolName: string }) => tools.get(toolName)?.agent?.use.handoff !== true
+  return {
+    ...reply,
+    content: reply.content.filter((part) => part.type !== 'tool-call' || isOther(part)),
+    calls: reply.calls.filter(isOther),
   }
 }
 

@@ -53,7 +53,7 @@ export interface KeptRun extends Omit<RunView, 'input' | 'traceparent' | 'user' 
  * entry.
  */
 export function toKept(fold: FoldedRun): KeptRun {
-  const { start, end, open, steps, usage, cost, resumedAt, resumedInput, ended, facts, summary } = fold
+  const { start, end, open, steps, usage, cost, resumedAt, resumedInput, ended, facts, summary, answeredBy } = fold
   if (start === undefined) {
     throw new MillraceError('store-damaged', 'The first entry of the run, its run-start, is missing or cannot be read.')
   }
@@ -87,7 +87,7 @@ export function toKept(fold: FoldedRun): KeptRun {
       steps: steps.size > mostSteps ? undefined : [...steps.values()],
       parentRunId,
       previousRunId,
-      labels,
+      labels: answeredBy === undefined ? labels : { ...labels, answeredBy },
       resumedInput: resumedInput && { ...resumedInput },
       endedAt: end?.timestamp,
       cost: end === undefined ? usage && cost : end.cost,

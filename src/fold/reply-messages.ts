@@ -205,6 +205,8 @@ export interface ModelToolCall {
   providerExecuted: boolean
   /** Path of the `tool-call` step, once the server has started to run the tool. */
   startedAt?: string
+  /** The call has handed the conversation over to another agent, which answers. */
+  handoff?: true
   /** Path of the approval step. If it has finished and there is no result, the call was approved. */
   approvalAt?: string
   /** JSON text of the arguments with which it was approved, if they were changed. */

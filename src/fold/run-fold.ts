@@ -5,7 +5,7 @@
 import type { Entry, EntryOf } from '../part/entry.ts'
 import { omitUndefined } from '../part/omit-undefined.ts'
 import { parentPath, isUnder } from '../part/path.ts'
-import { respondTool } from '../part/respond.ts'
+import { handBackTool, respondTool } from '../part/respond.ts'
 import { kindOf } from '../part/step-kind.ts'
 import { addUsage, type Usage } from '../part/usage.ts'
 import { createAgentsAbove, type AgentsAbove } from './agents-above.ts'
@@ -35,6 +35,8 @@ export interface FoldedRun extends RunFold {
   readonly used: UsageFold
   /** USD; undefined once any call's price is unknown, 0 before the first. */
   readonly cost: number | undefined
+  /** The agent that has taken over the conversation last. */
+  readonly answeredBy: string | undefined
   /** The `seq` of the last `resume`, 0 before the first. */
   readonly resumedAt: number
   /** The merged inputs of all `resume`s. */
@@ -79,6 +81,7 @@ export class FoldingRun implements FoldedRun {
   usage: Usage | undefined = undefined
   readonly used = createUsageFold()
   cost: number | undefined = 0
+  answeredBy: string | undefined = undefined
   resumedAt = 0
   resumedInput: Record<string, unknown> | undefined = undefined
   readonly steps = new Map<string, StepView>()
@@ -166,6 +169,7 @@ export class FoldingRun implements FoldedRun {
       case 'tool-result':
         if (entry.outcome === undefined || entry.outcome === 'denied') this.unanswered.delete(entry.toolCallId)
         if (entry.preliminary !== true && !this.isHandover(entry)) this.said.add(step, 'toolResults')
+        if (entry.toolName === handBackTool && entry.isError !== true) this.answeredBy = undefined
         break
       case 'error':
         this.said.add(step, 'errors')
@@ -201,6 +205,7 @@ export class FoldingRun implements FoldedRun {
     if (entry.order !== undefined) this.orders.push([step, entry.order])
     if (entry.object === true) this.objects.add(step)
     this.answering.note(entry)
+    if (entry.handoff === true) this.answeredBy = entry.agent
     if (kind === 'client-tool') this.unanswered.set(entry.toolCallId ?? '', entry)
     if (answer) this.answers.add(step)
     if (answer || this.follows(entry)) this.loopAt(step)

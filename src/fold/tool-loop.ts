@@ -87,6 +87,7 @@ class Loop implements ToolLoop {
         else if (entry.toolCallId !== undefined) {
           const call = this.#callOf(entry.toolCallId)
           if (call) call[placeOf(entry)] = step
+          if (call && entry.handoff === true) call.handoff = true
         }
         break
       case 'step-finish': {

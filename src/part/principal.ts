@@ -97,6 +97,24 @@ export function hasRole(given: readonly Role[] | undefined, needed: readonly Rol
   return given.includes('admin') || needed.some((role) => given.includes(role))
 }
 
+/** To all others the agent does not exist. Admins may use every agent of their tenant. */
+export interface AgentAccess {
+  roles?: readonly Role[]
+  tenants?: readonly string[]
+}
+
+/** Whether an agent with this `access` is open to a user. Nobody in particular may use every agent. */
+export function isOpenTo(
+  user: Pick<RunUser, 'roles' | 'tenant'> | undefined,
+  { roles: needed, tenants }: AgentAccess = {},
+): boolean {
+  if (user === undefined) return true
+  const { roles: given = [], tenant } = user
+  const isAdmin = given.includes('admin')
+  if (tenants !== undefined && !tenants.includes(tenant ?? '') && !(isAdmin && tenant === undefined)) return false
+  return needed === undefined || isAdmin || needed.some((role) => given.includes(role))
+}
+
 /*
  * Clients choose ids of threads: two users may both have a thread `1`. So the id of a user's thread in the log is the client's with the owner behind
  * it: `1@@u1`, or `1@@acme/u1` with a tenant. Ids without an owner stay as they are.

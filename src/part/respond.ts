@@ -20,3 +20,6 @@ export const respondSpec = {
     },
   },
 } satisfies ToolSpec
+
+/** With `sticky`: the tool with which an agent that has taken over gives the conversation back. */
+export const handBackTool = 'hand_back'

@@ -1,8 +1,9 @@
 /** Checks of calls between agents, which need all agents to be loaded. */
 import { child } from './check.ts'
 import { createFaultCollector, faultsOf, type FaultCollector } from './fault.ts'
-import { listNames } from './nearest.ts'
-import type { Fault, Pipeline, Step, LlmConfig, ToolLoopConfig } from './pipeline.ts'
+import { didYouMean, listNames } from './nearest.ts'
+import type { AgentToolUse, CallAgentConfig, Fault, Pipeline, Step, LlmConfig, ToolLoopConfig } from './pipeline.ts'
+import { requestKeys, itemsOf, textOf } from './reader.ts'
 import { wholeReference } from './reference.ts'
 import { walkSteps } from './step-types.ts'
 import { parseTree } from './tree.ts'
@@ -17,22 +18,32 @@ type Message = Parameters<FaultCollector['add']>[1]
 export function checkCalls(agents: ReadonlyMap<string, Pipeline>): { agent: string; fault: Fault }[] {
   const names = new Map<Pipeline, string>()
   for (const [name, pipeline] of agents) if (!names.has(pipeline)) names.set(pipeline, name)
-  const calls = new Map([...names.keys()].map((pipeline) => [pipeline, callsOf(pipeline)]))
-  const called = (pipeline: Pipeline) => [...(calls.get(pipeline) ?? [])].flatMap((name) => agents.get(name) ?? [])
+  const calls = new Map([...names.keys()].map((pipeline) => [pipeline, callsIn(pipeline)]))
+  const called = (pipeline: Pipeline) =>
+    (calls.get(pipeline) ?? []).flatMap((call) => (isRecursive(call) ? [] : (agents.get(call.agent) ?? [])))
 
   function faultsIn(pipeline: Pipeline, agent: string): Fault[] {
     const wrong = new Map<string, Message>()
-    for (const id of calls.get(pipeline) ?? []) {
+    for (const call of calls.get(pipeline) ?? []) {
+      const { agent: id } = call
       const target = agents.get(id)
       if (target === undefined) {
         const list = listNames(agents.keys())
         wrong.set(id, (hint) => `unknown agent "${id}"${hint(id, agents.keys())}; known agents: ${list}`)
         continue
       }
+      const misfit = inputFault(call, target)
+      if (misfit !== undefined) wrong.set(id, () => misfit)
+      if (isRecursive(call)) {
+        if (pipeline.budget === undefined)
+          wrong.set(id, () => 'recursive: true needs a limit for all calls together; add "budget" to this file')
+        continue
+      }
       const way = wayBack(target, pipeline, called)
       if (way === undefined) continue
       const circle = [agent, ...way.map((each) => names.get(each))].join(' → ')
-      wrong.set(id, `circular call: ${circle}; remove one of these calls`)
+      const cure = 'name' in call ? ', or add recursive: true here and a budget to the file' : ''
+      wrong.set(id, `circular call: ${circle}; remove one of these calls${cure}`)
     }
     return wrong.size > 0 ? placeFaults(pipeline, wrong) : []
   }
@@ -48,15 +59,46 @@ export function checkCalls(agents: ReadonlyMap<string, Pipeline>): { agent: stri
   })
 }
 
-/** The agent ids that a pipeline calls, including inside containers, without duplicates. */
-export function callsOf({ workflow, after }: Pipeline): Set<string> {
-  const calls = new Set<string>()
+/** A call of an agent by its id: a `call-agent` step, or an agent tool. */
+type AgentCall = CallAgentConfig | AgentToolUse
+
+/** The agent ids that a pipeline calls or lets its models call, including inside containers, without duplicates. */
+export function callsOf(pipeline: Pipeline): Set<string> {
+  return new Set(callsIn(pipeline).map(({ agent }) => agent))
+}
+
+/** Without calls whose agent is a reference. */
+function callsIn({ workflow, after }: Pipeline): AgentCall[] {
+  const calls: AgentCall[] = []
   const steps = [...workflow, ...after]
   for (let step = steps.pop(); step !== undefined; step = steps.pop()) {
-    if (step.type === 'call-agent' && wholeReference(step.config.agent) === undefined) calls.add(step.config.agent)
+    if (step.type === 'call-agent' && wholeReference(step.config.agent) === undefined) calls.push(step.config)
+    if (step.type === 'llm' || step.type === 'router') calls.push(...(step.config.agentTools ?? []))
     steps.push(...stepsInside(step))
   }
   return calls
+}
+
+function isRecursive(call: AgentCall): boolean {
+  return 'recursive' in call && call.recursive === true
+}
+
+/** An input that the agent does not have, or one that it needs and nobody gives. */
+function inputFault(call: AgentCall, { input: schema }: Pipeline): string | undefined {
+  const { input } = call
+  if (schema?.properties === undefined || typeof input !== 'object' || input === null) return undefined
+  const given = Object.keys(input)
+  const known = [...Object.keys(schema.properties), ...requestKeys]
+  const isTool = 'name' in call
+  const unknown = isTool ? given.find((key) => !known.includes(key)) : undefined
+  if (unknown !== undefined) {
+    const list = listNames(Object.keys(schema.properties))
+    return `"${call.agent}" has no input "${unknown}"${didYouMean(unknown, known)}; its inputs: ${list}`
+  }
+  // The model gives what the file does not.
+  if (isTool) return undefined
+  const missing = schema.required?.find((key) => !given.includes(key))
+  return missing === undefined ? undefined : `"${call.agent}" needs the input "${missing}"; add it to "input"`
 }
 
 /** The direct child steps of a container; empty for other steps. */
@@ -112,11 +154,14 @@ function placeFaults(
     const list = child(root, key)
     if (list === undefined) continue
     for (const { step } of walkSteps([{ list, owner: '' }])) {
-      const type = child(step, 'type')
-      const agent = child(child(step, 'config'), 'agent')
-      if (type?.kind !== 'scalar' || type.text !== 'call-agent' || agent?.kind !== 'scalar') continue
-      const message = wrong.get(agent.text)
-      if (message !== undefined) faults.add(agent.at, message)
+      const config = child(step, 'config')
+      const calls = textOf(child(step, 'type')) === 'call-agent' ? [config] : itemsOf(child(config, 'tools'))
+      for (const place of calls) {
+        const agent = child(place, 'agent')
+        if (agent?.kind !== 'scalar') continue
+        const message = wrong.get(agent.text)
+        if (message !== undefined) faults.add(agent.at, message)
+      }
     }
   }
   return faults.list()
@@ -165,14 +210,16 @@ function doings(step: Step): string[] {
   }
 }
 
-function toolsOf({ tools, toolSources = [] }: ToolLoopConfig): string[] {
+function toolsOf({ tools, toolSources = [], agentTools = [] }: ToolLoopConfig): string[] {
   const names = tools.map(({ name }) => name)
+  const agents = agentTools.map(({ agent }) => agent)
   const servers = toolSources.map(
     ({ mcp, tools: some }) => `${some?.join(', ') ?? 'all tools'} of the MCP server ${mcp}`,
   )
   return [
     ...(names.length === 0 ? [] : [`gives its model the tools ${names.join(', ')}`]),
     ...servers.map((server) => `gives its model ${server}`),
+    ...(agents.length === 0 ? [] : [`lets its model call the agents ${agents.join(', ')}`]),
   ]
 }
 

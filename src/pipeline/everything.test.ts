@@ -56,7 +56,7 @@ test('what it becomes', () => {
     metadata: { version: '1.0' },
     budget: { tokens: 20_000, usd: 0.1, seconds: 120, steps: 20 },
     timeouts: { firstToken: 30_000, idle: 60_000, step: 300_000, run: 900_000 },
-    limits: { answerChars: 100_000, toolCalls: 50, activeRuns: 20 },
+    limits: { answerChars: 100_000, toolCalls: 50, activeRuns: 20, agentCalls: 8, parallelAgents: 2 },
   })
   expect(pipeline.input).toEqual({
     type: 'object',
@@ -125,6 +125,20 @@ test('what it becomes', () => {
       stage: 'choose',
       messages: '$input.messages',
       tools: [{ name: 'calculator' }],
+      agentTools: [
+        {
+          agent: 'helper',
+          name: 'ask_helper',
+          description: 'Ask the helper',
+          input: { style: '$input.topic' },
+          history: true,
+          clientTools: true,
+          recursive: true,
+          approval: true,
+          budget: { steps: 3 },
+          timeouts: { run: 120_000 },
+        },
+      ],
       maxSteps: 3,
       retries: 2,
       requestTools: true,

@@ -59,12 +59,22 @@ export function checkTools(config: Node, known: Known | undefined, faults: Fault
       checkServer(server, known, faults)
       continue
     }
+    const agent = child(item, 'agent')
+    if (agent?.kind === 'scalar') {
+      checkAgent(agent, known, faults)
+      const handoff = child(item, 'handoff')
+      const written = child(item, 'as')
+      const called = written?.kind === 'scalar' ? written.text : agentToolName(agent.text, isTrue(handoff))
+      if (names.has(called))
+        faults.add(agent.at, `there are two tools "${called}"; give one of them another name with "as"`)
+      names.add(called)
+      continue
+    }
     const name = item.kind === 'map' ? child(item, 'name') : item
     if (name?.kind !== 'scalar' || name.text === '') continue
     if (names.has(name.text)) faults.add(name.at, `duplicate tool "${name.text}"; remove one of the two`)
     names.add(name.text)
-    const client = child(item, 'client')
-    const elsewhere = (client?.kind === 'scalar' && client.text === 'true') || isOfServer(name.text, known?.mcpServers)
+    const elsewhere = isTrue(child(item, 'client')) || isOfServer(name.text, known?.mcpServers)
     if (known && !known.tools.includes(name.text) && !elsewhere) unknown(name, 'tool', known.tools, 'tools', faults)
   }
   const choice = child(child(config, 'toolChoice'), 'tool')
@@ -77,6 +87,15 @@ export function checkTools(config: Node, known: Known | undefined, faults: Fault
         `"toolChoice" names "${text}"${hint(text, names)}, which is not a tool of this step; its tools: ${listNames(mine)}`,
     )
   }
+}
+
+function isTrue(node: Node | undefined): boolean {
+  return node?.kind === 'scalar' && node.text === 'true'
+}
+
+/** The name under which a model sees an agent: every provider accepts letters, digits, `_` and `-`, at most 64. */
+export function agentToolName(agent: string, handoff = false): string {
+  return `${handoff ? 'transfer_to_' : ''}${agent}`.replaceAll(/[^A-Za-z0-9_-]/gu, '_').slice(0, 64)
 }
 
 /** Compares prefixes only: the tools of a server are known only after connecting to it. */

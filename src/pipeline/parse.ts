@@ -81,10 +81,13 @@ function readFile(text: string, root: Node, faults: FaultCollector, known: Known
   if (template) checkReferences(template, { ...place, lists: topLists(root) }, reader)
   const after = readSteps(child(root, 'after'), '', place, reader)
   if (parsed === undefined) return undefined
-  const { input: _, return: __, ...rest } = parsed
+  const outcome = child(root, 'output')
+  const output = outcome?.kind === 'map' ? readShapes(outcome, faults) : undefined
+  const { input: _, return: __, output: ___, ...rest } = parsed
   const pipeline: Pipeline = { ...rest, text, workflow, after }
   if (input) pipeline.input = input
   if (template) pipeline.return = toTemplate(template)
+  if (output) pipeline.output = output
   return pipeline
 }
 

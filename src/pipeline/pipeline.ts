@@ -2,7 +2,7 @@
 import type { Expression } from './expression.ts'
 import type { ValueSchema } from './value-schema.ts'
 import type { Message, ToolSpec } from '../part/message.ts'
-import type { Role } from '../part/principal.ts'
+import type { AgentAccess } from '../part/principal.ts'
 import type { Approval } from '../part/request-part.ts'
 
 /** A checked agent: plain data and its source text. */
@@ -28,18 +28,16 @@ export interface Pipeline {
   after: Step[]
   /** Template for the recorded output and JSON answers. */
   return?: unknown
+  /** JSON Schema of the agent's value, which is checked. */
+  output?: ValueSchema
   /** Who may use it. Default: everybody who may start runs. */
   access?: AgentAccess
   onDisconnect?: DisconnectPolicy
   onBusy?: BusyPolicy
   history?: HistoryPolicy
+  /** The next message of a thread goes to the agent that has answered last. */
+  sticky?: boolean
   recover: boolean
-}
-
-/** To all others the agent does not exist. Admins may use every agent of their tenant. */
-export interface AgentAccess {
-  roles?: Role[]
-  tenants?: string[]
 }
 
 /** The action on a run when its last reader disconnects. `cancelAfter` in ms. */
@@ -65,6 +63,10 @@ export interface AgentLimits {
   toolCalls?: number
   /** Runs that execute at the same time, in all processes of the store. */
   activeRuns?: number
+  /** Calls of agent tools in one run. */
+  agentCalls?: number
+  /** Agent tools of one run that work at the same time. */
+  parallelAgents?: number
 }
 /** Milliseconds, or `none` to disable a default. */
 export type TimeLimit = number | 'none'
@@ -255,6 +257,8 @@ export interface ToolLoopConfig {
   toolSources?: McpToolUse[]
   /** Tools that run in the client: the items with `client: true` of `tools`. */
   clientTools?: ClientToolUse[]
+  /** Agents that the model may call: the items `{agent: id}` of `tools`. */
+  agentTools?: AgentToolUse[]
   toolChoice?: 'auto' | 'none' | 'required' | { tool: string }
   maxSteps: number
   temperature?: number
@@ -299,6 +303,30 @@ export interface ToolUse {
 /** A tool that runs in the client. */
 export interface ClientToolUse extends Omit<ToolSpec, 'approval'> {
   approval?: Approval
+}
+
+/** An agent that the model may call as a tool. */
+export interface AgentToolUse {
+  /** Its id or alias. */
+  agent: string
+  /** The name of the tool. */
+  name: string
+  /** Default: the description of the agent. */
+  description?: string
+  /** Template for the inputs that the file fixes: the model does not see them. */
+  input?: Record<string, unknown>
+  /** It gets the conversation so far. */
+  history?: boolean
+  /** It may call the tools that a client sends with its request. */
+  clientTools?: boolean
+  /** It takes over: its answer is the answer of the step. */
+  handoff?: boolean
+  /** It may lead back to this file. */
+  recursive?: boolean
+  approval?: Approval
+  /** For each call, in addition to the agent's own. */
+  budget?: Budget
+  timeouts?: Pick<Timeouts, 'run'>
 }
 
 /** All tools of an MCP server, or only `tools` (by their names on the server, without the prefix). */

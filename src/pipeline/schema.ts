@@ -60,6 +60,14 @@ const limits = map({
     .describe(
       'Maximum number of runs of the agent that execute at the same time, over all servers of the store. Requests for more get 429. Runs that are resumed, or taken over from another server, go on above it. Default: any number.',
     ),
+  agentCalls: integer(1, 10_000)
+    .optional()
+    .describe(
+      'Maximum number of calls of agent tools in one run, at every depth. The model is told when they are used up. Default: 16.',
+    ),
+  parallelAgents: integer(1, 1000)
+    .optional()
+    .describe('Maximum number of agent tools of one run that work at the same time. More calls wait. Default: 4.'),
 }) satisfies z.ZodType<AgentLimits>
 
 /** Recorded runs may have results named `user`, so `checkUserName` refuses that in new files only. */
@@ -112,6 +120,12 @@ export const file = map({
     .refine(isMap, 'must be a map: name → string, number, boolean, … or a map with "type"')
     .optional()
     .describe('Schema of $input, checked before any step runs. A name that ends in "?" is optional.'),
+  output: later('shapes')
+    .refine(isMap, 'must be a map: name → string, number, boolean, … or a map with "type"')
+    .optional()
+    .describe(
+      'Schema of the value of the agent, in the format of "input". A value that does not match is an error (bad-output).',
+    ),
   budget: budget.optional().describe('Limits of a run. The run ends when it exceeds one.'),
   timeouts: timeouts.optional().describe('Time limits.'),
   limits: limits.optional().describe('Limits of what a model sends, and of runs at the same time.'),
@@ -140,6 +154,11 @@ export const file = map({
     .optional()
     .describe(
       'Where the earlier messages of a conversation come from: the client’s request or the server’s record. The default depends on the protocol.',
+    ),
+  sticky: flag
+    .optional()
+    .describe(
+      'true: after a handoff, the next message of the conversation goes to the agent that has taken over. It also gets the tool hand_back.',
     ),
   recover: preset(
     flag,

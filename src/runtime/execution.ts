@@ -8,6 +8,7 @@ import type { RunAccount } from '../engine/run-account.ts'
 import type { RunState } from '../engine/state.ts'
 import { ownPool, secretsIn, type McpHeaders } from '../tools/mcp/own-headers.ts'
 import type { Owned, ClaimedWork } from './claim-run.ts'
+import { keptOf } from '../fold/read-view.ts'
 import { conversation, historyLimit } from './conversation.ts'
 import { lostError } from './runtime-errors.ts'
 import type { RuntimeOptions, TimedOptions } from './runtime-options.ts'
@@ -58,6 +59,13 @@ export function startExecution(
       const previous = state.start?.previousRunId
       if (previous === undefined) return { messages: [], cut: false }
       return conversation(store, threadId, previous, { following: messagesOf(state.input), limit: historyLimit })
+    },
+    answeredBefore: async () => {
+      const { previousRunId, timestamp = 0 } = state.start ?? {}
+      const rows = previousRunId === undefined ? await store.runs.list({ threadId, limit: 20 }) : []
+      const before = previousRunId ?? rows.find(({ id, startedAt }) => id !== run && startedAt <= timestamp)?.id
+      const row = before === undefined ? undefined : await store.runs.get(before)
+      return row && (await keptOf(store, row))?.labels?.['answeredBy']
     },
     registry,
     mcp: own ?? registry.mcp,

@@ -243,7 +243,8 @@ function answering({ type, config }: Step): string {
 }
 
 function toolsOf({ type, config }: Step): string {
-  return JSON.stringify([type, (config as { tools?: unknown }).tools])
+  const { tools, agentTools } = config as { tools?: unknown; agentTools?: unknown }
+  return JSON.stringify([type, tools, agentTools])
 }
 
 function find({ workflow, after }: Pipeline, path: string, id: string): Step | undefined {

@@ -9,19 +9,17 @@ import { checkInput } from '../../pipeline/check-input.ts'
 import { parsePipeline } from '../../pipeline/parse.ts'
 import type { CallAgentConfig, Pipeline } from '../../pipeline/pipeline.ts'
 import { resolve } from '../../pipeline/evaluate.ts'
-import { inContainer, pipelineValue, type Inside, type StepOutcome } from '../container.ts'
-import { withLimit, msOf, stricter } from '../limits.ts'
-import { valuesOf, within, type Scope } from '../scope.ts'
+import { runCalledAgent } from '../called-agent.ts'
+import { inContainer, type Inside, type StepOutcome } from '../container.ts'
+import { withLimit, msOf } from '../limits.ts'
+import { valuesOf, type Scope } from '../scope.ts'
 import { formatStepName } from '../step-name.ts'
-
-/** Maximum nesting of calls. Deeper nesting is taken for a cycle, which variable agent names can hide from the parser. */
-const maxDepth = 8
 
 export function runCallAgent(
   scope: Scope,
   path: string,
   config: CallAgentConfig,
-  { place, at, runSteps }: Inside,
+  { place, at }: Inside,
 ): Promise<StepOutcome> {
   const { state } = scope
   const recorded = state.calledPipelines.get(path)
@@ -40,33 +38,12 @@ export function runCallAgent(
 
   async function body(scope: Scope): Promise<StepOutcome> {
     if (pipeline === undefined) throw unknownAgent(agent)
-    if (scope.depth >= maxDepth) {
-      const cure = 'Check whether the agents call each other in a cycle.'
-      throw new MillraceError('too-deep', `agent calls are nested more than ${maxDepth} levels deep. ${cure}`)
-    }
     const inputAt = (seq: number) => {
       const input = scope.inputAt(seq)
       return checkInput(pipeline.input, resolve(config.input ?? '$input', { ...valuesOf(scope), input }))
     }
-    const input = inputAt(state.finished.get(path)?.seq ?? state.lastSeq)
-    const { answerChars = scope.answerChars, toolCalls = scope.toolCalls } = pipeline.limits ?? {}
-    const inner = within(scope, {
-      input,
-      inputAt,
-      variables: new Map(),
-      depth: scope.depth + 1,
-      answerChars,
-      toolCalls,
-      timeouts: pipeline.timeouts ?? {},
-      callerTimeouts: stricter(scope.timeouts, scope.callerTimeouts),
-    })
-    const last = await runSteps(inner, pipeline.workflow, path, { answers, last: answers })
-    if (pipeline.after.length > 0) scope.afterwards(inner, pipeline, path)
-    const value = pipelineValue(inner, pipeline, last)
-    return {
-      value: value === undefined ? last.value : value,
-      ...(answers && last.answer ? { answer: last.answer } : undefined),
-    }
+    const { said: _, ...outcome } = await runCalledAgent(scope, path, { pipeline, inputAt, answers })
+    return outcome
   }
 }
 

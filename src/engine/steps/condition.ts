@@ -9,7 +9,7 @@ export function runCondition(
   scope: Scope,
   path: string,
   config: ConditionConfig,
-  { place, runSteps }: Inside,
+  { place }: Inside,
 ): Promise<StepOutcome> {
   return inContainer(scope, path, { stepType: 'condition', kind: 'container' }, async () => {
     const { variables, state } = scope
@@ -17,7 +17,7 @@ export function runCondition(
     const branch = began ?? (evaluate(config.if, valuesOf(scope)) ? 'then' : 'else')
     const at = joinPath(path, branch)
     return inContainer(scope, at, { stepType: 'branch', kind: 'container' }, () =>
-      runSteps(within(scope, { variables: new Map(variables) }), config[branch], at, place),
+      scope.runSteps(within(scope, { variables: new Map(variables) }), config[branch], at, place),
     )
   })
 }

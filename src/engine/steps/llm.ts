@@ -11,6 +11,9 @@ import type { ValueSchema } from '../../pipeline/value-schema.ts'
 import { readMcpTools, toToolName } from '../../tools/mcp/mcp-tool.ts'
 import { mcpOf, type Scope } from '../scope.ts'
 import type { ToolImplementation } from '../../tools/tool.ts'
+import { offeredAgents } from '../agent-tools.ts'
+import { handBack } from '../handoff.ts'
+import { handoffIn, isHandedBack, isHandedOff } from '../taken-over.ts'
 import { stricter, toApprovals } from '../input.ts'
 import { createObjectJudge, hasOwnCalls, misfit, readObject } from '../judge-object.ts'
 import { createPartialOutput } from '../partial-output.ts'
@@ -37,7 +40,11 @@ export interface LlmOptions {
 }
 
 export async function runLlm({ scope, path, config, clientTools, answer }: LlmOptions): Promise<LlmResult> {
-  const tools = await offeredTools(scope, config, clientTools)
+  const tools = await offeredTools(scope, path, config, clientTools)
+  if (answer && scope.handsBackTo !== undefined) {
+    const tool = handBack(scope.handsBackTo)
+    tools.set(tool.spec.name, tool)
+  }
   /** The same id for the whole step, so that clients replace the previous data. */
   const show = (data: unknown) => scope.emit(path, { type: 'data', name: 'output', id: path, data })
   const shows = answer && config.output !== undefined
@@ -48,6 +55,7 @@ export async function runLlm({ scope, path, config, clientTools, answer }: LlmOp
     stage: config.stage ?? 'response',
     config,
     tools,
+    answers: answer,
     isOver: (replies) => isLast(replies.at(-1)!),
     ...omitUndefined({ object }),
     ...(shows ? { watch: () => createPartialOutput(show) } : undefined),
@@ -57,7 +65,8 @@ export async function runLlm({ scope, path, config, clientTools, answer }: LlmOp
   if (object !== undefined && last !== undefined && hasOwnCalls(last) && !handedOver(list)) {
     throw misfit(`the model called tools until "maxSteps" (${config.maxSteps}) was reached.`)
   }
-  const result = llmResult(list, scope.state.usageBelow(path) ?? noUsage, config.output?.schema)
+  const usage = scope.state.usageBelow(path) ?? noUsage
+  const result = llmResult(list, usage, config.output?.schema, handoffIn(scope.state, path))
   if (shows && result.object !== undefined) show(result.object)
   return result
 }
@@ -71,14 +80,15 @@ export function holdsText(config: Omit<LlmConfig, 'messages'> & CallSettings, ma
   return object !== undefined && (object.retries > 0 || mayCall)
 }
 
-/** Whether the loop ends with this reply: it calls none of our tools, or its calls were handed over to the client. */
+/** Whether the loop ends with this reply: it calls none of our tools, its calls were handed over to the client, or another agent has taken over. */
 function isLast(reply: ModelReply): boolean {
-  return !hasOwnCalls(reply) || handedOver([reply])
+  return !hasOwnCalls(reply) || handedOver([reply]) || isHandedOff(reply) || isHandedBack(reply)
 }
 
 export async function offeredTools(
   scope: Scope,
-  config: Pick<LlmConfig, 'tools' | 'toolSources'>,
+  path: string,
+  config: Pick<LlmConfig, 'tools' | 'toolSources' | 'agentTools'>,
   clientTools: ClientToolUse[],
 ): Promise<Map<string, OfferedTool>> {
   const tools = new Map<string, OfferedTool>()
@@ -108,6 +118,14 @@ export async function offeredTools(
     const spec = await toToolSpec(use.name, implementation, use.description)
     const isClients = implementation.execute === undefined
     tools.set(use.name, { spec: isClients ? { ...spec, client: true } : spec, use, implementation })
+  }
+  for (const offered of offeredAgents(scope, path, config.agentTools ?? [])) {
+    const { name } = offered.spec
+    if (tools.get(name)?.spec.client === true) sayTaken(scope, name)
+    else if (tools.has(name)) {
+      throw new MillraceError('bad-tools', `There are two tools "${name}". Give the agent another name with "as".`)
+    }
+    tools.set(name, offered)
   }
   for (const [name, tool] of tools) {
     const { spec, use, implementation } = tool
@@ -157,11 +175,22 @@ async function findMcpTool(
 }
 
 /** The result of an `llm` step, derived from its replies. */
-export function llmResult(list: readonly ModelReply[], usage: Usage = noUsage, schema?: ValueSchema): LlmResult {
-  const result = toolLoopResult(list, usage)
+export function llmResult(
+  list: readonly ModelReply[],
+  usage: Usage = noUsage,
+  schema?: ValueSchema,
+  handoff?: ReturnType<typeof handoffIn>,
+): LlmResult {
+  const result = { ...toolLoopResult(list, usage), ...(handoff && saidIn(handoff)) }
   return {
     ...result,
     response: { messages: replyMessages(list) },
     ...(schema === undefined || handedOver(list) ? undefined : { object: readObject(result.text, schema) }),
   }
+}
+
+/** The answer of the agent that took over is the step's. */
+function saidIn({ result: said, finishReason = 'stop' }: NonNullable<ReturnType<typeof handoffIn>>) {
+  const text = typeof said === 'string' ? said : JSON.stringify(said ?? null)
+  return { text, finishReason, ...(typeof said === 'string' ? undefined : { object: said }) }
 }

@@ -7,12 +7,7 @@ import type { LoopConfig } from '../../pipeline/pipeline.ts'
 import { inContainer, type Inside, type StepOutcome } from '../container.ts'
 import { valuesOf, within, type Scope } from '../scope.ts'
 
-export function runLoop(
-  scope: Scope,
-  path: string,
-  config: LoopConfig,
-  { at, runSteps }: Inside,
-): Promise<StepOutcome> {
+export function runLoop(scope: Scope, path: string, config: LoopConfig, { at }: Inside): Promise<StepOutcome> {
   const { items, fault } = findItems(scope, path, config, at)
   const start = omitUndefined({ stepType: 'loop', kind: 'container' as const, items })
   return inContainer(scope, path, start, async () => {
@@ -37,7 +32,7 @@ export function runLoop(
       if (items !== undefined) variables.set(config.as, items[index])
       if (!goes(index, round)) break
       const { value } = await inContainer(inner, round, { stepType: 'round', kind: 'container' }, () =>
-        runSteps(inner, config.steps, round, { answers: false, last: false }),
+        scope.runSteps(inner, config.steps, round, { answers: false, last: false }),
       )
       values.push(value)
     }

@@ -14,7 +14,7 @@ export function runParallel(
   scope: Scope,
   path: string,
   config: ParallelConfig,
-  { place, runSteps }: Inside,
+  { place }: Inside,
 ): Promise<StepOutcome> {
   const { branches, onError, order } = config
   const names = branches.map(({ name }) => name)
@@ -42,7 +42,7 @@ export function runParallel(
         const at = joinPath(path, name)
         try {
           const outcome = await inContainer(inner, at, { stepType: 'branch', kind: 'container' }, () =>
-            runSteps(inner, steps, at, place),
+            scope.runSteps(inner, steps, at, place),
           )
           results.set(name, outcome)
         } catch (error) {

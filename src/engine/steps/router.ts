@@ -39,10 +39,10 @@ export interface RouterOptions {
 }
 
 export async function runRouter({ scope, path, config, clientTools }: RouterOptions): Promise<RouterResult> {
-  const tools = await offeredTools(scope, config, clientTools)
+  const tools = await offeredTools(scope, path, config, clientTools)
   // If the run does not wait for the client, only the answering step may call client tools: it hands the calls over.
-  for (const [name, { implementation }] of tools) {
-    if (scope.handOver && implementation?.execute === undefined) tools.delete(name)
+  for (const [name, { implementation, agent }] of tools) {
+    if (scope.handOver && agent === undefined && implementation?.execute === undefined) tools.delete(name)
   }
   tools.set(respondTool, { spec: respondSpec })
   await runToolLoop({
@@ -51,6 +51,7 @@ export async function runRouter({ scope, path, config, clientTools }: RouterOpti
     stage: config.stage ?? 'router',
     config,
     tools,
+    answers: false,
     isOver: (replies) => ending(replies, tools) !== undefined,
     answer: (call, replies) =>
       isRespond(call) ? { result: 'Handed over.' } : repeated(call, replies.slice(0, -1), tools),

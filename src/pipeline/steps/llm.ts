@@ -1,16 +1,17 @@
 /** `llm`: one conversation with a model, its tool loop included. */
 import { z } from 'zod'
 import type { Message } from '../../part/message.ts'
-import { roles } from '../../part/principal.ts'
 import { check, child } from '../check.ts'
+import type { FaultCollector } from '../fault.ts'
 import { lazily } from '../lazily.ts'
 import type { ClientToolUse, LlmConfig, ToolLoopConfig, McpToolUse } from '../pipeline.ts'
+import { agentTool, readAgentTool } from './agent-tool.ts'
+import { approval, approvalIn, timeout } from './tool-settings.ts'
 import { checkLlmNames, checkTools } from '../names.ts'
 import { readShapes } from '../read-shape.ts'
 import { checkReferences, itemsOf, textOf, type StepContext } from '../reader.ts'
 import { wholeReference } from '../reference.ts'
 import {
-  duration,
   flag,
   integer,
   isMap,
@@ -65,24 +66,6 @@ const message = z.discriminatedUnion(
 ) satisfies z.ZodType<Message>
 const messagesWords = 'must be a reference such as $input.messages, or a list of {role, content}'
 
-const approvalWords = `must be true, false or {roles: [${roles.join(', ')}]}`
-const approval = z
-  .union(
-    [
-      flag,
-      map({
-        roles: list(oneOf([...roles]))
-          .min(1, 'is empty; name a role, or write approval: true')
-          .describe('Only callers with one of these roles may approve, and admins. Others see that the run waits.'),
-      }),
-    ],
-    approvalWords,
-  )
-  .optional()
-  .describe(
-    'true: every call needs the approval of a person, before the tool runs or the client is asked to run it. { roles: [operator] }: of somebody with this role.',
-  )
-const timeout = duration(1).optional().describe('Time limit of a call. Default: the limit of the tool, or 60s.')
 const toolUse = map({
   name: name.describe('Name of a registered tool, of an MCP tool (server_tool) or of a client tool.'),
   description: prompt
@@ -102,7 +85,7 @@ const mcpUse = map({
   approval,
   timeout,
 }) satisfies z.ZodType<McpToolUse>
-const toolWords = 'must be the name of a tool, or a map with "name" or "mcp"'
+const toolWords = 'must be the name of a tool, or a map with "name", "mcp" or "agent"'
 const callback = (when: string) => nameOf('callbacks').optional().describe(`Name of a callback, called ${when}.`)
 
 export const llmConfig = lazily(() =>
@@ -122,7 +105,7 @@ export const llmConfig = lazily(() =>
       .describe('The conversation: a reference or a list of messages.'),
     stream: preset(flag, false, 'true: this step is the answer. Clients read it while the model writes it.'),
     stage: name.optional().describe('Name of the model call in traces. Default: "response".'),
-    tools: list(z.union([nameOf('tools'), toolUse, mcpUse], toolWords))
+    tools: list(z.union([nameOf('tools'), toolUse, mcpUse, agentTool()], toolWords))
       .default([])
       .describe('Tools that the model may call.'),
     toolChoice: z
@@ -183,6 +166,7 @@ export function readLlm(node: Node, context: StepContext) {
   if (parsed?.stream && context.place.loopNames.has('index') && stream) {
     faults.add(stream.at, streamInLoop)
   }
+  if (output) refuseHandoffs(node, faults)
   const schema = child(output, 'schema')
   const shape = schema && readShapes(schema, faults)
   const specs = readClientTools(node, context.reader)
@@ -195,6 +179,15 @@ export function readLlm(node: Node, context: StepContext) {
     ...(shape && parsed.output && { output: { schema: shape, retries: parsed.output.retries } }),
   }
   return { type: 'llm' as const, config: llm, ...own }
+}
+
+/** The answer of another agent has another shape. */
+function refuseHandoffs(node: Node, faults: FaultCollector): void {
+  for (const item of itemsOf(child(node, 'tools'))) {
+    const handoff = child(item, 'handoff')
+    if (handoff && textOf(handoff) === 'true')
+      faults.add(handoff.at, 'a step with "output" answers itself; remove "handoff" here, or "output"')
+  }
 }
 
 /** Checks the names and references that `llm` and `router` share, except those inside the nodes of `except`. */
@@ -218,15 +211,19 @@ export function readToolLoop(node: Node, keys: ToolLoopKeys, clientTools: Client
   if (fallbacks.length > 0) config.fallbacks = fallbacks
   const options = child(node, 'providerOptions')
   if (options) config.providerOptions = toTemplate(options) as NonNullable<ToolLoopConfig['providerOptions']>
+  const agents: Extract<(typeof uses)[number], { agent: string }>[] = []
   for (const use of uses) {
     if (typeof use === 'string') config.tools.push({ name: use })
     else if ('mcp' in use) (config.toolSources ??= []).push(use)
+    else if ('agent' in use) agents.push(use)
     else if (use.client !== true) {
       const { client: _, parameters: __, ...tool } = use
       config.tools.push(tool)
     }
   }
   if (clientTools.length > 0) config.clientTools = clientTools
+  const items = itemsOf(child(node, 'tools')).filter((item) => child(item, 'agent') !== undefined)
+  if (agents.length > 0) config.agentTools = agents.map((use, i) => readAgentTool(use, items[i]!))
   return { config, ...(own && { budget: own }), ...(timeouts && { timeouts }) }
 }
 
@@ -261,11 +258,4 @@ function readClientTool(item: Node, { faults }: StepContext['reader']): ClientTo
     inputSchema: { type: 'object', properties: {}, ...schema },
     ...approvalIn(approval),
   }
-}
-
-/** The schema has checked it. */
-function approvalIn(node: Node | undefined): Pick<ClientToolUse, 'approval'> {
-  if (node?.kind === 'scalar') return node.text === 'true' ? { approval: true } : {}
-  const named = itemsOf(child(node, 'roles')).map(textOf)
-  return named.length === 0 ? {} : { approval: { roles: roles.filter((role) => named.includes(role)) } }
 }

@@ -30,6 +30,9 @@ export function readRouter(node: Node, context: StepContext) {
     if (at && textOf(at) === respondTool) {
       faults.add(at.at, `"${respondTool}" is a built-in tool of the router; rename yours`)
     }
+    const handoff = child(item, 'handoff')
+    if (handoff && textOf(handoff) === 'true')
+      faults.add(handoff.at, 'a router does not answer, so no agent can take over; use handoff in an llm step')
   }
   const parsed = check(routerConfig(), node, faults, 'the config of a router step')
   const specs = readClientTools(node, context.reader)
