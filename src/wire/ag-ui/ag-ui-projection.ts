@@ -5,20 +5,20 @@ import { omitUndefined } from '../../part/omit-undefined.ts'
 import { messagesOf } from '../../part/message.ts'
 import { isUnder, parentPath } from '../../part/path.ts'
 import { hasRole } from '../../part/principal.ts'
-import { chainWords, createAgentsAbove } from '../../fold/agents-above.ts'
+import { createAgentsAbove } from '../../fold/agents-above.ts'
 import { createAnswering } from '../../fold/answering.ts'
 import { LazySet, LazyMap } from '../../fold/lazy-map.ts'
 import { begunAgain, errorText, type Projection, type Sink, type WireContext } from '../wire.ts'
 import { createHeldText } from '../held-text.ts'
 import { createPrompts } from '../openai/openai-prompts.ts'
 import { createAgUiBlocks } from './ag-ui-blocks.ts'
-import type { AgUiEvent, AgUiEventOf, AgUiOptions, AgUiOut } from './ag-ui-event.ts'
+import type { AgUiEvent, AgUiEventOf, AgUiOptions } from './ag-ui-event.ts'
 import { createAgUiCallNames, createAgUiIds } from './ag-ui-ids.ts'
 import { conversation, createAgUiRun, type AgUiOutcome } from './ag-ui-run.ts'
+import { createAgUiInterrupts } from './ag-ui-interrupts.ts'
+import { createAgUiSteps } from './ag-ui-steps.ts'
 import { createAgUiSubagents, noSubagents } from './ag-ui-subagents.ts'
 import { createAgUiTools } from './ag-ui-tools.ts'
-import type { Interrupt } from '@ag-ui/core'
-import { kindOf, type StepKind } from '../../part/step-kind.ts'
 
 export function projectAgUi(
   sink: Sink<AgUiEvent>,
@@ -331,137 +331,4 @@ function toCustom({ name, id, data, transient }: EntryOf<'data'>): AgUiEventOf<'
   const metadata = isMarked ? omitUndefined({ id, transient }) : undefined
   // `value` is required: null stands for nothing in JSON.
   return { type: 'CUSTOM', name, value: data ?? null, metadata }
-}
-
-/** Requests to persons, as interrupts: approvals, and questions of a step. */
-interface AgUiInterrupts {
-  request(entry: EntryOf<'request'>, about: InterruptPlace): void
-  response(entry: EntryOf<'response'>): void
-  /** The open interrupts. */
-  pending(): Interrupt[]
-  forget(path: string): void
-}
-
-interface InterruptPlace {
-  /** The client's id of the call. */
-  toolCallId?: string | undefined
-  agents?: string[]
-  subagentRunId: string | undefined
-}
-
-/** The schema of a reply to an approval. */
-const approvalSchema = {
-  type: 'object',
-  properties: {
-    approved: { type: 'boolean' },
-    reason: { type: 'string' },
-    editedArgs: { type: 'object', description: 'Other arguments for the tool, if it is approved.' },
-  },
-  required: ['approved'],
-}
-
-function createAgUiInterrupts(): AgUiInterrupts {
-  const open = new LazyMap<string, { path: string; interrupt: Interrupt }>()
-  return {
-    request(entry, place) {
-      if (entry.kind === 'tool') return
-      open.set(entry.requestId, { path: entry.step, interrupt: toInterrupt(entry, place) })
-    },
-    response({ requestId }) {
-      open.delete(requestId)
-    },
-    pending: () => Array.from(open.values(), ({ interrupt }) => interrupt),
-    forget(root) {
-      for (const [id, { path }] of open) if (isUnder(path, root)) open.delete(id)
-    },
-  }
-}
-
-function toInterrupt(entry: EntryOf<'request'>, { toolCallId, agents, subagentRunId }: InterruptPlace): Interrupt {
-  const { requestId: id, deadline } = entry
-  const expiresAt = Number.isFinite(deadline) && deadline > 0 ? toIso(deadline) : undefined
-  if (entry.kind === 'input') {
-    const { reason = 'input_required', message, schema: responseSchema } = entry
-    const metadata = agents === undefined ? entry.metadata : { ...entry.metadata, agents }
-    return omitUndefined({ id, reason, message, responseSchema, expiresAt, metadata, subagentRunId })
-  }
-  const { toolName, input } = entry
-  const message = `The tool ${toolName} needs an approval${agents === undefined ? '' : ` (${chainWords(agents)})`}.`
-  // The client may not have the call: it gets those of its own tools only after approval.
-  const metadata = omitUndefined({ toolName, input, agents })
-  return omitUndefined({
-    id,
-    reason: 'tool_call',
-    message,
-    toolCallId,
-    responseSchema: approvalSchema,
-    expiresAt,
-    metadata,
-    subagentRunId,
-  })
-}
-
-function toIso(time: number): string | undefined {
-  const date = new Date(time)
-  return Number.isNaN(date.getTime()) ? undefined : date.toISOString()
-}
-
-/** The steps of the pipeline, and the model calls of what is shown. Steps inside a tool belong to the tool, unless it is an agent. */
-interface AgUiSteps {
-  /** Call it after the entry was noted as answering. */
-  start(entry: EntryOf<'step-start'>): void
-  finish(entry: EntryOf<'step-finish'>): void
-  /** Ends the open steps at and under this path, inner ones first. Default: all. */
-  close(path?: string): void
-}
-
-const calls: ReadonlySet<StepKind> = new Set(['tool-call', 'client-tool', 'approval'])
-
-interface StepsOptions {
-  isShown(path: string): boolean
-  subagentAt(path: string): string | undefined
-}
-
-function createAgUiSteps(out: AgUiOut, { isShown, subagentAt }: StepsOptions): AgUiSteps {
-  /** With the id of the subagent. */
-  const open = new Map<string, string | undefined>()
-  const tools = new LazySet<string>()
-
-  function isInTool(path: string): boolean {
-    for (const tool of tools) if (isUnder(path, tool)) return true
-    return false
-  }
-
-  return {
-    start(entry) {
-      const { step } = entry
-      const kind = kindOf(entry)
-      if (calls.has(kind)) return void tools.add(step)
-      if (isUnder(step, 'after')) return
-      if (!isShown(step) && (kind === 'model-call' || isInTool(step))) return
-      const subagentRunId = subagentAt(step)
-      open.set(step, subagentRunId)
-      out.send({ type: 'STEP_STARTED', stepName: nameOf(step), subagentRunId })
-    },
-    finish({ step, usage, finishReason }) {
-      tools.delete(step)
-      const subagentRunId = open.get(step)
-      if (!open.delete(step)) return
-      const isKnown = usage !== undefined || finishReason !== undefined
-      const metadata = isKnown ? omitUndefined({ usage, finishReason }) : undefined
-      out.send({ type: 'STEP_FINISHED', stepName: nameOf(step), metadata, subagentRunId })
-    },
-    close(path = '') {
-      for (const [step, subagentRunId] of [...open].reverse()) {
-        if (!isUnder(step, path)) continue
-        open.delete(step)
-        out.send({ type: 'STEP_FINISHED', stepName: nameOf(step), subagentRunId })
-      }
-    },
-  }
-}
-
-/** All steps that clients see are below `main`. */
-function nameOf(step: string): string {
-  return step.startsWith('main/') ? step.slice('main/'.length) : step
 }

@@ -195,7 +195,7 @@ class AgentParts implements UiAgents {
     part.sentAt = this.#now
     if (this.#sink.muted) return
     const { agent, toolCallId, path } = part.call
-    const tools = part.tools.map(({ step: _, ...tool }) => tool)
+    const tools = part.tools.map(({ toolCallId: id, toolName, status }) => ({ toolCallId: id, toolName, status }))
     const data: UiAgent = { agent, toolCallId, path, status: part.status, tools, tail: tailOf(part.text) }
     this.#sink.send({ type: 'data-agent', id: path, data })
   }
