@@ -26,6 +26,8 @@ export interface UiAgent {
   tail: string
 }
 
+/** A tool call of a called agent. `failed`: its result is an error. */
+/** A tool call of a called agent. `failed`: its result is an error. */
 export interface UiAgentTool {
   toolCallId: string
   toolName: string
