@@ -6,11 +6,13 @@ import { describe, expect, test } from 'vitest'
 import { showAgUi } from '../../test/ag-ui-client.ts'
 import { agUiRuns } from '../../test/ag-ui-judge.ts'
 import { arbitraryAgentRun } from '../../test/arbitrary-run.ts'
+import { buildRun, startPart, type Item } from '../../test/build-run.ts'
 import { parseSse } from '../../test/sse.ts'
 import { createClient, show } from '../../test/ui-client.ts'
 import { v6Fault } from '../../test/ui-v6-chunks.ts'
 import { wordsSaid } from '../../test/words-said.ts'
-import type { Entry } from '../part/entry.ts'
+import type { Entry, RecordedPart } from '../part/entry.ts'
+import { noUsage } from '../part/usage.ts'
 import type { AgUiEvent } from './ag-ui/ag-ui-event.ts'
 import { agUiWire } from './ag-ui/ag-ui.ts'
 import { fromAgUiMessages } from './ag-ui/from-ag-ui-messages.ts'
@@ -20,6 +22,7 @@ import type { UiAgent } from './ui/ui-agents.ts'
 import { fromClientMessages, toolAnswers } from './ui/ui-message.ts'
 import { uiWire } from './ui/ui.ts'
 import { lastResume, wireContract } from './wire.contract.ts'
+import type { Wire } from './wire.ts'
 import { often } from '../../test/support/thorough.ts'
 
 type Chunk = { type: string; [field: string]: unknown }
@@ -173,6 +176,128 @@ describe('called agents: golden runs', () => {
     expect(body).toContain('"agents":["desk","writer","publish"]')
   })
 })
+
+describe('called agents: after a crash', () => {
+  const at = (step: string, ...parts: RecordedPart[]): Item[] => parts.map((part) => ({ step, part }))
+  const modelCall = (attempt = 1): RecordedPart => ({ type: 'step-start', stepType: 'model-call', attempt })
+  const called = (attempt = 1): RecordedPart => {
+    const names = { toolCallId: 'c', toolName: 'helper', agent: 'helper', pipeline: 'workflow: []' }
+    return { type: 'step-start', stepType: 'call-agent', kind: 'tool-call', attempt, ...names }
+  }
+  const finished: RecordedPart = { type: 'step-finish', duration: 1 }
+  const call = (id: string, toolName: string): RecordedPart => ({
+    type: 'tool-call',
+    toolCallId: id,
+    toolName,
+    input: '{}',
+  })
+  const text = (id: string, delta: string): RecordedPart[] => [
+    { type: 'text-start', id },
+    { type: 'text-delta', id, delta },
+  ]
+  const inside = (attempt: number, id: string): Item[] => [
+    ...at('main/a/2/s', { type: 'step-start', stepType: 'llm', attempt: 1 }),
+    ...at('main/a/2/s/1', modelCall(attempt), ...text(id, 'half'), call(`k${id}`, 'look')),
+  ]
+  const begun: Item[] = [
+    ...at('', startPart),
+    ...at('main/a', { type: 'step-start', stepType: 'llm', attempt: 1, answer: true }),
+    ...at('main/a/1', modelCall(), call('c', 'helper'), finished),
+    ...at('main/a/2', called()),
+    ...inside(1, 't1'),
+  ]
+  const ended: Item[] = [
+    ...at('main/a/2', { type: 'tool-result', toolCallId: 'c', toolName: 'helper', result: 'ok' }, finished),
+    ...at('main/a', finished),
+    ...at('', { type: 'answer-end', finishReason: 'stop', usage: noUsage }),
+  ]
+  const encoded = (items: Item[], wire: Pick<Wire, 'createEncoder'> = agUiWire) => {
+    const encoder = wire.createEncoder()
+    return buildRun(items)
+      .map((entry) => encoder.encode(entry))
+      .join('')
+  }
+  const again: Item[] = [
+    ...begun,
+    ...at('main/a/2/s/1', { type: 'step-reset', attempt: 1 }, modelCall(2), ...text('t2', 'whole')),
+    ...at('main/a/2/s/1', { type: 'text-end', id: 't2' }, finished),
+    ...at('main/a/2/s', finished),
+    ...ended,
+  ]
+
+  test('a subagent begins a model call again: what it sent is closed, and the answer goes on', async () => {
+    const events = eventsOf(encoded(again))
+    agUiRuns(events, { isWhole: true })
+    const texts = events.flatMap((event) => (event.type === 'TEXT_MESSAGE_START' ? [event.messageId] : []))
+    expect(new Set(texts).size).toBe(2)
+    expect(events.find(({ type }) => type === 'TOOL_CALL_RESULT')).toMatchObject({
+      metadata: { isError: true, outcome: 'aborted' },
+      subagentRunId: 'run-1:a/2',
+    })
+    expect(events.at(-1)).toMatchObject({ type: 'RUN_FINISHED', outcome: { type: 'success' } })
+    expect((await showAgUi(encoded(again))).error).toBeUndefined()
+    const { errors } = await show(encoded(again, uiWire))
+    expect(errors).toEqual([])
+  })
+
+  test('a call that begins again is another subagent', () => {
+    const events = eventsOf(
+      encoded([
+        ...begun,
+        ...at('main/a/2', { type: 'step-reset', attempt: 1 }, called(2)),
+        ...inside(1, 't2'),
+        ...at('main/a/2/s/1', { type: 'text-end', id: 't2' }),
+        ...at('main/a/2/s/1', { type: 'tool-result', toolCallId: 'kt2', toolName: 'look', result: 1 }, finished),
+        ...at('main/a/2/s', finished),
+        ...ended,
+      ]),
+    )
+    agUiRuns(events, { isWhole: true })
+    expect(
+      events.flatMap((event) => (event.type.startsWith('SUBAGENT') ? [[event.type, subagentOf(event)]] : [])),
+    ).toEqual([
+      ['SUBAGENT_STARTED', 'run-1:a/2'],
+      ['SUBAGENT_ERROR', 'run-1:a/2'],
+      ['SUBAGENT_STARTED', 'run-1:a/2~2'],
+      ['SUBAGENT_FINISHED', 'run-1:a/2~2'],
+    ])
+    expect(events.at(-1)?.type).toBe('RUN_FINISHED')
+  })
+
+  test('a result that comes before the ends inside closes these first, nested agents too', () => {
+    const stopped: Item[] = [
+      ...begun,
+      ...at('main/a/2/s/2', { ...called(), toolCallId: 'kt1' } as RecordedPart),
+      ...at('main/a/2/s/2/n', { type: 'step-start', stepType: 'llm', attempt: 1 }),
+      ...at('main/a/2', { type: 'tool-result', toolCallId: 'c', toolName: 'helper', result: 'stop', isError: true }),
+    ]
+    const events = eventsOf(encoded(stopped))
+    const order = events.slice(events.findIndex(({ type }) => type === 'TEXT_MESSAGE_END')).map(({ type }) => type)
+    expect(order).toEqual([
+      'TEXT_MESSAGE_END',
+      'STEP_FINISHED',
+      'STEP_FINISHED',
+      'STEP_FINISHED',
+      'SUBAGENT_ERROR',
+      'SUBAGENT_ERROR',
+      'TOOL_CALL_RESULT',
+    ])
+  })
+
+  test('openai: a client tool of a called agent is no call for the client', () => {
+    const tools = [{ name: 'look', inputSchema: {}, client: true as const }]
+    const prompt: RecordedPart = { type: 'prompt', stage: 's', model: 'm', messages: [], tools }
+    const items = again.map(({ step, part }): Item => {
+      return { step, part: part.type === 'run-start' ? { ...part, handOver: true } : part }
+    })
+    const place = items.findIndex(({ part }) => part.type === 'text-start')
+    const body = encoded([...items.slice(0, place), ...at('main/a/2/s/1', prompt), ...items.slice(place)], openaiWire)
+    expect(body).not.toContain('look')
+    expect(body).toContain('"finish_reason":"stop"')
+  })
+})
+
+const subagentOf = (event: AgUiEvent) => (event as { subagentRunId?: string }).subagentRunId
 
 describe('called agents: whole conversations of useChat', () => {
   const golden = (file: string) => readFileSync(new URL(`golden/${file}`, import.meta.url), 'utf8')
