@@ -15,15 +15,20 @@ export interface AgentsAbove {
   field(path: string): { agents?: string[] }
 }
 
-export function createAgentsAbove(): AgentsAbove {
-  return new Chain()
+/** `agent`: the run's own, if its start is not applied. */
+export function createAgentsAbove(agent = ''): AgentsAbove {
+  return new Chain(agent)
 }
 
 /** A class, not closures: one for each open stream (decisions/0028). */
 class Chain implements AgentsAbove {
   /** The agents of open calls, by path, in the order in which they started: outer ones first. */
   readonly #called = new LazyMap<string, string>()
-  #agent = ''
+  #agent: string
+
+  constructor(agent: string) {
+    this.#agent = agent
+  }
 
   apply(entry: Entry): void {
     switch (entry.type) {

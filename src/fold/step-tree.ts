@@ -84,9 +84,14 @@ export type StepState = 'running' | 'waiting' | 'done' | 'failed' | 'superseded'
 export function stateOf(node: StepNode): StepState {
   const { step } = node
   if (step.superseded !== undefined) return 'superseded'
-  if (step.error !== undefined) return 'failed'
+  if (step.error !== undefined || hasFailed(node)) return 'failed'
   if (step.end !== undefined) return 'done'
   return isWaiting(node) ? 'waiting' : 'running'
+}
+
+/** An agent that a model calls fails as a tool does: its step has no error. */
+function hasFailed(node: StepNode): boolean {
+  return isAgentCall(node) && node.marks.some(({ type, failed }) => type === 'tool-result' && failed === true)
 }
 
 function isWaiting({ step, children, marks }: StepNode): boolean {

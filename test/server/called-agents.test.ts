@@ -14,6 +14,7 @@ import { createChat, lines } from '../support/chat.ts'
 import { entriesOf } from '../support/engine.ts'
 import { createTold, resultsIn } from '../support/going-on.ts'
 import { startServer } from '../support/server.ts'
+import { parse } from './metrics-text.ts'
 import { connectSocket, judged, textOf, user } from '../support/socket.ts'
 
 /** What only the inner model says and is told. */
@@ -247,6 +248,32 @@ describe('an approval inside', () => {
     const second = await client.ended('r2')
     await judged(second)
     expect(second.at(-1)).toMatchObject({ type: 'RUN_FINISHED', result: 'All done.' })
+  })
+
+  test('metrics count it for the agent that asks, and tokens once', async () => {
+    const { runtime, url } = await approving()
+    const read = async () => parse(await (await fetch(`${url}/metrics`)).text())
+    await read()
+    const run = await runtime.start('desk', { messages: [{ role: 'user', content: 'Hi' }] })
+    await expect.poll(async () => (await runtime.store.runs.get(run.id))?.status).toBe('suspended')
+    expect((await read()).get('millrace_requests_total{agent="helper",kind="approval",outcome="asked"}')).toBe(1)
+    const { requests } = (await (await fetch(`${url}/api/runs/${run.id}/requests`)).json()) as {
+      requests: { requestId: string }[]
+    }
+    await runtime.answer(run.id, requests[0]!.requestId, { kind: 'approval', approved: true })
+    const { usage } = await run.result
+    const samples = await read()
+    const tokens = [...samples].filter(([name]) => /^millrace_tokens_total.*(?:input|output)"/u.test(name))
+    expect(tokens.reduce((sum, [, count]) => sum + count, 0)).toBe(usage.totalTokens)
+    expect(samples.get('millrace_tool_calls_total{tool="helper",outcome="completed"}')).toBe(1)
+  })
+
+  test('AG-UI: the capabilities name the agents that can be called', async () => {
+    const { url } = await approving()
+    const found = (await (await fetch(`${url}/ag-ui/desk/capabilities`)).json()) as object
+    expect(found).toMatchObject({
+      multiAgent: { supported: true, subagents: [{ name: 'helper', description: 'Helps.' }] },
+    })
   })
 
   test('OpenAI: the words that end the answer name the inner tool and the chain', async () => {
