@@ -45,7 +45,7 @@ describe('createAnswerSource', () => {
     const pings: string[] = []
     const batches: ((batch: { done: false; value: never[] }) => void)[] = []
     const runtime = { onLost: () => () => undefined }
-    const context = { runtime, keepAliveMs: 1000, onError: expect.unreachable } as unknown as DeliveryContext
+    const context = { runtime, keepAliveMs: 1000, onError: () => expect.unreachable() } as unknown as DeliveryContext
     const next = () => new Promise<never>(() => undefined)
     const { source } = createAnswerSource<string>(context, {
       runId: 'r',
@@ -62,7 +62,10 @@ describe('createAnswerSource', () => {
       reader: { peek: next, next, take: (give) => void batches.push(give as never), close: () => undefined },
     })
     source.sendKeepAlive = (piece) => void pings.push(piece)
-    source.next(expect.unreachable, expect.unreachable)
+    source.next(
+      () => expect.unreachable(),
+      () => expect.unreachable(),
+    )
     for (let i = 0; i < 25; i++) {
       await vi.advanceTimersByTimeAsync(100)
       batches.shift()!({ done: false, value: [] })
