@@ -9,8 +9,8 @@ import { createRuntime } from '../src/project/create-runtime.ts'
 import { createScriptedModel, finish, text, toolCall } from '../src/models/testing/scripted-model.ts'
 import { sqliteStore } from '../src/store/sqlite/store.ts'
 import type { Runtime } from '../src/runtime/runtime.ts'
-import { answerCalls } from './calls.ts'
-import type { Options, Result, ResultRow } from './scenario.ts'
+import { answerCalls, ownCpu } from './calls.ts'
+import type { Options, Result, ResultRow, Sample } from './scenario.ts'
 
 const llm = (id: string, config = '') =>
   `{ id: ${id}, type: llm, config: { model: "bench:m", messages: [{ role: user, content: ${id} }]${config} } }`
@@ -41,10 +41,11 @@ function createModel() {
   }
 }
 
-async function timeOf(runtime: Runtime, agent: string): Promise<number> {
-  const began = performance.now()
+async function timeOf(runtime: Runtime, agent: string): Promise<Sample> {
+  const [began, cpu] = [performance.now(), ownCpu()]
   for (let i = 0; i < runsOfRound; i++) await (await runtime.start(agent, { messages: [] })).result
-  return ((performance.now() - began) * 1000) / runsOfRound
+  const each = 1e6 / runsOfRound
+  return { us: ((performance.now() - began) / 1000) * each, cpu: (ownCpu() - cpu) * each }
 }
 
 async function measure({ rounds = 9 }: Options): Promise<Result[]> {
@@ -64,8 +65,8 @@ async function measure({ rounds = 9 }: Options): Promise<Result[]> {
     for (let round = -1; round < rounds; round++) {
       const order = round % 2 === 0 ? rows : rows.toReversed()
       for (const row of order) {
-        const us = await timeOf(runtime, row.name)
-        if (round >= 0) row.samples.push({ us })
+        const sample = await timeOf(runtime, row.name)
+        if (round >= 0) row.samples.push(sample)
       }
     }
   } finally {
@@ -77,7 +78,10 @@ async function measure({ rounds = 9 }: Options): Promise<Result[]> {
       scenario: 'agents',
       title: `µs for a run of three model calls, one of them in a called agent; medians of ${rounds} rounds of ${runsOfRound}`,
       reference: 'step',
-      columns: [{ key: 'us', title: 'µs', digits: 0, ratio: true }],
+      columns: [
+        { key: 'cpu', title: 'CPU µs', digits: 0, ratio: true },
+        { key: 'us', title: 'µs', digits: 0, ratio: true },
+      ],
       rows,
       notes: ['The model answers at once. Each run is recorded on SQLite.'],
     },
