@@ -1,5 +1,5 @@
 /** A run's entries as AG-UI events. The mapping is in `ag-ui.ts`. */
-import type { Entry, EntryOf } from '../../part/entry.ts'
+import { isDelta, type Entry, type EntryOf } from '../../part/entry.ts'
 import type { ErrorValue } from '../../part/error.ts'
 import { omitUndefined } from '../../part/omit-undefined.ts'
 import { messagesOf } from '../../part/message.ts'
@@ -65,7 +65,7 @@ export function projectAgUi(
   function apply(entry: Entry): void {
     if (projection.state !== 'open') return
     prompts?.apply(entry)
-    above.apply(entry)
+    if (!isDelta(entry)) above.apply(entry)
     switch (entry.type) {
       case 'text-delta':
       case 'reasoning-delta':

@@ -35,7 +35,9 @@ export interface UiAgentTool {
 }
 
 export interface UiAgents {
-  /** Call it with each entry. `isShown`: whether output of a path belongs to the answer. */
+  /** Whether a call that is shown is open. */
+  readonly isOpen: boolean
+  /** Call it with each entry, but for deltas while none is open. `isShown`: whether output of a path belongs to the answer. */
   apply(entry: Entry, isShown: (path: string) => boolean): void
   /** Whether a path belongs to an agent that was called as a tool, shown or not. Then: the call. */
   around(path: string): AgentCall | undefined
@@ -71,6 +73,7 @@ interface AgentPart {
 
 /** A class, not closures: one for each open stream (decisions/0028). */
 class AgentParts implements UiAgents {
+  isOpen = false
   readonly #sink: Sink<UiChunk>
   readonly #calls = createAgentCalls()
   /** Of open calls that are shown, by path. */
@@ -111,6 +114,7 @@ class AgentParts implements UiAgents {
       isChanged: true,
     }
     this.#parts.set(call.path, part)
+    this.isOpen = true
     this.#send(part)
   }
 
@@ -190,6 +194,7 @@ class AgentParts implements UiAgents {
       this.#send(part)
       this.#parts.delete(at)
     }
+    this.isOpen = this.#parts.size > 0
   }
 
   #send(part: AgentPart): void {

@@ -1,5 +1,5 @@
 /** A run's entries as chunks of the AI SDK UI message stream. The mapping is in `ui.ts`. */
-import type { Entry, EntryOf } from '../../part/entry.ts'
+import { isDelta, type Entry, type EntryOf } from '../../part/entry.ts'
 import type { ErrorValue } from '../../part/error.ts'
 import { isUnder, parentPath } from '../../part/path.ts'
 import { hasRole } from '../../part/principal.ts'
@@ -83,8 +83,9 @@ class UiProjection implements Projection {
 
   private encode(entry: Entry): void {
     if (this.state !== 'open') return
-    this.above.apply(entry)
-    this.agents.apply(entry, this.isShown)
+    // Deltas of the answer pass nothing that is about agents, as long as none is called.
+    if (!isDelta(entry)) this.above.apply(entry)
+    if (this.agents.isOpen || !isDelta(entry)) this.agents.apply(entry, this.isShown)
     switch (entry.type) {
       case 'text-delta':
       case 'reasoning-delta':
