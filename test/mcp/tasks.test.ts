@@ -2,6 +2,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { ScriptStep } from '../../src/models/testing/scripted-model.ts'
 import { createScriptedModel, finish, latch, text, throws, toolCall } from '../../src/models/testing/scripted-model.ts'
+import { compactRuns } from '../../src/record/upkeep.ts'
 import { createTestClock } from '../../src/server/mcp/testing/test-clock.ts'
 import type { McpOptions } from '../../src/server/mcp/settings.ts'
 import { agent, until } from '../support/engine.ts'
@@ -87,6 +88,44 @@ describe('a call of a client that knows tasks', () => {
     await untilTask(result!['taskId'], 'completed')
     const polls = await Promise.all(Array.from({ length: 5 }, () => get(result!['taskId'])))
     expect(new Set(polls.map((poll) => JSON.stringify(poll))).size).toBe(1)
+  })
+
+  test('its result stays the same when the log is compacted, and is gone with the run', async () => {
+    const gate = latch()
+    await serve([[text('a', 'b', 'c'), gate, text('d'), finish()]])
+    const taskId = (await call()).result!['taskId']
+    gate.open()
+    const before = await untilTask(taskId, 'completed')
+    const { id } = (await server.store.runs.list())[0]!
+    await compactRuns(server.store.upkeep!, { endedBefore: Date.now() + 1000 })
+    expect((await server.store.runs.get(id))!.compactedAt).toBeDefined()
+    expect(await untilTask(taskId, 'completed')).toEqual(before)
+    expect((await fetch(`${server.url}/api/runs/${id}`, { method: 'DELETE' })).status).toBe(200)
+    expect((await get(taskId)).error).toEqual({ code: -32602, message: 'There is no such task.' })
+  })
+
+  test('says for how long it is kept, and how often to poll: later less often', async () => {
+    let time = Date.now()
+    const gate = latch()
+    server = await startServer(
+      {
+        agents,
+        scripts: { m: createScriptedModel([[text('a'), gate, finish()]]) },
+        tools: { wipe },
+        wrapStore: (store) => ({ ...store, now: () => time }),
+      },
+      { mcp: { taskAfter: 0, keepsRunsMs: 86_400_000 } },
+    )
+    const { result } = await call()
+    expect(result).toMatchObject({ ttlMs: 86_400_000, pollIntervalMs: 500 })
+    const { taskId } = result!
+    time += 9999
+    expect((await get(taskId)).result).toMatchObject({ ttlMs: 86_400_000, pollIntervalMs: 500 })
+    time += 1
+    expect((await get(taskId)).result).toMatchObject({ ttlMs: 86_400_000, pollIntervalMs: 2000 })
+    time += 86_400_000
+    expect((await get(taskId)).error).toEqual({ code: -32602, message: 'There is no such task.' })
+    gate.open()
   })
 
   test('tasks/cancel stops the run', async () => {

@@ -1,4 +1,5 @@
 /** `tools/call`: starts a run of the agent, or joins the run that this very call has started before, and answers with its result. */
+import { isBoundToRequest } from '../../async/bound-to-request.ts'
 import { omitUndefined } from '../../part/omit-undefined.ts'
 import { MillraceError } from '../../part/error.ts'
 import { ownValue } from '../../part/own-value.ts'
@@ -29,17 +30,23 @@ export async function callTool(asked: Asked, request: Request): Promise<Response
   if (agent.pipeline.metadata.mcp?.tasks === 'required' && !declaresTasks(client)) throw missingTasks()
   const retry = client.era === 'modern' ? await readRetry(asked) : undefined
   if (retry?.again !== undefined) return Response.json(resultMessage(id, retry.again))
-  if (retry !== undefined) return follow(asked, agent, { run: retry.run.id, retry, place: await openPlace(asked) })
+  if (retry !== undefined) {
+    const place = await openPlace(asked)
+    return follow(asked, agent, { run: retry.run.id, retry, place, hasTasks: false })
+  }
   const read = readArguments(agent, context.runtime.agents, ownValue(params, 'arguments'))
   if ('faults' in read) return Response.json(resultMessage(id, faultResult(asked, read.faults)))
-  if (mayBeTask(asked, agent)) await checkTasks(asked)
+  const waitUntil = context.waitUntil(request)
+  // Elsewhere a run would end with the response.
+  const hasTasks = mayBeTask(asked, agent) && (waitUntil !== undefined || !isBoundToRequest())
+  if (hasTasks) await checkTasks(asked)
   const refusal = await context.admission.start()
   if (refusal !== undefined) throw refusal
   const place = await openPlace(asked)
   try {
     const run = await startCall(asked, agent, read)
-    keepRunning(context.waitUntil(request), run)
-    return follow(asked, agent, { run: run.id, place })
+    keepRunning(waitUntil, run)
+    return follow(asked, agent, { run: run.id, place, hasTasks })
   } catch (error) {
     place?.leave()
     // It can be put right by the model, as other arguments can.
@@ -76,9 +83,10 @@ interface Followed {
   run: string
   place: Permit | undefined
   retry?: Retry
+  hasTasks: boolean
 }
 
-function follow(asked: Asked, agent: Agent, { run, place, retry }: Followed): Response {
+function follow(asked: Asked, agent: Agent, { run, place, retry, hasTasks }: Followed): Response {
   const { context, mcp, client, id } = asked
   const rules = agent.pipeline.metadata.mcp
   const policy = policyOf(asked, agent)
@@ -90,7 +98,7 @@ function follow(asked: Asked, agent: Agent, { run, place, retry }: Followed): Re
       return answer && resultMessage(id, toResult(client, answer))
     },
   }
-  if (mayBeTask(asked, agent)) {
+  if (hasTasks) {
     const message = async () => resultMessage(id, await createTask(asked, run))
     return callStream({
       ...stream,

@@ -7,6 +7,7 @@ import { keptOf } from '../../fold/read-view.ts'
 import { MillraceError, unexplained } from '../../part/error.ts'
 import { hasEnded, timeOf, type RunRow } from '../../part/log.ts'
 import { ownValue } from '../../part/own-value.ts'
+import { checkWaits } from '../http/wait-until.ts'
 import { protocol, toResult, type Asked } from './asked.ts'
 import { readCallResult } from './call-result.ts'
 import { declaresTasks, missingTasks } from './inbound.ts'
@@ -51,13 +52,15 @@ export async function cancelTask(asked: Asked): Promise<Fields> {
 }
 
 /** Takes answers to questions. What does not count is ignored, as the specification demands. */
-export async function updateTask(asked: Asked): Promise<Fields> {
+export async function updateTask(asked: Asked, request: Request): Promise<Fields> {
   const { context, client, params } = asked
   const { row } = await openTask(asked)
   const given = ownValue(params, 'inputResponses')
   if (!isObject(given)) throw invalidParams('params.inputResponses must be an object.')
   const { runtime } = context
   const { log } = runtime.store
+  const waitUntil = context.waitUntil(request)
+  checkWaits(waitUntil, 'tasks/update')
   // Also of a run that goes on with another answer: each continues its own branch.
   const kept = hasEnded(row.status) ? undefined : await keptOf(runtime.store, row)
   if (kept === undefined) return toResult(client, {})
@@ -66,7 +69,10 @@ export async function updateTask(asked: Asked): Promise<Fields> {
   for (const { requestId } of left) await noteLeft(log, row.id, requestId)
   for (const { request, misfits: time } of misfits) await noteMisfit(log, row.id, request.requestId, time)
   for (const [requestId, reply] of replies) replies.set(requestId, runtime.redact(reply))
-  if (replies.size > 0) await runtime.answerAll(row.id, replies, { protocol })
+  if (replies.size > 0) {
+    await runtime.answerAll(row.id, replies, { protocol })
+    waitUntil?.(runtime.open(row.id).then((run) => run?.result))
+  }
   return toResult(client, {})
 }
 
