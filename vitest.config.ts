@@ -40,7 +40,7 @@ const isBrowser = (file: string) => file.startsWith('test/browser/')
 const all = suite('all').filter((file) => !isBrowser(file))
 /** The tests over HTTP once more, with Redis in the place of SQLite. */
 const onRedis = suite('fast').filter(
-  (file) => /^test\/server\/[^/]+$/u.test(file) && !(basename(file) in filesNotOnRedis),
+  (file) => /^test\/(?:server|mcp)\/[^/]+$/u.test(file) && !(basename(file) in filesNotOnRedis),
 )
 
 const packages = [
