@@ -1,8 +1,9 @@
 /** `millrace mcp`: agents over stdin and stdout, on a live server and without one, in both eras. */
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { RunRow } from '../../src/part/log.ts'
 import { folder, millrace, ran, serving, type CommandOptions } from '../support/cli.ts'
 import { modernBody } from '../support/mcp.ts'
+import { startUpstream } from '../support/upstream.ts'
 
 const echo = `metadata: { description: Answers }
 workflow:
@@ -126,13 +127,25 @@ describe.each([true, false])('with a live server: %s', (hasServer) => {
 })
 
 test('when stdin ends, runs of a server go on', async () => {
-  const cwd = folder({ 'agents/gate.yaml': gate })
-  await serving([], { cwd })
-  const { send, end } = mcp(cwd, ['--agent', 'gate'])
-  send(modernBody('tools/call', call('gate', 'What is 2+3?'), { id: 1 }))
-  await vi.waitFor(async () => expect((await rowsOf(cwd))[0]?.status).toBe('suspended'))
+  const gate = Promise.withResolvers<void>()
+  const upstream = await startUpstream(async (reply) => {
+    reply.accept()
+    await Promise.race([gate.promise, reply.left])
+    reply.say('At last.')
+    reply.finish()
+  })
+  onTestFinished(() => upstream.close())
+  const cwd = folder({ 'agents/echo.yaml': echo.replace('demo:assistant', 'up:m') })
+  const flags = ['--endpoint', `up=${upstream.baseURL}`]
+  const { url } = await serving(flags, { cwd })
+  const { send, end } = mcp(cwd, flags)
+  send(modernBody('tools/call', call('echo', 'Hi'), { id: 1 }))
+  await vi.waitFor(() => expect(upstream.requests).toHaveLength(1))
   expect(await end()).toBe(0)
-  expect((await rowsOf(cwd))[0]?.status).toBe('suspended')
+  // Whoever has left has been noticed by the time that another request is answered.
+  await fetch(`${url}/api/runs`)
+  gate.resolve()
+  await vi.waitFor(async () => expect((await rowsOf(cwd))[0]?.status).toBe('completed'))
 })
 
 test('a server elsewhere is used with the key', async () => {

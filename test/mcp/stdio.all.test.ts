@@ -74,6 +74,28 @@ describe.each([true, false])('with a live server: %s', (hasServer) => {
   )
 })
 
+test('each line of stdout is a message, whatever code of the project writes there', async () => {
+  const { out, send, until, finish, exit, line } = started(files())
+  send(0, 'initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'old', version: '1' } })
+  send(1, 'tools/call', { name: 'hello', arguments: { message: 'Go' } })
+  await until('Hello from the desk.')
+  finish()
+  expect(await exit).toBe(0)
+  expect(out().trim().split('\n').map(line)).toEqual([0, 1])
+})
+
+/** The command itself, without a client. */
+function started(cwd: string, flags: string[] = []) {
+  const command = millrace(['mcp', ...flags], { cwd, open: true })
+  return {
+    ...command,
+    out: () => command.out,
+    send: (id: number, method: string, params: object) =>
+      command.send(`${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`),
+    line: (text: string) => (JSON.parse(text) as { id: number }).id,
+  }
+}
+
 /** A model that answers when it is told to. */
 async function waiting() {
   const gate = Promise.withResolvers<void>()
@@ -108,11 +130,13 @@ test('a call goes on when the server is killed and started again at another port
 test('a run of its own that goes on when stdin ends is finished by the next process', async () => {
   const { flags, answer, upstream } = await waiting()
   const cwd = files()
-  const first = millrace(['mcp', ...flags], { cwd, open: true })
-  const call = { name: 'slow', arguments: { message: 'Go' } }
-  const versions = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'old', version: '1' } }
-  first.send(`${JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params: versions })}\n`)
-  first.send(`${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: call })}\n`)
+  const first = started(cwd, flags)
+  first.send(0, 'initialize', {
+    protocolVersion: '2025-06-18',
+    capabilities: {},
+    clientInfo: { name: 'old', version: '1' },
+  })
+  first.send(1, 'tools/call', { name: 'slow', arguments: { message: 'Go' } })
   await vi.waitFor(() => expect(upstream.requests).toHaveLength(1), { timeout: 20_000 })
   first.finish()
   expect(await first.exit).toBe(0)
