@@ -210,6 +210,10 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: r
     noteExecution(request, execution)
     const preflight = cors.preflight(request)
     if (preflight !== undefined) return preflight
+    // Claude Code looks at each start whether somebody is there: no key, no count, no place in a limit.
+    if (request.method === 'HEAD' && getPath(request) === '/api/hello') {
+      return responseTo(request, new Response(null, { status: 404 }))
+    }
     const began = performance.now()
     const response = await answer(request)
     // The next request of the connection should go to another server.

@@ -11,6 +11,7 @@ import { getEvents } from './events.ts'
 import { mountKeys } from './keys.ts'
 import { mountLive } from './live.ts'
 import { mountOpenAi } from '../openai/routes.ts'
+import { mountResponses } from '../responses/routes.ts'
 import { mountOutline } from './outline.ts'
 import { answerRequest, listRequests, listRuns, showRun, startRun, stopRun } from './runs.ts'
 import { mountSearch } from './search.ts'
@@ -56,7 +57,7 @@ function mountRuns(routes: Routes): void {
 }
 
 /** For users of agents. */
-export const talkRoutes: readonly Mount[] = [mountChat, mountOpenAi, mountAgUi]
+export const talkRoutes: readonly Mount[] = [mountChat, mountOpenAi, mountResponses, mountAgUi]
 
 /** Routes with access to all runs. */
 export const runRoutes: readonly Mount[] = [

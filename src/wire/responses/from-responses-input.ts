@@ -122,7 +122,7 @@ class InputReader {
 
   /** An item of the assistant names its run. */
   private note({ id }: Fields): void {
-    this.run = runOfItem(id) ?? this.run
+    this.run ??= runOfItem(id)
   }
 
   private readMessage(item: Fields, place: string): void {
