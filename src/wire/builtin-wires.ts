@@ -8,5 +8,8 @@ import type { Wire } from './wire.ts'
 
 /** The built-in wires by the names that users write (`--format`). Packs and programs add theirs: `project/registries.ts`. */
 export const builtinWires: ReadonlyMap<string, Wire> = new Map(
-  [textWire, uiWire, openaiWire, responsesWire, agUiWire, partsWire, partsSseWire].map((wire): [string, Wire] => [wire.name, wire]),
+  [textWire, uiWire, openaiWire, responsesWire, agUiWire, partsWire, partsSseWire].map((wire): [string, Wire] => [
+    wire.name,
+    wire,
+  ]),
 )

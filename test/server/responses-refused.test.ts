@@ -47,11 +47,7 @@ const refused: [object, string | null, string?][] = [
   [
     {
       model: 'a',
-      input: [
-        { type: 'function_call_output', call_id: 'c1', output: 'x' },
-        { role: 'user', content: 'x' },
-        call,
-      ],
+      input: [{ type: 'function_call_output', call_id: 'c1', output: 'x' }, { role: 'user', content: 'x' }, call],
     },
     'input[0].call_id',
   ],
@@ -109,7 +105,8 @@ describe('what /v1/responses refuses', () => {
   )
 
   test('a body that is no JSON, or none', async () => {
-    const send = (body: string) => fetch(server.url + path, { method: 'POST', body, headers: { ...key, 'content-type': 'application/json' } })
+    const send = (body: string) =>
+      fetch(server.url + path, { method: 'POST', body, headers: { ...key, 'content-type': 'application/json' } })
     for (const body of ['', '{', '[]', '"x"']) expect((await send(body)).status).toBe(400)
   })
 
@@ -130,7 +127,11 @@ describe('what /v1/responses refuses', () => {
   test('a body above 4 MiB is read here, and one above 32 MiB nowhere', async () => {
     const { status } = await post({ model: 'a', input: 'x'.repeat(5 * 1024 * 1024) })
     expect(status).toBe(200)
-    const chat = await server.post('/v1/chat/completions', { model: 'a', messages: [{ role: 'user', content: 'x'.repeat(5 * 1024 * 1024) }] }, { headers: key })
+    const chat = await server.post(
+      '/v1/chat/completions',
+      { model: 'a', messages: [{ role: 'user', content: 'x'.repeat(5 * 1024 * 1024) }] },
+      { headers: key },
+    )
     expect(chat.status).toBe(413)
     const response = await fetch(server.url + path, {
       method: 'POST',
@@ -170,12 +171,28 @@ describe('what /v1/responses accepts', () => {
   })
 
   test('a call without an output is unavailable to the model', async () => {
-    const response = await post({ model: 'a', input: [{ role: 'user', content: 'Hi' }, call, { role: 'user', content: 'Go on' }] })
+    const response = await post({
+      model: 'a',
+      input: [{ role: 'user', content: 'Hi' }, call, { role: 'user', content: 'Go on' }],
+    })
     expect(response.status).toBe(200)
   })
 
   test('null is as if a field were not there', async () => {
-    const fields = ['instructions', 'tools', 'tool_choice', 'text', 'reasoning', 'metadata', 'temperature', 'previous_response_id', 'stream', 'store', 'n', 'prompt']
+    const fields = [
+      'instructions',
+      'tools',
+      'tool_choice',
+      'text',
+      'reasoning',
+      'metadata',
+      'temperature',
+      'previous_response_id',
+      'stream',
+      'store',
+      'n',
+      'prompt',
+    ]
     const nulls = Object.fromEntries(fields.map((name) => [name, null]))
     expect((await post({ model: 'a', input: 'Hi', ...nulls })).status).toBe(200)
   })

@@ -84,7 +84,12 @@ describe('GET /v1/responses/:id', () => {
       expect(response.status).toBe(404)
       expect(await response.json()).toMatchObject({ error: { type: 'invalid_request_error', code: 'not-found' } })
     }
-    for (const query of ['?stream=true&starting_after=1000000', '?stream=true&starting_after=x', '?stream=maybe', '?strem=true']) {
+    for (const query of [
+      '?stream=true&starting_after=1000000',
+      '?stream=true&starting_after=x',
+      '?stream=maybe',
+      '?strem=true',
+    ]) {
       expect([query, (await at(id, query)).status]).toEqual([query, 400])
     }
   })
@@ -171,7 +176,10 @@ describe('the rest of a response', () => {
 
   test('it is deleted with its run; one that goes on is not', async () => {
     const gate = latch()
-    const { client } = await start([[text('Hello'), finish()], [gate, finish()]])
+    const { client } = await start([
+      [text('Hello'), finish()],
+      [gate, finish()],
+    ])
     const { id } = await client.responses.create({ model: 'a', input: 'Hi' })
     const deleted = await fetch(`${server!.url}${path}/${id}`, { method: 'DELETE' })
     expect(await deleted.json()).toEqual({ id, object: 'response', deleted: true })

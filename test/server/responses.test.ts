@@ -2,7 +2,14 @@
 import OpenAI from 'openai'
 import { afterEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { createScriptedModel, finish, latch, reasoning, text, toolCall } from '../../src/models/testing/scripted-model.ts'
+import {
+  createScriptedModel,
+  finish,
+  latch,
+  reasoning,
+  text,
+  toolCall,
+} from '../../src/models/testing/scripted-model.ts'
 import { agent } from '../support/engine.ts'
 import { createTold, type Told } from '../support/going-on.ts'
 import { startServer, type TestServer } from '../support/server.ts'
@@ -23,7 +30,11 @@ const weather = {
   strict: false,
 }
 
-async function start(model: Told | ReturnType<typeof createScriptedModel>, options: Partial<EngineOptions> = {}, handler: Partial<HandlerOptions> = {}) {
+async function start(
+  model: Told | ReturnType<typeof createScriptedModel>,
+  options: Partial<EngineOptions> = {},
+  handler: Partial<HandlerOptions> = {},
+) {
   server = await startServer({ agents: { a: agent() }, scripts: { m: model }, ...options }, handler)
   const client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: 'none', maxRetries: 0 })
   return { server, client, post: server.post }
@@ -33,7 +44,9 @@ async function start(model: Told | ReturnType<typeof createScriptedModel>, optio
 const echoing = () =>
   createTold((prompt) => {
     const last = prompt.at(-1)!
-    const said = Array.isArray(last.content) ? last.content.map((part) => (part.type === 'text' ? part.text : '')).join('') : last.content
+    const said = Array.isArray(last.content)
+      ? last.content.map((part) => (part.type === 'text' ? part.text : '')).join('')
+      : last.content
     return [text(`${prompt.length}: ${said}`), finish()]
   })
 
@@ -45,7 +58,8 @@ const textsOf = (prompt: Told['prompts'][number]) =>
           .map((part) => {
             if (part.type === 'text') return part.text
             if (part.type === 'tool-call') return `call ${part.toolName}`
-            if (part.type === 'tool-result') return `result ${JSON.stringify('value' in part.output ? part.output.value : '')}`
+            if (part.type === 'tool-result')
+              return `result ${JSON.stringify('value' in part.output ? part.output.value : '')}`
             return part.type
           })
           .join('|')}`,
@@ -197,11 +211,18 @@ describe('POST /v1/responses', () => {
     )
     const { post } = await start(model)
     const tools = [
-      { type: 'namespace', name: 'agents', description: 'Others', tools: [{ type: 'function', name: 'spawn', parameters: {} }] },
+      {
+        type: 'namespace',
+        name: 'agents',
+        description: 'Others',
+        tools: [{ type: 'function', name: 'spawn', parameters: {} }],
+      },
       { type: 'custom', name: 'apply_patch', format: { type: 'grammar', syntax: 'lark', definition: 'start: "x"' } },
       { type: 'web_search', external_web_access: false },
     ]
-    const first = (await (await post(path, { model: 'a', input: 'Go', tools, store: false })).json()) as OpenAI.Responses.Response
+    const first = (await (
+      await post(path, { model: 'a', input: 'Go', tools, store: false })
+    ).json()) as OpenAI.Responses.Response
     expect(model.calls[0]!.tools!.map(({ name }) => name)).toEqual(['agents__spawn', 'apply_patch'])
     expect(first.output).toMatchObject([
       { type: 'function_call', name: 'spawn', namespace: 'agents', arguments: '{"goal":"x"}', call_id: 'call_1' },
@@ -236,7 +257,7 @@ describe('POST /v1/responses', () => {
       description: 'Slow',
       parameters: z.looseObject({}),
       execute: async () => {
-        await running
+        await running.opened
         return 'done'
       },
     }
@@ -251,7 +272,15 @@ describe('POST /v1/responses', () => {
     }
     expect(types.indexOf('response.mcp_call.in_progress')).toBeLessThan(types.indexOf('response.mcp_call.completed'))
     expect(last!.output).toMatchObject([
-      { type: 'mcp_call', server_label: 'a', name: 'slow', arguments: '{"n":1}', output: 'done', error: null, status: 'completed' },
+      {
+        type: 'mcp_call',
+        server_label: 'a',
+        name: 'slow',
+        arguments: '{"n":1}',
+        output: 'done',
+        error: null,
+        status: 'completed',
+      },
       { type: 'message' },
     ])
   })
@@ -262,7 +291,12 @@ describe('POST /v1/responses', () => {
       type: 'json_schema' as const,
       name: 'answer',
       strict: true,
-      schema: { type: 'object', properties: { answer: { type: 'string' } }, required: ['answer'], additionalProperties: false },
+      schema: {
+        type: 'object',
+        properties: { answer: { type: 'string' } },
+        required: ['answer'],
+        additionalProperties: false,
+      },
     }
     const response = await client.responses.parse({ model: 'a', input: 'What?', text: { format } })
     expect(response.output_parsed).toEqual({ answer: '42' })
@@ -288,7 +322,8 @@ describe('POST /v1/responses', () => {
 
 async function newest() {
   const [row] = await server!.store.runs.list({ limit: 1 })
-  for await (const [entry] of server!.store.log.read(row!.id, { limit: 1 })) if (entry?.type === 'run-start') return entry
+  for await (const [entry] of server!.store.log.read(row!.id, { limit: 1 }))
+    if (entry?.type === 'run-start') return entry
   throw new Error('No run.')
 }
 
@@ -298,7 +333,12 @@ describe('conversations of /v1/responses', () => {
     const { client } = await start(model)
     const first = await client.responses.create({ model: 'a', input: 'One', instructions: 'Old rules' })
     const ask = (input: string, previous: string, instructions?: string) =>
-      client.responses.create({ model: 'a', input, previous_response_id: previous, ...(instructions && { instructions }) })
+      client.responses.create({
+        model: 'a',
+        input,
+        previous_response_id: previous,
+        ...(instructions && { instructions }),
+      })
     const left = await ask('Left', first.id, 'New rules')
     await ask('Right', first.id)
     await ask('More', left.id)
@@ -420,7 +460,12 @@ describe('conversations of /v1/responses', () => {
       return Promise.reject(new Error('broken'))
     }
     const { post } = await start({ ...createScriptedModel([]), doStream } as never)
-    const body = { model: 'a', input: [{ role: 'user', content: 'Go' }], stream: true, client_metadata: { turn_id: 'turn-9' } }
+    const body = {
+      model: 'a',
+      input: [{ role: 'user', content: 'Go' }],
+      stream: true,
+      client_metadata: { turn_id: 'turn-9' },
+    }
     const headers = { 'thread-id': 't-9' }
     const first = await post(path, body, { headers })
     expect(await first.text()).toContain('response.failed')

@@ -11,7 +11,8 @@ export class UnsupportedParameter extends BadParameter {}
 /** `previous_response_id` names nothing that this caller can continue. */
 export class UnknownPrevious extends BadParameter {
   constructor(id: string) {
-    const cure = 'It may be deleted, another caller’s, or it was sent with store: false. Send the whole conversation instead.'
+    const cure =
+      'It may be deleted, another caller’s, or it was sent with store: false. Send the whole conversation instead.'
     super('previous_response_id', `names no response: ${id.slice(0, 100)}. ${cure}`)
   }
 }

@@ -8,7 +8,9 @@ type Item = { id: string; type: string; [field: string]: unknown }
 /** In the order of the request. The ids are not those that the client has sent. */
 export async function readInputItems({ log }: Store, run: string): Promise<Item[]> {
   const { rest } = splitInstructions(messagesOf(await readInput(log, run)))
-  return rest.flatMap(itemsOf).map((item, i) => ({ id: `${prefixes[String(item['type'])] ?? 'msg'}_${run}_in${i}`, ...item }) as Item)
+  return rest
+    .flatMap(itemsOf)
+    .map((item, i) => ({ id: `${prefixes[String(item['type'])] ?? 'msg'}_${run}_in${i}`, ...item }) as Item)
 }
 
 const prefixes: Readonly<Record<string, string>> = { function_call: 'fc', function_call_output: 'fco' }
@@ -18,7 +20,8 @@ function itemsOf(message: Message): Record<string, unknown>[] {
     case 'system':
       return [words('system', 'input_text', message.content)]
     case 'user': {
-      const parts = typeof message.content === 'string' ? [{ type: 'text' as const, text: message.content }] : message.content
+      const parts =
+        typeof message.content === 'string' ? [{ type: 'text' as const, text: message.content }] : message.content
       return [{ type: 'message', role: 'user', status: 'completed', content: parts.map(toPart) }]
     }
     case 'tool':
@@ -29,7 +32,8 @@ function itemsOf(message: Message): Record<string, unknown>[] {
         output: 'value' in output && typeof output.value === 'string' ? output.value : JSON.stringify(output),
       }))
     case 'assistant': {
-      const parts = typeof message.content === 'string' ? [{ type: 'text' as const, text: message.content }] : message.content
+      const parts =
+        typeof message.content === 'string' ? [{ type: 'text' as const, text: message.content }] : message.content
       return parts.flatMap((part): Record<string, unknown>[] => {
         if (part.type === 'text') return [words('assistant', 'output_text', part.text)]
         if (part.type !== 'tool-call') return []

@@ -88,7 +88,8 @@ export function readResponsesRequest(body: Body, declared: readonly string[]): R
   if (given('input') === undefined) throw new BadParameter('input', 'is missing: a string or an array of items.')
   const sent = fromResponsesInput(body['input'])
   const instructions = optional(given('instructions'), 'instructions', toText)
-  const { tools, ignored: unoffered } = given('tools') === undefined ? { tools: [], ignored: [] } : readTools(body['tools'])
+  const { tools, ignored: unoffered } =
+    given('tools') === undefined ? { tools: [], ignored: [] } : readTools(body['tools'])
   const names = tools.map(({ name }) => String(name))
   const choice = given('tool_choice') === undefined ? undefined : readChoice(body['tool_choice'], names)
   const offered = choice?.allowed === undefined ? tools : tools.filter(({ name }) => choice.allowed!.has(String(name)))

@@ -99,7 +99,8 @@ async function readRequest(context: HandlerContext, request: Request): Promise<R
 async function startRun(context: HandlerContext, request: Request, { agent, asked, body }: Read): Promise<Turned> {
   const { runtime } = context
   const { model, sent, lead, settings, input, echo, previousResponseId } = asked
-  const previous = previousResponseId === undefined ? undefined : await previousRun(context, agent.id, previousResponseId)
+  const previous =
+    previousResponseId === undefined ? undefined : await previousRun(context, agent.id, previousResponseId)
   const key = idempotencyKey(request)
   if (key !== undefined) await bindKey(runtime.store.log, key, body)
   return continueHistory(runtime, {
@@ -215,7 +216,8 @@ async function getResponse(context: RequestContext, id: string, url: URL): Promi
   const query = readQuery(flatNames(url), readParameters)
   const options = readersOptions(context, row)
   if (query.stream !== 'true') {
-    if (query.stream !== undefined && query.stream !== 'false') throw new BadParameter('stream', 'must be true or false.')
+    if (query.stream !== undefined && query.stream !== 'false')
+      throw new BadParameter('stream', 'must be true or false.')
     return withRunId(Response.json(await readResponse(context.runtime, row, options)), row.id)
   }
   const { log } = context.runtime.store
@@ -226,7 +228,10 @@ async function getResponse(context: RequestContext, id: string, url: URL): Promi
   if (after !== undefined) {
     const seq = Math.floor(after / perEntry)
     if (seq > row.lastSeq)
-      throw new BadParameter('starting_after', `must be the number of an event of this response, which ends before ${after}.`)
+      throw new BadParameter(
+        'starting_after',
+        `must be the number of an event of this response, which ends before ${after}.`,
+      )
     // A number inside of merged deltas belongs to no event.
     if (hasEnded(row.status)) await checkCursor(log, row.id, seq)
   }
@@ -239,7 +244,8 @@ async function getResponse(context: RequestContext, id: string, url: URL): Promi
     options: { ...options, ...omitUndefined({ after }) },
     replayState,
     // The client of a run that is streamed to it has come back.
-    ...(row.protocol === responsesWire.name && echo.background !== true && { policy: policyOf(context, row.agent, false) }),
+    ...(row.protocol === responsesWire.name &&
+      echo.background !== true && { policy: policyOf(context, row.agent, false) }),
   })
   return deliveryResponse(responsesWire, row.id, answer)
 }
@@ -256,7 +262,11 @@ function flatNames(url: URL): URL {
 async function listInput(context: RequestContext, id: string, url: URL): Promise<Response> {
   checkShown(context)
   const { row } = await storedResponse(context, id)
-  const { limit = '20', after, order = 'desc' } = readQuery(flatNames(url), { limit: 20, after: 600, order: 4, include: 400 })
+  const {
+    limit = '20',
+    after,
+    order = 'desc',
+  } = readQuery(flatNames(url), { limit: 20, after: 600, order: 4, include: 400 })
   if (order !== 'asc' && order !== 'desc') throw new BadParameter('order', 'must be asc or desc.')
   const items = await readInputItems(context.runtime.store, row.id)
   const page = pageOf(items, { limit: wholeNumber(limit, 'limit', 1, 100), after, order })

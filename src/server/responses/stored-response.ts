@@ -28,7 +28,10 @@ export interface StoredResponse {
 }
 
 /** Throws `not-found`, also for a response that was not to be stored and has ended a while ago. */
-export async function storedResponse({ runtime }: Pick<RequestContext, 'runtime'>, id: string): Promise<StoredResponse> {
+export async function storedResponse(
+  { runtime }: Pick<RequestContext, 'runtime'>,
+  id: string,
+): Promise<StoredResponse> {
   const run = runOfResponse(id)
   const row = run === undefined ? undefined : await runtime.store.runs.get(run)
   const start = row && (await entryAt(runtime.store.log, row.id, 1))

@@ -19,7 +19,8 @@ export interface RequestTools {
 }
 
 export function readTools(value: unknown): RequestTools {
-  if (!Array.isArray(value)) throw new BadParameter('tools', 'must be an array of {type: "function", name, parameters}.')
+  if (!Array.isArray(value))
+    throw new BadParameter('tools', 'must be an array of {type: "function", name, parameters}.')
   const tools: Fields[] = []
   const ignored: string[] = []
   const names = new Set<string>()

@@ -56,14 +56,20 @@ export async function continueHistory(runtime: Runtime, asked: HistoryTurn): Pro
   const common = { ...turn, groups, ...omitUndefined({ labels }) }
   const all = sent.map(({ message }) => message)
   if (previous === undefined) {
-    const waiting = await continueWaiting(runtime, { ...common, groups: true, history: 'client', messages: [...lead, ...all] })
+    const waiting = await continueWaiting(runtime, {
+      ...common,
+      groups: true,
+      history: 'client',
+      messages: [...lead, ...all],
+    })
     if (waiting !== undefined) return waiting
   }
   const before = await runBefore(runtime, asked, threadId)
   const rest = withCalls(asked, all.slice(before?.count ?? 0), before?.calls)
   const keeps = runtime.agents.get(agentId)?.pipeline.history ?? 'server'
   if (keeps === 'client') {
-    const known = previous === undefined ? [] : (await conversation(runtime.store, previous.threadId, previous.id)).messages
+    const known =
+      previous === undefined ? [] : (await conversation(runtime.store, previous.threadId, previous.id)).messages
     const messages = [...lead, ...known, ...(previous === undefined ? shown(all) : rest)]
     return continueOrStart(runtime, { ...common, history: 'client', messages, ...omitUndefined({ threadId }) })
   }

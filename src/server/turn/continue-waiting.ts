@@ -22,7 +22,6 @@ import type { Runtime } from '../../runtime/runtime.ts'
 import { withRecordedIds } from '../../runtime/turns-by-calls.ts'
 import { readWaiting, type Waiting } from '../../wire/openai/openai-waiting.ts'
 
-
 /** ms in which a run that was answered goes on. */
 const patience = 10_000
 const unanswered = 'The conversation continued without an answer.'

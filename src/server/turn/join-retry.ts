@@ -58,7 +58,8 @@ async function isProducedBy(store: Store, row: RunRow, rest: readonly SentMessag
   // A result of a call, or a new question, goes on.
   if (rest.length > 1 || message.role !== 'assistant') return false
   const { text, calls } = await sentBy(store, row)
-  const parts = typeof message.content === 'string' ? [{ type: 'text' as const, text: message.content }] : message.content
+  const parts =
+    typeof message.content === 'string' ? [{ type: 'text' as const, text: message.content }] : message.content
   const said = parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
   return text.includes(said) && parts.every((part) => part.type !== 'tool-call' || calls.has(part.toolCallId))
 }

@@ -28,7 +28,10 @@ export interface MatchedHistory {
   count: number
 }
 
-export async function matchHistory(runtime: Runtime, { agentId, threadId, sent }: History): Promise<MatchedHistory | undefined> {
+export async function matchHistory(
+  runtime: Runtime,
+  { agentId, threadId, sent }: History,
+): Promise<MatchedHistory | undefined> {
   const named = await namedRuns(runtime, { agentId, threadId, sent })
   if (named.size === 0 && (threadId === undefined || sent.length < 2)) return undefined
   const { at, messages } = prefixesOf(sentKeys(runtime, sent, named))

@@ -134,7 +134,8 @@ class InputReader {
       this.note(item)
       const { phase } = item
       const text = toText(content, `${place}.content`)
-      const kept = typeof phase === 'string' ? { providerOptions: { openai: { phase: phase.slice(0, 64) } } } : undefined
+      const kept =
+        typeof phase === 'string' ? { providerOptions: { openai: { phase: phase.slice(0, 64) } } } : undefined
       if (text !== '') this.content.push({ type: 'text', text, ...kept })
       return
     }

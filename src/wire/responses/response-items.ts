@@ -284,7 +284,7 @@ export class ResponseItems {
 
   /** Ends the texts and the server's calls that are open, of all steps or of some. Calls for the client are never done half. */
   close(why: ErrorValue, has: (step: string) => boolean = () => true): void {
-    for (const open of [...this.open.values()]) {
+    for (const open of this.open.values()) {
       if (!has(open.step)) continue
       if ('say' in open) this.endText(open as OpenText, 'incomplete')
       else if (open.item.type === 'mcp_call') {

@@ -235,7 +235,10 @@ class ResponseAnswer implements ResponsesProjection {
     } as ResponseObject
   }
 
-  private write({ id, delta, step }: EntryOf<'text-delta'> | EntryOf<'reasoning-delta'>, kind: 'message' | 'reasoning') {
+  private write(
+    { id, delta, step }: EntryOf<'text-delta'> | EntryOf<'reasoning-delta'>,
+    kind: 'message' | 'reasoning',
+  ) {
     let open = this.texts.get(id)
     if (open === undefined) {
       if (delta === '' || !this.texts.has(id)) return
@@ -322,7 +325,8 @@ class ResponseAnswer implements ResponsesProjection {
       return this.complete(timestamp)
     }
     const reason = stopped.get(outcome)
-    if (reason === undefined) return this.fail(error ?? { code: outcome, message: `The run ended: ${outcome}.` }, timestamp)
+    if (reason === undefined)
+      return this.fail(error ?? { code: outcome, message: `The run ended: ${outcome}.` }, timestamp)
     this.items.close(error ?? { code: outcome, message: `The run ended: ${outcome}.` })
     this.end({ status: 'incomplete', reason }, timestamp)
   }

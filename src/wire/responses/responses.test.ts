@@ -176,7 +176,7 @@ describe('Responses wire', () => {
       const own = response.output.flatMap((item) =>
         item.type === 'function_call' ? [[item.name, item.arguments]] : [],
       )
-      expect(calls.toSorted()).toEqual(own.toSorted())
+      expect(calls.map(String).toSorted()).toEqual(own.map(String).toSorted())
       expect(heard.find(({ type }) => type === 'finish')).toMatchObject({
         finishReason: { unified: own.length > 0 ? 'tool-calls' : 'stop' },
       })
