@@ -63,14 +63,13 @@ class ResponseAnswer implements ResponsesProjection {
   private readonly held = createHeldText()
   private readonly waiting: ReturnType<typeof createOpenAiWaiting>
   private readonly calls: ResponseCalls
-  /** By the ids of their blocks; undefined for one that has no text yet. */
-  private readonly texts = new Map<string, OpenText | undefined>()
+  /** By the ids of their blocks. */
+  private readonly texts = new Map<string, OpenText>()
   private start: EntryOf<'run-start'> | undefined = undefined
   private head: { [field: string]: unknown } = {}
   private readonly answers = new Set<string>()
   private isJson = false
   private isAnew = false
-  private hasText = false
   private worst: { reason: string; severity: number } | undefined = undefined
   private fault: ErrorValue | undefined = undefined
   private usage: Usage | undefined = undefined
@@ -111,7 +110,6 @@ class ResponseAnswer implements ResponsesProjection {
     this.worst = undefined
     this.fault = undefined
     this.usage = undefined
-    this.hasText = false
     if (this.start !== undefined) this.begin()
   }
 
@@ -126,13 +124,13 @@ class ResponseAnswer implements ResponsesProjection {
     if (from > 0 && entry.seq >= from && !this.isAnew) this.beginAnew()
     switch (entry.type) {
       case 'text-delta':
-        return this.write(entry, 'message')
       case 'reasoning-delta':
-        return this.write(entry, 'reasoning')
+        return this.write(entry)
       case 'text-start':
+        if (this.answering.has(entry.step)) this.texts.set(entry.id, this.items.message(entry.step))
+        return
       case 'reasoning-start':
-        // The item is added with its first text: an empty message is no answer.
-        if (this.answering.has(entry.step)) this.texts.set(entry.id, undefined)
+        if (this.answering.has(entry.step)) this.texts.set(entry.id, this.items.reasoning(entry.step))
         return
       case 'text-end':
       case 'reasoning-end':
@@ -235,31 +233,24 @@ class ResponseAnswer implements ResponsesProjection {
     } as ResponseObject
   }
 
-  private write(
-    { id, delta, step }: EntryOf<'text-delta'> | EntryOf<'reasoning-delta'>,
-    kind: 'message' | 'reasoning',
-  ) {
-    let open = this.texts.get(id)
-    if (open === undefined) {
-      if (delta === '' || !this.texts.has(id)) return
-      open = kind === 'message' ? this.items.message(step) : this.items.reasoning(step)
-      this.texts.set(id, open)
-      if (kind === 'message') this.hasText = true
-    }
+  private write({ id, delta }: EntryOf<'text-delta'> | EntryOf<'reasoning-delta'>): void {
+    const open = this.texts.get(id)
+    if (open === undefined || delta === '') return
     open.text += delta
     open.say(delta)
   }
 
   private endBlock(id: string): void {
     const open = this.texts.get(id)
-    if (!this.texts.delete(id) || open === undefined) return
+    if (open === undefined) return
+    this.texts.delete(id)
     this.items.endText(open)
   }
 
   /** The text that is being written cites a page. Pages that are known before or after it have no place in the protocol. */
   private cite(entry: EntryOf<'source'>): void {
     if (entry.sourceType !== 'url') return
-    const open = [...this.texts.values()].findLast((each) => each?.step === entry.step && each.item.type === 'message')
+    const open = [...this.texts.values()].findLast(({ step, item }) => step === entry.step && item.type === 'message')
     if (open !== undefined) this.items.annotate(open, { url: entry.url, title: entry.title ?? entry.url })
   }
 
@@ -292,7 +283,7 @@ class ResponseAnswer implements ResponsesProjection {
     const why = { code: 'interrupted', message: 'The server was interrupted and lost this answer. Ask again.' }
     // A client may have begun to run it.
     if (this.calls.reset(path)) return this.fail(why)
-    for (const [id, open] of this.texts) if (open !== undefined && isUnder(open.step, path)) this.texts.delete(id)
+    for (const [id, open] of this.texts) if (isUnder(open.step, path)) this.texts.delete(id)
     this.items.close(why, (step) => isUnder(step, path))
   }
 

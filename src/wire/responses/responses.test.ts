@@ -164,7 +164,7 @@ describe('Responses wire', () => {
         for (const part of heard) {
           if (part.type === type) blocks.set(part.id, (blocks.get(part.id) ?? '') + part.delta)
         }
-        return [...blocks.values()].toSorted()
+        return [...blocks.values()].filter((each) => each !== '').toSorted()
       }
       const { answered, isWhole } = answeredIn(entries)
       if (!isWhole) return

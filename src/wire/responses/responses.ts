@@ -5,7 +5,8 @@
  * | part | event |
  * |---|---|
  * | `run-start` | `response.created`, `response.in_progress`, at once |
- * | the first `text-delta` of a block of the answer | `output_item.added` (`message`), `content_part.added`, then `output_text.delta`; parallel branches are items side by side; structured output in one piece, when it is complete and valid (`held-text.ts`) |
+ * | `text-start` of the answer | `output_item.added` (`message`), `content_part.added`. At once, not with the first text: so ids and numbers stay when deltas are merged |
+ * | `text-delta` of the answer | `output_text.delta`; parallel branches are items side by side; structured output in one piece, when it is complete and valid (`held-text.ts`) |
  * | `text-end` | `output_text.done`, `content_part.done`, `output_item.done` |
  * | `source` (a page) while text is open | `output_text.annotation.added`; else dropped: the protocol has no place for it |
  * | `reasoning-*` of the answer | a `reasoning` item with one summary, `reasoning_summary_text.delta` and `.done` |
