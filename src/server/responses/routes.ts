@@ -41,33 +41,32 @@ import { pageOf, readInputItems } from './input-items.ts'
 import { readResponsesRequest, type ResponsesRequest } from './request.ts'
 import { readResponse, runOfResponse, storedResponse } from './stored-response.ts'
 
-const base = '/v1/responses'
 /** Conversations with images are long. */
 const maxBodyBytes = 32 * 1024 * 1024
 /** ms in which a run that was stopped ends. */
 const patience = 1000
 
 export function mountResponses(routes: Routes): void {
-  routes.post(base, 'runs.start', (context, { raw }) => answered(context, () => postResponse(context, raw)))
-  routes.post(`${base}/input_tokens`, 'agents.list', (context, { raw }) =>
+  routes.post('/v1/responses', 'runs.start', (context, { raw }) => answered(context, () => postResponse(context, raw)))
+  routes.post('/v1/responses/input_tokens', 'agents.list', (context, { raw }) =>
     answered(context, () => countInput(context, raw)),
   )
-  routes.post(`${base}/compact`, 'runs.start', (context) =>
+  routes.post('/v1/responses/compact', 'runs.start', (context) =>
     answered(context, async () => {
       const cure = 'Send the conversation, or previous_response_id: the agent’s own compaction shortens it.'
-      throw new MillraceError('not-found', `${base}/compact is not supported. ${cure}`, { status: 404 })
+      throw new MillraceError('not-found', `POST /v1/responses/compact is not supported. ${cure}`, { status: 404 })
     }),
   )
-  routes.get(`${base}/:id`, 'runs.read', (context, request) =>
+  routes.get('/v1/responses/:id', 'runs.read', (context, request) =>
     answered(context, () => getResponse(context, request.param('id'), new URL(request.url))),
   )
-  routes.get(`${base}/:id/input_items`, 'runs.read', (context, request) =>
+  routes.get('/v1/responses/:id/input_items', 'runs.read', (context, request) =>
     answered(context, () => listInput(context, request.param('id'), new URL(request.url))),
   )
-  routes.post(`${base}/:id/cancel`, 'runs.stop', (context, request) =>
+  routes.post('/v1/responses/:id/cancel', 'runs.stop', (context, request) =>
     answered(context, () => cancelResponse(context, request.param('id'))),
   )
-  routes.delete(`${base}/:id`, 'runs.delete', (context, request) =>
+  routes.delete('/v1/responses/:id', 'runs.delete', (context, request) =>
     answered(context, () => deleteResponse(context, request.param('id'))),
   )
 }
