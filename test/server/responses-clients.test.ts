@@ -22,7 +22,8 @@ const agentic = () =>
   createTold((prompt) => {
     const results = resultsIn(prompt)
     if (!results.has('call_s')) return [reasoning('Hm'), toolCall('call_s', 'multiply'), finish('tool-calls')]
-    if (!results.has('call_c')) return [text('I look.'), toolCall('call_c', 'get_weather', { city: 'Rome' }), finish('tool-calls')]
+    if (!results.has('call_c'))
+      return [text('I look.'), toolCall('call_c', 'get_weather', { city: 'Rome' }), finish('tool-calls')]
     return [text('It is 84 and sunny.'), finish()]
   })
 
@@ -90,7 +91,13 @@ describe('@ai-sdk/openai', () => {
 
 describe('@langchain/openai with useResponsesApi', () => {
   const chat = (url: string) =>
-    new ChatOpenAI({ model: 'a', apiKey: 'none', useResponsesApi: true, configuration: { baseURL: url }, maxRetries: 0 })
+    new ChatOpenAI({
+      model: 'a',
+      apiKey: 'none',
+      useResponsesApi: true,
+      configuration: { baseURL: url },
+      maxRetries: 0,
+    })
 
   test('text, streamed and whole', async () => {
     const { url } = await start(createTold(() => [text('Hel', 'lo'), finish()]))

@@ -58,7 +58,9 @@ describe('a response over a crash', () => {
       // Read from the start, an attempt that was lost is not there.
       const whole = await (await fetch(`${server.url}${path}/resp_${run}?stream=true`)).text()
       expect(whole).not.toContain('"status":"incomplete"')
-      const response = (await (await fetch(`${server.url}${path}/resp_${run}`)).json()) as { output: { type: string }[] }
+      const response = (await (await fetch(`${server.url}${path}/resp_${run}`)).json()) as {
+        output: { type: string }[]
+      }
       expect(response.output.at(-1)).toMatchObject({ content: [{ text: 'It is 84.' }] })
       expect(response.output.filter(({ type }) => type === 'mcp_call').length).toBe(1)
       await server.close()

@@ -6,7 +6,10 @@ import { startServer, type TestServer } from '../support/server.ts'
 
 let server: TestServer
 beforeAll(async () => {
-  server = await startServer({ agents: { demo: agent('system: "You are helpful."').replace('script:m', 'demo:assistant') }, scripts: {} })
+  server = await startServer({
+    agents: { demo: agent('system: "You are helpful."').replace('script:m', 'demo:assistant') },
+    scripts: {},
+  })
 })
 afterAll(() => server.close())
 
@@ -103,7 +106,11 @@ describe('OpenResponses', () => {
   test('a round trip of a function, and the response before', async () => {
     const first = await ask({ input: "What's the weather like in San Francisco?", tools: [weather] })
     const call = first.output.find((each) => each.type === 'function_call')!
-    const output = { type: 'function_call_output', call_id: 'call_id' in call ? call.call_id : '', output: '20 degrees' }
+    const output = {
+      type: 'function_call_output',
+      call_id: 'call_id' in call ? call.call_id : '',
+      output: '20 degrees',
+    }
     const second = await ask({ input: [output], previous_response_id: first.id, tools: [weather] })
     expect([second.status, second.previous_response_id]).toEqual(['completed', first.id])
     expect(JSON.stringify(second.output)).toContain('20 degrees')

@@ -37,7 +37,9 @@ describe('recorded requests', () => {
 
   test.each(names)('%s', async (name) => {
     const { headers, body } = read(name)
-    const sent = Object.fromEntries(Object.entries(headers).filter(([key]) => /^(?:thread-id|session-id|x-)/u.test(key)))
+    const sent = Object.fromEntries(
+      Object.entries(headers).filter(([key]) => /^(?:thread-id|session-id|x-)/u.test(key)),
+    )
     const response = await server.post('/v1/responses', body, { headers: sent })
     const said = await response.text()
     if (body['previous_response_id'] !== undefined) {

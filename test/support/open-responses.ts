@@ -92,14 +92,28 @@ export const eventSchema = z.union([
   ),
   event('response.output_item.added', { ...number, output_index: whole, item }),
   event('response.output_item.done', { ...number, output_index: whole, item }),
-  event('response.content_part.added', { ...part, part: z.union([outputText, z.object({ type: z.literal('refusal') }).loose()]) }),
-  event('response.content_part.done', { ...part, part: z.union([outputText, z.object({ type: z.literal('refusal') }).loose()]) }),
+  event('response.content_part.added', {
+    ...part,
+    part: z.union([outputText, z.object({ type: z.literal('refusal') }).loose()]),
+  }),
+  event('response.content_part.done', {
+    ...part,
+    part: z.union([outputText, z.object({ type: z.literal('refusal') }).loose()]),
+  }),
   event('response.output_text.delta', { ...part, delta: z.string(), logprobs: z.array(z.unknown()) }),
   event('response.output_text.done', { ...part, text: z.string(), logprobs: z.array(z.unknown()) }),
   event('response.function_call_arguments.delta', { ...at, delta: z.string() }),
   event('response.function_call_arguments.done', { ...at, arguments: z.string() }),
-  event('response.reasoning_summary_part.added', { ...at, summary_index: whole, part: z.object({ type: z.literal('summary_text'), text: z.string() }) }),
-  event('response.reasoning_summary_part.done', { ...at, summary_index: whole, part: z.object({ type: z.literal('summary_text'), text: z.string() }) }),
+  event('response.reasoning_summary_part.added', {
+    ...at,
+    summary_index: whole,
+    part: z.object({ type: z.literal('summary_text'), text: z.string() }),
+  }),
+  event('response.reasoning_summary_part.done', {
+    ...at,
+    summary_index: whole,
+    part: z.object({ type: z.literal('summary_text'), text: z.string() }),
+  }),
   event('response.reasoning_summary_text.delta', { ...at, summary_index: whole, delta: z.string() }),
   event('response.reasoning_summary_text.done', { ...at, summary_index: whole, text: z.string() }),
 ])

@@ -69,7 +69,11 @@ function callsFor(words: string, tools: Tool[], isForced: boolean): Call[] {
 /** Whether a question has a word of the tool's name: "What's the weather like?" and `get_weather`. */
 function isAsked(name: string, question: string): boolean {
   const asked = new Set(question.toLowerCase().match(/[a-z]+/gu))
-  const parts = name.replaceAll(/([a-z])([A-Z])/gu, '$1 $2').toLowerCase().match(/[a-z]+/gu) ?? []
+  const parts =
+    name
+      .replaceAll(/([a-z])([A-Z])/gu, '$1 $2')
+      .toLowerCase()
+      .match(/[a-z]+/gu) ?? []
   return parts.some((part) => part.length >= 5 && asked.has(part))
 }
 

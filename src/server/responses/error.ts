@@ -22,7 +22,11 @@ export function unknownResponse(id: string): MillraceError {
 }
 
 export function responsesError(error: Error): Response {
-  return errorResponse(error, (code) => ({ code: codeOf(error, code), param: paramOf(error) }))
+  const response = errorResponse(error, (code) => ({ code: codeOf(error, code), param: paramOf(error) }))
+  if (!(error instanceof MillraceError) || error.code !== 'thread-busy') return response
+  // Clients of this protocol wait for as long as they are told after a 429 alone.
+  response.headers.set('retry-after', '1')
+  return new Response(response.body, { status: 429, headers: response.headers })
 }
 
 function codeOf(error: Error, code: string): string {

@@ -14,7 +14,13 @@ describe('the input of a Responses request', () => {
 
   test('roles: developer is system, the type of a message may be missing, a phase is kept', () => {
     const input = [
-      { role: 'developer', content: [{ type: 'input_text', text: 'A' }, { type: 'input_text', text: 'B' }] },
+      {
+        role: 'developer',
+        content: [
+          { type: 'input_text', text: 'A' },
+          { type: 'input_text', text: 'B' },
+        ],
+      },
       { role: 'user', content: 'Hi' },
       { type: 'message', role: 'assistant', phase: 'commentary', content: [{ type: 'output_text', text: 'Yo' }] },
       { role: 'system', content: 'C' },
@@ -58,7 +64,10 @@ describe('the input of a Responses request', () => {
 
   test('files in an output are of the user, behind it', () => {
     const png = 'data:image/png;base64,iVBORw0KGgo='
-    const said = [{ type: 'input_text', text: 'Here' }, { type: 'input_image', image_url: png }]
+    const said = [
+      { type: 'input_text', text: 'Here' },
+      { type: 'input_image', image_url: png },
+    ]
     expect(messagesIn([user('Hi'), call('1'), output('1', said)]).slice(2)).toMatchObject([
       { role: 'tool', content: [{ output: { type: 'text', value: 'Here' } }] },
       { role: 'user', content: [{ type: 'file', mediaType: 'image/png', data: 'iVBORw0KGgo=' }] },
