@@ -82,8 +82,8 @@ export class ResponseItems {
   }
 
   private number(): number {
-    this.last = Math.max(this.base, this.last + 1)
-    return this.last
+    const { base, last } = this
+    return (this.last = base > last ? base : last + 1)
   }
 
   private send(type: string, fields: object): void {
