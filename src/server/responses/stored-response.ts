@@ -56,7 +56,7 @@ export async function readResponse(
   { id, lastSeq, status }: RunRow,
   options: Partial<ResponsesOptions>,
 ): Promise<ResponseObject> {
-  const { filter, resumedAt } = await readReplayState(store.log, id, { whole: true })
+  const { filter, resumedAt } = await readReplayState(store.log, id)
   const sink = { muted: false, send: ignore, prepare: () => ignore, end: ignore }
   const answer = createResponsesAnswer(sink, { resumedAt, ...(roles && { roles }) }, options)
   let hasBegun = false
