@@ -18,6 +18,7 @@ import type {
   LimitsConfig,
   LoginConfig,
   OpenAiConfig,
+  ResponsesConfig,
   RateLimitConfig,
   RecordConfig,
   SecretsConfig,
@@ -143,6 +144,7 @@ function createSchema(): z.ZodType<Config> {
       streamToolOutputMaxChars: wholeNumber(0, Number.MAX_SAFE_INTEGER),
       strict: flag,
     }),
+    responses: settings<ResponsesConfig>({ serverTools: oneOf(['shown', 'hidden']) }),
     access,
   })
 

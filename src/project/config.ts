@@ -136,6 +136,7 @@ export interface ServerConfig {
   /** What each user, tenant and key may use. Needs `access`, because a request without a user counts for nobody. Default: no limits. */
   quotas?: QuotasConfig
   openai?: OpenAiConfig
+  responses?: ResponsesConfig
   access?: AccessConfig
 }
 
@@ -245,6 +246,12 @@ export interface OpenAiConfig {
    * run's log has a warning.
    */
   strict?: boolean
+}
+
+/** `POST /v1/responses`. */
+export interface ResponsesConfig {
+  /** Whether clients see the calls that the server runs, as items of the type `mcp_call`. Default `shown`. */
+  serverTools?: 'shown' | 'hidden'
 }
 
 /** Where runs are stored; command line flags override it. */

@@ -4,7 +4,7 @@ import type { AuditOutcome } from '../part/audit.ts'
 import type { MillraceError } from '../part/error.ts'
 import type { OwnerFilter, Principal } from '../part/principal.ts'
 import type { AgentEditor } from '../project/agent-editor.ts'
-import type { Authenticated, OpenAiConfig } from '../project/config.ts'
+import type { Authenticated, OpenAiConfig, ResponsesConfig } from '../project/config.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Wire } from '../wire/wire.ts'
 import type { Quotas } from '../access/quotas.ts'
@@ -71,6 +71,8 @@ export interface HandlerOptions {
   waitUntil?: WaitUntil
   /** Extensions of the OpenAI routes. */
   openai?: OpenAiConfig
+  /** What the clients of `/v1/responses` see. */
+  responses?: ResponsesConfig
   /** Protocols that `POST /api/chat?format=` may name, except those that show the log. Default: the config's `wireRegistry`. */
   wires?: ReadonlyMap<string, Wire>
   /** Socket.IO is served beside the handler, which AG-UI's `capabilities` reports. */
@@ -108,6 +110,7 @@ export interface HandlerContext extends DeliveryContext {
   /** The platform's `waitUntil` for a request, if needed. */
   waitUntil: (request: Request) => WaitUntil | undefined
   openai: OpenAiConfig
+  responses: ResponsesConfig
   wires: ReadonlyMap<string, Wire>
   sockets: boolean
   protocol: string

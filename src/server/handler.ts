@@ -52,7 +52,7 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: r
     keepAliveMs = defaultKeepAliveMs(),
   } = options
   const { admission, draining = () => undefined } = options
-  const { agentErrors = () => [], onError = () => undefined, openai = {}, protocol = 'api' } = options
+  const { agentErrors = () => [], onError = () => undefined, openai = {}, responses = {}, protocol = 'api' } = options
   const { wires = new Map(Object.entries(wireRegistry)), sockets = false, onAgents } = options
   const editing = createEditing({ ...options, ownPageOnly: localOnly })
   // With an empty key every request would be refused.
@@ -79,6 +79,7 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: r
     onError,
     waitUntil,
     openai,
+    responses,
     wires,
     sockets,
     protocol,

@@ -205,6 +205,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
         keepAliveMs,
         allowedOrigins,
         openai,
+        responses: config.server?.responses,
         // A non-loopback host without a key gets here only with `insecureNoAuth`.
         access: localOnly ? undefined : access,
         sockets: true,

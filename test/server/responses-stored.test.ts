@@ -1,6 +1,6 @@
 /** The routes of a response that is there: as JSON, its events from any number, cancelled, deleted, its input; and in the background. */
 import OpenAI from 'openai'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createScriptedModel, finish, latch, text, type ScriptStep } from '../../src/models/testing/scripted-model.ts'
 import type { HandlerOptions } from '../../src/server/handler-context.ts'
 import { agent, until } from '../support/engine.ts'
@@ -102,6 +102,21 @@ describe('GET /v1/responses/:id', () => {
   })
 })
 
+describe('what is not to be stored', () => {
+  test('ten minutes after its end it is not found', async () => {
+    const { client } = await start([[text('Hello'), finish()]])
+    const { id } = await client.responses.create({ model: 'a', input: 'Hi', store: false })
+    expect((await at(id)).status).toBe(200)
+    const real = Date.now.bind(Date)
+    const later = (minutes: number) => vi.spyOn(Date, 'now').mockImplementation(() => real() + minutes * 60_000)
+    onTestFinished(() => void vi.restoreAllMocks())
+    later(9)
+    expect((await at(id)).status).toBe(200)
+    later(11)
+    expect((await at(id)).status).toBe(404)
+  })
+})
+
 describe('the background', () => {
   test('it answers before the first token, goes on without its client, and is polled', async () => {
     const gate = latch()
@@ -147,7 +162,6 @@ describe('the background', () => {
 describe('the rest of a response', () => {
   test('its input items, by pages and order', async () => {
     const { client } = await start([[text('Hello'), finish()]])
-    const png = 'data:image/png;base64,iVBORw0KGgo='
     const { id } = await client.responses.create({
       model: 'a',
       instructions: 'Rules',
@@ -171,7 +185,6 @@ describe('the rest of a response', () => {
     expect(await kinds({ order: 'asc', limit: 2 })).toEqual(all)
     expect(await kinds({})).toEqual(all.toReversed())
     expect((await at(id, '/input_items?after=nosuch')).status).toBe(400)
-    void png
   })
 
   test('it is deleted with its run; one that goes on is not', async () => {

@@ -285,6 +285,17 @@ describe('POST /v1/responses', () => {
     ])
   })
 
+  test('the server’s tools can be hidden', async () => {
+    const model = createTold((prompt) =>
+      prompt.at(-1)!.role === 'tool' ? [text('Done.'), finish()] : [toolCall('c1', 'fast'), finish('tool-calls')],
+    )
+    const fast = { description: 'Fast', parameters: z.object({}), execute: () => 1 }
+    const agents = { a: agent('tools: [fast]') }
+    const { client } = await start(model, { agents, tools: { fast } }, { responses: { serverTools: 'hidden' } })
+    const { output } = await client.responses.create({ model: 'a', input: 'Go' })
+    expect(output.map(({ type }) => type)).toEqual(['message'])
+  })
+
   test('structured output: text.format, and the helper parses it', async () => {
     const { client } = await start(createScriptedModel([[text('{"answer":"42"}'), finish()]]))
     const format = {

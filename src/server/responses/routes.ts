@@ -147,8 +147,8 @@ async function previousRun(context: HandlerContext, agentId: string, id: string)
 }
 
 /** Options of every reader of this server. */
-function shownOptions({ openai }: HandlerContext): Partial<ResponsesOptions> {
-  return omitUndefined({ toolOutputMaxChars: openai.streamToolOutputMaxChars })
+function shownOptions({ openai, responses }: HandlerContext): Partial<ResponsesOptions> {
+  return omitUndefined({ toolOutputMaxChars: openai.streamToolOutputMaxChars, serverTools: responses.serverTools })
 }
 
 async function postResponse(context: HandlerContext, request: Request): Promise<Response> {
