@@ -26,7 +26,7 @@ describe('docs: config', () => {
       keysOf('Settings', { no: 1 }).filter(
         (key) => !['models', 'limits', 'secrets', 'server', 'record', 'telemetry'].includes(key),
       ),
-      keysOf('server', { server: { no: 1 } }).filter((key) => key !== 'openai' && key !== 'rateLimit'),
+      keysOf('server', { server: { no: 1 } }).filter((key) => !['openai', 'responses', 'rateLimit'].includes(key)),
       keysOf('record', { record: { no: 1 } }),
     ]
     const telemetry = keysOf('telemetry', { telemetry: { no: 1 } as object }).map((key) => `telemetry.${key}`)
@@ -36,11 +36,25 @@ describe('docs: config', () => {
     const openai = keysOf(String.raw`server\.openai`, { server: { openai: { no: 1 } as object } }).map(
       (key) => `openai.${key}`,
     )
+    const responses = keysOf(String.raw`server\.responses`, { server: { responses: { no: 1 } as object } }).map(
+      (key) => `responses.${key}`,
+    )
     const rate = keysOf(String.raw`server\.rateLimit`, { server: { rateLimit: { no: 1 } as object } }).map(
       (key) => `rateLimit.${key}`,
     )
     expect([...rows.keys()].toSorted()).toEqual(
-      [...top, ...models, ...limits, ...secrets, ...server, ...openai, ...rate, ...record, ...telemetry].toSorted(),
+      [
+        ...top,
+        ...models,
+        ...limits,
+        ...secrets,
+        ...server,
+        ...openai,
+        ...responses,
+        ...rate,
+        ...record,
+        ...telemetry,
+      ].toSorted(),
     )
     for (const key of keysOf(String.raw`telemetry\.otlp`, {
       telemetry: { otlp: { endpoint: 'http://c', no: 1 } as never },

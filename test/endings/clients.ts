@@ -102,7 +102,11 @@ function openAiEnd(frame: Frame | undefined): string {
 
 /** The status, and why it is not `completed`. */
 function responsesEnd(frame: Frame | undefined): string {
-  const { status, error, incomplete_details: cut } = (frame?.['response'] ?? {}) as {
+  const {
+    status,
+    error,
+    incomplete_details: cut,
+  } = (frame?.['response'] ?? {}) as {
     status?: string
     error?: { code: string } | null
     incomplete_details?: { reason: string } | null

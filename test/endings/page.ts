@@ -65,7 +65,8 @@ function ofRunning(state: State, event: Event, protocol: Protocol): Cell | Impos
 /** Over HTTP the answer ends when the run begins to wait, so that what happens later changes the run alone. */
 function ofWaiting(state: State, event: Event, protocol: Protocol): Cell | Impossible {
   const asksClient = state === 'client tool pending'
-  if (asksClient && (protocol === 'OpenAI' || protocol === 'Responses')) return { why: 'handed over: the run has completed' }
+  if (asksClient && (protocol === 'OpenAI' || protocol === 'Responses'))
+    return { why: 'handed over: the run has completed' }
   // Socket.IO keeps the stream of a run that waits for its client alone.
   const isLive = asksClient && protocol === 'Socket.IO'
   const end = {

@@ -3,6 +3,7 @@ import OpenAI from 'openai'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createScriptedModel, finish, latch, text, type ScriptStep } from '../../src/models/testing/scripted-model.ts'
 import type { HandlerOptions } from '../../src/server/handler-context.ts'
+import { compactRuns } from '../../src/record/upkeep.ts'
 import { agent, until } from '../support/engine.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
@@ -99,6 +100,25 @@ describe('GET /v1/responses/:id', () => {
     const { id } = (await (await server.post(path, { model: 'a', input: 'Hi' })).json()) as { id: string }
     expect((await at(id)).status).toBe(403)
     expect((await at(id, '/input_items')).status).toBe(403)
+  })
+})
+
+describe('a compacted run', () => {
+  test('has the same items and numbers; a number inside of merged deltas is 410', async () => {
+    const { server } = await start([[text('Hel', 'lo', ' you', '.'), finish()]])
+    const whole = await (await server.post(path, { model: 'a', input: 'Hi', stream: true })).text()
+    const id = /resp_[^"]+/u.exec(whole)![0]
+    const before = (await (await at(id)).json()) as object
+    await compactRuns(server.store.upkeep!, { endedBefore: Infinity })
+    expect(await (await at(id)).json()).toEqual(before)
+    const frames = framesOf(whole)
+    const deltas = frames.filter((frame) => frame.includes('output_text.delta'))
+    const inside = await at(id, `?stream=true&starting_after=${numberOf(deltas[1]!)}`)
+    expect(inside.status).toBe(410)
+    expect(await inside.json()).toMatchObject({ error: { code: 'compacted' } })
+    const behind = frames.indexOf(deltas.at(-1)!) + 1
+    const rest = await (await at(id, `?stream=true&starting_after=${numberOf(deltas.at(-1)!)}`)).text()
+    expect(rest).toBe(frames.slice(behind).join(''))
   })
 })
 

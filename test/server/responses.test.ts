@@ -9,6 +9,7 @@ import {
   reasoning,
   text,
   toolCall,
+  type ScriptStep,
 } from '../../src/models/testing/scripted-model.ts'
 import { agent } from '../support/engine.ts'
 import { createTold, type Told } from '../support/going-on.ts'
@@ -314,6 +315,18 @@ describe('POST /v1/responses', () => {
     expect(response.text).toMatchObject({ format })
   })
 
+  test('an answer that is not the requested JSON: response.failed, and nothing of it', async () => {
+    const wrong = () => [text('{"other":1}'), finish()]
+    const { post } = await start(createTold(wrong))
+    const schema = { type: 'object', properties: { answer: { type: 'string' } }, required: ['answer'] }
+    const format = { type: 'json_schema', name: 'answer', schema }
+    const body = { model: 'a', input: 'What?', text: { format } }
+    const streamed = await (await post(path, { ...body, stream: true })).text()
+    expect(streamed).toContain('event: response.failed')
+    expect(streamed).not.toContain('output_text.delta')
+    expect((await post(path, body)).status).toBe(502)
+  })
+
   test('a failure: a status that no client repeats, and in a stream the last event', async () => {
     const refuse = () => Promise.reject(new Error('never'))
     const broken = { ...createScriptedModel([]), doStream: refuse, doGenerate: refuse }
@@ -405,6 +418,51 @@ describe('conversations of /v1/responses', () => {
     expect(changed.threadId).toBe(first.threadId)
     const branch = await ask(user('One'), said('1: One'), user('Other'))
     expect(branch.previousRunId).toBe(first.runId)
+  })
+
+  test('thoughts come back to their provider with its signature, though the client has none', async () => {
+    const thought: ScriptStep[] = [
+      { type: 'reasoning-start', id: 'r' },
+      { type: 'reasoning-delta', id: 'r', delta: 'Hm' },
+      { type: 'reasoning-end', id: 'r', providerMetadata: { anthropic: { signature: 'sig-of-provider' } } },
+    ]
+    const model = createTold(() => [thought, text('Hello'), finish()])
+    const { client } = await start(model)
+    const first = await client.responses.create({ model: 'a', input: 'One', store: false })
+    expect(JSON.stringify(first)).not.toContain('sig-of-provider')
+    const said = first.output.filter(({ type }) => type === 'message') as OpenAI.Responses.ResponseInputItem[]
+    const input = [{ role: 'user' as const, content: 'One' }, ...said, { role: 'user' as const, content: 'Two' }]
+    await client.responses.create({ model: 'a', input, store: false })
+    const [, assistant] = model.prompts[1]!
+    expect(assistant).toMatchObject({
+      role: 'assistant',
+      content: [
+        { type: 'reasoning', text: 'Hm', providerOptions: { anthropic: { signature: 'sig-of-provider' } } },
+        {},
+      ],
+    })
+  })
+
+  test('a run before it was deleted: the client’s whole history counts', async () => {
+    const model = echoing()
+    const { client } = await start(model)
+    const first = await client.responses.create({ model: 'a', input: 'One' })
+    const history: OpenAI.Responses.ResponseInput = [
+      { role: 'user', content: 'One' },
+      ...(first.output as OpenAI.Responses.ResponseInputItem[]),
+      { role: 'user', content: 'Two' },
+    ]
+    const second = await client.responses.create({ model: 'a', input: history })
+    await client.responses.delete(first.id)
+    history.push(...(second.output as OpenAI.Responses.ResponseInputItem[]), { role: 'user', content: 'Three' })
+    await client.responses.create({ model: 'a', input: history })
+    expect(textsOf(model.prompts.at(-1)!)).toEqual([
+      'user: One',
+      'assistant: 1: One',
+      'user: Two',
+      'assistant: 3: Two',
+      'user: Three',
+    ])
   })
 
   test('item_reference stands for what the run has recorded', async () => {

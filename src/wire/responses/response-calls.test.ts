@@ -22,7 +22,9 @@ function events(entries: readonly Entry[]): Event[] {
 }
 
 const doneCalls = (all: readonly Event[]) =>
-  all.flatMap(({ type, item }) => (type === 'response.output_item.done' && item?.type !== 'message' ? [item!.call_id] : []))
+  all.flatMap(({ type, item }) =>
+    type === 'response.output_item.done' && item?.type !== 'message' ? [item!.call_id] : [],
+  )
 
 describe('calls for the client', () => {
   test('handed over: each is done once', () => {
@@ -31,20 +33,23 @@ describe('calls for the client', () => {
     expect(all.at(-1)!.response!.status).toBe('completed')
   })
 
-  test.each(['denied', 'unavailable', 'aborted', undefined] as const)('with the outcome %s: never done, and the response fails', (outcome) => {
-    const all = events(
-      recorded.map((entry): Entry => {
-        if (entry.type !== 'tool-result' || entry.toolCallId !== 'call_b') return entry
-        const { outcome: _, ...rest } = entry
-        return outcome === undefined ? rest : { ...rest, outcome }
-      }),
-    )
-    expect(doneCalls(all)).toEqual(['call_a', 'call_c'])
-    expect(all.at(-1)).toMatchObject({
-      type: 'response.failed',
-      response: { error: { message: expect.stringContaining('must not be run') } },
-    })
-  })
+  test.each(['denied', 'unavailable', 'aborted', undefined] as const)(
+    'with the outcome %s: never done, and the response fails',
+    (outcome) => {
+      const all = events(
+        recorded.map((entry): Entry => {
+          if (entry.type !== 'tool-result' || entry.toolCallId !== 'call_b') return entry
+          const { outcome: _, ...rest } = entry
+          return outcome === undefined ? rest : { ...rest, outcome }
+        }),
+      )
+      expect(doneCalls(all)).toEqual(['call_a', 'call_c'])
+      expect(all.at(-1)).toMatchObject({
+        type: 'response.failed',
+        response: { error: { message: expect.stringContaining('must not be run') } },
+      })
+    },
+  )
 
   test('an attempt that was lost while a call was open: the response fails, because a client may have begun to run it', () => {
     const at = recorded.findIndex(({ type }) => type === 'tool-input-delta') + 1
