@@ -24,6 +24,8 @@ export const usage = `npm run bench [-- scenario… options]
   provider      CPU per delta of the AI SDK's providers, compared with a hand-written reader
   ingest        CPU of the parsers of CLI agents, beside JSON.parse alone: µs a line, MB/s
   suspended     ms until a runtime has taken over a database with 10,000 suspended runs
+  agents        µs that an agent tool costs above a call-agent step
+  steps         ms from start to first step, step to step, of an agent of five turns, from word to reader; beside DBOS
   fairness      ms to the first delta of a tenant, alone and beside one that sends a hundred times as much
   record        a run of a million deltas: written, filled into tables, queried, searched, replayed, compacted
   log           the log alone: appends/s, also with readers, or with a second process locking the file
@@ -73,6 +75,8 @@ export const scenarioNames = [
   'provider',
   'ingest',
   'suspended',
+  'agents',
+  'steps',
   'fairness',
   'record',
   'log',

@@ -115,7 +115,8 @@ export async function runAgent(
   { offered: { use, pipeline: found }, before, given, answers, isOver = false }: AgentRun,
 ): Promise<StepOutcome & { said: unknown }> {
   const recorded = scope.state.calledPipelines.get(path)
-  const pipeline = recorded === undefined ? found! : parsePipeline(recorded)
+  // The agent as it is read now, unless the call began with another text.
+  const pipeline = found !== undefined && (recorded ?? found.text) === found.text ? found : parsePipeline(recorded!)
   const { input: fixed, clientTools = false, handoff = false } = use
   const inputAt = (seq: number) => {
     const outer = scope.inputAt(seq)

@@ -383,6 +383,41 @@ describe('nesting', () => {
     expect(result.text).toBe('Done.')
   })
 
+  test('a fork inside of an agent goes on there; what had finished is not done again', async () => {
+    const ran: string[] = []
+    const work: ToolImplementation = {
+      parameters: z.looseObject({}),
+      execute: (_, { toolCallId }) => void ran.push(toolCallId),
+    }
+    const back = calling([['work', {}]])
+    const front = calling([['researcher', { message: '?' }]])
+    const engine = openEngine({
+      agents: {
+        desk: desk('{ agent: researcher }'),
+        researcher: worker(', tools: [work]', 'after: [{ id: note, type: output-generator, config: { template: x } }]'),
+      },
+      tools: { work },
+      scripts: { desk: front, worker: back },
+    })
+    const run = await engine.runtime.start('desk', { messages })
+    await run.result
+    const entries = await entriesOf(engine.store, run.id)
+    const at = entries.find(({ type, step }) => type === 'step-finish' && step === 'main/desk/2/look/2')!.seq
+    const asked = back.calls.length
+    const forked = await engine.runtime.fork(run.id, { at })
+    expect(await forked.result).toMatchObject({ outcome: 'completed', text: 'Done.' })
+    expect([ran.length, back.calls.length - asked]).toEqual([1, 1])
+    const own = await entriesOf(engine.store, forked.id)
+    expect(only(own, 'step-start').filter(({ step }) => step.startsWith('after/'))).toHaveLength(2)
+    // Behind the call: the agent is walked through for its `after`, and asks nobody.
+    const behind = entries.find(({ type, step }) => type === 'step-finish' && step === 'main/desk/2')!.seq
+    const later = await engine.runtime.fork(run.id, { at: behind })
+    expect(await later.result).toMatchObject({ outcome: 'completed' })
+    expect(back.calls.length - asked).toBe(1)
+    const laterEntries = await entriesOf(engine.store, later.id)
+    expect(only(laterEntries, 'step-start').filter(({ step }) => step.startsWith('after/'))).toHaveLength(2)
+  })
+
   test('agents that the caller may not use are not offered', async () => {
     const front = saying('alone')
     const engine = openEngine({
@@ -433,6 +468,18 @@ workflow: [{ id: refund, type: llm, config: { model: "script:worker", stream: tr
     ])
     expect(only(entries, 'answer-end')).toMatchObject([{ finishReason: 'stop' }])
     expect(only(entries, 'step-start').find(({ handoff }) => handoff)).toMatchObject({ agent: 'refunds' })
+  })
+
+  test.each([
+    ['text', 'workflow: [{ id: refund, type: llm, config: { model: "script:worker" } }]', 'Paid.'],
+    ['JSON', 'workflow: [{ id: out, type: output-generator, config: { template: { paid: 3 } } }]', '{"paid":3}'],
+  ])('an agent that does not stream answers in one piece: %s', async (_, yaml, expected) => {
+    const { result, entries } = await ran({
+      agents: { desk: desk('{ agent: refunds, handoff: true }'), refunds: yaml },
+      scripts: { desk: calling([['transfer_to_refunds', {}]]), worker: saying('Paid.') },
+    })
+    expect(result).toMatchObject({ outcome: 'completed', text: expected })
+    expect(only(entries, 'answer-end')).toMatchObject([{ finishReason: 'stop' }])
   })
 
   test('a failure of the agent that took over is one of the run', async () => {

@@ -376,6 +376,7 @@ describe('runs of another process', () => {
     'engine/stored-pipeline.ts': 'the parser itself',
     'engine/callbacks.ts': 'the config of a step that was stopped, of a run that was accepted',
     'engine/write-end.ts': 'the callbacks of a stop: not of a foreign run',
+    'engine/agent-tools.ts': 'the text of a call that has started: accepted with the run',
     'engine/steps/call-agent.ts': 'the text of a call that has started: accepted with the run',
     'runtime/answer-requests.ts': 'compared with the agent that is named',
     'runtime/can-run.ts': 'whether the names in it are known here',
