@@ -6,6 +6,7 @@
  * the server or the provider runs is an `mcp_call`, which no client tries to run; `server_label` is the agent. The `respond` call of a router is
  * hidden, and so are calls inside of tools.
  */
+import { createAgentsAbove } from '../../fold/agents-above.ts'
 import { callKey } from '../../fold/open-items.ts'
 import { LazyMap, LazySet } from '../../fold/lazy-map.ts'
 import type { EntryOf } from '../../part/entry.ts'
@@ -44,8 +45,9 @@ export class ResponseCalls {
   /** Calls of the client's tools that wait for approval. */
   private readonly gated = new LazyMap<string, EntryOf<'tool-call'>>()
   private readonly routers = new LazySet<string>()
-  /** Agents that were called: path → id. */
-  private readonly agents = new LazyMap<string, string>()
+  /** Steps of running tools. */
+  private readonly toolSteps = new LazySet<string>()
+  private readonly above = createAgentsAbove()
   private readonly open = new LazyMap<string, ClientCall>()
   private readonly running = new LazyMap<string, OpenItem<McpCallItem>>()
   private readonly usedIds = new LazySet<string>()
@@ -53,7 +55,6 @@ export class ResponseCalls {
   private readonly edits = new LazyMap<string, string>()
   private names: ReadonlyMap<string, ClientToolName> = new Map()
   private isHandingOver = false
-  private agent = ''
   private handedOverAt: string[] = []
   private failure: ErrorValue | undefined = undefined
 
@@ -78,19 +79,24 @@ export class ResponseCalls {
     this.handedOverAt = []
   }
 
-  runStart({ handOver, agent, input }: EntryOf<'run-start'>): void {
+  runStart(entry: EntryOf<'run-start'>): void {
+    const { handOver, input } = entry
+    this.above.apply(entry)
     this.isHandingOver = handOver === true
-    this.agent = agent
     this.names = toolNames(input['tools'])
   }
 
   stepStart(entry: EntryOf<'step-start'>): void {
-    const { step, agent } = entry
+    const { step, toolCallId, handoff } = entry
+    this.above.apply(entry)
+    // The calls of an agent that takes over are those of the answer.
+    if (toolCallId !== undefined && handoff !== true) this.toolSteps.add(step)
     if (kindOf(entry) === 'router') this.routers.add(step)
-    if (agent !== undefined) this.agents.set(step, agent)
   }
 
-  stepFinish(path: string): void {
+  stepFinish(entry: EntryOf<'step-finish'>): void {
+    const { step: path } = entry
+    this.above.apply(entry)
     if (!this.offered.delete(path)) return
     for (const { step, toolName, input } of this.open.values()) {
       if (step === path && input !== undefined) this.failure ??= lost(toolName, 'its arguments were cut off')
@@ -103,7 +109,15 @@ export class ResponseCalls {
   }
 
   private isClients(call: Pick<EntryOf<'tool-call'>, 'step' | 'toolName' | 'providerExecuted'>): boolean {
-    return call.providerExecuted !== true && this.offered.get(call.step)?.has(call.toolName) === true
+    if (call.providerExecuted === true || this.offered.get(call.step)?.has(call.toolName) !== true) return false
+    // A called agent cannot hand its calls over: the client would answer in a conversation that does not have them.
+    return !this.insideTool(call.step)
+  }
+
+  private insideTool(step: string): boolean {
+    if (this.toolSteps.size === 0) return false
+    for (let path = step; path !== ''; path = parentPath(path)) if (this.toolSteps.has(path)) return true
+    return false
   }
 
   private isGated({ step, toolName }: { step: string; toolName: string }): boolean {
@@ -161,16 +175,8 @@ export class ResponseCalls {
       if (this.isGated(entry)) this.gated.set(key, entry)
       else this.complete(this.open.get(key) ?? this.begin(step, toolName, toolCallId), json)
     } else if (this.options.showsServer && this.options.isAnswer(step)) {
-      this.running.set(key, this.items.serverCall(step, this.agentAt(step), toolName, json))
+      this.running.set(key, this.items.serverCall(step, this.above.at(step).at(-1)!, toolName, json))
     }
-  }
-
-  private agentAt(step: string): string {
-    for (let path = step; path !== '' && this.agents.size > 0; path = parentPath(path)) {
-      const agent = this.agents.get(path)
-      if (agent !== undefined) return agent
-    }
-    return this.agent
   }
 
   result(entry: EntryOf<'tool-result'>): void {
@@ -203,8 +209,10 @@ export class ResponseCalls {
     this.items.endServerCall(running, failed ? { error: text } : { output: text })
   }
 
-  /** The attempt of a step was lost. Resolves with whether a call for the client was lost with it. */
-  reset(path: string): boolean {
+  /** The attempt of a step was lost. Returns whether a call for the client was lost with it. */
+  reset(entry: EntryOf<'step-reset'>): boolean {
+    const { step: path } = entry
+    this.above.apply(entry)
     for (const [key, { step }] of this.running) if (isUnder(step, path)) this.running.delete(key)
     return [...this.open.values()].some(({ step }) => isUnder(step, path))
   }

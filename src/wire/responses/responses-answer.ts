@@ -143,6 +143,7 @@ class ResponseAnswer implements ResponsesProjection {
         return this.waiting.apply(entry)
       }
       case 'request':
+      case 'resume':
         return this.waiting.apply(entry)
       case 'run-start':
         return this.runStart(entry)
@@ -154,10 +155,12 @@ class ResponseAnswer implements ResponsesProjection {
         if (entry.answer === true) this.checkHead(entry)
         return this.calls.stepStart(entry)
       case 'step-finish':
-        this.calls.stepFinish(entry.step)
+        this.waiting.apply(entry)
+        this.calls.stepFinish(entry)
         return this.stepFinish(entry)
       case 'step-reset':
-        return this.reset(entry.step)
+        this.waiting.apply(entry)
+        return this.reset(entry)
       case 'prompt':
         return this.calls.prompt(entry)
       case 'tool-input-start':
@@ -191,7 +194,6 @@ class ResponseAnswer implements ResponsesProjection {
       case 'raw':
       case 'error':
       case 'tool-approval-request':
-      case 'resume':
       case 'retry':
       case 'warning':
       case 'session-info':
@@ -279,10 +281,11 @@ class ResponseAnswer implements ResponsesProjection {
     if (this.worst === undefined || severity > this.worst.severity) this.worst = { reason, severity }
   }
 
-  private reset(path: string): void {
+  private reset(entry: EntryOf<'step-reset'>): void {
+    const { step: path } = entry
     const why = { code: 'interrupted', message: 'The server was interrupted and lost this answer. Ask again.' }
     // A client may have begun to run it.
-    if (this.calls.reset(path)) return this.fail(why)
+    if (this.calls.reset(entry)) return this.fail(why)
     for (const [id, open] of this.texts) if (isUnder(open.step, path)) this.texts.delete(id)
     this.items.close(why, (step) => isUnder(step, path))
   }
