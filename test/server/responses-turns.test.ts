@@ -180,6 +180,28 @@ describe('approvals', () => {
   })
 })
 
+describe('an approval that nobody gives', () => {
+  test('a new message closes the call, which never runs, and the model is told', async () => {
+    const m = createTold((prompt) =>
+      resultsIn(prompt).size === 0
+        ? [toolCall('c1', 'pay', { sum: 5 }), finish('tool-calls')]
+        : [text('As you wish.'), finish()],
+    )
+    let paid = 0
+    const pay = { description: 'Pays', parameters: z.object({ sum: z.number() }), execute: () => `receipt ${++paid}` }
+    const { ask, server } = await start({
+      agents: { a: agent('tools: [{ name: pay, approval: true }]') },
+      scripts: { m },
+      tools: { pay },
+    })
+    const first = await ask({ input: 'Pay 5' })
+    const second = await ask({ input: 'Rather not', previous_response_id: first.json.id })
+    expect(second.json).toMatchObject({ status: 'completed', output: [{ content: [{ text: 'As you wish.' }] }] })
+    expect(paid).toBe(0)
+    expect((await server.store.runs.get(first.json.id.slice(5)))!.status).toBe('aborted')
+  })
+})
+
 describe('busy threads', () => {
   test('runs of a named thread wait for each other; those of a session do not', async () => {
     const gates = [latch(), latch()]

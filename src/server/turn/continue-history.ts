@@ -65,6 +65,7 @@ export async function continueHistory(runtime: Runtime, asked: HistoryTurn): Pro
     if (waiting !== undefined) return waiting
   }
   const before = await runBefore(runtime, asked, threadId)
+  if (before !== undefined) await stopWaiting(runtime, before.run)
   const rest = withCalls(asked, all.slice(before?.count ?? 0), before?.calls)
   const keeps = runtime.agents.get(agentId)?.pipeline.history ?? 'server'
   if (keeps === 'client') {
@@ -81,6 +82,12 @@ export async function continueHistory(runtime: Runtime, asked: HistoryTurn): Pro
     previousRunId: before?.run ?? null,
     ...omitUndefined({ threadId: before?.threadId ?? threadId }),
   })
+}
+
+/** A run that waits, and whose conversation goes on without an answer: nothing may run behind it. */
+async function stopWaiting(runtime: Runtime, run: string): Promise<void> {
+  if ((await runtime.store.runs.get(run))?.status !== 'suspended') return
+  await runtime.stop(run, 'The conversation continued without an answer.')
 }
 
 interface RunBefore {
