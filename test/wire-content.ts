@@ -44,6 +44,8 @@ export function contentOf(format: string, body: string): unknown {
 
 /** Takes its piece of text out of a frame, and what says where it was cut. */
 function takePiece(frame: Frame): string | undefined {
+  // Responses repeat a whole text at its end.
+  if (/^response\..*(?<!delta)$/u.test(String(frame['type']))) return undefined
   const delta: unknown = frame['choices']?.[0]?.delta ?? frame['delta'] ?? frame['inputTextDelta']
   const holder = [frame, delta, (delta as Frame | undefined)?.['tool_calls']?.[0]?.function as unknown]
   for (const each of holder) {
@@ -52,7 +54,7 @@ function takePiece(frame: Frame): string | undefined {
       const piece = (each as Frame)[key] as unknown
       if (typeof piece !== 'string' || (key === 'content' && each === frame)) continue
       ;(each as Frame)[key] = ''
-      for (const place of ['seq', 'firstSeq', 'timestamp']) delete frame[place]
+      for (const place of ['seq', 'firstSeq', 'timestamp', 'sequence_number']) delete frame[place]
       return piece
     }
   }

@@ -23,6 +23,7 @@ const statuses: ReadonlyMap<string, number> = new Map(
     'unknown-agent': 404,
     'unknown-run': 404,
     'bad-fork': 400,
+    'run-failed': 400,
     'invalid-recording': 400,
     'bad-entry': 400,
     'run-exists': 409,

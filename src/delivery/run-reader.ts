@@ -99,9 +99,11 @@ export interface ReplayState {
 
 const types = ['step-start', 'step-reset', 'resume', 'answer-end', 'run-end'] as const
 
-export async function readReplayState(log: Log, runId: string): Promise<ReplayState> {
+/** `whole`: deltas stay as they are, for protocols that number them. */
+export async function readReplayState(log: Log, runId: string, { whole = false } = {}): Promise<ReplayState> {
   const superseded = createSuperseded()
-  const replayState: ReplayState = { resumedAt: 0, isAnswered: false, filter: merged }
+  const passed = whole ? same : merged
+  const replayState: ReplayState = { resumedAt: 0, isAnswered: false, filter: passed }
   for await (const batch of log.read(runId, { types })) {
     for (const entry of batch) {
       superseded.note(entry)
@@ -111,8 +113,12 @@ export async function readReplayState(log: Log, runId: string): Promise<ReplaySt
   }
   if (superseded.isEmpty) return replayState
   superseded.noted()
-  replayState.filter = (entries) => merged(entries.filter((entry) => !superseded.has(entry)))
+  replayState.filter = (entries) => passed(entries.filter((entry) => !superseded.has(entry)))
   return replayState
+}
+
+function same(entries: Entry[]): Entry[] {
+  return entries
 }
 
 /** The filter of nearly all runs, shared: a reader that has come keeps nothing of what was read for it, however long the run is. */

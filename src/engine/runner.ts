@@ -6,7 +6,7 @@ import { messageOf, MillraceError, toErrorValue } from '../part/error.ts'
 import type { InboxMessage, Log, RunIndex } from '../part/log.ts'
 import type { Records } from '../part/records.ts'
 import { viewOf } from '../fold/read-view.ts'
-import type { Message } from '../part/message.ts'
+import { messagesOf, splitInstructions, type Message } from '../part/message.ts'
 import type { Part } from '../part/part.ts'
 import { createRedactor } from '../fold/redact.ts'
 import { noUsage } from '../part/usage.ts'
@@ -331,7 +331,9 @@ function createRunScope(options: RunnerOptions, parts: ScopeParts): RunScope {
     input: state.input,
     inputAt(seq) {
       const input = state.inputAt(seq)
-      return history.length === 0 ? input : { ...input, messages: [...history, ...((input['messages'] as []) ?? [])] }
+      if (history.length === 0) return input
+      const { lead, rest } = splitInstructions(messagesOf(input))
+      return { ...input, messages: [...lead, ...history, ...rest] }
     },
     variables: new Map(),
     env: options.env,

@@ -111,6 +111,18 @@ export interface ToolSpec {
   approval?: true
 }
 
+/**
+ * The id of a system message that holds for one run alone: its request's instructions. It is the first message of the input and of the prompt, and
+ * no later turn of the conversation has it.
+ */
+export const instructionsId = 'request:instructions'
+
+/** The request's own instructions, and the messages of the conversation. */
+export function splitInstructions(messages: readonly Message[]): { lead: Message[]; rest: Message[] } {
+  const lead = messages[0]?.role === 'system' && messages[0].id === instructionsId ? 1 : 0
+  return { lead: messages.slice(0, lead), rest: messages.slice(lead) }
+}
+
 /** The messages of a run's input. */
 export function messagesOf(input: Record<string, unknown>): Message[] {
   return Array.isArray(input['messages']) ? (input['messages'] as Message[]) : []

@@ -248,6 +248,8 @@ export const requestKeys = [
   'n',
   'logit_bias',
   'metadata',
+  'instructions',
+  'ignored',
   'reasoning_effort',
   'response_format',
   'tool_choice',

@@ -138,7 +138,11 @@ export const file = map({
     name: text.optional().describe('Display name.'),
     version: text.optional().describe('Version of the agent.'),
     description: text.optional().describe('What the agent does, in one line.'),
-    aliases: list(name).optional().describe('Other names of the agent, for example as an OpenAI model.'),
+    aliases: list(name)
+      .optional()
+      .describe(
+        'Other names of the agent, for example as a model of OpenAI. `*` stands for any text: ["gpt-*"]. A name itself comes before those with `*`.',
+      ),
     hidden: flag
       .optional()
       .describe(

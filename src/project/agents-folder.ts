@@ -4,6 +4,7 @@
  */
 import { readFileSync, readdirSync, realpathSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { findByName } from '../runtime/agent-names.ts'
 import { isInside, createPromptReader } from './prompt-reader.ts'
 import { messageOf, MillraceError } from '../part/error.ts'
 import { faultsOf } from '../pipeline/fault.ts'
@@ -106,7 +107,7 @@ export function openAgentFolder(dir: string, known: Known, packAgents: Record<st
   })
   return {
     editor,
-    get: (name) => names.get(name),
+    get: (name) => findByName(names, name),
     list: () => [...files.values()].flatMap(({ good }) => (good && names.get(good.id) === good ? [good] : [])),
     get errors() {
       return errors

@@ -19,6 +19,7 @@ import type {
   LoginConfig,
   McpConfig,
   OpenAiConfig,
+  ResponsesConfig,
   RateLimitConfig,
   RecordConfig,
   SecretsConfig,
@@ -145,6 +146,7 @@ function createSchema(): z.ZodType<Config> {
       streamToolOutputMaxChars: wholeNumber(0, Number.MAX_SAFE_INTEGER),
       strict: flag,
     }),
+    responses: settings<ResponsesConfig>({ serverTools: oneOf(['shown', 'hidden']) }),
     access,
     mcp: falseOr(
       settings<McpConfig>({

@@ -141,6 +141,7 @@ export interface ServerConfig {
   /** What each user, tenant and key may use. Needs `access`, because a request without a user counts for nobody. Default: no limits. */
   quotas?: QuotasConfig
   openai?: OpenAiConfig
+  responses?: ResponsesConfig
   access?: AccessConfig
   /** How agents are tools of MCP, at `/mcp`. false: they are not. */
   mcp?: false | McpConfig
@@ -269,6 +270,12 @@ export interface OpenAiConfig {
    * run's log has a warning.
    */
   strict?: boolean
+}
+
+/** `POST /v1/responses`. */
+export interface ResponsesConfig {
+  /** Whether clients see the calls that the server runs, as items of the type `mcp_call`. Default `shown`. */
+  serverTools?: 'shown' | 'hidden'
 }
 
 /** Where runs are stored; command line flags override it. */

@@ -10,6 +10,7 @@ import { memoryStore } from '../store/memory-store.ts'
 import type { OpenAccount } from '../engine/run-account.ts'
 import { createRuntime as createEngine } from '../runtime/create-runtime.ts'
 import type { Agent, AgentSource, Runtime } from '../runtime/runtime.ts'
+import { findByName } from '../runtime/agent-names.ts'
 import { checkConfig } from './check-config.ts'
 import type { Config } from './config.ts'
 import { unpack } from './packs.ts'
@@ -114,7 +115,7 @@ export function agentSource(agents: readonly Agent[]): AgentSource {
       byName.set(name, agent)
     }
   }
-  return { get: (id) => byName.get(id), list: () => [...agents] }
+  return { get: (id) => findByName(byName, id), list: () => [...agents] }
 }
 
 function agentsByName(agents: readonly Agent[]): Map<string, Pipeline> {

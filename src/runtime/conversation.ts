@@ -1,5 +1,5 @@
 /** For `history: server`: the conversation before a run, from the stored views of the chain of earlier runs. */
-import { type Message, messagesOf } from '../part/message.ts'
+import { type Message, messagesOf, splitInstructions } from '../part/message.ts'
 import { type Log, hasEnded, type Store } from '../part/log.ts'
 import { entryAt, readInput, readKept } from '../fold/read-view.ts'
 import { MillraceError } from '../part/error.ts'
@@ -52,7 +52,7 @@ export async function conversation(
       at = await predecessor(store.log, threadId, at)
       continue
     }
-    const turn: Message[] = [...found.asked, ...withoutResults(found.messages, next)]
+    const turn: Message[] = [...splitInstructions(found.asked).rest, ...withoutResults(found.messages, next)]
     turns.push(turn)
     messages += turn.length
     characters += found.characters

@@ -1,7 +1,7 @@
 /** One execution of a run by this process: from its first entry to its end or suspension. */
 import { anySignal } from '../async/any-signal.ts'
 import { MillraceError, toErrorValue } from '../part/error.ts'
-import { messagesOf } from '../part/message.ts'
+import { messagesOf, splitInstructions } from '../part/message.ts'
 import { unattributed } from '../engine/step-name.ts'
 import { execute, type RunnerEnd, type RunnerOptions } from '../engine/runner.ts'
 import type { RunAccount } from '../engine/run-account.ts'
@@ -59,7 +59,8 @@ export function startExecution(
     history: async () => {
       const previous = state.start?.previousRunId
       if (previous === undefined) return { messages: [], cut: false }
-      return conversation(store, threadId, previous, { following: messagesOf(state.input), limit: historyLimit })
+      const following = splitInstructions(messagesOf(state.input)).rest
+      return conversation(store, threadId, previous, { following, limit: historyLimit })
     },
     answeredBefore: async () => {
       const { previousRunId, timestamp = 0 } = state.start ?? {}

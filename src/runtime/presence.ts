@@ -84,6 +84,8 @@ export function createPresence({ store: { log, fleet }, clock, shutdown, all, st
 function ownPolicy({ owned, execution }: Supervised): DisconnectPolicy | undefined {
   const start = execution?.state.start
   if (start === undefined || start.forkedFrom !== undefined || !clientProtocols.has(start.protocol)) return undefined
+  // Nobody waits for it.
+  if (start.wireOptions?.['background'] === true) return undefined
   return startersPolicy(owned?.work.type === 'execute' ? owned.work.pipeline : undefined, start.protocol, true)
 }
 

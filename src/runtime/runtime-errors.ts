@@ -1,4 +1,5 @@
 /** Errors of the runtime, each with its HTTP status. */
+import { isPattern } from './agent-names.ts'
 import { MillraceError, toErrorValue, type ErrorValue } from '../part/error.ts'
 import type { RequestPart } from '../part/request-part.ts'
 import { didYouMean, listNames } from '../pipeline/nearest.ts'
@@ -49,7 +50,9 @@ export function roleNeeded({ requestId, roles = [] }: RequestPart): MillraceErro
 
 export function unknownAgent(id: string, agents: AgentSource): MillraceError {
   const listed = listedAgents(agents)
-  const known = listed.flatMap((agent) => [agent.id, ...(agent.pipeline.metadata.aliases ?? [])])
+  const known = listed
+    .flatMap((agent) => [agent.id, ...(agent.pipeline.metadata.aliases ?? [])])
+    .filter((name) => !isPattern(name))
   const list = listed.map((agent) => agent.id)
   const message = `There is no agent "${id.slice(0, 200)}"${didYouMean(id, known)}. Known agents: ${listNames(list)}.`
   return new MillraceError('unknown-agent', message, { status: 404 })

@@ -54,7 +54,7 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: r
     keepAliveMs = defaultKeepAliveMs(),
   } = options
   const { admission, draining = () => undefined } = options
-  const { agentErrors = () => [], onError = () => undefined, openai = {}, protocol = 'api' } = options
+  const { agentErrors = () => [], onError = () => undefined, openai = {}, responses = {}, protocol = 'api' } = options
   const { wires = new Map(Object.entries(wireRegistry)), sockets = false, onAgents } = options
   const editing = createEditing({ ...options, ownPageOnly: localOnly })
   // With an empty key every request would be refused.
@@ -83,6 +83,7 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: r
     onError,
     waitUntil,
     openai,
+    responses,
     wires,
     sockets,
     protocol,
@@ -233,6 +234,10 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: r
     noteExecution(request, execution)
     const preflight = cors.preflight(request)
     if (preflight !== undefined) return preflight
+    // Claude Code looks at each start whether somebody is there: no key, no count, no place in a limit.
+    if (request.method === 'HEAD' && getPath(request) === '/api/hello') {
+      return responseTo(request, new Response(null, { status: 404 }))
+    }
     const began = performance.now()
     const response = await answer(request)
     // The next request of the connection should go to another server.

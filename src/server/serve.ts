@@ -207,6 +207,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
         allowedOrigins,
         openai,
         mcp: mcpSettingsOf(config, { isShared, isKept: data !== 'none' || isShared }),
+        responses: config.server?.responses,
         // A non-loopback host without a key gets here only with `insecureNoAuth`.
         access: localOnly ? undefined : access,
         sockets: true,

@@ -12,6 +12,8 @@ import { agUiWire } from './ag-ui/ag-ui.ts'
 import type { OpenAiOptions } from './openai/openai-output.ts'
 import { openaiWire } from './openai/openai.ts'
 import { partsWire } from './parts/parts.ts'
+import { responsesJsonWire } from './responses/responses-json.ts'
+import { responsesWire } from './responses/responses.ts'
 import { textWire } from './text/text.ts'
 import { uiWire } from './ui/ui.ts'
 import { lastResume } from './wire.contract.ts'
@@ -67,6 +69,10 @@ describe('golden files', () => {
     golden(`${name}.openai.txt`, encode(openaiWire, entries, { resumedAt }))
     golden(`${name}.openai.json`, `${JSON.stringify(complete(entries, {}, resumedAt), undefined, 2)}\n`)
     golden(`${name}.openai-extensions.txt`, encode(openaiWire, entries, { resumedAt, options: extended }))
+    golden(`${name}.responses.txt`, encode(responsesWire, entries, { resumedAt }))
+    const whole = responsesJsonWire.createEncoder({ resumedAt })
+    const [response] = entries.flatMap((entry) => whole.encode(entry))
+    golden(`${name}.responses.json`, `${JSON.stringify(response, undefined, 2)}\n`)
     const agUi = encode(agUiWire, entries, { resumedAt })
     golden(`${name}.ag-ui.txt`, agUi)
     const agUiOld = encode(agUiWire, entries, { resumedAt, options: { old: true } })

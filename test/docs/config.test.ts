@@ -26,7 +26,7 @@ describe('docs: config', () => {
       keysOf('Settings', { no: 1 }).filter(
         (key) => !['models', 'limits', 'secrets', 'server', 'record', 'telemetry'].includes(key),
       ),
-      keysOf('server', { server: { no: 1 } }).filter((key) => key !== 'openai' && key !== 'rateLimit'),
+      keysOf('server', { server: { no: 1 } }).filter((key) => !['openai', 'responses', 'rateLimit'].includes(key)),
       keysOf('record', { record: { no: 1 } }),
     ]
     const telemetry = keysOf('telemetry', { telemetry: { no: 1 } as object }).map((key) => `telemetry.${key}`)
@@ -35,6 +35,9 @@ describe('docs: config', () => {
     const secrets = keysOf('secrets', { secrets: { no: 1 } }).map((key) => `secrets.${key}`)
     const openai = keysOf(String.raw`server\.openai`, { server: { openai: { no: 1 } as object } }).map(
       (key) => `openai.${key}`,
+    )
+    const responses = keysOf(String.raw`server\.responses`, { server: { responses: { no: 1 } as object } }).map(
+      (key) => `responses.${key}`,
     )
     const rate = keysOf(String.raw`server\.rateLimit`, { server: { rateLimit: { no: 1 } as object } }).map(
       (key) => `rateLimit.${key}`,
@@ -48,6 +51,7 @@ describe('docs: config', () => {
         ...secrets,
         ...server,
         ...openai,
+        ...responses,
         ...rate,
         ...mcp,
         ...record,

@@ -2,7 +2,7 @@
 import { connectSocket, runInput, type SocketClient } from '../support/socket.ts'
 import { framesOf } from '../support/server.ts'
 
-export const protocols = ['text', 'UI', 'OpenAI', 'AG-UI', 'Socket.IO'] as const
+export const protocols = ['text', 'UI', 'OpenAI', 'Responses', 'AG-UI', 'Socket.IO'] as const
 export type Protocol = (typeof protocols)[number]
 
 export interface Client {
@@ -45,6 +45,8 @@ function requestOf(protocol: Protocol, agent: string, thread: string): [string, 
       return ['/api/chat', chat, { accept: 'text/plain' }]
     case 'OpenAI':
       return ['/v1/chat/completions', { model: agent, messages: [{ role: 'user', content: 'Hi' }], stream: true }, {}]
+    case 'Responses':
+      return ['/v1/responses', { model: agent, input: 'Hi', stream: true }, {}]
     case 'AG-UI':
       return [`/ag-ui/${agent}`, runInput({ threadId: thread, runId: thread, messages }), {}]
     default:
@@ -75,6 +77,7 @@ function endOf(protocol: Protocol, text: string, isWhole: boolean): string {
     return `${terminal.length} terminal frames, ${all.length - 1 - all.indexOf(terminal[0]!)} behind the first`
   if (protocol === 'AG-UI') return isWhole ? agUiEnd(all.at(-1)) : 'connection breaks'
   if (!isDone || !isWhole) return 'connection breaks'
+  if (protocol === 'Responses') return responsesEnd(terminal[0])
   return protocol === 'OpenAI' ? openAiEnd(terminal[0]) : uiEnd(terminal[0])
 }
 
@@ -82,6 +85,7 @@ function isTerminal(protocol: Protocol, frame: Frame): boolean {
   const { type = '' } = frame
   if (protocol === 'UI') return ['finish', 'abort', 'error'].includes(type)
   if (protocol === 'AG-UI') return ['RUN_FINISHED', 'RUN_ERROR'].includes(type)
+  if (protocol === 'Responses') return /^response\.(?:completed|incomplete|failed)$/u.test(type)
   const [choice] = (frame['choices'] ?? []) as { finish_reason: string | null }[]
   return 'error' in frame || (choice?.finish_reason ?? null) !== null
 }
@@ -94,6 +98,21 @@ function openAiEnd(frame: Frame | undefined): string {
   }
   if (error !== undefined) return `error \`${error.code}\``
   return `\`${choices?.[0]?.finish_reason}\`${millrace?.requests === undefined ? '' : ' + requests'}`
+}
+
+/** The status, and why it is not `completed`. */
+function responsesEnd(frame: Frame | undefined): string {
+  const {
+    status,
+    error,
+    incomplete_details: cut,
+  } = (frame?.['response'] ?? {}) as {
+    status?: string
+    error?: { code: string } | null
+    incomplete_details?: { reason: string } | null
+  }
+  const why = error?.code ?? cut?.reason
+  return why === undefined ? (status ?? 'nothing') : `${status} \`${why}\``
 }
 
 function uiEnd(frame: Frame | undefined): string {

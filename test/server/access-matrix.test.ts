@@ -122,6 +122,8 @@ const runInput = (threadId: string) => {
   return { threadId, runId: 'r9', messages, tools: [], context: [], state: null, forwardedProps: {} }
 }
 const ofRun = (rest = '', row = reads): Ask => ({ row, path: ({ run }) => `/api/runs/${run}${rest}` })
+const ofResponse = (rest = '', row = reads): Ask => ({ row, path: ({ run }) => `/v1/responses/resp_${run}${rest}` })
+const nowhere: Row = Object.fromEntries(Object.keys(callers).map((name) => [name, 'unknown']))
 const at = (path: string, row: Row): Ask => ({ row, path: () => path })
 const open: Ask = { row: forEveryone, unasked: true }
 
@@ -149,6 +151,17 @@ const table: Record<string, Ask> = {
   },
   'POST /v1/chat/completions': { row: starts, body: () => ({ model: 'a', messages }) },
   'POST /v1/completions': { row: starts, body: () => ({ model: 'a', prompt: 'Hi' }) },
+  'POST /v1/responses': { row: starts, body: () => ({ model: 'a', input: 'Hi' }) },
+  'POST /v1/responses/input_tokens': {
+    row: { ...forEveryone, 'other agents': 'unknown' },
+    body: () => ({ model: 'a', input: 'Hi' }),
+  },
+  // It is not there, for anybody.
+  'POST /v1/responses/compact': { row: nowhere, body: () => ({ model: 'a', input: 'Hi' }) },
+  'GET /v1/responses/:id': ofResponse(),
+  'GET /v1/responses/:id/input_items': ofResponse('/input_items'),
+  'POST /v1/responses/:id/cancel': { ...ofResponse('/cancel'), needs: 'waiting' },
+  'DELETE /v1/responses/:id': { ...ofResponse('', deletes), needs: 'ended' },
   'GET /v1/models': at('/v1/models', forEveryone),
   'GET /v1/models/:id': { row: { ...forEveryone, 'other agents': 'unknown' }, path: () => '/v1/models/a' },
   'POST /api/v1/chat/completions': { row: starts, body: () => ({ model: 'a', messages }) },

@@ -103,7 +103,6 @@ export function readBody(response: Response) {
 export function framesOf(body: string): (Record<string, unknown> | 'done')[] {
   return body
     .split('\n\n')
-    .filter((frame) => frame.startsWith('data: '))
-    .map((frame) => frame.slice(6))
+    .flatMap((frame) => /^(?:event: .*\n)?data: (.*)$/u.exec(frame)?.[1] ?? [])
     .map((data) => (data === '[DONE]' ? 'done' : (JSON.parse(data) as Record<string, unknown>)))
 }

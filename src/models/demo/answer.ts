@@ -61,7 +61,20 @@ function callsFor(words: string, tools: Tool[], isForced: boolean): Call[] {
     return (tool.name === 'calculator' ? expressionsIn(words) : [words]).map((own) => call(tool, own))
   })
   const calls = [...named, ...implied].slice(0, 32)
+  const meant = calls.length === 0 && words.endsWith('?') ? tools.find(({ name }) => isAsked(name, words)) : undefined
+  if (meant !== undefined) return [call(meant, words)]
   return calls.length === 0 && isForced ? tools.slice(0, 1).map((tool) => call(tool, words)) : calls
+}
+
+/** Whether a question has a word of the tool's name: "What's the weather like?" and `get_weather`. */
+function isAsked(name: string, question: string): boolean {
+  const asked = new Set(question.toLowerCase().match(/[a-z]+/gu))
+  const parts =
+    name
+      .replaceAll(/([a-z])([A-Z])/gu, '$1 $2')
+      .toLowerCase()
+      .match(/[a-z]+/gu) ?? []
+  return parts.some((part) => part.length >= 5 && asked.has(part))
 }
 
 function textFor(words: string, tools: Tool[], prompt: LanguageModelV4Prompt): string {

@@ -48,7 +48,10 @@ export function createSimpleAccess(options: SimpleAccess): Access {
 
   return {
     identify(request) {
-      const allowed = allowsKey?.(request.headers.get('authorization'))
+      const { headers } = request
+      const key = headers.get('x-api-key')
+      const given = headers.get('authorization') ?? (key === null ? null : `Bearer ${key}`)
+      const allowed = allowsKey?.(given)
       // The holder of the key need not be known to the application.
       if (authenticate !== undefined) return allowed === true ? keyHolder : authenticated(request)
       if (allowed === false) throw new MillraceError('unauthorized', 'Send the header Authorization: Bearer <key>.')

@@ -48,7 +48,7 @@ export function withoutRetry(response: Response): Response {
   return response
 }
 
-function paramOf(error: Error): string | null {
+export function paramOf(error: Error): string | null {
   if (error instanceof BadParameter) return error.param
   if (!(error instanceof MillraceError)) return null
   if (error.code === 'unknown-agent') return 'model'

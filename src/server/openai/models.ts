@@ -1,4 +1,5 @@
 /** `GET /v1/models`, `GET /v1/models/:id`: agents and their aliases as models. */
+import { isPattern } from '../../runtime/agent-names.ts'
 import { listedAgents, unknownAgent } from '../../runtime/runtime-errors.ts'
 import type { Agent, AgentSource } from '../../runtime/runtime.ts'
 
@@ -11,7 +12,7 @@ function toModel(id: string) {
 
 export function listModels(agents: AgentSource): Response {
   const data = listedAgents(agents).flatMap(({ id, pipeline }) =>
-    [id, ...(pipeline.metadata.aliases ?? [])].map(toModel),
+    [id, ...(pipeline.metadata.aliases ?? []).filter((alias) => !isPattern(alias))].map(toModel),
   )
   return Response.json({ object: 'list', data })
 }

@@ -12,6 +12,7 @@ import { mountKeys } from './keys.ts'
 import { mountLive } from './live.ts'
 import { mountMcp } from '../mcp/endpoint.ts'
 import { mountOpenAi } from '../openai/routes.ts'
+import { mountResponses } from '../responses/routes.ts'
 import { mountOutline } from './outline.ts'
 import { answerRequest, listRequests, listRuns, showRun, startRun, stopRun } from './runs.ts'
 import { mountSearch } from './search.ts'
@@ -57,7 +58,7 @@ function mountRuns(routes: Routes): void {
 }
 
 /** For users of agents. */
-export const talkRoutes: readonly Mount[] = [mountChat, mountOpenAi, mountAgUi, mountMcp]
+export const talkRoutes: readonly Mount[] = [mountChat, mountOpenAi, mountResponses, mountAgUi, mountMcp]
 
 /** Routes with access to all runs. */
 export const runRoutes: readonly Mount[] = [

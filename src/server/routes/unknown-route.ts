@@ -28,9 +28,9 @@ export function unknownRoute(app: App, path: string, method: string): Response {
   )
 }
 
-/** With a base URL, clients try OpenAI's Responses or Anthropic's Messages there. */
+/** With a base URL, clients try Anthropic's Messages there. */
 const chatCompletions =
-  'Under /v1 this server speaks OpenAI’s Chat Completions: set your client to that protocol (POST /v1/chat/completions). '
+  'Under /v1 this server speaks OpenAI’s Responses and Chat Completions: set your client to one of them (POST /v1/responses, POST /v1/chat/completions). '
 
 /** Compares segment by segment and keeps ids as given. The first segment may be missing or superfluous. */
 function nearestRoute(path: string, routes: readonly string[]): string | undefined {

@@ -117,6 +117,8 @@ export interface SseOptions<Event> {
   headers?: Readonly<Record<string, string>>
   /** The event id, with which an `EventSource` reconnects. Default: none. */
   id?: (event: Event) => number | string | undefined
+  /** The name of an event, in a line `event:`. Default: none. */
+  event?: (event: Event) => string
   /** The data of a final event, such as `[DONE]`. Default: none. */
   done?: string
   /** Creates an encoder for each stream, if there is a faster way to the same JSON. Default: `JSON.stringify`. */
@@ -124,10 +126,17 @@ export interface SseOptions<Event> {
 }
 
 /** Frames each event as a server-sent event. */
-export function sse<Event extends object>({ headers = {}, id, done, toJson }: SseOptions<Event> = {}): Framing<Event> {
+export function sse<Event extends object>({
+  headers = {},
+  id,
+  event: nameOf,
+  done,
+  toJson,
+}: SseOptions<Event> = {}): Framing<Event> {
   function createFrame(): (event: Event) => string {
     const json = toJson?.() ?? JSON.stringify
-    const data = (event: Event) => `data: ${json(event)}\n\n`
+    const name = (event: Event) => (nameOf === undefined ? '' : `event: ${nameOf(event)}\n`)
+    const data = (event: Event) => `${name(event)}data: ${json(event)}\n\n`
     if (id === undefined) return data
     return (event) => {
       const own = id(event)

@@ -99,7 +99,7 @@ export function fromOpenAiMessages(value: unknown): Message[] {
 }
 
 /** Splits `place cure…`, the format of the field readers. */
-function splitPlace(message: string): [string, string] {
+export function splitPlace(message: string): [string, string] {
   const at = message.indexOf(' ')
   return [message.slice(0, at), message.slice(at + 1)]
 }
@@ -163,7 +163,7 @@ function toUserPart(part: Fields, place: string): TextContent | FileContent {
 }
 
 /** With the media type of the data: URL, or `otherwise` for an http(s) URL. */
-function toFile(url: string, place: string, otherwise: string): FileContent {
+export function toFile(url: string, place: string, otherwise: string): FileContent {
   if (/^https?:\/\//iu.test(url)) return withPlace({ type: 'file', mediaType: otherwise, data: url }, place)
   if (!/^data:/iu.test(url)) throw new BadParameter(place, 'must be an http(s) URL or a data: URL.')
   const read = readDataUrl(url)
@@ -178,7 +178,7 @@ function toBase64(text: string, place: string): string {
 }
 
 /** The id or name of a call. */
-function toName(value: unknown, place: string): string {
+export function toName(value: unknown, place: string): string {
   const name = toString(value, place)
   if (name !== '' && name.length <= 256) return name
   throw new BadParameter(place, 'must have 1 to 256 characters.')

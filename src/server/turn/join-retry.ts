@@ -1,0 +1,102 @@
+/**
+ * A request that a coding CLI repeats, because its connection broke or the answer failed. Its second request is the first one with what it has got
+ * of the answer; a second run would repeat the side effects of the first. The id of the turn alone does not tell: all requests of a turn's tool
+ * loop have it.
+ */
+import { MillraceError, type ErrorValue } from '../../part/error.ts'
+import { entryAt } from '../../fold/read-view.ts'
+import { hasEnded, type RunRow, type Store } from '../../part/log.ts'
+import type { Turned } from '../../runtime/continue.ts'
+import type { Runtime } from '../../runtime/runtime.ts'
+import type { SentMessage } from '../../wire/sent-message.ts'
+import { hasActed } from '../openai/acted.ts'
+import { keysOf, prefixesOf, readRunKeys } from './run-keys.ts'
+
+/** The label that has the id of a client's turn. */
+export const turnLabel = 'turnId'
+
+/** Maximum number of runs of the thread that are compared, newest first. */
+const mostRuns = 20
+
+export interface RetryRequest {
+  agentId: string
+  /** As in the log. */
+  threadId: string
+  turnId: string
+  sent: readonly SentMessage[]
+}
+
+/**
+ * The run that the request repeats. One that is open or completed is joined from its start. Throws the error of one that has failed, was stopped or
+ * ran over its budget: to run it again would not be better. Undefined if it was interrupted, or refused before it did anything.
+ */
+export async function joinRetry(runtime: Runtime, asked: RetryRequest): Promise<Turned | undefined> {
+  const { store, redact } = runtime
+  const keys = asked.sent.map(({ message }) => keysOf(redact(message)))
+  for (const row of await store.runs.list({ threadId: asked.threadId, limit: mostRuns })) {
+    if (row.agent !== asked.agentId || !(await isOfTurn(store, row, asked.turnId))) continue
+    const run = await readRunKeys(store, row)
+    if (run === undefined) continue
+    const { at, messages } = prefixesOf(keys)
+    if (at[run.asked.length]?.hash !== run.asked.hash) continue
+    const rest = asked.sent.slice(messages[run.asked.length])
+    if (!(await isProducedBy(store, row, rest))) continue
+    return joined(runtime, row)
+  }
+  return undefined
+}
+
+async function isOfTurn({ log }: Store, { id }: RunRow, turnId: string): Promise<boolean> {
+  const start = await entryAt(log, id, 1)
+  return start?.type === 'run-start' && start.labels?.[turnLabel] === turnId
+}
+
+/** Whether a run has sent this: its answer, or the beginning of it. */
+async function isProducedBy(store: Store, row: RunRow, rest: readonly SentMessage[]): Promise<boolean> {
+  if (rest.length === 0) return true
+  const [{ message }] = rest as [SentMessage]
+  // A result of a call, or a new question, goes on.
+  if (rest.length > 1 || message.role !== 'assistant') return false
+  const { text, calls } = await sentBy(store, row)
+  const parts =
+    typeof message.content === 'string' ? [{ type: 'text' as const, text: message.content }] : message.content
+  const said = parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
+  return text.includes(said) && parts.every((part) => part.type !== 'tool-call' || calls.has(part.toolCallId))
+}
+
+/** The texts that a run has sent so far, and its calls. */
+async function sentBy({ log }: Store, { id, lastSeq }: RunRow): Promise<{ text: string; calls: Set<string> }> {
+  let text = ''
+  const calls = new Set<string>()
+  for await (const batch of log.read(id, { before: lastSeq + 1, types: ['text-delta', 'tool-call'] })) {
+    for (const entry of batch) {
+      if (entry.type === 'text-delta') text += entry.delta
+      else if (entry.type === 'tool-call') calls.add(entry.toolCallId)
+    }
+  }
+  return { text, calls }
+}
+
+async function joined(runtime: Runtime, { id, status }: RunRow): Promise<Turned | undefined> {
+  const { log } = runtime.store
+  if (hasEnded(status) && status !== 'completed') {
+    if (status === 'interrupted') return undefined
+    const error = await errorOf(runtime.store, id, status)
+    if (error.code === 'rate-limited' && !(await hasActed(log, id))) return undefined
+    throw failedBefore(error)
+  }
+  const run = await runtime.open(id)
+  return run && { run, how: 'joined', from: 0 }
+}
+
+async function errorOf({ log }: Store, run: string, status: string): Promise<ErrorValue> {
+  for await (const batch of log.read(run, { types: ['run-end'] })) {
+    for (const entry of batch) if (entry.type === 'run-end' && entry.error !== undefined) return entry.error
+  }
+  return { code: status, message: `The run ended: ${status}.` }
+}
+
+/** With a status after which no client asks again. */
+function failedBefore(error: ErrorValue): MillraceError {
+  return new MillraceError('run-failed', `${error.message} (${error.code})`, { status: 400 })
+}
