@@ -210,6 +210,23 @@ describe('claude on a terminal', () => {
     },
   )
 
+  test('asks in a form, and what the person enters goes on with the task', { timeout: 300_000 }, async (context) => {
+    const opened = await open(context, calls('ship'))
+    const { shown, press } = onTerminal(opened, 'Ship it')
+    await vi.waitFor(() => expect(shown.screen).toContain('Approve this call'), patience)
+    // Down to the reason, down to Accept.
+    for (const words of ['omething', 'Accept']) {
+      const before = shown.screen.length
+      press('\u001B[B')
+      await vi.waitFor(() => expect(shown.screen.slice(before)).toContain(words), patience)
+    }
+    press('\r')
+    const isTold = (each: ModelRequest) => wordsIn(each).includes('Shipped:')
+    await vi.waitFor(() => expect(opened.model.requests.some(isTold)).toBe(true), patience)
+    expect(wordsIn(opened.model.requests.findLast(isTold)!)).toContain('deployed')
+    expect(await opened.runsOf()).toMatchObject([{ agent: 'ship', status: 'completed' }])
+  })
+
   test('stops a task', { timeout: 300_000 }, async (context) => {
     const opened = await open(context, (request) => {
       const words = wordsIn(request)
