@@ -37,6 +37,7 @@ function judgeRun(run: readonly AgUiEvent[]): void {
   if (first!.type === 'RUN_STARTED' && last.type === 'RUN_FINISHED') {
     expect([last.threadId, last.runId]).toEqual([first!.threadId, first!.runId])
   }
+  judgeSubagents(run)
   const open = new Map<string, number>()
   const toggle = (key: string, by: number) => {
     const count = (open.get(key) ?? 0) + by
@@ -84,6 +85,34 @@ function judgeRun(run: readonly AgUiEvent[]): void {
   }
   // Also before RUN_ERROR, where the protocol would allow it.
   expect([...open].filter(([, count]) => count > 0)).toEqual([])
+}
+
+/** A subagent starts once and ends once; what it does comes in between, and what it opens it closes itself. */
+function judgeSubagents(run: readonly AgUiEvent[]): void {
+  const open = new Set<string>()
+  const started = new Set<string>()
+  for (const event of run) {
+    switch (event.type) {
+      case 'SUBAGENT_STARTED':
+        expect(started.has(event.subagentRunId)).toBe(false)
+        if (event.parentSubagentRunId !== undefined) expect(open.has(event.parentSubagentRunId)).toBe(true)
+        started.add(event.subagentRunId)
+        open.add(event.subagentRunId)
+        break
+      case 'SUBAGENT_FINISHED':
+      case 'SUBAGENT_ERROR':
+        expect(open.delete(event.subagentRunId)).toBe(true)
+        break
+      case 'RUN_STARTED':
+      case 'RUN_FINISHED':
+      case 'RUN_ERROR':
+      case 'MESSAGES_SNAPSHOT':
+        break
+      default:
+        if (event.subagentRunId !== undefined) expect(open.has(event.subagentRunId)).toBe(true)
+    }
+  }
+  expect([...open]).toEqual([])
 }
 
 /** No message is opened twice, and only an assistant's message has the calls of its model call, too. */

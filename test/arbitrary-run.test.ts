@@ -2,11 +2,11 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Entry } from '../src/part/entry.ts'
 import { createGrammar } from '../src/fold/grammar.ts'
-import { arbitraryRun } from './arbitrary-run.ts'
+import { arbitraryAgentRun, arbitraryRun } from './arbitrary-run.ts'
 
 test('every random run is legal', () => {
   fc.assert(
-    fc.property(arbitraryRun, (entries) => {
+    fc.property(fc.oneof(arbitraryRun, arbitraryAgentRun), (entries) => {
       const grammar = createGrammar()
       for (const entry of entries) expect(grammar.check(entry)).toBeUndefined()
       expect(grammar.end()).toBeUndefined()

@@ -26,9 +26,10 @@ interface CallBlock {
   input: string
   outcome: 'ok' | 'error' | 'denied' | 'unavailable' | 'handed-over' | 'aborted'
   preliminary: boolean
-  /** The server's tool is an agent, which says something. */
-  nested?: boolean
+  /** The server's tool is code that runs steps, or an agent that a model calls. */
+  nested?: Nested
 }
+type Nested = boolean | 'agent'
 interface OtherBlock {
   kind: 'source-url' | 'source-document' | 'file' | 'custom' | 'data' | 'data-id' | 'data-transient' | 'error'
 }
@@ -50,7 +51,7 @@ interface Plan {
 }
 
 const text = fc.string({ unit: fc.constantFrom('a', 'é', '水', '😀', '\n', '\r', '"', '\\', '\u2028', '\ud800', ': ') })
-const blockWith = (nested: fc.Arbitrary<boolean>): fc.Arbitrary<Block> =>
+const blockWith = (nested: fc.Arbitrary<Nested>): fc.Arbitrary<Block> =>
   fc.oneof(
     { weight: 4, arbitrary: blockOf('text') },
     { weight: 2, arbitrary: blockOf('reasoning') },
@@ -82,12 +83,12 @@ const blockWith = (nested: fc.Arbitrary<boolean>): fc.Arbitrary<Block> =>
       }),
     },
   )
-const turnWith = (nested: fc.Arbitrary<boolean>): fc.Arbitrary<Turn> =>
+const turnWith = (nested: fc.Arbitrary<Nested>): fc.Arbitrary<Turn> =>
   fc.record({
     blocks: fc.array(blockWith(nested), { maxLength: 4 }),
     crash: fc.option(fc.nat({ max: 12 }), { nil: undefined, freq: 5 }),
   })
-const planWith = (nested: fc.Arbitrary<boolean>): fc.Arbitrary<Plan> =>
+const planWith = (nested: fc.Arbitrary<Nested>): fc.Arbitrary<Plan> =>
   fc.record({
     branches: fc.array(
       fc.record({
@@ -126,8 +127,13 @@ function blockOf(kind: 'text' | 'reasoning'): fc.Arbitrary<Block> {
 /** Entries of one whole legal run. */
 export const arbitraryRun: fc.Arbitrary<Entry[]> = plan.map(toEntries)
 
-/** Of one in which some tools are agents. */
+/** Of one in which some tools run steps. */
 export const arbitraryNestedRun: fc.Arbitrary<Entry[]> = planWith(fc.boolean()).map(toEntries)
+
+/** Of one in which most tools are agents, which call tools and agents. */
+export const arbitraryAgentRun: fc.Arbitrary<Entry[]> = planWith(
+  fc.constantFrom<Nested[]>('agent', 'agent', false),
+).map(toEntries)
 
 /** Of one that nothing went wrong with on the way. */
 export const arbitraryCompletedRun: fc.Arbitrary<Entry[]> = plan.map(({ branches, ...rest }) => {
@@ -300,8 +306,11 @@ function callItems(block: CallBlock, branch: Branch, step: string, id: (kind: st
   const start: RecordedPart = { type: 'step-start', stepType, attempt: 1, toolCallId, toolName }
   const finish: RecordedPart = { type: 'step-finish', duration: 1 }
   if (!asks || branch.handOver) {
-    const inner = block.nested === true && runner === 'server' ? agentItems(path, id('text')) : []
-    return { said: at(step, call), later: [...at(path, [start]), ...inner, ...at(path, [...results, finish])] }
+    const isAgent = runner === 'server' && block.nested === 'agent'
+    const begun: RecordedPart = isAgent ? { ...start, agent: 'inner', pipeline: 'workflow: []' } : start
+    const own = !isAgent && block.nested === true && runner === 'server' ? agentItems(path, id('text')) : []
+    const inner = isAgent ? calledAgentItems(path, id, preliminary ? 1 : 0) : own
+    return { said: at(step, call), later: [...at(path, [begun]), ...inner, ...at(path, [...results, finish])] }
   }
   branch.waiting.push(...at(path, [...results, finish]))
   const requestId = id('request')
@@ -323,6 +332,49 @@ function agentItems(path: string, own: string): Item[] {
     [`${path}/answer`, { type: 'step-finish', duration: 1 }],
   ]
   return parts.map(([step, part]) => ({ step, part }))
+}
+
+/** What an agent does that a model has called: it speaks, is interrupted by a crash, calls a tool, and an agent where `depth` is left. */
+function calledAgentItems(path: string, id: (kind: string) => string, depth: number): Item[] {
+  const call = id('call')
+  const [text, again, thought] = [id('text'), id('text'), id('reasoning')]
+  const [first, second, third] = [`${path}/in/1`, `${path}/in/2`, `${path}/in/3`]
+  const modelCall = (attempt: number): RecordedPart => ({ type: 'step-start', stepType: 'model-call', attempt })
+  const isAgent = depth > 0
+  const tool = { toolCallId: call, toolName: isAgent ? 'deeper' : 'innerTool' }
+  const start: RecordedPart = { type: 'step-start', stepType: 'tool-call', attempt: 1, ...tool }
+  const deeper: Item[] = isAgent ? calledAgentItems(second, id, depth - 1) : []
+  const parts = (...list: [string, RecordedPart][]): Item[] => list.map(([step, part]) => ({ step, part }))
+  return [
+    ...parts(
+      [`${path}/in`, { type: 'step-start', stepType: 'llm', attempt: 1 }],
+      [first, modelCall(1)],
+      [first, { type: 'text-start', id: text }],
+      [first, { type: 'text-delta', id: text, delta: 'NESTED' }],
+      [first, { type: 'step-reset', attempt: 1 }],
+      [first, modelCall(2)],
+      [first, { type: 'reasoning-start', id: thought }],
+      [first, { type: 'reasoning-delta', id: thought, delta: 'NESTED' }],
+      [first, { type: 'reasoning-end', id: thought }],
+      [first, { type: 'tool-input-start', id: call, toolName: tool.toolName }],
+      [first, { type: 'tool-input-delta', id: call, delta: '{}' }],
+      [first, { type: 'tool-input-end', id: call }],
+      [first, { type: 'tool-call', ...tool, input: '{}' }],
+      [first, { type: 'step-finish', duration: 1 }],
+      [second, isAgent ? { ...start, agent: 'deeper', pipeline: 'workflow: []' } : start],
+    ),
+    ...deeper,
+    ...parts(
+      [second, { type: 'tool-result', ...tool, result: 'NESTED' }],
+      [second, { type: 'step-finish', duration: 1 }],
+      [third, modelCall(1)],
+      [third, { type: 'text-start', id: again }],
+      [third, { type: 'text-delta', id: again, delta: 'NESTED' }],
+      [third, { type: 'text-end', id: again }],
+      [third, { type: 'step-finish', duration: 1 }],
+      [`${path}/in`, { type: 'step-finish', duration: 1 }],
+    ),
+  ]
 }
 
 /** What a call comes to that would be asked of a client, where nobody waits for one. */

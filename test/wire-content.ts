@@ -12,11 +12,23 @@ export function contentOf(format: string, body: string): unknown {
     .map((line): Frame | string => (line.startsWith('{') ? (JSON.parse(line) as Frame) : line))
   const content: unknown[] = []
   let texts = new Map<string, string>()
+  /** Where the part of each called agent stands. Those before it are cut by time, and replaced by the next. */
+  const agents = new Map<unknown, number>()
   const flush = () => {
     content.push(...[...texts].filter(([, text]) => text !== '').sort(([a], [b]) => (a < b ? -1 : 1)))
     texts = new Map()
   }
   for (const frame of frames) {
+    if (typeof frame !== 'string' && frame['type'] === 'data-agent') {
+      const before = agents.get(frame['id'])
+      // In the place of the first one: what stands between two of them is the same.
+      if (before !== undefined) content[before] = frame
+      else {
+        flush()
+        agents.set(frame['id'], content.push(frame) - 1)
+      }
+      continue
+    }
     const piece = typeof frame === 'string' ? undefined : takePiece(frame)
     if (piece === undefined) {
       flush()

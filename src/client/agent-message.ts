@@ -1,5 +1,5 @@
 /** A conversation as a page shows it: messages with their parts, each as far as it has come. */
-import type { EntryOf } from '../part/entry.ts'
+import type { RequestView } from '../fold/run-view.ts'
 import type { ErrorValue } from '../part/error.ts'
 import type { Outcome } from '../part/part.ts'
 
@@ -49,5 +49,19 @@ export interface ToolPart {
   output?: unknown
   errorText?: string
   /** The open request about this call. */
-  request?: EntryOf<'request'>
+  request?: RequestView
+  /** Of a call of an agent: what the agent does. It is no part of the answer. */
+  agent?: AgentTrack
+}
+
+/** The work of an agent that a model has called as a tool. */
+export interface AgentTrack {
+  /** The agent's id. */
+  agent: string
+  /** The path of the call. */
+  path: string
+  /** `waiting`: it has asked a person or a client, or an agent below it has. `failed`: its result is an error. */
+  status: 'running' | 'waiting' | 'done' | 'failed'
+  /** What it says, and the tools that it calls. Agents that it calls are in the parts of those calls. */
+  parts: readonly MessagePart[]
 }

@@ -107,7 +107,8 @@ export function createAgentSession({ client, agent, threadId, ...given }: Sessio
       for await (const entry of client.follow(id, fold.lastSeq, { signal })) {
         fold.apply(entry)
         if (entry.type === 'request') {
-          served.take(id, entry)
+          const { requestId } = entry
+          served.take(id, fold.requests.find((request) => request.requestId === requestId) ?? entry)
           void ask(entry)
         } else if (entry.type === 'run-end') ended.resolve()
         notify()

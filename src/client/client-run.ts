@@ -1,9 +1,11 @@
 /** A run on the client: iterate over its entries, await its text or result, and execute its client tools. */
+import type { RequestView } from '../fold/run-view.ts'
 import { omitUndefined } from '../part/omit-undefined.ts'
-import type { Entry, EntryOf } from '../part/entry.ts'
+import type { Entry } from '../part/entry.ts'
 import type { ErrorValue } from '../part/error.ts'
 import { leavable } from '../async/leavable.ts'
 import type { Outcome, PartType } from '../part/part.ts'
+import { createAgentsAbove } from '../fold/agents-above.ts'
 import { createAnswering } from '../fold/answering.ts'
 import type { Usage } from '../part/usage.ts'
 import { again } from './request.ts'
@@ -30,7 +32,7 @@ export interface ClientResult {
   /** `suspended`: the run continues when one of `requests` is answered. Read `result` again after that. */
   outcome: Outcome | 'suspended'
   /** The open requests of a suspended run: approvals, and tools without `execute`. */
-  requests?: EntryOf<'request'>[]
+  requests?: RequestView[]
   /** The answer's text; for a suspended run, the text so far. */
   text: string
   /** The agent's return value, if it has one. */
@@ -73,6 +75,8 @@ function toResult({ id, status, text, output, usage, cost, error, requests }: Sh
     error,
   })
 }
+
+const stepTypes = ['run-start', 'step-start', 'step-finish', 'step-reset', 'resume'] as const
 
 /** Which run it is. */
 export interface Begun {
@@ -131,9 +135,13 @@ export function runOf(
     serving = served.some
     try {
       const run = await id
-      const types: PartType[] = served.some ? ['suspend', 'request'] : ['suspend']
+      // With the steps, a question can name the agents that lead to it.
+      const asking: PartType[] = onConfirm === undefined ? ['request'] : ['request', ...stepTypes]
+      const types: PartType[] = ['suspend', ...(served.some ? asking : [])]
+      const above = createAgentsAbove()
       for await (const entry of client.follow(run, 0, { types })) {
-        if (entry.type === 'request') served.take(run, entry)
+        above.apply(entry)
+        if (entry.type === 'request') served.take(run, { ...entry, ...above.field(entry.step) })
         else if (entry.type === 'suspend' && (await settleIfSuspended()) && !served.some) return
       }
       open().resolve(toResult(await again(() => client.show(run))))

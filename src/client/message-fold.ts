@@ -1,12 +1,15 @@
 /** Folds the log of a run into the messages that a page shows: the question, and the answer as it comes. */
 import type { Entry, EntryOf } from '../part/entry.ts'
 import { messagesOf } from '../part/message.ts'
-import { isUnder } from '../part/path.ts'
+import { isUnder, parentPath } from '../part/path.ts'
+import { agentResult, createAgentCalls, type AgentCall } from '../fold/agent-calls.ts'
+import { createAgentsAbove } from '../fold/agents-above.ts'
 import { createAnswering } from '../fold/answering.ts'
 import { callKey } from '../fold/open-items.ts'
+import type { RequestView } from '../fold/run-view.ts'
 import { parseInput } from '../fold/tool-loop.ts'
 import { omitUndefined } from '../part/omit-undefined.ts'
-import type { AgentMessage, MessagePart, ToolPart } from './agent-message.ts'
+import type { AgentMessage, AgentTrack, MessagePart, ToolPart } from './agent-message.ts'
 import { questionMessages } from './thread-messages.ts'
 
 type TextPart = Extract<MessagePart, { text: string }>
@@ -15,7 +18,7 @@ export interface MessageFold {
   readonly lastSeq: number
   readonly status: 'queued' | 'running' | 'suspended' | 'ended'
   /** Open requests, oldest first. */
-  readonly requests: readonly EntryOf<'request'>[]
+  readonly requests: readonly RequestView[]
   /** The answer has begun. */
   readonly hasBegun: boolean
   readonly end: EntryOf<'run-end'> | undefined
@@ -26,13 +29,16 @@ export interface MessageFold {
 
 export function createMessageFold(runId: string): MessageFold {
   const answering = createAnswering()
+  const calls = createAgentCalls()
+  const above = createAgentsAbove()
   const objects = new Set<string>()
-  const parts: { path: string; part: MessagePart }[] = []
-  /** Places in `parts`: of blocks by id, of calls by step and id, of calls by request. */
-  const places = new Map<string, number>()
-  const requests = new Map<string, EntryOf<'request'>>()
+  const requests = new Map<string, RequestView>()
   let asked: AgentMessage[] = []
   let shown: readonly AgentMessage[] | undefined = []
+  /** The parts of the answer. */
+  const answer = createPartList(() => (shown = undefined), objects)
+  /** The work of agents that a model has called, by the path of the call. */
+  const tracks = new Map<string, Track>()
   const fold = {
     lastSeq: 0,
     status: 'queued' as MessageFold['status'],
@@ -41,52 +47,88 @@ export function createMessageFold(runId: string): MessageFold {
       return [...requests.values()]
     },
     get hasBegun() {
-      return parts.length > 0
+      return answer.size > 0
     },
     apply,
-    messages: () => (shown ??= [...asked, ...answer()]),
+    messages() {
+      refresh()
+      return (shown ??= [...asked, ...answerMessage()])
+    },
   }
 
-  function answer(): AgentMessage[] {
+  function answerMessage(): AgentMessage[] {
     const { end } = fold
-    const isQuiet = parts.length === 0 && (end === undefined || end.error === undefined)
+    const isQuiet = answer.size === 0 && (end === undefined || end.error === undefined)
     if (isQuiet) return []
-    const said = { id: runId, role: 'assistant' as const, runId, parts: parts.map(({ part }) => part) }
+    const said = { id: runId, role: 'assistant' as const, runId, parts: answer.read() }
     return [{ ...said, ...omitUndefined({ outcome: end?.outcome, error: end?.error }) }]
   }
 
-  function add(key: string, path: string, part: MessagePart): void {
-    places.set(key, parts.push({ path, part }) - 1)
-    shown = undefined
+  /** The parts to which output of a path belongs; undefined if nobody sees it. */
+  function listAt(path: string): PartList | undefined {
+    const call = calls.around(path)
+    if (call !== undefined) return tracks.get(call.path)?.parts
+    return answering.has(path) ? answer : undefined
   }
 
-  function change<T extends MessagePart>(key: string, to: (part: T) => T): void {
-    const at = parts[places.get(key) ?? -1]
-    if (at === undefined) return
-    at.part = to(at.part as T)
-    shown = undefined
-  }
-
-  /** Removes superseded attempts. */
-  function drop(isGone: (path: string, part: MessagePart) => boolean): void {
-    /** Where each part moves to; -1: it goes. */
-    const to: number[] = []
-    let left = 0
-    for (const { path, part } of parts) to.push(isGone(path, part) ? -1 : left++)
-    if (left === parts.length) return
-    for (const [key, place] of places) {
-      const next = to[place]!
-      if (next < 0) places.delete(key)
-      else places.set(key, next)
+  function startCall(entry: EntryOf<'step-start'>): void {
+    const call = calls.start(entry)
+    const caller = call && listAt(parentPath(call.path))
+    if (call === undefined || caller === undefined) return
+    const key = callKey(call.path, call.toolCallId)
+    const track: Track = {
+      call,
+      status: 'running',
+      waits: new Set(),
+      parts: createPartList(() => changed(track), objects),
+      changed: () => caller.change<ToolPart>(key, (part) => ({ ...part, agent: shownTrack(track) })),
     }
-    for (const [i, part] of parts.entries()) if (to[i]! >= 0) parts[to[i]!] = part
-    parts.length = left
+    tracks.set(call.path, track)
+    changed(track)
+  }
+
+  /** Not at once: what comes in between two frames is drawn once. */
+  const stale = new Set<Track>()
+  function changed(track: Track): void {
+    stale.add(track)
+    for (let at: AgentCall | undefined = track.call.parent; at !== undefined; at = at.parent) {
+      const parent = tracks.get(at.path)
+      if (parent !== undefined) stale.add(parent)
+    }
     shown = undefined
+  }
+
+  /** Inner tracks first: the outer ones show them. */
+  function refresh(): void {
+    const list = [...stale].sort((a, b) => b.call.path.length - a.call.path.length)
+    for (const track of list) track.changed()
+    stale.clear()
+  }
+
+  /** An attempt of the call is superseded: another one may follow. */
+  function forget(path: string): void {
+    const track = tracks.get(path)
+    if (track === undefined) return
+    track.status = 'failed'
+    track.changed()
+    stale.delete(track)
+    tracks.delete(path)
+  }
+
+  function settleWaits(path: string, settle: (waits: Set<string>) => void): void {
+    for (let call = calls.around(path); call !== undefined; call = call.parent) {
+      const track = tracks.get(call.path)
+      if (track === undefined) continue
+      settle(track.waits)
+      track.status = track.waits.size > 0 ? 'waiting' : 'running'
+      changed(track)
+    }
   }
 
   function apply(entry: Entry): void {
     const { step, type, seq } = entry
     fold.lastSeq = seq
+    above.apply(entry)
     switch (type) {
       case 'run-start':
         fold.status = 'running'
@@ -108,33 +150,130 @@ export function createMessageFold(runId: string): MessageFold {
       case 'step-start':
         answering.note(entry)
         if (entry.object) objects.add(step)
+        startCall(entry)
+        return
+      case 'step-finish':
+        calls.end(step)
         return
       case 'step-reset':
-        drop((path) => isUnder(path, step))
+        for (const { path } of calls.under(step)) {
+          calls.end(path)
+          forget(path)
+        }
+        for (const list of [answer, ...Array.from(tracks.values(), ({ parts }) => parts)])
+          list.drop((path) => isUnder(path, step))
         return
-      case 'request':
-        requests.set(entry.requestId, entry)
-        if (entry.toolCallId === undefined) return
-        places.set(entry.requestId, places.get(callKey(step, entry.toolCallId)) ?? -1)
-        change<ToolPart>(entry.requestId, (part) => ({
-          ...part,
-          request: entry,
-          state: entry.kind === 'approval' ? 'approval-requested' : part.state,
-        }))
+      case 'request': {
+        const request = { ...entry, ...above.field(step) }
+        requests.set(entry.requestId, request)
+        if (entry.kind !== 'input') (listAt(parentPath(step)) ?? answer).ask(request)
+        settleWaits(step, (waits) => waits.add(entry.requestId))
         return
+      }
       case 'response':
         requests.delete(entry.requestId)
-        change<ToolPart>(entry.requestId, (part) => {
-          const { request, ...rest } = part
-          return { ...rest, state: request?.kind === 'approval' ? 'input-available' : part.state }
-        })
+        ;(listAt(parentPath(step)) ?? answer).answered(entry.requestId)
+        settleWaits(step, (waits) => waits.delete(entry.requestId))
         return
-      case 'tool-result':
-        settle(callKey(step, entry.toolCallId), entry)
+      case 'tool-result': {
+        const call = agentResult(calls, entry)
+        ;(listAt(parentPath(step)) ?? answer).settle(callKey(step, entry.toolCallId), entry)
+        const track = call && tracks.get(call.path)
+        if (track === undefined) return
+        track.status = entry.isError === true ? 'failed' : 'done'
+        changed(track)
         return
+      }
       default:
-        if (answering.has(step)) say(entry)
+        listAt(step)?.say(entry)
     }
+  }
+
+  return fold
+}
+
+interface Track {
+  call: AgentCall
+  status: AgentTrack['status']
+  /** Ids of open requests. */
+  waits: Set<string>
+  parts: PartList
+  /** Shows it in the part of its call. */
+  changed(): void
+}
+
+function shownTrack({ call: { agent, path }, status, parts }: Track): AgentTrack {
+  return { agent, path, status, parts: parts.read() }
+}
+
+/** The parts of an answer, or of the work of an agent. Parts that have not changed stay the same objects. */
+interface PartList {
+  readonly size: number
+  read(): readonly MessagePart[]
+  say(entry: Entry): void
+  settle(key: string, entry: EntryOf<'tool-result'>): void
+  ask(request: RequestView): void
+  answered(requestId: string): void
+  change<T extends MessagePart>(key: string, to: (part: T) => T): void
+  /** Removes superseded attempts. */
+  drop(isGone: (path: string, part: MessagePart) => boolean): void
+}
+
+/** `objects`: paths of steps whose answer is JSON. */
+function createPartList(changed: () => void, objects: ReadonlySet<string>): PartList {
+  const parts: { path: string; part: MessagePart }[] = []
+  /** Places in `parts`: of blocks by id, of calls by step and id, of calls by request. */
+  const places = new Map<string, number>()
+  let shown: readonly MessagePart[] | undefined
+
+  function touch(): void {
+    shown = undefined
+    changed()
+  }
+
+  function add(key: string, path: string, part: MessagePart): void {
+    places.set(key, parts.push({ path, part }) - 1)
+    touch()
+  }
+
+  function change<T extends MessagePart>(key: string, to: (part: T) => T): void {
+    const at = parts[places.get(key) ?? -1]
+    if (at === undefined) return
+    at.part = to(at.part as T)
+    touch()
+  }
+
+  function drop(isGone: (path: string, part: MessagePart) => boolean): void {
+    /** Where each part moves to; -1: it goes. */
+    const to: number[] = []
+    let left = 0
+    for (const { path, part } of parts) to.push(isGone(path, part) ? -1 : left++)
+    if (left === parts.length) return
+    for (const [key, place] of places) {
+      const next = to[place]!
+      if (next < 0) places.delete(key)
+      else places.set(key, next)
+    }
+    for (const [i, part] of parts.entries()) if (to[i]! >= 0) parts[to[i]!] = part
+    parts.length = left
+    touch()
+  }
+
+  function ask(request: RequestView): void {
+    const { requestId, step, toolCallId = '', kind } = request
+    places.set(requestId, places.get(callKey(step, toolCallId)) ?? -1)
+    change<ToolPart>(requestId, (part) => ({
+      ...part,
+      request,
+      state: kind === 'approval' ? 'approval-requested' : part.state,
+    }))
+  }
+
+  function answered(requestId: string): void {
+    change<ToolPart>(requestId, (part) => {
+      const { request, ...rest } = part
+      return { ...rest, state: request?.kind === 'approval' ? 'input-available' : part.state }
+    })
   }
 
   function say(entry: Entry): void {
@@ -215,7 +354,18 @@ export function createMessageFold(runId: string): MessageFold {
     change<ToolPart>(key, (part) => ({ ...part, state, ...said }))
   }
 
-  return fold
+  return {
+    get size() {
+      return parts.length
+    },
+    read: () => (shown ??= parts.map(({ part }) => part)),
+    say,
+    settle,
+    ask,
+    answered,
+    change,
+    drop,
+  }
 }
 
 function textOf(value: unknown): string {

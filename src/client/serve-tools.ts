@@ -1,10 +1,11 @@
 /** Answers the requests of one run that tools here can answer: executes them, and asks for approvals. */
-import type { EntryOf } from '../part/entry.ts'
+import type { RequestView } from '../fold/run-view.ts'
 import { messageOf } from '../part/error.ts'
 import type { Confirm, NamedTool } from './client-tool.ts'
 import type { ClientAnswer, MillraceClient } from './client.ts'
 
-export type CallRequest = Extract<EntryOf<'request'>, { toolName: string }>
+/** With the agents that lead to it, where it is not the run's own that asks. */
+export type CallRequest = Extract<RequestView, { toolName: string }>
 
 /** The call that `onConfirm` decides on. */
 export interface Confirmation {
@@ -34,8 +35,8 @@ export interface ServedTools {
   /** Whether any request can be answered here. */
   readonly some: boolean
   /** Whether an open request is, or will be, answered here. */
-  has(request: EntryOf<'request'>): boolean
-  take(runId: string, request: EntryOf<'request'>): void
+  has(request: RequestView): boolean
+  take(runId: string, request: RequestView): void
 }
 
 export function serveTools({ client, tools, onConfirm, mayBeOld, onRefused }: ServeOptions): ServedTools {
@@ -43,7 +44,7 @@ export function serveTools({ client, tools, onConfirm, mayBeOld, onRefused }: Se
   /** Ids of requests whose answer was not accepted, or that nobody here wanted to answer. */
   const refused = new Set<string>()
 
-  function answerOf(runId: string, request: EntryOf<'request'>): (() => Promise<ClientAnswer | undefined>) | undefined {
+  function answerOf(runId: string, request: RequestView): (() => Promise<ClientAnswer | undefined>) | undefined {
     if (request.kind === 'input') return undefined
     const tool = toolOf(request.toolName)
     if (request.kind === 'tool') return tool?.execute && (() => execute(tool, runId, request))

@@ -1,6 +1,6 @@
 /** The state of a conversation on a page, and how it is derived from the runs. */
+import type { RequestView } from '../fold/run-view.ts'
 import { omitUndefined } from '../part/omit-undefined.ts'
-import type { EntryOf } from '../part/entry.ts'
 import type { ErrorValue } from '../part/error.ts'
 import type { UserMessage } from '../part/message.ts'
 import type { AgentMessage } from './agent-message.ts'
@@ -36,7 +36,7 @@ export interface SessionOptions extends SessionSettings {
 export type SessionStatus = 'loading' | 'ready' | 'submitted' | 'streaming' | 'waiting' | 'error'
 
 /** An open request that somebody here must answer: an approval, a question, or a tool without `execute`. */
-export type SessionRequest = EntryOf<'request'> & {
+export type SessionRequest = RequestView & {
   /** The question for people, if there is one. */
   message?: string
 }

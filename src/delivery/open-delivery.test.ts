@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type DeliveryContext, createAnswerSource, type SourceOptions } from './open-delivery.ts'
 import { nextPiece } from './streamed-body.ts'
 
@@ -38,4 +38,39 @@ describe('createAnswerSource', () => {
       expect(told).toHaveLength(3)
     },
   )
+
+  test('entries that the protocol does not show do not put off the keep-alive', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const pings: string[] = []
+    const batches: ((batch: { done: false; value: never[] }) => void)[] = []
+    const runtime = { onLost: () => () => undefined }
+    const context = { runtime, keepAliveMs: 1000, onError: () => expect.unreachable() } as unknown as DeliveryContext
+    const next = () => new Promise<never>(() => undefined)
+    const { source } = createAnswerSource<string>(context, {
+      runId: 'r',
+      keepAlive: { first: ': first', later: ': later' },
+      from: 0,
+      encoder: {
+        state: 'open',
+        encode: () => '',
+        write: () => undefined,
+        skip: () => undefined,
+        take: () => '',
+        fail: () => '',
+      },
+      reader: { peek: next, next, take: (give) => void batches.push(give as never), close: () => undefined },
+    })
+    source.sendKeepAlive = (piece) => void pings.push(piece)
+    source.next(
+      () => expect.unreachable(),
+      () => expect.unreachable(),
+    )
+    for (let i = 0; i < 25; i++) {
+      await vi.advanceTimersByTimeAsync(100)
+      batches.shift()!({ done: false, value: [] })
+    }
+    expect(pings).toEqual([': first', ': first'])
+    source.cancel()
+  })
 })

@@ -256,8 +256,9 @@ class LogDelivery<Out extends Piece> implements DeliverySource<Out>, BodySource<
     const { encoder } = this.options
     const piece = given ?? encoder.fail(this.failure)
     if (encoder.state !== 'open') this.drop(true)
-    this.lastWrite = performance.now()
+    // Entries that the protocol does not show are silence for the client: those of a called agent may come for minutes.
     if (piece.length === 0) return this.advance()
+    this.lastWrite = performance.now()
     this.hasWritten = true
     this.give(piece)
   }

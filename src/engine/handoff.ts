@@ -5,8 +5,8 @@
 import type { ModelToolCall } from '../fold/reply-messages.ts'
 import { handBackTool } from '../part/respond.ts'
 import { isUnder, joinPath } from '../part/path.ts'
-import { type OfferedAgent, refusal, runAgent } from './agent-tools.ts'
-import { inStep, within, type NewStep, type Scope } from './scope.ts'
+import { type AgentRun, type OfferedAgent, refusal, runAgent } from './agent-tools.ts'
+import { inStep, within, type Finished, type NewStep, type Scope } from './scope.ts'
 import { isHandedBack } from './taken-over.ts'
 import type { CallingLoop, OfferedTool } from './tool-call.ts'
 
@@ -38,10 +38,31 @@ export async function settleHandoff(
     }
     if (call.result === undefined) tell(`The conversation is with ${use.agent} now.`, false)
     const before = loop.before('handoff')
-    const { said, answer } = await runAgent(scope, path, { offered, given, before, answers: loop.answers })
-    return { value: undefined, result: said, finishReason: answer?.finishReason ?? 'stop' }
+    return answerOf(scope, path, { offered, given, before, answers: loop.answers })
   })
 }
+
+/** Runs the agent that has taken over. What it has to say, but has not streamed, is the answer in one piece. */
+async function answerOf(scope: Scope, path: string, run: AgentRun): Promise<Finished<undefined>> {
+  const { said, answer } = await runAgent(scope, path, run)
+  if (run.answers && answer === undefined) {
+    const at = joinPath(path, wholeAnswer)
+    if (!scope.state.finished.has(at)) {
+      if (scope.state.open.steps.has(at)) scope.emit(at, { type: 'step-reset', attempt: 1 })
+      await inStep(scope, at, { stepType: 'answer', kind: 'task', answer: true }, async () => {
+        const id = scope.newId()
+        scope.emit(at, { type: 'text-start', id })
+        scope.emit(at, { type: 'text-delta', id, delta: typeof said === 'string' ? said : JSON.stringify(said) })
+        scope.emit(at, { type: 'text-end', id })
+        return { value: undefined }
+      })
+    }
+  }
+  return { value: undefined, result: said, finishReason: answer?.finishReason ?? 'stop' }
+}
+
+/** No id of a step has these characters. */
+const wholeAnswer = '(answer)'
 
 /* `sticky`: a thread stays with the agent that has answered last. */
 
@@ -71,9 +92,7 @@ export async function stayWithAgent(scope: Scope, loop: CallingLoop): Promise<bo
   if (!state.finished.has(path)) {
     const start: NewStep = { stepType: 'call-agent', kind: 'container', handoff: true, ...agentStep(agent) }
     await inStep(scope, path, start, async () => {
-      const run = { offered: agent, given: {}, before: loop.before(), answers: loop.answers }
-      const { said, answer } = await runAgent(inner, path, run)
-      return { value: undefined, result: said, finishReason: answer?.finishReason ?? 'stop' }
+      return answerOf(inner, path, { offered: agent, given: {}, before: loop.before(), answers: loop.answers })
     })
   }
   for (const [root, { list }] of state.loops) {

@@ -10,7 +10,7 @@ import type { Message, ToolSpec } from '../part/message.ts'
 import { outcomeText } from '../fold/open-items.ts'
 import type { ToolOutcome } from '../part/model-part.ts'
 import type { Part } from '../part/part.ts'
-import { joinPath } from '../part/path.ts'
+import { isUnder, joinPath } from '../part/path.ts'
 import type { Approval, ToolRequest } from '../part/request-part.ts'
 import { kindOf, type StepKind } from '../part/step-kind.ts'
 import type { ModelToolCall, ModelReply } from '../fold/reply-messages.ts'
@@ -19,7 +19,7 @@ import { parseToolInput, type ParsedInput } from '../tools/tool-input.ts'
 import type { ToolImplementation, SaidEarlier } from '../tools/tool.ts'
 import { type OfferedAgent, inSlot, refusal, runAgentTool } from './agent-tools.ts'
 import { agentStep, settleHandoff } from './handoff.ts'
-import { inStep, type NewStep, type Scope, traceparentOf } from './scope.ts'
+import { closeUnder, inStep, type NewStep, type Scope, traceparentOf } from './scope.ts'
 import { keptOf } from '../fold/read-view.ts'
 import { textOf } from '../fold/run-view.ts'
 import { isSameOwner, runsOf } from '../part/principal.ts'
@@ -55,15 +55,25 @@ export interface CallingLoop {
 
 /** Finishes the steps of calls whose result was the last entry before a crash. */
 export async function closeSettled(scope: Scope, { calls }: ModelReply): Promise<void> {
-  for (const { result, startedAt, approvalAt, askedAt, handoff } of calls) {
+  for (const { toolName, result, startedAt, approvalAt, askedAt, handoff } of calls) {
     // An agent that has taken over is still at work: see `settleHandoff`.
     if (result === undefined || handoff === true) continue
-    for (const path of [startedAt, approvalAt, askedAt]) {
-      const open = path === undefined ? undefined : scope.state.open.steps.get(path)
-      if (open !== undefined)
-        await inStep(scope, open.step, { ...open, kind: kindOf(open) }, async () => ({ value: undefined }))
-    }
+    if (startedAt !== undefined) closeInside(scope, startedAt, `the call of ${toolName} has ended.`)
+    for (const path of [startedAt, approvalAt, askedAt]) if (path !== undefined) await closeStep(scope, path)
   }
+}
+
+async function closeStep(scope: Scope, path: string): Promise<void> {
+  const open = scope.state.open.steps.get(path)
+  if (open === undefined) return
+  await inStep(scope, open.step, { ...open, kind: kindOf(open) }, async () => ({ value: undefined }))
+}
+
+/** Closes what an agent has left open below the path of its call, if it was at work. The step of the call stays open. */
+function closeInside(scope: Scope, path: string, why: string): void {
+  const isWorking = [...scope.state.open.steps.keys()].some((at) => at !== path && isUnder(at, path))
+  if (!isWorking) return
+  closeUnder(scope, path, new MillraceError('interrupted', why), true)
 }
 
 export async function settleCall(scope: Scope, loop: CallingLoop, call: ModelToolCall): Promise<void> {
@@ -103,7 +113,10 @@ export async function settleCall(scope: Scope, loop: CallingLoop, call: ModelToo
     // Only a crash leaves a tool call started and without a result.
     const { startedAt } = call
     if (tool?.implementation?.idempotent !== true) {
-      await inTool(startedAt, 'tool-call', async () => withOutcome('unavailable'))
+      // A fork may go on with a pipeline that does not call this agent any more.
+      closeInside(scope, startedAt, `the pipeline does not call the agent ${toolName} any more.`)
+      if (call.result === undefined) await inTool(startedAt, 'tool-call', async () => withOutcome('unavailable'))
+      else await closeStep(scope, startedAt)
       return
     }
     scope.emit(startedAt, { type: 'step-reset', attempt: scope.state.open.steps.get(startedAt)?.attempt ?? 1 })

@@ -77,7 +77,7 @@ export function toKept(fold: FoldedRun): KeptRun {
     usage: end?.usage ?? usage ?? noUsage,
     ...used,
     ...(unpriced === 0 ? undefined : { knownCost, unpriced }),
-    requests: [...open.requests.values()],
+    requests: [...open.requests.values()].map((request) => ({ ...request, ...fold.above.field(request.step) })),
     resumedAt,
     ended: [...ended],
     unanswered: [...fold.unanswered.keys()],

@@ -40,6 +40,8 @@ export interface OutlineStep extends Superseded {
   toolCallId?: string
   /** The id of the agent that it calls. */
   agent?: string
+  /** The agent takes over: its answer is that of the run. */
+  handoff?: true
   /** With at most 200 characters of its message, and without `detail`: both are in the entry `to`. */
   error?: ErrorValue
 }

@@ -56,10 +56,10 @@ export function createOutline(items: readonly OutlineItem[] = []): Outline {
   }
 
   function begin(entry: EntryOf<'step-start'>): void {
-    const { seq, step: path, stepType, attempt, timestamp: at, answer, toolName, toolCallId, agent } = entry
+    const { seq, step: path, stepType, attempt, timestamp: at, answer, toolName, toolCallId, agent, handoff } = entry
     const kind = kindOf(entry)
     const fixed = { k: 'step' as const, path, stepType, kind, attempt, from: seq, to: seq, at }
-    open(add({ ...fixed, ...omitUndefined({ answer, toolName, toolCallId, agent }) }))
+    open(add({ ...fixed, ...omitUndefined({ answer, toolName, toolCallId, agent, handoff }) }))
   }
 
   function open(step: OutlineStep): void {

@@ -8,6 +8,7 @@ import { parentPath, isUnder } from '../part/path.ts'
 import { handBackTool, respondTool } from '../part/respond.ts'
 import { kindOf } from '../part/step-kind.ts'
 import { addUsage, type Usage } from '../part/usage.ts'
+import { createAgentsAbove, type AgentsAbove } from './agents-above.ts'
 import { createAnswering } from './answering.ts'
 import { toKept, toView, type EndedRequest, type KeptRun } from './kept-run.ts'
 import { createOpenItems, type OpenItems } from './open-items.ts'
@@ -25,6 +26,8 @@ export interface RunFold {
 /** The fold with everything that it collects. */
 export interface FoldedRun extends RunFold {
   readonly open: OpenItems
+  /** The agents that lead to a path. */
+  readonly above: AgentsAbove
   readonly start: EntryOf<'run-start'> | undefined
   readonly end: EntryOf<'run-end'> | undefined
   readonly lastSeq: number
@@ -71,6 +74,7 @@ export function foldRun(): FoldedRun {
 /** A class with plain fields, not closures: one for each open stream (decisions/0028). The engine's state extends it. */
 export class FoldingRun implements FoldedRun {
   readonly open = createOpenItems()
+  readonly above = createAgentsAbove()
   start: EntryOf<'run-start'> | undefined = undefined
   end: EntryOf<'run-end'> | undefined = undefined
   lastSeq = 0
@@ -132,6 +136,7 @@ export class FoldingRun implements FoldedRun {
     loop?.apply(entry)
     if (entry.type === 'text-delta' || entry.type === 'reasoning-delta') return
     this.open.apply(entry)
+    this.above.apply(entry)
     this.used.apply(entry)
     switch (entry.type) {
       case 'run-start':

@@ -29,6 +29,12 @@ export interface StepView {
   error?: ErrorValue
 }
 
+/** An open request as clients see it. */
+export type RequestView = EntryOf<'request'> & {
+  /** The agents that lead to it, the run's own first. Absent: the run's own agent asks. */
+  agents?: string[]
+}
+
 /** The state of a run: its status, messages, usage and cost. */
 export interface RunView extends UsedByAll {
   runId: string
@@ -59,7 +65,7 @@ export interface RunView extends UsedByAll {
   knownCost?: number
   /** How many usage reports have no known price; absent if all have one. */
   unpriced?: number
-  requests: EntryOf<'request'>[]
+  requests: RequestView[]
   output?: unknown
   error?: ErrorValue
   summary: Summary

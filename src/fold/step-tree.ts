@@ -84,9 +84,14 @@ export type StepState = 'running' | 'waiting' | 'done' | 'failed' | 'superseded'
 export function stateOf(node: StepNode): StepState {
   const { step } = node
   if (step.superseded !== undefined) return 'superseded'
-  if (step.error !== undefined) return 'failed'
+  if (step.error !== undefined || hasFailed(node)) return 'failed'
   if (step.end !== undefined) return 'done'
   return isWaiting(node) ? 'waiting' : 'running'
+}
+
+/** An agent that a model calls fails as a tool does: its step has no error. */
+function hasFailed(node: StepNode): boolean {
+  return isAgentCall(node) && node.marks.some(({ type, failed }) => type === 'tool-result' && failed === true)
 }
 
 function isWaiting({ step, children, marks }: StepNode): boolean {
@@ -110,13 +115,27 @@ export function isGroup({ step, children }: StepNode): boolean {
   return children.length > 0 || groups.has(step.kind)
 }
 
+/** Whether a step is a call of an agent as a tool: what is in it belongs to that agent. */
+export function isAgentCall({ step }: StepNode): boolean {
+  return step.agent !== undefined && step.toolCallId !== undefined && step.handoff !== true
+}
+
+/** The agents that lead to a step, outermost first: those that the steps around it have called. */
+export function agentsAround(node: StepNode | undefined): string[] {
+  const agents: string[] = []
+  for (let at = node; at !== undefined; at = at.parent) if (at.step.agent !== undefined) agents.unshift(at.step.agent)
+  return agents
+}
+
 /** The name of a step in a list, and its type or place as detail. */
 export function labelOf({ step, parent }: StepNode): { name: string; detail: string } {
   const own = parent === undefined ? step.path.replace(/^main\//u, '') : step.path.slice(parent.step.path.length + 1)
   const { kind, toolName, agent, model } = step
   if (kind === 'model-call') return { name: model ?? 'model', detail: own }
   if (kind === 'approval') return { name: `approve ${toolName ?? ''}`.trim(), detail: own }
-  if (toolName !== undefined) return { name: toolName, detail: own }
+  if (toolName !== undefined) {
+    return { name: toolName, detail: agent === undefined || agent === toolName ? own : `${own} · agent ${agent}` }
+  }
   if (agent !== undefined) return { name: own, detail: `agent ${agent}` }
   return { name: own, detail: step.stepType }
 }

@@ -19,7 +19,7 @@ export function createStreamEvents(run: string, agents: Iterable<string> = []): 
     },
     toEvent(entry) {
       let agentId = run
-      for (let at = entry.step; at !== '' && called.size > 0; at = parentPath(at)) {
+      for (let at = placeOf(entry); at !== '' && called.size > 0; at = parentPath(at)) {
         if (!called.has(at)) continue
         agentId = `${run}/${at}`
         break
@@ -40,11 +40,18 @@ export function createStreamEvents(run: string, agents: Iterable<string> = []): 
   }
 }
 
+/** The step that an entry is counted with: the result of a call of an agent is that of its caller, as the call is. */
+export function placeOf({ type, step }: Entry): string {
+  return type === 'tool-result' && /\/[^/]+\/\d+$/u.test(step) ? parentPath(step) : step
+}
+
 /** The name of the agent that a step runs, if it runs one. */
 export function calledAgent(start: EntryOf<'step-start'>): string | undefined {
-  const { stepType, agent, step } = start
+  const { stepType, agent, step, toolCallId } = start
   const kind = kindOf(start)
   if (stepType === 'call-agent' && kind === 'container') return agent ?? ''
+  // A model has called it as a tool.
+  if (kind === 'tool-call' && toolCallId !== undefined && agent !== undefined) return agent
   // The log has no name for a CLI other than its step's.
   return stepType === 'cli-agent' && kind === 'tool-loop' ? step.slice(parentPath(step).length + 1) : undefined
 }

@@ -83,10 +83,10 @@ export interface StepStart {
   /** For a tool call: the id of the call. */
   toolCallId?: string
   toolName?: string
-  /** For a call of another agent: its id, and its YAML text in `pipeline`, which a resumed run uses. */
+  /** For a call of another agent: its id, and its YAML text in `pipeline`, which a resumed run uses. With `toolCallId`: a model called it as a tool. */
   agent?: string
   pipeline?: string
-  /** The called agent has taken over: its answer is that of the loop, and the call has its result already. */
+  /** The called agent takes over: its answer is that of the loop. The result of the call comes first, right after this entry. */
   handoff?: true
   /** For parallel branches that answer: their names, in the order in which wires with a single text send them. */
   order?: string[]

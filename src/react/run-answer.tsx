@@ -8,7 +8,7 @@ import { useLiveRun } from './use-live-run.ts'
 /** How to draw a text, for example as Markdown. `isOpen`: more of it comes. Default: the text as it is. */
 export type RenderText = (text: string, isOpen: boolean) => ReactNode
 
-/** The answer of a run, live. Classes: `millrace-answer` with `data-status`; in it `millrace-text`, `-reasoning`, `-tool`, `-file`, `-source`, `-data`, `-error`. */
+/** The answer of a run, live. Classes: `millrace-answer` with `data-status`; in it `millrace-text`, `-reasoning`, `-tool` (with `-agent` for what a called agent does), `-file`, `-source`, `-data`, `-error`. */
 export function RunAnswer({ runId, client, renderText }: RunProps & { renderText?: RenderText }): ReactNode {
   const { parts, status, error } = useLiveRun(runId, client)
   return (
@@ -51,6 +51,12 @@ function Part({ part, renderText }: { part: MessagePart; renderText: RenderText 
         <div className="millrace-tool" data-state={part.state}>
           <code>{part.toolName}</code> <code>{part.inputText}</code>{' '}
           <output>{part.errorText ?? (part.output === undefined ? '…' : textOf(part.output))}</output>
+          {part.agent !== undefined && (
+            <details className="millrace-agent" data-status={part.agent.status}>
+              <summary>{`${part.agent.agent}: ${part.agent.status}`}</summary>
+              <AnswerParts parts={part.agent.parts} renderText={renderText} />
+            </details>
+          )}
         </div>
       )
     case 'file':

@@ -1,7 +1,7 @@
 /** An agent in the form of `/api/agents`. */
 import { stepsInside } from '../pipeline/calls.ts'
 import { needsMessage } from '../pipeline/needs-message.ts'
-import type { Step } from '../pipeline/pipeline.ts'
+import type { Step, ToolLoopConfig } from '../pipeline/pipeline.ts'
 import type { Agent, AgentSource } from '../runtime/runtime.ts'
 
 /** `messageRequired`: a request needs a message, unless it goes on with a conversation that has one. */
@@ -17,7 +17,7 @@ export function describeAgent({ id, pipeline }: Agent, agents: Pick<AgentSource,
   const tools = workflow
     .concat(after)
     .flatMap(all)
-    .flatMap((step) => (step.type === 'llm' || step.type === 'router' ? step.config.tools : []))
+    .flatMap((step) => (step.type === 'llm' || step.type === 'router' ? namesIn(step.config) : []))
   return {
     id,
     ...metadata,
@@ -25,6 +25,10 @@ export function describeAgent({ id, pipeline }: Agent, agents: Pick<AgentSource,
     ...(input && { input }),
     ...(needsMessage(pipeline, (name) => agents.get(name)?.pipeline) && { messageRequired: true }),
     steps,
-    tools: [...new Set(tools.map(({ name }) => name))],
+    tools: [...new Set(tools)],
   }
+}
+
+function namesIn({ tools, agentTools = [] }: ToolLoopConfig): string[] {
+  return [...tools, ...agentTools].map(({ name }) => name)
 }

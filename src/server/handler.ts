@@ -119,7 +119,8 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: r
   /** MCP demands it of every server: https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#security-endpoint */
   function foreignPage(headers: Headers): MillraceError | undefined {
     const sender = senderOf(headers)
-    if (!isOtherPage(sender) || allowedOrigins.has(sender.origin ?? '')) return undefined
+    const known = sender.origin ?? ''
+    if (!isOtherPage(sender) || allowedOrigins.has(known) || known === mcp?.options.publicUrl) return undefined
     const cure = 'Add the origin of the page to server.allowedOrigins.'
     return new MillraceError('forbidden', `Pages of other sites may not use /mcp. ${cure}`)
   }

@@ -470,6 +470,18 @@ workflow: [{ id: refund, type: llm, config: { model: "script:worker", stream: tr
     expect(only(entries, 'step-start').find(({ handoff }) => handoff)).toMatchObject({ agent: 'refunds' })
   })
 
+  test.each([
+    ['text', 'workflow: [{ id: refund, type: llm, config: { model: "script:worker" } }]', 'Paid.'],
+    ['JSON', 'workflow: [{ id: out, type: output-generator, config: { template: { paid: 3 } } }]', '{"paid":3}'],
+  ])('an agent that does not stream answers in one piece: %s', async (_, yaml, expected) => {
+    const { result, entries } = await ran({
+      agents: { desk: desk('{ agent: refunds, handoff: true }'), refunds: yaml },
+      scripts: { desk: calling([['transfer_to_refunds', {}]]), worker: saying('Paid.') },
+    })
+    expect(result).toMatchObject({ outcome: 'completed', text: expected })
+    expect(only(entries, 'answer-end')).toMatchObject([{ finishReason: 'stop' }])
+  })
+
   test('a failure of the agent that took over is one of the run', async () => {
     const { result } = await ran({
       agents: { desk: desk('{ agent: refunds, handoff: true }'), refunds },

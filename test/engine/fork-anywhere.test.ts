@@ -25,10 +25,13 @@ const tool = { parameters: { type: 'object' }, execute: () => 'done' }
 const others: Record<string, [status: string, from: number, to: number]> = {
   // The step that was stopped is complete.
   'abort-midway': ['failed', 19, 20],
+  'agent-stopped': ['aborted', 25, 26],
   // Nobody can answer any more.
   approval: ['refused', 18, 22],
   'role-approval': ['refused', 18, 22],
   'client-tool': ['refused', 14, 15],
+  'agent-approval': ['refused', 41, 42],
+  'agent-client-tool': ['refused', 31, 45],
   'error-midway': ['failed', 10, 12],
   // It has used it up in its first call.
   'budget-exceeded': ['budget-exceeded', 4, 13],

@@ -222,6 +222,14 @@ workflow:
     },
     asks: 1,
   },
+  'an agent that takes over and does not stream': {
+    workflow: `
+  - { id: desk, type: llm, config: { model: "script:m", stream: true, tools: [work, { agent: child, handoff: true }], messages: [{ role: user, content: transfer }] } }`,
+    agents: {
+      child: worker.replace('config: { ', 'config: { messages: [{ role: user, content: ask7 }], '),
+    },
+    asks: 1,
+  },
   'answers of parallel branches': {
     workflow: `
   - id: all

@@ -239,6 +239,13 @@ describe.for(eras)('bad input to /mcp, %s:', (era) => {
     await serve()
   })
 
+  test('a page of server.publicUrl is one of ours', async () => {
+    await serve({ mcp: { publicUrl: 'https://agents.example' } })
+    const { body, headers } = right(era)
+    expect((await send(body, { ...headers, origin: 'https://agents.example' })).status).toBe(200)
+    expect((await send(body, { ...headers, origin: 'https://other.example' })).status).toBe(403)
+  })
+
   test('on loopback another Host is 403', async () => {
     await serve({ localOnly: true })
     const { body, headers } = right(era)

@@ -84,6 +84,12 @@ describe('a stream of tasks', () => {
       method === 'notifications/tasks' ? [params!['status']] : [],
     )
     expect(new Set(statuses)).toEqual(new Set(['working', 'input_required', 'completed']))
+    // Each tells something new.
+    const states = messages().flatMap(({ method, params }) => {
+      const { lastUpdatedAt: _, pollIntervalMs: __, ...state } = (params ?? {}) as Record<string, unknown>
+      return method === 'notifications/tasks' ? [JSON.stringify(state)] : []
+    })
+    for (const [i, state] of states.entries()) expect(state).not.toBe(states[i - 1])
     await reading.leave()
   })
 
@@ -137,14 +143,28 @@ describe('a list of tools', () => {
     client.setNotificationHandler('notifications/tools/list_changed', () => changed.resolve())
     const subscription = await client.listen({ toolsListChanged: true })
     expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['desk', 'other'])
-    // A reload that changes nothing is not told.
-    reloads.tell()
     hide(source, 'other')
     reloads.tell()
     await changed.promise
     expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['desk'])
     await subscription.close()
   })
+})
+
+test('a reload that changes no tool is not told', async () => {
+  const reloads = createListeners()
+  await serve([], { onAgents: reloads.listen })
+  const { reading } = await listen({ toolsListChanged: true })
+  await reading.until('acknowledged')
+  reloads.tell()
+  // By then it would have been told.
+  await askModern(server, 'tools/list')
+  hide(server.runtime.agents, 'other')
+  reloads.tell()
+  await reading.until('list_changed')
+  const rest = reading.rest()
+  await server.runtime.close(0)
+  expect((await rest).split('list_changed')).toHaveLength(2)
 })
 
 function hide(source: AgentSource, id: string): void {

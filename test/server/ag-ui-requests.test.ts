@@ -225,6 +225,7 @@ describe('AG-UI: requests', () => {
           'metadata: { name: A, description: Adds up, version: 1.2.3 }\ntimeouts: { run: 30s }',
         ),
         b: 'workflow:\n  - { id: one, type: call-agent, config: { agent: a } }\n',
+        c: agent('tools: [{ agent: a, approval: true }, { agent: b, handoff: true }]'),
       },
       tools: { add, pay },
     })
@@ -251,7 +252,23 @@ describe('AG-UI: requests', () => {
     expect(other).toMatchObject({
       tools: { items: [] },
       humanInTheLoop: { approvals: false },
-      multiAgent: { supported: true, subagents: [{ name: 'a', description: 'Adds up' }] },
+      multiAgent: { supported: true, handoffs: false, subagents: [{ name: 'a', description: 'Adds up' }] },
     })
+    const front = await of('c')
+    expect(AgentCapabilitiesSchema.safeParse(front).error).toBeUndefined()
+    expect(front).toMatchObject({
+      tools: {
+        items: [
+          { name: 'a', description: 'Adds up', parameters: { properties: { message: { type: 'string' } } } },
+          { name: 'transfer_to_b', parameters: { properties: {} } },
+        ],
+      },
+      humanInTheLoop: { approvals: true },
+      multiAgent: { supported: true, handoffs: true, subagents: [{ name: 'a' }, { name: 'b' }] },
+    })
+    const { agents } = (await (await fetch(`${url}/api/agents`)).json()) as {
+      agents: { id: string; tools: string[] }[]
+    }
+    expect(agents.find(({ id }) => id === 'c')!.tools).toEqual(['a', 'transfer_to_b'])
   })
 })

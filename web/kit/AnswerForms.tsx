@@ -1,14 +1,14 @@
 /** The three kinds of answers to a run: yes or no, the result of a tool, a value. */
 import { useEffect, useId, useRef, useState, type FormEvent, type RefObject } from 'react'
 import type { ClientAnswer } from '../../src/client/client.ts'
-import type { EntryOf } from '../../src/part/entry.ts'
+import type { RequestView } from '../../src/fold/run-view.ts'
 import { equal } from '../../src/part/equal.ts'
 import { Button } from './Button.tsx'
 import { readFields, SchemaForm, type FormFields, type Schema } from './SchemaForm.tsx'
 import css from './OpenRequest.module.css'
 
 export interface AnswerProps {
-  request: EntryOf<'request'>
+  request: RequestView
   isBusy: boolean
   isRow: boolean
   /** The element that says for whom and since when: there may be several requests with the same words. */

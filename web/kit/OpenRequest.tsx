@@ -5,7 +5,8 @@
 import { useId, useState, type CSSProperties, type ReactNode } from 'react'
 import type { ClientAnswer } from '../../src/client/client.ts'
 import { messageOf } from '../../src/part/error.ts'
-import type { EntryOf } from '../../src/part/entry.ts'
+import { chainWords } from '../../src/fold/agents-above.ts'
+import type { RequestView } from '../../src/fold/run-view.ts'
 import type { RequestPart } from '../../src/part/request-part.ts'
 import { client } from '../data/client.ts'
 import { useNow } from '../data/media.ts'
@@ -19,7 +20,7 @@ import css from './OpenRequest.module.css'
 
 interface Props {
   runId: string
-  request: EntryOf<'request'>
+  request: RequestView
   /** For whom it is asked. It stands before the times. */
   about?: ReactNode
   /** One of many: what takes more than a line opens when it is asked for. */
@@ -74,6 +75,14 @@ export function OpenRequest({ runId, request, about, isRow = false, mark, outcom
         </div>
         <p id={`${id}-facts`} className={css.facts}>
           {about}
+          {request.agents !== undefined && (
+            <>
+              <b data-testid="asking-agents" title="The agents that lead to this question, the run's own first">
+                {chainWords(request.agents)}
+              </b>
+              {' · '}
+            </>
+          )}
           <span title={moment(timestamp)}>asked {since(timestamp, now)}</span>
           {word === undefined && (
             <>
@@ -107,7 +116,7 @@ export function OpenRequest({ runId, request, about, isRow = false, mark, outcom
   )
 }
 
-function Question({ request, isOthers }: { request: EntryOf<'request'>; isOthers: boolean }): ReactNode {
+function Question({ request, isOthers }: { request: RequestView; isOthers: boolean }): ReactNode {
   if (request.kind === 'input') return request.message ?? request.reason ?? 'The run asks for a value.'
   if (isOthers) {
     return (

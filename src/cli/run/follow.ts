@@ -2,10 +2,14 @@
 import type { CommandContext, Output } from '../context.ts'
 import type { ClientAnswer, MillraceClient } from '../../client/client.ts'
 import type { Entry, EntryOf } from '../../part/entry.ts'
+import { agentResult, createAgentCalls, type AgentCall } from '../../fold/agent-calls.ts'
+import { chainWords, createAgentsAbove } from '../../fold/agents-above.ts'
+import type { RequestView } from '../../fold/run-view.ts'
 import { MillraceError, wholeMessage } from '../../part/error.ts'
 import type { Wire } from '../../wire/wire.ts'
 import { type Ask, answerLines } from './requests.ts'
 import { onConsoleLine } from '../terminal/console.ts'
+import { formatDuration } from '../terminal/format.ts'
 import { forStream, printable, paint, writeOut } from '../terminal/output.ts'
 import { cut } from '../terminal/table.ts'
 import type { AgentConnection } from '../connection.ts'
@@ -29,7 +33,7 @@ export interface Followed {
   /** Absent if the run is suspended. */
   end?: EntryOf<'run-end'>
   /** Open requests that cannot be answered here. */
-  waiting: EntryOf<'request'>[]
+  waiting: RequestView[]
   /** Client tools that were called but not run: a run without a log cannot wait for them. */
   handedOver: string[]
   /** The printed answer does not end with a newline yet. */
@@ -37,7 +41,7 @@ export interface Followed {
 }
 
 interface OpenRequest {
-  request: EntryOf<'request'>
+  request: RequestView
   closed: AbortController
   isAsked: boolean
 }
@@ -64,7 +68,8 @@ export async function followRun(
   const followed: Followed = { waiting: [], handedOver: [], isLineOpen: false }
   let isAsking = false
   const progress = createProgress(context, stderr, () => !(followed.isLineOpen && stdout.isTTY) && !isAsking)
-  const tools = showsTools ? createToolLines(context) : undefined
+  const above = createAgentsAbove()
+  const lines = createLines(context, showsTools)
   const open = new Map<string, OpenRequest>()
   let asked: Promise<void> = Promise.resolve()
 
@@ -78,7 +83,7 @@ export async function followRun(
 
   const off = onConsoleLine(() => void (stderr.isTTY && endLine()))
 
-  async function question(request: EntryOf<'request'>, signal: AbortSignal): Promise<void> {
+  async function question(request: RequestView, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return
     endLine()
     isAsking = true
@@ -108,7 +113,7 @@ export async function followRun(
   /** True if the run waits for something that cannot be answered here. */
   function note(entry: Entry): boolean {
     if (entry.type === 'request') {
-      const each = { request: entry, closed: new AbortController(), isAsked: false }
+      const each = { request: { ...entry, ...above.field(entry.step) }, closed: new AbortController(), isAsked: false }
       open.set(entry.requestId, each)
       // An older request is asked only once the run is suspended again: it may have been answered since.
       if (entry.seq > after) put(each)
@@ -130,10 +135,11 @@ export async function followRun(
     for await (const entry of client.follow(id, 0, { retries, signal: refused.signal })) {
       const isNew = entry.seq > after
       progress.apply(entry)
+      above.apply(entry)
       const waits = note(entry)
       if (asksOpen && entry.seq === after) for (const each of open.values()) put(each)
-      const line = isNew ? tools?.apply(entry) : undefined
-      if (line !== undefined) {
+      const line = lines.apply(entry)
+      if (isNew && line !== undefined) {
         endLine()
         stderr.write(`${line}\n`)
       }
@@ -157,21 +163,51 @@ export async function followRun(
   return followed
 }
 
-/** One line for each tool call and each result, shown in a chat. */
-function createToolLines(context: CommandContext, stream: Output = context.stderr) {
+/** Dimmed lines: one for each agent that a model calls and one for its end, and in a chat one for each tool call and each result. */
+function createLines(context: CommandContext, showsTools: boolean, stream: Output = context.stderr) {
+  const calls = createAgentCalls()
   const line = (text: string) => {
     const flat = printable(text.replaceAll(/[\n\r\t]+/gu, ' '))
     return paint(context, 'dim', cut(flat, (stream.isTTY && stream.columns) || 160), stream)
   }
+
+  function ended(call: AgentCall, { timestamp, isError, result }: EntryOf<'tool-result'>): string {
+    const time = formatDuration(Math.max(0, timestamp - call.startedAt))
+    return line(`${nameOf(call)} ${isError === true ? `failed in ${time}: ${textOf(result)}` : `completed in ${time}`}`)
+  }
+
+  function started(entry: EntryOf<'step-start'>): string | undefined {
+    if (entry.handoff === true && entry.agent !== undefined) return line(`agent ${entry.agent} takes over`)
+    const call = calls.start(entry)
+    return call && line(`${nameOf(call)} started`)
+  }
+
   return {
     apply(entry: Entry): string | undefined {
+      if (entry.type === 'step-start') return started(entry)
+      const call = agentResult(calls, entry)
+      if (call !== undefined) return ended(call, entry as EntryOf<'tool-result'>)
+      if (entry.type === 'step-finish') calls.end(entry.step)
+      else if (entry.type === 'step-reset') for (const { path } of calls.under(entry.step)) calls.end(path)
+      // Of called agents only their starts and ends are shown.
+      if (!showsTools || calls.around(entry.step) !== undefined) return undefined
       if (entry.type === 'tool-call') return line(`→ ${entry.toolName} ${entry.input}`)
       if (entry.type !== 'tool-result' || entry.preliminary === true) return undefined
       const { toolName, result, isError } = entry
-      const text = typeof result === 'string' ? result : JSON.stringify(result)
-      return line(`← ${toolName}${isError === true ? ' failed:' : ''} ${text}`)
+      return line(`← ${toolName}${isError === true ? ' failed:' : ''} ${textOf(result)}`)
     },
   }
+}
+
+/** Without the run's own agent, which is known. */
+function nameOf(call: AgentCall): string {
+  const agents = [call.agent]
+  for (let at = call.parent; at !== undefined; at = at.parent) agents.unshift(at.agent)
+  return `agent ${chainWords(agents)}`
+}
+
+function textOf(result: unknown): string {
+  return typeof result === 'string' ? result : (JSON.stringify(result) ?? '')
 }
 
 /** Shows the current step of a run in one terminal line, which is erased before anything else is printed. */

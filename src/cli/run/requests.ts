@@ -6,6 +6,8 @@ import { createInterface } from 'node:readline/promises'
 import type { CommandContext } from '../context.ts'
 import type { ClientAnswer } from '../../client/client.ts'
 import type { EntryOf } from '../../part/entry.ts'
+import { chainWords } from '../../fold/agents-above.ts'
+import type { RequestView } from '../../fold/run-view.ts'
 import { parseJson } from '../../part/json.ts'
 import { printable, paint } from '../terminal/output.ts'
 import type { InputRequest } from '../../part/request-part.ts'
@@ -41,7 +43,7 @@ export function answerLines(run: string, requests: readonly EntryOf<'request'>[]
   return requests.map((request) => `  ${answerLine(run, request, { where, isOneOfMany: requests.length > 1 })}`)
 }
 
-type Request = EntryOf<'request'>
+type Request = RequestView
 
 export interface Ask {
   /** False if this request cannot be answered here: the run then waits for an answer from elsewhere. */
@@ -82,15 +84,16 @@ async function askOnTerminal(context: CommandContext, request: Request, signal: 
         signal: AbortSignal.any([signal, ended.signal]),
       })
     ).trim()
+  const from = request.agents === undefined ? '' : printable(`[${chainWords(request.agents)}] `)
   try {
     if (request.kind === 'input') {
-      return { value: jsonOrText(await ask(`${printable(questionOf(request))} Enter a value (JSON or text): `)) }
+      return { value: jsonOrText(await ask(`${from}${printable(questionOf(request))} Enter a value (JSON or text): `)) }
     }
     const { kind, toolName, input } = request
     // Model output must not be able to disguise itself with control characters.
     const what = printable(`${toolName} ${JSON.stringify(input)}`)
-    if (kind === 'approval') return { approved: /^y(?:es)?$/iu.test(await ask(`Allow ${what}? [y/N] `)) }
-    return { output: jsonOrText(await ask(`${what} runs in the client. Enter its result (JSON or text): `)) }
+    if (kind === 'approval') return { approved: /^y(?:es)?$/iu.test(await ask(`${from}Allow ${what}? [y/N] `)) }
+    return { output: jsonOrText(await ask(`${from}${what} runs in the client. Enter its result (JSON or text): `)) }
   } finally {
     terminal.close()
   }
@@ -106,14 +109,16 @@ export function jsonOrText(text: string): unknown {
 }
 
 /** The open requests of a run as a table. */
-export function formatRequests(run: string, requests: readonly EntryOf<'request'>[]): string {
+export function formatRequests(run: string, requests: readonly RequestView[]): string {
+  const isCalled = requests.some(({ agents }) => agents !== undefined)
   const rows = requests.map((request) => {
     const { kind, toolName = '', deadline } = request
     const wanted = { approval: 'approval', tool: 'result', input: 'value' }[kind]
     const about = request.kind === 'input' ? questionOf(request) : JSON.stringify(request.input)
-    return [shortRequestId(run, request), wanted, toolName, formatTime(deadline), cut(about, 100)]
+    const from = isCalled ? [chainWords(request.agents ?? [])] : []
+    return [shortRequestId(run, request), wanted, ...from, toolName, formatTime(deadline), cut(about, 100)]
   })
-  return formatTable(['REQUEST', 'WANTS', 'TOOL', 'UNTIL', 'INPUT'], rows)
+  return formatTable(['REQUEST', 'WANTS', ...(isCalled ? ['FROM'] : []), 'TOOL', 'UNTIL', 'INPUT'], rows)
 }
 
 /** Threads that a command continues, and the run of a thread that is still suspended. */
@@ -139,7 +144,7 @@ interface WaitingRun {
   /** Its last entry so far. */
   lastSeq: number
   protocol: string
-  requests: EntryOf<'request'>[]
+  requests: RequestView[]
 }
 
 /** The run that the next message of the thread would end: the newest one, if it is suspended. */

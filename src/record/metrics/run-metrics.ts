@@ -5,12 +5,14 @@
 import type { Entry, EntryOf } from '../../part/entry.ts'
 import type { RunRow, Store } from '../../part/log.ts'
 import { kindOf } from '../../part/step-kind.ts'
+import { createAgentsAbove, type AgentsAbove } from '../../fold/agents-above.ts'
 import { createCounter, createHistogram } from './families.ts'
 
 /** A run that has not ended. */
 interface OpenRun {
   agent: string
   status: 'running' | 'suspended'
+  above: AgentsAbove
   calls: Map<
     string,
     { model: string; tool: string; isClients: boolean; startedAt: number; spoken: boolean; failed?: string }
@@ -58,7 +60,7 @@ export function createRunMetrics(store: Pick<Store, 'log' | 'runs' | 'onStored'>
 
   function adopt({ id, agent, startedAt }: Pick<RunRow, 'id' | 'agent' | 'startedAt'>): void {
     if (open.size >= mostRuns) return
-    open.set(id, { agent, status: 'running', calls: new Map() })
+    open.set(id, { agent, status: 'running', above: createAgentsAbove(agent), calls: new Map() })
     begun.set(id, startedAt)
   }
 
@@ -106,10 +108,13 @@ export function createRunMetrics(store: Pick<Store, 'log' | 'runs' | 'onStored'>
     if (entry.type === 'run-start') return begin(id, entry)
     if (entry.type === 'run-end') return end(id, entry)
     if (entry.type === 'usage') return count(entry)
-    if (entry.type === 'request') return asked.add({ kind: entry.kind, outcome: 'asked' })
-    if (entry.type === 'response') return asked.add({ kind: 'any', outcome: entry.outcome })
     const run = open.get(id)
+    // The one that asks: a called agent, or the run's own.
+    const agent = run?.above.at(entry.step).at(-1) ?? 'other'
+    if (entry.type === 'request') return asked.add({ agent, kind: entry.kind, outcome: 'asked' })
+    if (entry.type === 'response') return asked.add({ agent, kind: 'any', outcome: entry.outcome })
     if (run === undefined) return
+    run.above.apply(entry)
     const call = run.calls.get(entry.step)
     switch (entry.type) {
       case 'suspend':

@@ -42,26 +42,20 @@ export function stepStart(entry: EntryOf<'step-start'>, conversation: string): S
     return { name: 'chat', kind: 'client', attributes }
   }
   if (kind === 'tool-call' || kind === 'client-tool') {
-    const attributes = {
-      'gen_ai.operation.name': 'execute_tool',
-      'gen_ai.tool.name': toolName,
-      'gen_ai.tool.call.id': toolCallId,
-      'gen_ai.tool.type': 'function',
-      ...own,
-    }
+    const tool = { 'gen_ai.tool.name': toolName, 'gen_ai.tool.call.id': toolCallId }
+    if (agent !== undefined) return agentStart(agent, conversation, { ...tool, 'gen_ai.tool.type': 'agent', ...own })
+    const attributes = { 'gen_ai.operation.name': 'execute_tool', ...tool, 'gen_ai.tool.type': 'function', ...own }
     return { name: `execute_tool ${toolName ?? ''}`.trim(), kind: 'internal', attributes }
   }
   const called = agent ?? (stepType === 'cli-agent' ? lastName(step) : undefined)
-  if (called !== undefined) {
-    const attributes = {
-      'gen_ai.operation.name': 'invoke_agent',
-      'gen_ai.agent.name': called,
-      'gen_ai.conversation.id': conversation,
-      ...own,
-    }
-    return { name: `invoke_agent ${called}`, kind: 'internal', attributes }
-  }
+  if (called !== undefined) return agentStart(called, conversation, own)
   return { name: `${stepType} ${toolName ?? lastName(step)}`, kind: 'internal', attributes: own }
+}
+
+function agentStart(agent: string, conversation: string, more: Attributes): Start {
+  const about = { 'gen_ai.agent.name': agent, 'gen_ai.conversation.id': conversation }
+  const attributes = { 'gen_ai.operation.name': 'invoke_agent', ...about, ...more }
+  return { name: `invoke_agent ${agent}`, kind: 'internal', attributes }
 }
 
 /** The attributes of a model call once its model is known. */

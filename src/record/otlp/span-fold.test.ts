@@ -220,6 +220,34 @@ describe('spansOf', () => {
     })
   })
 
+  test('an agent that a model calls as a tool is invoke_agent, and what it does is below it', () => {
+    const source = readFileSync(new URL('../../wire/golden/agent-tools.ndjson', import.meta.url), 'utf8').trimEnd()
+    const spans = decoded(source.split('\n').map((line) => JSON.parse(line) as Entry))
+    const of = (name: string) => spans.find((span) => span.name === name)!
+    const above = (span: (typeof spans)[number]): string[] => {
+      const parent = spans.find(({ spanId }) => spanId === span.parentSpanId)
+      return parent === undefined ? [span.name] : [...above(parent), span.name]
+    }
+    expect(above(of('invoke_agent publish'))).toEqual([
+      'invoke_agent desk',
+      'llm desk',
+      'invoke_agent writer',
+      'llm write',
+      'invoke_agent publish',
+    ])
+    expect(of('invoke_agent writer').attributes).toMatchObject({
+      'gen_ai.operation.name': 'invoke_agent',
+      'gen_ai.agent.name': 'writer',
+      'gen_ai.tool.name': 'write_article',
+      'gen_ai.tool.call.id': 'call_2',
+      'gen_ai.conversation.id': 'thread_01',
+    })
+    expect(of('invoke_agent checker').attributes['error.type']).toBe('tool_error')
+    // The usage of a model call is in its own span alone, and that of the run in the run's.
+    const used = spans.filter((span) => span.attributes['gen_ai.usage.input_tokens'] !== undefined)
+    expect(used.map(({ name }) => name.split(' ')[0]).filter((name) => name !== 'chat')).toEqual(['invoke_agent'])
+  })
+
   test('a fork has the spans of what it has done itself, from when it was forked; its source has the others', () => {
     const at = (list: Entry[], from: number, ms: number) =>
       list.map((entry) => (entry.seq > from ? { ...entry, timestamp: entry.timestamp + ms } : entry))

@@ -2,6 +2,7 @@
 import type { AgentCapabilities, Tool } from '@ag-ui/core'
 import { omitUndefined } from '../../part/omit-undefined.ts'
 import { ownValue } from '../../part/own-value.ts'
+import { agentParameters } from '../../pipeline/agent-parameters.ts'
 import { callsOf, stepsInside } from '../../pipeline/calls.ts'
 import type { LlmConfig, RouterConfig, Pipeline, Step } from '../../pipeline/pipeline.ts'
 import type { Agent, Runtime } from '../../runtime/runtime.ts'
@@ -19,6 +20,7 @@ export async function agentCapabilities(
   const answering = configs.filter((config): config is LlmConfig => 'stream' in config)
   const items = await toolsOf(runtime, configs)
   const subagents = [...callsOf(pipeline)].flatMap((name) => describe(runtime, name))
+  const handoffs = configs.some(({ agentTools = [] }) => agentTools.some(({ handoff }) => handoff === true))
   const takesClientTools =
     answering.length > 0 || configs.some((config) => 'requestTools' in config && config.requestTools)
   const hasTools = items.length > 0 || configs.some(({ toolSources = [] }) => toolSources.length > 0)
@@ -47,7 +49,8 @@ export async function agentCapabilities(
     },
     output: { structuredOutput: answering.some(({ output }) => output !== undefined) },
     state: { snapshots: true, deltas: false, memory: steps.some(({ type }) => type === 'memory') },
-    multiAgent: subagents.length > 0 ? { supported: true, delegation: true, subagents } : { supported: false },
+    multiAgent:
+      subagents.length > 0 ? { supported: true, delegation: true, handoffs, subagents } : { supported: false },
     reasoning: omitUndefined({
       supported: configs.some(({ reasoning }) => reasoning !== undefined && reasoning !== 'none') || undefined,
       streaming: true,
@@ -68,7 +71,7 @@ function withInner(step: Step): Step[] {
 }
 
 /** The file's tools with their schemas. The tools of a whole MCP server are known only when the server is asked. */
-async function toolsOf({ tools }: Runtime, configs: readonly (LlmConfig | RouterConfig)[]): Promise<Tool[]> {
+async function toolsOf({ tools, agents }: Runtime, configs: readonly (LlmConfig | RouterConfig)[]): Promise<Tool[]> {
   const items = new Map<string, Tool>()
   for (const config of configs) {
     for (const { name, description = '', inputSchema } of config.clientTools ?? []) {
@@ -82,14 +85,21 @@ async function toolsOf({ tools }: Runtime, configs: readonly (LlmConfig | Router
         omitUndefined({ name, description: spec?.description ?? description ?? '', parameters: spec?.inputSchema }),
       )
     }
+    for (const { agent, name, description, input: fixed, handoff } of config.agentTools ?? []) {
+      const pipeline = agents.get(agent)?.pipeline
+      if (pipeline === undefined) continue
+      const find = (id: string) => agents.get(id)?.pipeline
+      const parameters = agentParameters(pipeline, { fixed, hasMessage: handoff !== true, find })
+      items.set(name, { name, description: description ?? pipeline.metadata.description ?? '', parameters })
+    }
   }
   return [...items.values()]
 }
 
 function asksForApproval({ tools }: Runtime, config: LlmConfig | RouterConfig): boolean {
-  const { tools: used, toolSources = [], clientTools = [] } = config
+  const { tools: used, toolSources = [], clientTools = [], agentTools = [] } = config
   const isMarked = used.some(({ name, approval }) => Boolean(approval ?? tools.get(name)?.approval))
-  return isMarked || [...toolSources, ...clientTools].some(({ approval }) => Boolean(approval))
+  return isMarked || [...toolSources, ...clientTools, ...agentTools].some(({ approval }) => Boolean(approval))
 }
 
 function describe({ agents }: Runtime, name: string): { name: string; description?: string }[] {

@@ -8,9 +8,8 @@ import { MillraceError } from '../../part/error.ts'
 import { unknownAgent } from '../../runtime/runtime-errors.ts'
 import type { HandlerContext, RequestContext } from '../handler-context.ts'
 import { readJsonValue } from '../http/body.ts'
-import { preferredType } from '../http/query.ts'
 import type { Routes } from '../http/routes.ts'
-import { asEvents, asJson } from './call-stream.ts'
+import { asEvents, asJson, type Framing } from './call-stream.ts'
 import { modernVersion, readModern, type McpClient } from './inbound.ts'
 import {
   codes,
@@ -178,15 +177,10 @@ async function textOf(response: Response, signal: AbortSignal): Promise<string> 
   }
 }
 
-/** A client that does not name event streams gets one JSON. */
-function framingOf(request: Request) {
-  const type = preferredType(request, ['text/event-stream', 'application/json'], 'text/event-stream')
-  return type === 'text/event-stream' || acceptsEvents(request) ? asEvents : asJson
-}
-
-/** Whatever the weights are: the protocol has both in every request. */
-function acceptsEvents({ headers }: Request): boolean {
-  return /(?:^|,)\s*text\/event-stream\s*(?:,|$|;\s*q=(?!0(?:\.0*)?\s*(?:,|$)))/iu.test(headers.get('accept') ?? '')
+/** A client that does not name event streams gets one JSON. Whatever the weights are: most name both in every request. */
+function framingOf({ headers }: Request): Framing {
+  const named = /(?:^|,)\s*text\/event-stream\s*(?:,|$|;\s*q=(?!0(?:\.0*)?\s*(?:,|$)))/iu
+  return named.test(headers.get('accept') ?? '') ? asEvents : asJson
 }
 
 function noResponses(): RpcError {

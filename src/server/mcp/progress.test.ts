@@ -58,6 +58,23 @@ describe('progress', () => {
     expect(progress.take()).toEqual({ progress: 2, message: 'desk: write' })
   })
 
+  test('tells the first word at once even right behind what the run does, and then waits the longer', () => {
+    const clock = createTestClock()
+    const progress = createProgress(clock)
+    const times: number[] = []
+    progress.add('', 'desk')
+    expect(progress.take()).toEqual({ progress: 1, message: 'desk' })
+    progress.add('one', 'desk')
+    expect(progress.take()).toMatchObject({ progress: 2, message: 'one' })
+    for (let ms = 0; ms < 2000; ms += 10) {
+      clock.advance(10)
+      progress.add('x', 'desk')
+      if (progress.take() !== undefined) times.push(clock.now())
+    }
+    // With the two at the beginning: four in the first second.
+    expect(times).toEqual([500, 750, 1000, 1250, 1500, 1750, 2000])
+  })
+
   test('loses no character of the text, counts up and keeps its messages short', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.string({ unit: 'binary' }), fc.nat(400)), { maxLength: 40 }), (steps) => {

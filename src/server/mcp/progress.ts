@@ -28,10 +28,14 @@ export function createProgress(clock: Clock): Progress {
   let said = ''
   let words = ''
   let shown = ''
-  let last = Number.NEGATIVE_INFINITY
+  /** The next one may come then. */
+  let due = Number.NEGATIVE_INFINITY
+  /** The last one had no text: text need not wait for it, and what comes behind waits the longer. */
+  let mayPass = false
   let cancel: (() => void) | undefined
 
   const isNew = () => delta !== '' || words !== shown
+  const dueAt = () => (mayPass && delta !== '' ? Number.NEGATIVE_INFINITY : due)
 
   return {
     add(text, now) {
@@ -41,10 +45,12 @@ export function createProgress(clock: Clock): Progress {
       words = now
     },
     take() {
-      if (!isNew() || clock.now() - last < intervalMs) return undefined
-      last = clock.now()
-      count++
+      const now = clock.now()
+      if (!isNew() || now < dueAt()) return undefined
       const isText = delta !== ''
+      due = Math.max(now, due) + intervalMs
+      mayPass = !isText
+      count++
       const params: ProgressParams = { progress: count, message: isText ? said : words }
       if (isText) params._meta = { 'millrace/delta': delta }
       delta = ''
@@ -53,7 +59,7 @@ export function createProgress(clock: Clock): Progress {
     },
     whenDue(onDue) {
       cancel?.()
-      cancel = isNew() ? clock.after(Math.max(0, last + intervalMs - clock.now()), onDue) : undefined
+      cancel = isNew() ? clock.after(Math.max(0, dueAt() - clock.now()), onDue) : undefined
     },
     close: () => cancel?.(),
   }

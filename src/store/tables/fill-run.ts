@@ -1,6 +1,7 @@
 /** Adds entries of a run to the tables. All of its state is in the tables: any process can continue at any entry. */
 import { type Entry, type EntryOf, isDelta } from '../../part/entry.ts'
-import { calledAgent, eventNames } from '../../fold/stream-events.ts'
+import { messageOf } from '../../part/error.ts'
+import { calledAgent, eventNames, placeOf } from '../../fold/stream-events.ts'
 import { parentPath } from '../../part/path.ts'
 import { respondTool } from '../../part/respond.ts'
 import { kindOf } from '../../part/step-kind.ts'
@@ -115,7 +116,7 @@ function add(
   const { seq, timestamp, step: path, type } = entry
   if (type === 'run-start') beginRun(statements, state, entry)
   else if (type === 'step-start') beginStep(statements, state, entry)
-  const agent = agentAt(statements, state, path)
+  const agent = agentAt(statements, state, placeOf(entry))
   const step = stepAt(statements, state, path)?.seq ?? 0
   const { eventId = null, toolName = null } = eventNames(entry)
   const counts = isCounted(statements, state, entry) ? 1 : 0
@@ -244,6 +245,9 @@ function endToolCall(statements: Statements, state: RunState, entry: EntryOf<'to
   if (state.startedAt < hours.open) hours.mark(Number(statements.calledAt.get(state.number, call)?.called_at))
   const outcome = entry.outcome ?? (isError === true ? 'failed' : 'completed')
   statements.endToolCall.run(timestamp, outcome, seq, state.number, call)
+  // An agent that a model calls fails as a tool does: its step has no error.
+  const runs = isError === true ? (stepAt(statements, state, path)?.runs ?? 0) : 0
+  if (runs !== 0) statements.failAgent.run(JSON.stringify({ code: outcome, message: messageOf(entry.result) }), runs)
 }
 
 function addUsage(

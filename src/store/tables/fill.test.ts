@@ -1,12 +1,14 @@
 import { DatabaseSync } from 'node:sqlite'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
-import { arbitraryNestedRun, arbitraryRun } from '../../../test/arbitrary-run.ts'
+import { arbitraryAgentRun, arbitraryNestedRun, arbitraryRun } from '../../../test/arbitrary-run.ts'
 import { slowRun } from '../../../test/support/recorded.ts'
+import { readView } from '../../fold/read-view.ts'
 import { createRunFold } from '../../fold/run-fold.ts'
+import { eventsOfLog } from '../stream-events.ts'
 import type { Entry, RecordedPart } from '../../part/entry.ts'
 import { cutAt, startEntry } from '../example-run.contract.ts'
 import { sqliteStore } from '../sqlite/store.ts'
@@ -42,7 +44,7 @@ function rename(entries: readonly Entry[], run: string): Entry[] {
 test('filled piece by piece while runs are recorded, the tables are what a rebuild makes of the log', async () => {
   await fc.assert(
     fc.asyncProperty(
-      fc.array(fc.oneof(arbitraryRun, arbitraryNestedRun), {
+      fc.array(fc.oneof(arbitraryRun, arbitraryNestedRun, arbitraryAgentRun), {
         minLength: 1,
         maxLength: 3,
       }),
@@ -233,5 +235,62 @@ test('an agent that has begun again has not ended', async () => {
   await store.records!.settle()
   const { rows } = await store.records!.query(`SELECT status, ended_at, error FROM agents WHERE step <> ''`)
   expect(rows).toEqual([['running', null, null]])
+  await store.close()
+})
+
+test('an agent that a model calls as a tool is an execution, with the usage of its own model calls', async () => {
+  const path = newFile()
+  const store = sqliteStore(path)
+  const source = readFileSync(new URL('../../wire/golden/agent-tools.ndjson', import.meta.url), 'utf8')
+  const entries = source
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Entry)
+  for (const batch of cutAt(entries, [20, 50])) await store.log.append('run_01', 1, batch)
+  await store.records!.settle()
+  const ask = async (sql: string) => (await store.records!.query(sql)).rows
+  expect(
+    await ask(`SELECT step, agent, kind, parent_id, tool_call_id, status, error ->> 'code', total_tokens, round(cost, 6)
+      FROM agents ORDER BY step`),
+  ).toEqual([
+    ['', 'desk', 'run', null, null, 'completed', null, 34, 0.0002],
+    ['main/desk/2', 'researcher', 'call-agent', 'run_01', 'call_1', 'completed', null, 17, 0.0001],
+    ['main/desk/3', 'writer', 'call-agent', 'run_01', 'call_2', 'completed', null, 34, 0.0002],
+    ['main/desk/3/write/2', 'publish', 'call-agent', 'run_01/main/desk/3', 'call_4', 'completed', null, 17, 0.0001],
+    ['main/desk/4', 'checker', 'call-agent', 'run_01', 'call_3', 'failed', 'failed', null, null],
+  ])
+  // Each model call counts once in each total.
+  const [[sum, whole]] = (await ask(
+    `SELECT (SELECT sum(total_tokens) FROM agents), (SELECT usage ->> 'totalTokens' FROM runs)`,
+  )) as [[number, number]]
+  expect(sum).toBe(whole)
+  const view = (await readView(store, 'run_01'))!
+  expect(Object.fromEntries(view.usageByAgent.map(({ agent, usage }) => [agent, usage.totalTokens]))).toEqual({
+    desk: 34,
+    researcher: 17,
+    writer: 34,
+    publish: 17,
+  })
+  const totals = await store.records!.totals({ since: 0, until: 2e12 })
+  expect(totals.usage).toMatchObject({ inputTokens: 72, outputTokens: 30, knownCost: expect.closeTo(0.0006, 9) })
+  expect(Object.fromEntries(totals.usageByAgent.map(({ name, inputTokens }) => [name, inputTokens]))).toEqual({
+    desk: 24,
+    publish: 12,
+    researcher: 12,
+    writer: 24,
+  })
+  // A call and its result are the caller's: what joins them by agent finds both.
+  const pairs = `SELECT c.agent_id, c.event_id FROM agent_stream_events c
+    JOIN agent_stream_events r ON r.agent_id = c.agent_id AND r.event_id = c.event_id AND r.event_type = 'tool-result'
+    WHERE c.event_type = 'tool-call' ORDER BY 2`
+  expect(await ask(pairs)).toEqual([
+    ['run_01', 'call_1'],
+    ['run_01', 'call_2'],
+    ['run_01', 'call_3'],
+    ['run_01/main/desk/3', 'call_4'],
+  ])
+  const inTables = await store.records!.streamEvents('run_01', { types: ['tool-result', 'step-start'] })
+  const fromLog = await eventsOfLog(store.log, 'run_01', { types: ['tool-result', 'step-start'] })
+  expect(inTables!.map(({ agentId }) => agentId)).toEqual(fromLog.map(({ agentId }) => agentId))
   await store.close()
 })

@@ -7,7 +7,7 @@
  * outcome does not count. `shared` is 1 for rows that a fork shares with its source: a total over runs counts it once, where it happened.
  *
  * - `threads`: one row per conversation, a chain of runs.
- * - `agents`: one row per execution: a run, the `call-agent` step that calls another agent, a `cli-agent` step. The id is the
+ * - `agents`: one row per execution: a run, the `call-agent` step or the tool call that calls another agent, a `cli-agent` step. The id is the
  *  run's id, or `<run>/<step>`. `execution_id` is the root run, `parent_id` the agent that called this one.
  * - `agent_stream_events`: one row per entry of the log. `event_id` is the id of a tool call in all of its events, or that of
  *  a text or of reasoning. `content` is the text of a delta, else the entry as JSON.
@@ -25,7 +25,7 @@ import { baseNames, baseTables } from './base-tables.ts'
 import { views } from './views.ts'
 
 /** Increase it when a table, a view or its contents change: the tables of older databases are then rebuilt. */
-const layoutVersion = 7
+const layoutVersion = 8
 
 /**
  * Creates `index_state`, the position of the tables: they are filled up to this row of `ticks`, except for the runs of `index_queue`, which

@@ -30,7 +30,11 @@ export function prepareStatements(db: DatabaseSync) {
       `UPDATE indexed_agents SET status = 'running', ended_at = NULL, error = NULL WHERE number = ?`,
     ),
     setModel: db.prepare('UPDATE indexed_agents SET model = ? WHERE number = ?'),
-    endAgent: db.prepare('UPDATE indexed_agents SET status = ?, ended_at = ?, error = ? WHERE number = ?'),
+    failAgent: db.prepare('UPDATE indexed_agents SET error = ? WHERE number = ?'),
+    endAgent: db.prepare(
+      `UPDATE indexed_agents SET status = iif(error IS NULL, ?, 'failed'), ended_at = ?, error = coalesce(?, error)
+       WHERE number = ?`,
+    ),
     addEvent: db.prepare('INSERT INTO indexed_events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)'),
     addBlock: db.prepare('INSERT INTO indexed_blocks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)'),
     lastBlock: db.prepare('SELECT max(seq) AS seq FROM indexed_blocks WHERE type = ? AND event_id = ? AND run = ?'),

@@ -78,12 +78,13 @@ export const tableDocs: Readonly<Record<string, TableDoc>> = {
     },
   },
   agents: {
-    about: 'One row per execution: a run, a `call-agent` step that calls another agent, a `cli-agent` step.',
+    about:
+      'One row per execution: a run, a `call-agent` step or a tool call that calls another agent, a `cli-agent` step.',
     columns: {
       id: "The run's id; of a step `<run>/<step>`",
       run,
       step: 'Path of the step; empty for a run',
-      kind: '`run`, `call-agent` or `cli-agent`',
+      kind: '`run`, `call-agent` (also where a model calls it as a tool) or `cli-agent`',
       agent: 'Name of the agent; for a CLI the name of its step',
       model: 'The model that it asked last',
       execution_id: 'The root: the run that all of this began with',
@@ -94,6 +95,12 @@ export const tableDocs: Readonly<Record<string, TableDoc>> = {
       ended_at: 'Time; NULL until it ends',
       error: 'JSON: `code`, `message`',
       stream_summary: 'JSON: `textBlocks`, `reasoningBlocks`, `toolCalls`, `toolResults`, `errors`',
+      tool_call_id: 'Where a model called it as a tool: the id of the call',
+      duration: 'ms from its start to its end, with the time in which it waited',
+      input_tokens: 'Of its own model calls, without those of the agents that it called',
+      output_tokens: 'As `input_tokens`',
+      total_tokens: 'As `input_tokens`',
+      cost: 'USD, as `input_tokens`; NULL if a price is unknown',
     },
   },
   agent_stream_events: {

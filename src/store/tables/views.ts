@@ -48,6 +48,9 @@ const isoTime = (time: string) => `strftime('%Y-%m-%dT%H:%M:%fZ', ${time} / 1000
 /** 1 for entries that a fork shares with its source, whose row is the one to count. */
 const shared = (table: string) => `${table}.seq <= coalesce((SELECT f.seq FROM forks f WHERE f.run = r.id), 0)`
 
+/** A sum over the usage of an agent `a` itself: that of the agents which it called is in their rows. */
+const ofAgent = (what: string) => `(SELECT ${what} FROM indexed_usage u WHERE u.run = a.run AND u.agent = a.number)`
+
 /** A sum over the runs `r` of a thread `t`. */
 const ofThread = (what: string, table: string, more = '') =>
   `(SELECT ${what} FROM runs r JOIN ${table} x ON x.run = r.number WHERE r.thread_id = t.id AND NOT ${shared('x')}${more})`
@@ -114,7 +117,13 @@ export const views: readonly (readonly [name: string, sql: string])[] = [
           'errors', count(*) FILTER (WHERE e.type = 'error'))
         FROM indexed_events e
         WHERE e.agent = a.number AND e.counts = 1
-          AND e.type IN ('text-end', 'reasoning-end', 'tool-call', 'tool-result', 'error')) AS stream_summary
+          AND e.type IN ('text-end', 'reasoning-end', 'tool-call', 'tool-result', 'error')) AS stream_summary,
+       (SELECT s.tool_call_id FROM indexed_steps s WHERE s.run = a.run AND s.seq = a.seq AND a.step <> '') AS tool_call_id,
+       CASE WHEN a.step = '' THEN r.ended_at ELSE a.ended_at END - a.started_at AS duration,
+       ${ofAgent('sum(u.input_tokens)')} AS input_tokens,
+       ${ofAgent('sum(u.output_tokens)')} AS output_tokens,
+       ${ofAgent('sum(u.total_tokens)')} AS total_tokens,
+       ${ofAgent('CASE WHEN count(*) = count(u.cost) THEN sum(u.cost) END')} AS cost
      FROM indexed_agents a JOIN runs r ON r.number = a.run`,
   ],
   [

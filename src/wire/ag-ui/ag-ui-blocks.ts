@@ -14,16 +14,20 @@ export interface AgUiBlocks {
   startReasoning(entry: EntryOf<'reasoning-start'>): void
   delta(entry: EntryOf<'text-delta'> | EntryOf<'reasoning-delta'>): void
   end(entry: Pick<EntryOf<'text-end'> | EntryOf<'reasoning-end'>, 'id' | 'providerMetadata'>): void
-  /** Ends all blocks. */
-  close(): void
+  /** Ends all blocks at and under a path. Default: all. */
+  close(path?: string): void
   /** Drops the blocks of an attempt that a crash superseded. */
   forget(path: string): void
+  /** The agent of this call gives the answer from here on, instead of its caller. */
+  handOver(path: string): void
   /** The text of the last model call of each answer. */
   finalText(): string | undefined
 }
 
 interface AgUiBlock {
   path: string
+  /** The id of the subagent that says it. */
+  subagentRunId: string | undefined
   messageId: string
   isText: boolean
   said: { text: string }
@@ -32,8 +36,13 @@ interface AgUiBlock {
   sendDelta(text: string, timestamp: number): void
 }
 
-export function createAgUiBlocks(sink: Sink<AgUiEvent>, out: AgUiOut, ids: AgUiIds): AgUiBlocks {
-  return new Blocks(sink, out, ids)
+interface BlocksOptions {
+  ids: AgUiIds
+  subagentAt(path: string): string | undefined
+}
+
+export function createAgUiBlocks(sink: Sink<AgUiEvent>, out: AgUiOut, options: BlocksOptions): AgUiBlocks {
+  return new Blocks(sink, out, options)
 }
 
 /** A class, not closures: one for each open stream (decisions/0028). */
@@ -41,14 +50,16 @@ class Blocks implements AgUiBlocks {
   readonly #sink: Sink<AgUiEvent>
   readonly #out: AgUiOut
   readonly #ids: AgUiIds
+  readonly #subagentAt: BlocksOptions['subagentAt']
   readonly #blocks = new Map<string, AgUiBlock>()
   /** The text of the last model call, by the path of the answering step, or of its list of steps. */
   readonly #said = new LazyMap<string, { path: string; text: string }>()
 
-  constructor(sink: Sink<AgUiEvent>, out: AgUiOut, ids: AgUiIds) {
+  constructor(sink: Sink<AgUiEvent>, out: AgUiOut, { ids, subagentAt }: BlocksOptions) {
     this.#sink = sink
     this.#out = out
     this.#ids = ids
+    this.#subagentAt = subagentAt
   }
 
   #lastSaid(path: string): { text: string } {
@@ -58,14 +69,15 @@ class Blocks implements AgUiBlocks {
     return last!
   }
 
-  #finish({ isText, messageId, metadata }: AgUiBlock): void {
-    if (isText) return this.#out.send({ type: 'TEXT_MESSAGE_END', messageId })
-    this.#out.send({ type: 'REASONING_MESSAGE_END', messageId })
+  #finish({ isText, messageId, metadata, subagentRunId }: AgUiBlock): void {
+    if (isText) return this.#out.send({ type: 'TEXT_MESSAGE_END', messageId, subagentRunId })
+    this.#out.send({ type: 'REASONING_MESSAGE_END', messageId, subagentRunId })
     if (metadata !== undefined) {
       const encryptedValue = toEncryptedValue(metadata)
-      this.#out.send({ type: 'REASONING_ENCRYPTED_VALUE', subtype: 'message', entityId: messageId, encryptedValue })
+      const entity = { subtype: 'message' as const, entityId: messageId }
+      this.#out.send({ type: 'REASONING_ENCRYPTED_VALUE', ...entity, encryptedValue, subagentRunId })
     }
-    this.#out.send({ type: 'REASONING_END', messageId })
+    this.#out.send({ type: 'REASONING_END', messageId, subagentRunId })
   }
 
   startAnswer(path: string): void {
@@ -74,40 +86,35 @@ class Blocks implements AgUiBlocks {
 
   startText({ id, step: path }: EntryOf<'text-start'>): void {
     const messageId = this.#ids.text(path)
+    const subagentRunId = this.#subagentAt(path)
+    const tag = subagentRunId === undefined ? undefined : { subagentRunId }
     const sendDelta = this.#sink.prepare((delta, timestamp) => {
-      return { type: 'TEXT_MESSAGE_CONTENT', timestamp, messageId, delta }
+      return { type: 'TEXT_MESSAGE_CONTENT', timestamp, messageId, delta, ...tag }
     })
-    this.#blocks.set(id, {
-      path,
-      messageId,
-      isText: true,
-      said: this.#lastSaid(path),
-      metadata: undefined,
-      sendDelta,
-    })
-    this.#out.send({ type: 'TEXT_MESSAGE_START', messageId, role: 'assistant' })
+    // What a subagent says is no part of the answer.
+    const said = tag === undefined ? this.#lastSaid(path) : { text: '' }
+    this.#blocks.set(id, { path, subagentRunId, messageId, isText: true, said, metadata: undefined, sendDelta })
+    this.#out.send({ type: 'TEXT_MESSAGE_START', messageId, role: 'assistant', subagentRunId })
   }
 
   startReasoning({ id, step: path, providerMetadata }: EntryOf<'reasoning-start'>): void {
-    const messageId = this.#ids.next()
+    const messageId = this.#ids.next(path)
+    const subagentRunId = this.#subagentAt(path)
+    const tag = subagentRunId === undefined ? undefined : { subagentRunId }
     const sendDelta = this.#sink.prepare((delta, timestamp) => {
-      return {
-        type: 'REASONING_MESSAGE_CONTENT',
-        timestamp,
-        messageId,
-        delta,
-      }
+      return { type: 'REASONING_MESSAGE_CONTENT', timestamp, messageId, delta, ...tag }
     })
     this.#blocks.set(id, {
       path,
+      subagentRunId,
       messageId,
       isText: false,
       said: { text: '' },
       metadata: providerMetadata,
       sendDelta,
     })
-    this.#out.send({ type: 'REASONING_START', messageId })
-    this.#out.send({ type: 'REASONING_MESSAGE_START', messageId, role: 'reasoning' })
+    this.#out.send({ type: 'REASONING_START', messageId, subagentRunId })
+    this.#out.send({ type: 'REASONING_MESSAGE_START', messageId, role: 'reasoning', subagentRunId })
   }
 
   delta({ id, delta, providerMetadata }: EntryOf<'text-delta'> | EntryOf<'reasoning-delta'>): void {
@@ -127,14 +134,21 @@ class Blocks implements AgUiBlocks {
     this.#finish({ ...block, metadata: providerMetadata ?? block.metadata })
   }
 
-  close(): void {
-    for (const block of this.#blocks.values()) this.#finish(block)
-    this.#blocks.clear()
+  close(path = ''): void {
+    for (const [id, block] of this.#blocks) {
+      if (!isUnder(block.path, path)) continue
+      this.#finish(block)
+      this.#blocks.delete(id)
+    }
   }
 
   forget(path: string): void {
     for (const [id, block] of this.#blocks) if (isUnder(block.path, path)) this.#blocks.delete(id)
     for (const [root, last] of this.#said) if (isUnder(last.path, path)) this.#said.delete(root)
+  }
+
+  handOver(path: string): void {
+    this.#said.delete(parentPath(path))
   }
 
   finalText(): string | undefined {

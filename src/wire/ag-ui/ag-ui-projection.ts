@@ -1,22 +1,24 @@
 /** A run's entries as AG-UI events. The mapping is in `ag-ui.ts`. */
-import type { Entry, EntryOf } from '../../part/entry.ts'
+import { isDelta, type Entry, type EntryOf } from '../../part/entry.ts'
 import type { ErrorValue } from '../../part/error.ts'
 import { omitUndefined } from '../../part/omit-undefined.ts'
 import { messagesOf } from '../../part/message.ts'
-import { isUnder } from '../../part/path.ts'
+import { isUnder, parentPath } from '../../part/path.ts'
 import { hasRole } from '../../part/principal.ts'
-import { createAnswering, type Answering } from '../../fold/answering.ts'
+import { createAgentsAbove } from '../../fold/agents-above.ts'
+import { createAnswering } from '../../fold/answering.ts'
 import { LazySet, LazyMap } from '../../fold/lazy-map.ts'
-import { begunAgain, type Projection, type Sink, type WireContext } from '../wire.ts'
+import { begunAgain, errorText, type Projection, type Sink, type WireContext } from '../wire.ts'
 import { createHeldText } from '../held-text.ts'
 import { createPrompts } from '../openai/openai-prompts.ts'
 import { createAgUiBlocks } from './ag-ui-blocks.ts'
-import type { AgUiEvent, AgUiOptions, AgUiOut } from './ag-ui-event.ts'
+import type { AgUiEvent, AgUiEventOf, AgUiOptions } from './ag-ui-event.ts'
 import { createAgUiCallNames, createAgUiIds } from './ag-ui-ids.ts'
 import { conversation, createAgUiRun, type AgUiOutcome } from './ag-ui-run.ts'
+import { createAgUiInterrupts } from './ag-ui-interrupts.ts'
+import { createAgUiSteps } from './ag-ui-steps.ts'
+import { createAgUiSubagents, noSubagents } from './ag-ui-subagents.ts'
 import { createAgUiTools } from './ag-ui-tools.ts'
-import type { Interrupt } from '@ag-ui/core'
-import { kindOf, type StepKind } from '../../part/step-kind.ts'
 
 export function projectAgUi(
   sink: Sink<AgUiEvent>,
@@ -25,11 +27,15 @@ export function projectAgUi(
 ): Projection {
   const run = createAgUiRun(sink, warnings)
   const answering = createAnswering()
-  const ids = createAgUiIds()
+  const subagents = old ? noSubagents : createAgUiSubagents(run)
+  const subagentAt = (path: string) => subagents.idAt(path)
+  const above = createAgentsAbove()
+  const ids = createAgUiIds(subagentAt)
   const names = createAgUiCallNames()
-  const blocks = createAgUiBlocks(sink, run, ids)
-  const steps = createAgUiSteps(run, answering)
-  const tools = createAgUiTools(sink, run, { ids, names, old, showsAnswers: live || joins })
+  const blocks = createAgUiBlocks(sink, run, { ids, subagentAt })
+  const steps = createAgUiSteps(run, { isShown, subagentAt })
+  const runId = () => start?.runId ?? ''
+  const tools = createAgUiTools(sink, run, { runId, subagentAt, ids, names, old, showsAnswers: live || joins })
   const interrupts = createAgUiInterrupts()
   const held = createHeldText()
   const prompts = traces ? createPrompts() : undefined
@@ -37,6 +43,17 @@ export function projectAgUi(
   const waiting = new LazyMap<string, { path: string; about: object }>()
   /** Paths that have sent permanent events. */
   const shown = new LazySet<string>()
+  let start: EntryOf<'run-start'> | undefined
+
+  /** Whether output of this path is sent: that of the answer, and that of the agents which it calls. */
+  function isShown(path: string): boolean {
+    return answering.has(path) || subagentAt(path) !== undefined
+  }
+
+  /** Notes an event that stays. A subagent's does not bind us: it may begin again, because it is not the answer. */
+  function show(path: string): void {
+    if (subagentAt(path) === undefined) shown.add(path)
+  }
 
   function take(entry: Entry): void {
     run.timestamp = entry.timestamp
@@ -48,6 +65,7 @@ export function projectAgUi(
   function apply(entry: Entry): void {
     if (projection.state !== 'open') return
     prompts?.apply(entry)
+    if (!isDelta(entry)) above.apply(entry)
     switch (entry.type) {
       case 'text-delta':
       case 'reasoning-delta':
@@ -55,32 +73,38 @@ export function projectAgUi(
       case 'tool-input-delta':
         return tools.inputDelta(entry)
       case 'run-start':
+        start = entry
         ids.begin(entry.runId)
+        subagents.begin(entry.runId)
         names.apply(history)
         names.apply(messagesOf(entry.input))
         return run.start(entry, () => messages ?? conversation(history, entry))
       case 'resume':
-        return run.resume(entry, messages && (() => messages))
+        return run.resume(entry, () => subagents.resume(), messages && (() => messages))
       case 'step-start':
         answering.note(entry)
         if (entry.answer === true) blocks.startAnswer(entry.step)
+        if (entry.handoff === true) blocks.handOver(entry.step)
+        if (isShown(parentPath(entry.step)))
+          subagents.start(entry, ({ path, toolCallId }) => tools.parentOf(path, toolCallId))
         return steps.start(entry)
       case 'step-finish':
         tools.close(entry.step)
         ids.end(entry.step)
-        return steps.finish(entry)
+        steps.finish(entry)
+        return subagents.end(entry.step)
       case 'step-reset':
         return reset(entry.step)
       case 'text-end':
       case 'reasoning-end':
         return blocks.end(entry)
       case 'tool-result':
-        return tools.result(entry)
+        return endCall(entry)
       case 'request':
-        if (entry.kind === 'input') return interrupts.request(entry)
+        if (entry.kind === 'input') return interrupts.request(entry, placeOf(entry.step))
         if (!hasRole(roles, entry.roles)) return waits(entry, tools.request(entry, false))
-        shown.add(entry.step)
-        return interrupts.request(entry, tools.request(entry, true))
+        show(entry.step)
+        return interrupts.request(entry, { ...placeOf(entry.step), toolCallId: tools.request(entry, true) })
       case 'response':
         interrupts.response(entry)
         sendWaiting(entry.requestId, entry.outcome)
@@ -88,8 +112,8 @@ export function projectAgUi(
       case 'data':
         if (isUnder(entry.step, 'after')) return
         // Clients replace data with an id, so a second attempt corrects it.
-        if (entry.transient !== true && entry.id === undefined) shown.add(entry.step)
-        return run.send(toCustom(entry))
+        if (entry.transient !== true && entry.id === undefined) show(entry.step)
+        return run.send({ ...toCustom(entry), subagentRunId: subagentAt(entry.step) })
       case 'prompt':
         tools.prompt(entry)
         return trace(entry)
@@ -102,32 +126,47 @@ export function projectAgUi(
       case 'run-end':
         return endRun(entry)
       default:
-        if (answering.has(entry.step)) applyAnswer(entry)
+        if (isShown(entry.step)) applyAnswer(entry)
     }
   }
 
-  /** Entries that are sent only for steps of the answer. */
+  /** The agents that lead to a path, where it is not the run's own alone, and the subagent that works there. */
+  function placeOf(path: string): { agents?: string[]; subagentRunId: string | undefined } {
+    return { ...above.field(path), subagentRunId: subagentAt(path) }
+  }
+
+  /** Before the result of a subagent everything in it is closed, also where the run is stopped and its steps end later. */
+  function endCall(entry: EntryOf<'tool-result'>): void {
+    const call = entry.preliminary === true ? undefined : subagents.at(entry.step)
+    if (call?.toolCallId === entry.toolCallId) {
+      closeUnder(entry.step)
+      subagents.finish(call, entry)
+    }
+    tools.result(entry)
+  }
+
+  /** Entries that are sent only for steps of the answer and for subagents. */
   function applyAnswer(entry: Exclude<Entry, { type: Handled }>): void {
     switch (entry.type) {
       case 'text-start':
-        shown.add(entry.step)
+        show(entry.step)
         return blocks.startText(entry)
       case 'reasoning-start':
-        shown.add(entry.step)
+        show(entry.step)
         return blocks.startReasoning(entry)
       case 'tool-input-start':
-        shown.add(entry.step)
+        show(entry.step)
         return tools.inputStart(entry)
       case 'tool-call':
-        shown.add(entry.step)
+        show(entry.step)
         return tools.call(entry)
       case 'source':
       case 'file':
       case 'reasoning-file':
       case 'custom':
       case 'cli-output':
-        shown.add(entry.step)
-        return run.send(toExtra(entry))
+        show(entry.step)
+        return run.send({ ...toExtra(entry), subagentRunId: subagentAt(entry.step) })
       case 'tool-input-end':
       case 'stream-start':
       case 'response-metadata':
@@ -153,25 +192,32 @@ export function projectAgUi(
       messages: prompts.messages(prompt),
       tools: offered,
     })
-    run.send({ type: 'CUSTOM', name: 'prompt', value })
+    run.send({ type: 'CUSTOM', name: 'prompt', value, subagentRunId: subagentAt(prompt.step) })
   }
 
   /** Somebody else must approve. `toolCallId`: the client's id of the call, if it has it. */
   function waits({ step: path, requestId, toolName, roles: needed }: EntryOf<'request'>, toolCallId?: string): void {
-    waiting.set(requestId, { path, about: omitUndefined({ requestId, toolCallId, toolName, roles: needed }) })
+    const about = omitUndefined({ requestId, toolCallId, toolName, roles: needed, ...above.field(path) })
+    waiting.set(requestId, { path, about })
     sendWaiting(requestId)
   }
 
   function sendWaiting(requestId: string, outcome?: string): void {
-    const about = waiting.get(requestId)?.about
-    if (about === undefined) return
+    const known = waiting.get(requestId)
+    if (known === undefined) return
     if (outcome !== undefined) waiting.delete(requestId)
-    run.send({ type: 'CUSTOM', name: 'waiting', value: { ...about, ...omitUndefined({ outcome }) } })
+    const value = { ...known.about, ...omitUndefined({ outcome }) }
+    run.send({ type: 'CUSTOM', name: 'waiting', value, subagentRunId: subagentAt(known.path) })
   }
 
-  /** Sent output of a superseded attempt cannot be retracted. */
+  /** Sent output of a superseded attempt cannot be retracted. That of a subagent is closed, and other output follows. */
   function reset(path: string): void {
     for (const at of shown) if (isUnder(at, path)) return fail({ code: 'interrupted', message: begunAgain })
+    if (subagentAt(path) !== undefined || subagents.at(path) !== undefined) {
+      closeUnder(path)
+      tools.interrupt(path)
+      subagents.fail({ code: 'interrupted', message: 'The server was interrupted and begins this again.' }, path)
+    }
     blocks.forget(path)
     tools.forget(path)
     interrupts.forget(path)
@@ -180,10 +226,15 @@ export function projectAgUi(
     steps.close(path)
   }
 
+  function closeUnder(path: string): void {
+    blocks.close(path)
+    tools.close(path)
+    steps.close(path)
+  }
+
+  /** Everything but the subagents. */
   function close(): void {
-    blocks.close()
-    tools.close()
-    steps.close()
+    closeUnder('')
   }
 
   function success(): AgUiOutcome {
@@ -193,6 +244,7 @@ export function projectAgUi(
 
   function finish(outcome: AgUiOutcome, result?: unknown): void {
     close()
+    subagents.fail({ code: outcome.type === 'cancelled' ? 'cancelled' : 'failed', message: 'The run has ended.' })
     run.finish(outcome, result)
     projection.state = 'complete'
     sink.end()
@@ -200,6 +252,7 @@ export function projectAgUi(
 
   function fail(error: ErrorValue): void {
     close()
+    subagents.fail({ code: error.code, message: errorText(error) })
     run.fail(error)
     projection.state = 'complete'
     sink.end()
@@ -209,9 +262,10 @@ export function projectAgUi(
     const pending = interrupts.pending()
     if (pending.length === 0 && live && seq >= liveFrom) return
     const outcome: AgUiOutcome = pending.length > 0 ? { type: 'interrupt', interrupts: pending } : success()
+    close()
+    subagents.suspend((id) => pending.flatMap((each) => (each.subagentRunId === id ? [each.id] : [])))
     if (seq >= resumedAt) return finish(outcome)
     // The client had this end, and asked again.
-    close()
     run.finish(outcome)
   }
 
@@ -227,7 +281,7 @@ export function projectAgUi(
   }
 
   function sendOutput(delta: string): void {
-    const messageId = ids.next()
+    const messageId = ids.next('')
     run.send({ type: 'TEXT_MESSAGE_START', messageId, role: 'assistant' })
     if (delta !== '') run.send({ type: 'TEXT_MESSAGE_CONTENT', messageId, delta })
     run.send({ type: 'TEXT_MESSAGE_END', messageId })
@@ -262,7 +316,7 @@ type Handled =
 type Extra = 'source' | 'file' | 'reasoning-file' | 'custom' | 'cli-output'
 
 /** A part of the answer. */
-function toExtra(entry: Extract<Entry, { type: Extra }>): AgUiEvent {
+function toExtra(entry: Extract<Entry, { type: Extra }>): AgUiEventOf<'CUSTOM'> | AgUiEventOf<'RAW'> {
   if (entry.type === 'cli-output') {
     const { stream, raw } = entry
     return { type: 'RAW', event: { stream, raw }, source: 'cli' }
@@ -272,126 +326,9 @@ function toExtra(entry: Extract<Entry, { type: Extra }>): AgUiEvent {
 }
 
 /** An event of a step. */
-function toCustom({ name, id, data, transient }: EntryOf<'data'>): AgUiEvent {
+function toCustom({ name, id, data, transient }: EntryOf<'data'>): AgUiEventOf<'CUSTOM'> {
   const isMarked = id !== undefined || transient !== undefined
   const metadata = isMarked ? omitUndefined({ id, transient }) : undefined
   // `value` is required: null stands for nothing in JSON.
   return { type: 'CUSTOM', name, value: data ?? null, metadata }
-}
-
-/** Requests to persons, as interrupts: approvals, and questions of a step. */
-interface AgUiInterrupts {
-  /** `toolCallId`: the client's id of the call. */
-  request(entry: EntryOf<'request'>, toolCallId?: string): void
-  response(entry: EntryOf<'response'>): void
-  /** The open interrupts. */
-  pending(): Interrupt[]
-  forget(path: string): void
-}
-
-/** The schema of a reply to an approval. */
-const approvalSchema = {
-  type: 'object',
-  properties: {
-    approved: { type: 'boolean' },
-    reason: { type: 'string' },
-    editedArgs: { type: 'object', description: 'Other arguments for the tool, if it is approved.' },
-  },
-  required: ['approved'],
-}
-
-function createAgUiInterrupts(): AgUiInterrupts {
-  const open = new LazyMap<string, { path: string; interrupt: Interrupt }>()
-  return {
-    request(entry, toolCallId) {
-      if (entry.kind === 'tool') return
-      open.set(entry.requestId, { path: entry.step, interrupt: toInterrupt(entry, toolCallId) })
-    },
-    response({ requestId }) {
-      open.delete(requestId)
-    },
-    pending: () => Array.from(open.values(), ({ interrupt }) => interrupt),
-    forget(root) {
-      for (const [id, { path }] of open) if (isUnder(path, root)) open.delete(id)
-    },
-  }
-}
-
-function toInterrupt(entry: EntryOf<'request'>, toolCallId: string | undefined): Interrupt {
-  const { requestId: id, deadline } = entry
-  const expiresAt = Number.isFinite(deadline) && deadline > 0 ? toIso(deadline) : undefined
-  if (entry.kind === 'input') {
-    const { reason = 'input_required', message, schema: responseSchema, metadata } = entry
-    return omitUndefined({ id, reason, message, responseSchema, expiresAt, metadata })
-  }
-  const { toolName, input } = entry
-  const message = `The tool ${toolName} needs an approval.`
-  // The client may not have the call: it gets those of its own tools only after approval.
-  const metadata = { toolName, input }
-  return omitUndefined({
-    id,
-    reason: 'tool_call',
-    message,
-    toolCallId,
-    responseSchema: approvalSchema,
-    expiresAt,
-    metadata,
-  })
-}
-
-function toIso(time: number): string | undefined {
-  const date = new Date(time)
-  return Number.isNaN(date.getTime()) ? undefined : date.toISOString()
-}
-
-/** The steps of the pipeline, and the model calls of the answer. Steps inside a tool belong to the tool. */
-interface AgUiSteps {
-  /** Call it after the entry was noted as answering. */
-  start(entry: EntryOf<'step-start'>): void
-  finish(entry: EntryOf<'step-finish'>): void
-  /** Ends the open steps at and under this path, inner ones first. Default: all. */
-  close(path?: string): void
-}
-
-const calls: ReadonlySet<StepKind> = new Set(['tool-call', 'client-tool', 'approval'])
-
-function createAgUiSteps(out: AgUiOut, answering: Answering): AgUiSteps {
-  const open = new Set<string>()
-  const tools = new LazySet<string>()
-
-  function isInTool(path: string): boolean {
-    for (const tool of tools) if (isUnder(path, tool)) return true
-    return false
-  }
-
-  return {
-    start(entry) {
-      const { step } = entry
-      const kind = kindOf(entry)
-      if (calls.has(kind)) return void tools.add(step)
-      if (isUnder(step, 'after')) return
-      if (!answering.has(step) && (kind === 'model-call' || isInTool(step))) return
-      open.add(step)
-      out.send({ type: 'STEP_STARTED', stepName: nameOf(step) })
-    },
-    finish({ step, usage, finishReason }) {
-      tools.delete(step)
-      if (!open.delete(step)) return
-      const isKnown = usage !== undefined || finishReason !== undefined
-      const metadata = isKnown ? omitUndefined({ usage, finishReason }) : undefined
-      out.send({ type: 'STEP_FINISHED', stepName: nameOf(step), metadata })
-    },
-    close(path = '') {
-      for (const step of [...open].reverse()) {
-        if (!isUnder(step, path)) continue
-        open.delete(step)
-        out.send({ type: 'STEP_FINISHED', stepName: nameOf(step) })
-      }
-    },
-  }
-}
-
-/** All steps that clients see are below `main`. */
-function nameOf(step: string): string {
-  return step.startsWith('main/') ? step.slice('main/'.length) : step
 }

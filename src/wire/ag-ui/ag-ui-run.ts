@@ -15,8 +15,8 @@ export type AgUiOutcome = NonNullable<AgUiEventOf<'RUN_FINISHED'>['outcome']>
 export interface AgUiRun extends AgUiOut {
   /** Begins the first one. `messages` is called only if the client gets a snapshot. */
   start(entry: EntryOf<'run-start'>, messages: () => readonly AgUiMessage[]): void
-  /** Begins another one, unless one is open. */
-  resume(entry: EntryOf<'resume'>, messages?: () => readonly AgUiMessage[]): void
+  /** Begins another one, unless one is open. `reopen` sends the starts of what is open. */
+  resume(entry: EntryOf<'resume'>, reopen: () => void, messages?: () => readonly AgUiMessage[]): void
   addUsage(entry: EntryOf<'usage'>): void
   /** Call either only after everything in the run is closed. */
   finish(outcome: AgUiOutcome, result?: unknown): void
@@ -55,6 +55,7 @@ class AgUiRunState implements AgUiRun {
   #begin(
     { labels, input }: Pick<EntryOf<'resume'>, 'labels' | 'input'>,
     messages?: () => readonly AgUiMessage[],
+    reopen?: () => void,
   ): void {
     if (this.#started === undefined) return
     const { runId: own } = this.#started
@@ -67,6 +68,7 @@ class AgUiRunState implements AgUiRun {
     const state = input?.['state']
     if (state !== undefined && state !== null) this.send({ type: 'STATE_SNAPSHOT', snapshot: state })
     for (const message of this.#warnings) this.send({ type: 'CUSTOM', name: 'warning', value: message })
+    reopen?.()
     for (const event of this.#late ?? []) this.#sink.send(event)
     this.#late = undefined
   }
@@ -76,11 +78,11 @@ class AgUiRunState implements AgUiRun {
     this.#begin(entry, messages)
   }
 
-  resume(entry: EntryOf<'resume'>, messages?: () => readonly AgUiMessage[]): void {
+  resume(entry: EntryOf<'resume'>, reopen: () => void, messages?: () => readonly AgUiMessage[]): void {
     if (this.#isOpen) return
     // Earlier usage was in the end of the previous AG-UI run.
     this.#usage.clear()
-    this.#begin(entry, messages)
+    this.#begin(entry, messages, reopen)
   }
 
   addUsage(entry: EntryOf<'usage'>): void {

@@ -10,6 +10,7 @@ import { isUnder, parentPath } from '../../part/path.ts'
 import type { Sink } from '../wire.ts'
 import type { AgUiEvent, AgUiEventOf, AgUiOut } from './ag-ui-event.ts'
 import { toEncryptedValue, type AgUiCallNames, type AgUiIds } from './ag-ui-ids.ts'
+import type { ParentCall } from './ag-ui-subagents.ts'
 import { messageOf } from '../../part/error.ts'
 
 type Content = AgUiEventOf<'TOOL_CALL_RESULT'>['content']
@@ -26,10 +27,14 @@ export interface AgUiTools {
    */
   request(entry: OpenRequest, isOffered: boolean): string | undefined
   response(entry: EntryOf<'response'>): void
+  /** A call that the client has, as its subagent names it. */
+  parentOf(path: string, toolCallId: string): ParentCall
   /** The calls without the client's reply, in order. */
   pending(): string[]
   /** Ends calls at and under this path whose arguments were cut off, because its step has finished. Default: all. */
   close(path?: string): void
+  /** Sends results for calls at and under this path that an interrupted subagent has made: it makes others instead. */
+  interrupt(path: string): void
   /** Drops the calls of an attempt that a crash superseded. */
   forget(path: string): void
 }
@@ -37,22 +42,38 @@ export interface AgUiTools {
 type OpenRequest = EntryOf<'request'> & { kind: 'tool' | 'approval' }
 
 interface AgUiToolsOptions {
+  /** Of the run. */
+  runId(): string
+  subagentAt(path: string): string | undefined
   ids: AgUiIds
   names: AgUiCallNames
   old: boolean
   showsAnswers: boolean
 }
 
+/** The names of a call in events. */
+interface Sent {
+  path: string
+  toolCallId: string
+  subagentRunId: string | undefined
+}
+
 interface AgUiToolInput {
   path: string
+  subagentRunId: string | undefined
   /** The client's id of the call. */
   toolCallId: string
   hasArgs: boolean
+  messageId: string
   metadata: ProviderMetadata | undefined
   sendDelta(text: string, timestamp: number): void
 }
 interface AgUiCall {
   path: string
+  /** The id of the subagent that makes the call. */
+  subagentRunId: string | undefined
+  /** The message that has it, once it was sent. */
+  messageId?: string
   toolCallId: string
   /** Its position among all calls. */
   n: number
@@ -74,6 +95,8 @@ export function createAgUiTools(sink: Sink<AgUiEvent>, out: AgUiOut, options: Ag
 class ToolEvents implements AgUiTools {
   readonly #sink: Sink<AgUiEvent>
   readonly #out: AgUiOut
+  readonly #runId: AgUiToolsOptions['runId']
+  readonly #subagentAt: AgUiToolsOptions['subagentAt']
   readonly #ids: AgUiIds
   readonly #names: AgUiCallNames
   readonly #old: boolean
@@ -85,9 +108,12 @@ class ToolEvents implements AgUiTools {
   readonly #gated = new LazyMap<string, ReadonlySet<string>>()
   #count = 0
 
-  constructor(sink: Sink<AgUiEvent>, out: AgUiOut, { ids, names, old, showsAnswers }: AgUiToolsOptions) {
+  constructor(sink: Sink<AgUiEvent>, out: AgUiOut, options: AgUiToolsOptions) {
+    const { runId, subagentAt, ids, names, old, showsAnswers } = options
     this.#sink = sink
     this.#out = out
+    this.#runId = runId
+    this.#subagentAt = subagentAt
     this.#ids = ids
     this.#names = names
     this.#old = old
@@ -98,31 +124,44 @@ class ToolEvents implements AgUiTools {
     return this.#gated.get(parentPath(path))?.has(toolName) === true
   }
 
-  #start(path: string, toolCallId: string, toolCallName: string): void {
-    this.#out.send({ type: 'TOOL_CALL_START', toolCallId, toolCallName, parentMessageId: this.#ids.calls(path) })
+  #name(path: string, id: string): string {
+    return this.#subagentAt(path) === undefined ? this.#names.next(id) : this.#names.inner(id, this.#runId())
   }
 
-  #end(toolCallId: string, args: string | undefined): void {
-    if (args !== undefined)
-      this.#out.send({ type: 'TOOL_CALL_ARGS', toolCallId, delta: args.trim() === '' ? '{}' : args })
-    this.#out.send({ type: 'TOOL_CALL_END', toolCallId })
+  #start({ path, toolCallId, subagentRunId }: Sent, toolCallName: string): string {
+    const parentMessageId = this.#ids.calls(path)
+    this.#out.send({ type: 'TOOL_CALL_START', toolCallId, toolCallName, parentMessageId, subagentRunId })
+    return parentMessageId
   }
 
-  #sendResult(toolCallId: string, content: Content, metadata: Record<string, unknown> | undefined): void {
+  #end({ toolCallId, subagentRunId }: Sent, args: string | undefined): void {
+    if (args !== undefined) {
+      const delta = args.trim() === '' ? '{}' : args
+      this.#out.send({ type: 'TOOL_CALL_ARGS', toolCallId, delta, subagentRunId })
+    }
+    this.#out.send({ type: 'TOOL_CALL_END', toolCallId, subagentRunId })
+  }
+
+  #sendResult(
+    { toolCallId, subagentRunId }: Sent,
+    content: Content,
+    metadata: Record<string, unknown> | undefined,
+  ): void {
     const messageId = this.#ids.result(toolCallId)
-    this.#out.send({ type: 'TOOL_CALL_RESULT', messageId, toolCallId, content, role: 'tool', metadata })
+    this.#out.send({ type: 'TOOL_CALL_RESULT', messageId, toolCallId, content, role: 'tool', metadata, subagentRunId })
   }
 
   #keep(key: string, path: string, toolCallId: string): AgUiCall {
-    const call: AgUiCall = { path, toolCallId, n: ++this.#count }
+    const call: AgUiCall = { path, subagentRunId: this.#subagentAt(path), toolCallId, n: ++this.#count }
     this.#calls.set(key, call)
     return call
   }
 
-  #sign(toolCallId: string, metadata: ProviderMetadata | undefined): void {
+  #sign({ toolCallId, subagentRunId }: Sent, metadata: ProviderMetadata | undefined): void {
     if (metadata === undefined) return
     const encryptedValue = toEncryptedValue(metadata)
-    this.#out.send({ type: 'REASONING_ENCRYPTED_VALUE', subtype: 'tool-call', entityId: toolCallId, encryptedValue })
+    const entity = { subtype: 'tool-call' as const, entityId: toolCallId }
+    this.#out.send({ type: 'REASONING_ENCRYPTED_VALUE', ...entity, encryptedValue, subagentRunId })
   }
 
   prompt({ step, tools = [] }: EntryOf<'prompt'>): void {
@@ -132,15 +171,15 @@ class ToolEvents implements AgUiTools {
 
   inputStart({ step: path, id, toolName, providerMetadata: metadata }: EntryOf<'tool-input-start'>): void {
     if (this.#isGated(path, toolName)) return
-    const toolCallId = this.#names.next(id)
-    const sendDelta = this.#sink.prepare((delta, timestamp) => ({
-      type: 'TOOL_CALL_ARGS',
-      timestamp,
-      toolCallId,
-      delta,
-    }))
-    this.#inputs.set(callKey(path, id), { path, toolCallId, hasArgs: false, metadata, sendDelta })
-    this.#start(path, toolCallId, toolName)
+    const toolCallId = this.#name(path, id)
+    const subagentRunId = this.#subagentAt(path)
+    const tag = subagentRunId === undefined ? undefined : { subagentRunId }
+    const sendDelta = this.#sink.prepare((delta, timestamp) => {
+      return { type: 'TOOL_CALL_ARGS', timestamp, toolCallId, delta, ...tag }
+    })
+    const messageId = this.#start({ path, toolCallId, subagentRunId }, toolName)
+    const input = { path, subagentRunId, messageId, toolCallId, hasArgs: false, metadata, sendDelta }
+    this.#inputs.set(callKey(path, id), input)
   }
 
   inputDelta({ step, id, delta }: EntryOf<'tool-input-delta'>): void {
@@ -154,14 +193,14 @@ class ToolEvents implements AgUiTools {
     const key = callKey(step, id)
     const input = this.#inputs.get(key)
     this.#inputs.delete(key)
-    const call = this.#keep(key, step, input?.toolCallId ?? this.#names.next(id))
+    const call = this.#keep(key, step, input?.toolCallId ?? this.#name(step, id))
     if (this.#isGated(step, toolName)) {
       call.hidden = { toolName, args: text, metadata: providerMetadata }
       return
     }
-    if (input === undefined) this.#start(step, call.toolCallId, toolName)
-    this.#end(call.toolCallId, input?.hasArgs === true ? undefined : text)
-    this.#sign(call.toolCallId, providerMetadata ?? input?.metadata)
+    call.messageId = input?.messageId ?? this.#start(call, toolName)
+    this.#end(call, input?.hasArgs === true ? undefined : text)
+    this.#sign(call, providerMetadata ?? input?.metadata)
   }
 
   result({ step, toolCallId, result, isError, outcome, preliminary }: EntryOf<'tool-result'>): void {
@@ -174,7 +213,7 @@ class ToolEvents implements AgUiTools {
     if (outcome === 'handed-over') return void (this.#handedOver ??= []).push(call)
     if (call.isAnswered === true && !this.#showsAnswers) return
     const metadata = isError === true ? { isError, ...(outcome && { outcome }) } : undefined
-    this.#sendResult(call.toolCallId, toResultContent(result, this.#old), metadata)
+    this.#sendResult(call, toResultContent(result, this.#old), metadata)
     if (step === call.path) this.#ids.end(step)
   }
 
@@ -185,13 +224,13 @@ class ToolEvents implements AgUiTools {
     const key = callKey(step, id)
     const known = this.#calls.get(key)
     if (known === undefined && !isOffered && !this.#isGated(step, toolName)) return undefined
-    const call = known ?? this.#keep(key, step, this.#names.next(id))
+    const call = known ?? this.#keep(key, step, this.#name(step, id))
     const args = JSON.stringify(input) ?? ''
     if (known === undefined && kind === 'approval' && this.#isGated(step, toolName)) {
       call.hidden = { toolName, args, metadata: undefined }
     } else if (known === undefined) {
-      this.#start(step, call.toolCallId, toolName)
-      this.#end(call.toolCallId, args)
+      call.messageId = this.#start(call, toolName)
+      this.#end(call, args)
     }
     call[kind === 'tool' ? 'asked' : 'approval'] = requestId
     return call.toolCallId
@@ -200,16 +239,22 @@ class ToolEvents implements AgUiTools {
   response({ requestId, outcome, answer }: EntryOf<'response'>): void {
     for (const call of this.#calls.values()) {
       if (call.approval === requestId && call.hidden !== undefined && answer?.kind === 'approval' && answer.approved) {
-        const { path, toolCallId, hidden } = call
+        const { hidden } = call
         delete call.hidden
-        this.#start(path, toolCallId, hidden.toolName)
-        this.#end(toolCallId, answer.input === undefined ? hidden.args : JSON.stringify(answer.input))
-        this.#sign(toolCallId, hidden.metadata)
+        call.messageId = this.#start(call, hidden.toolName)
+        this.#end(call, answer.input === undefined ? hidden.args : JSON.stringify(answer.input))
+        this.#sign(call, hidden.metadata)
       }
       if (call.asked !== requestId) continue
       delete call.asked
       if (outcome === 'answered') call.isAnswered = true
     }
+  }
+
+  parentOf(path: string, toolCallId: string): ParentCall {
+    const call = this.#calls.get(callKey(path, toolCallId))
+    if (call?.messageId === undefined) return {}
+    return { parentToolCallId: call.toolCallId, parentMessageId: call.messageId }
   }
 
   pending(): string[] {
@@ -218,12 +263,19 @@ class ToolEvents implements AgUiTools {
   }
 
   close(root = ''): void {
-    for (const [key, { path, toolCallId, hasArgs }] of this.#inputs) {
-      if (!isUnder(path, root)) continue
+    for (const [key, input] of this.#inputs) {
+      if (!isUnder(input.path, root)) continue
       this.#inputs.delete(key)
-      this.#end(toolCallId, hasArgs ? undefined : '')
+      this.#end(input, input.hasArgs ? undefined : '')
       const content = 'The arguments of this tool call were cut off.'
-      this.#sendResult(toolCallId, content, { isError: true, outcome: 'aborted' })
+      this.#sendResult(input, content, { isError: true, outcome: 'aborted' })
+    }
+  }
+
+  interrupt(path: string): void {
+    for (const call of this.#calls.values()) {
+      if (!isUnder(call.path, path) || call.subagentRunId === undefined || call.messageId === undefined) continue
+      this.#sendResult(call, 'The server was interrupted during this call.', { isError: true, outcome: 'aborted' })
     }
   }
 

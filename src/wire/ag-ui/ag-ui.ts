@@ -11,6 +11,9 @@
  * | `reasoning-*` of the answer | REASONING_START, REASONING_MESSAGE_START, CONTENT, END, REASONING_END. The provider's metadata (its signature) is a REASONING_ENCRYPTED_VALUE, as JSON |
  * | `tool-input-*`, `tool-call` of the answer | TOOL_CALL_START, ARGS, END; ARGS `{}` for no arguments. The nth call of a conversation with an id that its provider used before is `<id>~<n>`. All calls of a model call have the same `parentMessageId`: its text, if it has one before them, and its first text after them. Signatures as for reasoning |
  * | `tool-result` of a call that was sent | TOOL_CALL_RESULT with `isError` and `outcome` in its `metadata` if it failed. Dropped: preliminary results, a call that was handed over, and the client's own results, unless `live` or `joins` |
+ * | `step-start` of an agent that the model has called as a tool | SUBAGENT_STARTED with the agent as its name and the call as its parent; once more in the AG-UI run that continues it. What the agent says and calls, and its steps, have its `subagentRunId`; its messages are `<subagent id>:<n>` and its calls `<id>~<n>.<run>`, which no call of the conversation has |
+ * | `tool-result` of such a call | what is open in it is closed; SUBAGENT_FINISHED with the result, or SUBAGENT_ERROR; then TOOL_CALL_RESULT. When the run waits: SUBAGENT_FINISHED `suspended`, with the interrupts that it raised itself. A stop, a failure or a crash: SUBAGENT_ERROR |
+ * | a handoff | no subagent: the agent that takes over gives the answer, and the result of the run is its text |
  * | `request` tool, approval | for a step before the answer (a router) the call is sent first. At `suspend` an approval becomes an interrupt, a tool one of `pendingToolCallIds` |
  * | `request` approval that needs a role which the reader does not have, and its `response` | CUSTOM `waiting` with the request, the tool and the roles, then also the `outcome`; no interrupt |
  * | `request` input | an interrupt at `suspend`, with its own reason, message and schema |
@@ -23,13 +26,13 @@
  * | `answer-end` | RUN_FINISHED with `outcome` success, and the text of the last model call with text as `result` (of each answer, if there are several): the terminal event |
  * | `suspend` (not resumed since) | RUN_FINISHED with `outcome` interrupt, or success with `pendingToolCallIds`: the terminal event. With `live`, nothing while only client tools, and approvals of others, are pending |
  * | `run-end` before `answer-end` | completed: RUN_FINISHED; if no step answered, with the output as `result`, and a string also as text; aborted: RUN_FINISHED `cancelled` (older clients: RUN_ERROR `cancelled`); else: RUN_ERROR with our code |
- * | `step-reset` of sent output | RUN_ERROR: sent output cannot be retracted |
+ * | `step-reset` of sent output | RUN_ERROR: sent output cannot be retracted. That of a subagent is closed, and other output follows |
  * | a failure that is not in the log | RUN_ERROR |
  * | `stream-start`, `response-metadata`, `finish`, `raw`, `error`, `tool-approval-request` of a model | dropped: not for clients; a failure that ends the run is in `run-end`, an approval that can be answered in `request` |
  * | `retry`, `warning`, `session-info` | dropped: they are for monitoring |
  * | everything else outside the answer | dropped |
  *
- * Before a terminal event all open items are closed, inner steps first. A call whose arguments were cut off gets a result with this reason.
+ * Older clients get the outer call of an agent alone. Before a terminal event all open items are closed, inner steps first. A call whose arguments were cut off gets a result with this reason.
  */
 import { objects } from '../framing/objects.ts'
 import { sse } from '../framing/text-frames.ts'

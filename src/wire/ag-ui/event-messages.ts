@@ -1,5 +1,6 @@
 /** The messages that an AG-UI client has after some events. */
 import type { ToolCall } from '@ag-ui/core'
+import { omitUndefined } from '../../part/omit-undefined.ts'
 import type { AgUiEvent, AgUiMessage } from './ag-ui-event.ts'
 
 type Assistant = Extract<AgUiMessage, { role: 'assistant' }>
@@ -16,10 +17,10 @@ export function createEventMessages(): EventMessages {
   const reasonings = new Map<string, Reasoning>()
   const calls = new Map<string, ToolCall>()
 
-  function assistant(id: string): Assistant {
+  function assistant({ subagentRunId }: AgUiEvent & { subagentRunId?: string }, id: string): Assistant {
     let message = assistants.get(id)
     if (message === undefined) {
-      message = { id, role: 'assistant' }
+      message = { id, role: 'assistant', ...omitUndefined({ subagentRunId }) }
       assistants.set(id, message)
       list.push(message)
     }
@@ -29,15 +30,16 @@ export function createEventMessages(): EventMessages {
   function apply(event: AgUiEvent): void {
     switch (event.type) {
       case 'TEXT_MESSAGE_START':
-        assistant(event.messageId).content ??= ''
+        assistant(event, event.messageId).content ??= ''
         break
       case 'TEXT_MESSAGE_CONTENT': {
-        const message = assistant(event.messageId)
+        const message = assistant(event, event.messageId)
         message.content = (message.content ?? '') + event.delta
         break
       }
       case 'REASONING_MESSAGE_START': {
-        const message: Reasoning = { id: event.messageId, role: 'reasoning', content: '' }
+        const { messageId: id, subagentRunId } = event
+        const message: Reasoning = { id, role: 'reasoning', content: '', ...omitUndefined({ subagentRunId }) }
         reasonings.set(event.messageId, message)
         list.push(message)
         break
@@ -57,7 +59,7 @@ export function createEventMessages(): EventMessages {
         const { toolCallId: id, toolCallName: name, parentMessageId = id } = event
         const call: ToolCall = { id, type: 'function', function: { name, arguments: '' } }
         calls.set(id, call)
-        const message = assistant(parentMessageId)
+        const message = assistant(event, parentMessageId)
         message.toolCalls = [...(message.toolCalls ?? []), call]
         break
       }
@@ -67,9 +69,10 @@ export function createEventMessages(): EventMessages {
         break
       }
       case 'TOOL_CALL_RESULT': {
-        const { messageId: id, toolCallId, content, metadata } = event
+        const { messageId: id, toolCallId, content, metadata, subagentRunId } = event
         const isError = metadata?.['isError'] === true && typeof content === 'string'
-        list.push({ id, role: 'tool', toolCallId, content, ...(isError && { error: content }) })
+        const about = { ...(isError && { error: content }), ...omitUndefined({ subagentRunId }) }
+        list.push({ id, role: 'tool', toolCallId, content, ...about })
         break
       }
       default:

@@ -29,7 +29,8 @@ interface ResultsSlot {
 
 /**
  * `developer` becomes `system`, `reasoning` becomes the start of the next assistant message, and `activity` is dropped. Results are moved right
- * after their calls. A call without a result gets an error as its result, and a result without a call is dropped: models refuse both. At most
+ * after their calls. A call without a result gets an error as its result, and a result without a call is dropped: models refuse both. Messages of
+ * subagents are dropped: only the result of the call that started one is part of the conversation. At most
  * 10,000 messages. Throws `bad-input` (400).
  */
 export function fromAgUiMessages(value: unknown): Message[] {
@@ -44,6 +45,7 @@ export function fromAgUiMessages(value: unknown): Message[] {
     const place = `messages[${i}]`
     const id = toId(message, place)
     const { role } = message
+    if (isSubagents(message)) continue
     switch (role) {
       case 'activity':
         break
@@ -87,6 +89,10 @@ export function fromAgUiMessages(value: unknown): Message[] {
   }
   endReasoning()
   return messages.map(withCallIds)
+}
+
+function isSubagents({ subagentRunId }: Fields): boolean {
+  return typeof subagentRunId === 'string'
 }
 
 /** With the log's ids of calls. Before this, each call has a unique name. */

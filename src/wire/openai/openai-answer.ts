@@ -7,6 +7,7 @@ import type { ErrorValue } from '../../part/error.ts'
 import { isUnder } from '../../part/path.ts'
 import { addUsage, noUsage, type Usage } from '../../part/usage.ts'
 import { createAnswerWords, outputText } from '../answer-words.ts'
+import { createAgentsAbove } from '../../fold/agents-above.ts'
 import { createAnswering } from '../../fold/answering.ts'
 import { createHeldText } from '../held-text.ts'
 import { createOpenAiCalls, type OpenAiCalls } from './openai-calls.ts'
@@ -41,6 +42,8 @@ class OpenAiProjection implements Projection {
   private readonly ending = createOpenAiEnding()
   private readonly calls: OpenAiCalls
   private readonly prompts: Prompts | undefined
+  /** Only for traces. */
+  private readonly above = createAgentsAbove()
   private head: OpenAiHead | undefined = undefined
   private isJson = false
   private isAnew = false
@@ -90,7 +93,10 @@ class OpenAiProjection implements Projection {
       if (request !== undefined) this.calls.response(request, entry)
     }
     if (entry.type !== 'text-delta') this.waiting.apply(entry)
-    this.prompts?.apply(entry)
+    if (this.prompts !== undefined) {
+      this.prompts.apply(entry)
+      this.above.apply(entry)
+    }
     switch (entry.type) {
       case 'text-delta':
         if (!this.answering.has(entry.step)) return
@@ -213,7 +219,8 @@ class OpenAiProjection implements Projection {
       const { stage, model } = prompt
       const isHidden: ToOpenAiMessages['isHidden'] = (call) => this.calls.isHidden(call)
       const options = { toolOutputMaxChars: this.toolOutputMaxChars, isHidden }
-      return { type: 'llm_prompt', stage, model, messages: toOpenAiMessages(prompts.messages(prompt), options) }
+      const messages = toOpenAiMessages(prompts.messages(prompt), options)
+      return { type: 'llm_prompt', stage, model, ...this.above.field(prompt.step), messages }
     })
   }
 

@@ -101,7 +101,9 @@ class Calls implements OpenAiCalls {
   }
 
   private isClients(call: Pick<EntryOf<'tool-call'>, 'step' | 'toolName' | 'providerExecuted'>): boolean {
-    return call.providerExecuted !== true && this.offered.get(call.step)?.has(call.toolName) === true
+    if (call.providerExecuted === true || this.offered.get(call.step)?.has(call.toolName) !== true) return false
+    // A called agent cannot hand its calls over: the client would answer in a conversation that does not have them.
+    return !this.insideTool(call.step)
   }
 
   private isGated({ step, toolName }: { step: string; toolName: string }): boolean {
@@ -160,9 +162,10 @@ class Calls implements OpenAiCalls {
   }
 
   stepStart(entry: EntryOf<'step-start'>): void {
-    const { step, toolCallId } = entry
+    const { step, toolCallId, handoff } = entry
     if (kindOf(entry) === 'router') this.routers.add(step)
-    if (toolCallId !== undefined) this.toolSteps.add(step)
+    // The calls of an agent that takes over are those of the answer.
+    if (toolCallId !== undefined && handoff !== true) this.toolSteps.add(step)
   }
 
   stepFinish(path: string): void {

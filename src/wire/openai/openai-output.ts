@@ -60,6 +60,8 @@ export interface OpenAiPrompt {
   type: 'llm_prompt'
   stage: string
   model: string
+  /** Of a model call of a called agent: the agents that lead to it, the run's own first. */
+  agents?: string[]
   messages: OpenAiMessage[]
 }
 
@@ -74,11 +76,13 @@ export interface OpenAiAside {
   /** Calls that did not run, because this server cannot wait for their approval. */
   denied?: DeniedCall[]
 }
-export type ToolRequestBody = Omit<ToolRequest, 'type'>
+/** `agents`: those that lead to it, the run's own first; absent where the run's own agent asks. */
+export type ToolRequestBody = Omit<ToolRequest, 'type'> & { agents?: string[] }
 export interface WaitingCall {
   toolCallId: string
   toolName: string
   roles: readonly Role[]
+  agents?: string[]
 }
 export interface DeniedCall {
   toolCallId: string

@@ -6,14 +6,16 @@
 import { clientThread } from '../../part/principal.ts'
 import type { Entry, EntryOf } from '../../part/entry.ts'
 import { messageOf } from '../../part/error.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
 import { toOpenAiCallId } from '../../part/openai-call-id.ts'
 import { hasRole } from '../../part/principal.ts'
 import { kindOf } from '../../part/step-kind.ts'
+import { chainWords, createAgentsAbove } from '../../fold/agents-above.ts'
 import { LazyMap, LazySet } from '../../fold/lazy-map.ts'
 import type { WireContext } from '../wire.ts'
 import type { DeniedCall, OpenAiAside } from './openai-output.ts'
 
-type Approval = Extract<EntryOf<'request'>, { toolCallId: string }>
+type Approval = Extract<EntryOf<'request'>, { toolCallId: string }> & { agents?: string[] }
 
 /** Most UTF-16 units of the arguments that people are shown. */
 const shownArguments = 200
@@ -38,7 +40,8 @@ export function createOpenAiWaiting(textOnly: boolean, roles: WireContext['roles
 class Waits implements OpenAiWaiting {
   readonly #textOnly: boolean
   readonly #roles: WireContext['roles']
-  readonly #open = new LazyMap<string, EntryOf<'request'>>()
+  readonly #open = new LazyMap<string, EntryOf<'request'> & { agents?: string[] }>()
+  readonly #above = createAgentsAbove()
   /** Approval steps in which nobody was asked. */
   readonly #silent = new LazySet<string>()
   #denied: DeniedCall[] | undefined = undefined
@@ -50,6 +53,7 @@ class Waits implements OpenAiWaiting {
   }
 
   apply(entry: Entry): void {
+    this.#above.apply(entry)
     switch (entry.type) {
       case 'run-start':
         this.#start = entry
@@ -58,7 +62,7 @@ class Waits implements OpenAiWaiting {
         if (kindOf(entry) === 'approval') this.#silent.add(entry.step)
         break
       case 'request':
-        this.#open.set(entry.requestId, entry)
+        this.#open.set(entry.requestId, { ...entry, ...this.#above.field(entry.step) })
         this.#silent.delete(entry.step)
         break
       case 'response':
@@ -108,11 +112,12 @@ class Waits implements OpenAiWaiting {
     const [offered, others] = [true, false].map((is) =>
       requests.filter(({ roles }) => hasRole(this.#roles, roles) === is),
     ) as [Approval[], Approval[]]
-    const waiting = others.map(({ toolCallId, toolName, roles = [] }) => {
-      return { toolCallId: toOpenAiCallId(toolCallId), toolName, roles }
+    const waiting = others.map(({ toolCallId, toolName, roles = [], agents }) => {
+      return { toolCallId: toOpenAiCallId(toolCallId), toolName, roles, ...omitUndefined({ agents }) }
     })
-    const bodies = offered.map(({ requestId, kind, toolCallId, toolName, input, deadline }) => {
-      return { requestId, kind, toolCallId: toOpenAiCallId(toolCallId), toolName, input, deadline }
+    const bodies = offered.map(({ requestId, kind, toolCallId, toolName, input, deadline, agents }) => {
+      const call = { toolCallId: toOpenAiCallId(toolCallId), toolName, input }
+      return { requestId, kind, ...call, deadline, ...omitUndefined({ agents }) }
     })
     return {
       runId,
@@ -134,7 +139,10 @@ interface WaitingWords {
 function waitingWords(runId: string, { requests, isOffered, textOnly }: WaitingWords): string {
   const offered = requests.filter(isOffered)
   const others = requests.filter((request) => !isOffered(request))
-  const call = ({ toolName, input }: Approval) => `${toolName}(${shorten(JSON.stringify(input) ?? '')})`
+  const call = ({ toolName, input, agents }: Approval) => {
+    const chain = agents === undefined ? '' : ` (${chainWords(agents)})`
+    return `${toolName}(${shorten(JSON.stringify(input) ?? '')})${chain}`
+  }
   const lines: string[] = []
   if (offered.length > 0) {
     const route = ({ requestId }: Approval) => `POST /api/runs/${runId}/requests/${requestId}`

@@ -10,7 +10,7 @@
  * | `prompt` | extension `trace`: `choices: []` and `{type: "llm_prompt", stage, model, messages}` under the trace key |
  * | `tool-input-start`, `-delta` of a client's tool | chat: `delta.tool_calls`: index, id and name, then the arguments in fragments |
  * | `tool-call` of a client's tool | chat: the part of its arguments that was not streamed |
- * | `tool-call` that the server or the provider runs | chat, extension `tools`: `delta.tool_calls`, complete; else dropped |
+ * | `tool-call` that the server or the provider runs | chat, extension `tools`: `delta.tool_calls`, complete; else dropped. Calls inside of a tool, which may be an agent, are dropped: they are in the traces of its model calls, with the `agents` that lead there |
  * | `tool-result` of a call that was sent | `delta.tool_outputs`, truncated at the limit; `preliminary` ones are dropped |
  * | `respond` of a router, and its result | dropped, also from traces |
  * | `answer-end` | the finish frame, then with `includeUsage` the usage frame, then `[DONE]` |

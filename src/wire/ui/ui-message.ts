@@ -89,7 +89,7 @@ function fromAssistantParts(parts: Fields[], place: string): Message[] {
       if (made.type !== 'text' || made.text !== '' || made.providerOptions) content.push(made)
     } else {
       const tool = toToolPart(part, at)
-      const pair = tool && toCallAndResult(tool)
+      const pair = tool && !isInner(tool) && toCallAndResult(tool)
       if (!pair) continue
       content.push(pair.call)
       if (pair.call.providerExecuted) content.push(pair.result)
@@ -317,6 +317,12 @@ function toOldToolPart(value: unknown, place: string): UiToolPart | undefined {
     providerExecuted: false,
     fields: { input: args ?? {}, output: result },
   }
+}
+
+/** Whether a called agent has made the call: then it is no part of the conversation, whose call of that agent has a result of its own. */
+function isInner({ fields }: UiToolPart): boolean {
+  const { millrace } = (fields['callProviderMetadata'] ?? {}) as { millrace?: { parentToolCallId?: unknown } | null }
+  return typeof millrace?.parentToolCallId === 'string'
 }
 
 /** The call and its result. Undefined without a result: models refuse requests with unanswered calls. */

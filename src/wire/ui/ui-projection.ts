@@ -1,15 +1,18 @@
 /** A run's entries as chunks of the AI SDK UI message stream. The mapping is in `ui.ts`. */
-import type { Entry, EntryOf } from '../../part/entry.ts'
+import { isDelta, type Entry, type EntryOf } from '../../part/entry.ts'
 import type { ErrorValue } from '../../part/error.ts'
-import { isUnder } from '../../part/path.ts'
+import { isUnder, parentPath } from '../../part/path.ts'
 import { hasRole } from '../../part/principal.ts'
 import type { Usage } from '../../part/usage.ts'
 import { kindOf } from '../../part/step-kind.ts'
+import { createAgentsAbove } from '../../fold/agents-above.ts'
 import { createAnswering } from '../../fold/answering.ts'
 import { begunAgain, errorText, type Projection, type Sink, type WireContext } from '../wire.ts'
 import { createHeldText } from '../held-text.ts'
 import { toFileUrl, toFinishReason, type UiChunk, type UiOptions } from './ui-chunk.ts'
-import { createShown, type ShownParts } from './ui-shown.ts'
+import { createUiAgents, type UiAgents } from './ui-agents.ts'
+import { createShown } from './ui-shown.ts'
+import { createUiSteps, type UiSteps } from './ui-steps.ts'
 import { createUiTools, type UiTools } from './ui-tools.ts'
 
 export function projectUi(
@@ -25,136 +28,146 @@ interface UiContext extends Required<Pick<WireContext, 'resumedAt' | 'joinedAt'>
   ui7: boolean
 }
 
-/** A class, not closures: one for each open stream (decisions/0028). */
+/** A class, not closures: one for each open stream. `private` and not `#`: see decisions/0028. */
 class UiProjection implements Projection {
   state: Projection['state'] = 'open'
-  readonly #sink: Sink<UiChunk>
-  readonly #resumedAt: number
-  readonly #roles: WireContext['roles']
-  readonly #ui7: boolean
-  readonly #answering = createAnswering()
-  readonly #tools: UiTools
-  readonly #shown = createShown()
-  readonly #steps: UiSteps
-  readonly #held = createHeldText()
-  #runId = ''
-  #joins: number
+  private readonly sink: Sink<UiChunk>
+  private readonly resumedAt: number
+  private readonly roles: WireContext['roles']
+  private readonly ui7: boolean
+  private readonly answering = createAnswering()
+  private readonly tools: UiTools
+  private readonly agents: UiAgents
+  private readonly above = createAgentsAbove()
+  /** Requests of called agents that wait for a step of their own. */
+  private asked: EntryOf<'request'>[] | undefined = undefined
+  private readonly shown = createShown()
+  private readonly steps: UiSteps
+  private readonly held = createHeldText()
+  private runId = ''
+  private joins: number
 
   constructor(sink: Sink<UiChunk>, { resumedAt, joinedAt, roles, ui7 }: UiContext) {
-    this.#sink = sink
-    this.#roles = roles
-    this.#resumedAt = resumedAt
-    this.#ui7 = ui7
-    this.#tools = createUiTools(sink, ui7)
-    this.#steps = createUiSteps({ sink, tools: this.#tools, shown: this.#shown, ui7 })
-    this.#joins = joinedAt
+    this.sink = sink
+    this.roles = roles
+    this.resumedAt = resumedAt
+    this.ui7 = ui7
+    this.tools = createUiTools(sink, ui7)
+    this.agents = createUiAgents(sink)
+    this.steps = createUiSteps({ sink, tools: this.tools, shown: this.shown, ui7 })
+    this.joins = joinedAt
   }
 
   apply(entry: Entry): void {
-    if (this.#joins !== 0 && entry.seq >= this.#joins) {
-      this.#joins = 0
-      if (entry.type !== 'resume') this.#join()
+    if (this.joins !== 0 && entry.seq >= this.joins) {
+      this.joins = 0
+      if (entry.type !== 'resume') this.join()
     }
-    const due = this.#held.take(entry)
-    if (due === undefined) this.#encode(entry)
-    else for (const each of due) this.#encode(each)
+    const due = this.held.take(entry)
+    if (due === undefined) this.encode(entry)
+    else for (const each of due) this.encode(each)
   }
 
   /** Sends the start of the message and of its open items: clients fail on a delta without its start. */
-  #join(): void {
-    this.#sink.send({ type: 'start', messageId: this.#runId })
-    this.#steps.reopen()
-    this.#tools.reopen()
+  private join(): void {
+    this.sink.send({ type: 'start', messageId: this.runId })
+    this.steps.reopen()
+    this.tools.reopen()
+    this.agents.reopen()
   }
 
-  #add(path: string, chunk: UiChunk): void {
-    this.#shown.add(path)
-    this.#sink.send(chunk)
+  private add(path: string, chunk: UiChunk): void {
+    this.shown.add(path)
+    this.sink.send(chunk)
   }
 
-  #encode(entry: Entry): void {
+  private encode(entry: Entry): void {
     if (this.state !== 'open') return
+    // Deltas of the answer pass nothing that is about agents, as long as none is called.
+    if (!isDelta(entry)) this.above.apply(entry)
+    if (this.agents.isOpen || !isDelta(entry)) this.agents.apply(entry, this.isShown)
     switch (entry.type) {
       case 'text-delta':
       case 'reasoning-delta':
-        return this.#steps.delta(entry)
+        return this.steps.delta(entry)
       case 'tool-input-delta':
-        return this.#tools.inputDelta(entry)
+        return this.tools.inputDelta(entry)
       case 'run-start':
-        this.#runId = entry.runId
-        return this.#sink.send({ type: 'start', messageId: this.#runId })
+        this.runId = entry.runId
+        return this.sink.send({ type: 'start', messageId: this.runId })
       case 'resume':
-        return this.#sink.send({ type: 'start', messageId: this.#runId })
+        this.sink.send({ type: 'start', messageId: this.runId })
+        return this.agents.reopen()
       case 'step-start':
-        this.#answering.note(entry)
-        if (kindOf(entry) === 'model-call' && this.#answering.has(entry.step)) this.#steps.startCall(entry.step)
+        this.answering.note(entry)
+        if (kindOf(entry) === 'model-call' && this.answering.has(entry.step)) this.steps.startCall(entry.step)
         return
       case 'step-finish':
-        this.#tools.forgetInputs(entry.step)
-        return this.#steps.finishCall(entry.step)
+        this.tools.forgetInputs(entry.step)
+        return this.steps.finishCall(entry.step)
       case 'step-reset':
-        if (!this.#steps.retract(entry.step)) this.#endWithError(begunAgain)
+        if (!this.steps.retract(entry.step)) this.endWithError(begunAgain)
         return
       case 'text-end':
       case 'reasoning-end':
-        return this.#steps.endBlock(entry)
+        return this.steps.endBlock(entry)
       case 'tool-result':
-        return this.#tools.result(entry)
+        return this.tools.result(entry)
       case 'prompt':
-        return this.#tools.prompt(entry)
-      case 'request': {
-        const isOffered = hasRole(this.#roles, entry.roles)
-        // `request` sends an unknown call of an earlier step, which adds a part to the message.
-        if (isOffered && entry.kind !== 'input' && !this.#tools.knows(entry)) this.#shown.add(entry.step)
-        return this.#tools.request(entry, isOffered)
-      }
+        return this.tools.prompt(entry)
+      case 'request':
+        return this.request(entry)
       case 'response':
-        return this.#tools.response(entry)
+        this.asked = this.asked?.filter(({ requestId }) => requestId !== entry.requestId)
+        return this.tools.response(entry)
       case 'data':
-        return this.#addData(entry)
+        return this.addData(entry)
       case 'answer-end':
-        return this.#finish(toFinishReason(entry.finishReason, this.#ui7), entry.usage)
+        return this.finish(toFinishReason(entry.finishReason, this.ui7), entry.usage)
       case 'suspend':
-        if (entry.seq >= this.#resumedAt) this.#finish('tool-calls')
+        for (const request of this.asked ?? []) this.ask(request)
+        this.asked = undefined
+        this.agents.flush()
+        if (entry.seq >= this.resumedAt) this.finish('tool-calls')
         return
       case 'run-end':
-        return this.#endRun(entry)
+        return this.endRun(entry)
       default:
-        if (this.#answering.has(entry.step)) this.#applyAnswer(entry)
+        if (this.answering.has(entry.step)) this.applyAnswer(entry)
     }
   }
 
   /** Entries that are sent only for steps of the answer. */
-  #applyAnswer(entry: Exclude<Entry, { type: Handled }>): void {
+  private applyAnswer(entry: Exclude<Entry, { type: Handled }>): void {
     switch (entry.type) {
       case 'text-start':
-        return this.#steps.startBlock('text', entry)
+        return this.steps.startBlock('text', entry)
       case 'reasoning-start':
-        return this.#steps.startBlock('reasoning', entry)
+        return this.steps.startBlock('reasoning', entry)
       case 'tool-input-start':
-        this.#shown.add(entry.step)
-        return this.#tools.inputStart(entry)
+        this.shown.add(entry.step)
+        return this.tools.inputStart(entry)
       case 'tool-call':
-        this.#shown.add(entry.step)
-        this.#tools.call(entry)
-        return this.#steps.settle()
+        this.shown.add(entry.step)
+        this.tools.call(entry)
+        return this.steps.settle()
       case 'source': {
         const { step, id: sourceId, title, providerMetadata } = entry
         if (entry.sourceType === 'url') {
-          return this.#add(step, { type: 'source-url', sourceId, url: entry.url, title, providerMetadata })
+          return this.add(step, { type: 'source-url', sourceId, url: entry.url, title, providerMetadata })
         }
         const { mediaType, filename } = entry
-        return this.#add(step, { type: 'source-document', sourceId, mediaType, title, filename, providerMetadata })
+        return this.add(step, { type: 'source-document', sourceId, mediaType, title, filename, providerMetadata })
       }
       case 'file':
       case 'reasoning-file': {
         const { type, step, mediaType, data, providerMetadata } = entry
-        if (type === 'reasoning-file' && !this.#ui7) return
-        return this.#add(step, { type, url: toFileUrl(mediaType, data), mediaType, providerMetadata })
+        if (type === 'reasoning-file' && !this.ui7) return
+        return this.add(step, { type, url: toFileUrl(mediaType, data), mediaType, providerMetadata })
       }
       case 'custom': {
         const { type, step, kind, providerMetadata } = entry
-        if (this.#ui7) this.#add(step, { type, kind, providerMetadata })
+        if (this.ui7) this.add(step, { type, kind, providerMetadata })
         return
       }
       case 'tool-input-end':
@@ -175,58 +188,83 @@ class UiProjection implements Projection {
     }
   }
 
-  #addData({ step, name, id, data, transient }: EntryOf<'data'>): void {
+  /** Whether the loop of a call belongs to the answer. */
+  private readonly isShown = (path: string): boolean => this.answering.has(parentPath(path))
+
+  /**
+   * `useChat` sends answers by itself once all calls of the last step have one. The call of the agent that asks has none, so what the agent asks begins
+   * a step, at the latest when the run is suspended.
+   */
+  private request(entry: EntryOf<'request'>): void {
+    const isInner = this.agents.around(entry.step) !== undefined && entry.kind !== 'input'
+    if (!isInner || !hasRole(this.roles, entry.roles) || this.tools.knows(entry) || this.steps.beginInner())
+      this.ask(entry)
+    else (this.asked ??= []).push(entry)
+  }
+
+  private ask(entry: EntryOf<'request'>): void {
+    const isOffered = hasRole(this.roles, entry.roles)
+    // `request` sends an unknown call of an earlier step, which adds a part to the message.
+    if (isOffered && entry.kind !== 'input' && !this.tools.knows(entry)) this.shown.add(entry.step)
+    const call = this.agents.around(entry.step)
+    const parent = call && { parentToolCallId: call.toolCallId }
+    this.tools.request(entry, isOffered, { ...this.above.field(entry.step), ...parent })
+  }
+
+  private addData({ step, name, id, data, transient }: EntryOf<'data'>): void {
     if (isUnder(step, 'after')) return
     const chunk = { type: `data-${name}`, id, data, transient }
     // Data with an id is replaced by later data with the same id, so a second attempt corrects it.
-    if (transient || id !== undefined) this.#sink.send(chunk)
-    else this.#add(step, chunk)
+    if (transient || id !== undefined) this.sink.send(chunk)
+    else this.add(step, chunk)
   }
 
-  #end(chunk: UiChunk): void {
+  private end(chunk: UiChunk): void {
     this.state = 'complete'
-    this.#sink.send(chunk)
-    this.#sink.end()
+    this.sink.send(chunk)
+    this.sink.end()
   }
 
-  #finish(finishReason: string, usage?: Usage): void {
-    this.#steps.closeBlocks()
-    this.#tools.flush()
-    this.#steps.close()
-    this.#end({ type: 'finish', finishReason, messageMetadata: { usage, runId: this.#runId } })
+  private finish(finishReason: string, usage?: Usage): void {
+    this.steps.closeBlocks()
+    this.tools.flush()
+    this.steps.close()
+    this.end({ type: 'finish', finishReason, messageMetadata: { usage, runId: this.runId } })
   }
 
   // After an error, clients would leave open parts `streaming`.
-  #endWithError(text: string): void {
-    this.#steps.closeBlocks()
-    this.#tools.flush()
-    this.#tools.closeInputs()
-    this.#end({ type: 'error', errorText: text })
+  private endWithError(text: string): void {
+    this.agents.fail()
+    this.steps.closeBlocks()
+    this.tools.flush()
+    this.tools.closeInputs()
+    this.end({ type: 'error', errorText: text })
   }
 
-  #endRun({ outcome, output, usage, error }: EntryOf<'run-end'>): void {
+  private endRun({ outcome, output, usage, error }: EntryOf<'run-end'>): void {
     if (outcome === 'completed') {
-      if (!this.#answering.started && output !== undefined) this.#sendOutput(output)
-      return this.#finish('stop', usage)
+      if (!this.answering.started && output !== undefined) this.sendOutput(output)
+      return this.finish('stop', usage)
     }
     if (outcome !== 'aborted')
-      return this.#endWithError(error === undefined ? `The run ended: ${outcome}.` : errorText(error))
-    this.#steps.closeBlocks()
+      return this.endWithError(error === undefined ? `The run ended: ${outcome}.` : errorText(error))
+    this.agents.fail()
+    this.steps.closeBlocks()
     // AI SDK 6.0 does not know `reason`.
-    this.#end({ type: 'abort', reason: this.#ui7 ? error?.message : undefined })
+    this.end({ type: 'abort', reason: this.ui7 ? error?.message : undefined })
   }
 
-  #sendOutput(output: unknown): void {
-    this.#sink.send({ type: 'data-output', data: output })
+  private sendOutput(output: unknown): void {
+    this.sink.send({ type: 'data-output', data: output })
     if (typeof output !== 'string') return
-    const id = `${this.#runId}-output`
-    this.#sink.send({ type: 'text-start', id })
-    this.#sink.send({ type: 'text-delta', id, delta: output })
-    this.#sink.send({ type: 'text-end', id })
+    const id = `${this.runId}-output`
+    this.sink.send({ type: 'text-start', id })
+    this.sink.send({ type: 'text-delta', id, delta: output })
+    this.sink.send({ type: 'text-end', id })
   }
 
   fail(error: ErrorValue): void {
-    this.#endWithError(errorText(error))
+    this.endWithError(errorText(error))
   }
 }
 
@@ -249,138 +287,3 @@ type Handled =
   | 'answer-end'
   | 'suspend'
   | 'run-end'
-
-/**
- * The blocks and steps of a UI message. Model calls that overlap (parallel answers) share one step, because clients search open parts in the
- * current step only.
- */
-type Kind = 'text' | 'reasoning'
-
-interface UiSteps {
-  startBlock(kind: Kind, entry: EntryOf<'text-start'> | EntryOf<'reasoning-start'>): void
-  delta(entry: EntryOf<'text-delta'> | EntryOf<'reasoning-delta'>): void
-  endBlock(entry: EntryOf<'text-end'> | EntryOf<'reasoning-end'>): void
-  /** Sends the starts of all open blocks, for a client that joins here. */
-  reopen(): void
-  /** A model call of the answer starts. */
-  startCall(path: string): void
-  finishCall(path: string): void
-  /** Ends the step if nothing is open in it. */
-  settle(): void
-  /** Retracts a superseded attempt and drops its blocks and calls. Returns false if that is impossible. */
-  retract(path: string): boolean
-  /** Sends the ends of all open blocks. */
-  closeBlocks(): void
-  /** Sends the end of the step, if one is open. */
-  close(): void
-}
-
-interface UiStepsOptions {
-  sink: Sink<UiChunk>
-  tools: UiTools
-  shown: ShownParts
-  ui7: boolean
-}
-
-interface UiBlock {
-  kind: Kind
-  path: string
-  sendDelta(text: string): void
-}
-
-function createUiSteps(options: UiStepsOptions): UiSteps {
-  return new Steps(options)
-}
-
-/** A class, not closures: one for each open stream (decisions/0028). */
-class Steps implements UiSteps {
-  readonly #sink: Sink<UiChunk>
-  readonly #tools: UiTools
-  readonly #shown: ShownParts
-  readonly #ui7: boolean
-  /** Open blocks that were sent to the client. */
-  readonly #blocks = new Map<string, UiBlock>()
-  /** Model calls that run in the client's current step. */
-  readonly #calls = new Set<string>()
-  #isOpen = false
-
-  constructor({ sink, tools, shown, ui7 }: UiStepsOptions) {
-    this.#sink = sink
-    this.#tools = tools
-    this.#shown = shown
-    this.#ui7 = ui7
-  }
-
-  close(): void {
-    if (this.#isOpen) this.#sink.send({ type: 'finish-step' })
-    this.#isOpen = false
-  }
-
-  // Version 6 drops open text blocks at `finish-step`, so it waits until all blocks are closed.
-  settle(): void {
-    if (this.#calls.size === 0 && this.#blocks.size === 0 && this.#tools.pending() === 0) this.close()
-  }
-
-  startBlock(
-    kind: Kind,
-    { type, id, step, providerMetadata }: EntryOf<'text-start'> | EntryOf<'reasoning-start'>,
-  ): void {
-    const sendDelta = this.#sink.prepare((delta) => ({ type: `${kind}-delta`, id, delta }))
-    this.#blocks.set(id, { kind, path: step, sendDelta })
-    this.#shown.add(step)
-    this.#sink.send({ type, id, providerMetadata })
-  }
-
-  delta({ type, id, delta, providerMetadata }: EntryOf<'text-delta'> | EntryOf<'reasoning-delta'>): void {
-    const block = this.#blocks.get(id)
-    if (block === undefined) return
-    if (providerMetadata === undefined) block.sendDelta(delta)
-    else this.#sink.send({ type, id, delta, providerMetadata })
-  }
-
-  endBlock(entry: EntryOf<'text-end'> | EntryOf<'reasoning-end'>): void {
-    const { type, id, providerMetadata } = entry
-    if (!this.#blocks.delete(id)) return
-    const citations = this.#ui7 && entry.type === 'text-end' ? entry.citations : undefined
-    this.#sink.send({ type, id, citations, providerMetadata })
-    this.settle()
-  }
-
-  reopen(): void {
-    for (const [id, { kind }] of this.#blocks) this.#sink.send({ type: `${kind}-start`, id })
-  }
-
-  startCall(path: string): void {
-    this.#calls.add(path)
-    this.#tools.flush()
-    // After a step boundary the client would add the rest of an open input as a second part.
-    if (this.#isOpen || this.#tools.pending() > 0) return
-    this.#isOpen = true
-    this.#shown.step()
-    this.#tools.newStep()
-    this.#sink.send({ type: 'start-step' })
-  }
-
-  finishCall(path: string): void {
-    this.#calls.delete(path)
-    this.settle()
-  }
-
-  retract(path: string): boolean {
-    const blocks = this.#blocks
-    const isMixed = this.#tools.pendingOutside(path) || [...blocks.values()].some((block) => !isUnder(block.path, path))
-    const retraction = this.#shown.retract(path)
-    if (retraction !== 'nothing' && (retraction === 'impossible' || isMixed || !this.#ui7)) return false
-    for (const [id, block] of blocks) if (isUnder(block.path, path)) blocks.delete(id)
-    for (const call of this.#calls) if (isUnder(call, path)) this.#calls.delete(call)
-    this.#tools.forget(path)
-    // The step stays open: `reset-step` keeps its boundary for the next attempt.
-    if (retraction === 'step') this.#sink.send({ type: 'reset-step' })
-    return true
-  }
-
-  closeBlocks(): void {
-    for (const [id, { kind }] of this.#blocks) this.#sink.send({ type: `${kind}-end`, id })
-    this.#blocks.clear()
-  }
-}

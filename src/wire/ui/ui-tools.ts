@@ -27,7 +27,7 @@ export interface UiTools {
   /** Whether the call was sent to the client. */
   knows(entry: EntryOf<'request'>): boolean
   /** `isOffered`: the client may answer. Otherwise it only learns that the run waits. */
-  request(entry: EntryOf<'request'>, isOffered: boolean): void
+  request(entry: EntryOf<'request'>, isOffered: boolean, place?: RequestPlace): void
   response(entry: EntryOf<'response'>): void
   /** Sends held outcomes. Call it when the run continues. */
   flush(): void
@@ -40,6 +40,14 @@ export interface UiTools {
   /** Marks open inputs under this path as cut off: its step has finished. */
   forgetInputs(path: string): void
   forget(path: string): void
+}
+
+/** Who asks, where it is not the run's own agent. */
+export interface RequestPlace {
+  /** The agents that lead to the request. */
+  agents?: string[]
+  /** The tool call that has called the agent which asks. */
+  parentToolCallId?: string
 }
 
 interface UiToolInput {
@@ -184,19 +192,25 @@ class ToolChunks implements UiTools {
     this.#sink.send({ type: 'data-waiting', id, data })
   }
 
-  request({ kind, step, toolCallId, toolName, requestId, input, roles }: EntryOf<'request'>, isOffered: boolean): void {
+  request(
+    { kind, step, toolCallId, toolName, requestId, input, roles }: EntryOf<'request'>,
+    isOffered: boolean,
+    place: RequestPlace = {},
+  ): void {
     // The protocol has no questions without a tool call.
     if (kind === 'input') return
     const key = callKey(step, toolCallId)
     if (!isOffered) {
-      const waiting = { toolCallId, toolName, roles }
+      const waiting = { toolCallId, toolName, roles, agents: place.agents }
       this.#approvals.set(requestId, { key, waiting })
       this.#sendWaiting(requestId, waiting)
       return
     }
     // A step before the answer may make a request. Its call was not sent, and the client can only reply to a known call.
     if (!this.#calls.has(key)) {
-      const chunk = { type: 'tool-input-available', toolCallId, toolName, input }
+      // The client sends it back with the call, which is no part of the conversation.
+      const providerMetadata = place.parentToolCallId === undefined ? undefined : { millrace: { ...place } }
+      const chunk = { type: 'tool-input-available', toolCallId, toolName, input, providerMetadata }
       const isGated = kind === 'approval' && this.#isGated(step, toolName)
       const asked = { step, chunk, isGated }
       this.#calls.set(key, asked)

@@ -14,6 +14,8 @@
  * | `request` approval; tool; input | `tool-approval-request`; dropped: the client answers calls without output; dropped: `POST /api/runs/<id>/requests/<request>` answers it. For a step before the answer (a router) the call is sent first, as `tool-input-available` |
  * | `request` approval that needs a role which the reader does not have, and its `response` | `data-waiting` with the request's id: tool call, tool and roles, then also the `outcome` |
  * | `response` to an approval | `tool-approval-response`: 7; dropped for 6, the outcome follows |
+ * | all entries of an agent that the model has called as a tool | `data-agent` (`ui-agents.ts`) with the path of the call as its id, which later ones replace: agent, path, status, tools, and the end of what it has said; at most four a second, and one at its end before the tool's output. What it says and calls is no part of the message otherwise |
+ * | `request` approval or tool of a called agent | a step of its own, with the inner call as `tool-input-available` and `providerMetadata.millrace`: `agents`, those that lead to it, and `parentToolCallId`, the call of the agent that asks. `useChat` then sends the answer by itself although the outer call is open. The call is dropped from messages that come back |
  * | `source`, `file` of the answer | `source-url` or `source-document`, `file` with a URL or data URL |
  * | `reasoning-file`, `custom` of the answer | the same: 7; dropped for 6 |
  * | `data` of any step before `after` | `data-<name>` |

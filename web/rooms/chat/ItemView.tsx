@@ -27,7 +27,13 @@ export const ItemView = memo(function ItemView({
     case 'reasoning':
       return <Reasoning item={item} isLive={isLive} />
     case 'tool':
-      return <ToolCard item={item} runId={runId} isLive={isLive} />
+      return (
+        <ToolCard item={item} runId={runId} isLive={isLive}>
+          {item.agent?.items.map((each) => (
+            <ItemView key={each.key} item={each} runId={runId} isLive={isLive} />
+          ))}
+        </ToolCard>
+      )
     case 'question':
       return <Question item={item} runId={runId} isLive={isLive} />
     case 'step':

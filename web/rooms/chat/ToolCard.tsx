@@ -1,5 +1,5 @@
 /** A tool call: its arguments as they stream, its result, how long it took; and what it waits for. */
-import { memo, useState } from 'react'
+import { memo, useState, type ReactNode } from 'react'
 import { mayAnswer, useSignedIn } from '../../data/server.ts'
 import { Icon } from '../../kit/Icon.tsx'
 import { JsonTree } from '../../kit/JsonTree.tsx'
@@ -9,23 +9,28 @@ import { duration } from '../../kit/format.ts'
 import type { ToolItem } from './turn.ts'
 import css from './Tool.module.css'
 
-/** `isLive`: the run may still answer. */
-export const ToolCard = memo(function ToolCard({
-  item,
-  runId,
-  isLive,
-}: {
+interface Props {
   item: ToolItem
   runId: string
+  /** The run may still answer. */
   isLive: boolean
-}) {
-  const { name, input, isInputOpen, result, startedAt, endedAt, ask } = item
+  /** What the agent does that is called. */
+  children?: ReactNode
+}
+
+export const ToolCard = memo(function ToolCard({ item, runId, isLive, children }: Props) {
+  const { name, input, isInputOpen, result, startedAt, endedAt, ask, agent } = item
   const waits = ask !== undefined && ask.response === undefined && isLive
   const [isOpen, setOpen] = useState(false)
   const isOthers = !mayAnswer(useSignedIn(), ask?.request ?? {})
   const state = stateOf(item, isLive, isOthers)
   return (
-    <section className={css.card} data-testid="tool-card" data-state={state.tone} aria-label={`Tool ${name}`}>
+    <section
+      className={css.card}
+      data-testid="tool-card"
+      data-state={state.tone}
+      aria-label={`${agent === undefined ? 'Tool' : 'Agent'} ${name}`}
+    >
       <button
         type="button"
         className={css.head}
@@ -34,7 +39,7 @@ export const ToolCard = memo(function ToolCard({
         onClick={() => setOpen(!isOpen)}
       >
         <span className={css.icon}>
-          <Icon name="tool" />
+          <Icon name={agent === undefined ? 'tool' : 'agents'} />
         </span>
         <span className={css.name}>{name}</span>
         {/* The question has them. */}
@@ -49,6 +54,15 @@ export const ToolCard = memo(function ToolCard({
         <div className={css.body}>
           <h4>Arguments</h4>
           {isInputOpen ? <pre className={css.raw}>{input}</pre> : <JsonTree value={parsed(input)} depth={2} />}
+          {agent !== undefined && (
+            <>
+              <h4>{agent.id}</h4>
+              <div className={css.agent} data-testid="agent-track">
+                {children}
+                {agent.items.length === 0 && <p className={css.note}>Nothing so far.</p>}
+              </div>
+            </>
+          )}
           {result !== undefined && (
             <>
               <h4>{result.isError ? 'Error' : result.isPreliminary ? 'Result so far' : 'Result'}</h4>

@@ -1,5 +1,6 @@
 /** The part of a turn's fold that is about tool calls. Changes the list in place, the items never. */
 import type { EntryOf } from '../../../src/part/entry.ts'
+import type { RequestView } from '../../../src/fold/run-view.ts'
 import type { Item, ToolItem } from './turn.ts'
 
 type CallEntry = EntryOf<'tool-input-start' | 'tool-input-delta' | 'tool-input-end' | 'tool-call' | 'tool-result'>
@@ -37,7 +38,7 @@ export function foldCall(items: Item[], entry: CallEntry, isAnswer: boolean): vo
 }
 
 /** Puts a question to the card of its call. False if there is none. */
-export function answerUnder(items: Item[], request: EntryOf<'request'>): boolean {
+export function answerUnder(items: Item[], request: RequestView): boolean {
   const at = callAt(items, request.toolCallId ?? '')
   if (at < 0) return false
   items[at] = { ...(items[at] as ToolItem), ask: { request } }

@@ -34,6 +34,12 @@ test.each([
   'long-outputs',
   'cli-agent',
   'handed-over',
+  'agent-tool',
+  'agent-tools',
+  'agent-approval',
+  'agent-client-tool',
+  'agent-handoff',
+  'agent-stopped',
 ])('%s: the turn says what the view of the run says, merged or not, at every entry', (name) => {
   const entries = golden(name)
   const view = createRunFold()
@@ -183,4 +189,39 @@ test('the time of an answer leaves out what it waited for somebody, and of a for
   const forked = { ...begin[0], forkedFrom: { runId: 'r', seq: 9, at: 72_000 } } as Entry
   expect(fold([forked, ...begin.slice(1), ...rest]).workedMs).toBe(3000)
   expect(fold([...begin, rest[0]!]).workedMs).toBeUndefined()
+})
+
+test('the work of an agent that a model calls is in the card of its call, and so on below it', () => {
+  const shown = (items: readonly Item[]): unknown[] =>
+    items.map((item) => {
+      if (item.kind === 'text' || item.kind === 'reasoning') return item.text
+      if (item.kind !== 'tool') return item.kind
+      return item.agent === undefined ? item.name : { [item.agent.id]: shown(item.agent.items) }
+    })
+  expect(shown(fold(golden('agent-tools')).items)).toEqual([
+    { researcher: ['The mill is old.'] },
+    { writer: [{ publish: ['Published.'] }, '{"title":"Mill"}'] },
+    { checker: ['I could not '] },
+    'Done.',
+  ])
+  expect(shown(fold(golden('agent-handoff')).items)).toEqual([
+    'I hand you over.',
+    'transfer_to_refunds',
+    { researcher: ['Order 7, 20 euros.'] },
+    'You get 20 euros.',
+  ])
+})
+
+test('an approval inside stands beside the answer, with the chain of agents', () => {
+  const entries = golden('agent-approval')
+  const { items } = fold(
+    entries.slice(
+      0,
+      entries.findIndex(({ type }) => type === 'suspend'),
+    ),
+  )
+  expect(items.map(({ kind }) => kind)).toEqual(['tool', 'question'])
+  expect(items[1]).toMatchObject({
+    ask: { request: { toolName: 'upload', input: { path: 'it.md' }, agents: ['desk', 'writer', 'publish'] } },
+  })
 })

@@ -4,9 +4,11 @@ import { messagesOf, type Message } from '../../../src/part/message.ts'
 import { isUnder, parentPath } from '../../../src/part/path.ts'
 import { kindOf } from '../../../src/part/step-kind.ts'
 import { addUsage } from '../../../src/part/usage.ts'
+import { createAgentCalls } from '../../../src/fold/agent-calls.ts'
+import { createAgentsAbove } from '../../../src/fold/agents-above.ts'
 import { createAnswering } from '../../../src/fold/answering.ts'
 import { answerUnder, foldCall } from './tool-items.ts'
-import type { Item, QuestionItem, StepItem, TextItem, ChatTurn } from './turn.ts'
+import type { Item, QuestionItem, StepItem, TextItem, ToolItem, ChatTurn } from './turn.ts'
 
 export interface TurnFold {
   /** Entries in order; one that was applied before changes nothing. */
@@ -17,6 +19,10 @@ export interface TurnFold {
 
 export function createTurnFold(): TurnFold {
   const answering = createAnswering()
+  const above = createAgentsAbove()
+  const calls = createAgentCalls()
+  /** The work of agents that are called as tools, by the path of the call: turns of their own. */
+  const inner = new Map<string, TurnFold>()
   let items: Item[] = []
   /** Where an open block stands, by its id. */
   const blocks = new Map<string, number>()
@@ -63,7 +69,47 @@ export function createTurnFold(): TurnFold {
     if (turn === undefined) return
     turn.lastSeq = entry.seq
     shown = undefined
-    step(turn, entry)
+    above.apply(entry)
+    if (!foldInner(entry)) step(turn, entry)
+    if (entry.type === 'step-finish') calls.end(entry.step)
+  }
+
+  /** Returns whether the entry is of a called agent alone. Its questions are asked beside the answer, where they are seen; its usage counts. */
+  function foldInner(entry: Entry): boolean {
+    const { type, step: path } = entry
+    if (type === 'step-reset') {
+      for (const call of calls.under(path)) {
+        calls.end(call.path)
+        inner.delete(call.path)
+      }
+    }
+    // The outermost one, whose turn folds the others.
+    let call = calls.around(path)
+    while (call?.parent !== undefined) call = call.parent
+    const fold = call && inner.get(call.path)
+    if (type === 'step-start' && call === undefined) startAgent(entry)
+    else if (type === 'step-start') calls.start(entry)
+    if (fold === undefined || type === 'request' || type === 'response' || type === 'usage') return false
+    fold.apply(entry)
+    const at = find((item) => item.kind === 'tool' && item.callId === call!.toolCallId)
+    const { agent } = at < 0 ? {} : (items[at] as ToolItem)
+    if (agent !== undefined) change<ToolItem>(at, { agent: { ...agent, items: fold.read()?.items ?? [] } })
+    return true
+  }
+
+  function startAgent(entry: EntryOf<'step-start'>): void {
+    const call = calls.start(entry)
+    const at = call === undefined ? -1 : find((item) => item.kind === 'tool' && item.callId === call.toolCallId)
+    if (call === undefined || at < 0) return
+    const fold = createTurnFold()
+    inner.set(call.path, fold)
+    const { step: path, timestamp, seq } = entry
+    const input = { messages: [] }
+    const names = { runId: turn!.runId, agent: call.agent, pipeline: '', threadId: '', protocol: '' }
+    fold.apply({ type: 'run-start', seq: seq - 0.5, timestamp, step: '', ...names, input })
+    // All that it does is shown in its own turn.
+    fold.apply({ type: 'step-start', seq, timestamp, step: path, stepType: 'call-agent', attempt: 1, answer: true })
+    change<ToolItem>(at, { agent: { id: call.agent, items: [] } })
   }
 
   function step(now: ChatTurn, entry: Entry): void {
@@ -101,8 +147,9 @@ export function createTurnFold(): TurnFold {
         foldCall(items, entry, answering.has(path))
         return
       case 'request': {
-        if (entry.kind !== 'input' && answerUnder(items, entry)) return
-        items.push({ kind: 'question', key: `q${seq}`, path, ask: { request: entry } })
+        const request = { ...entry, ...above.field(path) }
+        if (entry.kind !== 'input' && answerUnder(items, request)) return
+        items.push({ kind: 'question', key: `q${seq}`, path, ask: { request } })
         return
       }
       case 'response': {

@@ -1,5 +1,5 @@
 /** One turn of a chat: what was asked, and what the run has answered so far. */
-import type { EntryOf } from '../../../src/part/entry.ts'
+import type { RequestView } from '../../../src/fold/run-view.ts'
 import type { ErrorValue } from '../../../src/part/error.ts'
 import type { Actor } from '../../../src/part/principal.ts'
 import type { RunStatus } from '../../../src/part/log.ts'
@@ -34,11 +34,13 @@ export interface ToolItem {
   /** Present with the first result; a preliminary one may be replaced. */
   result?: { value: unknown; isError: boolean; isPreliminary: boolean; outcome?: ToolOutcome }
   ask?: Ask
+  /** The work of an agent that is called as a tool: no part of the answer. */
+  agent?: { id: string; items: readonly Item[] }
 }
 
 /** A question to a person or a client. */
 export interface Ask {
-  request: EntryOf<'request'>
+  request: RequestView
   /** Absent while it is open. */
   response?: { answer?: Reply; reason?: string; by?: Actor }
 }

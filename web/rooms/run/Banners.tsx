@@ -5,6 +5,7 @@ import { Button } from '../../kit/Button.tsx'
 import { explain } from '../../kit/error-words.ts'
 import { Icon } from '../../kit/Icon.tsx'
 import type { EntryOf } from '../../../src/part/entry.ts'
+import { agentsAround } from '../../../src/fold/step-tree.ts'
 import type { OutlineMark } from '../../../src/fold/outline-item.ts'
 import { useEntry } from './data/use-entries.ts'
 import { useGrammar } from './data/use-grammar.ts'
@@ -61,5 +62,9 @@ export function Banners({ room }: { room: Room }) {
 /** `isRow`: one of several, which leave room for the steps. */
 function Asked({ room, mark, isRow }: { room: Room; mark: OutlineMark; isRow: boolean }) {
   const request = useEntry(room.windows, mark.seq) as EntryOf<'request'> | undefined
-  return request === undefined ? null : <OpenRequest runId={room.id} request={request} isRow={isRow} />
+  if (request === undefined) return null
+  const { tree, whole } = room.model
+  const called = agentsAround(tree.at(request.step))
+  const asked = called.length === 0 ? request : { ...request, agents: [whole.marks[0]?.note ?? 'run', ...called] }
+  return <OpenRequest runId={room.id} request={asked} isRow={isRow} />
 }

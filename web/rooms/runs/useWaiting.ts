@@ -3,7 +3,7 @@
  * moves under the pointer.
  */
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
-import type { EntryOf } from '../../../src/part/entry.ts'
+import type { RequestView } from '../../../src/fold/run-view.ts'
 import type { RunRow } from '../../../src/part/log.ts'
 import { api } from '../../data/client.ts'
 import { useKeyState } from '../../data/key.ts'
@@ -13,7 +13,7 @@ import { fits, listPath, type RunFilter } from './run-filter.ts'
 
 export interface WaitingRun {
   run: RunRow
-  request: EntryOf<'request'>
+  request: RequestView
   /** It is not open any more: answered here or elsewhere, or closed. */
   isDone: boolean
 }
@@ -109,14 +109,12 @@ function withRows(before: ReadonlyMap<string, RunRow>, rows: readonly RunRow[]):
 
 export interface FoundRequests {
   run: RunRow
-  requests: readonly EntryOf<'request'>[]
+  requests: readonly RequestView[]
 }
 
 async function requestsOf(run: RunRow): Promise<FoundRequests | undefined> {
   try {
-    const { requests } = await api<{ requests: EntryOf<'request'>[] }>(
-      `/api/runs/${encodeURIComponent(run.id)}/requests`,
-    )
+    const { requests } = await api<{ requests: RequestView[] }>(`/api/runs/${encodeURIComponent(run.id)}/requests`)
     return { run, requests }
   } catch {
     return undefined

@@ -1,9 +1,12 @@
 /** The run itself: what it was asked, what it answered. */
+import { useState } from 'react'
 import type { EntryOf } from '../../../../src/part/entry.ts'
 import { useMay } from '../../../data/server.ts'
+import { duration } from '../../../kit/format.ts'
+import { Icon } from '../../../kit/Icon.tsx'
 import { JsonTree } from '../../../kit/JsonTree.tsx'
 import { useEntry } from '../data/use-entries.ts'
-import type { StepNode } from '../../../../src/fold/step-tree.ts'
+import { isAgentCall, stateOf, type StepNode } from '../../../../src/fold/step-tree.ts'
 import { nameOf } from '../selection.ts'
 import type { Room } from '../use-room.ts'
 import { StepPieces } from './Pieces.tsx'
@@ -15,7 +18,7 @@ const most = 100_000
 
 export function RunOutput({ room }: { room: Room }) {
   const { model, end } = room
-  const speakers = model.tree.all.filter((node) => speaksInAnswer(node))
+  const speakers = model.tree.all.filter((node) => speaksInAnswer(node) || isCalledByAnswer(node))
   let left = most
   let first = speakers.length
   while (first > 0 && (left > 0 || first === speakers.length)) left -= charsOf(speakers[--first]!)
@@ -28,14 +31,18 @@ export function RunOutput({ room }: { room: Room }) {
         </p>
       )}
       <div data-testid="run-text">
-        {speakers.slice(first).map((node) => (
-          <div key={node.step.from} className={css.turn}>
-            <StepPieces room={room} node={node} textOnly />
-            <button type="button" className={css.link} onClick={() => room.select(nameOf(node))}>
-              {node.step.path.replace(/^main\//u, '')}
-            </button>
-          </div>
-        ))}
+        {speakers.slice(first).map((node) =>
+          isAgentCall(node) ? (
+            <AgentTrack key={node.step.from} room={room} node={node} />
+          ) : (
+            <div key={node.step.from} className={css.turn}>
+              <StepPieces room={room} node={node} textOnly />
+              <button type="button" className={css.link} onClick={() => room.select(nameOf(node))}>
+                {node.step.path.replace(/^main\//u, '')}
+              </button>
+            </div>
+          ),
+        )}
       </div>
       {speakers.length === 0 && output === undefined && <p className={css.nothing}>No answer so far.</p>}
       {output !== undefined && speakers.length === 0 && <Large value={output} name="output" />}
@@ -43,9 +50,62 @@ export function RunOutput({ room }: { room: Room }) {
   )
 }
 
+/** What an agent that is called as a tool does, under its name: it is no part of the answer. */
+function AgentTrack({ room, node }: { room: Room; node: StepNode }) {
+  const [isOpen, setOpen] = useState(false)
+  const { step } = node
+  const took = duration(Math.max(0, (step.end ?? room.model.now) - step.at))
+  return (
+    <details
+      className={css.agent}
+      data-testid="agent-track"
+      onToggle={({ currentTarget }) => setOpen(currentTarget.open)}
+    >
+      <summary>
+        <Icon name="agents" size={12} /> {step.agent} <small>{`${stateOf(node)} · ${took}`}</small>
+      </summary>
+      {isOpen && (
+        <>
+          {speakersIn(node).map((each) =>
+            isAgentCall(each) ? (
+              <AgentTrack key={each.step.from} room={room} node={each} />
+            ) : (
+              <StepPieces key={each.step.from} room={room} node={each} />
+            ),
+          )}
+          <button type="button" className={css.link} onClick={() => room.select(nameOf(node))}>
+            {step.path.replace(/^main\//u, '')}
+          </button>
+        </>
+      )}
+    </details>
+  )
+}
+
+/** What an agent has said and which agents it has called, in order; not what these have said. */
+function speakersIn(node: StepNode): StepNode[] {
+  return node.children.flatMap((child) => {
+    if (child.step.superseded !== undefined) return []
+    if (isAgentCall(child)) return [child]
+    return [...(child.blocks.length > 0 ? [child] : []), ...speakersIn(child)]
+  })
+}
+
 function speaksInAnswer(node: StepNode): boolean {
   if (node.step.superseded !== undefined || !node.blocks.some(({ kind }) => kind === 'text')) return false
-  for (let each: StepNode | undefined = node; each !== undefined; each = each.parent) if (each.step.answer) return true
+  return isInAnswer(node)
+}
+
+function isCalledByAnswer(node: StepNode): boolean {
+  return isAgentCall(node) && node.step.superseded === undefined && node.parent !== undefined && isInAnswer(node.parent)
+}
+
+/** The nearest step that answers or runs a tool decides. */
+function isInAnswer(node: StepNode): boolean {
+  for (let each: StepNode | undefined = node; each !== undefined; each = each.parent) {
+    if (each.step.answer) return true
+    if (each.step.toolCallId !== undefined) return false
+  }
   return false
 }
 

@@ -5,6 +5,7 @@ import { buildRun, startPart, type Item } from '../../../../test/build-run.ts'
 import { clipOutline } from '../../../../src/fold/merge-outline.ts'
 import { createOutline } from '../../../../src/fold/outline.ts'
 import type { OutlineItem } from '../../../../src/fold/outline-item.ts'
+import { agentResult, createAgentCalls } from '../../../../src/fold/agent-calls.ts'
 import { createRunFold } from '../../../../src/fold/run-fold.ts'
 import { isDelta, type Entry } from '../../../../src/part/entry.ts'
 import { measureActivity } from './activity.ts'
@@ -247,14 +248,21 @@ test('the activity is highest where most text came', () => {
 test.each(recorded)('%s: the tree has all steps with the states of the view, at every entry', (_name, entries) => {
   const whole = outlineOf(entries)
   const fold = createRunFold()
+  const calls = createAgentCalls()
+  /** An agent that a model calls fails as a tool does: its step has no error. */
+  const failed = new Set<string>()
   for (const entry of entries) {
     fold.apply(entry)
+    if (entry.type === 'step-start') calls.start(entry)
+    const call = agentResult(calls, entry)
+    if (call?.result?.isError === true) failed.add(call.path)
     const tree = buildTree(clipOutline(whole, entry.seq))
     const shown = new Map(tree.all.map((node) => [node.step.path, stateOf(node)]))
     for (const { path: at, duration, error } of fold.view().steps) {
       const state = shown.get(at)!
       if (state === 'superseded') continue
-      const expected = error !== undefined ? ['failed'] : duration === undefined ? ['running', 'waiting'] : ['done']
+      const expected =
+        error !== undefined || failed.has(at) ? ['failed'] : duration === undefined ? ['running', 'waiting'] : ['done']
       expect(expected, `${at} at ${entry.seq}`).toContain(state)
     }
     expect(flattenTree(tree, () => false).length).toBe(tree.all.length)
