@@ -3,6 +3,7 @@ import { pause } from '../async/pause.ts'
 import { MillraceError, messageOf } from '../part/error.ts'
 import type { Store } from '../part/log.ts'
 import type { AgentFolder } from '../project/agents-folder.ts'
+import { withoutTokens } from './mcp/sealed-token.ts'
 import type { Agent } from '../runtime/runtime.ts'
 import type { ErrorGuard, Level, Report, Reporter } from './error-guard.ts'
 import type { Project } from '../project/project.ts'
@@ -15,7 +16,15 @@ export function createReporter(
   project: () => Project | undefined,
 ): Reporter {
   const write: Reporter = report ?? ((each) => each.event === 'note' && log?.(each.message))
-  return (each) => write(project()?.runtime.redact(each) ?? each)
+  return (each) => write(withoutTokensIn(project()?.runtime.redact(each) ?? each))
+}
+
+/** The id of a task of MCP is as good as a key to it. */
+function withoutTokensIn<T extends object>(report: T): T {
+  const fields = Object.entries(report).map(([name, value]: [string, unknown]) => {
+    return [name, typeof value === 'string' ? withoutTokens(value) : value]
+  })
+  return Object.fromEntries(fields) as T
 }
 
 export function reportOfStore(failure: MillraceError | undefined): Report {

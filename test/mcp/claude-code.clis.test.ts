@@ -123,6 +123,11 @@ function onTerminal({ claude, common, work, env }: Opened, said: string) {
   return { shown, press: (keys: string) => void terminal.stdin.write(keys) }
 }
 
+function withoutEscapes(text: string): string {
+  // oxlint-disable-next-line no-control-regex -- those of a terminal
+  return text.replaceAll(/\u001B\[[0-9;?]*[A-Za-z]/gu, ' ')
+}
+
 const patience = { timeout: 60_000, interval: 100 }
 
 /** Calls the tool first; what comes of it is in the requests that follow. */
@@ -209,6 +214,27 @@ describe('claude on a terminal', () => {
       expect(await runsOf()).toHaveLength(1)
     },
   )
+
+  test('asks in a form, and what the person enters goes on with the task', { timeout: 300_000 }, async (context) => {
+    const opened = await open(context, calls('ship'))
+    const { shown, press } = onTerminal(opened, 'Ship it')
+    await vi.waitFor(() => expect(shown.screen).toContain('Approve this call'), patience)
+    // Down to the reason, down to Accept.
+    for (const chosen of [/❯\s*Reason/u, /❯\s*Accept/u]) {
+      const before = shown.screen.length
+      press('\u001B[B')
+      await vi.waitFor(() => expect(withoutEscapes(shown.screen.slice(before))).toMatch(chosen), patience)
+    }
+    const isTold = (each: ModelRequest) => wordsIn(each).includes('Shipped:')
+    // A key that comes right after another is lost.
+    const enter = () => {
+      press('\r')
+      expect(opened.model.requests.some(isTold)).toBe(true)
+    }
+    await vi.waitFor(enter, { timeout: 60_000, interval: 1000 })
+    expect(wordsIn(opened.model.requests.findLast(isTold)!)).toContain('deployed')
+    expect(await opened.runsOf()).toMatchObject([{ agent: 'ship', status: 'completed' }])
+  })
 
   test('stops a task', { timeout: 300_000 }, async (context) => {
     const opened = await open(context, (request) => {
