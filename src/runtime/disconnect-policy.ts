@@ -1,4 +1,5 @@
 /** Decides about a run when the last client that reads its answer here disconnects. Log followers do not count. */
+import { ownValue } from '../part/own-value.ts'
 import type { DisconnectPolicy, Pipeline } from '../pipeline/pipeline.ts'
 
 /** The clients that read the answer of one run here. */
@@ -16,7 +17,7 @@ const returnTimes: Readonly<Record<string, number>> = { responses: 30_000 }
 /** The policy of a run that its client reads. A client of OpenAI's Chat Completions cannot return to its answer. */
 export function startersPolicy(pipeline: Pipeline | undefined, protocol: string, durable: boolean): DisconnectPolicy {
   const canReturn = durable && protocol !== 'openai'
-  return pipeline?.onDisconnect ?? (canReturn ? { cancelAfter: returnTimes[protocol] ?? 15_000 } : 'cancel')
+  return pipeline?.onDisconnect ?? (canReturn ? { cancelAfter: ownValue(returnTimes, protocol) ?? 15_000 } : 'cancel')
 }
 
 export const disconnected = 'All readers of the answer have disconnected.'

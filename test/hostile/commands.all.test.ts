@@ -77,6 +77,7 @@ const reads: Record<string, Reads> = {
 }
 /** They read agents, or nothing. */
 const others = [
+  'mcp',
   'init',
   'serve',
   'migrate',

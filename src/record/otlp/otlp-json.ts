@@ -50,7 +50,8 @@ function nanoseconds(ms: number): string {
 
 function toKeyValues(attributes: Attributes): object[] {
   return Object.entries(attributes).flatMap(([key, value]) => {
-    if (value === undefined) return []
+    // What was recorded elsewhere may hold anything.
+    if (value === undefined || value === null) return []
     // A collector's column has one type: 1 USD must not be an integer where 1.5 is none.
     return [{ key, value: doubles.has(key) ? { doubleValue: Number(value) } : toValue(value) }]
   })

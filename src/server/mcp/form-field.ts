@@ -99,5 +99,7 @@ function defaultOf(schema: Record<string, unknown>): object {
 }
 
 function kept(schema: Record<string, unknown>, keywords: readonly string[]): object {
-  return Object.fromEntries(keywords.filter((key) => Object.hasOwn(schema, key)).map((key) => [key, schema[key]]))
+  return Object.fromEntries(
+    keywords.filter((key) => Object.hasOwn(schema, key)).map((key) => [key, ownValue(schema, key)]),
+  )
 }

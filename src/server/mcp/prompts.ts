@@ -57,7 +57,7 @@ export function getPrompt(
   const known = argumentsOf(declared)
   const names = known.map((each) => each.name)
   const faults = Object.keys(given).flatMap((key) => {
-    if (names.includes(key)) return typeof given[key] === 'string' ? [] : [`${key} must be a string`]
+    if (names.includes(key)) return typeof ownValue(given, key) === 'string' ? [] : [`${key} must be a string`]
     return [`there is no argument ${JSON.stringify(key.slice(0, 64))}${didYouMean(key, names)}`]
   })
   for (const { name: key, required } of known)

@@ -1,4 +1,5 @@
 /** The items of a response's request, as `GET /v1/responses/:id/input_items` lists them. */
+import { ownValue } from '../../part/own-value.ts'
 import { readInput } from '../../fold/read-view.ts'
 import { messagesOf, splitInstructions, type FileContent, type Message, type TextContent } from '../../part/message.ts'
 import type { Store } from '../../part/log.ts'
@@ -10,7 +11,7 @@ export async function readInputItems({ log }: Store, run: string): Promise<Item[
   const { rest } = splitInstructions(messagesOf(await readInput(log, run)))
   return rest
     .flatMap(itemsOf)
-    .map((item, i) => ({ id: `${prefixes[String(item['type'])] ?? 'msg'}_${run}_in${i}`, ...item }) as Item)
+    .map((item, i) => ({ id: `${ownValue(prefixes, String(item['type'])) ?? 'msg'}_${run}_in${i}`, ...item }) as Item)
 }
 
 const prefixes: Readonly<Record<string, string>> = { function_call: 'fc', function_call_output: 'fco' }

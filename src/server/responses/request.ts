@@ -100,8 +100,15 @@ export function readResponsesRequest(body: Body, declared: readonly string[]): R
   const ignored: string[] = [...sent.ignored, ...unoffered]
   const input: Body = {}
   for (const [name, value] of Object.entries(body)) {
-    if (value === null || value === undefined || known.has(name) || name in refused || name === '__proto__') continue
-    if (declared.includes(name)) input[name] = value
+    if (
+      value === null ||
+      value === undefined ||
+      known.has(name) ||
+      Object.hasOwn(refused, name) ||
+      name === '__proto__'
+    )
+      continue
+    if (declared.includes(name)) Object.assign(input, { [name]: value })
     else ignored.push(name.slice(0, 100))
   }
   const system = [
