@@ -26,6 +26,7 @@ export const usage = `npm run bench [-- scenario… options]
   suspended     ms until a runtime has taken over a database with 10,000 suspended runs
   agents        µs that an agent tool costs above a call-agent step
   steps         ms from start to first step, step to step, of an agent of five turns, from word to reader; beside DBOS
+  mcp-tasks     % of a core that 100 polled MCP tasks take
   fairness      ms to the first delta of a tenant, alone and beside one that sends a hundred times as much
   record        a run of a million deltas: written, filled into tables, queried, searched, replayed, compacted
   log           the log alone: appends/s, also with readers, or with a second process locking the file
@@ -77,6 +78,7 @@ export const scenarioNames = [
   'suspended',
   'agents',
   'steps',
+  'mcp-tasks',
   'fairness',
   'record',
   'log',
