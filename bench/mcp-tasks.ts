@@ -87,7 +87,7 @@ async function startBare(size: number): Promise<{ url: string; child: ChildProce
   return { url: `http://127.0.0.1:${port.trim()}`, child }
 }
 
-async function measure({ rounds = 3, seconds = 10 }: Options): Promise<Result[]> {
+async function measure({ rounds = 3, seconds }: Options): Promise<Result[]> {
   const dir = mkdtempSync(join(tmpdir(), 'millrace-bench-'))
   mkdirSync(join(dir, 'agents'))
   writeFileSync(join(dir, 'agents', 'slow.yaml'), agent)

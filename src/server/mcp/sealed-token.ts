@@ -60,9 +60,27 @@ const decoy = 'A'.repeat(120)
 /** Stands for the run of a token that does not count. */
 const nobodysRun = 'run_00000000000000000000000000000000'
 
+/** Tasks that callers have opened, and callers: a client polls its task again and again. */
+const mostKnown = 10_000
+
+function remember<V>(known: Map<string, V>, key: string, value: V): V {
+  known.delete(key)
+  known.set(key, value)
+  if (known.size > mostKnown) known.delete(known.keys().next().value!)
+  return value
+}
+
 /** `log`: of the whole store, not of a caller. `now`: epoch ms. */
 export function createSealedTokens(log: Pick<Log, 'post'>, { now }: { now: () => number }): SealedTokens {
   const seals = new Map<keyof typeof prefixes, Seal>()
+  const marks = new Map<string, string>()
+  /** By caller and token: for anybody else the token takes as long as any other. */
+  const opened = new Map<string, { run: string; expiresAt: number }>()
+
+  async function markOf(caller: TokenCaller): Promise<string> {
+    const key = keyOf(caller)
+    return marks.get(key) ?? remember(marks, key, await newMark(key))
+  }
 
   function sealOf(kind: keyof typeof prefixes): Seal {
     const known = seals.get(kind)
@@ -95,27 +113,37 @@ export function createSealedTokens(log: Pick<Log, 'post'>, { now }: { now: () =>
       return sealText('task', `${expiresAt.toString(36)}.${await markOf(caller)}.${run}`)
     },
     async openTask(token, caller, find) {
-      const [opened, mark] = await Promise.all([unseal('task', token), markOf(caller)])
-      const [, expiresAt = '', sealedMark, run] = /^([0-9a-z]+)\.([0-9a-f]+)\.(.+)$/su.exec(opened ?? '') ?? []
-      const isOurs = run !== undefined && sealedMark === mark && !isOver(Number.parseInt(expiresAt, 36))
+      const key = `${keyOf(caller)}\n${String(token)}`
+      const known = opened.get(key)
+      if (known !== undefined && !isOver(known.expiresAt)) return find(known.run)
+      const [inside, mark] = await Promise.all([unseal('task', token), markOf(caller)])
+      const [, until = '', sealedMark, run] = /^([0-9a-z]+)\.([0-9a-f]+)\.(.+)$/su.exec(inside ?? '') ?? []
+      const expiresAt = Number.parseInt(until, 36)
+      const isOurs = run !== undefined && sealedMark === mark && !isOver(expiresAt)
       const found = await find(isOurs ? run : nobodysRun)
-      return isOurs ? found : undefined
+      if (!isOurs) return undefined
+      if (found !== undefined) remember(opened, key, { run, expiresAt })
+      return found
     },
     async seal(kind, data, caller, expiresAt = 0) {
       return sealText(kind, JSON.stringify({ by: await markOf(caller), until: expiresAt, data }))
     },
     async open(kind, token, caller) {
-      const [opened, mark] = await Promise.all([unseal(kind, token), markOf(caller)])
-      if (opened === undefined) return undefined
-      const { by, until, data } = parseJson(opened) as { by: string; until: number; data: Record<string, unknown> }
+      const [inside, mark] = await Promise.all([unseal(kind, token), markOf(caller)])
+      if (inside === undefined) return undefined
+      const { by, until, data } = parseJson(inside) as { by: string; until: number; data: Record<string, unknown> }
       return by === mark && !isOver(until) ? data : undefined
     },
   }
 }
 
 /** 128 bits of the caller: a token has no room for an id, which has up to 256 characters. */
-async function markOf({ id, tenant }: TokenCaller): Promise<string> {
-  return (await hashText(JSON.stringify([id, tenant ?? null]))).slice(0, 32)
+async function newMark(key: string): Promise<string> {
+  return (await hashText(key)).slice(0, 32)
+}
+
+function keyOf({ id, tenant }: TokenCaller): string {
+  return JSON.stringify([id, tenant ?? null])
 }
 
 /** What a state is bound to: the tool and its arguments, whatever the order of their keys. */
