@@ -78,7 +78,8 @@ export function createIssuerKeys({ issuer, jwks, now, report, onChanged, ...opti
     // A redirect would let another server say whose tokens count.
     const response = await request(url, { signal, redirect: 'error', headers: { accept: 'application/json' } })
     if (!response.ok) {
-      await response.body?.cancel()
+      // Not awaited: as long as it does not settle, the keys would not be fetched again.
+      response.body?.cancel().catch(() => undefined)
       throw new Error(`${url} answered ${response.status}.`)
     }
     const pieces: Uint8Array[] = []
