@@ -56,7 +56,8 @@ export function projectAgUi(
   }
 
   function take(entry: Entry): void {
-    run.timestamp = entry.timestamp
+    // In a stream time does not go back, whatever a recording says.
+    if (entry.timestamp > run.timestamp) run.timestamp = entry.timestamp
     const due = held.take(entry)
     if (due === undefined) apply(entry)
     else for (const each of due) apply(each)
