@@ -97,7 +97,8 @@ describe.skipIf(browser === undefined)(`called agents on the page${fault}`, () =
     const request = page.getByTestId('open-request')
     await expect.poll(() => request.innerText()).toMatch(/Allow look\?[^]*desk > helper/u)
     await page.setViewportSize({ width: 360, height: 740 })
-    expect(await flaws(page)).toEqual([])
+    // The marks of the time line move when the page has seen its new size.
+    await expect.poll(() => flaws(page)).toEqual([])
     await page.setViewportSize({ width: 1440, height: 900 })
     const list = await openTab('/runs')
     await enter(list, list.getByRole('button', { name: /wait/iu }).first())
@@ -120,7 +121,8 @@ describe.skipIf(browser === undefined)(`called agents on the page${fault}`, () =
       .poll(() => card.getByTestId('agent-track').first().innerText())
       .toMatch(/I look\.[^]*look[^]*I saw a mill\./u)
     await page.setViewportSize({ width: 360, height: 740 })
-    expect(await flaws(page)).toEqual([])
+    // The marks of the time line move when the page has seen its new size.
+    await expect.poll(() => flaws(page)).toEqual([])
     await expectAccessible(page)
   })
 })
