@@ -1,6 +1,6 @@
 /** Runs the pipeline of a called agent below the path of its call: for `call-agent`, and for agents that a model calls. */
 import { MillraceError } from '../part/error.ts'
-import { checkOutput } from '../pipeline/check-output.ts'
+import { checkOutput } from '../pipeline/check-input.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import { pipelineValue, type StepOutcome } from './container.ts'
 import { stricter } from './limits.ts'

@@ -1,8 +1,9 @@
 /**
- * Checks a value against a {@link ValueSchema}: fills in defaults and reports all mistakes at once. Shares types, equality and patterns
+ * Checks what goes into an agent and what comes out against a {@link ValueSchema}: fills in defaults and reports all mistakes at once. Shares types, equality and patterns
  * with json-schema/validate.ts, but not the walk: that one never fills in, bounds its work, and writes its faults for models.
  */
 import { MillraceError } from '../part/error.ts'
+import { readJson } from '../part/json.ts'
 import { equal } from '../part/equal.ts'
 import { isOfType, type ValueSchema } from './value-schema.ts'
 import { didYouMean, listNames, type Hint } from './nearest.ts'
@@ -16,6 +17,26 @@ export function checkInput(schema: ValueSchema | undefined, value: unknown): Rec
   const { value: filled, faults } = checkValue({ ...schema, type: 'object' }, value, '$input')
   if (faults.length === 0) return filled as Record<string, unknown>
   throw new MillraceError('bad-input', `Invalid input: ${firstFaults(faults)}.`, { status: 400 })
+}
+
+/** Returns the value with defaults filled in; of a text that should be a map or a list, its JSON. Throws `bad-output` with the path of every fault, at most 20. */
+export function checkOutput(schema: ValueSchema, value: unknown): unknown {
+  const { value: filled, faults } = checkValue(schema, isJson(schema, value) ? jsonIn(value) : value, 'the value')
+  if (faults.length === 0) return filled
+  throw new MillraceError('bad-output', `The value of the agent does not match its "output": ${firstFaults(faults)}.`)
+}
+
+function isJson({ type }: ValueSchema, value: unknown): value is string {
+  return typeof value === 'string' && (type === 'object' || type === 'array')
+}
+
+/** The text itself if it has no JSON: then the fault names its type. */
+function jsonIn(text: string): unknown {
+  try {
+    return readJson(text)
+  } catch {
+    return text
+  }
 }
 
 /** Joins the first 20 faults for use inside a sentence. */

@@ -8,6 +8,7 @@ import { readSse } from '../../client/follow.ts'
 import { messageOf } from '../../part/error.ts'
 import { isDeepText, parseJson } from '../../part/json.ts'
 import { ownValue } from '../../part/own-value.ts'
+import { nameSources } from '../../server/mcp/inbound.ts'
 import { isObject, type Fields, type MessageId } from '../../server/mcp/json-rpc.ts'
 
 export interface BridgeOptions {
@@ -29,16 +30,6 @@ export interface BridgeOptions {
 /** Characters of a line. */
 const longestLine = 64 * 1024 * 1024
 const versionKey = 'io.modelcontextprotocol/protocolVersion'
-/** Parameters that proxies route by, as `Mcp-Name`. */
-const namedBy: Record<string, string> = {
-  'tools/call': 'name',
-  'prompts/get': 'name',
-  'resources/read': 'uri',
-  'tasks/get': 'taskId',
-  'tasks/update': 'taskId',
-  'tasks/cancel': 'taskId',
-}
-
 interface Pending {
   abort: AbortController
   /** The client has cancelled it: it gets no answer. */
@@ -75,7 +66,7 @@ export async function bridgeStdio(options: BridgeOptions): Promise<void> {
       return method === 'initialize' || lastVersion === undefined ? {} : { 'mcp-protocol-version': lastVersion }
     }
     const params = ownValue(message, 'params') as Fields
-    const name = ownValue(params, ownValue(namedBy, method) ?? '')
+    const name = ownValue(params, ownValue(nameSources, method) ?? '')
     return {
       'mcp-protocol-version': version,
       'mcp-method': method,

@@ -33,7 +33,8 @@ export interface McpClient {
   capabilities: Fields
 }
 
-const nameSources: Readonly<Record<string, string>> = {
+/** The parameter that a proxy routes by, as `Mcp-Name`. */
+export const nameSources: Readonly<Record<string, string>> = {
   'tools/call': 'name',
   'prompts/get': 'name',
   'resources/read': 'uri',

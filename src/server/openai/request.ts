@@ -11,6 +11,7 @@ import type { CallSettings } from '../../part/part.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import type { requestKeys } from '../../pipeline/reader.ts'
 import { BadParameter, fromOpenAiMessages } from '../../wire/openai/from-openai-messages.ts'
+import { toFlag, toNumber, toText } from './parameters.ts'
 import { choiceForm, isChoice, readChoice, readFormat, readTools } from './tools.ts'
 import { ownValue } from '../../part/own-value.ts'
 
@@ -278,21 +279,6 @@ function only(...neutral: unknown[]): Check {
 
 function notServed(name: string, cure = ''): never {
   throw new BadParameter(name, `is not supported. ${cure}`.trimEnd())
-}
-
-function toText(value: unknown, name: string): void {
-  if (typeof value !== 'string') throw new BadParameter(name, 'must be a string.')
-}
-
-function toFlag(value: unknown, name: string): boolean {
-  if (typeof value === 'boolean') return value
-  throw new BadParameter(name, 'must be true or false.')
-}
-
-function toNumber(value: unknown, name: string, from: number, to: number, whole = false): number {
-  const fits = typeof value === 'number' && value >= from && value <= to && (!whole || Number.isInteger(value))
-  if (fits) return value
-  throw new BadParameter(name, `must be ${whole ? 'a whole number' : 'a number'} from ${from} to ${to}.`)
 }
 
 function toStop(value: unknown, name: string): string[] {

@@ -2,6 +2,7 @@
 import { omitUndefined } from '../../part/omit-undefined.ts'
 import type { CallSettings } from '../../part/part.ts'
 import { BadParameter } from '../../wire/openai/from-openai-messages.ts'
+import { toFields } from './parameters.ts'
 
 type Fields = Record<string, unknown>
 
@@ -92,9 +93,4 @@ export function readFormat(value: unknown, name: string): Pick<CallSettings, 're
     // The provider packages default to strict mode, in which OpenAI refuses schemas that do not meet its extra rules.
     providerOptions: { openai: how, openaiCompatible: how },
   }
-}
-
-function toFields(value: unknown, place: string): Fields {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Fields
-  throw new BadParameter(place, 'must be an object.')
 }

@@ -9,6 +9,7 @@ import type { CallSettings } from '../../part/part.ts'
 import { BadParameter } from '../../wire/openai/from-openai-messages.ts'
 import { fromResponsesInput, type SentInput } from '../../wire/responses/from-responses-input.ts'
 import type { EchoedRequest } from '../../wire/responses/response-object.ts'
+import { toFields, toFlag, toNumber, toText } from '../openai/parameters.ts'
 import { readModel } from '../openai/request.ts'
 import { UnsupportedParameter } from './error.ts'
 import { readChoice, readFormat, readTools } from './tools.ts'
@@ -201,27 +202,6 @@ function turnIdOf(metadata: unknown): string | undefined {
 
 function optional<T>(value: unknown, name: string, read: (value: unknown, name: string) => T): T | undefined {
   return value === undefined || value === null ? undefined : read(value, name)
-}
-
-function toText(value: unknown, name: string): string {
-  if (typeof value === 'string') return value
-  throw new BadParameter(name, 'must be a string.')
-}
-
-function toFields(value: unknown, name: string): Body {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Body
-  throw new BadParameter(name, 'must be an object.')
-}
-
-function toFlag(value: unknown, name: string): boolean {
-  if (typeof value === 'boolean') return value
-  throw new BadParameter(name, 'must be true or false.')
-}
-
-function toNumber(value: unknown, name: string, from: number, to: number, whole = false): number {
-  const fits = typeof value === 'number' && value >= from && value <= to && (!whole || Number.isInteger(value))
-  if (fits) return value
-  throw new BadParameter(name, `must be ${whole ? 'a whole number' : 'a number'} from ${from} to ${to}.`)
 }
 
 const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const

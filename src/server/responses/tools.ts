@@ -4,6 +4,7 @@ import type { CallSettings } from '../../part/part.ts'
 import { BadParameter } from '../../wire/openai/from-openai-messages.ts'
 import { modelToolName } from '../../wire/responses/tool-names.ts'
 import { UnsupportedParameter } from './error.ts'
+import { toFields } from '../openai/parameters.ts'
 
 type Fields = Record<string, unknown>
 
@@ -161,9 +162,4 @@ export function readFormat(value: unknown): Pick<CallSettings, 'responseFormat' 
 function toName(value: unknown, place: string): string {
   if (typeof value === 'string' && /^[\w-]{1,128}$/u.test(value)) return value
   throw new BadParameter(place, 'must be 1 to 128 letters, digits, _ or -.')
-}
-
-function toFields(value: unknown, place: string): Fields {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Fields
-  throw new BadParameter(place, 'must be an object.')
 }

@@ -1,0 +1,24 @@
+/** Checks of single parameters, for Chat Completions and Responses. Each throws a `BadParameter` that names it by its place. */
+import { BadParameter } from '../../wire/openai/from-openai-messages.ts'
+
+export function toText(value: unknown, name: string): string {
+  if (typeof value === 'string') return value
+  throw new BadParameter(name, 'must be a string.')
+}
+
+export function toFlag(value: unknown, name: string): boolean {
+  if (typeof value === 'boolean') return value
+  throw new BadParameter(name, 'must be true or false.')
+}
+
+/** `from` and `to` count as well. */
+export function toNumber(value: unknown, name: string, from: number, to: number, whole = false): number {
+  const fits = typeof value === 'number' && value >= from && value <= to && (!whole || Number.isInteger(value))
+  if (fits) return value
+  throw new BadParameter(name, `must be ${whole ? 'a whole number' : 'a number'} from ${from} to ${to}.`)
+}
+
+export function toFields(value: unknown, name: string): Record<string, unknown> {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
+  throw new BadParameter(name, 'must be an object.')
+}
