@@ -109,6 +109,11 @@ describe('checkCalls', () => {
       { a: desk('{ agent: a, recursive: true }') },
       ['a 5: recursive: true needs a limit for all calls together; add "budget" to this file'],
     ],
+    [
+      'a circle that is meant, over another agent',
+      { a: desk('{ agent: b, recursive: true }', 'budget: { steps: 9 }'), b: desk('{ agent: a }') },
+      [],
+    ],
     ['a circle that is meant', { a: desk('{ agent: a, recursive: true }', 'budget: { steps: 9 }') }, []],
     [
       'an input that the agent lacks',

@@ -167,6 +167,26 @@ workflow: [{ id: out, type: output-generator, config: { template: { n: many } } 
   })
 })
 
+describe('output', () => {
+  const run = async (stream: boolean, words: string) => {
+    const yaml = `
+output: { n: integer }
+workflow: [{ id: a, type: llm, config: { model: "script:desk", stream: ${stream} } }]`
+    const { result, entries } = await ran({ agents: { desk: yaml }, scripts: { desk: saying(words) } })
+    const warnings = only(entries, 'warning').map(({ code }) => code)
+    return [result.outcome, only(entries, 'run-end')[0]!.output, result.error?.code, warnings]
+  }
+  test.each([
+    [true, '{"n": 3}', ['completed', { n: 3 }, undefined, []]],
+    [false, '{"n": 3}', ['completed', { n: 3 }, undefined, []]],
+    // A client has read it.
+    [true, 'three', ['completed', undefined, undefined, ['bad-output']]],
+    [false, 'three', ['failed', undefined, 'bad-output', []]],
+  ])('of a run whose answer streams: %s, %s', async (stream, words, expected) => {
+    expect(await run(stream, words)).toEqual(expected)
+  })
+})
+
 describe('several calls', () => {
   test('of one reply run at once, as many as parallelAgents, and results come as they end', async () => {
     const gates = { a: latch(), b: latch(), c: latch() }

@@ -38,6 +38,23 @@ describe('regression tests: more cases', () => {
     expect(results.failures[0]!.message).toContain('the run has failed')
   })
 
+  test('an agent that a model calls works from the recording, with its tools', async () => {
+    let runs = 0
+    const tools = { count: { parameters: z.object({}), execute: () => ++runs } }
+    const lab = await labOf({
+      agents: {
+        a: 'workflow: [{ id: say, type: llm, config: { model: "demo:m", stream: true, tools: [{ agent: b }] } }]\n',
+        b: 'workflow: [{ id: look, type: llm, config: { model: "demo:m", tools: [count] } }]\n',
+      },
+      cases: 'agent: a\ncases: [{ name: x, message: Hi, strict: true, expect: { text: Done, tools: [{ name: b }] } }]',
+      config: { tools },
+    })
+    const script = [[toolCall('b', { message: 'go' })], [toolCall('count')], [text('one')], [text('Done')]]
+    expect((await lab.run({ record: true, config: demo(script) }))[0]!.failures).toEqual([])
+    expect((await lab.run({ config: demo([]) }))[0]).toMatchObject({ status: 'passed', failures: [] })
+    expect(runs).toBe(1)
+  })
+
   test('a called agent has the model of the matrix, a judge keeps its own', async () => {
     const step = (model: string) => `{ id: say, type: llm, config: { model: "${model}", stream: true } }`
     const lab = await labOf({

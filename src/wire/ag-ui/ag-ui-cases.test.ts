@@ -426,4 +426,18 @@ describe('AG-UI wire: cases', () => {
     const body = buildRun([...at('', start), ...items]).map((entry) => encoder.encode(entry))
     expect(body.join('')).toBe(bodyOf(events(items)))
   })
+
+  test('time does not go back in a stream, whatever a recording says', () => {
+    const encoder = agUiObjectsWire.createEncoder({}, {})
+    const entries = buildRun([
+      ...at('', start),
+      ...at('main/a', answering, ...text('t')),
+      ...at('main/a', finished),
+      ...answered,
+    ])
+    const times = entries.flatMap((entry, i) =>
+      encoder.encode({ ...entry, timestamp: 1000 - i }).map(({ timestamp }) => timestamp),
+    )
+    expect(new Set(times)).toEqual(new Set([1000]))
+  })
 })
