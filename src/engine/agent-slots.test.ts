@@ -44,8 +44,9 @@ describe('createAgentSlots', () => {
     const slot = await slots.take(signal)
     slot.pause()
     slot.pause()
-    await slot.resume()
     const other = await slots.take(signal)
+    // Nothing to wait for yet.
+    await slot.resume()
     other.release()
     await slot.resume()
     slot.release()

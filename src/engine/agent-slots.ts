@@ -57,7 +57,7 @@ export function createAgentSlots(size: number): AgentSlots {
       return {
         pause() {
           pauses++
-          if (pauses > 1 || !isHeld) return
+          if (!isHeld) return
           isHeld = false
           give()
         },

@@ -74,7 +74,7 @@ describe('a call', () => {
   test('inputs of the file are set and hidden, others are parameters, bad arguments go back', async () => {
     const front = calling(
       [['write_article', { style: 'dull', tools: ['x'], topic: 3 }]],
-      [['write_article', { topic: 'tea', messages: 'x' }]],
+      [['write_article', { topic: 'tea', messages: 'x', tools: ['x'] }]],
     )
     const writer = `
 input: { topic: string, style: string, length: { type: integer, default: 100 } }
