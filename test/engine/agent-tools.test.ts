@@ -313,7 +313,12 @@ describe('nesting', () => {
     expect(only(entries, 'step-start').filter(({ agent }) => agent === 'desk')).toHaveLength(9)
   })
 
-  test('a stop reaches every level, and leaves no request to a provider open', async () => {
+  type Running = Awaited<ReturnType<ReturnType<typeof openEngine>['runtime']['start']>>
+  test.each<[string, (engine: ReturnType<typeof openEngine>, run: Running) => unknown]>([
+    ['a stop', (_, run) => run.stop('enough')],
+    ['its only reader, who leaves,', ({ runtime }, run) => runtime.attach(run.id, 'cancel')()],
+    ['the next message', ({ runtime }) => runtime.start('other', { messages }, { threadId: 't', onBusy: 'interrupt' })],
+  ])('%s reaches every level, and leaves no request to a provider open', async (_, end) => {
     const held = latch()
     const back = createTold(() => [text('a'), held, finish()])
     const engine = openEngine({
@@ -321,6 +326,7 @@ describe('nesting', () => {
         desk: desk('{ agent: middle }'),
         middle: `workflow: [{ id: m, type: llm, config: { model: "script:middle", tools: [{ agent: deep }] } }]`,
         deep: worker(),
+        other: 'workflow: [{ id: out, type: output-generator, config: { template: x } }]',
       },
       scripts: {
         desk: calling([['middle', { message: '?' }]]),
@@ -328,9 +334,9 @@ describe('nesting', () => {
         worker: back,
       },
     })
-    const run = await engine.runtime.start('desk', { messages })
+    const run = await engine.runtime.start('desk', { messages }, { threadId: 't' })
     await held.reached
-    await run.stop('enough')
+    await end(engine, run)
     expect(await run.result).toMatchObject({ outcome: 'aborted' })
     expect(back.calls[0]!.abortSignal!.aborted).toBe(true)
     const entries = await entriesOf(engine.store, run.id)
