@@ -440,4 +440,39 @@ describe('AG-UI wire: cases', () => {
     )
     expect(new Set(times)).toEqual(new Set([1000]))
   })
+
+  test('what came while no run was open has the time of the next run’s start', () => {
+    const encoder = agUiObjectsWire.createEncoder({ roles: ['user'], resumedAt: 9 }, {})
+    const requestId = 'r-1'
+    const entries = buildRun([
+      ...at('', start),
+      ...at('main/a', answering),
+      ...at('main/a/1', modelCall(), call('c'), finished),
+      ...at('main/a/2', { type: 'step-start', stepType: 'approval', attempt: 1, toolCallId: 'c', toolName: 't' }),
+      ...at('main/a/2', {
+        type: 'request',
+        requestId,
+        kind: 'approval',
+        toolCallId: 'c',
+        toolName: 't',
+        input: '{}',
+        roles: ['operator'],
+        deadline: 0,
+      }),
+      ...at('', { type: 'suspend', requests: [requestId] }),
+      ...at('main/a/2', {
+        type: 'response',
+        requestId,
+        outcome: 'answered',
+        answer: { kind: 'approval', approved: true },
+        protocol: 'ui',
+      }),
+      ...at('', { type: 'resume', protocol: 'ui' }),
+      ...at('main/a/2', result('c', 1), finished),
+      ...at('main/a', finished),
+      ...answered,
+    ])
+    const sent = entries.flatMap((entry) => encoder.encode(entry)).map(({ timestamp }) => timestamp)
+    expect(sent).toEqual(sent.toSorted())
+  })
 })

@@ -37,7 +37,7 @@ class AgUiRunState implements AgUiRun {
   #started: EntryOf<'run-start'> | undefined = undefined
   #runId = ''
   #isOpen = false
-  /** Events that came while no run was open. */
+  /** Events that came while no run was open. They are sent behind the next RUN_STARTED, with its time: time does not go back. */
   #late: AgUiEvent[] | undefined = undefined
 
   constructor(sink: Sink<AgUiEvent>, warnings: readonly string[]) {
@@ -45,11 +45,15 @@ class AgUiRunState implements AgUiRun {
     this.#warnings = warnings
   }
 
-  send({ type, ...fields }: AgUiEvent): void {
+  send(event: AgUiEvent): void {
+    if (!this.#isOpen && event.type !== 'RUN_ERROR') {
+      this.#late ??= []
+      this.#late.push(event)
+      return
+    }
+    const { type, ...fields } = event
     const timestamp = this.timestamp === 0 ? undefined : this.timestamp
-    const event = omitUndefined({ type, timestamp, ...fields }) as AgUiEvent
-    if (this.#isOpen || type === 'RUN_ERROR') this.#sink.send(event)
-    else (this.#late ??= []).push(event)
+    this.#sink.send(omitUndefined({ type, timestamp, ...fields }) as AgUiEvent)
   }
 
   #begin(
@@ -69,7 +73,7 @@ class AgUiRunState implements AgUiRun {
     if (state !== undefined && state !== null) this.send({ type: 'STATE_SNAPSHOT', snapshot: state })
     for (const message of this.#warnings) this.send({ type: 'CUSTOM', name: 'warning', value: message })
     reopen?.()
-    for (const event of this.#late ?? []) this.#sink.send(event)
+    for (const event of this.#late ?? []) this.send(event)
     this.#late = undefined
   }
 
