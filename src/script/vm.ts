@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto'
 import type { JSValueHandle, QuickJS, QuickJSOptions } from 'quickjs-wasi'
-import { didYouMean, listNames } from '../pipeline/nearest.ts'
+import { listNames, nearest } from '../pipeline/nearest.ts'
 import { guestSource } from './guest.ts'
 import type { CallOutcome, ConsoleLine, Script, ScriptCall, ScriptError, ScriptState } from './sandbox.ts'
 import { limitError, locate, toScriptError } from './script-error.ts'
@@ -91,7 +91,10 @@ export async function createVm(engine: Engine, script: Script, stop: Int32Array,
       open.set(made, name)
       return undefined
     },
-    near: (name = '') => didYouMean(name, script.toolNames) || ` There are: ${listNames(script.toolNames)}.`,
+    near(name = '') {
+      const meant = nearest(name, script.toolNames)
+      return meant === undefined ? ` There are: ${listNames(script.toolNames)}.` : ` Did you mean ${meant}?`
+    },
     log(level = '', text = '') {
       logged += text.length + 1
       if (isLevel(level) && logged < 2 * limits.console + 100) lines.push({ level, text })
