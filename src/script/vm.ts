@@ -153,7 +153,9 @@ export async function createVm(engine: Engine, script: Script, stop: Int32Array,
     try {
       part()
       vm.executePendingJobs()
-      if (ended === undefined && open.size === 0) ended = { error: stuck }
+      // An interrupt may end only what an async generator was about.
+      if (isLate) ended = { error: limitError('time', limits) }
+      else if (ended === undefined && open.size === 0) ended = { error: stuck }
     } catch (error) {
       ended = { error: endedBy(error) }
     }
