@@ -51,8 +51,7 @@ interface Request extends PromiseWithResolvers<ScriptState> {
 const resourceLimits = { stackSizeMb: 16, maxOldGenerationSizeMb: 512 }
 
 export function createLink(setup: WorkerSetup, { idleMs, graceMs, stateChanged, gone }: LinkOptions): Link {
-  // Nothing of this process goes in: no environment, no flags, no streams.
-  const worker = new Worker(workerUrl, { workerData: setup, env: {}, argv: [], execArgv: [], resourceLimits })
+  const worker = startWorker(setup)
   const runs = new Map<number, Run>()
   const requests: Request[] = []
   let ids = 0
@@ -209,6 +208,15 @@ export function createLink(setup: WorkerSetup, { idleMs, graceMs, stateChanged, 
     },
   }
   return link
+}
+
+function startWorker(setup: WorkerSetup): Worker {
+  try {
+    // Nothing of this process goes in: no environment, no arguments, no flags.
+    return new Worker(workerUrl, { workerData: setup, env: {}, argv: [], execArgv: [], resourceLimits })
+  } catch (error) {
+    throw noSandbox(`worker threads cannot be started (${messageOf(error)}).`)
+  }
 }
 
 /** Of a thread, in µs, also while it computes. Undefined: it does not say. */
