@@ -14,6 +14,8 @@ export interface Engine {
   QuickJS: { create(options: QuickJSOptions): Promise<QuickJS> }
   Intrinsics: { ALL: number; WEAK_REF: number; PERFORMANCE: number }
   wasm: WebAssembly.Module
+  /** The guest's code, compiled by the first VM: the others start in half the time. */
+  guest?: Uint8Array
 }
 
 export interface Vm {
@@ -115,8 +117,10 @@ export async function createVm(engine: Engine, script: Script, stop: Int32Array,
     const answer = host[asText(what)]?.(...texts.map(asText))
     return answer === undefined ? vm.undefined : vm.newString(answer)
   })
+  // Before the script: the code is that of the engine and nobody else's. 48: without source and places.
+  engine.guest ??= vm.compile(guestSource, 'guest', 0, 48)
   const enterGuest = vm.callFunction(
-    vm.evalCode(guestSource, 'guest'),
+    vm.evalBytecode(engine.guest),
     vm.undefined,
     hostHandle,
     vm.newString(JSON.stringify(script.toolNames)),

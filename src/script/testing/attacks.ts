@@ -36,7 +36,7 @@ const works =
   '\nconst got = (await tools.orders({ id: 7 })).id\nconsole.log("a", { b: 1 })\nreturn { got, list: [1, 2] }'
 export const replacements: Record<string, string> = {
   stringify: `JSON.stringify = () => '"evil"'; JSON.parse = () => ({ id: 8 })${works}`,
-  then: `Promise.prototype.then = function () { return 'evil' }; Promise.prototype.catch = Promise.prototype.then${works}`,
+  promises: `Promise.prototype.then = function () { return 'evil' }; Promise.prototype.catch = Promise.prototype.then${works}`,
   species: `Object.defineProperty(Promise, Symbol.species, { get() { throw 1 } }); Promise.resolve = Promise.reject = () => 1; globalThis.Promise = class {}${works}`,
   array: `for (const key of Object.getOwnPropertyNames(Array.prototype)) if (key !== 'length') try { Array.prototype[key] = () => 'evil' } catch {}
     Array.prototype[Symbol.iterator] = function* () { yield 'evil' }; Object.defineProperty(Array.prototype, '0', { set() { throw 'evil' }, get() { return 'evil' }, configurable: true })
