@@ -1,29 +1,16 @@
 /** A script's text → what a VM runs: types are stripped, and each place stays where it was. Nothing is run. */
 import { stripTypeScriptTypes } from 'node:module'
 import { Script } from 'node:vm'
-import { limitError, noModules, placed } from './script-error.ts'
-import { defaultScriptLimits, type ScriptError, type ScriptLimits } from './sandbox.ts'
+import type { ScriptError } from './sandbox.ts'
+import { noModules, placed } from './script-error.ts'
 
-/** `isBroken`: Node's stripper has crashed, and does so at each later call in this thread. */
+/** `isBroken`: Node's stripper has failed, and does so at each later call in this thread. */
 export type Compiled = { js: string } | { error: ScriptError; isBroken?: true }
 
 /** Strict, as modules are. The script begins in the second line: see `locate`. */
 const [before, after] = ['"use strict";(async()=>{\n', '\n})']
 
-/**
- * Finds faults of syntax, without running or starting anything: for `millrace check`. Undefined: none were found. A script with so much nested TypeScript that
- * Node's stripper might crash is not looked at; it fails when it runs.
- */
-export function checkScript(code: string, limits: ScriptLimits = defaultScriptLimits): ScriptError | undefined {
-  const size = Buffer.byteLength(code)
-  if (size > limits.code) return limitError('code', limits, size)
-  const fault = parseFault(code)
-  if (fault === undefined || (mayCrashStripper(code) && !fault.isTooDeep)) return undefined
-  const compiled = compileScript(code)
-  return 'error' in compiled ? compiled.error : undefined
-}
-
-/** Call it for code that you do not know only in a thread that can be replaced: see `isBroken`. */
+/** Only in a thread that can be ended: Node's stripper has no limits of time and depth, and see `isBroken`. */
 export function compileScript(code: string): Compiled {
   const fault = parseFault(code)
   if (fault === undefined) return { js: before + code + after }
@@ -46,15 +33,15 @@ export function compileScript(code: string): Compiled {
   return left === undefined ? { js } : { error: left.error }
 }
 
-function badScript(message: string): ScriptError {
+export function badScript(message: string): ScriptError {
   return { code: 'bad-script', name: 'SyntaxError', message }
 }
 
 const tooDeep = badScript('The script nests too deeply.')
 const isAboutModules = (message: string) => /\b(?:import|export)\b/u.test(message)
 
-/** What V8 says of a text as JavaScript. `code`: with types, to show. */
-function parseFault(js: string, code = js): { error: ScriptError; isTooDeep?: true } | undefined {
+/** What V8 says of a text as JavaScript, in linear time. `code`: with types, to show. */
+export function parseFault(js: string, code = js): { error: ScriptError; isTooDeep?: true } | undefined {
   try {
     // It knows the place.
     void new Script(before + js + after, { filename: 'script' })
@@ -111,25 +98,4 @@ function strip(source: string): string {
   } finally {
     process.emitWarning = emitWarning
   }
-}
-
-/**
- * The stripper recurses, and a stack overflow inside of it breaks it for the whole thread. The smallest text of each kind that did so in Node 24.21 had a
- * thousand brackets or arrows, two thousand `if`, or five thousand links of a chain.
- */
-function mayCrashStripper(code: string): boolean {
-  let [depth, deepest, links] = [0, 0, 0]
-  for (const character of code) {
-    if ('([{'.includes(character)) deepest = Math.max(deepest, ++depth)
-    else if (')]}'.includes(character)) depth = Math.max(0, depth - 1)
-    else if ('.?=*:!+-'.includes(character)) links++
-  }
-  const count = (word: RegExp) => code.match(word)?.length ?? 0
-  return (
-    deepest > 200 ||
-    count(/=>|</gu) > 500 ||
-    count(/\bif\b/gu) > 1000 ||
-    links > 4000 ||
-    count(/\b(?:as|new|keyof|await)\b/gu) > 2000
-  )
 }
