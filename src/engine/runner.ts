@@ -167,7 +167,11 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   for (const each of limits) {
     each.signal.addEventListener('abort', () => controller.abort(each.signal.reason), { once: true })
   }
-  const parts = { writer, branches, requests, gate, limits, speaking, leftover, now, inputOf: hidden.inputOf }
+  const toLogged: Scope['toLogged'] = (part) => {
+    return hides ? createRedactor(secrets, secretKeys).redact('', part)[0]! : part
+  }
+  const { inputOf } = hidden
+  const parts = { writer, branches, requests, gate, limits, speaking, leftover, now, inputOf, toLogged }
   const { scope, setHistory, callAbort } = createRunScope(options, parts)
 
   const onMessage = (message: InboxMessage) => {
@@ -281,9 +285,10 @@ function createHiddenInputs(state: RunState) {
     /** The input of the call that is recorded next. */
     next: (input: string) => void (given = input),
     /** Must be called after the state has applied the call. */
-    keep({ step, toolCallId }: EntryOf<'tool-call'>): void {
+    keep({ step, toolCallId, via }: EntryOf<'tool-call'>): void {
       if (given === undefined) return
-      const reply = state.loopAt(parentPath(step)).list.findLast(({ path }) => path === step)
+      const loop = via === 'script' ? step : parentPath(step)
+      const reply = state.loopAt(loop).list.findLast(({ path }) => path === step)
       const call = reply?.calls.findLast((each) => each.toolCallId === toolCallId)
       if (call !== undefined) inputs.set(call, given)
       given = undefined
@@ -302,6 +307,7 @@ interface ScopeParts {
   speaking: Scope['speaking']
   leftover: Leftover
   inputOf: Scope['inputOf']
+  toLogged: Scope['toLogged']
   now(): number
 }
 
@@ -348,6 +354,7 @@ function createRunScope(options: RunnerOptions, parts: ScopeParts): RunScope {
     stored: writer.stored,
     newId: () => `${options.epoch}.${++ids}`,
     fork: branches.fork,
+    branches,
     pass: gate.pass,
     request: requests.request,
     limits,
@@ -374,6 +381,7 @@ function createRunScope(options: RunnerOptions, parts: ScopeParts): RunScope {
     },
     speaking: parts.speaking,
     inputOf: parts.inputOf,
+    toLogged: parts.toLogged,
     notifyAbort: (root, error) => callAbort({ error, root }),
     invoke: createInvoke(registry, writer.emit),
     defer: (task) => void leftover.deferred.push(task),

@@ -47,6 +47,8 @@ export interface RunState extends FoldedRun {
   readonly callIds: CallIds
   /** The values that steps have requested, by path, in order. */
   readonly asked: ReadonlyMap<string, readonly AskedValue[]>
+  /** How many lines each script has written to its console, by path. */
+  readonly consoleLines: Pick<ReadonlyMap<string, number>, 'get'>
   /** The lists that loops iterate over, by path. */
   readonly lists: ReadonlyMap<string, readonly unknown[]>
   /** Whether a step was ever started. */
@@ -66,6 +68,9 @@ export interface AskedValue {
   response?: EntryOf<'response'>
 }
 
+/** The name of the `data` parts with what a script writes to its console. */
+export const consoleName = 'console'
+
 /** Steps with a tool loop. */
 const loopKinds: ReadonlySet<StepKind | undefined> = new Set(['tool-loop', 'router'])
 const callKinds: ReadonlySet<StepKind | undefined> = new Set(['model-call', 'tool-call', 'client-tool'])
@@ -74,7 +79,7 @@ export function createRunState(): RunState {
   return new EngineState()
 }
 
-const hasLoop = (start: EntryOf<'step-start'>) => loopKinds.has(kindOf(start))
+const hasLoop = (start: EntryOf<'step-start'>) => loopKinds.has(kindOf(start)) || kindOf(start) === 'script'
 
 /** A class, not closures, with `private` fields: one for each open stream (decisions/0028). */
 class EngineState extends FoldingRun implements RunState {
@@ -92,6 +97,7 @@ class EngineState extends FoldingRun implements RunState {
   readonly takenOver = new LazyMap<string, string>()
   readonly callIds = createCallIds()
   readonly asked = new LazyMap<string, AskedValue[]>()
+  readonly consoleLines = new LazyMap<string, number>()
   readonly lists = new LazyMap<string, readonly unknown[]>()
   readonly ownHeaders = new LazySet<string>()
   private readonly begun = new Set<string>()
@@ -201,6 +207,9 @@ class EngineState extends FoldingRun implements RunState {
         if (value !== undefined) value.response = entry
         break
       }
+      case 'data':
+        if (entry.name === consoleName) this.consoleLines.set(step, (this.consoleLines.get(step) ?? 0) + 1)
+        break
       case 'step-reset':
         for (const path of this.asked.keys()) if (isUnder(path, step)) this.asked.delete(path)
         this.resets.set(step, (this.resets.get(step) ?? 0) + 1)

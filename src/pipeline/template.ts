@@ -35,3 +35,8 @@ function toTyped(text: string): unknown {
   // An id of 20 digits or 1e999 would become another number, so it stays a string.
   return Number.isSafeInteger(value) || (Number.isFinite(value) && !Number.isInteger(value)) ? value : text
 }
+
+/** For schemas: whether a value is written as a map, or as a reference to one. */
+export function isMapOrReference(value: unknown): boolean {
+  return typeof value === 'string' ? wholeReference(value) !== undefined : isMap(value)
+}
