@@ -285,10 +285,9 @@ function createHiddenInputs(state: RunState) {
     /** The input of the call that is recorded next. */
     next: (input: string) => void (given = input),
     /** Must be called after the state has applied the call. */
-    keep({ step, toolCallId, via }: EntryOf<'tool-call'>): void {
+    keep({ step, toolCallId }: EntryOf<'tool-call'>): void {
       if (given === undefined) return
-      const loop = via === 'script' ? step : parentPath(step)
-      const reply = state.loopAt(loop).list.findLast(({ path }) => path === step)
+      const reply = state.loopAt(parentPath(step)).list.findLast(({ path }) => path === step)
       const call = reply?.calls.findLast((each) => each.toolCallId === toolCallId)
       if (call !== undefined) inputs.set(call, given)
       given = undefined

@@ -10,7 +10,7 @@ import { FoldingRun, type FoldedRun } from '../fold/run-fold.ts'
 import type { ToolLoop } from '../fold/tool-loop.ts'
 import { createCallIds, type CallIds } from '../fold/call-ids.ts'
 import { LazyMap, LazySet } from '../fold/lazy-map.ts'
-import type { Part } from '../part/part.ts'
+import type { Part, ScriptStart } from '../part/part.ts'
 import { loopMessages, type ModelReply } from '../fold/reply-messages.ts'
 import { addUsage, estimateUsage, type Usage } from '../part/usage.ts'
 
@@ -47,6 +47,8 @@ export interface RunState extends FoldedRun {
   readonly callIds: CallIds
   /** The values that steps have requested, by path, in order. */
   readonly asked: ReadonlyMap<string, readonly AskedValue[]>
+  /** The starts of scripts, by path. */
+  readonly scripts: Pick<ReadonlyMap<string, ScriptBegin>, 'get'>
   /** How many lines each script has written to its console, by path. */
   readonly consoleLines: Pick<ReadonlyMap<string, number>, 'get'>
   /** The lists that loops iterate over, by path. */
@@ -61,6 +63,12 @@ export interface RunState extends FoldedRun {
   suspendedSince(moment: number): number
   /** The tool loops of all `llm` and `router` steps. */
   toolLoops(): ToolLoop[]
+}
+
+export interface ScriptBegin extends ScriptStart {
+  /** Of its `step-start`. */
+  seq: number
+  timestamp: number
 }
 
 export interface AskedValue {
@@ -97,6 +105,7 @@ class EngineState extends FoldingRun implements RunState {
   readonly takenOver = new LazyMap<string, string>()
   readonly callIds = createCallIds()
   readonly asked = new LazyMap<string, AskedValue[]>()
+  readonly scripts = new LazyMap<string, ScriptBegin>()
   readonly consoleLines = new LazyMap<string, number>()
   readonly lists = new LazyMap<string, readonly unknown[]>()
   readonly ownHeaders = new LazySet<string>()
@@ -190,6 +199,8 @@ class EngineState extends FoldingRun implements RunState {
         if (entry.agent !== undefined && entry.toolCallId !== undefined) this.agentCalls.add(step)
         else if (entry.agent !== undefined && entry.handoff === true) this.takenOver.set(step, entry.agent)
         if (entry.items !== undefined) this.lists.set(step, entry.items)
+        if (entry.script !== undefined)
+          this.scripts.set(step, { ...entry.script, seq: entry.seq, timestamp: entry.timestamp })
         break
       case 'step-finish': {
         this.finished.set(step, entry)

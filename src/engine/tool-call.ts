@@ -29,7 +29,7 @@ const defaultTimeout = 60_000
 
 type CallKind = Extract<StepKind, 'tool-call' | 'client-tool' | 'approval'>
 const cannotWait = 'it needs an approval, and this server cannot wait for one because its store is not durable'
-const noClient = 'nobody can be asked inside of an agent tool of this run'
+const noClient = 'nobody can be asked inside of an agent tool or a script of this run'
 const asApproval = { stepType: 'approval', kind: 'approval' } as const
 
 /** A tool that a loop offers to the model. Without `implementation` it is the client's. */
@@ -41,7 +41,16 @@ export interface OfferedTool {
   approval?: Approval
   /** It runs this agent. */
   agent?: OfferedAgent
+  /** The engine runs it, as steps below the call's. After a crash it goes on. */
+  runs?: ToolRun
 }
+
+/** `path`: the step of the call. Throws only what ends more than this call. */
+export type ToolRun = (
+  scope: Scope,
+  path: string,
+  call: { given: unknown; toolCallId: string; messages(): Message[] },
+) => Promise<{ result: unknown; isError: boolean }>
 
 export interface CallingLoop {
   root: string
@@ -109,6 +118,18 @@ export async function settleCall(scope: Scope, loop: CallingLoop, call: ModelToo
     else await runAgent(tool.agent, given, call.startedAt)
     return
   }
+  const runInside = (runs: ToolRun, given: unknown) => {
+    const { messages } = loop
+    return inTool(call.startedAt ?? nextPath(), 'tool-call', (path) =>
+      runs(scope, path, { given, toolCallId, messages }),
+    )
+  }
+  if (call.startedAt !== undefined && tool?.runs !== undefined) {
+    const written = await parse(tool.implementation, call.edited ?? scope.inputOf(call))
+    if (written.ok) await runInside(tool.runs, written.value)
+    else await inTool(call.startedAt, 'tool-call', async () => fault(written.error))
+    return
+  }
   if (call.startedAt !== undefined) {
     // Only a crash leaves a tool call started and without a result.
     const { startedAt } = call
@@ -133,7 +154,7 @@ export async function settleCall(scope: Scope, loop: CallingLoop, call: ModelToo
     return
   }
   const { implementation, approval = false } = tool
-  const isClients = tool.agent === undefined && implementation?.execute === undefined
+  const isClients = tool.agent === undefined && tool.runs === undefined && implementation?.execute === undefined
   if (isClients && scope.cannotAsk === true) {
     await inTool(call.askedAt ?? nextPath(), 'client-tool', async () => withOutcome('unavailable', noClient))
     return
@@ -165,6 +186,10 @@ export async function settleCall(scope: Scope, loop: CallingLoop, call: ModelToo
   if (tool.agent !== undefined) {
     if (tool.agent.use.handoff === true) await settleHandoff(scope, loop, call, { offered: tool.agent, given: input })
     else await runAgent(tool.agent, input)
+    return
+  }
+  if (tool.runs !== undefined) {
+    await runInside(tool.runs, input)
     return
   }
   if (!isClients) {

@@ -295,6 +295,8 @@ export interface ScriptLimits {
   memory: number
   /** Calls of tools and questions, in all. */
   calls: number
+  /** Calls at the same time. */
+  parallel: number
 }
 
 /** A tool whose argument is a script that calls other tools. */

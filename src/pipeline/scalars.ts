@@ -45,9 +45,7 @@ export function integer(min: number, max = Number.MAX_SAFE_INTEGER) {
 const durationWords = 'must be a duration such as 500ms, 30s, 5m or a number of ms, at most 24d'
 export function duration(min: number, max = longestDuration) {
   const words = max === longestDuration ? durationWords : durationWords.replace('24d', `${max / 1000}s`)
-  return z
-    .preprocess(toMilliseconds, z.number(words).min(min, words).max(max, words))
-    .meta({ yaml: 'duration' })
+  return z.preprocess(toMilliseconds, z.number(words).min(min, words).max(max, words)).meta({ yaml: 'duration' })
 }
 
 const sizes = new Map([

@@ -2,6 +2,8 @@
  * Values without a schema: templates, the config of custom steps, `return`, `providerOptions`.
  * There, unquoted `true`, `false`, `null`, `4` and `1.5` keep their type, and quoted ones are strings.
  */
+import { wholeReference } from './reference.ts'
+import { isMap } from './scalars.ts'
 import type { Node } from './tree.ts'
 
 const number = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/

@@ -11,11 +11,18 @@ import { duration, integer, later, list, map, name, preset, prompt, size } from 
 import { budget, stepTimeouts } from '../schema.ts'
 import { isMapOrReference, toTemplate } from '../template.ts'
 import type { Node } from '../tree.ts'
-import { checkScriptTools, parametersIn, readClientTools, toolItem, toToolGroup, type ClientTools } from './tool-list.ts'
+import {
+  checkScriptTools,
+  parametersIn,
+  readClientTools,
+  toolItem,
+  toToolGroup,
+  type ClientTools,
+} from './tool-list.ts'
 
 const mebibyte = 1024 * 1024
 const mostCode = 256 * 1024
-const defaultLimits: ScriptLimits = { time: 5000, memory: 32 * mebibyte, calls: 100 }
+const defaultLimits: ScriptLimits = { time: 5000, memory: 32 * mebibyte, calls: 100, parallel: 10 }
 
 const limits = lazily(() =>
   map({
@@ -26,6 +33,9 @@ const limits = lazily(() =>
       .optional()
       .describe('Memory of the script, such as 64mb, at most 256mb. Default: 32mb.'),
     calls: integer(1, 1000).optional().describe('How many calls it may make, at most 1000. Default: 100.'),
+    parallel: integer(1, 50)
+      .optional()
+      .describe('How many of its calls run at the same time, at most 50. More wait in order. Default: 10.'),
   }),
 )
 const scriptToolWords = 'must be the name of a tool, or a map with "name", "mcp" or "agent"'
@@ -113,7 +123,11 @@ export function isCodeTool<T>(use: T | CodeTool): use is CodeTool {
 }
 
 /** `item`: the node in the text. */
-export function toCodeTool({ code, name: called, limits: own }: CodeTool, item: Node, clients: ClientTools): CodeToolUse {
+export function toCodeTool(
+  { code, name: called, limits: own }: CodeTool,
+  item: Node,
+  clients: ClientTools,
+): CodeToolUse {
   const uses = toToolGroup(code, child(item, 'code'), clients)
   return { name: called, uses, limits: { ...defaultLimits, ...omitUndefined(own ?? {}) } }
 }

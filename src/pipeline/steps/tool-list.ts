@@ -31,7 +31,6 @@ const mcpUse = map({
   timeout,
 }) satisfies z.ZodType<McpToolUse>
 
-
 /** The forms of an item, whoever calls the tools. */
 export const toolItem = () => [nameOf('tools'), toolUse, mcpUse, agentTool()] as const
 export type ToolItem = z.infer<ReturnType<typeof toolItem>[number]>
@@ -43,7 +42,10 @@ export type ClientTools = ReadonlyMap<Node, ClientToolUse[]>
 export function readClientTools(tools: Node | undefined, reader: StepContext['reader']): ClientTools {
   const found = new Map<Node, ClientToolUse[]>()
   for (const each of listsOf(tools)) {
-    found.set(each, itemsOf(each).flatMap((item) => readClientTool(item, reader) ?? []))
+    found.set(
+      each,
+      itemsOf(each).flatMap((item) => readClientTool(item, reader) ?? []),
+    )
   }
   return found
 }
