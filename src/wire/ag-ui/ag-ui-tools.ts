@@ -42,6 +42,8 @@ export interface AgUiTools {
 type OpenRequest = EntryOf<'request'> & { kind: 'tool' | 'approval' }
 
 interface AgUiToolsOptions {
+  /** Whether a script makes the call, which is then no part of the conversation. */
+  isScripts(path: string, toolCallId: string): boolean
   /** Of the run. */
   runId(): string
   subagentAt(path: string): string | undefined
@@ -99,6 +101,7 @@ class ToolEvents implements AgUiTools {
   readonly #subagentAt: AgUiToolsOptions['subagentAt']
   readonly #ids: AgUiIds
   readonly #names: AgUiCallNames
+  readonly #isScripts: AgUiToolsOptions['isScripts']
   readonly #old: boolean
   readonly #showsAnswers: boolean
   readonly #inputs = new LazyMap<string, AgUiToolInput>()
@@ -109,13 +112,14 @@ class ToolEvents implements AgUiTools {
   #count = 0
 
   constructor(sink: Sink<AgUiEvent>, out: AgUiOut, options: AgUiToolsOptions) {
-    const { runId, subagentAt, ids, names, old, showsAnswers } = options
+    const { runId, subagentAt, ids, names, isScripts, old, showsAnswers } = options
     this.#sink = sink
     this.#out = out
     this.#runId = runId
     this.#subagentAt = subagentAt
     this.#ids = ids
     this.#names = names
+    this.#isScripts = isScripts
     this.#old = old
     this.#showsAnswers = showsAnswers
   }
@@ -125,7 +129,8 @@ class ToolEvents implements AgUiTools {
   }
 
   #name(path: string, id: string): string {
-    return this.#subagentAt(path) === undefined ? this.#names.next(id) : this.#names.inner(id, this.#runId())
+    const isInner = this.#subagentAt(path) !== undefined || this.#isScripts(path, id)
+    return isInner ? this.#names.inner(id, this.#runId()) : this.#names.next(id)
   }
 
   #start({ path, toolCallId, subagentRunId }: Sent, toolCallName: string): string {
