@@ -18,7 +18,7 @@ import {
   type ScriptState,
 } from '../script/sandbox.ts'
 import { createScriptCalls } from './script-calls.ts'
-import { inStep, Suspended, within, type NewStep, type Scope } from './scope.ts'
+import { asRecorded, inStep, Suspended, within, type NewStep, type Scope } from './scope.ts'
 import { consoleName } from './state.ts'
 import type { OfferedTool } from './tool-call.ts'
 
@@ -59,13 +59,19 @@ export class ScriptFailure extends MillraceError {
 export const scriptStart = { stepType: 'script', kind: 'script' } satisfies NewStep
 
 /** Runs the script of the open step at `root` to its end, or throws its failure. Throws `no-sandbox` where no script can run. */
-export function runScript(scope: Scope, root: string, work: ScriptWork): Promise<ScriptResult> {
+export async function runScript(scope: Scope, root: string, work: ScriptWork): Promise<ScriptResult> {
   const sandbox = sandboxOf(scope)
   const path = joinPath(root, 1)
   const attempt = (scope.state.resets.get(root) ?? 0) + 1
   const script = { engine: sandbox.engine, seed: `${scope.runId} ${path} ${attempt}` }
   const start = { stepType: 'script-run', kind: 'task', script } satisfies NewStep
-  return inStep(scope, path, start, async () => ({ value: await runIn(scope, { root, path }, sandbox, work) }))
+  const finished = scope.state.finished.get(path)
+  if (finished?.error !== undefined) throw asRecorded(finished.error)
+  if (finished !== undefined) return finished.result as ScriptResult
+  return inStep(scope, path, start, async () => {
+    const value = await runIn(scope, { root, path }, sandbox, work)
+    return { value, result: value }
+  })
 }
 
 async function runIn(

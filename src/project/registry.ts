@@ -3,6 +3,7 @@ import { omitUndefined } from '../part/omit-undefined.ts'
 import type { Log } from '../part/log.ts'
 import type { Known, Secret } from '../pipeline/pipeline.ts'
 import { createNodeProcesses } from '../processes/node-processes.ts'
+import { createSandboxPool } from '../script/pool.ts'
 import { createMcpPool } from '../tools/mcp/pool.ts'
 import { createModelResolver } from '../models/resolver.ts'
 import { namesOf, type Registry } from '../engine/registry.ts'
@@ -37,6 +38,7 @@ export function createRegistry(config: Config, env: Env, { log, debug, data, cwd
     mcp: mcpServers && createMcpPool(mcpServers, { secrets: secretValues(config, env), limits: reading }),
     // At the edge there are no processes to start.
     processes: hasNode ? createNodeProcesses(omitUndefined({ environment: env, data, cwd })) : undefined,
+    sandbox: hasNode ? createSandboxPool() : undefined,
     pricing: pricing && new Map(Object.entries(pricing)),
     answerChars,
     toolCalls,

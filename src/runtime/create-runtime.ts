@@ -117,7 +117,8 @@ export function createRuntime(given: RuntimeOptions): Runtime {
       await beforeStore?.()
       // Until here, runs in other processes were followed.
       await handles.close()
-      await Promise.all([options.registry.mcp?.close(), options.registry.processes?.close()])
+      const { mcp, processes, sandbox } = options.registry
+      await Promise.all([mcp?.close(), processes?.close(), sandbox?.close()])
       await store.close()
     },
   }
