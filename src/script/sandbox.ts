@@ -8,9 +8,11 @@
  * does not make one.
  */
 
+import { MillraceError } from '../part/error.ts'
+
 /** Runs scripts. One for each process. */
 export interface SandboxPool {
-  /** Engine and version, for the log: `quickjs-wasi 3.7.0 (quickjs 0.15.1)`. */
+  /** Engine and version, for the log: `quickjs-wasi 3.7.0`. Throws `no-sandbox`. */
   readonly engine: string
   /**
    * Starts a script. Faults of the script, also in its syntax, are the state `failed`. Rejects with `MillraceError` `no-sandbox` (a package or workers are
@@ -176,3 +178,12 @@ export class ScriptDropped extends Error {
     this.reason = reason
   }
 }
+
+/** Scripts run nowhere else than in the sandbox: without one, each script fails with this. */
+export function noSandbox(why: string): MillraceError {
+  return new MillraceError('no-sandbox', `Scripts cannot run here: ${why}`)
+}
+
+/** For an engine that was given no pool: edge runtimes, and programs that bring none. */
+export const noPool =
+  'this program has no sandbox, which needs worker threads of Node. Run it with the `millrace` command, or bring a pool.'

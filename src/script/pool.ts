@@ -1,0 +1,112 @@
+/**
+ * The pool of worker threads that scripts run in. The server's own thread never runs a script: it stays free while a script computes, and a long call into the engine's
+ * native code, which asks nobody whether it may go on, ends with its worker.
+ */
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { Worker } from 'node:worker_threads'
+import { messageOf, type MillraceError } from '../part/error.ts'
+import { parseJson } from '../part/json.ts'
+import { createLink, type Link, type LinkedRun } from './pool-worker.ts'
+import { noSandbox, ScriptDropped, type SandboxPool, type Script, type ScriptRun } from './sandbox.ts'
+import type { WorkerSetup } from './worker.ts'
+
+export interface PoolOptions {
+  /** Default 2. */
+  workers?: number
+  /** VMs that wait for a result. One more, and the one that waits longest is dropped. Default 200. */
+  waiting?: number
+  /** Bytes of all VMs that wait, likewise. Default 1 GB. */
+  waitingBytes?: number
+  /** After this time without scripts, a worker ends. Default 30 s. */
+  idleMs?: number
+  /** A script that is over its time for as long, in a call that cannot be interrupted, ends with its worker. Default 250 ms. */
+  graceMs?: number
+}
+
+/** Starts nothing, loads nothing: the first script does. */
+export function createSandboxPool(options: PoolOptions = {}): SandboxPool {
+  const { workers = 2, waiting = 200, waitingBytes = 1 << 30, idleMs = 30_000, graceMs = 250 } = options
+  const links = new Set<Link>()
+  /** Longest first. */
+  const waits = new Set<LinkedRun>()
+  let setup: Promise<WorkerSetup> | undefined
+  let isClosed = false
+
+  const stateChanged = (run: LinkedRun, isWaiting: boolean) => {
+    waits.delete(run)
+    if (!isWaiting) return
+    waits.add(run)
+    let bytes = 0
+    for (const each of waits) bytes += each.size
+    for (const each of waits) {
+      if (waits.size <= waiting && (bytes <= waitingBytes || waits.size === 1)) break
+      bytes -= each.size
+      each.drop('waiting')
+    }
+  }
+
+  function linkFor(made: WorkerSetup): Link {
+    const best = [...links].toSorted((a, b) => a.queued() - b.queued() || a.count() - b.count())[0]
+    if (best !== undefined && (best.queued() === 0 || links.size >= workers)) return best
+    const link = createLink(made, { idleMs, graceMs, stateChanged, gone: (each) => links.delete(each) })
+    links.add(link)
+    return link
+  }
+
+  return {
+    get engine() {
+      return `quickjs-wasi ${found().version}`
+    },
+    async start(script: Script, signal?: AbortSignal): Promise<ScriptRun> {
+      signal?.throwIfAborted()
+      if (isClosed) throw new ScriptDropped('closed')
+      // A failure is not kept: the package may be installed meanwhile.
+      const made = await (setup ??= loadSetup().catch((error: unknown) => {
+        setup = undefined
+        throw error
+      }))
+      signal?.throwIfAborted()
+      if (isClosed) throw new ScriptDropped('closed')
+      return linkFor(made).start(script, signal)
+    },
+    async close() {
+      isClosed = true
+      await Promise.all([...links].map((link) => link.end('closed')))
+    },
+  }
+}
+
+/** Why scripts cannot run in this process, for `millrace check` and the start of a server; undefined if they can. Starts nothing. */
+export function sandboxFault(): MillraceError | undefined {
+  try {
+    found()
+    return undefined
+  } catch (error) {
+    return error as MillraceError
+  }
+}
+
+/** Where `quickjs-wasi` is: an optional peer. */
+function found(): { module: string; wasm: string; version: string } {
+  if (typeof (Worker as unknown) !== 'function') throw noSandbox('this runtime has no worker threads.')
+  const require = createRequire(import.meta.url)
+  try {
+    const [module, wasm] = [require.resolve('quickjs-wasi'), require.resolve('quickjs-wasi/quickjs.wasm')]
+    const manifest = parseJson(readFileSync(require.resolve('quickjs-wasi/package.json'), 'utf8')) as {
+      version: string
+    }
+    if (!manifest.version.startsWith('3.')) throw new Error(`its version is ${manifest.version}`)
+    return { module, wasm, version: manifest.version }
+  } catch (error) {
+    const isMissing = (error as { code?: string }).code === 'MODULE_NOT_FOUND'
+    const why = isMissing ? 'is not installed' : `cannot be used (${messageOf(error)})`
+    throw noSandbox(`the package quickjs-wasi ${why}. Run \`npm install quickjs-wasi@3\`.`)
+  }
+}
+
+async function loadSetup(): Promise<WorkerSetup> {
+  const { module, wasm } = found()
+  const [{ readFile }, { pathToFileURL }] = await Promise.all([import('node:fs/promises'), import('node:url')])
+  return { module: pathToFileURL(module).href, wasm: await WebAssembly.compile(await readFile(wasm)) }
+}

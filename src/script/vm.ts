@@ -1,0 +1,209 @@
+/**
+ * One script in one VM of quickjs-wasi. All that crosses the border passes here, as texts and numbers: values of the guest are looked at for nothing but "is
+ * this a string" (`isString` asks the engine, no code of the guest), and nothing of ours goes in but texts and numbers. Keep it short, so that it can be
+ * audited: an escape needs a fault in V8's WebAssembly, or in here.
+ */
+import { createHash } from 'node:crypto'
+import type { JSValueHandle, QuickJS, QuickJSOptions } from 'quickjs-wasi'
+import { didYouMean, listNames } from '../pipeline/nearest.ts'
+import { guestSource } from './guest.ts'
+import type { CallOutcome, ConsoleLine, Script, ScriptCall, ScriptError, ScriptState } from './sandbox.ts'
+import { limitError, locate, toScriptError } from './script-error.ts'
+
+export interface Engine {
+  QuickJS: { create(options: QuickJSOptions): Promise<QuickJS> }
+  Intrinsics: { ALL: number; WEAK_REF: number; PERFORMANCE: number }
+  wasm: WebAssembly.Module
+}
+
+export interface Vm {
+  /** `js`: the script without types, in its wrapper (`compile.ts`). */
+  start(js: string): ScriptState
+  settle(n: number, outcome: CallOutcome, now: number): ScriptState
+  /** Bytes of its linear memory, which never shrinks. */
+  size(): number
+  /** CPU that is left, in ms. */
+  timeLeft(): number
+  /** It trapped: neither it nor its thread may be used again. */
+  isBroken(): boolean
+  dispose(): void
+}
+
+const stackSize = 262_144
+
+/** `stop`: one integer that another thread sets to end the script while it computes. `cpu`: of this thread, in µs. */
+export async function createVm(engine: Engine, script: Script, stop: Int32Array, cpu: () => number): Promise<Vm> {
+  const { limits } = script
+  // The engine seeds `Math.random` from the clock when it starts. See decisions/0039.
+  let clock = createHash('sha256').update(script.seed).digest().readBigUInt64LE() >> 4n
+  let memory: WebAssembly.Memory | undefined
+  let [calls, lines]: [ScriptCall[], ConsoleLine[]] = [[], []]
+  /** Numbers and names of calls without a result. */
+  const open = new Map<number, string>()
+  /** Rejected promises that nothing awaits, by identity. Both are kept: a promise that is freed leaves its identity to the next. */
+  const unhandled = new Map<number, { promise: JSValueHandle; reason: JSValueHandle }>()
+  let ended: { value: string } | { error: ScriptError } | undefined
+  let [used, began, made, bytes, logged] = [0, cpu(), 0, 0, 0]
+  let [isBroken, isLate] = [false, false]
+  const isOver = () => {
+    if (used + cpu() - began > limits.time * 1000) isLate = true
+    return isLate || Atomics.load(stop, 0) !== 0
+  }
+  const view = () => new DataView(memory!.buffer)
+
+  const { ALL, WEAK_REF, PERFORMANCE } = engine.Intrinsics
+  const vm = await engine.QuickJS.create({
+    wasm: engine.wasm,
+    memoryLimit: limits.memory,
+    maxStackSize: stackSize,
+    timezoneOffset: 0,
+    intrinsics: ALL & ~(WEAK_REF | PERFORMANCE),
+    interruptHandler: isOver,
+    wasi: (its) => {
+      memory = its
+      return {
+        clock_time_get: (_id: number, _precision: bigint, at: number) => (view().setBigUint64(at, clock, true), 0),
+        random_get: (at: number, length: number) => (new Uint8Array(its.buffer, at, length).fill(7), 0),
+        // What the C library prints goes nowhere: 8 is EBADF.
+        fd_write: () => 8,
+      }
+    },
+    onUnhandledRejection: (promise, reason, isHandled) => {
+      const { identity } = promise
+      if (isHandled) unhandled.delete(identity)
+      else if (unhandled.size < 20) unhandled.set(identity, { promise: promise.dup(), reason: reason.dup() })
+    },
+  })
+  clock = BigInt(script.now) * 1_000_000n
+
+  const sizeOf = (text: string) => Buffer.byteLength(text)
+  /** The one function that the guest has. A text that it returns is a refusal, but for `near`. */
+  const host: Record<string, (...texts: string[]) => string | undefined> = {
+    call(kind = '', name = '', input = '') {
+      const size = sizeOf(input)
+      if (size > limits.callValue) return limitError('callValue', limits, size).message
+      bytes += size
+      if (bytes > limits.memory) return 'is too much at once: await some of the calls first.'
+      if (made === limits.calls || !isKind(kind) || (kind === 'tool' && !script.toolNames.includes(name)))
+        return 'is refused.'
+      if (ended !== undefined) return undefined
+      calls.push({ n: ++made, kind, name, input })
+      open.set(made, name)
+      return undefined
+    },
+    near: (name = '') => didYouMean(name, script.toolNames) || ` There are: ${listNames(script.toolNames)}.`,
+    log(level = '', text = '') {
+      logged += text.length + 1
+      if (isLevel(level) && logged < 2 * limits.console + 100) lines.push({ level, text })
+      return undefined
+    },
+    done(value = '') {
+      const size = sizeOf(value)
+      ended ??= size > limits.value ? { error: limitError('value', limits, size) } : { value }
+      return undefined
+    },
+    failed(error = '') {
+      ended ??= { error: locate(toScriptError(error), script.code) }
+      return undefined
+    },
+  }
+  const asText = (handle: JSValueHandle | undefined) => (handle?.isString ? handle.toString() : '')
+  const hostHandle = vm.newFunction('host', (what, ...texts) => {
+    const answer = host[asText(what)]?.(...texts.map(asText))
+    return answer === undefined ? vm.undefined : vm.newString(answer)
+  })
+  const enterGuest = vm.callFunction(
+    vm.evalCode(guestSource, 'guest'),
+    vm.undefined,
+    hostHandle,
+    vm.newString(JSON.stringify(script.toolNames)),
+    vm.newString(script.input),
+    vm.newNumber(limits.calls),
+    vm.newNumber(limits.console),
+  )
+  const enter = (what: string, ...values: JSValueHandle[]) => {
+    const all = [vm.newString(what), ...values]
+    const result = vm.callFunction(enterGuest, vm.undefined, ...all)
+    for (const each of all) each.dispose()
+    return result
+  }
+
+  /** What ended a part of the script from outside of it: the guest catches all that can be caught. */
+  function endedBy(error: unknown): ScriptError {
+    const { name, stack } = error as { name?: string; stack?: string }
+    if (isLate) return locate(limitError('time', limits), script.code, stack)
+    if (error instanceof WebAssembly.RuntimeError || error instanceof RangeError) {
+      isBroken = true
+      return {
+        code: 'script-crashed',
+        name: 'Error',
+        message: "The script's VM crashed: it nests too deeply, or met a fault of the engine.",
+      }
+    }
+    if (name === 'SyntaxError') return locate(toScriptError(error, 'bad-script'), script.code, stack)
+    return locate(limitError('memory', limits), script.code, stack)
+  }
+
+  /** Runs a part of the script, and its jobs to their end. */
+  function proceed(part: () => void): ScriptState {
+    began = cpu()
+    try {
+      part()
+      vm.executePendingJobs()
+      if (ended === undefined && open.size === 0) ended = { error: stuck }
+    } catch (error) {
+      ended = { error: endedBy(error) }
+    }
+    const warnings = ended === undefined ? [] : warningsOf()
+    used += cpu() - began
+    const news = { calls, console: lines }
+    ;[calls, lines, bytes] = [[], [], 0]
+    if (ended === undefined) return { state: 'waiting', ...news }
+    return 'value' in ended
+      ? { state: 'done', ...ended, ...news, warnings }
+      : { state: 'failed', ...ended, ...news, warnings }
+  }
+
+  function warningsOf() {
+    const calls = Array.from(open, ([n, name]) => ({ kind: 'open-call' as const, n, name }))
+    if (isBroken || isLate) return calls
+    const errors = Array.from(unhandled.values(), ({ reason }) => {
+      try {
+        return locate(toScriptError(asText(enter('describe', reason))), script.code)
+      } catch (error) {
+        return endedBy(error)
+      }
+    })
+    return [...calls, ...errors.map((error) => ({ kind: 'unhandled' as const, error }))]
+  }
+
+  return {
+    start: (js) => proceed(() => void enter('run', vm.evalCode(js, 'script')).dispose()),
+    settle(n, outcome, now) {
+      if (ended !== undefined || !open.delete(n)) return proceed(() => {})
+      clock = BigInt(now) * 1_000_000n
+      const size = 'value' in outcome ? sizeOf(outcome.value) : 0
+      const error =
+        size > limits.callValue ? limitError('callValue', limits, size) : 'error' in outcome ? outcome.error : undefined
+      const { name = 'Error', message = '', code = '' } = error ?? {}
+      const text = 'value' in outcome && error === undefined ? outcome.value : JSON.stringify({ name, message, code })
+      return proceed(() =>
+        enter('settle', vm.newNumber(n), error === undefined ? vm.false : vm.true, vm.newString(text)).dispose(),
+      )
+    },
+    size: () => memory?.buffer.byteLength ?? 0,
+    timeLeft: () => Math.max(0, limits.time - used / 1000),
+    isBroken: () => isBroken,
+    dispose: () => vm.dispose(),
+  }
+}
+
+const isKind = (kind: string): kind is ScriptCall['kind'] => ['tool', 'ask', 'describe'].includes(kind)
+const isLevel = (level: string): level is ConsoleLine['level'] =>
+  ['debug', 'log', 'info', 'warn', 'error'].includes(level)
+
+const stuck: ScriptError = {
+  code: 'script-stuck',
+  name: 'Error',
+  message: 'The script waits for a promise that nothing will settle: no call is open.',
+}
