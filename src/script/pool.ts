@@ -7,7 +7,7 @@ import { createRequire } from 'node:module'
 import { Worker } from 'node:worker_threads'
 import { messageOf, type MillraceError } from '../part/error.ts'
 import { parseJson } from '../part/json.ts'
-import { createLink, type Link, type LinkedRun } from './pool-worker.ts'
+import type { createLink, Link, LinkedRun } from './pool-worker.ts'
 import { noSandbox, ScriptDropped, type SandboxPool, type Script, type ScriptRun } from './sandbox.ts'
 import type { WorkerSetup } from './worker.ts'
 
@@ -30,7 +30,7 @@ export function createSandboxPool(options: PoolOptions = {}): SandboxPool {
   const links = new Set<Link>()
   /** Longest first. */
   const waits = new Set<LinkedRun>()
-  let setup: Promise<WorkerSetup> | undefined
+  let setup: Promise<{ worker: WorkerSetup; createLink: typeof createLink }> | undefined
   let isClosed = false
 
   const stateChanged = (run: LinkedRun, isWaiting: boolean) => {
@@ -46,10 +46,10 @@ export function createSandboxPool(options: PoolOptions = {}): SandboxPool {
     }
   }
 
-  function linkFor(made: WorkerSetup): Link {
+  function linkFor(made: Awaited<NonNullable<typeof setup>>): Link {
     const best = [...links].toSorted((a, b) => a.queued() - b.queued() || a.count() - b.count())[0]
     if (best !== undefined && (best.queued() === 0 || links.size >= workers)) return best
-    const link = createLink(made, { idleMs, graceMs, stateChanged, gone: (each) => links.delete(each) })
+    const link = made.createLink(made.worker, { idleMs, graceMs, stateChanged, gone: (each) => links.delete(each) })
     links.add(link)
     return link
   }
@@ -105,8 +105,14 @@ function found(): { module: string; wasm: string; version: string } {
   }
 }
 
-async function loadSetup(): Promise<WorkerSetup> {
+async function loadSetup() {
   const { module, wasm } = found()
-  const [{ readFile }, { pathToFileURL }] = await Promise.all([import('node:fs/promises'), import('node:url')])
-  return { module: pathToFileURL(module).href, wasm: await WebAssembly.compile(await readFile(wasm)) }
+  // The source of the thread is long, and most processes run no script.
+  const [{ createLink }, { readFile }, { pathToFileURL }] = await Promise.all([
+    import('./pool-worker.ts'),
+    import('node:fs/promises'),
+    import('node:url'),
+  ])
+  const worker = { module: pathToFileURL(module).href, wasm: await WebAssembly.compile(await readFile(wasm)) }
+  return { worker, createLink }
 }
