@@ -5,9 +5,9 @@
 import { messageOf } from '../part/error.ts'
 import { joinPath } from '../part/path.ts'
 import type { CodeToolUse } from '../pipeline/pipeline.ts'
-import { declareTools } from '../script/declarations.ts'
+import { declareScope } from '../script/declarations.ts'
 import { revisitAgents } from './agent-tools.ts'
-import { runScript, ScriptFailure, scriptStart, type ScriptResult } from './run-script.ts'
+import { declared, runScript, ScriptFailure, scriptStart, type ScriptResult } from './run-script.ts'
 import { inStep, Suspended, toError, type Scope } from './scope.ts'
 import type { OfferedTool, ToolRun } from './tool-call.ts'
 
@@ -18,14 +18,13 @@ const about = `Runs JavaScript or TypeScript that calls other tools. \`code\` is
 
 /** `tools`: what the script may call. */
 export function codeTool(use: CodeToolUse, tools: ReadonlyMap<string, OfferedTool>): OfferedTool {
-  const specs = [...tools.values()].map(({ spec }) => spec)
   const inputSchema = {
     type: 'object',
     properties: { code: { type: 'string', description: 'The script.' } },
     required: ['code'],
     additionalProperties: false,
   }
-  const description = `${about}\n\n${declareTools(specs)}`
+  const description = `${about}\n\n${declareScope(declared(tools), { input: false })}`
   return {
     spec: { name: use.name, description, inputSchema },
     implementation: { parameters: inputSchema },

@@ -5,11 +5,12 @@
 import { anySignal } from '../async/any-signal.ts'
 import { MillraceError } from '../part/error.ts'
 import { parseJson } from '../part/json.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
 import type { Message } from '../part/message.ts'
 import { joinPath } from '../part/path.ts'
 import type { ScriptLimits } from '../pipeline/pipeline.ts'
 import { describeScriptError } from '../script/script-error.ts'
-import { describeTools } from '../script/declarations.ts'
+import { describeTools, type DeclaredTool } from '../script/declarations.ts'
 import {
   defaultScriptLimits,
   ScriptDropped,
@@ -55,6 +56,13 @@ export class ScriptFailure extends MillraceError {
   }
 }
 
+/** The tools of a script, for their declarations. */
+export function declared(tools: ReadonlyMap<string, OfferedTool>): DeclaredTool[] {
+  return [...tools.values()].map(({ spec: { name, description, inputSchema } }) => {
+    return omitUndefined({ name, description, input: inputSchema })
+  })
+}
+
 /** The start of a script's step. */
 export const scriptStart = { stepType: 'script', kind: 'script' } satisfies NewStep
 
@@ -95,8 +103,7 @@ async function runIn(
     cannotAsk: outer.handOver || outer.cannotAsk === true,
   })
   const calling = { root, tools, messages, before: () => messages(), answers: false }
-  const specs = [...tools.values()].map(({ spec }) => spec)
-  const describe = (words: string) => describeTools(specs, words)
+  const describe = (words: string) => describeTools(declared(tools), words)
   const calls = createScriptCalls({ scope, stop, path, id, parallel: limits.parallel, calling, describe })
   const { parallel: _, ...own } = limits
   const script = {

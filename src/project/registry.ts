@@ -27,6 +27,9 @@ export interface RegistryOptions {
   cwd?: string
 }
 
+/** One for the process: it starts its workers with the first script, and none keeps the process alive. */
+const sandbox = createSandboxPool()
+
 const hasNode = typeof globalThis.process?.getBuiltinModule === 'function'
 
 /** Throws `bad-config` and `invalid-endpoint`. */
@@ -38,7 +41,7 @@ export function createRegistry(config: Config, env: Env, { log, debug, data, cwd
     mcp: mcpServers && createMcpPool(mcpServers, { secrets: secretValues(config, env), limits: reading }),
     // At the edge there are no processes to start.
     processes: hasNode ? createNodeProcesses(omitUndefined({ environment: env, data, cwd })) : undefined,
-    sandbox: hasNode ? createSandboxPool() : undefined,
+    sandbox: hasNode ? sandbox : undefined,
     pricing: pricing && new Map(Object.entries(pricing)),
     answerChars,
     toolCalls,

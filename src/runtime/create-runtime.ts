@@ -117,8 +117,7 @@ export function createRuntime(given: RuntimeOptions): Runtime {
       await beforeStore?.()
       // Until here, runs in other processes were followed.
       await handles.close()
-      const { mcp, processes, sandbox } = options.registry
-      await Promise.all([mcp?.close(), processes?.close(), sandbox?.close()])
+      await Promise.all([options.registry.mcp?.close(), options.registry.processes?.close()])
       await store.close()
     },
   }

@@ -3,7 +3,6 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Entry } from '../../src/part/entry.ts'
-import { createSandboxPool } from '../../src/script/pool.ts'
 import type { ToolImplementation } from '../../src/tools/tool.ts'
 import { createEngine, entriesOf, only, openEngine, type Engine, type EngineOptions } from '../support/engine.ts'
 import { cutAfter } from '../support/going-on.ts'
@@ -152,7 +151,6 @@ test('random scripts, cut anywhere, make the same calls and return the same', as
     echo: { ...echo, idempotent: true },
     fail: { parameters: any, idempotent: true, execute: () => Promise.reject(new Error('It failed.')) },
   }
-  // One pool for all engines: to start a worker takes longer than a script.
   await fc.assert(
     fc.asyncProperty(scripts, fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }), async (code, where) => {
       const options = { agents: { a: agent(code, '[echo, fail]') }, tools }
@@ -180,9 +178,7 @@ test('random scripts, cut anywhere, make the same calls and return the same', as
 }, 120_000)
 
 test('scripts of a worker that had to be ended begin again and lose nothing', async () => {
-  // One worker, so that both scripts share it; the bad one holds it in native code.
-  const sandbox = createSandboxPool({ workers: 1, graceMs: 50 })
-  await sandbox.close()
+  // Four scripts on two workers: each bad one holds a worker in native code.
   let asked = 0
   const slow: ToolImplementation = { parameters: any, execute: () => ++asked }
   const engine = openEngine({
