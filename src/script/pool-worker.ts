@@ -1,5 +1,5 @@
 /** One worker of the pool, as the pool sees it: its scripts, what it works on, and the watchdog. */
-import { Worker } from 'node:worker_threads'
+import type { Worker } from 'node:worker_threads'
 import { messageOf } from '../part/error.ts'
 import { noSandbox, ScriptDropped, type CallOutcome, type Script, type ScriptRun, type ScriptState } from './sandbox.ts'
 import { limitError } from './script-error.ts'
@@ -50,7 +50,8 @@ const resourceLimits = { stackSizeMb: 4, maxOldGenerationSizeMb: 512 }
 
 export function createLink(setup: WorkerSetup, { idleMs, graceMs, stateChanged, gone }: LinkOptions): Link {
   // Nothing of this process goes in: no environment, no flags, no streams.
-  const worker = new Worker(workerUrl, { workerData: setup, env: {}, argv: [], execArgv: [], resourceLimits })
+  const { Worker: Thread } = process.getBuiltinModule('node:worker_threads')
+  const worker: Worker = new Thread(workerUrl, { workerData: setup, env: {}, argv: [], execArgv: [], resourceLimits })
   const runs = new Map<number, Run>()
   const requests: Request[] = []
   let ids = 0
