@@ -43,15 +43,15 @@ interface Run extends LinkedRun {
 /** What the worker was sent, in order: it works on the first. */
 interface Request extends PromiseWithResolvers<ScriptState> {
   run: Run
+  /** CPU of the thread when its script was found to be ended from outside. */
+  endedAt?: number
 }
 
 /** The stack is what makes deep recursion in a VM an error instead of a trap: decisions/0039. */
-const resourceLimits = { stackSizeMb: 4, maxOldGenerationSizeMb: 512 }
+const resourceLimits = { stackSizeMb: 16, maxOldGenerationSizeMb: 512 }
 
 export function createLink(setup: WorkerSetup, { idleMs, graceMs, stateChanged, gone }: LinkOptions): Link {
-  // Nothing of this process goes in: no environment, no flags, no streams.
-  const { Worker: Thread } = process.getBuiltinModule('node:worker_threads')
-  const worker: Worker = new Thread(workerUrl, { workerData: setup, env: {}, argv: [], execArgv: [], resourceLimits })
+  const worker = startWorker(setup)
   const runs = new Map<number, Run>()
   const requests: Request[] = []
   let ids = 0
@@ -125,9 +125,11 @@ export function createLink(setup: WorkerSetup, { idleMs, graceMs, stateChanged, 
 
   async function look(head: Request, allowed: number): Promise<void> {
     // On a busy machine, much time passes with little of it for this thread: what counts is its CPU.
-    const spent = head.run.ended === undefined ? await cpuOf(worker) : undefined
+    const spent = await cpuOf(worker)
     if (head !== requests[0] || isGone) return
-    const left = spent === undefined ? 0 : allowed - (spent - cpu) / 1000
+    // Nobody waits any longer for a script that was ended: its time begins now.
+    if (head.run.ended !== undefined) head.endedAt ??= spent
+    const left = spent === undefined ? 0 : allowed - (spent - (head.endedAt ?? cpu)) / 1000
     if (left > 1) return watch(left)
     const { run, resolve } = requests.shift()!
     const { limits } = run.script
@@ -206,6 +208,16 @@ export function createLink(setup: WorkerSetup, { idleMs, graceMs, stateChanged, 
     },
   }
   return link
+}
+
+function startWorker(setup: WorkerSetup): Worker {
+  try {
+    // Nothing of this process goes in: no environment, no arguments, no flags.
+    const { Worker: Thread } = process.getBuiltinModule('node:worker_threads')
+    return new Thread(workerUrl, { workerData: setup, env: {}, argv: [], execArgv: [], resourceLimits })
+  } catch (error) {
+    throw noSandbox(`worker threads cannot be started (${messageOf(error)}).`)
+  }
 }
 
 /** Of a thread, in µs, also while it computes. Undefined: it does not say. */
