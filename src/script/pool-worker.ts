@@ -4,7 +4,7 @@ import { messageOf } from '../part/error.ts'
 import { noSandbox, ScriptDropped, type CallOutcome, type Script, type ScriptRun, type ScriptState } from './sandbox.ts'
 import { limitError } from './script-error.ts'
 import { workerUrl } from './worker-url.ts'
-import type { FromWorker, ToWorker, WorkerSetup } from './worker.ts'
+import type { FromWorker, ToWorker, WorkerReady, WorkerSetup } from './worker.ts'
 
 export interface Link {
   start(script: Script, signal?: AbortSignal): ScriptRun
@@ -57,7 +57,7 @@ export function createLink(setup: WorkerSetup, { idleMs, graceMs, stateChanged, 
   let ids = 0
   /** CPU of the thread when it last replied, in µs. */
   let cpu = 0
-  let hasReplied = false
+  let isReady = false
   let isGone = false
   let watchdog: NodeJS.Timeout | undefined
   let idle: NodeJS.Timeout | undefined
@@ -75,10 +75,13 @@ export function createLink(setup: WorkerSetup, { idleMs, graceMs, stateChanged, 
     return request.promise
   }
 
-  worker.on('message', (reply: FromWorker) => {
-    const { run, resolve } = requests.shift()!
-    hasReplied = true
+  worker.on('message', (reply: FromWorker | WorkerReady) => {
     cpu = reply.cpu
+    if (!('id' in reply)) {
+      isReady = true
+      return watch()
+    }
+    const { run, resolve } = requests.shift()!
     ;[run.size, run.timeLeft] = [reply.size, reply.timeLeft]
     watch()
     if (run.ended === undefined) {
@@ -92,8 +95,8 @@ export function createLink(setup: WorkerSetup, { idleMs, graceMs, stateChanged, 
   })
   const failed = (error: unknown) => {
     if (isGone) return
-    // A thread that has never replied cannot start here at all.
-    if (!hasReplied) fail(noSandbox(`the worker thread of scripts does not start (${messageOf(error)}).`))
+    // It cannot start here at all.
+    if (!isReady) fail(noSandbox(`the worker thread of scripts does not start (${messageOf(error)}).`))
     else if (requests.length > 0) {
       const { run, resolve } = requests.shift()!
       const crashed = { code: 'script-crashed', name: 'Error', message: 'The script crashed its worker.' } as const
@@ -117,7 +120,7 @@ export function createLink(setup: WorkerSetup, { idleMs, graceMs, stateChanged, 
   function watch(after?: number): void {
     clearTimeout(watchdog)
     const [head] = requests
-    if (head === undefined || isGone) return
+    if (head === undefined || isGone || !isReady) return
     const allowed = head.run.ended === undefined ? head.run.timeLeft + graceMs : graceMs
     watchdog = setTimeout(() => void look(head, allowed), after ?? allowed)
     watchdog.unref()

@@ -328,12 +328,20 @@ describe('a worker', () => {
 
 describe('VMs that are dropped', () => {
   test('of too many that wait, the one that waits longest is', async () => {
-    const own = createSandboxPool({ waiting: 2 })
+    const own = createSandboxPool({ waiting: 2, shortWaitMs: 0 })
     const runs: ScriptRun[] = []
     for (const n of [1, 2, 3]) await (runs[n - 1] = await own.start(scriptOf('return await tools.orders()'))).next()
     await expect(runs[0]!.settle(1, { value: '1' }, 0)).rejects.toMatchObject({ reason: 'waiting' })
     expect(await runs[2]!.settle(1, { value: '3' }, 0)).toMatchObject({ state: 'done', value: '3' })
     expect(await runs[1]!.settle(1, { value: '2' }, 0)).toMatchObject({ state: 'done', value: '2' })
+    await own.close()
+  })
+
+  test('however many wait, one that has waited for a moment only is kept', async () => {
+    const own = createSandboxPool({ waiting: 1, shortWaitMs: 60_000 })
+    const runs = await Promise.all([1, 2, 3].map((n) => own.start(scriptOf(`return await tools.orders(${n})`))))
+    await Promise.all(runs.map((each) => each.next()))
+    for (const each of runs) expect(await each.settle(1, { value: '1' }, 0)).toMatchObject({ state: 'done' })
     await own.close()
   })
 
