@@ -21,7 +21,6 @@ import { wholeReference } from '../reference.ts'
 import {
   flag,
   integer,
-  isMap,
   later,
   list,
   map,
