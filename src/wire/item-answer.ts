@@ -260,6 +260,7 @@ export abstract class ItemAnswer<Text extends { readonly step: string }, Call, S
     if (fault !== undefined) return this.fail(fault, at)
     const words = this.waiting.words()
     if (words !== '') this.say(words, this.isJson)
+    if (this.state !== 'open') return
     const { reason } = this.worst ?? {}
     this.end(reason === undefined ? { status: 'completed' } : { status: 'incomplete', reason }, at)
   }

@@ -23,8 +23,8 @@ export interface CallsOutput<Call, ServerCall> {
   begin(step: string, toolName: string, id: string): Call
   /** A piece of the arguments, as JSON text. */
   write(call: Call, delta: string): void
-  /** The arguments are complete. `sent`: what was written of them. */
-  written(call: Call, json: string, sent: string): void
+  /** The arguments are complete. `sent`: what was written of them. Returns why the client cannot run it, if so. */
+  written(call: Call, json: string, sent: string): string | undefined
   /** It was handed over: the client may run it. */
   done(call: Call): void
   /** A call that the server runs. `agent`: whose tool it is. */
@@ -38,6 +38,8 @@ interface OpenCall<Call> {
   toolName: string
   /** Arguments so far; undefined once they are complete. */
   input: string | undefined
+  /** The client cannot run it. */
+  isBroken?: true
 }
 
 export interface ItemCallsOptions<Call, ServerCall> {
@@ -153,7 +155,10 @@ export class ItemCalls<Call, ServerCall> {
   private complete(open: OpenCall<Call>, json: string): void {
     const sent = open.input ?? ''
     open.input = undefined
-    this.output.written(open.call, json, sent)
+    const why = this.output.written(open.call, json, sent)
+    if (why === undefined) return
+    open.isBroken = true
+    this.failure ??= lost(open.toolName, why)
   }
 
   inputStart(entry: EntryOf<'tool-input-start'>): void {
@@ -201,7 +206,7 @@ export class ItemCalls<Call, ServerCall> {
       this.open.delete(key)
       if (outcome !== 'handed-over') return void (this.failure ??= lost(open.toolName, messageOf(result)))
       this.handedOverAt.push(open.step)
-      return this.output.done(open.call)
+      return open.isBroken ? undefined : this.output.done(open.call)
     }
     const running = this.running.get(key)
     if (running === undefined) return

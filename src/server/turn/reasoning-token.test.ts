@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { reasoningToken } from '../../part/reasoning-token.ts'
 import { memoryStore } from '../../store/memory-store.ts'
-import { createReasoningTokens, longestReasoningToken, reasoningToken } from './reasoning-token.ts'
+import { createReasoningTokens, longestReasoningToken } from './reasoning-token.ts'
 
 const run = 'run_0123456789abcdef0123456789abcdef'
 

@@ -10,7 +10,7 @@ import { createSeal } from '../http/sealed-text.ts'
 
 export interface ReasoningTokens {
   /**
-   * The beginning of the tokens of a run, for {@link reasoningToken}: the same each time, so that a response reads alike whenever it is read.
+   * The beginning of the tokens of a run, for `part/reasoning-token.ts`: the same each time, so that a response reads alike whenever it is read.
    * Undefined if the run's id is too long for a token.
    */
   sealReasoning(runId: string): Promise<string | undefined>
@@ -40,9 +40,4 @@ export function createReasoningTokens(log: Pick<Log, 'post'>): ReasoningTokens {
       return runId === undefined ? undefined : { runId, part: Number(part) }
     },
   }
-}
-
-/** `sealed`: of the run. `part`: counts its blocks of reasoning. */
-export function reasoningToken(sealed: string, part: number): string {
-  return `${sealed}.${part}`
 }

@@ -31,12 +31,13 @@ export class ResponseCalls implements CallsOutput<OpenItem<CallItem>, OpenItem<M
     if (call.item.type === 'function_call') this.items.callDelta(call, delta)
   }
 
-  written(call: OpenItem<CallItem>, json: string, sent: string): void {
+  written(call: OpenItem<CallItem>, json: string, sent: string): undefined {
     if (call.item.type === 'custom_tool_call') {
       // Its input is JSON for the model and a text for the client, so it is sent when it is complete.
       const text = textInput(json)
       if (text !== '') this.items.callDelta(call, text)
-      return this.items.callWritten(call, text)
+      this.items.callWritten(call, text)
+      return
     }
     // Some providers stream no empty arguments, or only a part of them.
     const rest = json.startsWith(sent) ? json.slice(sent.length) : ''
