@@ -1,4 +1,4 @@
-/** Errors in Anthropic's format: `{"type": "error", "error": {type, message}, "request_id"}`, with the header `request-id`. */
+/** Errors in Anthropic's format: `{"type": "error", "error": {type, message}}`, with the header `request-id`. */
 import { errorResponse } from '../../delivery/http-error.ts'
 import { MillraceError, unexplained } from '../../part/error.ts'
 
@@ -29,11 +29,10 @@ export function messagesRunError(error: MillraceError, type: string, mayRetry: b
 }
 
 function inForm(status: number, error: { type: string; message: string }, headers: Headers): Response {
-  const id = requestId()
-  headers.set('request-id', id)
+  headers.set('request-id', requestId())
   headers.set('content-type', 'application/json')
   headers.delete('content-length')
-  return new Response(JSON.stringify({ type: 'error', error, request_id: id }), { status, headers })
+  return new Response(JSON.stringify({ type: 'error', error }), { status, headers })
 }
 
 /** Another one for each request. */

@@ -8,6 +8,7 @@ import type { Routes } from '../http/routes.ts'
 import { deliverRun } from '../../delivery/deliver-run.ts'
 import { deliveryResponse, withRunId } from '../../delivery/delivery-response.ts'
 import { collectAnswer, openDelivery } from '../../delivery/open-delivery.ts'
+import { statusOf } from '../../delivery/http-error.ts'
 import { readReplayState } from '../../delivery/run-reader.ts'
 import { MillraceError, type ErrorValue } from '../../part/error.ts'
 import { omitUndefined } from '../../part/omit-undefined.ts'
@@ -165,6 +166,8 @@ async function failed(
 ): Promise<Response> {
   const mayRetry = !(await hasActed(runtime.store.log, runId))
   const error = new MillraceError(code, message, omitUndefined({ retryAfter }))
+  // Another server goes on, or begins again.
+  if (statusOf(error) === 503) return withRunId(messagesError(error), runId)
   return withRunId(messagesRunError(error, type, mayRetry), runId)
 }
 
