@@ -17,6 +17,7 @@ import { agent, until, type EngineOptions } from '../support/engine.ts'
 import { createTold, resultsIn, type Told } from '../support/going-on.ts'
 import { says, thinksAndCalls } from '../support/protocol-lines.ts'
 import { startServer } from '../support/server.ts'
+import { startRecordedProvider } from '../../src/models/testing/recorded-provider.ts'
 import { startUpstream } from '../support/upstream.ts'
 
 const path = '/v1/messages'
@@ -177,13 +178,16 @@ describe('whose conversation', () => {
 })
 
 describe('thoughts that a provider has signed', () => {
-  test.each(['shown', 'omitted'])('it gets its own signature back, byte-equal; display: %s', async (display) => {
-    const upstream = await startUpstream((reply, n) =>
-      reply.lines(n === 1 ? thinksAndCalls('Bash').anthropic : says.anthropic),
-    )
-    onTestFinished(() => upstream.close())
-    const endpoints = [{ name: 'local', baseURL: upstream.baseURL, protocol: 'anthropic' as const }]
-    const yaml = agent().replace('script:m', 'local:m')
+  const shown = ['shown', 'omitted'].flatMap((display) =>
+    (['anthropic', 'openai-responses'] as const).map((protocol) => [protocol, display] as const),
+  )
+
+  test.each(shown)('%s gets its own signature or id back, byte-equal; display: %s', async (protocol, display) => {
+    const replies = [thinksAndCalls('Bash')[protocol], says[protocol]].map((lines) => ({ protocol, lines }))
+    const provider = await startRecordedProvider(replies)
+    onTestFinished(() => provider.close())
+    const endpoints = [{ name: 'local', baseURL: provider.baseURL, protocol }]
+    const yaml = agent('reasoning: low').replace('script:m', 'local:m')
     const { ask } = await start({ agents: { a: yaml }, models: { endpoints } })
     const more = {
       tools: [{ name: 'Bash', input_schema: { type: 'object' } }],
@@ -191,17 +195,15 @@ describe('thoughts that a provider has signed', () => {
     }
     const first = await ask([user('Go')], session, more)
     const [thought, call] = first.json.content as [Anthropic.ThinkingBlock, Anthropic.ToolUseBlock]
-    expect(thought).toMatchObject({ type: 'thinking', thinking: display === 'shown' ? 'Hm' : '' })
-    expect(thought.signature).not.toContain('SIG')
+    const isShown = display === 'shown' && protocol === 'anthropic'
+    expect(thought).toMatchObject({ type: 'thinking', thinking: isShown ? 'Hm' : '' })
+    expect(JSON.stringify(first.json)).not.toContain('SIG')
     expect(thought.signature.length).toBeLessThanOrEqual(200)
     const result = { type: 'tool_result' as const, tool_use_id: call.id, content: 'x' }
     await ask([user('Go'), assistant(first.json.content as never), user([result])], session, more)
-    const sent = JSON.parse(upstream.requests[1]!.body) as { messages: { role: string; content: object[] }[] }
-    expect(sent.messages.find(({ role }) => role === 'assistant')!.content[0]).toEqual({
-      type: 'thinking',
-      thinking: 'Hm',
-      signature: 'SIG',
-    })
+    const sent = JSON.stringify(provider.requests[1]!.body)
+    expect(sent).toContain(protocol === 'anthropic' ? '"signature":"SIG"' : '{"type":"item_reference","id":"rs"}')
+    expect(sent).not.toContain('mrthought_')
   })
 })
 
