@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { checkScript } from './check-script.ts'
-import { compileScript } from './compile.ts'
+import { checkScript, compileScript } from './compile.ts'
 import { defaultScriptLimits } from './sandbox.ts'
 import { describeScriptError } from './script-error.ts'
 

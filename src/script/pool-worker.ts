@@ -1,5 +1,5 @@
 /** One worker of the pool, as the pool sees it: its scripts, what it works on, and the watchdog. */
-import { Worker } from 'node:worker_threads'
+import type { Worker } from 'node:worker_threads'
 import { messageOf } from '../part/error.ts'
 import { noSandbox, ScriptDropped, type CallOutcome, type Script, type ScriptRun, type ScriptState } from './sandbox.ts'
 import { limitError } from './script-error.ts'
@@ -216,7 +216,8 @@ export function createLink(setup: WorkerSetup, { idleMs, graceMs, stateChanged, 
 function startWorker(setup: WorkerSetup): Worker {
   try {
     // Nothing of this process goes in: no environment, no arguments, no flags.
-    return new Worker(workerUrl, { workerData: setup, env: {}, argv: [], execArgv: [], resourceLimits })
+    const { Worker: Thread } = process.getBuiltinModule('node:worker_threads')
+    return new Thread(workerUrl, { workerData: setup, env: {}, argv: [], execArgv: [], resourceLimits })
   } catch (error) {
     throw noSandbox(`worker threads cannot be started (${messageOf(error)}).`)
   }

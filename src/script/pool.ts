@@ -2,9 +2,6 @@
  * The pool of worker threads that scripts run in. The server's own thread never runs a script: it stays free while a script computes, and a long call into the engine's
  * native code, which asks nobody whether it may go on, ends with its worker.
  */
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { Worker } from 'node:worker_threads'
 import { messageOf, type MillraceError } from '../part/error.ts'
 import { parseJson } from '../part/json.ts'
 import type { createLink, Link, LinkedRun } from './pool-worker.ts'
@@ -94,7 +91,12 @@ export function sandboxFault(): MillraceError | undefined {
 
 /** Where `quickjs-wasi` is: an optional peer. */
 function found(): { module: string; wasm: string; version: string } {
-  if (typeof (Worker as unknown) !== 'function') throw noSandbox('this runtime has no worker threads.')
+  // Looked up, not imported: bundles for edge runtimes must not import them.
+  const builtin = globalThis.process?.getBuiltinModule
+  if (typeof builtin?.('node:worker_threads')?.Worker !== 'function')
+    throw noSandbox('this runtime has no worker threads.')
+  const { createRequire } = builtin('node:module')
+  const { readFileSync } = builtin('node:fs')
   const require = createRequire(import.meta.url)
   try {
     const [module, wasm] = [require.resolve('quickjs-wasi'), require.resolve('quickjs-wasi/quickjs.wasm')]
@@ -113,11 +115,9 @@ function found(): { module: string; wasm: string; version: string } {
 async function loadSetup() {
   const { module, wasm } = found()
   // The source of the thread is long, and most processes run no script.
-  const [{ createLink }, { readFile }, { pathToFileURL }] = await Promise.all([
-    import('./pool-worker.ts'),
-    import('node:fs/promises'),
-    import('node:url'),
-  ])
+  const { createLink } = await import('./pool-worker.ts')
+  const { readFile } = process.getBuiltinModule('node:fs/promises')
+  const { pathToFileURL } = process.getBuiltinModule('node:url')
   const worker = { module: pathToFileURL(module).href, wasm: await WebAssembly.compile(await readFile(wasm)) }
   return { worker, createLink }
 }

@@ -6,7 +6,6 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { messageOf } from '../part/error.ts'
-import type { CompileTask } from './check-script.ts'
 import { compileScript } from './compile.ts'
 import type { CallOutcome, Script, ScriptError, ScriptState } from './sandbox.ts'
 import { limitError } from './script-error.ts'
@@ -39,7 +38,7 @@ export interface WorkerSetup {
   wasm: WebAssembly.Module
 }
 
-const setup = workerData as WorkerSetup | CompileTask
+const { module, wasm } = workerData as WorkerSetup
 let engine: Engine | undefined
 const vms = new Map<number, Vm>()
 /** Bytes of VMs that ended. Their memory is freed when they are collected, and V8 does not know how large they are. */
@@ -69,7 +68,6 @@ function drop(id: number): void {
 const failed = (error: ScriptError): ScriptState => ({ state: 'failed', error, calls: [], console: [], warnings: [] })
 
 async function start(
-  { module, wasm }: WorkerSetup,
   id: number,
   script: Script,
   stop: Int32Array,
@@ -95,13 +93,13 @@ async function start(
 
 const gone: ScriptError = { code: 'script-crashed', name: 'Error', message: 'The script has ended.' }
 
-async function handle(made: WorkerSetup, message: ToWorker): Promise<void> {
+async function handle(message: ToWorker): Promise<void> {
   const { id } = message
   if (message.do === 'end') return drop(id)
   // Each request has one reply: the pool counts on it.
   const result =
     message.do === 'start'
-      ? await start(made, id, message.script, message.stop)
+      ? await start(id, message.script, message.stop)
       : { state: vms.get(id)?.settle(message.n, message.outcome, message.now) ?? failed(gone) }
   const vm = vms.get(id)
   const reply: FromWorker = {
@@ -116,15 +114,9 @@ async function handle(made: WorkerSetup, message: ToWorker): Promise<void> {
   parentPort!.postMessage(reply)
 }
 
-if ('code' in setup) {
-  setup.port.postMessage(compileScript(setup.code))
-  Atomics.store(setup.isDone, 0, 1)
-  Atomics.notify(setup.isDone, 0)
-} else {
-  // One message after the other: `start` waits for an instance.
-  let turn = Promise.resolve()
-  parentPort!.on('message', (message: ToWorker) => {
-    turn = turn.then(() => handle(setup, message))
-  })
-  parentPort!.postMessage({ cpu: cpu() } satisfies WorkerReady)
-}
+/** One message after the other: `start` waits for an instance. */
+let turn = Promise.resolve()
+parentPort!.on('message', (message: ToWorker) => {
+  turn = turn.then(() => handle(message))
+})
+parentPort!.postMessage({ cpu: cpu() } satisfies WorkerReady)

@@ -26,11 +26,12 @@ import { perEntry } from '../../wire/responses/response-items.ts'
 import type { ResponsesOptions } from '../../wire/responses/responses-answer.ts'
 import { responsesJsonWire } from '../../wire/responses/responses-json.ts'
 import { responsesWire } from '../../wire/responses/responses.ts'
-import { optionalText, readJson } from '../http/body.ts'
+import { readJson } from '../http/body.ts'
 import { readQuery, wholeNumber } from '../http/query.ts'
 import { bindKey, idempotencyKey } from '../routes/idempotency.ts'
 import { checkShown } from '../routes/chat-request.ts'
 import { hasActed } from '../openai/acted.ts'
+import { header } from '../openai/parameters.ts'
 import { openAiRunError, withoutRetry } from '../openai/error.ts'
 import { findAgent } from '../openai/models.ts'
 import { readModel } from '../openai/request.ts'
@@ -125,16 +126,9 @@ async function startRun(context: HandlerContext, request: Request, { agent, aske
     session: header(request, 'thread-id'),
     previous,
     turnId: asked.turnId,
+    reading: 'exact',
     unknownCall: (place) => new BadParameter(place, 'is of no call that this conversation has made.'),
   })
-}
-
-function header({ headers }: Request, name: string): string | undefined {
-  try {
-    return optionalText({ [name]: headers.get(name) }, name)
-  } catch (error) {
-    throw new BadParameter(name, (error as Error).message.slice(name.length + 1))
-  }
 }
 
 async function previousRun(context: HandlerContext, agentId: string, id: string): Promise<RunRow> {

@@ -18,16 +18,8 @@ import { outcomeText } from '../../fold/open-items.ts'
 import { parseInput } from '../../fold/tool-loop.ts'
 import { toArray, toFields, toString, type Fields } from '../ui/ui-parts.ts'
 import { BadParameter, splitPlace, toFile, toName } from '../openai/from-openai-messages.ts'
-import type { SentMessage } from '../sent-message.ts'
+import type { SentInput } from '../sent-message.ts'
 import { modelToolName } from './tool-names.ts'
-
-export interface SentInput {
-  messages: SentMessage[]
-  /** Outputs of calls that are not in the input, with their places: those of the run before. */
-  orphans: { toolCallId: string; place: string }[]
-  /** What was left out, by its place. */
-  ignored: string[]
-}
 
 const maxItems = 10_000
 /** Named at most, of what was left out. */

@@ -4,11 +4,10 @@ import OpenAI from 'openai'
 import { describe, expect, test } from 'vitest'
 import { arbitraryCompletedRun, arbitraryRun } from '../../../test/arbitrary-run.ts'
 import { openaiClient } from '../../../test/openai-client.ts'
+import { answeredIn } from '../../../test/answered-blocks.ts'
 import { often } from '../../../test/support/thorough.ts'
-import { createAnswering } from '../../fold/answering.ts'
 import { callOf, hear } from '../../models/decode/testing/play.ts'
 import type { Entry } from '../../part/entry.ts'
-import { createHeldText } from '../held-text.ts'
 import { lastResume, wireContract } from '../wire.contract.ts'
 import type { WireContext } from '../wire.ts'
 import { perEntry, type ResponsesEvent } from './response-items.ts'
@@ -184,29 +183,3 @@ describe('Responses wire', () => {
     fc.assert(fc.property(arbitraryCompletedRun, check), { numRuns: often(200, 3) })
   })
 })
-
-/** The blocks of the answer in the log, up to its end. `isWhole`: no attempt was lost, and nobody was asked. */
-function answeredIn(entries: readonly Entry[]) {
-  const answering = createAnswering()
-  const held = createHeldText()
-  const blocks = new Map<string, { type: string; text: string }>()
-  let isWhole = true
-  let isOver = false
-  for (const given of entries) {
-    for (const entry of held.take(given) ?? [given]) {
-      if (entry.type === 'step-start') answering.note(entry)
-      if (entry.type === 'step-reset' || entry.type === 'suspend') isWhole = false
-      if (entry.type === 'tool-result' && entry.outcome === 'denied') isWhole = false
-      if (entry.type === 'answer-end') isOver = true
-      if (isOver || (entry.type !== 'text-delta' && entry.type !== 'reasoning-delta')) continue
-      if (entry.delta === '' || !answering.has(entry.step)) continue
-      const block = blocks.get(entry.id) ?? { type: entry.type, text: '' }
-      block.text += entry.delta
-      blocks.set(entry.id, block)
-    }
-  }
-  if (!answering.started) isWhole = false
-  const answered = (type: string) =>
-    [...blocks.values()].flatMap((block) => (block.type === type ? [block.text] : [])).toSorted()
-  return { answered, isWhole }
-}
