@@ -11,6 +11,7 @@ import type { Quotas } from '../access/quotas.ts'
 import type { Action } from '../access/decide.ts'
 import type { Access } from './access/access.ts'
 import type { Admission } from './http/admission.ts'
+import type { ReasoningTokens } from './turn/reasoning-token.ts'
 import type { McpOptions, McpServices } from './mcp/settings.ts'
 import type { Permit } from '../part/limits.ts'
 import type { Editing } from './http/editing.ts'
@@ -117,6 +118,8 @@ export interface HandlerContext extends DeliveryContext {
   /** Absent: there is no `/mcp`. */
   mcp: McpServices | undefined
   responses: ResponsesConfig
+  /** What clients keep of a model's reasoning. */
+  reasoning: ReasoningTokens
   wires: ReadonlyMap<string, Wire>
   sockets: boolean
   protocol: string

@@ -29,6 +29,7 @@ import { noteExecution, waitUntilOf } from './http/wait-until.ts'
 import { createApp, isMonitorPath, isOpen, mayStream, startsRun } from './http/router.ts'
 import { isOpenAiPath, openAiError } from './openai/error.ts'
 import { isMcpPath, mcpRefusal } from './mcp/endpoint.ts'
+import { createReasoningTokens } from './turn/reasoning-token.ts'
 import { createMcpServices } from './mcp/settings.ts'
 import { unknownRoute } from './routes/unknown-route.ts'
 import { version } from './version.ts'
@@ -84,6 +85,7 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: r
     waitUntil,
     openai,
     responses,
+    reasoning: createReasoningTokens(runtime.store.log),
     wires,
     sockets,
     protocol,

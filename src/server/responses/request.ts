@@ -78,8 +78,15 @@ const refused: Readonly<Record<string, { neutral: unknown[]; cure: string }>> = 
 /** At most this many ignored fields are named. */
 const mostIgnored = 20
 
-/** `declared`: keys that the agent's `input` declares. Throws {@link BadParameter}. */
-export function readResponsesRequest(body: Body, declared: readonly string[]): ResponsesRequest {
+export interface ResponsesRequestContext {
+  /** Keys that the agent's `input` declares. */
+  declared: readonly string[]
+  /** The run that a token of reasoning names. */
+  runOf: (token: string) => string | undefined
+}
+
+/** Throws {@link BadParameter}. */
+export function readResponsesRequest(body: Body, { declared, runOf }: ResponsesRequestContext): ResponsesRequest {
   const given = (name: string) => ownValue(body, name) ?? undefined
   const model = readModel(body)
   for (const [name, { neutral, cure }] of Object.entries(refused)) {
@@ -87,7 +94,7 @@ export function readResponsesRequest(body: Body, declared: readonly string[]): R
       throw new UnsupportedParameter(name, `is not supported. ${cure}`.trimEnd())
   }
   if (given('input') === undefined) throw new BadParameter('input', 'is missing: a string or an array of items.')
-  const sent = fromResponsesInput(body['input'])
+  const sent = fromResponsesInput(body['input'], runOf)
   const instructions = optional(given('instructions'), 'instructions', toText)
   const { tools, ignored: unoffered } =
     given('tools') === undefined ? { tools: [], ignored: [] } : readTools(body['tools'])
@@ -125,6 +132,7 @@ export function readResponsesRequest(body: Body, declared: readonly string[]): R
   const count = (name: string) => optional(given(name), name, (value) => toNumber(value, name, 1, 1e9, true))
   const echo = omitUndefined({
     background: flag('background'),
+    encrypted: asksForTokens(given('include')),
     store: flag('store'),
     parallel_tool_calls: flag('parallel_tool_calls'),
     max_output_tokens: count('max_output_tokens'),
@@ -191,6 +199,11 @@ function readSettings(
     responseFormat: format.responseFormat,
     providerOptions: Object.keys(options).length === 0 ? undefined : options,
   }) as CallSettings
+}
+
+/** Other values of `include` ask for what this server does not have, or sends anyway. */
+export function asksForTokens(include: unknown): true | undefined {
+  return Array.isArray(include) && include.includes('reasoning.encrypted_content') ? true : undefined
 }
 
 /** Of a coding CLI. It is a hint, so it is not checked. */

@@ -22,8 +22,10 @@ import type { Turned } from '../../runtime/continue.ts'
 import { startersPolicy } from '../../runtime/disconnect-policy.ts'
 import type { Agent } from '../../runtime/runtime.ts'
 import { BadParameter } from '../../wire/openai/from-openai-messages.ts'
+import { encryptedContents } from '../../wire/responses/from-responses-input.ts'
 import { perEntry } from '../../wire/responses/response-items.ts'
 import type { ResponsesOptions } from '../../wire/responses/responses-answer.ts'
+import type { EchoedRequest } from '../../wire/responses/response-object.ts'
 import { responsesJsonWire } from '../../wire/responses/responses-json.ts'
 import { responsesWire } from '../../wire/responses/responses.ts'
 import { optionalText, readJson } from '../http/body.ts'
@@ -35,10 +37,11 @@ import { openAiRunError, withoutRetry } from '../openai/error.ts'
 import { findAgent } from '../openai/models.ts'
 import { readModel } from '../openai/request.ts'
 import { continueHistory, namedRun } from '../turn/continue-history.ts'
+import { runsOfTokens } from '../turn/runs-of-tokens.ts'
 import { estimateTokens } from './estimate-tokens.ts'
 import { responsesError, UnknownPrevious, unknownResponse } from './error.ts'
 import { pageOf, readInputItems } from './input-items.ts'
-import { readResponsesRequest, type ResponsesRequest } from './request.ts'
+import { asksForTokens, readResponsesRequest, type ResponsesRequest } from './request.ts'
 import { readResponse, runOfResponse, storedResponse } from './stored-response.ts'
 
 /** Conversations with images are long. */
@@ -90,7 +93,8 @@ interface Read {
 async function readRequest(context: HandlerContext, request: Request): Promise<Read> {
   const body = await readJson(request, Math.max(context.maxBodyBytes, maxBodyBytes))
   const agent = findAgent(context.runtime.agents, readModel(body))
-  const asked = readResponsesRequest(body, Object.keys(agent.pipeline.input?.properties ?? {}))
+  const runOf = await runsOfTokens(context.reasoning, encryptedContents(body['input']))
+  const asked = readResponsesRequest(body, { declared: Object.keys(agent.pipeline.input?.properties ?? {}), runOf })
   return { agent, asked, body }
 }
 
@@ -146,9 +150,17 @@ async function previousRun(context: HandlerContext, agentId: string, id: string)
   return row
 }
 
-/** Options of every reader of this server. */
-function shownOptions({ openai, responses }: HandlerContext): Partial<ResponsesOptions> {
-  return omitUndefined({ toolOutputMaxChars: openai.streamToolOutputMaxChars, serverTools: responses.serverTools })
+/** Options of every reader of a run. */
+async function shownOptions(
+  { openai, responses, reasoning }: HandlerContext,
+  run: string,
+  { encrypted }: EchoedRequest,
+): Promise<Partial<ResponsesOptions>> {
+  return omitUndefined({
+    toolOutputMaxChars: openai.streamToolOutputMaxChars,
+    serverTools: responses.serverTools,
+    reasoning: encrypted === true ? await reasoning.sealReasoning(run) : undefined,
+  })
 }
 
 async function postResponse(context: HandlerContext, request: Request): Promise<Response> {
@@ -158,7 +170,7 @@ async function postResponse(context: HandlerContext, request: Request): Promise<
   const { run, how, from } = await startRun(context, request, read)
   const { id: runId } = run
   keepRunning(context.waitUntil(request), run)
-  const options = { ...shownOptions(context), from }
+  const options = { ...(await shownOptions(context, runId, asked.echo)), from }
   const { signal } = request
   if (asked.stream) {
     const policy = policyOf(context, agent.id, asked.background)
@@ -200,10 +212,14 @@ async function failed({ runtime }: HandlerContext, error: ErrorValue, runId: str
 }
 
 /** For readers that are not the caller who has sent the request. */
-function readersOptions(context: RequestContext, row: RunRow): Partial<ResponsesOptions> {
+async function readersOptions(
+  context: RequestContext,
+  row: RunRow,
+  echo: EchoedRequest,
+): Promise<Partial<ResponsesOptions>> {
   const { principal } = context
   const isSender = (row.owner ?? '') === principal.id && (row.tenant ?? '') === (principal.tenant ?? '')
-  return { ...shownOptions(context), ...(!isSender && { hidesInstructions: true }) }
+  return { ...(await shownOptions(context, row.id, echo)), ...(!isSender && { hidesInstructions: true }) }
 }
 
 const readParameters = { stream: 5, starting_after: 20, include: 400, include_obfuscation: 5 }
@@ -213,7 +229,8 @@ async function getResponse(context: RequestContext, id: string, url: URL): Promi
   checkShown(context)
   const { row, echo } = await storedResponse(context, id)
   const query = readQuery(flatNames(url), readParameters)
-  const options = readersOptions(context, row)
+  const encrypted = asksForTokens(includedIn(url)) ?? echo.encrypted
+  const options = await readersOptions(context, row, omitUndefined({ encrypted }))
   if (query.stream !== 'true') {
     if (query.stream !== undefined && query.stream !== 'false')
       throw new BadParameter('stream', 'must be true or false.')
@@ -249,11 +266,17 @@ async function getResponse(context: RequestContext, id: string, url: URL): Promi
   return deliveryResponse(responsesWire, row.id, answer)
 }
 
+const includes = /^include(?:\[\d*\])?$/u
+
+function includedIn(url: URL): string[] {
+  return [...url.searchParams].flatMap(([name, value]) => (includes.test(name) ? [value] : []))
+}
+
 /** Some clients write lists as `include[]`. */
 function flatNames(url: URL): URL {
   const flat = new URL(url)
   for (const name of new Set(url.searchParams.keys())) {
-    if (/^include\[\d*\]$/u.test(name)) flat.searchParams.delete(name)
+    if (name !== 'include' && includes.test(name)) flat.searchParams.delete(name)
   }
   return flat
 }
@@ -275,14 +298,14 @@ async function listInput(context: RequestContext, id: string, url: URL): Promise
 
 async function cancelResponse(context: RequestContext, id: string): Promise<Response> {
   checkShown(context)
-  const { row } = await storedResponse(context, id)
+  const { row, echo } = await storedResponse(context, id)
   const { runtime } = context
   if (!hasEnded(row.status)) {
     await runtime.stop(row.id, 'The client has cancelled the response.')
     await awaitEntry(runtime.store.log, row.id, ({ type }) => type === 'run-end', { after: row.lastSeq, ms: patience })
   }
   const now = (await runtime.store.runs.get(row.id)) ?? row
-  return withRunId(Response.json(await readResponse(runtime, now, readersOptions(context, now))), row.id)
+  return withRunId(Response.json(await readResponse(runtime, now, await readersOptions(context, now, echo))), row.id)
 }
 
 async function deleteResponse(context: RequestContext, id: string): Promise<Response> {

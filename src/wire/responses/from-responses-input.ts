@@ -51,8 +51,11 @@ const calls: ReadonlySet<unknown> = new Set(['function_call', 'custom_tool_call'
 const outputs: ReadonlySet<unknown> = new Set(['function_call_output', 'custom_tool_call_output'])
 const roles: ReadonlySet<unknown> = new Set(['user', 'assistant', 'system', 'developer'])
 
-/** At most 10,000 items. Throws {@link BadParameter}. */
-export function fromResponsesInput(value: unknown): SentInput {
+/** `runOf`: the run that a token of reasoning names. At most 10,000 items. Throws {@link BadParameter}. */
+export function fromResponsesInput(
+  value: unknown,
+  runOf: (token: string) => string | undefined = () => undefined,
+): SentInput {
   if (typeof value === 'string') {
     return { messages: [{ message: { role: 'user', content: value } }], orphans: [], ignored: [] }
   }
@@ -61,11 +64,21 @@ export function fromResponsesInput(value: unknown): SentInput {
     throw new BadParameter('input', `has ${value.length} items; at most ${maxItems} are allowed.`)
   }
   try {
-    return new InputReader(value as unknown[]).read()
+    return new InputReader(value as unknown[], runOf).read()
   } catch (error) {
     if (!(error instanceof MillraceError) || error instanceof BadParameter) throw error
     throw new BadParameter(...splitPlace(error.message))
   }
+}
+
+/** The tokens of reasoning in a request, which are opened before it is read. */
+export function encryptedContents(value: unknown): Set<string> {
+  const tokens = new Set<string>()
+  for (const item of Array.isArray(value) ? (value as unknown[]) : []) {
+    const { type, encrypted_content: token } = (item ?? {}) as Fields
+    if (type === 'reasoning' && typeof token === 'string') tokens.add(token)
+  }
+  return tokens
 }
 
 interface Output {
@@ -76,6 +89,7 @@ interface Output {
 
 class InputReader {
   private readonly items: Fields[]
+  private readonly runOf: (token: string) => string | undefined
   /** By the ids of their calls, in order: some servers count ids from 0 in each answer. */
   private readonly outputs = new Map<string, Output[]>()
   private readonly sent: SentInput = { messages: [], orphans: [], ignored: [] }
@@ -84,7 +98,8 @@ class InputReader {
   private run: string | undefined = undefined
   private refers = false
 
-  constructor(items: readonly unknown[]) {
+  constructor(items: readonly unknown[], runOf: (token: string) => string | undefined) {
+    this.runOf = runOf
     this.items = items.map((item, i) => toFields(item, placeOf(i)))
   }
 
@@ -120,9 +135,9 @@ class InputReader {
     if (this.sent.ignored.length < mostIgnored) this.sent.ignored.push(`${place} (${type.slice(0, 60)})`)
   }
 
-  /** An item of the assistant names its run. */
-  private note({ id }: Fields): void {
-    this.run ??= runOfItem(id)
+  /** An item of the assistant names its run: by its token, which nobody can make up, or by its id. */
+  private note({ id, type, encrypted_content: token }: Fields): void {
+    this.run ??= (type === 'reasoning' && typeof token === 'string' ? this.runOf(token) : undefined) ?? runOfItem(id)
   }
 
   private readMessage(item: Fields, place: string): void {

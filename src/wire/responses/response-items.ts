@@ -6,6 +6,7 @@
  * every reader of the run, whenever it reads.
  */
 import type { ErrorValue } from '../../part/error.ts'
+import { reasoningToken } from '../../part/reasoning-token.ts'
 import type { Sink } from '../wire.ts'
 import type {
   CustomToolCallItem,
@@ -54,16 +55,20 @@ export class ResponseItems {
   private readonly sink: Sink<ResponsesEvent>
   /** Events up to this number are known to the client. */
   private readonly after: number
+  /** Sealed, for the tokens of reasoning. Without it, items of reasoning have none. */
+  private readonly sealed: string | undefined
   private run = ''
   /** Counts the items of the run, also over answers that begin anew. */
   private count = 0
+  private thoughts = 0
   private base = 0
   private last = -1
   private readonly open = new Map<ResponseItem, OpenItem>()
 
-  constructor(sink: Sink<ResponsesEvent>, after: number) {
+  constructor(sink: Sink<ResponsesEvent>, { after = -1, reasoning }: { after?: number; reasoning?: string }) {
     this.sink = sink
     this.after = after
+    this.sealed = reasoning
   }
 
   /** The events of an entry follow. */
@@ -148,6 +153,8 @@ export class ResponseItems {
 
   reasoning(step: string): OpenText {
     const item: ReasoningItem = { type: 'reasoning', id: this.id('rs'), status: 'in_progress', summary: [] }
+    const part = this.thoughts++
+    if (this.sealed !== undefined) item.encrypted_content = reasoningToken(this.sealed, part)
     const open = this.add(item, step)
     const place = { item_id: item.id, output_index: open.index, summary_index: 0 }
     this.send('response.reasoning_summary_part.added', { ...place, part: { type: 'summary_text', text: '' } })

@@ -38,6 +38,8 @@ export interface ReasoningItem {
   id: string
   status: ItemStatus
   summary: { type: 'summary_text'; text: string }[]
+  /** A token of ours, which names the run and the part (`part/reasoning-token.ts`). */
+  encrypted_content?: string
 }
 /** A call for the client. */
 export interface FunctionCallItem {
@@ -79,6 +81,8 @@ export type ResponseStatus = 'queued' | 'in_progress' | 'completed' | 'incomplet
 /** What the client sent and gets back, as the run's start records it. */
 export interface EchoedRequest {
   background?: boolean
+  /** `include` asks for the tokens of reasoning. */
+  encrypted?: true
   /** How many characters of `$input.instructions` are the field of that name. */
   instructions?: number
   max_output_tokens?: number

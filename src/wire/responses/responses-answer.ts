@@ -11,6 +11,8 @@ import { echoOf, toResponseError, toResponseUsage, type McpCallItem, type Respon
 export interface ResponsesOptions extends ItemOptions {
   /** The client has the events up to this sequence number. Default: none. */
   after?: number
+  /** Sealed, for the tokens of reasoning (`part/reasoning-token.ts`). Without it, items of reasoning have none. */
+  reasoning?: string
   /** The instructions are not for this reader. */
   hidesInstructions?: boolean
 }
@@ -25,7 +27,7 @@ export function createResponsesAnswer(
   context: WireContext,
   options: Partial<ResponsesOptions>,
 ): ResponsesProjection {
-  const items = new ResponseItems(sink, options.after ?? -1)
+  const items = new ResponseItems(sink, options)
   return new ResponseAnswer(items, new ResponseCalls(items), context, options)
 }
 

@@ -9,7 +9,7 @@
  * | `text-delta` of the answer | `output_text.delta`; parallel branches are items side by side; structured output in one piece, when it is complete and valid (`held-text.ts`) |
  * | `text-end` | `output_text.done`, `content_part.done`, `output_item.done` |
  * | `source` (a page) while text is open | `output_text.annotation.added`; else dropped: the protocol has no place for it |
- * | `reasoning-*` of the answer | a `reasoning` item with one summary, `reasoning_summary_text.delta` and `.done` |
+ * | `reasoning-*` of the answer | a `reasoning` item with one summary, `reasoning_summary_text.delta` and `.done`; with a token of ours if the request asks for it |
  * | `tool-input-*`, `tool-call` of a client's tool | `function_call`, `function_call_arguments.delta` and `.done`; a custom tool: `custom_tool_call`, its text in one piece |
  * | its `tool-result` with the outcome `handed-over` | `output_item.done`; any other outcome: `response.failed` |
  * | `tool-call` that the server or the provider runs, in the answer | `mcp_call`, `mcp_call.in_progress`, `mcp_call_arguments.done` |
