@@ -42,6 +42,14 @@ interface OpenCall<Call> {
   isBroken?: true
 }
 
+/** A call that the server runs, as it was sent. */
+interface ShownCall {
+  step: string
+  agent: string
+  toolName: string
+  json: string
+}
+
 export interface ItemCallsOptions<Call, ServerCall> {
   output: CallsOutput<Call, ServerCall>
   /** Whether calls that the server runs are items. */
@@ -64,7 +72,7 @@ export class ItemCalls<Call, ServerCall> {
   private readonly toolSteps = new LazySet<string>()
   private readonly above = createAgentsAbove()
   private readonly open = new LazyMap<string, OpenCall<Call>>()
-  private readonly running = new LazyMap<string, { step: string; call: ServerCall }>()
+  private readonly running = new LazyMap<string, { shown: ShownCall; call: ServerCall }>()
   private readonly usedIds = new LazySet<string>()
   /** JSON text of the arguments with which calls were approved, if they are others. */
   private readonly edits = new LazyMap<string, string>()
@@ -88,9 +96,12 @@ export class ItemCalls<Call, ServerCall> {
     return this.handedOverAt.some((path) => isUnder(path, root))
   }
 
-  /** The answer begins anew, and calls before it are no part of it. */
+  /** The answer begins anew, and calls before it are no part of it. Those that still run, or waited, are in the new one. */
   restart(): void {
     this.handedOverAt = []
+    for (const [key, { shown }] of this.running) {
+      this.running.set(key, { shown, call: this.output.serverCall(shown.step, shown) })
+    }
   }
 
   runStart(entry: EntryOf<'run-start'>): void {
@@ -182,7 +193,8 @@ export class ItemCalls<Call, ServerCall> {
       else this.complete(this.open.get(key) ?? this.begin(step, toolName, toolCallId), json)
     } else if (this.options.showsServer && this.options.isAnswer(step)) {
       const agent = this.above.at(step).at(-1)!
-      this.running.set(key, { step, call: this.output.serverCall(step, { agent, toolName, json }) })
+      const shown = { step, agent, toolName, json }
+      this.running.set(key, { shown, call: this.output.serverCall(step, shown) })
     }
   }
 
@@ -220,7 +232,7 @@ export class ItemCalls<Call, ServerCall> {
   reset(entry: EntryOf<'step-reset'>): boolean {
     const { step: path } = entry
     this.above.apply(entry)
-    for (const [key, { step }] of this.running) if (isUnder(step, path)) this.running.delete(key)
+    for (const [key, { shown }] of this.running) if (isUnder(shown.step, path)) this.running.delete(key)
     return [...this.open.values()].some(({ step }) => isUnder(step, path))
   }
 

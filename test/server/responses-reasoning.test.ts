@@ -51,7 +51,7 @@ async function start(protocol: Protocol, handler = {}) {
 }
 
 /** As a client has it that keeps no ids: the token alone names the run. */
-const bare = (output: Item[]) => output.map(({ id: _, ...item }) => item)
+const bare = (output: Item[]) => output.map((item) => ({ ...item, id: undefined }))
 const tokenIn = (output: Item[]) => output.flatMap((item) => (item.type === 'reasoning' ? item.encrypted_content : []))
 const result = { type: 'function_call_output', call_id: 'call_1', output: 'T' }
 

@@ -7,7 +7,7 @@ import { instructionsId, type Message } from '../../part/message.ts'
 import { omitUndefined } from '../../part/omit-undefined.ts'
 import type { CallSettings } from '../../part/part.ts'
 import { BadParameter } from '../../wire/openai/from-openai-messages.ts'
-import { fromResponsesInput, type SentInput } from '../../wire/responses/from-responses-input.ts'
+import { fromResponsesInput, type ResponsesInput } from '../../wire/responses/from-responses-input.ts'
 import type { EchoedRequest } from '../../wire/responses/response-object.ts'
 import { toFields, toFlag, toNumber, toText } from '../openai/parameters.ts'
 import { readModel } from '../openai/request.ts'
@@ -16,7 +16,7 @@ import { readChoice, readFormat, readTools } from './tools.ts'
 
 export interface ResponsesRequest {
   model: string
-  sent: SentInput
+  sent: ResponsesInput
   /** The request's instructions, which no later turn has. */
   lead: Message[]
   settings: CallSettings
@@ -83,10 +83,15 @@ export interface ResponsesRequestContext {
   declared: readonly string[]
   /** The run that a token of reasoning names. */
   runOf: (token: string) => string | undefined
+  /** Whether an agent has this id. */
+  isAgent: (id: string) => boolean
 }
 
 /** Throws {@link BadParameter}. */
-export function readResponsesRequest(body: Body, { declared, runOf }: ResponsesRequestContext): ResponsesRequest {
+export function readResponsesRequest(
+  body: Body,
+  { declared, runOf, isAgent }: ResponsesRequestContext,
+): ResponsesRequest {
   const given = (name: string) => ownValue(body, name) ?? undefined
   const model = readModel(body)
   for (const [name, { neutral, cure }] of Object.entries(refused)) {
@@ -96,8 +101,11 @@ export function readResponsesRequest(body: Body, { declared, runOf }: ResponsesR
   if (given('input') === undefined) throw new BadParameter('input', 'is missing: a string or an array of items.')
   const sent = fromResponsesInput(body['input'], runOf)
   const instructions = optional(given('instructions'), 'instructions', toText)
-  const { tools, ignored: unoffered } =
-    given('tools') === undefined ? { tools: [], ignored: [] } : readTools(body['tools'])
+  const {
+    tools,
+    ignored: unoffered,
+    approvals,
+  } = given('tools') === undefined ? { tools: [], ignored: [], approvals: [] } : readTools(body['tools'], isAgent)
   const names = tools.map(({ name }) => String(name))
   const choice = given('tool_choice') === undefined ? undefined : readChoice(body['tool_choice'], names)
   const offered = choice?.allowed === undefined ? tools : tools.filter(({ name }) => choice.allowed!.has(String(name)))
@@ -132,6 +140,7 @@ export function readResponsesRequest(body: Body, { declared, runOf }: ResponsesR
   const count = (name: string) => optional(given(name), name, (value) => toNumber(value, name, 1, 1e9, true))
   const echo = omitUndefined({
     background: flag('background'),
+    approvals: approvals.length === 0 ? undefined : approvals,
     encrypted: asksForTokens(given('include')),
     store: flag('store'),
     parallel_tool_calls: flag('parallel_tool_calls'),

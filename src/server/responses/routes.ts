@@ -36,6 +36,7 @@ import { hasActed } from '../openai/acted.ts'
 import { openAiRunError, withoutRetry } from '../openai/error.ts'
 import { findAgent } from '../openai/models.ts'
 import { readModel } from '../openai/request.ts'
+import { answerApprovals } from '../turn/answer-approvals.ts'
 import { continueHistory, namedRun } from '../turn/continue-history.ts'
 import { runsOfTokens } from '../turn/runs-of-tokens.ts'
 import { estimateTokens } from './estimate-tokens.ts'
@@ -94,7 +95,11 @@ async function readRequest(context: HandlerContext, request: Request): Promise<R
   const body = await readJson(request, Math.max(context.maxBodyBytes, maxBodyBytes))
   const agent = findAgent(context.runtime.agents, readModel(body))
   const runOf = await runsOfTokens(context.reasoning, encryptedContents(body['input']))
-  const asked = readResponsesRequest(body, { declared: Object.keys(agent.pipeline.input?.properties ?? {}), runOf })
+  const asked = readResponsesRequest(body, {
+    declared: Object.keys(agent.pipeline.input?.properties ?? {}),
+    runOf,
+    isAgent: (id) => context.runtime.agents.get(id) !== undefined,
+  })
   return { agent, asked, body }
 }
 
@@ -104,6 +109,13 @@ async function startRun(context: HandlerContext, request: Request, { agent, aske
   const { model, sent, lead, settings, input, echo, previousResponseId } = asked
   const previous =
     previousResponseId === undefined ? undefined : await previousRun(context, agent.id, previousResponseId)
+  if (sent.approvals.length > 0) {
+    const answered = { agentId: agent.id, protocol: responsesWire.name, approvals: sent.approvals }
+    return answerApprovals(runtime, {
+      ...answered,
+      unknown: (place) => new BadParameter(place, 'names no request for approval of this agent.'),
+    })
+  }
   const key = idempotencyKey(request)
   if (key !== undefined) await bindKey(runtime.store.log, key, body)
   return continueHistory(runtime, {

@@ -19,6 +19,7 @@ import { parseInput } from '../../fold/tool-loop.ts'
 import { toArray, toFields, toString, type Fields } from '../ui/ui-parts.ts'
 import { BadParameter, splitPlace, toFile, toName } from '../openai/from-openai-messages.ts'
 import type { SentMessage } from '../sent-message.ts'
+import { approvalPrefix } from './response-items.ts'
 import { modelToolName } from './tool-names.ts'
 
 export interface SentInput {
@@ -29,7 +30,21 @@ export interface SentInput {
   ignored: string[]
 }
 
+/** A person's answer to a request of a run that waits. */
+export interface SentApproval {
+  requestId: string
+  approved: boolean
+  reason?: string
+  place: string
+}
+
+export interface ResponsesInput extends SentInput {
+  /** Those at the end of the input: others are part of the history. */
+  approvals: SentApproval[]
+}
+
 const maxItems = 10_000
+const maxReason = 10_000
 /** Named at most, of what was left out. */
 const mostIgnored = 20
 
@@ -39,7 +54,6 @@ const recorded: ReadonlySet<unknown> = new Set([
   'mcp_call',
   'mcp_list_tools',
   'mcp_approval_request',
-  'mcp_approval_response',
   'web_search_call',
   'file_search_call',
   'code_interpreter_call',
@@ -55,9 +69,9 @@ const roles: ReadonlySet<unknown> = new Set(['user', 'assistant', 'system', 'dev
 export function fromResponsesInput(
   value: unknown,
   runOf: (token: string) => string | undefined = () => undefined,
-): SentInput {
+): ResponsesInput {
   if (typeof value === 'string') {
-    return { messages: [{ message: { role: 'user', content: value } }], orphans: [], ignored: [] }
+    return { messages: [{ message: { role: 'user', content: value } }], orphans: [], ignored: [], approvals: [] }
   }
   if (!Array.isArray(value)) throw new BadParameter('input', 'must be a string or an array of items.')
   if (value.length > maxItems) {
@@ -92,7 +106,7 @@ class InputReader {
   private readonly runOf: (token: string) => string | undefined
   /** By the ids of their calls, in order: some servers count ids from 0 in each answer. */
   private readonly outputs = new Map<string, Output[]>()
-  private readonly sent: SentInput = { messages: [], orphans: [], ignored: [] }
+  private readonly sent: ResponsesInput = { messages: [], orphans: [], ignored: [], approvals: [] }
   private content: AssistantContent[] = []
   private open: { call: ToolCallContent; index: number }[] = []
   private run: string | undefined = undefined
@@ -103,7 +117,7 @@ class InputReader {
     this.items = items.map((item, i) => toFields(item, placeOf(i)))
   }
 
-  read(): SentInput {
+  read(): ResponsesInput {
     for (const [index, item] of this.items.entries()) {
       if (!outputs.has(item['type'])) continue
       const id = toName(item['call_id'], `${placeOf(index)}.call_id`)
@@ -127,6 +141,7 @@ class InputReader {
       return void this.content.push(call)
     }
     if (outputs.has(type)) return this.readOutput(item, index)
+    if (type === 'mcp_approval_response') return this.readApproval(item, place)
     if (recorded.has(type)) {
       this.refers = true
       return this.note(item)
@@ -160,7 +175,23 @@ class InputReader {
   }
 
   private add(message: Message): void {
+    this.sent.approvals = []
     this.sent.messages.push({ message })
+  }
+
+  private readApproval(item: Fields, place: string): void {
+    this.endTurn()
+    const { approval_request_id: id, approve, reason } = item
+    const name = toString(id, `${place}.approval_request_id`)
+    if (typeof approve !== 'boolean') throw new BadParameter(`${place}.approve`, 'must be true or false.')
+    // Another server's, in the history.
+    if (!name.startsWith(approvalPrefix)) return
+    this.sent.approvals.push({
+      requestId: name.slice(approvalPrefix.length),
+      approved: approve,
+      place: `${place}.approval_request_id`,
+      ...(typeof reason === 'string' && reason !== '' && { reason: reason.slice(0, maxReason) }),
+    })
   }
 
   /** An output whose call is not before it belongs to the run before, if that has made it. */
@@ -192,9 +223,11 @@ class InputReader {
     this.refers = false
     if (content.length === 0) {
       if (!refers || run === undefined) return
+      this.sent.approvals = []
       return void this.sent.messages.push({ message: { role: 'assistant', content: [] }, run, isReference: true })
     }
     const message: Message = { role: 'assistant', content }
+    this.sent.approvals = []
     this.sent.messages.push(run === undefined ? { message } : { message, run })
     if (open.length === 0) return
     this.addResults(

@@ -7,11 +7,13 @@
  */
 import type { ErrorValue } from '../../part/error.ts'
 import { reasoningToken } from '../../part/reasoning-token.ts'
+import type { OfferedApproval } from '../openai/openai-waiting.ts'
 import type { Sink } from '../wire.ts'
 import type {
   CustomToolCallItem,
   FunctionCallItem,
   ItemStatus,
+  McpApprovalRequestItem,
   McpCallItem,
   MessageItem,
   OutputText,
@@ -27,6 +29,9 @@ export interface ResponsesEvent {
   sequence_number: number
   [field: string]: unknown
 }
+
+/** Begins the ids of approval requests, before the id of the run's request. */
+export const approvalPrefix = 'mcpr_'
 
 /** The numbers of one entry's events. */
 export const perEntry = 64
@@ -287,6 +292,17 @@ export class ResponseItems {
     Object.assign(item, result)
     this.send(`response.mcp_call.${failed ? 'failed' : 'completed'}`, { item_id: item.id, output_index: index })
     this.done(open)
+  }
+
+  approvalRequest(step: string, { requestId, agent, toolName, input }: OfferedApproval): void {
+    const item: McpApprovalRequestItem = {
+      type: 'mcp_approval_request',
+      id: `${approvalPrefix}${requestId}`,
+      server_label: agent,
+      name: toolName,
+      arguments: JSON.stringify(input) ?? '{}',
+    }
+    this.done(this.add(item, step))
   }
 
   /** Ends the texts and the server's calls that are open, of all steps or of some. Calls for the client are never done half. */

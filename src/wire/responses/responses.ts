@@ -16,7 +16,7 @@
  * | its final `tool-result` | `mcp_call.completed` or `.failed`, `output_item.done` with the truncated output |
  * | `respond` of a router, calls inside of tools, `preliminary` results | dropped |
  * | `step-reset` | open texts and server's calls end as `incomplete` or failed; a client's call that was begun: `response.failed` |
- * | `suspend` (not resumed since) for approvals, in a run that hands over its client's calls | a message with words for people (`openai-waiting.ts`), `response.completed` |
+ * | `suspend` (not resumed since) for approvals, in a run that hands over its client's calls | an `mcp_approval_request` each, if the request names the agent as a tool; a message with words for people (`openai-waiting.ts`), `response.completed` |
  * | `suspend` for anything else | `response.failed` |
  * | `answer-end` | `response.completed`; with its reason `response.incomplete`: `max_output_tokens`, `content_filter`, `max_steps` |
  * | `run-end` before `answer-end` | completed: its output as text when no step answered; budget, timeout, stop: `response.incomplete`; else `response.failed` |
