@@ -6,7 +6,6 @@ import { hasEnded, type RunRow } from '../../part/log.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
 import { requestOf, type EchoedRequest, type ResponseObject } from '../../wire/responses/response-object.ts'
 import { createResponsesAnswer, type ResponsesOptions } from '../../wire/responses/responses-answer.ts'
-import { responsesWire } from '../../wire/responses/responses.ts'
 import type { RequestContext } from '../handler-context.ts'
 import { unknownResponse } from './error.ts'
 
