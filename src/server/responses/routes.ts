@@ -19,6 +19,7 @@ import { deleteRun } from '../../record/delete.ts'
 import { createRest } from '../../record/housekeeping.ts'
 import { awaitEntry } from '../../runtime/await-entry.ts'
 import type { Turned } from '../../runtime/continue.ts'
+import { answeringAgent } from '../../runtime/side-calls.ts'
 import { startersPolicy } from '../../runtime/disconnect-policy.ts'
 import type { Agent } from '../../runtime/runtime.ts'
 import { BadParameter } from '../../wire/openai/from-openai-messages.ts'
@@ -100,7 +101,13 @@ async function readRequest(context: HandlerContext, request: Request): Promise<R
     runOf,
     isAgent: (id) => context.runtime.agents.get(id) !== undefined,
   })
-  return { agent, asked, body }
+  const side = answeringAgent(context.runtime.agents, agent, {
+    // Also those that are not offered: a title has none.
+    tools: body['tools'],
+    responseFormat: asked.settings.responseFormat,
+    continues: asked.previousResponseId !== undefined || asked.sent.approvals.length > 0,
+  })
+  return { agent: side, asked, body }
 }
 
 /** Starts the run, or finds the one that the request repeats or continues. */
