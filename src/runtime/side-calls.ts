@@ -9,8 +9,6 @@ export interface SideCall {
   /** The tools in the request. */
   tools: unknown
   responseFormat: CallSettings['responseFormat']
-  /** The request goes on with a run of this agent, which it names. */
-  continues?: boolean
 }
 
 /** The agent that answers a request. If the caller may not use the other agent, it is the one that was asked. */
@@ -19,7 +17,7 @@ export function answeringAgent(agents: AgentSource, agent: Agent, request: SideC
   return sideCalls !== undefined && isSideCall(request) ? (agents.get(sideCalls) ?? agent) : agent
 }
 
-function isSideCall({ tools, responseFormat, continues = false }: SideCall): boolean {
+function isSideCall({ tools, responseFormat }: SideCall): boolean {
   const hasTools = Array.isArray(tools) && tools.length > 0
-  return !hasTools && !continues && responseFormat?.type === 'json' && responseFormat.schema !== undefined
+  return !hasTools && responseFormat?.type === 'json' && responseFormat.schema !== undefined
 }

@@ -28,6 +28,13 @@ const doors: Record<string, Door> = {
     loose: { text: { format: { type: 'json_object' } } },
     tools: { tools: [{ type: 'function', name: 'exec', parameters }] },
   },
+  messages: {
+    path: '/v1/messages',
+    plain: { max_tokens: 1000, messages: [{ role: 'user', content: 'Fix the bug' }] },
+    format: { output_config: { format: { type: 'json_schema', schema } } },
+    loose: {},
+    tools: { tools: [{ name: 'exec', input_schema: parameters }] },
+  },
   chat: {
     path: '/v1/chat/completions',
     plain: { messages: [{ role: 'user', content: 'Fix the bug' }] },

@@ -9,7 +9,7 @@ import type { CallSettings } from '../../part/part.ts'
 import { BadParameter } from '../../wire/openai/from-openai-messages.ts'
 import { fromResponsesInput, type ResponsesInput } from '../../wire/responses/from-responses-input.ts'
 import type { EchoedRequest } from '../../wire/responses/response-object.ts'
-import { toFields, toFlag, toNumber, toText } from '../openai/parameters.ts'
+import { toEffort, toFields, toFlag, toNumber, toText } from '../openai/parameters.ts'
 import { readModel } from '../openai/request.ts'
 import { UnsupportedParameter } from './error.ts'
 import { readChoice, readFormat, readTools } from './tools.ts'
@@ -203,7 +203,7 @@ function readSettings(
     presencePenalty: number('presence_penalty', -2, 2),
     frequencyPenalty: number('frequency_penalty', -2, 2),
     maxOutputTokens: typeof limit === 'number' ? limit : undefined,
-    reasoning: effort == null ? undefined : toEffort(effort),
+    reasoning: effort == null ? undefined : toEffort(effort, 'reasoning.effort'),
     toolChoice,
     responseFormat: format.responseFormat,
     providerOptions: Object.keys(options).length === 0 ? undefined : options,
@@ -224,12 +224,4 @@ function turnIdOf(metadata: unknown): string | undefined {
 
 function optional<T>(value: unknown, name: string, read: (value: unknown, name: string) => T): T | undefined {
   return value === undefined || value === null ? undefined : read(value, name)
-}
-
-const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
-
-function toEffort(value: unknown): (typeof efforts)[number] {
-  const effort = efforts.find((each) => each === value)
-  if (effort === undefined) throw new BadParameter('reasoning.effort', `must be one of ${efforts.join(', ')}.`)
-  return effort
 }

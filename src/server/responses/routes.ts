@@ -19,7 +19,6 @@ import { deleteRun } from '../../record/delete.ts'
 import { createRest } from '../../record/housekeeping.ts'
 import { awaitEntry } from '../../runtime/await-entry.ts'
 import type { Turned } from '../../runtime/continue.ts'
-import { answeringAgent } from '../../runtime/side-calls.ts'
 import { startersPolicy } from '../../runtime/disconnect-policy.ts'
 import type { Agent } from '../../runtime/runtime.ts'
 import { BadParameter } from '../../wire/openai/from-openai-messages.ts'
@@ -29,11 +28,12 @@ import type { ResponsesOptions } from '../../wire/responses/responses-answer.ts'
 import type { EchoedRequest } from '../../wire/responses/response-object.ts'
 import { responsesJsonWire } from '../../wire/responses/responses-json.ts'
 import { responsesWire } from '../../wire/responses/responses.ts'
-import { optionalText, readJson } from '../http/body.ts'
+import { readJson } from '../http/body.ts'
 import { readQuery, wholeNumber } from '../http/query.ts'
 import { bindKey, idempotencyKey } from '../routes/idempotency.ts'
 import { checkShown } from '../routes/chat-request.ts'
 import { hasActed } from '../openai/acted.ts'
+import { header } from '../openai/parameters.ts'
 import { openAiRunError, withoutRetry } from '../openai/error.ts'
 import { findAgent } from '../openai/models.ts'
 import { readModel } from '../openai/request.ts'
@@ -101,13 +101,7 @@ async function readRequest(context: HandlerContext, request: Request): Promise<R
     runOf,
     isAgent: (id) => context.runtime.agents.get(id) !== undefined,
   })
-  const side = answeringAgent(context.runtime.agents, agent, {
-    // Also those that are not offered: a title has none.
-    tools: body['tools'],
-    responseFormat: asked.settings.responseFormat,
-    continues: asked.previousResponseId !== undefined || asked.sent.approvals.length > 0,
-  })
-  return { agent: side, asked, body }
+  return { agent, asked, body }
 }
 
 /** Starts the run, or finds the one that the request repeats or continues. */
@@ -148,16 +142,9 @@ async function startRun(context: HandlerContext, request: Request, { agent, aske
     session: header(request, 'thread-id'),
     previous,
     turnId: asked.turnId,
+    reading: 'exact',
     unknownCall: (place) => new BadParameter(place, 'is of no call that this conversation has made.'),
   })
-}
-
-function header({ headers }: Request, name: string): string | undefined {
-  try {
-    return optionalText({ [name]: headers.get(name) }, name)
-  } catch (error) {
-    throw new BadParameter(name, (error as Error).message.slice(name.length + 1))
-  }
 }
 
 async function previousRun(context: HandlerContext, agentId: string, id: string): Promise<RunRow> {

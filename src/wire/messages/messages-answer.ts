@@ -203,17 +203,23 @@ export function toMessageUsage(usage: Usage | undefined): MessageUsage {
 
 /**
  * The error of a stream. Claude Code prints any type that it does not know and ends. After `api_error`, `overloaded_error` and `timeout_error` it asks
- * again, and would run the agent's tools a second time.
+ * again, and would run the agent's tools a second time. So only a server that was interrupted has one of these.
  */
 function toMessagesError(ending: ItemEnding): { type: string; message: string } {
   if (ending.status === 'failed') {
     const { error } = ending
-    return { type: error.code === 'rate-limited' ? 'rate_limit_error' : 'run_failed', message: errorText(error) }
+    const type =
+      error.code === 'rate-limited' ? 'rate_limit_error' : passing.has(error.code) ? overloaded : 'run_failed'
+    return { type, message: errorText(error) }
   }
   const { reason, error } = ending as Extract<ItemEnding, { status: 'incomplete' }>
   const type = reason === 'cancelled' ? 'aborted' : reason
   return { type, message: error?.message ?? whyIncomplete(reason) }
 }
+
+const overloaded = 'overloaded_error'
+/** Of a server that was interrupted: whoever asks again gets the rest of the run, or another run in its place. */
+const passing: ReadonlySet<string> = new Set(['closing', 'interrupted', 'store-failed', 'store-closed'])
 
 function whyIncomplete(reason: string): string {
   switch (reason) {

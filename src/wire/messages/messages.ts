@@ -15,7 +15,7 @@
  * | `suspend` (not resumed since) for approvals, in a run that hands over its client's calls | a text with words for people (`openai-waiting.ts`), `end_turn` |
  * | `suspend` for anything else | the `error` event |
  * | `answer-end` | `message_delta` with the usage and `end_turn`, `tool_use`, `refusal`, or `max_tokens` if the client's own limit was hit; `message_stop` |
- * | `answer-end` of an answer that is not complete, `run-end` before it | the `error` event: `max_output_tokens`, `max_steps`, `budget_exceeded`, `timed_out`, `aborted`, `rate_limit_error`, else `run_failed` |
+ * | `answer-end` of an answer that is not complete, `run-end` before it | the `error` event: `max_output_tokens`, `max_steps`, `budget_exceeded`, `timed_out`, `aborted`, `rate_limit_error`, `overloaded_error` if the server was interrupted, else `run_failed` |
  * | `source`, `file`, `reasoning-file`, `custom`, `data` | dropped: clients throw on blocks that they do not know |
  * | all others | dropped: they are for monitoring |
  *

@@ -18,17 +18,9 @@ import { outcomeText } from '../../fold/open-items.ts'
 import { parseInput } from '../../fold/tool-loop.ts'
 import { toArray, toFields, toString, type Fields } from '../ui/ui-parts.ts'
 import { BadParameter, splitPlace, toFile, toName } from '../openai/from-openai-messages.ts'
-import type { SentMessage } from '../sent-message.ts'
+import type { SentInput } from '../sent-message.ts'
 import { approvalPrefix } from './response-items.ts'
 import { modelToolName } from './tool-names.ts'
-
-export interface SentInput {
-  messages: SentMessage[]
-  /** Outputs of calls that are not in the input, with their places: those of the run before. */
-  orphans: { toolCallId: string; place: string }[]
-  /** What was left out, by its place. */
-  ignored: string[]
-}
 
 /** A person's answer to a request of a run that waits. */
 export interface SentApproval {
