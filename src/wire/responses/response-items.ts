@@ -6,6 +6,7 @@
  * every reader of the run, whenever it reads.
  */
 import type { ErrorValue } from '../../part/error.ts'
+import { growing } from '../../fold/tool-loop.ts'
 import { reasoningToken } from '../../part/reasoning-token.ts'
 import type { OfferedApproval } from '../openai/openai-waiting.ts'
 import type { Sink } from '../wire.ts'
@@ -47,6 +48,8 @@ export interface OpenItem<Item extends ResponseItem = ResponseItem> {
 /** A text or a thought: its deltas are the most frequent events. */
 export interface OpenText extends OpenItem<MessageItem | ReasoningItem> {
   text: string
+  /** Appends to the text. */
+  readonly add: (delta: string) => void
   readonly say: (delta: string, number?: number) => void
   readonly annotations: UrlCitation[]
 }
@@ -151,7 +154,8 @@ export class ResponseItems {
   }
 
   private writing(open: OpenItem<MessageItem | ReasoningItem>, say: OpenText['say']): OpenText {
-    const text: OpenText = { ...open, text: '', say, annotations: [] }
+    const written = { text: '' }
+    const text: OpenText = Object.assign(written, { ...open, add: growing(written), say, annotations: [] })
     this.open.set(open.item, text)
     return text
   }

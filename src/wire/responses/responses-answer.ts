@@ -115,7 +115,7 @@ class ResponseAnswer
   }
 
   protected override write(open: OpenText, delta: string): void {
-    open.text += delta
+    open.add(delta)
     open.say(delta)
   }
 
