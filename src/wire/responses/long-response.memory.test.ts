@@ -60,7 +60,7 @@ describe('long responses', () => {
     expectSize('1,000 texts and 1,000 calls', heap() - before, 24 * MB)
     const usage = { source: 'reported' }
     const last = read({ step: '', type: 'answer-end', finishReason: 'stop', usage })
-    const [, , response] = /^event: (\S+)\ndata: (.*)$/mu.exec(last)!
-    expect((JSON.parse(response!) as { response: { output: unknown[] } }).response.output).toHaveLength(2000)
+    const event = last.slice(last.indexOf('data: ') + 'data: '.length, last.indexOf('\n\n'))
+    expect((JSON.parse(event) as { response: { output: unknown[] } }).response.output).toHaveLength(2000)
   })
 })
