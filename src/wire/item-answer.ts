@@ -169,7 +169,7 @@ export abstract class ItemAnswer<Text extends { readonly step: string }, Call, S
         this.usage = addUsage(this.usage, entry.usage)
         return
       case 'answer-end':
-        this.noteReason(entry.finishReason, this.calls.handedOver())
+        this.noteReason(entry.finishReason, this.calls.hasHandedOver())
         return this.endAnswer(entry.timestamp, entry.usage)
       case 'suspend':
         if (entry.seq >= this.resumedAt) this.suspend(entry.timestamp)
@@ -226,7 +226,7 @@ export abstract class ItemAnswer<Text extends { readonly step: string }, Call, S
   private stepFinish({ step, finishReason, error }: EntryOf<'step-finish'>): void {
     if (!this.answers.has(step)) return
     if (error === undefined) {
-      if (finishReason !== undefined) this.noteReason(finishReason, this.calls.handedOver(step))
+      if (finishReason !== undefined) this.noteReason(finishReason, this.calls.hasHandedOver(step))
     } else if (this.hasItems()) {
       // A branch may fail while others continue.
       this.noteReason('interrupted', false)
@@ -299,6 +299,8 @@ export abstract class ItemAnswer<Text extends { readonly step: string }, Call, S
   }
 
   private end(ending: ItemEnding, at?: number): void {
+    // How an earlier answer ended is no matter of this one.
+    if (this.from > 0 && !this.isAnew) return
     this.state = 'complete'
     this.finish(ending, at)
   }

@@ -36,6 +36,9 @@ interface OpenCall<Call> {
   call: Call
   step: string
   toolName: string
+  id: string
+  /** Arguments that are complete. */
+  json?: string
   /** Arguments so far; undefined once they are complete. */
   input: string | undefined
   /** The client cannot run it. */
@@ -78,6 +81,7 @@ export class ItemCalls<Call, ServerCall> {
   private readonly edits = new LazyMap<string, string>()
   private isHandingOver = false
   private handedOverAt: string[] = []
+  private handedOverBefore: string[] = []
   private failure: ErrorValue | undefined = undefined
 
   constructor(options: ItemCallsOptions<Call, ServerCall>) {
@@ -96,9 +100,24 @@ export class ItemCalls<Call, ServerCall> {
     return this.handedOverAt.some((path) => isUnder(path, root))
   }
 
-  /** The answer begins anew, and calls before it are no part of it. Those that still run, or waited, are in the new one. */
+  /** The same, also with those of answers before this one. */
+  hasHandedOver(root = ''): boolean {
+    return this.handedOver(root) || this.handedOverBefore.some((path) => isUnder(path, root))
+  }
+
+  /** The answer begins anew, and calls before it are no part of it. Those that are not done, or waited, are in the new one. */
   restart(): void {
+    this.handedOverBefore.push(...this.handedOverAt)
     this.handedOverAt = []
+    this.failure = undefined
+    for (const open of this.open.values()) {
+      const { step, toolName, id, json, input } = open
+      open.call = this.output.begin(step, toolName, id)
+      if (json !== undefined) {
+        delete open.isBroken
+        this.complete(Object.assign(open, { input: '' }), json)
+      } else if (input !== undefined && input !== '') this.output.write(open.call, input)
+    }
     for (const [key, { shown }] of this.running) {
       this.running.set(key, { shown, call: this.output.serverCall(shown.step, shown) })
     }
@@ -149,8 +168,8 @@ export class ItemCalls<Call, ServerCall> {
   }
 
   private begin(step: string, toolName: string, toolCallId: string): OpenCall<Call> {
-    const call = this.output.begin(step, toolName, this.uniqueId(toolCallId))
-    const open: OpenCall<Call> = { call, step, toolName, input: '' }
+    const id = this.uniqueId(toolCallId)
+    const open: OpenCall<Call> = { call: this.output.begin(step, toolName, id), step, toolName, id, input: '' }
     this.open.set(callKey(step, toolCallId), open)
     return open
   }
@@ -166,6 +185,7 @@ export class ItemCalls<Call, ServerCall> {
   private complete(open: OpenCall<Call>, json: string): void {
     const sent = open.input ?? ''
     open.input = undefined
+    open.json = json
     const why = this.output.written(open.call, json, sent)
     if (why === undefined) return
     open.isBroken = true

@@ -77,6 +77,22 @@ describe('whose conversation', () => {
   })
 })
 
+describe('the agent’s own prompt', () => {
+  test('is in nothing that a client gets', async () => {
+    const prompt = 'You are a pirate of this house.'
+    const { server, ask } = await start({ agents: { a: agent(`system: "${prompt}"`) }, scripts: { m: hello() } })
+    const { json } = await ask({ input: 'Hi', instructions: 'Be brief.' })
+    const read = async (rest: string) => (await fetch(`${server.url}${path}/${json.id}${rest}`)).text()
+    const stream = await (await server.post(path, { model: 'a', input: 'Hi', stream: true })).text()
+    const all = [JSON.stringify(json), stream, ...(await Promise.all(['', '?stream=true', '/input_items'].map(read)))]
+    for (const text of all) {
+      expect(text).toContain('"type"')
+      expect(text).not.toContain('pirate')
+    }
+    expect(all[0]).toContain('Be brief.')
+  })
+})
+
 describe('retries of a coding CLI', () => {
   const turn = { client_metadata: { turn_id: 'turn-1' }, store: false }
   const headers = { 'thread-id': 'codex-1' }
@@ -278,6 +294,48 @@ describe('approvals as items', () => {
       'completed',
     ])
     expect(paid()).toBe(1)
+  })
+
+  test.each(['the whole history', 'the response before'])('beside a call of the client, with %s', async (way) => {
+    const m = createTold((prompt) =>
+      resultsIn(prompt).size === 0
+        ? [toolCall('c1', 'look'), toolCall('c2', 'pay', { sum: 5 }), finish('tool-calls')]
+        : [text(`Done: ${JSON.stringify([...resultsIn(prompt).values()])}`), finish()],
+    )
+    let paid = 0
+    const pay = { description: 'Pays', parameters: z.object({ sum: z.number() }), execute: () => `receipt ${++paid}` }
+    const agents = { a: agent('tools: [{ name: pay, approval: true }]') }
+    const { ask } = await start({ agents, scripts: { m }, tools: { pay } })
+    const tools = [server, { type: 'function', name: 'look', parameters: { type: 'object', properties: {} } }]
+    const first = await ask({ input: [user('Both')], tools })
+    expect(first.json.output.map(({ type }) => type)).toEqual([
+      'function_call',
+      'mcp_call',
+      'mcp_approval_request',
+      'message',
+    ])
+    const output = { type: 'function_call_output', call_id: 'c1', output: 'a view' }
+    const given = answer(requestsIn(first.json)[0]!.id, true)
+    const before = way === 'the whole history' ? [user('Both'), ...first.json.output] : []
+    const more = way === 'the whole history' ? {} : { previous_response_id: first.json.id }
+    // In whatever order.
+    const second = await ask({ input: [...before, given, output], tools, ...more })
+    expect(second.json.status).toBe('completed')
+    const said = JSON.stringify(second.json.output)
+    for (const each of ['a view', 'receipt 1']) expect(said).toContain(each)
+    expect(paid).toBe(1)
+  })
+
+  test('a call that the client has had already: the rest is complete without it', async () => {
+    const m = createTold(() => [toolCall('c1', 'look'), toolCall('c2', 'pay', { sum: 5 }), finish('tool-calls')])
+    const pay = { description: 'Pays', parameters: z.object({ sum: z.number() }), execute: () => 'receipt' }
+    const agents = { a: agent('tools: [{ name: pay, approval: true }]') }
+    const { ask } = await start({ agents, scripts: { m }, tools: { pay } })
+    const tools = [server, { type: 'function', name: 'look', parameters: { type: 'object', properties: {} } }]
+    const first = await ask({ input: 'Both', tools })
+    const given = answer(requestsIn(first.json)[0]!.id, true)
+    const rest = await ask({ input: [given], previous_response_id: first.json.id, tools })
+    expect([rest.json.status, rest.json.output.map(({ type }) => type)]).toEqual(['completed', ['mcp_call']])
   })
 
   test('what the page has answered is not asked again, and a next turn has all of it', async () => {

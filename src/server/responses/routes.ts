@@ -111,11 +111,16 @@ async function startRun(context: HandlerContext, request: Request, { agent, aske
   const previous =
     previousResponseId === undefined ? undefined : await previousRun(context, agent.id, previousResponseId)
   if (sent.approvals.length > 0) {
-    const answered = { agentId: agent.id, protocol: responsesWire.name, approvals: sent.approvals }
-    return answerApprovals(runtime, {
-      ...answered,
+    const answered = await answerApprovals(runtime, {
+      agentId: agent.id,
+      protocol: responsesWire.name,
+      approvals: sent.approvals,
       unknown: (place) => new BadParameter(place, 'names no request for approval of this agent.'),
     })
+    // With outputs of the client's own calls the next run begins, once this one has handed them over.
+    if (sent.messages.at(-1)?.message.role !== 'tool') return answered
+    await answered.run.result
+    if ((await runtime.store.runs.get(answered.run.id))?.status !== 'completed') return answered
   }
   const key = idempotencyKey(request)
   if (key !== undefined) await bindKey(runtime.store.log, key, body)

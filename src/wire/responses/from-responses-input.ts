@@ -199,8 +199,9 @@ class InputReader {
   private addResults(results: { result: ToolResultContent; files: FileContent[] }[]): void {
     const content = results.map(({ result }) => result)
     const last = this.sent.messages.at(-1)?.message
+    // They may stand behind answers to approvals.
     if (last?.role === 'tool') last.content.push(...content)
-    else this.add({ role: 'tool', content })
+    else this.sent.messages.push({ message: { role: 'tool', content } })
     // Models take files from users alone.
     const files = results.flatMap((each) => each.files)
     if (files.length > 0) this.add({ role: 'user', content: files })
