@@ -42,6 +42,8 @@ export interface Pipeline {
   /** The next message of a thread goes to the agent that has answered last. */
   sticky?: boolean
   recover: boolean
+  /** The agent that answers calls of clients on the side, such as titles: see `runtime/side-calls.ts`. */
+  sideCalls?: string
 }
 
 /** A saved first message. `arguments`: name → what it means; a name that ends in `?` is optional. Each replaces `{name}` in the text. */
