@@ -170,6 +170,25 @@ describe('whose conversation', () => {
     expect(ran).toBe(1)
   })
 
+  test('a history in which not every message names its run: the last one is found', async () => {
+    const m = createTold((prompt) =>
+      resultsIn(prompt).size > 0
+        ? [text(`${prompt.length}`), finish()]
+        : [toolCall('c1', 'fast'), finish('tool-calls')],
+    )
+    for (const headers of [session, {}]) {
+      const { ask, startOf } = await start({ agents: { a: agent('tools: [fast]') }, tools: { fast }, scripts: { m } })
+      const history: object[] = [user('One')]
+      let before: string | undefined
+      for (const words of ['Two', 'Three', 'Four']) {
+        const { json } = await ask(history, headers as Record<string, string>)
+        expect((await startOf(json.id)).previousRunId).toBe(before)
+        before = json.id.slice(4)
+        history.push(assistant(json.content as never), user(words))
+      }
+    }
+  })
+
   test('X-Thread-Id names the thread', async () => {
     const { ask, startOf } = await start({ agents: { a: agent() }, scripts: { m: hello() } })
     const { json } = await ask([user('One')], { ...session, 'x-thread-id': 'named' })
@@ -258,6 +277,33 @@ describe('retries of Claude Code', () => {
       expect(await server.store.runs.list()).toHaveLength(1)
     },
   )
+
+  test('a run is joined by one who has only the blocks of its tools', async () => {
+    const gate = latch()
+    const m = createTold((prompt) =>
+      resultsIn(prompt).size > 0
+        ? [text('Hel'), gate, text('lo'), finish()]
+        : [toolCall('c1', 'fast'), finish('tool-calls')],
+    )
+    const { server } = await start({ agents: { a: agent('tools: [fast]') }, tools: { fast }, scripts: { m } })
+    const body = { model: 'a', max_tokens: 1000, messages: [user('Go')], ...stream }
+    const leave = new AbortController()
+    const first = await server.post(path, body, { headers: session, signal: leave.signal })
+    const run = first.headers.get('x-millrace-run-id')!
+    await gate.reached
+    leave.abort()
+    const id = `mcptoolu_${run}_0`
+    const blocks = [
+      { type: 'mcp_tool_use', id, name: 'fast', server_name: 'a', input: {} },
+      { type: 'mcp_tool_result', tool_use_id: id, is_error: false, content: [said('done')] },
+    ]
+    const messages = [user('Go'), assistant(blocks as never), user([cut])]
+    const again = server.post(path, { ...body, messages }, { headers: session })
+    gate.open()
+    expect((await again).headers.get('x-millrace-run-id')).toBe(run)
+    expect(await (await again).text()).toContain('"text":"lo"')
+    expect(await server.store.runs.list()).toHaveLength(1)
+  })
 
   test('the next turn of a conversation that was cut off goes on with the run', async () => {
     const { gate, run, again, startOf } = await leaving((open) => [text('Hel'), open, text('lo'), finish()])

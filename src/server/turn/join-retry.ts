@@ -43,12 +43,19 @@ export async function joinRetry(runtime: Runtime, asked: RetryRequest): Promise<
     if (run === undefined) continue
     const { at, messages } = prefixesOf(keys)
     if (at[run.asked.length]?.hash !== run.asked.hash) continue
-    const rest = asked.sent.slice(messages[run.asked.length])
+    const rest = asked.sent.slice(behindQuestion(asked.sent, messages[run.asked.length]!))
     if (!(await isProducedBy(store, row, rest))) continue
     if (rest.length > 1 && (await isWhole(runtime, row, run, rest[0]!.message))) continue
     return joined(runtime, row)
   }
   return undefined
+}
+
+/** Blocks of the answer that only name their run have no key, and stand behind the question all the same. */
+function behindQuestion(sent: readonly SentMessage[], count: number): number {
+  let at = count
+  while (at > 0 && sent[at - 1]!.message.role === 'assistant') at--
+  return at
 }
 
 async function isOfTurn({ log }: Store, { id }: RunRow, turnId: string): Promise<boolean> {

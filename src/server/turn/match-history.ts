@@ -42,8 +42,13 @@ export async function matchHistory(
     if (keys.end.length > (best?.end.length ?? 0) && isBeginning(keys)) best = keys
   }
   for (const keys of named.values()) consider(keys)
-  if (best === undefined && threadId !== undefined) {
-    for (const row of await runtime.store.runs.list({ threadId, limit: mostRuns })) {
+  const thread = threadId ?? best?.threadId
+  // Not every message has an id that names its run.
+  const isNamed = sent.every(
+    ({ message, run }) => message.role !== 'assistant' || (run !== undefined && named.has(run)),
+  )
+  if (thread !== undefined && (best === undefined || !isNamed)) {
+    for (const row of await runtime.store.runs.list({ threadId: thread, limit: mostRuns })) {
       const keys = row.agent === agentId ? await readRunKeys(runtime.store, row, reading) : undefined
       if (keys !== undefined) consider(keys)
     }
