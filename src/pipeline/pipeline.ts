@@ -329,6 +329,8 @@ export interface ToolLoopConfig extends ToolGroup {
   reasoning?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max'
   providerOptions?: Record<string, Record<string, unknown>>
   headers?: Record<string, string>
+  /** Prompt caching. Default: that of the config. */
+  cache?: 'auto' | 'none' | '1h'
   retries: number
   onChunk?: string
   onStepFinish?: string

@@ -56,6 +56,7 @@ export function createRegistry(config: Config, env: Env, { log, debug, data, cwd
         log,
         providers: models.providers && new Map(Object.entries(models.providers)),
         defaultModel: models.default,
+        cache: models.cache,
         decoder: models.decoder,
         debug,
       }),

@@ -134,6 +134,11 @@ export const llmConfig = lazily(() =>
       .record(z.string(), text, 'must be a map: header → text')
       .optional()
       .describe('HTTP headers for requests to the provider.'),
+    cache: oneOf(['auto', 'none', '1h'])
+      .optional()
+      .describe(
+        'Prompt caching. auto: the provider is told to cache the prompt where another call with the same beginning is likely. 1h: so, and Anthropic keeps it for an hour. none: it is told nothing. Default: models.cache of the config, or auto.',
+      ),
     retries: preset(integer(0, 20), 2, 'Maximum number of retries when a call fails before its first content.'),
     budget: budget.optional().describe('Limits of this step.'),
     timeouts: stepTimeouts.optional().describe('Time limits in this step.'),
