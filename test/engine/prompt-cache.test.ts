@@ -4,6 +4,7 @@ import { z } from 'zod'
 import type { Config } from '../../src/project/config.ts'
 import type { Endpoint } from '../../src/models/resolver.ts'
 import { startRecordedProvider, type Protocol, type Reply } from '../../src/models/testing/recorded-provider.ts'
+import { namedQueries } from '../../src/store/tables/named-queries.ts'
 import { entriesOf, only, openEngine } from '../support/engine.ts'
 import { says, thinksAndCalls } from '../support/protocol-lines.ts'
 import { startCachingServer, type CachingServer } from '../support/anthropic-cache.ts'
@@ -207,7 +208,12 @@ async function threadOn(server: CachingServer, turns: number, config: string) {
       sum.cost += cost!
     }
   }
-  return { ...sum, share: sum.cached / sum.input }
+  await engine.store.records!.settle()
+  const { columns, rows } = await engine.store.records!.query(namedQueries['cache-hits']!.sql, {
+    parameters: { days: 30 },
+  })
+  const [row] = rows.map((values) => Object.fromEntries(columns.map((name, i) => [name, values[i]])))
+  return { ...sum, share: sum.cached / sum.input, row }
 }
 
 describe('a thread of 50 turns on a server with Anthropic’s rule', () => {
@@ -223,6 +229,10 @@ describe('a thread of 50 turns on a server with Anthropic’s rule', () => {
     // What the log says is what the server has counted.
     expect(cached.cached).toBe(server.usage.reduce((all, { read }) => all + read, 0))
     expect(cached.written).toBe(server.usage.reduce((all, { written }) => all + written, 0))
+    expect(cached.row).toMatchObject({ model: 'box:m', agent: 'a', calls: 50, input_tokens: cached.input })
+    expect(cached.row).toMatchObject({ cached_tokens: cached.cached, written_tokens: cached.written })
+    expect(cached.row).toMatchObject({ cached_percent: Math.round(cached.share * 1000) / 10 })
+    expect(without.row).toMatchObject({ cached_tokens: 0, cached_percent: 0 })
     expect(cached.cost).toBeLessThan(without.cost / 3)
   })
 
