@@ -42,6 +42,18 @@ export interface Pipeline {
   /** The next message of a thread goes to the agent that has answered last. */
   sticky?: boolean
   recover: boolean
+  /** Folders with instructions for special tasks. */
+  skills?: SkillUse[]
+  /** What is no mistake, but not what its author may expect. For `millrace check`. */
+  warnings?: Fault[]
+}
+
+/** A folder with a `SKILL.md`. */
+export interface SkillUse {
+  name: string
+  description: string
+  /** Relative to the agent's file. */
+  folder: string
 }
 
 /** A saved first message. `arguments`: name → what it means; a name that ends in `?` is optional. Each replaces `{name}` in the text. */
@@ -317,6 +329,8 @@ export interface ToolLoopConfig extends ToolGroup {
   system?: string
   messages: string | Message[]
   stage?: string
+  /** Skills that the model may read. */
+  skills?: SkillUse[]
   /** Tools that a script may call which the model writes: the items `{code: [...]}` of `tools`. */
   codeTools?: CodeToolUse[]
   toolChoice?: 'auto' | 'none' | 'required' | { tool: string }
