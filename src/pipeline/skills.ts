@@ -171,11 +171,20 @@ function readSkill(
   return skill === undefined ? [] : [skill]
 }
 
-const frontMatter = /^---[ \t]*\r?\n([\s\S]*?\r?\n)??---[ \t]*(?:\r?\n|$)/u
+/** The fields between the lines `---` at the beginning, at the same offsets as in the file, and the offset behind them. */
+function frontMatter(content: string): { fields: string; end: number } | undefined {
+  const [first] = /^---[ \t]*\r?\n/u.exec(content) ?? []
+  if (first === undefined) return undefined
+  const last = /^---[ \t]*\r?$/gmu
+  last.lastIndex = first.length
+  const match = last.exec(content)
+  if (match === null) return undefined
+  return { fields: `${' '.repeat(first.length - 1)}\n${content.slice(first.length, match.index)}`, end: last.lastIndex }
+}
 
 /** The body of a `SKILL.md`. */
 export function skillBody(content: string): string {
-  return content.replace(frontMatter, '').trim()
+  return content.slice(frontMatter(content)?.end ?? 0).trim()
 }
 
 /** Fields of the open format that say nothing here. */
@@ -187,14 +196,12 @@ function checkSkill(
   faults: FaultCollector,
   notes: FaultCollector,
 ): SkillUse | undefined {
-  const match = frontMatter.exec(content)
-  if (match === null) {
+  const front = frontMatter(content)
+  if (front === undefined) {
     faults.add(0, 'must begin with front matter: a line ---, "name" and "description", a line ---')
     return undefined
   }
-  // The same offsets as in the file.
-  const header = match[0].replace(/^---[ \t]*/u, (sign) => ' '.repeat(sign.length)).replace(/---[ \t]*(\r?\n)?$/u, '')
-  const fields = parseTree(header, faults)
+  const fields = parseTree(front.fields, faults)
   if (faults.list().length > 0) return undefined
   if (fields?.kind !== 'map') {
     faults.add(0, 'has no fields between its lines ---; write "name" and "description"')

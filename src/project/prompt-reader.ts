@@ -28,8 +28,8 @@ export function createPromptReader(fs: typeof import('node:fs'), dir: string): R
 
 /** Names in order, without those that begin with a dot. Links count: what they lead to is checked when a file is read. */
 function foldersIn(fs: typeof import('node:fs'), dir: string, path: string): string[] {
-  const folder = fs.realpathSync(`${dir}/${path}`)
-  const root = fs.realpathSync(dir)
+  const folder = fs.realpathSync.native(`${dir}/${path}`)
+  const root = fs.realpathSync.native(dir)
   if (folder !== root && !isInside(root, folder)) throw new Error('resolves to a path outside the agents folder')
   const entries = fs.readdirSync(folder, { withFileTypes: true })
   return entries
@@ -39,8 +39,9 @@ function foldersIn(fs: typeof import('node:fs'), dir: string, path: string): str
 }
 
 function readPrompt(fs: typeof import('node:fs'), dir: string, path: string): string {
-  const file = fs.realpathSync(`${dir}/${path}`)
-  if (!isInside(fs.realpathSync(dir), file))
+  // The native function needs one call of the system; the other asks for each part of the path.
+  const file = fs.realpathSync.native(`${dir}/${path}`)
+  if (!isInside(fs.realpathSync.native(dir), file))
     throw new Error('resolves to a path outside the agents folder; put the file itself there')
   const found = fs.statSync(file)
   if (!found.isFile()) throw new Error('is not a regular file')

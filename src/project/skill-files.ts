@@ -2,7 +2,6 @@
 import type { SkillFiles, SkillPiece } from '../engine/skills.ts'
 import { MillraceError } from '../part/error.ts'
 import { didYouMean } from '../pipeline/nearest.ts'
-import { isSkillFolder } from '../pipeline/skill-list.ts'
 import { skillBody } from '../pipeline/skills.ts'
 import { isInside } from './prompt-reader.ts'
 
@@ -33,7 +32,6 @@ export function createSkillFiles(fs: Fs, dir: string): SkillFiles {
 /** A folder from a recorded run may be anything. */
 function rootOf(fs: Fs, dir: string, folder: string, name: string): string {
   const gone = () => new MillraceError('unknown-skill', `The folder of the skill "${name}" is not there any more.`)
-  if (!isSkillFolder(folder)) throw gone()
   try {
     const root = fs.realpathSync(`${dir}/${folder}`)
     if (isInside(fs.realpathSync(dir), root) && fs.existsSync(`${root}/SKILL.md`)) return root

@@ -71,7 +71,7 @@ async function resultsOf(setting: Setting, input: Record<string, unknown> = ques
   const results = only(entries, 'tool-result').map(({ result, isError }) => [result, isError])
   return { results, model, entries }
 }
-const systemOf = (prompt: LanguageModelV4Prompt) => (prompt[0]!.role === 'system' ? prompt[0].content : undefined)
+const systemOf = (prompt: LanguageModelV4Prompt) => (prompt[0]?.role === 'system' ? prompt[0].content : undefined)
 
 const about = `# Skills
 
