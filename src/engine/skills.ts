@@ -4,8 +4,8 @@
  */
 import { MillraceError } from '../part/error.ts'
 import { listNames, didYouMean } from '../pipeline/nearest.ts'
-import type { SkillUse, ToolLoopConfig } from '../pipeline/pipeline.ts'
-import { skillTool } from '../pipeline/skill-list.ts'
+import type { ToolLoopConfig } from '../pipeline/pipeline.ts'
+import { skillTool, type SkillUse } from '../pipeline/skill-list.ts'
 import type { ToolImplementation } from '../tools/tool.ts'
 import type { Scope } from './scope.ts'
 import type { OfferedTool } from './tool-call.ts'

@@ -1,6 +1,5 @@
 /** What prompt files and skills share: how files are read, their paths, and how their texts stand in the agent's text. */
 import type { FaultCollector } from './fault.ts'
-import type { Secret } from './pipeline.ts'
 import { references } from './reference.ts'
 import { formsOf } from '../fold/secret-forms.ts'
 
@@ -12,6 +11,15 @@ export interface ReadText {
   (path: string): string
   /** Returns the names of the folders in a folder, for `skills`. Throws like `readText`. Without it, no skills are read. */
   folders?(path: string): string[]
+}
+
+/** A value that the text of an agent must not contain. */
+export interface Secret {
+  value: string
+  /** Where it is stored: `the environment variable OPENAI_API_KEY`. */
+  from: string
+  /** The correct value. */
+  cure: string
 }
 
 /** With folders, for `skills`. */

@@ -8,7 +8,8 @@ import { check, child } from './check.ts'
 import { createFaultCollector, PipelineError, type FaultCollector } from './fault.ts'
 import { inlineFiles } from './inline-files.ts'
 import { type ReadText, refuseSecrets } from './inlined.ts'
-import type { Fault, Known, Pipeline, SkillUse, Step } from './pipeline.ts'
+import type { Fault, Known, Pipeline, Step } from './pipeline.ts'
+import type { SkillUse } from './skill-list.ts'
 import { readShapes } from './read-shape.ts'
 import {
   requestKeys,

@@ -1,5 +1,7 @@
 /** A checked agent, the result of `parsePipeline`. Plain data without references to files or registries. */
 import type { Expression } from './expression.ts'
+import type { Secret } from './inlined.ts'
+import type { SkillUse } from './skill-list.ts'
 import type { ValueSchema } from './value-schema.ts'
 import type { Message, ToolSpec } from '../part/message.ts'
 import type { AgentAccess } from '../part/principal.ts'
@@ -46,14 +48,6 @@ export interface Pipeline {
   skills?: SkillUse[]
   /** What is no mistake, but not what its author may expect. For `millrace check`. */
   warnings?: Fault[]
-}
-
-/** A folder with a `SKILL.md`. */
-export interface SkillUse {
-  name: string
-  description: string
-  /** Relative to the agent's file. */
-  folder: string
 }
 
 /** A saved first message. `arguments`: name → what it means; a name that ends in `?` is optional. Each replaces `{name}` in the text. */
@@ -233,14 +227,6 @@ export interface Known {
   secrets?: readonly Secret[]
   /** The first mistake in the syntax of a script; line and column count from 1. Not checked if undefined. */
   checkScript?(code: string): { line: number; column: number; message: string } | undefined
-}
-
-export interface Secret {
-  value: string
-  /** Where it is stored: `the environment variable OPENAI_API_KEY`. */
-  from: string
-  /** The correct value. */
-  cure: string
 }
 
 /** A mistake in a YAML text with its place: line and column count from 1. */

@@ -2,6 +2,14 @@
 import { z } from 'zod'
 import { list, map, name } from './scalars.ts'
 
+/** A folder with a `SKILL.md`. */
+export interface SkillUse {
+  name: string
+  description: string
+  /** Relative to the agent's file. */
+  folder: string
+}
+
 /** The tool with which a model reads a skill. */
 export const skillTool = 'useSkill'
 

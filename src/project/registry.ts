@@ -1,7 +1,8 @@
 /** Builds the engine's registry from a config and an environment. It uses maps, so no name reaches a prototype. */
 import { omitUndefined } from '../part/omit-undefined.ts'
 import type { Log } from '../part/log.ts'
-import type { Known, Secret } from '../pipeline/pipeline.ts'
+import type { Secret } from '../pipeline/inlined.ts'
+import type { Known } from '../pipeline/pipeline.ts'
 import { createNodeProcesses } from '../processes/node-processes.ts'
 import { createSandboxPool } from '../script/pool.ts'
 import { createMcpPool } from '../tools/mcp/pool.ts'
