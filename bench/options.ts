@@ -28,6 +28,7 @@ export const usage = `npm run bench [-- scenario… options]
   skills        CPU ms to load an agent with 100 skills, and without
   steps         ms from start to first step, step to step, of an agent of five turns, from word to reader; beside DBOS
   mcp-tasks     % of a core that 100 polled MCP tasks take
+  scripts       CPU, memory and lateness of 50 and 300 scripts at once, CPU of a call; beside quickjs-emscripten
   fairness      ms to the first delta of a tenant, alone and beside one that sends a hundred times as much
   record        a run of a million deltas: written, filled into tables, queried, searched, replayed, compacted
   log           the log alone: appends/s, also with readers, or with a second process locking the file
@@ -81,6 +82,7 @@ export const scenarioNames = [
   'skills',
   'steps',
   'mcp-tasks',
+  'scripts',
   'fairness',
   'record',
   'log',

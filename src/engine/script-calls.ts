@@ -255,12 +255,16 @@ function diverged(what: string): MillraceError {
 }
 
 function questionOf({ input }: ScriptCall): { message?: string; schema?: Record<string, unknown> } {
-  const { message, schema } = parseJson(input) as { message?: unknown; schema?: unknown }
-  return omitUndefined({ message: message === undefined ? undefined : String(message), schema: schema as never })
+  const { message, schema } = parseJson(input) as { message?: unknown; schema?: Record<string, unknown> }
+  return omitUndefined({ message: message === undefined ? undefined : wordsIn(message), schema })
 }
 
 function wordsOf({ input }: ScriptCall): string {
-  return String((parseJson(input) as { words?: unknown }).words ?? '')
+  return wordsIn((parseJson(input) as { words?: unknown }).words ?? '')
+}
+
+function wordsIn(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
 function toOutcome({ result, isError }: EntryOf<'tool-result'>): CallOutcome {

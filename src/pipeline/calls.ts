@@ -46,7 +46,8 @@ export function checkCalls(agents: ReadonlyMap<string, Pipeline>): { agent: stri
       const cure = 'name' in call ? ', or add recursive: true here and a budget to the file' : ''
       wrong.set(id, `circular call: ${circle}; remove one of these calls${cure}`)
     }
-    return wrong.size > 0 ? placeFaults(pipeline, wrong) : []
+    const faults = wrong.size > 0 ? placeFaults(pipeline, wrong) : []
+    return [...faults, ...sideFaults(pipeline, agents)]
   }
 
   return [...names].flatMap(([pipeline, agent]) => {
@@ -58,6 +59,22 @@ export function checkCalls(agents: ReadonlyMap<string, Pipeline>): { agent: stri
     }
     return faults.map((fault) => ({ agent, fault }))
   })
+}
+
+/** `sideCalls` names an agent, which is another one. */
+function sideFaults(pipeline: Pipeline, agents: ReadonlyMap<string, Pipeline>): Fault[] {
+  const { sideCalls: id, text: inlined, source: text = inlined } = pipeline
+  if (id === undefined) return []
+  const target = agents.get(id)
+  if (target !== undefined && target !== pipeline) return []
+  const faults = createFaultCollector(text)
+  const at = child(parseTree(text, createFaultCollector(text)), 'sideCalls')?.at ?? 0
+  if (target === pipeline) faults.add(at, '"sideCalls" names this agent itself; name another one, or leave it out')
+  else {
+    const list = listNames(agents.keys())
+    faults.add(at, (hint) => `unknown agent "${id}"${hint(id, agents.keys())}; known agents: ${list}`)
+  }
+  return faults.list()
 }
 
 /** A call of an agent by its id: a `call-agent` step, or an agent tool. */

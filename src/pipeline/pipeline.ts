@@ -1,6 +1,7 @@
 /** A checked agent, the result of `parsePipeline`. Plain data without references to files or registries. */
 import type { Expression } from './expression.ts'
 import type { Secret } from './inlined.ts'
+import type { McpTool, SavedPrompt } from './mcp-offer.ts'
 import type { SkillUse } from './skill-list.ts'
 import type { ValueSchema } from './value-schema.ts'
 import type { Message, ToolSpec } from '../part/message.ts'
@@ -48,21 +49,8 @@ export interface Pipeline {
   skills?: SkillUse[]
   /** What is no mistake, but not what its author may expect. For `millrace check`. */
   warnings?: Fault[]
-}
-
-/** A saved first message. `arguments`: name → what it means; a name that ends in `?` is optional. Each replaces `{name}` in the text. */
-export interface SavedPrompt {
-  name: string
-  description?: string
-  arguments?: Record<string, string>
-  text: string
-}
-
-export interface McpTool {
-  /** Whether a call is answered with a task. Default: if the client knows tasks and the run takes long. */
-  tasks?: 'never' | 'required'
-  /** The tool has a parameter `thread`, and its result names the thread. */
-  threads?: boolean
+  /** The agent that answers calls of clients on the side, such as titles: see `runtime/side-calls.ts`. */
+  sideCalls?: string
 }
 
 /** The action on a run when its last reader disconnects. `cancelAfter` in ms. */

@@ -4,6 +4,7 @@ import type { Log } from '../part/log.ts'
 import type { Secret } from '../pipeline/inlined.ts'
 import type { Known } from '../pipeline/pipeline.ts'
 import { createNodeProcesses } from '../processes/node-processes.ts'
+import { checkScript } from '../script/compile.ts'
 import { createSandboxPool } from '../script/pool.ts'
 import { createMcpPool } from '../tools/mcp/pool.ts'
 import { createModelResolver } from '../models/resolver.ts'
@@ -72,7 +73,14 @@ export function createRegistry(config: Config, env: Env, { log, debug, data, cwd
 export function knownNames(registry: Registry, { env = [], server }: Config, secrets: readonly Secret[]): Known {
   // An application that starts runs itself may give others.
   const claims = server?.access && (server.access.claims ?? [])
-  return { ...namesOf(registry), env, secrets, ...(claims !== undefined && { claims }) }
+  const names = { ...namesOf(registry), env, secrets, ...(claims !== undefined && { claims }) }
+  return hasNode ? { ...names, checkScript: checkCode } : names
+}
+
+/** The place of the first mistake in a script. */
+function checkCode(code: string): ReturnType<NonNullable<Known['checkScript']>> {
+  const fault = checkScript(code)
+  return fault && { line: fault.line ?? 1, column: fault.column ?? 1, message: fault.message }
 }
 
 /** The variables that `$env` may read: only those that the config allows. */

@@ -1,6 +1,4 @@
 /** A script's text → what a VM runs: types are stripped, and each place stays where it was. Nothing is run. */
-import { stripTypeScriptTypes } from 'node:module'
-import { Script } from 'node:vm'
 import { limitError, noModules, placed } from './script-error.ts'
 import { defaultScriptLimits, type ScriptError, type ScriptLimits } from './sandbox.ts'
 
@@ -57,6 +55,7 @@ const isAboutModules = (message: string) => /\b(?:import|export)\b/u.test(messag
 function parseFault(js: string, code = js): { error: ScriptError; isTooDeep?: true } | undefined {
   try {
     // It knows the place.
+    const { Script } = process.getBuiltinModule('node:vm')
     void new Script(before + js + after, { filename: 'script' })
     // It knows that a text which closes the function is no function's body.
     void AsyncFunction(js)
@@ -107,7 +106,7 @@ function strip(source: string): string {
   const { emitWarning } = process
   process.emitWarning = () => {}
   try {
-    return stripTypeScriptTypes(source)
+    return process.getBuiltinModule('node:module').stripTypeScriptTypes(source)
   } finally {
     process.emitWarning = emitWarning
   }

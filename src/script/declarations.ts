@@ -52,12 +52,17 @@ export function describeTools(tools: readonly DeclaredTool[], words: string, mos
     .toSorted((a, b) => b.score - a.score)
   let text = ''
   for (const { tool } of ranked) {
-    const next = declareTools([tool], most - text.length)
-    if (next === undefined) continue
-    text += `${next}\n`
+    const left = most - frame.length - text.length
+    const [whole, short] = [declareTool(tool), declareTool({ ...tool, input: undefined, output: undefined })]
+    // One whose types alone are too long is still declared.
+    if (whole.length <= left) text += whole
+    else if (short.length <= left && text === '') text += short
   }
-  return text === '' ? `No tool has these words. There are: ${listed(tools, most - 60)}.` : text
+  return text === '' ? `No tool has these words. There are: ${listed(tools, most - 60)}.` : framed(text)
 }
+
+const frame = 'declare const tools: {\n}'
+const framed = (declarations: string) => `declare const tools: {\n${declarations}}`
 
 const has = (words: readonly string[], word: string) => words.some((each) => each.startsWith(word))
 
@@ -73,12 +78,12 @@ function wordsOf(text: string): string[] {
 
 /** Undefined: they are more than `most` characters. */
 function declareTools(tools: readonly DeclaredTool[], most: number): string | undefined {
-  let text = 'declare const tools: {\n'
+  let text = ''
   for (const tool of tools) {
     text += declareTool(tool)
-    if (text.length > most - 2) return undefined
+    if (text.length > most - frame.length) return undefined
   }
-  return `${text}}`
+  return framed(text)
 }
 
 function declareTool({ name, description, input, output }: DeclaredTool): string {
@@ -117,7 +122,7 @@ function listed(tools: readonly DeclaredTool[], most: number): string {
 }
 
 function scope(input: unknown, most: number): string {
-  const type = typeOf(input ?? true)
+  const type = typeOf(input ?? true, '')
   // The input is the step's own, so it is no reason to leave out the tools.
   const declared = input === false ? '' : `declare const input: ${type.length > most / 4 ? 'any' : type}\n`
   return `${declared}/** Asks a person and waits, for days if need be. \`schema\`: JSON Schema of the answer; without, yes or no. */
@@ -138,8 +143,8 @@ interface Walk {
   left: number
 }
 
-function typeOf(schema: unknown): string {
-  return typeAt(schema, '  ', { root: schema, above: [], left: 2000 })
+function typeOf(schema: unknown, indent = '  '): string {
+  return typeAt(schema, indent, { root: schema, above: [], left: 2000 })
 }
 
 function typeAt(schema: unknown, indent: string, walk: Walk): string {

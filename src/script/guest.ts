@@ -59,6 +59,7 @@ const toText = (root, value) => {
         const bad = isView(item) ? 'bytes' : noJson[apply(tagOf, item, [])]
         if (bad !== undefined) stop(key, bad)
       }
+      if (depth > 250) stop(key, 'nested too deeply')
       depth++
       above[depth] = item
       keys[depth] = key
@@ -174,6 +175,8 @@ define(globalThis, 'ask', own((message, schema) => (needText(message, 'ask(messa
 define(globalThis, 'describe', own((words) => (needText(words, 'describe(words)'), call('describe', 'describe', { words }, 'the argument of describe'))))
 delete globalThis.SharedArrayBuffer
 delete globalThis.queueMicrotask
+/* It would get the functions of this file. */
+define(E, 'prepareStackTrace', { __proto__: null, value: undefined })
 Object.freeze(InternalError.prototype)
 Object.freeze(InternalError)
 return (what, a, b, c) => (what === 'run' ? run(a) : what === 'settle' ? settle(a, b, c) : describeError(a))

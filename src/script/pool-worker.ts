@@ -1,10 +1,10 @@
 /** One worker of the pool, as the pool sees it: its scripts, what it works on, and the watchdog. */
-import { Worker } from 'node:worker_threads'
+import type { Worker } from 'node:worker_threads'
 import { messageOf } from '../part/error.ts'
 import { noSandbox, ScriptDropped, type CallOutcome, type Script, type ScriptRun, type ScriptState } from './sandbox.ts'
 import { limitError } from './script-error.ts'
 import { workerUrl } from './worker-url.ts'
-import type { FromWorker, ToWorker, WorkerSetup } from './worker.ts'
+import type { FromWorker, ToWorker, WorkerReady, WorkerSetup } from './worker.ts'
 
 export interface Link {
   start(script: Script, signal?: AbortSignal): ScriptRun
@@ -43,20 +43,21 @@ interface Run extends LinkedRun {
 /** What the worker was sent, in order: it works on the first. */
 interface Request extends PromiseWithResolvers<ScriptState> {
   run: Run
+  /** CPU of the thread when its script was found to be ended from outside. */
+  endedAt?: number
 }
 
 /** The stack is what makes deep recursion in a VM an error instead of a trap: decisions/0039. */
-const resourceLimits = { stackSizeMb: 4, maxOldGenerationSizeMb: 512 }
+const resourceLimits = { stackSizeMb: 16, maxOldGenerationSizeMb: 512 }
 
 export function createLink(setup: WorkerSetup, { idleMs, graceMs, stateChanged, gone }: LinkOptions): Link {
-  // Nothing of this process goes in: no environment, no flags, no streams.
-  const worker = new Worker(workerUrl, { workerData: setup, env: {}, argv: [], execArgv: [], resourceLimits })
+  const worker = startWorker(setup)
   const runs = new Map<number, Run>()
   const requests: Request[] = []
   let ids = 0
   /** CPU of the thread when it last replied, in µs. */
   let cpu = 0
-  let hasReplied = false
+  let isReady = false
   let isGone = false
   let watchdog: NodeJS.Timeout | undefined
   let idle: NodeJS.Timeout | undefined
@@ -74,10 +75,13 @@ export function createLink(setup: WorkerSetup, { idleMs, graceMs, stateChanged, 
     return request.promise
   }
 
-  worker.on('message', (reply: FromWorker) => {
-    const { run, resolve } = requests.shift()!
-    hasReplied = true
+  worker.on('message', (reply: FromWorker | WorkerReady) => {
     cpu = reply.cpu
+    if (!('id' in reply)) {
+      isReady = true
+      return watch()
+    }
+    const { run, resolve } = requests.shift()!
     ;[run.size, run.timeLeft] = [reply.size, reply.timeLeft]
     watch()
     if (run.ended === undefined) {
@@ -91,8 +95,8 @@ export function createLink(setup: WorkerSetup, { idleMs, graceMs, stateChanged, 
   })
   const failed = (error: unknown) => {
     if (isGone) return
-    // A thread that has never replied cannot start here at all.
-    if (!hasReplied) fail(noSandbox(`the worker thread of scripts does not start (${messageOf(error)}).`))
+    // It cannot start here at all.
+    if (!isReady) fail(noSandbox(`the worker thread of scripts does not start (${messageOf(error)}).`))
     else if (requests.length > 0) {
       const { run, resolve } = requests.shift()!
       const crashed = { code: 'script-crashed', name: 'Error', message: 'The script crashed its worker.' } as const
@@ -116,7 +120,7 @@ export function createLink(setup: WorkerSetup, { idleMs, graceMs, stateChanged, 
   function watch(after?: number): void {
     clearTimeout(watchdog)
     const [head] = requests
-    if (head === undefined || isGone) return
+    if (head === undefined || isGone || !isReady) return
     const allowed = head.run.ended === undefined ? head.run.timeLeft + graceMs : graceMs
     watchdog = setTimeout(() => void look(head, allowed), after ?? allowed)
     watchdog.unref()
@@ -124,9 +128,11 @@ export function createLink(setup: WorkerSetup, { idleMs, graceMs, stateChanged, 
 
   async function look(head: Request, allowed: number): Promise<void> {
     // On a busy machine, much time passes with little of it for this thread: what counts is its CPU.
-    const spent = head.run.ended === undefined ? await cpuOf(worker) : undefined
+    const spent = await cpuOf(worker)
     if (head !== requests[0] || isGone) return
-    const left = spent === undefined ? 0 : allowed - (spent - cpu) / 1000
+    // Nobody waits any longer for a script that was ended: its time begins now.
+    if (head.run.ended !== undefined) head.endedAt ??= spent
+    const left = spent === undefined ? 0 : allowed - (spent - (head.endedAt ?? cpu)) / 1000
     if (left > 1) return watch(left)
     const { run, resolve } = requests.shift()!
     const { limits } = run.script
@@ -205,6 +211,16 @@ export function createLink(setup: WorkerSetup, { idleMs, graceMs, stateChanged, 
     },
   }
   return link
+}
+
+function startWorker(setup: WorkerSetup): Worker {
+  try {
+    // Nothing of this process goes in: no environment, no arguments, no flags.
+    const { Worker: Thread } = process.getBuiltinModule('node:worker_threads')
+    return new Thread(workerUrl, { workerData: setup, env: {}, argv: [], execArgv: [], resourceLimits })
+  } catch (error) {
+    throw noSandbox(`worker threads cannot be started (${messageOf(error)}).`)
+  }
 }
 
 /** Of a thread, in µs, also while it computes. Undefined: it does not say. */

@@ -1,7 +1,8 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { createSandboxPool, sandboxFault } from './pool.ts'
-import { ScriptDropped, type ScriptCall } from './sandbox.ts'
+import { ScriptDropped, type ScriptCall, type ScriptRun } from './sandbox.ts'
 import { describeScriptError } from './script-error.ts'
+import { recursions } from './testing/attacks.ts'
 import { runScript, scriptOf, startTime, type RunOptions } from './testing/run-script.ts'
 
 const pool = createSandboxPool()
@@ -199,8 +200,8 @@ describe('limits', () => {
   test('time is that of the script: waiting does not count, all parts do', async () => {
     const code =
       'for (let i = 0; i < 50; i++) { await tools.orders(); const t = []; for (let j = 0; j < 3e4; j++) t.push(j) }\nreturn 1'
-    expect(await errorOf(code, { limits: { time: 60 } })).toBe(
-      'script-timeout: Error: The script has used its 0.06 s of CPU time.',
+    expect(await errorOf(code, { limits: { time: 60 } })).toMatch(
+      /^script-timeout: Error.*: The script has used its 0.06 s of CPU time\./u,
     )
   })
 
@@ -257,35 +258,19 @@ describe('limits', () => {
     ])
   })
 
-  test('recursion of nine kinds is a RangeError that the script can catch', async () => {
-    const kinds = {
-      call: 'const f = () => f() + 1; f()',
-      getter: 'const o = { get a() { return this.a } }; o.a',
-      json: 'const o = {}; let a = o; for (let i = 0; i < 1e5; i++) a = a.a = {}; JSON.stringify(o)',
-      parse: 'JSON.parse("[".repeat(1e5))',
-      proxy: 'let p = {}; for (let i = 0; i < 1e5; i++) p = new Proxy(p, {}); p.a',
-      sort: 'const f = () => [1, 2].sort(f); f()',
-      source: 'eval("(".repeat(1e5))',
-      text: 'const o = { toString() { return "" + this } }; "" + o',
-      regex: 'new RegExp("(".repeat(1e5))',
-      bind: 'let f = () => 1; for (let i = 0; i < 1e5; i++) f = f.bind(null); f()',
-      join: 'const a = []; let b = a; for (let i = 0; i < 1e5; i++) { const c = [b]; b = c } b.join()',
-      construct: 'class A { constructor() { new A() } } new A()',
-      spread: 'const f = (...a) => f(...a, 1); f()',
-      reviver: 'const f = () => JSON.parse("[1]", f); f()',
-    }
+  test('recursion of many kinds is a RangeError that the script can catch', async () => {
     const results = await Promise.all(
-      Object.entries(kinds).map(async ([kind, code]) => {
+      Object.entries(recursions).map(async ([kind, code]) => {
         const { value, error } = await run(
           `try { ${code}\n return "no error" } catch (e) { return e instanceof RangeError || e.name }`,
         )
         return [kind, value ?? error?.code]
       }),
     )
-    const { source, regex, ...rest } = Object.fromEntries(results) as Record<string, unknown>
+    const { pattern, ...rest } = Object.fromEntries(results) as Record<string, unknown>
     expect(new Set(Object.values(rest)), JSON.stringify(rest)).toEqual(new Set([true]))
-    // A parser has errors of its own.
-    expect([source, regex]).toEqual([expect.toBeOneOf([true, 'SyntaxError']), expect.toBeOneOf([true, 'SyntaxError'])])
+    // Patterns have errors of their own.
+    expect(pattern).toBe('SyntaxError')
   })
 })
 
@@ -343,19 +328,27 @@ describe('a worker', () => {
 
 describe('VMs that are dropped', () => {
   test('of too many that wait, the one that waits longest is', async () => {
-    const own = createSandboxPool({ waiting: 2 })
-    const runs = await Promise.all([1, 2, 3].map(() => own.start(scriptOf('return await tools.orders()'))))
-    for (const each of runs) await each.next()
+    const own = createSandboxPool({ waiting: 2, shortWaitMs: 0 })
+    const runs: ScriptRun[] = []
+    for (const n of [1, 2, 3]) await (runs[n - 1] = await own.start(scriptOf('return await tools.orders()'))).next()
     await expect(runs[0]!.settle(1, { value: '1' }, 0)).rejects.toMatchObject({ reason: 'waiting' })
     expect(await runs[2]!.settle(1, { value: '3' }, 0)).toMatchObject({ state: 'done', value: '3' })
     expect(await runs[1]!.settle(1, { value: '2' }, 0)).toMatchObject({ state: 'done', value: '2' })
     await own.close()
   })
 
+  test('however many wait, one that has waited for a moment only is kept', async () => {
+    const own = createSandboxPool({ waiting: 1, shortWaitMs: 60_000 })
+    const runs = await Promise.all([1, 2, 3].map((n) => own.start(scriptOf(`return await tools.orders(${n})`))))
+    await Promise.all(runs.map((each) => each.next()))
+    for (const each of runs) expect(await each.settle(1, { value: '1' }, 0)).toMatchObject({ state: 'done' })
+    await own.close()
+  })
+
   test('of too many bytes likewise, but one may wait', async () => {
     const own = createSandboxPool({ waitingBytes: 1 })
-    const runs = await Promise.all([1, 2].map(() => own.start(scriptOf('return await tools.orders()'))))
-    for (const each of runs) await each.next()
+    const runs: ScriptRun[] = []
+    for (const n of [1, 2]) await (runs[n - 1] = await own.start(scriptOf('return await tools.orders()'))).next()
     const results = await Promise.allSettled(runs.map((each) => each.settle(1, { value: '1' }, 0)))
     expect(results.map(({ status }) => status)).toEqual(['rejected', 'fulfilled'])
     await own.close()
@@ -390,7 +383,7 @@ describe('errors that a model can mend', () => {
   const table: [code: string, error: string | RegExp][] = [
     [
       '\nawait tools.serch({})',
-      'script-error: TypeError at 2:13: tools.serch is not a tool. Did you mean search?\n2 | await tools.serch({})',
+      'script-error: TypeError at 2:7: tools.serch is not a tool. Did you mean search?\n2 | await tools.serch({})',
     ],
     ['tools.x', /^script-error: TypeError at 1:\d: tools.x is not a tool. There are: orders, search.\n/u],
     ['const a = []\na.fitler()', 'script-error: TypeError at 2:3: fitler is not a function\n2 | a.fitler()'],
@@ -415,7 +408,7 @@ describe('errors that a model can mend', () => {
     ['return { get a() { throw new Error("mine") } }', /^bad-value: TypeError: the result is no JSON: mine/u],
     [
       'let a = {}; for (let i = 0; i < 1e4; i++) a = { a }; return a',
-      /^bad-value: TypeError: the result is no JSON: .*stack/u,
+      /^bad-value: TypeError: the result(\.a)+ is nested too deeply/u,
     ],
     ['await tools.orders({ id: 1n })', /^bad-value: TypeError at 1:\d+: the argument of tools.orders.id is a BigInt/u],
   ]

@@ -2,9 +2,6 @@
  * The pool of worker threads that scripts run in. The server's own thread never runs a script: it stays free while a script computes, and a long call into the engine's
  * native code, which asks nobody whether it may go on, ends with its worker.
  */
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { Worker } from 'node:worker_threads'
 import { messageOf, type MillraceError } from '../part/error.ts'
 import { parseJson } from '../part/json.ts'
 import type { createLink, Link, LinkedRun } from './pool-worker.ts'
@@ -16,7 +13,9 @@ export interface PoolOptions {
   workers?: number
   /** VMs that wait for a result. One more, and the one that waits longest is dropped. Default 200. */
   waiting?: number
-  /** Bytes of all VMs that wait, likewise. Default 1 GB. */
+  /** As long a VM may wait whatever their number. Default 1 s: its answer is likely to come soon, and would need a re-run. */
+  shortWaitMs?: number
+  /** Bytes of all VMs that wait. More, and the one that waits longest is dropped, however short that is. Default 1 GB. */
   waitingBytes?: number
   /** After this time without scripts, a worker ends. Default 30 s. */
   idleMs?: number
@@ -26,22 +25,25 @@ export interface PoolOptions {
 
 /** Starts nothing, loads nothing: the first script does. */
 export function createSandboxPool(options: PoolOptions = {}): SandboxPool {
-  const { workers = 2, waiting = 200, waitingBytes = 1 << 30, idleMs = 30_000, graceMs = 250 } = options
+  const { workers = 2, waiting = 200, shortWaitMs = 1000, waitingBytes = 1 << 30 } = options
+  const { idleMs = 30_000, graceMs = 250 } = options
   const links = new Set<Link>()
-  /** Longest first. */
-  const waits = new Set<LinkedRun>()
+  /** Since when each waits; longest first. */
+  const waits = new Map<LinkedRun, number>()
+  let bytes = 0
   let setup: Promise<{ worker: WorkerSetup; createLink: typeof createLink }> | undefined
   let isClosed = false
 
   const stateChanged = (run: LinkedRun, isWaiting: boolean) => {
-    waits.delete(run)
+    if (waits.delete(run)) bytes -= run.size
     if (!isWaiting) return
-    waits.add(run)
-    let bytes = 0
-    for (const each of waits) bytes += each.size
-    for (const each of waits) {
-      if (waits.size <= waiting && (bytes <= waitingBytes || waits.size === 1)) break
-      bytes -= each.size
+    const now = performance.now()
+    waits.set(run, now)
+    bytes += run.size
+    for (const [each, since] of waits) {
+      const isCrowded = waits.size > waiting && now - since >= shortWaitMs
+      if (!isCrowded && (bytes <= waitingBytes || waits.size === 1)) break
+      // It leaves the list: `drop` calls this function.
       each.drop('waiting')
     }
   }
@@ -89,7 +91,12 @@ export function sandboxFault(): MillraceError | undefined {
 
 /** Where `quickjs-wasi` is: an optional peer. */
 function found(): { module: string; wasm: string; version: string } {
-  if (typeof (Worker as unknown) !== 'function') throw noSandbox('this runtime has no worker threads.')
+  // Looked up, not imported: bundles for edge runtimes must not import them.
+  const builtin = globalThis.process?.getBuiltinModule
+  if (typeof builtin?.('node:worker_threads')?.Worker !== 'function')
+    throw noSandbox('this runtime has no worker threads.')
+  const { createRequire } = builtin('node:module')
+  const { readFileSync } = builtin('node:fs')
   const require = createRequire(import.meta.url)
   try {
     const [module, wasm] = [require.resolve('quickjs-wasi'), require.resolve('quickjs-wasi/quickjs.wasm')]
@@ -108,11 +115,9 @@ function found(): { module: string; wasm: string; version: string } {
 async function loadSetup() {
   const { module, wasm } = found()
   // The source of the thread is long, and most processes run no script.
-  const [{ createLink }, { readFile }, { pathToFileURL }] = await Promise.all([
-    import('./pool-worker.ts'),
-    import('node:fs/promises'),
-    import('node:url'),
-  ])
+  const { createLink } = await import('./pool-worker.ts')
+  const { readFile } = process.getBuiltinModule('node:fs/promises')
+  const { pathToFileURL } = process.getBuiltinModule('node:url')
   const worker = { module: pathToFileURL(module).href, wasm: await WebAssembly.compile(await readFile(wasm)) }
   return { worker, createLink }
 }

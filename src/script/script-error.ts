@@ -93,10 +93,13 @@ export function placed(error: ScriptError, code: string, line: number, column: n
   const lines = code.split('\n')
   if (line < 1) return error
   if (line > lines.length) {
-    // What is missing at the end is noticed in the wrapper.
+    // A bracket that is missing, or one too many, is noticed in the wrapper.
     const last = lines.findLastIndex((each) => each.trim() !== '') + 1 || 1
     const source = lines[last - 1]!.trimEnd()
-    const message = error.code === 'bad-script' ? 'The script ends too early: something is not closed.' : error.message
+    const message =
+      error.code === 'bad-script'
+        ? 'The brackets do not match: something is not closed, or closed twice.'
+        : error.message
     return { ...error, message, line: last, column: source.length + 1, source: cut(source) }
   }
   return { ...error, line, column, source: cut(lines[line - 1]!.trimEnd()) }

@@ -5,15 +5,17 @@
  */
 import { createHash } from 'node:crypto'
 import type { JSValueHandle, QuickJS, QuickJSOptions } from 'quickjs-wasi'
-import { didYouMean, listNames } from '../pipeline/nearest.ts'
 import { guestSource } from './guest.ts'
-import type { CallOutcome, ConsoleLine, Script, ScriptCall, ScriptError, ScriptState } from './sandbox.ts'
+import { createHost } from './host.ts'
+import type { CallOutcome, Script, ScriptError, ScriptState } from './sandbox.ts'
 import { limitError, locate, toScriptError } from './script-error.ts'
 
 export interface Engine {
   QuickJS: { create(options: QuickJSOptions): Promise<QuickJS> }
   Intrinsics: { ALL: number; WEAK_REF: number; PERFORMANCE: number }
   wasm: WebAssembly.Module
+  /** The guest's code, compiled by the first VM: the others start in half the time. */
+  guest?: Uint8Array
 }
 
 export interface Vm {
@@ -37,14 +39,11 @@ export async function createVm(engine: Engine, script: Script, stop: Int32Array,
   // The engine seeds `Math.random` from the clock when it starts. See decisions/0039.
   let clock = createHash('sha256').update(script.seed).digest().readBigUInt64LE() >> 4n
   let memory: WebAssembly.Memory | undefined
-  let [calls, lines]: [ScriptCall[], ConsoleLine[]] = [[], []]
-  /** Numbers and names of calls without a result. */
-  const open = new Map<number, string>()
+  const host = createHost(script)
   /** Rejected promises that nothing awaits, by identity. Both are kept: a promise that is freed leaves its identity to the next. */
   const unhandled = new Map<number, { promise: JSValueHandle; reason: JSValueHandle }>()
-  let ended: { value: string } | { error: ScriptError } | undefined
-  let [used, began, made, bytes, logged] = [0, cpu(), 0, 0, 0]
-  let [isBroken, isLate] = [false, false]
+  let [used, began] = [0, cpu()]
+  let [isBroken, isLate, isCompiling] = [false, false, false]
   const isOver = () => {
     if (used + cpu() - began > limits.time * 1000) isLate = true
     return isLate || Atomics.load(stop, 0) !== 0
@@ -76,44 +75,18 @@ export async function createVm(engine: Engine, script: Script, stop: Int32Array,
   })
   clock = BigInt(script.now) * 1_000_000n
 
-  const sizeOf = (text: string) => Buffer.byteLength(text)
-  /** The one function that the guest has. A text that it returns is a refusal, but for `near`. */
-  const host: Record<string, (...texts: string[]) => string | undefined> = {
-    call(kind = '', name = '', input = '') {
-      const size = sizeOf(input)
-      if (size > limits.callValue) return limitError('callValue', limits, size).message
-      bytes += size
-      if (bytes > limits.memory) return 'is too much at once: await some of the calls first.'
-      if (made === limits.calls || !isKind(kind) || (kind === 'tool' && !script.toolNames.includes(name)))
-        return 'is refused.'
-      if (ended !== undefined) return undefined
-      calls.push({ n: ++made, kind, name, input })
-      open.set(made, name)
-      return undefined
-    },
-    near: (name = '') => didYouMean(name, script.toolNames) || ` There are: ${listNames(script.toolNames)}.`,
-    log(level = '', text = '') {
-      logged += text.length + 1
-      if (isLevel(level) && logged < 2 * limits.console + 100) lines.push({ level, text })
-      return undefined
-    },
-    done(value = '') {
-      const size = sizeOf(value)
-      ended ??= size > limits.value ? { error: limitError('value', limits, size) } : { value }
-      return undefined
-    },
-    failed(error = '') {
-      ended ??= { error: locate(toScriptError(error), script.code) }
-      return undefined
-    },
-  }
   const asText = (handle: JSValueHandle | undefined) => (handle?.isString ? handle.toString() : '')
+  let answered: JSValueHandle | undefined
   const hostHandle = vm.newFunction('host', (what, ...texts) => {
-    const answer = host[asText(what)]?.(...texts.map(asText))
-    return answer === undefined ? vm.undefined : vm.newString(answer)
+    const answer = host.said(asText(what), texts.map(asText))
+    if (answer === undefined) return vm.undefined
+    answered?.dispose()
+    return (answered = vm.newString(answer))
   })
+  // Before the script: the code is that of the engine and nobody else's. 48: without source and places.
+  engine.guest ??= vm.compile(guestSource, 'guest', 0, 48)
   const enterGuest = vm.callFunction(
-    vm.evalCode(guestSource, 'guest'),
+    vm.evalBytecode(engine.guest),
     vm.undefined,
     hostHandle,
     vm.newString(JSON.stringify(script.toolNames)),
@@ -140,7 +113,7 @@ export async function createVm(engine: Engine, script: Script, stop: Int32Array,
         message: "The script's VM crashed: it nests too deeply, or met a fault of the engine.",
       }
     }
-    if (name === 'SyntaxError') return locate(toScriptError(error, 'bad-script'), script.code, stack)
+    if (isCompiling && name === 'SyntaxError') return locate(toScriptError(error, 'bad-script'), script.code, stack)
     return locate(limitError('memory', limits), script.code, stack)
   }
 
@@ -150,14 +123,16 @@ export async function createVm(engine: Engine, script: Script, stop: Int32Array,
     try {
       part()
       vm.executePendingJobs()
-      if (ended === undefined && open.size === 0) ended = { error: stuck }
+      // An interrupt may end only what an async generator was about.
+      if (isLate) host.ended = { error: limitError('time', limits) }
+      else if (host.open.size === 0) host.ended ??= { error: stuck }
     } catch (error) {
-      ended = { error: endedBy(error) }
+      host.ended = { error: endedBy(error) }
     }
+    const { ended } = host
     const warnings = ended === undefined ? [] : warningsOf()
     used += cpu() - began
-    const news = { calls, console: lines }
-    ;[calls, lines, bytes] = [[], [], 0]
+    const news = host.take()
     if (ended === undefined) return { state: 'waiting', ...news }
     return 'value' in ended
       ? { state: 'done', ...ended, ...news, warnings }
@@ -165,7 +140,7 @@ export async function createVm(engine: Engine, script: Script, stop: Int32Array,
   }
 
   function warningsOf() {
-    const calls = Array.from(open, ([n, name]) => ({ kind: 'open-call' as const, n, name }))
+    const calls = Array.from(host.open, ([n, name]) => ({ kind: 'open-call' as const, n, name }))
     if (isBroken || isLate) return calls
     const errors = Array.from(unhandled.values(), ({ reason }) => {
       try {
@@ -178,11 +153,17 @@ export async function createVm(engine: Engine, script: Script, stop: Int32Array,
   }
 
   return {
-    start: (js) => proceed(() => void enter('run', vm.evalCode(js, 'script')).dispose()),
+    start: (js) =>
+      proceed(() => {
+        isCompiling = true
+        const main = vm.evalCode(js, 'script')
+        isCompiling = false
+        enter('run', main).dispose()
+      }),
     settle(n, outcome, now) {
-      if (ended !== undefined || !open.delete(n)) return proceed(() => {})
+      if (host.ended !== undefined || !host.open.delete(n)) return proceed(() => {})
       clock = BigInt(now) * 1_000_000n
-      const size = 'value' in outcome ? sizeOf(outcome.value) : 0
+      const size = 'value' in outcome ? Buffer.byteLength(outcome.value) : 0
       const error =
         size > limits.callValue ? limitError('callValue', limits, size) : 'error' in outcome ? outcome.error : undefined
       const { name = 'Error', message = '', code = '' } = error ?? {}
@@ -197,10 +178,6 @@ export async function createVm(engine: Engine, script: Script, stop: Int32Array,
     dispose: () => vm.dispose(),
   }
 }
-
-const isKind = (kind: string): kind is ScriptCall['kind'] => ['tool', 'ask', 'describe'].includes(kind)
-const isLevel = (level: string): level is ConsoleLine['level'] =>
-  ['debug', 'log', 'info', 'warn', 'error'].includes(level)
 
 const stuck: ScriptError = {
   code: 'script-stuck',

@@ -27,6 +27,11 @@ export interface FromWorker {
   isBroken: boolean
 }
 
+/** The first message: the thread has started. Its start counts for no script. */
+export interface WorkerReady {
+  cpu: number
+}
+
 export interface WorkerSetup {
   /** The URL of the module. */
   module: string
@@ -114,3 +119,5 @@ async function handle(message: ToWorker): Promise<void> {
   if (result.state.state !== 'waiting') drop(id)
   parentPort!.postMessage(reply)
 }
+
+parentPort!.postMessage({ cpu: cpu() } satisfies WorkerReady)

@@ -19,21 +19,7 @@ import { readShapes } from '../read-shape.ts'
 import { skillTool } from '../skill-list.ts'
 import { checkReferences, itemsOf, textOf, type StepContext } from '../reader.ts'
 import { wholeReference } from '../reference.ts'
-import {
-  flag,
-  integer,
-  isMap,
-  later,
-  list,
-  map,
-  name,
-  nameOf,
-  number,
-  oneOf,
-  preset,
-  prompt,
-  text,
-} from '../scalars.ts'
+import { flag, integer, later, list, map, name, nameOf, number, oneOf, preset, prompt, text } from '../scalars.ts'
 import { budget, stepTimeouts } from '../schema.ts'
 import { toTemplate } from '../template.ts'
 import type { Node } from '../tree.ts'

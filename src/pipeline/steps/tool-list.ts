@@ -11,19 +11,31 @@ import type { Node } from '../tree.ts'
 import { agentTool, readAgentTool } from './agent-tool.ts'
 import { approval, approvalIn, timeout } from './tool-settings.ts'
 
-const toolUse = map({
-  name: name.describe('Name of a registered tool, of an MCP tool (server_tool) or of a client tool.'),
-  description: prompt
-    .optional()
-    .describe('Description for the model, replacing that of the tool: a string or { file: path }.'),
-  approval,
-  timeout,
-  client: flag.optional().describe('true: the tool runs in the client, and the run waits for its result.'),
-  parameters: later('shapes')
-    .refine(isMap, 'must be a map: name → type')
-    .optional()
-    .describe('Parameters of a client tool, by name, in the format of "input".'),
-}).meta({ yaml: 'toolUse' })
+/** A code tool has a name, too: its faults would be reported as those of a tool. */
+function refuseCode(value: unknown, context: z.RefinementCtx): unknown {
+  if (!isMap(value) || !('code' in value)) return value
+  context.addIssue('is a code tool')
+  return z.NEVER
+}
+
+const toolUse = z
+  .preprocess(
+    refuseCode,
+    map({
+      name: name.describe('Name of a registered tool, of an MCP tool (server_tool) or of a client tool.'),
+      description: prompt
+        .optional()
+        .describe('Description for the model, replacing that of the tool: a string or { file: path }.'),
+      approval,
+      timeout,
+      client: flag.optional().describe('true: the tool runs in the client, and the run waits for its result.'),
+      parameters: later('shapes')
+        .refine(isMap, 'must be a map: name → type')
+        .optional()
+        .describe('Parameters of a client tool, by name, in the format of "input".'),
+    }),
+  )
+  .meta({ yaml: 'toolUse' })
 const mcpUse = map({
   mcp: nameOf('mcpServers').describe('Name of an MCP server. Its tools are offered as server_tool.'),
   tools: list(name).optional().describe('Offer only these tools, by their names on the server.'),

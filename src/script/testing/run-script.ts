@@ -25,7 +25,7 @@ export interface RunOptions {
   limits?: Partial<ScriptLimits>
   seed?: string
   /** Default: the call's input. */
-  answer?(call: ScriptCall): CallOutcome | unknown
+  answer?(call: ScriptCall): CallOutcome
   /** Which of the open calls is answered next. Default: the first. */
   pick?(open: readonly ScriptCall[]): number
   signal?: AbortSignal
@@ -56,6 +56,6 @@ export async function runScript(pool: SandboxPool, code: string, options: RunOpt
     open.push(...state.calls)
     const [call] = open.splice(pick(open), 1)
     if (call === undefined) throw new Error('The script waits for nothing.')
-    state = await run.settle(call.n, answer(call) as CallOutcome, (now += 1000))
+    state = await run.settle(call.n, answer(call), (now += 1000))
   }
 }

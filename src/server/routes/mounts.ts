@@ -11,6 +11,7 @@ import { getEvents } from './events.ts'
 import { mountKeys } from './keys.ts'
 import { mountLive } from './live.ts'
 import { mountMcp } from '../mcp/endpoint.ts'
+import { mountMessages } from '../messages/routes.ts'
 import { mountOpenAi } from '../openai/routes.ts'
 import { mountResponses } from '../responses/routes.ts'
 import { mountOutline } from './outline.ts'
@@ -58,7 +59,7 @@ function mountRuns(routes: Routes): void {
 }
 
 /** For users of agents. */
-export const talkRoutes: readonly Mount[] = [mountChat, mountOpenAi, mountResponses, mountAgUi, mountMcp]
+export const talkRoutes: readonly Mount[] = [mountChat, mountOpenAi, mountResponses, mountMessages, mountAgUi, mountMcp]
 
 /** Routes with access to all runs. */
 export const runRoutes: readonly Mount[] = [

@@ -36,17 +36,12 @@ export function projectAgUi(
   const scripts = createScriptCalls()
   const blocks = createAgUiBlocks(sink, run, { ids, subagentAt })
   const steps = createAgUiSteps(run, { isShown, subagentAt })
-  const runId = () => start?.runId ?? ''
-  const isScripts = (path: string, toolCallId: string) => scripts.parentOf(path, toolCallId) !== undefined
-  const tools = createAgUiTools(sink, run, {
-    runId,
-    subagentAt,
-    ids,
-    names,
-    isScripts,
-    old,
-    showsAnswers: live || joins,
-  })
+  /** Calls of subagents and scripts are no part of the conversation. */
+  const name = (path: string, id: string) => {
+    const isInner = subagentAt(path) !== undefined || scripts.parentOf(path, id) !== undefined
+    return isInner ? names.inner(id, start?.runId ?? '') : names.next(id)
+  }
+  const tools = createAgUiTools(sink, run, { subagentAt, ids, name, old, showsAnswers: live || joins })
   const interrupts = createAgUiInterrupts()
   const held = createHeldText()
   const prompts = traces ? createPrompts() : undefined
