@@ -167,7 +167,11 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   for (const each of limits) {
     each.signal.addEventListener('abort', () => controller.abort(each.signal.reason), { once: true })
   }
-  const parts = { writer, branches, requests, gate, limits, speaking, leftover, now, inputOf: hidden.inputOf }
+  const toLogged: Scope['toLogged'] = (part) => {
+    return hides ? createRedactor(secrets, secretKeys).redact('', part)[0]! : part
+  }
+  const { inputOf } = hidden
+  const parts = { writer, branches, requests, gate, limits, speaking, leftover, now, inputOf, toLogged }
   const { scope, setHistory, callAbort } = createRunScope(options, parts)
 
   const onMessage = (message: InboxMessage) => {
@@ -302,6 +306,7 @@ interface ScopeParts {
   speaking: Scope['speaking']
   leftover: Leftover
   inputOf: Scope['inputOf']
+  toLogged: Scope['toLogged']
   now(): number
 }
 
@@ -348,6 +353,7 @@ function createRunScope(options: RunnerOptions, parts: ScopeParts): RunScope {
     stored: writer.stored,
     newId: () => `${options.epoch}.${++ids}`,
     fork: branches.fork,
+    branches,
     pass: gate.pass,
     request: requests.request,
     limits,
@@ -374,6 +380,7 @@ function createRunScope(options: RunnerOptions, parts: ScopeParts): RunScope {
     },
     speaking: parts.speaking,
     inputOf: parts.inputOf,
+    toLogged: parts.toLogged,
     notifyAbort: (root, error) => callAbort({ error, root }),
     invoke: createInvoke(registry, writer.emit),
     defer: (task) => void leftover.deferred.push(task),

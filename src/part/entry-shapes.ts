@@ -4,7 +4,14 @@ import type { ErrorValue } from './error.ts'
 import { message, metadata, toolSpec } from './message-shapes.ts'
 import type { FileData, FinishReason, ToolOutcome } from './model-part.ts'
 import { ownValue } from './own-value.ts'
-import { outcomes, type PartType, type RunStart, type ResponseHead, type CallSettings } from './part.ts'
+import {
+  outcomes,
+  type PartType,
+  type RunStart,
+  type ResponseHead,
+  type CallSettings,
+  type ScriptStart,
+} from './part.ts'
 import { roles, type Actor, type Claim, type Role, type RunUser } from './principal.ts'
 import type { Reply } from './request-part.ts'
 import {
@@ -241,6 +248,7 @@ const fields: { readonly [T in PartType]: FieldShapes<Body<T>> | Shape<Body<T>> 
     dynamic: optional(flag),
     providerCallId: optional(text),
     providerMetadata: metadata,
+    via: optional(oneOf<'script'>('script')),
   },
   'tool-result': {
     toolCallId: text,
@@ -297,6 +305,7 @@ const fields: { readonly [T in PartType]: FieldShapes<Body<T>> | Shape<Body<T>> 
     order: optional(listOf(text)),
     object: optional(yes),
     items: optional(listOf(anything)) as Shape<readonly unknown[] | undefined>,
+    script: optional(objectOf<ScriptStart>({ engine: text, seed: text })),
     head: optional(head),
   },
   'step-finish': {

@@ -10,7 +10,7 @@ import { createAnswering } from '../fold/answering.ts'
 import { outputText } from './answer-words.ts'
 import { createHeldText } from './held-text.ts'
 import { ItemCalls, type CallsOutput } from './item-calls.ts'
-import { createOpenAiWaiting } from './openai/openai-waiting.ts'
+import { createOpenAiWaiting, type OfferedApproval } from './openai/openai-waiting.ts'
 import type { Projection, WireContext } from './wire.ts'
 
 /** Options that the readers of all these protocols have. All are optional. */
@@ -76,6 +76,8 @@ export abstract class ItemAnswer<Text extends { readonly step: string }, Call, S
   protected abstract cite(texts: Iterable<Text>, source: Extract<EntryOf<'source'>, { sourceType: 'url' }>): void
   /** Words that are known as a whole. `refuses`: they are for people, where the answer must be JSON. */
   protected abstract say(words: string, refuses: boolean): void
+  /** The run waits for approvals, which the words that follow explain to people. */
+  protected ask(_approvals: readonly OfferedApproval[]): void {}
   /** Ends the texts and the server's calls that are open, of all steps or of some. Calls for the client are never done half. */
   protected abstract close(why: ErrorValue, has?: (step: string) => boolean): void
   /** Whether anything was sent as an item. */
@@ -101,12 +103,12 @@ export abstract class ItemAnswer<Text extends { readonly step: string }, Call, S
   /** The run continued in a new answer, which has only the entries after this one. */
   private beginAnew(): void {
     this.isAnew = true
-    this.calls.restart()
     this.texts.clear()
     this.worst = undefined
     this.fault = undefined
     this.usage = undefined
     this.beginAgain()
+    this.calls.restart()
   }
 
   private encode(entry: Entry): void {
@@ -167,7 +169,7 @@ export abstract class ItemAnswer<Text extends { readonly step: string }, Call, S
         this.usage = addUsage(this.usage, entry.usage)
         return
       case 'answer-end':
-        this.noteReason(entry.finishReason, this.calls.handedOver())
+        this.noteReason(entry.finishReason, this.calls.hasHandedOver())
         return this.endAnswer(entry.timestamp, entry.usage)
       case 'suspend':
         if (entry.seq >= this.resumedAt) this.suspend(entry.timestamp)
@@ -224,7 +226,7 @@ export abstract class ItemAnswer<Text extends { readonly step: string }, Call, S
   private stepFinish({ step, finishReason, error }: EntryOf<'step-finish'>): void {
     if (!this.answers.has(step)) return
     if (error === undefined) {
-      if (finishReason !== undefined) this.noteReason(finishReason, this.calls.handedOver(step))
+      if (finishReason !== undefined) this.noteReason(finishReason, this.calls.hasHandedOver(step))
     } else if (this.hasItems()) {
       // A branch may fail while others continue.
       this.noteReason('interrupted', false)
@@ -258,6 +260,10 @@ export abstract class ItemAnswer<Text extends { readonly step: string }, Call, S
   private complete(at: number): void {
     const fault = this.calls.fault() ?? this.fault
     if (fault !== undefined) return this.fail(fault, at)
+    if (this.waiting.isTold) {
+      this.close({ code: 'suspended', message: unapproved })
+      this.ask(this.waiting.offered())
+    }
     const words = this.waiting.words()
     if (words !== '') this.say(words, this.isJson)
     if (this.state !== 'open') return
@@ -293,11 +299,14 @@ export abstract class ItemAnswer<Text extends { readonly step: string }, Call, S
   }
 
   private end(ending: ItemEnding, at?: number): void {
+    // How an earlier answer ended is no matter of this one.
+    if (this.from > 0 && !this.isAnew) return
     this.state = 'complete'
     this.finish(ending, at)
   }
 }
 
+const unapproved = 'The call waits for approval and has not run.'
 const waits = 'The run waits for input that clients of this protocol cannot send.'
 
 /** Ends that are no failure of the run: a client that takes them for one would start another. */

@@ -36,10 +36,21 @@ interface OpenCall<Call> {
   call: Call
   step: string
   toolName: string
+  id: string
+  /** Arguments that are complete. */
+  json?: string
   /** Arguments so far; undefined once they are complete. */
   input: string | undefined
   /** The client cannot run it. */
   isBroken?: true
+}
+
+/** A call that the server runs, as it was sent. */
+interface ShownCall {
+  step: string
+  agent: string
+  toolName: string
+  json: string
 }
 
 export interface ItemCallsOptions<Call, ServerCall> {
@@ -64,12 +75,13 @@ export class ItemCalls<Call, ServerCall> {
   private readonly toolSteps = new LazySet<string>()
   private readonly above = createAgentsAbove()
   private readonly open = new LazyMap<string, OpenCall<Call>>()
-  private readonly running = new LazyMap<string, { step: string; call: ServerCall }>()
+  private readonly running = new LazyMap<string, { shown: ShownCall; call: ServerCall }>()
   private readonly usedIds = new LazySet<string>()
   /** JSON text of the arguments with which calls were approved, if they are others. */
   private readonly edits = new LazyMap<string, string>()
   private isHandingOver = false
   private handedOverAt: string[] = []
+  private handedOverBefore: string[] = []
   private failure: ErrorValue | undefined = undefined
 
   constructor(options: ItemCallsOptions<Call, ServerCall>) {
@@ -88,9 +100,27 @@ export class ItemCalls<Call, ServerCall> {
     return this.handedOverAt.some((path) => isUnder(path, root))
   }
 
-  /** The answer begins anew, and calls before it are no part of it. */
+  /** The same, also with those of answers before this one. */
+  hasHandedOver(root = ''): boolean {
+    return this.handedOver(root) || this.handedOverBefore.some((path) => isUnder(path, root))
+  }
+
+  /** The answer begins anew, and calls before it are no part of it. Those that are not done, or waited, are in the new one. */
   restart(): void {
+    this.handedOverBefore.push(...this.handedOverAt)
     this.handedOverAt = []
+    this.failure = undefined
+    for (const open of this.open.values()) {
+      const { step, toolName, id, json, input } = open
+      open.call = this.output.begin(step, toolName, id)
+      if (json !== undefined) {
+        delete open.isBroken
+        this.complete(Object.assign(open, { input: '' }), json)
+      } else if (input !== undefined && input !== '') this.output.write(open.call, input)
+    }
+    for (const [key, { shown }] of this.running) {
+      this.running.set(key, { shown, call: this.output.serverCall(shown.step, shown) })
+    }
   }
 
   runStart(entry: EntryOf<'run-start'>): void {
@@ -138,8 +168,8 @@ export class ItemCalls<Call, ServerCall> {
   }
 
   private begin(step: string, toolName: string, toolCallId: string): OpenCall<Call> {
-    const call = this.output.begin(step, toolName, this.uniqueId(toolCallId))
-    const open: OpenCall<Call> = { call, step, toolName, input: '' }
+    const id = this.uniqueId(toolCallId)
+    const open: OpenCall<Call> = { call: this.output.begin(step, toolName, id), step, toolName, id, input: '' }
     this.open.set(callKey(step, toolCallId), open)
     return open
   }
@@ -155,6 +185,7 @@ export class ItemCalls<Call, ServerCall> {
   private complete(open: OpenCall<Call>, json: string): void {
     const sent = open.input ?? ''
     open.input = undefined
+    open.json = json
     const why = this.output.written(open.call, json, sent)
     if (why === undefined) return
     open.isBroken = true
@@ -182,7 +213,8 @@ export class ItemCalls<Call, ServerCall> {
       else this.complete(this.open.get(key) ?? this.begin(step, toolName, toolCallId), json)
     } else if (this.options.showsServer && this.options.isAnswer(step)) {
       const agent = this.above.at(step).at(-1)!
-      this.running.set(key, { step, call: this.output.serverCall(step, { agent, toolName, json }) })
+      const shown = { step, agent, toolName, json }
+      this.running.set(key, { shown, call: this.output.serverCall(step, shown) })
     }
   }
 
@@ -220,7 +252,7 @@ export class ItemCalls<Call, ServerCall> {
   reset(entry: EntryOf<'step-reset'>): boolean {
     const { step: path } = entry
     this.above.apply(entry)
-    for (const [key, { step }] of this.running) if (isUnder(step, path)) this.running.delete(key)
+    for (const [key, { shown }] of this.running) if (isUnder(shown.step, path)) this.running.delete(key)
     return [...this.open.values()].some(({ step }) => isUnder(step, path))
   }
 

@@ -10,11 +10,13 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import * as z from 'zod'
 import { errorPart, finish, latch, text, toolCall, type ScriptStep } from '../../src/models/testing/scripted-model.ts'
+import { startRecordedProvider } from '../../src/models/testing/recorded-provider.ts'
 import { readDocument } from '../docs/documents.ts'
 import { agent } from '../support/engine.ts'
 import { createTold, resultsIn, type Told } from '../support/going-on.ts'
 import { chainOf, runsOf, startBreaking } from '../support/coding-cli.ts'
-import { startServer } from '../support/server.ts'
+import { says, thinksAndCalls } from '../support/protocol-lines.ts'
+import { startServer, type TestServer } from '../support/server.ts'
 
 const run = promisify(execFile)
 const version = '0.171.0'
@@ -162,6 +164,26 @@ describe('Codex', { timeout: 120_000 }, () => {
       true,
     )
     expect(responseFormat).toMatchObject({ type: 'json', schema: { properties: { answer: {} } } })
+  })
+
+  test('the provider gets its own reasoning back, byte for byte', async () => {
+    const signature = 'SIG+/=é"'.padEnd(3000, 'x')
+    const lines = (of: string[]) => of.map((line) => line.replaceAll('SIG', JSON.stringify(signature).slice(1, -1)))
+    const provider = await startRecordedProvider(
+      [lines(thinksAndCalls('exec_command', 'call_1', { cmd: 'echo hi' }).anthropic), says.anthropic].map((each) => ({
+        protocol: 'anthropic' as const,
+        lines: each,
+      })),
+    )
+    onTestFinished(() => provider.close())
+    const { codex } = await start(() => [], {
+      agents: { assistant: agent('reasoning: low').replace('script:m', 'box:m') },
+      models: { endpoints: [{ name: 'box', baseURL: provider.baseURL, protocol: 'anthropic' }] },
+    })
+    const { code, said, errors } = await codex.exec(['-m', 'assistant', 'Say hi'])
+    expect([code, said], errors).toEqual([0, 'ok'])
+    expect(provider.requests).toHaveLength(2)
+    expect(JSON.stringify(provider.requests[1]!.body)).toContain(JSON.stringify(signature))
   })
 
   test('a run that fails after the server’s tool ran is run once; Codex prints why, and ends', async () => {

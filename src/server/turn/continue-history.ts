@@ -14,6 +14,7 @@ import type { Message } from '../../part/message.ts'
 import { omitUndefined } from '../../part/omit-undefined.ts'
 import { conversation } from '../../runtime/conversation.ts'
 import { continueOrStart, type Turn, type Turned } from '../../runtime/continue.ts'
+import { answeringAgent } from '../../runtime/side-calls.ts'
 import { withServerMessages } from '../../runtime/history.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
 import { withRecordedIds } from '../../runtime/turns-by-calls.ts'
@@ -46,7 +47,8 @@ export interface HistoryTurn {
   unknownCall(place: string): MillraceError
 }
 
-export async function continueHistory(runtime: Runtime, asked: HistoryTurn): Promise<Turned> {
+export async function continueHistory(runtime: Runtime, given: HistoryTurn): Promise<Turned> {
+  const asked = { ...given, turn: { ...given.turn, agentId: answering(runtime, given) } }
   const { turn, sent, lead, previous, turnId, reading } = asked
   const { agentId } = turn
   const named = asked.threadId ?? (previous === undefined ? asked.session : undefined)
@@ -92,6 +94,12 @@ export async function continueHistory(runtime: Runtime, asked: HistoryTurn): Pro
     previousRunId: before?.run ?? null,
     ...omitUndefined({ threadId: before?.threadId ?? threadId }),
   })
+}
+
+function answering({ agents }: Runtime, { turn: { agentId, input, settings }, previous }: HistoryTurn): string {
+  const agent = agents.get(agentId)
+  if (agent === undefined || previous !== undefined) return agentId
+  return answeringAgent(agents, agent, { tools: input['tools'], responseFormat: settings?.responseFormat }).id
 }
 
 /** A run that waits, and whose conversation goes on without an answer: nothing may run behind it. */

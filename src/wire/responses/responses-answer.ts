@@ -2,15 +2,25 @@
 import type { Entry, EntryOf } from '../../part/entry.ts'
 import type { ErrorValue } from '../../part/error.ts'
 import { ItemAnswer, type ItemEnding, type ItemOptions } from '../item-answer.ts'
+import type { OfferedApproval } from '../openai/openai-waiting.ts'
 import type { Projection, Sink, WireContext } from '../wire.ts'
 import { ResponseCalls } from './response-calls.ts'
 import { ResponseItems, type CallItem, type OpenItem, type OpenText, type ResponsesEvent } from './response-items.ts'
-import { echoOf, toResponseError, toResponseUsage, type McpCallItem, type ResponseObject } from './response-object.ts'
+import {
+  echoOf,
+  requestOf,
+  toResponseError,
+  toResponseUsage,
+  type McpCallItem,
+  type ResponseObject,
+} from './response-object.ts'
 
 /** Options of a reader of a response. All are optional. */
 export interface ResponsesOptions extends ItemOptions {
   /** The client has the events up to this sequence number. Default: none. */
   after?: number
+  /** Sealed, for the tokens of reasoning (`part/reasoning-token.ts`). Without it, items of reasoning have none. */
+  reasoning?: string
   /** The instructions are not for this reader. */
   hidesInstructions?: boolean
 }
@@ -25,7 +35,7 @@ export function createResponsesAnswer(
   context: WireContext,
   options: Partial<ResponsesOptions>,
 ): ResponsesProjection {
-  const items = new ResponseItems(sink, options.after ?? -1)
+  const items = new ResponseItems(sink, options)
   return new ResponseAnswer(items, new ResponseCalls(items), context, options)
 }
 
@@ -105,7 +115,7 @@ class ResponseAnswer
   }
 
   protected override write(open: OpenText, delta: string): void {
-    open.text += delta
+    open.add(delta)
     open.say(delta)
   }
 
@@ -124,6 +134,12 @@ class ResponseAnswer
 
   protected override say(words: string, refuses: boolean): void {
     this.items.say('', words, refuses)
+  }
+
+  /** Clients throw on an item of a server that they have not asked for. */
+  protected override ask(approvals: readonly OfferedApproval[]): void {
+    const { approvals: taken = [] } = requestOf(this.start)
+    for (const each of approvals) if (taken.includes(each.agent)) this.items.approvalRequest(each.step, each)
   }
 
   protected override close(why: ErrorValue, has?: (step: string) => boolean): void {

@@ -121,6 +121,28 @@ describe('Responses wire', () => {
     fc.assert(fc.property(runs, asked, fc.boolean(), check), { numRuns: often(100, 3) })
   })
 
+  test('an answer that waits for approvals, and the one that begins behind it, have a legal order', () => {
+    const seen = new Set<string>()
+    const check = (given: Entry[], options: ResponsesOptions) => {
+      const entries = given.map((entry): Entry => {
+        if (entry.type !== 'run-start') return entry
+        const wireOptions = { request: { approvals: [entry.agent] } }
+        return { ...entry, handOver: true, protocol: 'responses', wireOptions }
+      })
+      const stop = entries.findIndex(({ type }) => type === 'suspend')
+      if (stop < 0) return
+      const { output, status } = checkOrder(eventsOf(sent(entries.slice(0, stop + 1), {}, options)))
+      for (const { type } of output) seen.add(`${status} ${type}`)
+      const from = lastResume(entries)
+      if (from === 0) return
+      const encoder = responsesWire.createEncoder({ resumedAt: from }, { ...options, from })
+      const body = entries.map((entry) => (entry.seq < from ? (encoder.skip(entry), '') : encoder.encode(entry)))
+      checkOrder(eventsOf(body.join('')))
+    }
+    fc.assert(fc.property(runs, asked, check), { numRuns: often(300, 3) })
+    expect([...seen]).toEqual(expect.arrayContaining(['completed mcp_approval_request', 'completed message']))
+  })
+
   test('events up to n, and those after n, are the whole, for every n', () => {
     const check = (entries: Entry[], options: ResponsesOptions) => {
       const whole = sent(entries, {}, options)
