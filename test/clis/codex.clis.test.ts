@@ -16,7 +16,7 @@ import { agent } from '../support/engine.ts'
 import { createTold, resultsIn, type Told } from '../support/going-on.ts'
 import { chainOf, runsOf, startBreaking } from '../support/coding-cli.ts'
 import { says, thinksAndCalls } from '../support/protocol-lines.ts'
-import { startServer, type TestServer } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
 
 const run = promisify(execFile)
 const version = '0.171.0'
