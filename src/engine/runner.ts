@@ -22,6 +22,7 @@ import { createBranchCounter, type BranchCounter } from './branch-counter.ts'
 import { createPendingRequests, type PendingRequests } from './pending-requests.ts'
 import { createGate, type Gate } from './release-gate.ts'
 import { readInbox, receive } from './inbox.ts'
+import { createSteering, type NextRun, type Steering } from './steering.ts'
 import type { Registry } from './registry.ts'
 import type { McpPool } from '../tools/mcp/pool.ts'
 import { limitOfRun, type Limit, limitUnsetRun, type DefaultTimeouts } from './limits.ts'
@@ -84,6 +85,9 @@ export interface RunnerOptions {
   attribute: Attribute
   /** The quotas of whoever started the run. */
   openAccount?: OpenAccount | undefined
+  newRunId(): string
+  /** Starts a run of the thread after this one, once, however often it is called. */
+  startNext(next: NextRun): Promise<void>
   /** Called after each append. */
   onStored(): void
 }
@@ -167,11 +171,16 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   for (const each of limits) {
     each.signal.addEventListener('abort', () => controller.abort(each.signal.reason), { once: true })
   }
-  const parts = { writer, branches, requests, gate, limits, speaking, leftover, now, inputOf: hidden.inputOf }
+  const { newRunId, startNext } = options
+  const { emit, stored } = writer
+  const steering = createSteering({ log, run: runId, state, signal, emit, stored, newRunId, startNext })
+  const parts = { writer, branches, requests, gate, limits, speaking, leftover, now, inputOf: hidden.inputOf, steering }
   const { scope, setHistory, callAbort } = createRunScope(options, parts)
 
   const onMessage = (message: InboxMessage) => {
-    if (decided === undefined) receive(message, scope, controller)
+    // What comes while the run ends begins the next one.
+    if (decided === 'ending' && steering.receive(message)) return
+    if (decided === undefined && !steering.receive(message)) receive(message, scope, controller)
   }
   // Reads existing messages first, so that a run is not suspended before it sees the reply that resumed it. A new run can only have been stopped.
   const isNew = options.first[0]?.type === 'run-start'
@@ -253,9 +262,17 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     await callAbort({ error, aborted: signal.aborted && failure === undefined && endOutcomes.has(error.code) })
   }
   if (account !== undefined) await countBeforeEnd(account, writer, state)
+  await leaveMessages(steering, error)
   endRun(scope, error, how.type === 'done' ? how.value : undefined)
   requests.rejectAll(() => new Suspended())
   return finish('ended')
+}
+
+/** A run that a shutdown ends leaves them to the next process. */
+async function leaveMessages(steering: Steering, error: MillraceError | undefined): Promise<void> {
+  if (error?.code === 'interrupted' || error?.code === 'store-failed') return
+  // Messages that could not be handed on stay in the inbox.
+  await steering.leave(error?.code === 'aborted' ? 'dropped' : 'next').catch(() => undefined)
 }
 
 /** The recorded output. A value that does not match `output` fails the run, unless clients have the answer already. */
@@ -300,6 +317,7 @@ interface ScopeParts {
   gate: Gate
   limits: readonly Limit[]
   speaking: Scope['speaking']
+  steering: Steering
   leftover: Leftover
   inputOf: Scope['inputOf']
   now(): number
@@ -361,6 +379,7 @@ function createRunScope(options: RunnerOptions, parts: ScopeParts): RunScope {
     agentCallLimits: [{ root: '', calls: pipeline.limits?.agentCalls ?? defaultAgentCalls }],
     agentSlots: createAgentSlots(pipeline.limits?.parallelAgents ?? defaultParallelAgents),
     ...(pipeline.sticky === true && { answeredBefore: options.answeredBefore }),
+    steering: parts.steering,
     runSteps,
     agent: options.agent,
     afterwards(inner, agent, path) {

@@ -1,6 +1,6 @@
 /** The messages that a run starts with: those of the client, corrected from the server's logs. */
 import type { Entry, EntryOf } from '../part/entry.ts'
-import { answerMessages, type KeptRun } from '../fold/kept-run.ts'
+import { answerMessages, withRunId, type KeptRun } from '../fold/kept-run.ts'
 import { foldLog, keptOf } from '../fold/read-view.ts'
 import { toResultContent } from '../fold/reply-messages.ts'
 import type { Store } from '../part/log.ts'
@@ -127,7 +127,7 @@ async function withResults(
     const asked = fold.unanswered.get(id)
     if (asked !== undefined) fold.apply(toResult(given, asked))
   }
-  return answerMessages(fold).map((message, i) => (i === 0 ? { ...message, id: runId } : message))
+  return withRunId(answerMessages(fold), runId)
 }
 
 function toResult({ toolCallId, toolName, output }: ToolResultContent, at?: Entry): EntryOf<'tool-result'> {

@@ -62,6 +62,7 @@ export async function readCompletion(
     handOver: true,
     // The header only groups runs: concurrent requests of one thread (an answer and its title) must both run.
     onBusy: 'queue',
+    steers: named !== undefined,
     keepsSuspended: !keepsHistory,
     groups: named === undefined && !keepsHistory,
     history: 'client',

@@ -139,8 +139,8 @@ export async function runAgent(context: SessionContext, session: Session, data: 
     const { id: runId } = run
     const threadId = principal.id === '' ? run.threadId : plainThread(run.threadId)
     const said = { runId: label, threadId, millraceRunId: runId }
-    // A repeated message: it has its stream already.
-    if (how === 'joined' && session.followed.get(runId)?.isOver === false) {
+    // A repeated message, or one for a run that this socket follows: it has its stream already.
+    if ((how === 'joined' || how === 'steered') && session.followed.get(runId)?.isOver === false) {
       place?.leave()
       return { said }
     }

@@ -194,6 +194,7 @@ class ResponseAnswer implements ResponsesProjection {
       case 'raw':
       case 'error':
       case 'tool-approval-request':
+      case 'message':
       case 'retry':
       case 'warning':
       case 'session-info':
