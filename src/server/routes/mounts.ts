@@ -9,6 +9,7 @@ import { mountAudit } from './audit.ts'
 import { mountDelete } from './delete.ts'
 import { getEvents } from './events.ts'
 import { mountKeys } from './keys.ts'
+import { mountMessages } from './messages.ts'
 import { mountLive } from './live.ts'
 import { mountMcp } from '../mcp/endpoint.ts'
 import { mountOpenAi } from '../openai/routes.ts'
@@ -64,6 +65,7 @@ export const talkRoutes: readonly Mount[] = [mountChat, mountOpenAi, mountRespon
 export const runRoutes: readonly Mount[] = [
   mountRecorded,
   mountRuns,
+  mountMessages,
   mountOutline,
   mountMonitoring,
   mountLive,
