@@ -90,7 +90,7 @@ describe('onBusy: steer', () => {
 
   test('useChat: a page that is loaded again goes on behind the message', async () => {
     const words = latch()
-    const { url, tool, newest, posted, store } = await start({ top: 'onBusy: steer\nonDisconnect: detach', words })
+    const { url, tool, newest, posted } = await start({ top: 'onBusy: steer\nonDisconnect: detach', words })
     const { chat } = createChat(url, { id: 't' })
     const first = chat.sendMessage({ text: 'Hi' })
     await tool.reached
@@ -103,7 +103,7 @@ describe('onBusy: steer', () => {
     await words.reached
     const back = createChat(url, { id: 't', messages: stored(chat.messages.slice(0, 3)) })
     const resumed = back.chat.resumeStream()
-    await until(store, run, ({ type }) => type === 'message')
+    await expect.poll(() => back.runs).toEqual([run])
     words.open()
     await Promise.all([resumed, second])
     expect(lines(back.chat.messages)).toEqual(users)
