@@ -262,17 +262,10 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     await callAbort({ error, aborted: signal.aborted && failure === undefined && endOutcomes.has(error.code) })
   }
   if (account !== undefined) await countBeforeEnd(account, writer, state)
-  await leaveMessages(steering, error)
+  await steering.leave(error?.code)
   endRun(scope, error, how.type === 'done' ? how.value : undefined)
   requests.rejectAll(() => new Suspended())
   return finish('ended')
-}
-
-/** A run that a shutdown ends leaves them to the next process. */
-async function leaveMessages(steering: Steering, error: MillraceError | undefined): Promise<void> {
-  if (error?.code === 'interrupted' || error?.code === 'store-failed') return
-  // Messages that could not be handed on stay in the inbox.
-  await steering.leave(error?.code === 'aborted' ? 'dropped' : 'next').catch(() => undefined)
 }
 
 /** The recorded output. A value that does not match `output` fails the run, unless clients have the answer already. */

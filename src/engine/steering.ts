@@ -27,8 +27,11 @@ export interface Steering {
   readonly waits: boolean
   /** Records the waiting messages for the tool loop at this path. Resolves with whether there were any. */
   deliver(loop: string): Promise<boolean>
-  /** Before the run ends: no message waits any more. `dropped`: the run was stopped. Otherwise they begin the next runs of the thread. */
-  leave(how: 'dropped' | 'next'): Promise<void>
+  /**
+   * Before the run ends, with this error: a stop drops the messages that wait; otherwise they begin the next runs of the thread. Those that cannot be
+   * recorded stay in the inbox.
+   */
+  leave(error: string | undefined): Promise<void>
 }
 
 export interface SteeringOptions {
@@ -101,10 +104,12 @@ class RunSteering implements Steering {
     return isDelivered
   }
 
-  async leave(how: 'dropped' | 'next'): Promise<void> {
+  async leave(error: string | undefined): Promise<void> {
     if (this.waiting === undefined && this.options.state.messages.size === 0) return
-    if (how === 'dropped') this.drop()
-    else await this.goOn()
+    // The next process starts the runs of messages that a shutdown leaves.
+    if (error === 'interrupted' || error === 'store-failed') return
+    if (error === 'aborted') this.drop()
+    else await this.goOn().catch(() => undefined)
   }
 
   private drop(): void {
