@@ -32,7 +32,7 @@ export function createHeldModel() {
       const users = messages.filter(({ role }) => role === 'user').length
       seen.push(users)
       for (const each of reached) if (each.users === users) each.wake()
-      if (tools.length > 0 && messages.at(-1)!.role === 'user') {
+      if (tools.length > 0 && !messages.some(({ role }) => role === 'tool')) {
         reply.call('call_1', 'buy', { what: 'it' })
         return reply.finish('tool_calls')
       }

@@ -17,11 +17,12 @@ import {
   formatMessage,
   shortened,
 } from '../terminal/format.ts'
+import { messageLine } from '../run/message-line.ts'
 import { answerLine, questionOf } from '../run/requests.ts'
 import { forStream, printable, orphaned, paint, paintStatus } from '../terminal/output.ts'
 import { parentPath, isUnder } from '../../part/path.ts'
 import { formatTable } from '../terminal/table.ts'
-import type { Entry } from '../../part/entry.ts'
+import type { Entry, EntryOf } from '../../part/entry.ts'
 import { kindOf, type StepKind } from '../../part/step-kind.ts'
 import { replyMessages } from '../../fold/reply-messages.ts'
 import { createToolLoop, type ToolLoop } from '../../fold/tool-loop.ts'
@@ -38,8 +39,8 @@ export async function showRun(
     const view = await connection.view(run.id)
     const isOrphan = (await connection.orphanOutcome({ ...run, status: view.status })) !== undefined
     const { runId, ...rest } = view
-    const { outputs, answers } =
-      json && !full ? { outputs: [], answers: [] } : await readLog(connection.read(run.id, 0, false))
+    const { outputs, answers, said } =
+      json && !full ? { outputs: [], answers: [], said: [] } : await readLog(connection.read(run.id, 0, false))
     const data = { id: runId, ...rest, ...(isOrphan && { orphaned: true }), ...(full && { outputs, answers }) }
     const shown = json
       ? forStream(JSON.stringify(data, null, 2), context.stdout)
@@ -49,6 +50,7 @@ export async function showRun(
           where: formatFlags(where),
           outputs,
           answers,
+          said,
           longest: full ? Infinity : shortened,
         })
     context.stdout.write(`${shown}\n`)
@@ -63,13 +65,14 @@ interface PageOptions {
   where: string
   outputs: StepOutput[]
   answers: GivenAnswer[]
+  said: EntryOf<'message'>[]
   longest: number
 }
 
 function page(
   context: CommandContext,
   view: RunView,
-  { foreign, isOrphan, where, outputs, answers, longest }: PageOptions,
+  { foreign, isOrphan, where, outputs, answers, said, longest }: PageOptions,
 ): string {
   const { runId, agent, status, error, output, requests } = view
   const shownStatus = paintStatus(context, isOrphan ? orphaned : status)
@@ -77,7 +80,7 @@ function page(
     [`${paint(context, 'bold', printable(runId))}  ${printable(agent)}  ${shownStatus}`, ...facts(view, foreign)].join(
       '\n',
     ),
-    section(context, 'Steps', formatSteps(context, view)),
+    section(context, 'Steps', formatSteps(context, withMessages(view, said))),
     section(
       context,
       'Models',
@@ -250,6 +253,20 @@ interface LogParts {
   outputs: StepOutput[]
   /** Those of which the log says who gave them. */
   answers: GivenAnswer[]
+  /** Messages that were sent into the run. */
+  said: EntryOf<'message'>[]
+}
+
+/** The messages between the steps: who sent each, and how long it waited. */
+function withMessages(view: RunView, said: readonly EntryOf<'message'>[]): RunView {
+  if (said.length === 0) return view
+  const lines = said.map((entry): StepView => {
+    const { id, step, timestamp: startedAt } = entry
+    const path = `${step === '' ? 'main' : step}/${id}`
+    return { path, stepType: messageLine(entry), kind: 'custom', attempt: 1, startedAt, duration: 0, finishReason: '' }
+  })
+  const steps = [...view.steps, ...lines].toSorted((a, b) => a.startedAt - b.startedAt)
+  return { ...view, steps }
 }
 
 /** Leaves out steps without an output, and the answer itself. */
@@ -257,9 +274,11 @@ async function readLog(entries: AsyncIterable<Entry>): Promise<LogParts> {
   const answering: string[] = []
   const asked = new Map<string, string | undefined>()
   const answers: GivenAnswer[] = []
+  const said: EntryOf<'message'>[] = []
   const steps = new Map<string, { loop?: ToolLoop; result?: unknown }>()
   for await (const entry of entries) {
     const { step, type } = entry
+    if (type === 'message') said.push(entry)
     if (type === 'request') asked.set(entry.requestId, entry.toolName)
     if (type === 'response' && entry.by !== undefined && entry.answer !== undefined) {
       const { requestId, by, answer, timestamp: at } = entry
@@ -280,7 +299,7 @@ async function readLog(entries: AsyncIterable<Entry>): Promise<LogParts> {
     if (messages.length === 0 && result === undefined) return []
     return [{ step, ...(messages.length > 0 && { messages }), ...(result !== undefined && { result }) }]
   })
-  return { outputs, answers }
+  return { outputs, answers, said }
 }
 
 /** `longest`: maximum characters of one text. */
