@@ -3,7 +3,8 @@
  * takes them between two model calls, or until the run ends. All state is in the inbox and in the log, so the next owner waits with the same ones.
  */
 import type { InboxMessage, Log } from '../part/log.ts'
-import type { Part, SentMessage } from '../part/part.ts'
+import type { EntryOf } from '../part/entry.ts'
+import type { Part, RunStart, SentMessage } from '../part/part.ts'
 import {
   claimedIdIn,
   claimKey,
@@ -129,20 +130,10 @@ class RunSteering implements Steering {
     }
     // Stored first: the next owner of a run that crashes here starts them.
     await stored()
-    for (const next of this.nextRuns()) await this.options.startNext(next)
-  }
-
-  /** Also those that an owner before this one has recorded, and perhaps not started. */
-  private nextRuns(): NextRun[] {
-    const { state } = this.options
-    const { forkedFrom, foreign = 0 } = state.start ?? {}
-    const own = Math.max(forkedFrom?.seq ?? 0, foreign)
-    const runs = new Map<string, SentMessage[]>()
-    for (const entry of state.messages.values()) {
-      if (entry.outcome !== 'next' || entry.runId === undefined || entry.seq <= own) continue
-      runs.set(entry.runId, [...(runs.get(entry.runId) ?? []), entry])
+    for (const next of nextRuns(this.options.state.start, this.options.state.messages.values())) {
+      // One that is refused, because this run still has its place, is started once it has ended.
+      await this.options.startNext(next).catch(() => undefined)
     }
-    return [...runs].map(([runId, messages]) => ({ runId, messages }))
   }
 
   private take(isTaken: (posted: PostedMessage) => boolean): [id: string, posted: PostedMessage][] {
@@ -155,6 +146,20 @@ class RunSteering implements Steering {
     const { message } = await this.options.log.post(this.options.run, claimKey(id), { to } satisfies MessageClaim)
     return message as MessageClaim
   }
+}
+
+/** The runs that begin with messages for this one. What a fork or an import has in common with another run is not its own. */
+export function nextRuns(
+  { forkedFrom, foreign = 0 }: Pick<RunStart, 'forkedFrom' | 'foreign'> = {},
+  entries: Iterable<EntryOf<'message'>>,
+): NextRun[] {
+  const own = Math.max(forkedFrom?.seq ?? 0, foreign)
+  const runs = new Map<string, SentMessage[]>()
+  for (const entry of entries) {
+    if (entry.outcome !== 'next' || entry.runId === undefined || entry.seq <= own) continue
+    runs.set(entry.runId, [...(runs.get(entry.runId) ?? []), entry])
+  }
+  return [...runs].map(([runId, messages]) => ({ runId, messages }))
 }
 
 function rank({ mode }: PostedMessage): number {

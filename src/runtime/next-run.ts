@@ -1,5 +1,5 @@
 /** The runs that begin with a message for a run that has ended: started once, by whichever process is first. */
-import { waitingMessages, type NextRun } from '../engine/steering.ts'
+import { nextRuns, waitingMessages, type NextRun } from '../engine/steering.ts'
 import { omitUndefined } from '../part/omit-undefined.ts'
 import { hasEnded, type Store } from '../part/log.ts'
 import type { RunStart, SentMessage } from '../part/part.ts'
@@ -46,6 +46,9 @@ export async function settleMessages(context: NextRunContext, run: string): Prom
   const first = await entryAt(log, run, 1)
   const agent = agents.get(row.agent)
   if (first?.type !== 'run-start' || agent === undefined) return
+  for (const next of nextRuns(first, recorded.values())) {
+    if (!(await hasPlace(store, row.threadId, next.runId))) await startNextRun(context, first, next)
+  }
   for (const { id, posted } of waiting) {
     if (recorded.has(id)) continue
     const { message } = await log.post(run, claimKey(id), { to: 'next' } satisfies MessageClaim)
@@ -55,6 +58,13 @@ export async function settleMessages(context: NextRunContext, run: string): Prom
     const options = { ...optionsOf(first, [sent]), turnKey: `message:${run}:${id}` }
     await start(agent, { ...input, messages: [toUserMessage(sent)] }, options)
   }
+}
+
+/** Whether a run was started in its thread, though it may have been deleted since. */
+async function hasPlace({ log }: Store, threadId: string, runId: string): Promise<boolean> {
+  for await (const { message } of log.inbox(`thread:${threadId}`))
+    if ((message as { run?: unknown } | null)?.run === runId) return true
+  return false
 }
 
 function toUserMessage({ id, content }: SentMessage): UserMessage {

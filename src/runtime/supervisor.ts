@@ -3,7 +3,7 @@
  * store writes its log.
  */
 import type { FailEffect } from './runtime.ts'
-import { MillraceError, type ErrorValue, toErrorValue } from '../part/error.ts'
+import { messageOf, MillraceError, type ErrorValue, toErrorValue } from '../part/error.ts'
 import { timeOf } from '../part/log.ts'
 import type { DisconnectPolicy } from '../pipeline/pipeline.ts'
 import { pause } from '../async/pause.ts'
@@ -349,7 +349,9 @@ function createWork(context: WorkContext) {
       case 'ended':
         noteCalls(store.runs, state)
         notify(onRun, state)
-        return send(run, { type: 'ended' })
+        send(run, { type: 'ended' })
+        if (state.messages.size > 0) void settleMessages(run.id).catch((error: unknown) => warn(messageOf(error)))
+        return
       default:
         return send(run, { type: how.type })
     }

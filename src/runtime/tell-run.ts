@@ -18,6 +18,7 @@ import {
   type WaitingMessage,
 } from '../part/sent-message.ts'
 import { plainThread } from '../part/principal.ts'
+import type { EntryOf } from '../part/entry.ts'
 import { entryAt } from '../fold/read-view.ts'
 import { hearsMessages } from '../pipeline/hears-messages.ts'
 import { awaitEntry } from './await-entry.ts'
@@ -117,12 +118,15 @@ export async function takeBack(store: Store, run: string, id: string): Promise<v
   if ((message as MessageClaim).to !== 'sender') throw delivered
 }
 
-/** The ids of messages that the log of a run has. */
-export async function recordedMessages({ log }: Pick<Store, 'log'>, run: string): Promise<Set<string>> {
-  const ids = new Set<string>()
+/** The messages that the log of a run has, by id. */
+export async function recordedMessages(
+  { log }: Pick<Store, 'log'>,
+  run: string,
+): Promise<Map<string, EntryOf<'message'>>> {
+  const found = new Map<string, EntryOf<'message'>>()
   for await (const batch of log.read(run, { types: ['message'] }))
-    for (const entry of batch) if (entry.type === 'message') ids.add(entry.id)
-  return ids
+    for (const entry of batch) if (entry.type === 'message') found.set(entry.id, entry)
+  return found
 }
 
 async function postedMessage({ log }: Store, run: string, id: string): Promise<PostedMessage | undefined> {

@@ -315,3 +315,36 @@ describe('a message into a running turn', () => {
     }
   })
 })
+
+describe('the run that begins with a message', () => {
+  test('starts where only one run of the agent may be active: when the run before has ended', async () => {
+    const { runtime, store, words, inbox } = looking({
+      tool: opened(),
+      agents: { a: agent('tools: [look]\nmaxSteps: 2', 'limits: { activeRuns: 1 }\n') },
+    })
+    const run = await runtime.start('a', hello, { threadId: 't' })
+    await words.reached
+    await runtime.tell(run.id, { id: 'm1', content: 'And the other?' })
+    await inbox.heard('m1')
+    words.open()
+    await run.result
+    const [message] = only(await entriesOf(store, run.id), 'message')
+    await expect.poll(async () => (await store.runs.get(message!.runId!))?.status).toBe('completed')
+  })
+
+  test('one that nobody saw begins it, once, whoever looks; also at the next start', async () => {
+    const { runtime, store, dir, words } = looking({ tool: opened(), words: opened(), keep: true })
+    void words
+    const run = await runtime.start('a', hello, { threadId: 't' })
+    await run.result
+    // Posted while the end was written, by a process that died then.
+    const posted = { mode: 'steer', content: 'Late', protocol: 'api', sentAt: 1 }
+    await store.log.post(run.id, 'message:m9', posted)
+    await runtime.close(0)
+    const again = looking({ tool: opened(), words: opened(), dir })
+    await Promise.all([again.runtime.recover(), again.runtime.recover()])
+    const titles = async () => (await again.store.runs.list({ threadId: 't' })).map(({ title, status }) => `${title} ${status}`)
+    await expect.poll(titles).toEqual(['Late completed', 'Hi completed'])
+    expect(toldWords(again.m.prompts.at(-1)!).at(0)).toBe('user: Hi')
+  })
+})
