@@ -157,7 +157,8 @@ export async function revisitAgents(scope: Scope, root: string, uses: readonly A
       const use = uses.find(({ name }) => name === toolName)
       const isOver = use?.handoff === true ? finished.has(path) : result?.isError === false
       if (use === undefined || !isOver || !calledPipelines.has(path)) continue
-      const before = use.history === true ? conversationOf([...(base?.messages ?? []), ...early], list.slice(0, i)) : undefined
+      const before =
+        use.history === true ? conversationOf([...(base?.messages ?? []), ...early], list.slice(0, i)) : undefined
       const given = parseInput(edited ?? input)
       const offered = { use, pipeline: undefined }
       await runAgent(scope, path, { offered, given, before, answers: use.handoff === true, isOver })

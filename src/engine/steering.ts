@@ -184,4 +184,3 @@ export async function waitingMessages(
   }
   return [...found.values()]
 }
-

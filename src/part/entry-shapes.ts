@@ -4,7 +4,14 @@ import type { ErrorValue } from './error.ts'
 import { message, metadata, toolSpec, userContent } from './message-shapes.ts'
 import type { FileData, FinishReason, ToolOutcome } from './model-part.ts'
 import { ownValue } from './own-value.ts'
-import { messageOutcomes, outcomes, type PartType, type RunStart, type ResponseHead, type CallSettings } from './part.ts'
+import {
+  messageOutcomes,
+  outcomes,
+  type PartType,
+  type RunStart,
+  type ResponseHead,
+  type CallSettings,
+} from './part.ts'
 import { roles, type Actor, type Claim, type Role, type RunUser } from './principal.ts'
 import type { Reply } from './request-part.ts'
 import {

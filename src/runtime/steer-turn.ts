@@ -25,7 +25,8 @@ export async function steerTurn(runtime: Runtime, turn: Turn): Promise<Steered> 
   const [row] = await store.runs.list({ threadId, limit: 1 })
   const stored = row && (await keptOf(store, row))
   // Another agent's run is none of this one's business. A run that waits is answered, or ends: see `resumed`.
-  if (row === undefined || stored === undefined || row.agent !== agent.id || row.status === 'suspended') return undefined
+  if (row === undefined || stored === undefined || row.agent !== agent.id || row.status === 'suspended')
+    return undefined
   const again = messages.at(-1)!.id
   const isAgain = again !== undefined && stored.messages.some(({ role, id }) => role === 'user' && id === again)
   const said = isAgain ? [messages.at(-1) as UserMessage] : newWords(messages, stored)
@@ -75,11 +76,12 @@ function newWords(messages: readonly Message[], { asked, messages: own, runId }:
 
 function joined(said: readonly UserMessage[]): UserMessage['content'] {
   if (said.length === 1) return said[0]!.content
-  return said.flatMap(({ content }) => (typeof content === 'string' ? [{ type: 'text' as const, text: content }] : content))
+  return said.flatMap(({ content }) =>
+    typeof content === 'string' ? [{ type: 'text' as const, text: content }] : content,
+  )
 }
 
 function notDelivered({ id, outcome = 'dropped' }: EntryOf<'message'>): MillraceError {
   const why = outcome === 'withdrawn' ? 'was taken back' : 'was not delivered: the run was stopped first'
   return new MillraceError('message-dropped', `Message ${id} ${why}.`, { status: 409 })
 }
-

@@ -111,7 +111,9 @@ export async function takeBack(store: Store, run: string, id: string): Promise<v
   if ((await postedMessage(store, run, id)) === undefined) {
     throw new MillraceError('unknown-message', `Run ${run} has no message ${id}.`, { status: 404 })
   }
-  const delivered = new MillraceError('message-delivered', `Message ${id} can no longer be taken back.`, { status: 409 })
+  const delivered = new MillraceError('message-delivered', `Message ${id} can no longer be taken back.`, {
+    status: 409,
+  })
   if (hasEnded(row.status)) throw delivered
   const { message } = await store.log.post(run, claimKey(id), { to: 'sender' } satisfies MessageClaim)
   // A stopped run has dropped it, and claims nothing for that.

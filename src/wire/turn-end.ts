@@ -21,7 +21,16 @@ export interface ShownMessage {
   runId?: string
 }
 
-export function shownMessage({ id, content, protocol, by, sentAt, timestamp, outcome, runId }: EntryOf<'message'>): ShownMessage {
+export function shownMessage({
+  id,
+  content,
+  protocol,
+  by,
+  sentAt,
+  timestamp,
+  outcome,
+  runId,
+}: EntryOf<'message'>): ShownMessage {
   return {
     id,
     content,

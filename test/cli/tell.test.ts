@@ -33,7 +33,11 @@ async function start() {
 test('a message goes into the run, and show has it between the steps', async () => {
   const { cwd, id, gate, waiting, ended } = await start()
   const told = await ran(['tell', id, 'Shorter'], { cwd })
-  expect([told.code, told.out, told.err]).toEqual([0, '', expect.stringMatching(new RegExp(`^message \\S+ goes into ${id}\n$`, 'u'))])
+  expect([told.code, told.out, told.err]).toEqual([
+    0,
+    '',
+    expect.stringMatching(new RegExp(`^message \\S+ goes into ${id}\n$`, 'u')),
+  ])
   expect(await waiting()).toBe(1)
   gate.resolve()
   await expect.poll(async () => (await ended()).status).toBe('completed')
@@ -53,12 +57,19 @@ test('--queue: it gets a run of its own', async () => {
   gate.resolve()
   await expect.poll(async () => (await ended()).status).toBe('completed')
   const rows = async () => JSON.parse((await ran(['ps', '--json'], { cwd })).out) as RunRow[]
-  await expect.poll(async () => (await rows()).map(({ title, status }) => `${title} ${status}`)).toEqual(['Next completed', 'Hi completed'])
+  await expect
+    .poll(async () => (await rows()).map(({ title, status }) => `${title} ${status}`))
+    .toEqual(['Next completed', 'Hi completed'])
 })
 
 test('without a server nobody would read it', async () => {
-  const cwd = folder({ 'agents/a.yaml': 'workflow: [{ id: a, type: llm, config: { model: "demo:assistant", stream: true } }]' })
+  const cwd = folder({
+    'agents/a.yaml': 'workflow: [{ id: a, type: llm, config: { model: "demo:assistant", stream: true } }]',
+  })
   await ran(['run', 'a', '-m', 'Hi'], { cwd })
   const [{ id }] = JSON.parse((await ran(['ps', '--json'], { cwd })).out) as [RunRow]
-  expect(await ran(['tell', id, 'More'], { cwd })).toMatchObject({ out: '', err: expect.stringContaining('start millrace serve first') })
+  expect(await ran(['tell', id, 'More'], { cwd })).toMatchObject({
+    out: '',
+    err: expect.stringContaining('start millrace serve first'),
+  })
 })

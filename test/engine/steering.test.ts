@@ -72,7 +72,11 @@ describe('a message into a running turn', () => {
     expect(message!.timestamp).toBeGreaterThanOrEqual(message!.sentAt)
     expect(await runtime.waiting(run.id)).toEqual([])
     // The conversation has it, where the model was told it.
-    const next = await runtime.start('a', { messages: [{ role: 'user', content: 'And?' }] }, { threadId: 't', history: 'server' })
+    const next = await runtime.start(
+      'a',
+      { messages: [{ role: 'user', content: 'And?' }] },
+      { threadId: 't', history: 'server' },
+    )
     await next.result
     expect(toldWords(m.prompts.at(-1)!).slice(0, 6)).toEqual([
       'user: Hi',
@@ -247,8 +251,14 @@ describe('a message into a running turn', () => {
     const run = await runtime.start('a', hello)
     await tool.reached
     for (let i = 0; i < 20; i++) await runtime.tell(run.id, { content: `${i}` })
-    await expect(runtime.tell(run.id, { content: 'x' })).rejects.toMatchObject({ code: 'too-many-messages', status: 429 })
-    await expect(runtime.tell(run.id, { content: 'é'.repeat(16_384) })).rejects.toMatchObject({ code: 'too-large', status: 413 })
+    await expect(runtime.tell(run.id, { content: 'x' })).rejects.toMatchObject({
+      code: 'too-many-messages',
+      status: 429,
+    })
+    await expect(runtime.tell(run.id, { content: 'é'.repeat(16_384) })).rejects.toMatchObject({
+      code: 'too-large',
+      status: 413,
+    })
     await expect(runtime.tell('run_x', { content: 'x' })).rejects.toMatchObject({ code: 'unknown-run' })
     words.open()
     tool.open()
@@ -343,7 +353,8 @@ describe('the run that begins with a message', () => {
     await runtime.close(0)
     const again = looking({ tool: opened(), words: opened(), dir })
     await Promise.all([again.runtime.recover(), again.runtime.recover()])
-    const titles = async () => (await again.store.runs.list({ threadId: 't' })).map(({ title, status }) => `${title} ${status}`)
+    const titles = async () =>
+      (await again.store.runs.list({ threadId: 't' })).map(({ title, status }) => `${title} ${status}`)
     await expect.poll(titles).toEqual(['Late completed', 'Hi completed'])
     expect(toldWords(again.m.prompts.at(-1)!).at(0)).toBe('user: Hi')
   })

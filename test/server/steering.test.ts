@@ -75,7 +75,11 @@ describe('onBusy: steer', () => {
     expect(new Set(chat.messages.map(({ id }) => id)).size).toBe(4)
     expect(runs).toEqual([run, run])
     const [message] = only(await entriesOf(store, run), 'message')
-    expect(message).toMatchObject({ id: chat.messages[2]!.id, content: [{ type: 'text', text: 'Shorter' }], turn: true })
+    expect(message).toMatchObject({
+      id: chat.messages[2]!.id,
+      content: [{ type: 'text', text: 'Shorter' }],
+      turn: true,
+    })
     // The next question has the conversation once.
     await chat.sendMessage({ text: 'And?' })
     expect(toldWords(m.prompts.at(-1)!)).toEqual([
@@ -163,7 +167,8 @@ describe('onBusy: steer', () => {
   test('openai: without X-Thread-Id a second request is a run of its own', async () => {
     const { url, tool, store } = await start()
     const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: 'none', maxRetries: 0 })
-    const ask = (content: string) => client.chat.completions.create({ model: 'a', messages: [{ role: 'user', content }] })
+    const ask = (content: string) =>
+      client.chat.completions.create({ model: 'a', messages: [{ role: 'user', content }] })
     const first = ask('Hi')
     await tool.reached
     const second = ask('Shorter')
@@ -292,7 +297,11 @@ describe('who follows a run', () => {
     const events = await client.ended('r1')
     expect(events.filter(({ type }) => type === 'RUN_STARTED' || type === 'RUN_FINISHED')).toHaveLength(2)
     expect(events).toContainEqual(
-      expect.objectContaining({ type: 'CUSTOM', name: 'message', value: expect.objectContaining({ content: 'Shorter' }) }),
+      expect.objectContaining({
+        type: 'CUSTOM',
+        name: 'message',
+        value: expect.objectContaining({ content: 'Shorter' }),
+      }),
     )
   })
 
@@ -307,7 +316,9 @@ describe('who follows a run', () => {
     tool.open()
     expect(await second).toMatchObject({ ok: true, millraceRunId: run })
     const events = await client.ended('r1')
-    expect(events.filter(({ type }) => type === 'TEXT_MESSAGE_CONTENT').map((each) => (each as { delta: string }).delta)).toEqual(['I look.', 'Told 2.'])
+    expect(
+      events.filter(({ type }) => type === 'TEXT_MESSAGE_CONTENT').map((each) => (each as { delta: string }).delta),
+    ).toEqual(['I look.', 'Told 2.'])
   })
 })
 

@@ -46,7 +46,8 @@ export function toldWords(prompt: readonly { role: string; content: unknown }[])
   return prompt
     .filter(({ role }) => role !== 'system')
     .map(({ role, content }) => {
-      const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : (content as Record<string, unknown>[])
+      const parts =
+        typeof content === 'string' ? [{ type: 'text', text: content }] : (content as Record<string, unknown>[])
       return `${role}: ${parts.map((part) => part['text'] ?? part['toolName'] ?? part['type']).join('')}`
     })
 }

@@ -181,7 +181,13 @@ export async function createConversation(
           if (keepsHistory()) history = [...history, ...asked, ...(await client.show(id)).messages]
         }
         try {
-          const result = await runTurn(context, connection, { agent, input, threadId: thread, ...shown, onStart: watch })
+          const result = await runTurn(context, connection, {
+            agent,
+            input,
+            threadId: thread,
+            ...shown,
+            onStart: watch,
+          })
           files = []
           thread = result.threadId
           await note(result, message)

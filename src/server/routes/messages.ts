@@ -19,7 +19,10 @@ export function mountMessages(routes: Routes): void {
 async function postMessage(context: RequestContext, request: Request, run: string): Promise<Response> {
   checkWaits(context.waitUntil(request), 'A message to a run')
   const body = await readJson(request, context.maxBodyBytes)
-  const told = await context.runtime.tell(run, { ...readMessage(body, messageFields), protocol: protocolOf(context, request) })
+  const told = await context.runtime.tell(run, {
+    ...readMessage(body, messageFields),
+    protocol: protocolOf(context, request),
+  })
   return Response.json(told, { status: 202 })
 }
 

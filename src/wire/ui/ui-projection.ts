@@ -219,7 +219,12 @@ class UiProjection implements Projection {
     if (turn === 'end') return this.finish('stop')
     if (turn === 'begin') return this.join(turnMessageId(this.runId, entry))
     const { id } = entry
-    this.sink.send({ type: 'data-message', id, data: shownMessage(entry), transient: entry.outcome === undefined ? undefined : true })
+    this.sink.send({
+      type: 'data-message',
+      id,
+      data: shownMessage(entry),
+      transient: entry.outcome === undefined ? undefined : true,
+    })
   }
 
   private addData({ step, name, id, data, transient }: EntryOf<'data'>): void {
