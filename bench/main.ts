@@ -48,6 +48,10 @@ const scenarios: Record<ScenarioName, (bench: Bench) => Promise<Result[]>> = {
   agents: ({ options }) => alone('agents.ts', options),
   steps: ({ options }) => alone('steps.ts', options, { isPinned: false }),
   'mcp-tasks': ({ options }) => alone('mcp-tasks.ts', options, { isPinned: false }),
+  scripts: async ({ options, rows, say: tell }) => {
+    if (rows.some(({ isPeer }) => isPeer)) await installPeers(tell)
+    return alone('scripts.ts', options, { isPinned: false })
+  },
   fairness: ({ options }) => alone('fairness.ts', options),
   record: ({ options }) => alone('record.ts', options),
   web: ({ options }) => alone('web.ts', options, { isPinned: false }),
@@ -71,6 +75,7 @@ const withoutServers: ReadonlySet<ScenarioName> = new Set([
   'agents',
   'steps',
   'mcp-tasks',
+  'scripts',
   'fairness',
   'record',
   'web',

@@ -27,6 +27,7 @@ export const usage = `npm run bench [-- scenario… options]
   agents        µs that an agent tool costs above a call-agent step
   steps         ms from start to first step, step to step, of an agent of five turns, from word to reader; beside DBOS
   mcp-tasks     % of a core that 100 polled MCP tasks take
+  scripts       CPU, memory and lateness of 50 and 300 scripts at once, CPU of a call; beside quickjs-emscripten
   fairness      ms to the first delta of a tenant, alone and beside one that sends a hundred times as much
   record        a run of a million deltas: written, filled into tables, queried, searched, replayed, compacted
   log           the log alone: appends/s, also with readers, or with a second process locking the file
@@ -79,6 +80,7 @@ export const scenarioNames = [
   'agents',
   'steps',
   'mcp-tasks',
+  'scripts',
   'fairness',
   'record',
   'log',

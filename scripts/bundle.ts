@@ -13,10 +13,10 @@ const dist = resolve(root, 'dist')
 const doors = Object.values(manifest.exports).flatMap((door) =>
   typeof door === 'string' ? [] : [/^\.\/dist\/(.*)\.js$/u.exec(door.default)![1]!],
 )
-/** The thread of queries is a module in a URL: other bundlers lose a file. See `src/store/tables/query-thread.ts`. */
-async function threadSource(): Promise<string> {
+/** Threads are modules in a URL: other bundlers lose a file. See `src/store/tables/query-thread.ts`. */
+async function threadSource(file: string): Promise<string> {
   const thread = await rolldown({
-    input: resolve(root, 'src/store/tables/read-thread.ts'),
+    input: resolve(root, file),
     platform: 'node',
     external: /^[^./]/u,
     transform: { target: 'es2024' },
@@ -26,15 +26,24 @@ async function threadSource(): Promise<string> {
   return output[0].code
 }
 
-const thread = await threadSource()
+/** The module that has the URL → the name of the URL, and the thread's module. */
+const threads = new Map([
+  ['src/store/tables/query-thread.ts', ['queryThread', 'src/store/tables/read-thread.ts']],
+  ['src/script/worker-url.ts', ['workerUrl', 'src/script/worker.ts']],
+] as const)
+const sources = new Map<string, string>()
+for (const [file, [name, thread]] of threads) {
+  const source = JSON.stringify(await threadSource(thread))
+  sources.set(
+    resolve(root, file),
+    `export const ${name} = new URL('data:text/javascript,' + encodeURIComponent(${source}))`,
+  )
+}
 const bundle = await rolldown({
   plugins: [
     {
       name: 'thread-in-url',
-      load: (id) =>
-        id === resolve(root, 'src/store/tables/query-thread.ts')
-          ? `export const queryThread = new URL('data:text/javascript,' + encodeURIComponent(${JSON.stringify(thread)}))`
-          : null,
+      load: (id) => sources.get(id) ?? null,
     },
   ],
   input: Object.fromEntries(['cli/main', ...doors].map((name) => [name, resolve(root, `src/${name}.ts`)])),

@@ -4,6 +4,7 @@ export {
   defineTool,
   type Config,
   type OpenAiConfig,
+  type MessagesConfig,
   type ResponsesConfig,
   type RateLimitConfig,
   type RecordConfig,

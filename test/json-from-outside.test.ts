@@ -9,6 +9,7 @@ const allowed: Record<string, string> = {
   'models/decode/answer-reader.ts': 'an event of a model: what is recorded of it is bounded there',
   'models/decode/fields.ts': 'a text of such an event',
   'models/direct-model.ts': 'the body of a request that the package has made',
+  'script/guest.ts': 'code that runs inside the sandbox',
   'server/http/body.ts': 'its bound is a little higher, for what stands around the values',
   'store/encode.ts': 'what the store wrote, bounded right after',
   'store/ndjson.ts': 'a line of a log, bounded right after',

@@ -50,9 +50,18 @@ function takePiece(frame: Frame): string | undefined {
   const holder = [frame, delta, (delta as Frame | undefined)?.['tool_calls']?.[0]?.function as unknown]
   for (const each of holder) {
     if (typeof each !== 'object' || each === null) continue
-    for (const key of ['delta', 'inputTextDelta', 'content', 'reasoning_content', 'arguments']) {
+    for (const key of [
+      'delta',
+      'inputTextDelta',
+      'content',
+      'reasoning_content',
+      'arguments',
+      'text',
+      'thinking',
+      'partial_json',
+    ]) {
       const piece = (each as Frame)[key] as unknown
-      if (typeof piece !== 'string' || (key === 'content' && each === frame)) continue
+      if (typeof piece !== 'string' || (each === frame && key !== 'delta' && key !== 'inputTextDelta')) continue
       ;(each as Frame)[key] = ''
       for (const place of ['seq', 'firstSeq', 'timestamp', 'sequence_number']) delete frame[place]
       return piece

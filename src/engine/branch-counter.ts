@@ -7,7 +7,9 @@
 export interface BranchCounter {
   /** Settles when all tasks have settled, or when `abandoned` does. After that the remaining tasks no longer count. */
   fork(tasks: (() => Promise<void>)[], abandoned?: Promise<void>): Promise<void>
-  /** A branch starts to wait for a client. */
+  /** Runs one more task beside the others. Settles like the task. */
+  spawn(task: () => Promise<void>): Promise<void>
+  /** A branch starts to wait for a client, or for its own tasks. */
   block(): void
   /** A branch continues. */
   unblock(): void
@@ -25,6 +27,14 @@ export function createBranchCounter(onAllBlocked: () => void): BranchCounter {
     block: countBlocked,
     unblock() {
       runnable++
+    },
+    async spawn(task) {
+      runnable++
+      try {
+        await task()
+      } finally {
+        countBlocked()
+      }
     },
     async fork(tasks, abandoned) {
       if (tasks.length === 0) return

@@ -5,6 +5,7 @@ import type { RunUser } from '../part/principal.ts'
 import type { Usage } from '../part/usage.ts'
 import type { InputRequest } from '../part/request-part.ts'
 import type { Processes } from '../processes/processes.ts'
+import type { SandboxPool } from '../script/sandbox.ts'
 import type { McpPool } from '../tools/mcp/pool.ts'
 import type { ToolImplementation } from '../tools/tool.ts'
 import { builtinSteps } from '../pipeline/names.ts'
@@ -66,6 +67,8 @@ export interface Registry {
   mcp?: McpPool
   /** The child processes of CLI agents. Absent at the edge and in browsers. */
   processes?: Processes
+  /** Runs scripts. Absent at the edge and in browsers. */
+  sandbox?: SandboxPool
   /** The earlier usage of a CLI agent's session, for transcripts whose earlier runs are elsewhere. */
   usedBefore?: (sessionId: string) => Usage | undefined
   /** Maximum UTF-16 units of one model answer, for agents that set no limit. */

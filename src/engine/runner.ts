@@ -172,9 +172,12 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     each.signal.addEventListener('abort', () => controller.abort(each.signal.reason), { once: true })
   }
   const { newRunId, startNext } = options
-  const { emit, stored } = writer
-  const steering = createSteering({ log, run: runId, state, signal, emit, stored, newRunId, startNext })
-  const parts = { writer, branches, requests, gate, limits, speaking, leftover, now, inputOf: hidden.inputOf, steering }
+  const steering = createSteering({ log, run: runId, state, signal, writer, newRunId, startNext })
+  const toLogged: Scope['toLogged'] = (part) => {
+    return hides ? createRedactor(secrets, secretKeys).redact('', part)[0]! : part
+  }
+  const { inputOf } = hidden
+  const parts = { writer, branches, requests, gate, limits, speaking, leftover, now, inputOf, toLogged, steering }
   const { scope, setHistory, callAbort } = createRunScope(options, parts)
 
   const onMessage = (message: InboxMessage) => {
@@ -313,6 +316,7 @@ interface ScopeParts {
   steering: Steering
   leftover: Leftover
   inputOf: Scope['inputOf']
+  toLogged: Scope['toLogged']
   now(): number
 }
 
@@ -359,6 +363,7 @@ function createRunScope(options: RunnerOptions, parts: ScopeParts): RunScope {
     stored: writer.stored,
     newId: () => `${options.epoch}.${++ids}`,
     fork: branches.fork,
+    branches,
     pass: gate.pass,
     request: requests.request,
     limits,
@@ -386,6 +391,7 @@ function createRunScope(options: RunnerOptions, parts: ScopeParts): RunScope {
     },
     speaking: parts.speaking,
     inputOf: parts.inputOf,
+    toLogged: parts.toLogged,
     notifyAbort: (root, error) => callAbort({ error, root }),
     invoke: createInvoke(registry, writer.emit),
     defer: (task) => void leftover.deferred.push(task),

@@ -1,6 +1,6 @@
 /** The context of the engine's steps: the run's state, writer and signal, and how to wait for a client. */
 import { fromErrorValue, toErrorValue, toMillraceError, type ErrorValue, MillraceError } from '../part/error.ts'
-import type { EntryOf } from '../part/entry.ts'
+import type { EntryOf, RecordedPart } from '../part/entry.ts'
 import type { Store } from '../part/log.ts'
 import type { Part, StepFinish, StepStart } from '../part/part.ts'
 import type { RequestPart } from '../part/request-part.ts'
@@ -10,6 +10,7 @@ import type { Pipeline, StepTimeouts } from '../pipeline/pipeline.ts'
 import type { McpPool } from '../tools/mcp/pool.ts'
 import { type Attribute, nameFailure, type StepName } from './step-name.ts'
 import type { AgentSlot, AgentSlots } from './agent-slots.ts'
+import type { BranchCounter } from './branch-counter.ts'
 import type { RunSteps } from './container.ts'
 import type { Steering } from './steering.ts'
 import type { Limit, Speaking, DefaultTimeouts, SilenceLimits } from './limits.ts'
@@ -51,6 +52,8 @@ export interface Scope {
   newId(): string
   /** Runs tasks concurrently. Settles when all have settled or `abandoned` does, then throws the first failure. */
   fork(tasks: (() => Promise<void>)[], abandoned?: Promise<void>): Promise<void>
+  /** The run's branches, for a step that starts tasks one by one. */
+  readonly branches: BranchCounter
   /** Call this before a new step begins: see `Gate.pass`. */
   pass(): Promise<never> | undefined
   /** Records a request, unless it is open, and waits for its reply. Throws {@link Suspended} if the whole run must wait. */
@@ -61,6 +64,8 @@ export interface Scope {
   ): Promise<EntryOf<'response'>>
   /** The input of a tool call for its tool: not redacted, as long as this process executes the run. */
   inputOf(call: ModelToolCall): string
+  /** A part as the log has it: redacted. */
+  toLogged(part: RecordedPart): RecordedPart
   /** Budgets and timeouts that apply here, the run's own first. */
   readonly limits: readonly Limit[]
   /** Model calls in progress, by path. */

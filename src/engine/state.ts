@@ -10,7 +10,7 @@ import { FoldingRun, type FoldedRun } from '../fold/run-fold.ts'
 import type { ToolLoop } from '../fold/tool-loop.ts'
 import { createCallIds, type CallIds } from '../fold/call-ids.ts'
 import { LazyMap, LazySet } from '../fold/lazy-map.ts'
-import type { Part } from '../part/part.ts'
+import type { Part, ScriptStart } from '../part/part.ts'
 import { loopMessages, type ModelReply } from '../fold/reply-messages.ts'
 import { addUsage, estimateUsage, type Usage } from '../part/usage.ts'
 
@@ -49,6 +49,10 @@ export interface RunState extends FoldedRun {
   readonly asked: ReadonlyMap<string, readonly AskedValue[]>
   /** Messages that were sent while the run was active, by id: delivered ones, and those that will not be. */
   readonly messages: ReadonlyMap<string, EntryOf<'message'>>
+  /** The starts of scripts, by path. */
+  readonly scripts: Pick<ReadonlyMap<string, ScriptBegin>, 'get'>
+  /** How many lines each script has written to its console, by path. */
+  readonly consoleLines: Pick<ReadonlyMap<string, number>, 'get'>
   /** The lists that loops iterate over, by path. */
   readonly lists: ReadonlyMap<string, readonly unknown[]>
   /** Whether a step was ever started. */
@@ -63,10 +67,19 @@ export interface RunState extends FoldedRun {
   toolLoops(): ToolLoop[]
 }
 
+export interface ScriptBegin extends ScriptStart {
+  /** Of its `step-start`. */
+  seq: number
+  timestamp: number
+}
+
 export interface AskedValue {
   request: EntryOf<'request'>
   response?: EntryOf<'response'>
 }
+
+/** The name of the `data` parts with what a script writes to its console. */
+export const consoleName = 'console'
 
 /** Steps with a tool loop. */
 const loopKinds: ReadonlySet<StepKind | undefined> = new Set(['tool-loop', 'router'])
@@ -76,7 +89,7 @@ export function createRunState(): RunState {
   return new EngineState()
 }
 
-const hasLoop = (start: EntryOf<'step-start'>) => loopKinds.has(kindOf(start))
+const hasLoop = (start: EntryOf<'step-start'>) => loopKinds.has(kindOf(start)) || kindOf(start) === 'script'
 
 /** A class, not closures, with `private` fields: one for each open stream (decisions/0028). */
 class EngineState extends FoldingRun implements RunState {
@@ -95,6 +108,8 @@ class EngineState extends FoldingRun implements RunState {
   readonly callIds = createCallIds()
   readonly asked = new LazyMap<string, AskedValue[]>()
   readonly messages = new LazyMap<string, EntryOf<'message'>>()
+  readonly scripts = new LazyMap<string, ScriptBegin>()
+  readonly consoleLines = new LazyMap<string, number>()
   readonly lists = new LazyMap<string, readonly unknown[]>()
   readonly ownHeaders = new LazySet<string>()
   private readonly begun = new Set<string>()
@@ -187,6 +202,8 @@ class EngineState extends FoldingRun implements RunState {
         if (entry.agent !== undefined && entry.toolCallId !== undefined) this.agentCalls.add(step)
         else if (entry.agent !== undefined && entry.handoff === true) this.takenOver.set(step, entry.agent)
         if (entry.items !== undefined) this.lists.set(step, entry.items)
+        if (entry.script !== undefined)
+          this.scripts.set(step, { ...entry.script, seq: entry.seq, timestamp: entry.timestamp })
         break
       case 'step-finish': {
         this.finished.set(step, entry)
@@ -204,6 +221,9 @@ class EngineState extends FoldingRun implements RunState {
         if (value !== undefined) value.response = entry
         break
       }
+      case 'data':
+        if (entry.name === consoleName) this.consoleLines.set(step, (this.consoleLines.get(step) ?? 0) + 1)
+        break
       case 'step-reset':
         for (const path of this.asked.keys()) if (isUnder(path, step)) this.asked.delete(path)
         this.resets.set(step, (this.resets.get(step) ?? 0) + 1)

@@ -4,7 +4,7 @@
  */
 import type { InboxMessage, Log } from '../part/log.ts'
 import type { EntryOf } from '../part/entry.ts'
-import type { Part, RunStart, SentMessage } from '../part/part.ts'
+import type { RunStart, SentMessage } from '../part/part.ts'
 import {
   claimedIdIn,
   claimKey,
@@ -14,6 +14,7 @@ import {
   type PostedMessage,
 } from '../part/sent-message.ts'
 import type { RunState } from './state.ts'
+import type { Writer } from './writer.ts'
 
 /** The messages of a run that begins because this one has ended. */
 export interface NextRun {
@@ -40,8 +41,7 @@ export interface SteeringOptions {
   run: string
   state: RunState
   signal: AbortSignal
-  emit(step: string, part: Part): void
-  stored(): Promise<void>
+  writer: Pick<Writer, 'emit' | 'stored'>
   newRunId(): string
   /** Starts a run of the thread after this one, once, however often it is called. */
   startNext(next: NextRun): Promise<void>
@@ -61,7 +61,7 @@ class RunSteering implements Steering {
   }
 
   receive({ key, message }: InboxMessage): boolean {
-    const { state, emit } = this.options
+    const { state, writer } = this.options
     const id = messageIdIn(key)
     if (id !== undefined) {
       if (!state.messages.has(id)) (this.waiting ??= new Map()).set(id, message as PostedMessage)
@@ -72,7 +72,7 @@ class RunSteering implements Steering {
     const posted = this.waiting?.get(claimed)
     if ((message as MessageClaim).to === 'sender' && posted !== undefined) {
       this.waiting!.delete(claimed)
-      emit('', { ...toSentMessage(claimed, posted), outcome: 'withdrawn' })
+      writer.emit('', { ...toSentMessage(claimed, posted), outcome: 'withdrawn' })
     }
     return true
   }
@@ -83,7 +83,7 @@ class RunSteering implements Steering {
   }
 
   async deliver(loop: string): Promise<boolean> {
-    const { emit, signal } = this.options
+    const { writer, signal } = this.options
     let isDelivered = false
     // Taken at once, because parallel branches may ask at the same time.
     const taken = this.take(({ mode }) => mode === 'steer')
@@ -93,9 +93,9 @@ class RunSteering implements Steering {
         const { to } = await this.claim(id, 'run')
         if (signal.aborted) throw signal.reason
         taken.shift()
-        if (to === 'sender') emit('', { ...toSentMessage(id, posted), outcome: 'withdrawn' })
+        if (to === 'sender') writer.emit('', { ...toSentMessage(id, posted), outcome: 'withdrawn' })
         else {
-          emit(loop, toSentMessage(id, posted))
+          writer.emit(loop, toSentMessage(id, posted))
           isDelivered = true
         }
       }
@@ -115,21 +115,21 @@ class RunSteering implements Steering {
 
   private drop(): void {
     for (const [id, posted] of this.take(() => true))
-      this.options.emit('', { ...toSentMessage(id, posted), outcome: 'dropped' })
+      this.options.writer.emit('', { ...toSentMessage(id, posted), outcome: 'dropped' })
   }
 
   /** A message for the running turn that came too late stands in the first run, with the others. Each message of the queue has a run of its own. */
   private async goOn(): Promise<void> {
-    const { emit, stored, newRunId } = this.options
+    const { writer, newRunId } = this.options
     const first = newRunId()
     for (const [id, posted] of this.take(() => true).toSorted(([, a], [, b]) => rank(a) - rank(b))) {
       const { to } = await this.claim(id, 'next')
       const sent = toSentMessage(id, posted)
-      if (to === 'sender') emit('', { ...sent, outcome: 'withdrawn' })
-      else emit('', { ...sent, outcome: 'next', runId: posted.mode === 'steer' ? first : newRunId() })
+      if (to === 'sender') writer.emit('', { ...sent, outcome: 'withdrawn' })
+      else writer.emit('', { ...sent, outcome: 'next', runId: posted.mode === 'steer' ? first : newRunId() })
     }
     // Stored first: the next owner of a run that crashes here starts them.
-    await stored()
+    await writer.stored()
     for (const next of nextRuns(this.options.state.start, this.options.state.messages.values())) {
       // One that is refused, because this run still has its place, is started once it has ended.
       await this.options.startNext(next).catch(() => undefined)

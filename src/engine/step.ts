@@ -30,6 +30,7 @@ import { generateOutput } from './steps/output-generator.ts'
 import { runMemory } from './steps/memory.ts'
 import { runParallel } from './steps/parallel.ts'
 import { runRouter } from './steps/router.ts'
+import { runScriptStep } from './steps/script.ts'
 import { runWrapped } from './steps/wrapped.ts'
 
 /** Throws a `MillraceError` that names the step, unless the run itself ends or a limit around the step is exceeded. */
@@ -84,9 +85,9 @@ function runByType(scope: Scope, step: Step, path: string, place: StepRole): Pro
 }
 
 /** Types that resolve the references in their config only when they need them. */
-const lazy: ReadonlySet<string> = new Set(['call-agent', 'condition', 'loop', 'parallel'])
+const lazy: ReadonlySet<string> = new Set(['call-agent', 'condition', 'loop', 'parallel', 'script'])
 /** Steps whose value is not recorded: it is computed again from the steps inside. */
-export const containers: ReadonlySet<string> = lazy
+export const containers: ReadonlySet<string> = new Set(['call-agent', 'condition', 'loop', 'parallel'])
 
 function runBuiltin(scope: Scope, step: Step, path: string, place: StepRole, isResolved = false): Promise<StepOutcome> {
   const { answers } = place
@@ -181,6 +182,8 @@ function runBuiltin(scope: Scope, step: Step, path: string, place: StepRole, isR
         const result = await mcpOf(scope).call(server, tool, at(input), options)
         return { value: { value: result }, result }
       })
+    case 'script':
+      return runScriptStep(scope, path, step.config)
     case 'cli-agent':
       return runCliAgent(scope, path, step.config, at, answersBy(step.config, place))
     default:
@@ -211,13 +214,11 @@ async function reportError(scope: Scope, path: string, { onError }: ToolLoopConf
 
 /** Whether the config of an `llm` or `router` step offers any tools. */
 function offersTools(
-  { tools, toolSources = [], clientTools = [], agentTools = [] }: ToolLoopConfig,
+  { tools, toolSources = [], clientTools = [], agentTools = [], codeTools = [] }: ToolLoopConfig,
   fromClient: unknown,
 ): boolean {
-  return (
-    tools.length + toolSources.length + clientTools.length + agentTools.length + (toolItems(fromClient) ?? []).length >
-    0
-  )
+  const lists = [tools, toolSources, clientTools, agentTools, codeTools, toolItems(fromClient) ?? []]
+  return lists.some(({ length }) => length > 0)
 }
 
 /** A model name from a request must not open the log of another client's run. */

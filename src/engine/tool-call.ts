@@ -16,20 +16,17 @@ import { kindOf, type StepKind } from '../part/step-kind.ts'
 import type { ModelToolCall, ModelReply } from '../fold/reply-messages.ts'
 import type { ToolUse } from '../pipeline/pipeline.ts'
 import { parseToolInput, type ParsedInput } from '../tools/tool-input.ts'
-import type { ToolImplementation, SaidEarlier } from '../tools/tool.ts'
+import type { ToolImplementation } from '../tools/tool.ts'
 import { type OfferedAgent, inSlot, refusal, runAgentTool } from './agent-tools.ts'
 import { agentStep, settleHandoff } from './handoff.ts'
 import { closeUnder, inStep, type NewStep, type Scope, traceparentOf } from './scope.ts'
-import { keptOf } from '../fold/read-view.ts'
-import { textOf } from '../fold/run-view.ts'
-import { isSameOwner, runsOf } from '../part/principal.ts'
-import type { EntryOf } from '../part/entry.ts'
+import { searchEarlier } from './search-earlier.ts'
 
 const defaultTimeout = 60_000
 
 type CallKind = Extract<StepKind, 'tool-call' | 'client-tool' | 'approval'>
 const cannotWait = 'it needs an approval, and this server cannot wait for one because its store is not durable'
-const noClient = 'nobody can be asked inside of an agent tool of this run'
+const noClient = 'nobody can be asked inside of an agent tool or a script of this run'
 const asApproval = { stepType: 'approval', kind: 'approval' } as const
 
 /** A tool that a loop offers to the model. Without `implementation` it is the client's. */
@@ -41,7 +38,16 @@ export interface OfferedTool {
   approval?: Approval
   /** It runs this agent. */
   agent?: OfferedAgent
+  /** The engine runs it, as steps below the call's. After a crash it goes on. */
+  runs?: ToolRun
 }
+
+/** `path`: the step of the call. Throws only what ends more than this call. */
+export type ToolRun = (
+  scope: Scope,
+  path: string,
+  call: { given: unknown; toolCallId: string; messages(): Message[] },
+) => Promise<{ result: unknown; isError: boolean }>
 
 export interface CallingLoop {
   root: string
@@ -109,6 +115,18 @@ export async function settleCall(scope: Scope, loop: CallingLoop, call: ModelToo
     else await runAgent(tool.agent, given, call.startedAt)
     return
   }
+  const runInside = (runs: ToolRun, given: unknown) => {
+    const { messages } = loop
+    return inTool(call.startedAt ?? nextPath(), 'tool-call', (path) =>
+      runs(scope, path, { given, toolCallId, messages }),
+    )
+  }
+  if (call.startedAt !== undefined && tool?.runs !== undefined) {
+    const written = await parse(tool.implementation, call.edited ?? scope.inputOf(call))
+    if (written.ok) await runInside(tool.runs, written.value)
+    else await inTool(call.startedAt, 'tool-call', async () => fault(written.error))
+    return
+  }
   if (call.startedAt !== undefined) {
     // Only a crash leaves a tool call started and without a result.
     const { startedAt } = call
@@ -133,7 +151,7 @@ export async function settleCall(scope: Scope, loop: CallingLoop, call: ModelToo
     return
   }
   const { implementation, approval = false } = tool
-  const isClients = tool.agent === undefined && implementation?.execute === undefined
+  const isClients = tool.agent === undefined && tool.runs === undefined && implementation?.execute === undefined
   if (isClients && scope.cannotAsk === true) {
     await inTool(call.askedAt ?? nextPath(), 'client-tool', async () => withOutcome('unavailable', noClient))
     return
@@ -165,6 +183,10 @@ export async function settleCall(scope: Scope, loop: CallingLoop, call: ModelToo
   if (tool.agent !== undefined) {
     if (tool.agent.use.handoff === true) await settleHandoff(scope, loop, call, { offered: tool.agent, given: input })
     else await runAgent(tool.agent, input)
+    return
+  }
+  if (tool.runs !== undefined) {
+    await runInside(tool.runs, input)
     return
   }
   if (!isClients) {
@@ -302,84 +324,4 @@ function readArguments(text: string): ParsedInput {
   } catch (error) {
     return { ok: false, error: `The arguments are not valid JSON: ${messageOf(error)}` }
   }
-}
-
-/**
- * Searches earlier conversations, for tools. A run that belongs to a user sees those of this user with its agent. One that belongs to no one or to a
- * key, which may serve many people, sees those of its own thread, and other threads of its agent with the same text in `$input.user`.
- */
-type Context = Pick<Scope, 'runId' | 'threadId' | 'store'> & { state: { start: EntryOf<'run-start'> | undefined } }
-
-/** Maximum number of hits that are checked, newest first; most may belong to other users. */
-const mostHits = 300
-
-/** The newest messages that contain all the words, at most `limit`. */
-async function searchEarlier(context: Context, words: string, limit: number): Promise<SaidEarlier[]> {
-  const { runId, threadId, store, state } = context
-  const { start } = state
-  const person = personOf(start)
-  const known = new Map<string, boolean>()
-  const found = new Map<string, SaidEarlier>()
-
-  async function mayBeSeen(run: string): Promise<boolean> {
-    if (run === runId) return false
-    if (!known.has(run)) {
-      const other = await firstOf(store, run)
-      known.set(run, other !== undefined && isSameOwner(start?.user, other.user) && personOf(other) === person)
-    }
-    return known.get(run)!
-  }
-
-  // Without a person, only the thread distinguishes people.
-  const within = person === undefined ? threadId : undefined
-  for await (const { run, thread, ...said } of places(context, words, within)) {
-    if (!(await mayBeSeen(run))) continue
-    // A client that keeps the history sends the same message with each run.
-    const key = `${thread}\n${said.text}`
-    if (!found.has(key)) found.set(key, { threadId: thread, ...said })
-    if (found.size === limit) break
-  }
-  return [...found.values()]
-}
-
-interface EarlierRun extends Omit<SaidEarlier, 'threadId'> {
-  run: string
-  thread: string
-}
-
-async function* places({ store, state }: Context, q: string, threadId?: string): AsyncGenerator<EarlierRun> {
-  const { agent = '', user } = state.start ?? {}
-  const where = { ...(threadId === undefined ? { agent } : { threadId }), ...runsOf(user) }
-  const { records, runs } = store
-  if (records !== undefined) {
-    for (const hit of await records.search({ q, ...where, kinds: ['user', 'text'], limit: mostHits })) {
-      const { run, threadId: thread, timestamp: at, kind, excerpt: text } = hit
-      yield { run, thread, at, by: kind === 'user' ? 'user' : 'assistant', text }
-    }
-    return
-  }
-  // A store without tables keeps few runs.
-  const words = q.toLowerCase().split(/\s+/u).filter(Boolean)
-  for (const row of await runs.list({ ...where, limit: 100 })) {
-    const { asked = [], messages = [] } = (await keptOf(store, row)) ?? {}
-    for (const message of [...asked, ...messages].toReversed()) {
-      const text = textOf(message)
-      if (!words.every((word) => text.toLowerCase().includes(word))) continue
-      const by = message.role === 'user' ? 'user' : 'assistant'
-      yield { run: row.id, thread: row.threadId, at: row.startedAt, by, text: text.slice(0, 200) }
-    }
-  }
-}
-
-async function firstOf({ log }: Scope['store'], run: string): Promise<EntryOf<'run-start'> | undefined> {
-  for await (const [first] of log.read(run, { limit: 1 })) return first?.type === 'run-start' ? first : undefined
-  return undefined
-}
-
-/** Who speaks in a run: its owner, unless that is a program, or else whoever the request names. */
-function personOf(start: EntryOf<'run-start'> | undefined): string | undefined {
-  const owner = start?.user
-  if (owner !== undefined && owner.key === undefined) return `owner ${owner.id}`
-  const user = start?.input['user']
-  return typeof user === 'string' && user !== '' ? `input ${user}` : undefined
 }

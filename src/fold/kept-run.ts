@@ -5,7 +5,7 @@
 import { omitUndefined } from '../part/omit-undefined.ts'
 import type { EntryOf } from '../part/entry.ts'
 import { MillraceError } from '../part/error.ts'
-import { messagesOf, type Message, type AssistantContent } from '../part/message.ts'
+import { messagesOf, splitInstructions, type Message, type AssistantContent } from '../part/message.ts'
 import { actorOf } from '../part/principal.ts'
 import { noUsage } from '../part/usage.ts'
 import { answerText, startOf, textOf, type RunView, type StepView } from './run-view.ts'
@@ -72,7 +72,8 @@ export function toKept(fold: FoldedRun): KeptRun {
     status: end?.outcome ?? (open.suspended ? 'suspended' : 'running'),
     startedAt: startOf(start),
     lastSeq: fold.lastSeq,
-    asked: previousRunId === undefined ? fromLastUser(asked) : asked,
+    // The instructions are of this run alone: its log has them, once for all runs.
+    asked: previousRunId === undefined ? fromLastUser(asked) : splitInstructions(asked).rest,
     messages: withRunId(messages, runId),
     usage: end?.usage ?? usage ?? noUsage,
     ...used,

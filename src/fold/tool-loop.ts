@@ -88,7 +88,8 @@ class Loop implements ToolLoop {
         if (parentPath(step) !== this.root) break
         // A second attempt has the same number.
         this.children = Math.max(this.children, numberOf(step))
-        if (kindOf(entry) === 'model-call') this.#add(step)
+        // The calls of a script are those of one reply, without a model.
+        if (kindOf(entry) === 'model-call' || entry.script !== undefined) this.#add(step)
         else if (entry.toolCallId !== undefined) {
           const call = this.#callOf(entry.toolCallId)
           if (call) call[placeOf(entry)] = step

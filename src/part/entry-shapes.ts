@@ -11,6 +11,7 @@ import {
   type RunStart,
   type ResponseHead,
   type CallSettings,
+  type ScriptStart,
 } from './part.ts'
 import { roles, type Actor, type Claim, type Role, type RunUser } from './principal.ts'
 import type { Reply } from './request-part.ts'
@@ -248,6 +249,7 @@ const fields: { readonly [T in PartType]: FieldShapes<Body<T>> | Shape<Body<T>> 
     dynamic: optional(flag),
     providerCallId: optional(text),
     providerMetadata: metadata,
+    via: optional(oneOf<'script'>('script')),
   },
   'tool-result': {
     toolCallId: text,
@@ -304,6 +306,7 @@ const fields: { readonly [T in PartType]: FieldShapes<Body<T>> | Shape<Body<T>> 
     order: optional(listOf(text)),
     object: optional(yes),
     items: optional(listOf(anything)) as Shape<readonly unknown[] | undefined>,
+    script: optional(objectOf<ScriptStart>({ engine: text, seed: text })),
     head: optional(head),
   },
   'step-finish': {

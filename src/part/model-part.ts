@@ -24,6 +24,11 @@ interface CallName {
   providerCallId?: string
 }
 
+interface CallOrigin {
+  /** A script makes the call, not a model: it is no part of the conversation. */
+  via?: 'script'
+}
+
 /**
  * The parts that a model may emit: those of V3 unchanged, with the additions of V4 as optional fields. V4's `ping` is dropped.
  * Text and reasoning ids are made unique in the run. Tool-call ids are the provider's, unless a call of another step already
@@ -53,7 +58,7 @@ export type ModelPart =
   /** The arguments are complete. */
   | V3<'tool-input-end'>
   /** The model calls a tool: `toolCallId`, `toolName`, `input` (JSON as text); `providerExecuted` when the provider runs it itself. */
-  | (V3<'tool-call'> & CallName)
+  | (V3<'tool-call'> & CallName & CallOrigin)
   /** The outcome of a tool call: `result`, `isError`, `outcome`. Results with `preliminary` come before the final one. */
   | (V3<'tool-result'> & { outcome?: ToolOutcome })
   /** The provider asks for approval to run one of its own tools. */

@@ -97,7 +97,17 @@ export interface StepStart {
   object?: true
   /** For a loop over a list: the list as it was when the loop started. The iterations use it even if the source changes. */
   items?: readonly unknown[]
+  /** For the run of a script, a step below the script's: the calls that the script makes are recorded here. */
+  script?: ScriptStart
   head?: ResponseHead
+}
+
+/** What a script needs to make the same calls again. */
+export interface ScriptStart {
+  /** Engine and version. */
+  engine: string
+  /** Of `Math.random`. */
+  seed: string
 }
 
 /** `step-finish`: exactly one for each `step-start`. `error` is set if the step failed or was stopped. `duration` is in ms. */

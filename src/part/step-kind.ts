@@ -15,6 +15,8 @@ export const stepKinds = [
   'parallel',
   /** Any other step that contains steps, and each list of steps in it. */
   'container',
+  /** Code in a sandbox, with the calls that it makes. */
+  'script',
   /** Stores facts and finds them again. */
   'memory',
   /** Any other built-in step. */

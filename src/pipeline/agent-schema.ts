@@ -94,6 +94,10 @@ function loosen(value: unknown, known: Known | undefined): unknown {
       pattern: String.raw`^\d+(\.\d+)?\s*(ms|s|m|h|d)?$`,
     }
   }
+  if (yaml === 'size') {
+    const pattern = String.raw`^\d+(\.\d+)?\s*([bB]|[kKmMgG][bB])?$`
+    return { ...about, type: ['integer', 'string'], minimum: node['minimum'], pattern }
+  }
   const schema: JsonSchema = {}
   for (const [key, item] of Object.entries(node)) {
     if (key === 'properties' || key === 'definitions') {

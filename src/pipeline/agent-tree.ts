@@ -42,6 +42,10 @@ function detailOf(step: Step): Partial<TreeStep> {
       const { model, tools } = step.config
       return omitUndefined({ model, tools: tools.length === 0 ? undefined : tools.map(({ name }) => name) })
     }
+    case 'script': {
+      const names = step.config.uses.tools.map(({ name }) => name)
+      return omitUndefined({ tools: names.length === 0 ? undefined : names })
+    }
     case 'call-agent':
       return { agent: step.config.agent }
     case 'mcp-tool':

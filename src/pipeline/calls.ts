@@ -2,10 +2,11 @@
 import { child } from './check.ts'
 import { createFaultCollector, faultsOf, type FaultCollector } from './fault.ts'
 import { didYouMean, listNames } from './nearest.ts'
-import type { AgentToolUse, CallAgentConfig, Fault, Pipeline, Step, LlmConfig, ToolLoopConfig } from './pipeline.ts'
+import type { AgentToolUse, CallAgentConfig, Fault, Pipeline, Step, LlmConfig, ToolGroup } from './pipeline.ts'
 import { requestKeys, itemsOf, textOf } from './reader.ts'
 import { wholeReference } from './reference.ts'
 import { walkSteps } from './step-types.ts'
+import { toolGroupsOf } from './tool-groups.ts'
 import { parseTree } from './tree.ts'
 
 type Message = Parameters<FaultCollector['add']>[1]
@@ -45,7 +46,8 @@ export function checkCalls(agents: ReadonlyMap<string, Pipeline>): { agent: stri
       const cure = 'name' in call ? ', or add recursive: true here and a budget to the file' : ''
       wrong.set(id, `circular call: ${circle}; remove one of these calls${cure}`)
     }
-    return wrong.size > 0 ? placeFaults(pipeline, wrong) : []
+    const faults = wrong.size > 0 ? placeFaults(pipeline, wrong) : []
+    return [...faults, ...sideFaults(pipeline, agents)]
   }
 
   return [...names].flatMap(([pipeline, agent]) => {
@@ -57,6 +59,22 @@ export function checkCalls(agents: ReadonlyMap<string, Pipeline>): { agent: stri
     }
     return faults.map((fault) => ({ agent, fault }))
   })
+}
+
+/** `sideCalls` names an agent, which is another one. */
+function sideFaults(pipeline: Pipeline, agents: ReadonlyMap<string, Pipeline>): Fault[] {
+  const { sideCalls: id, text: inlined, source: text = inlined } = pipeline
+  if (id === undefined) return []
+  const target = agents.get(id)
+  if (target !== undefined && target !== pipeline) return []
+  const faults = createFaultCollector(text)
+  const at = child(parseTree(text, createFaultCollector(text)), 'sideCalls')?.at ?? 0
+  if (target === pipeline) faults.add(at, '"sideCalls" names this agent itself; name another one, or leave it out')
+  else {
+    const list = listNames(agents.keys())
+    faults.add(at, (hint) => `unknown agent "${id}"${hint(id, agents.keys())}; known agents: ${list}`)
+  }
+  return faults.list()
 }
 
 /** A call of an agent by its id: a `call-agent` step, or an agent tool. */
@@ -73,7 +91,7 @@ function callsIn({ workflow, after }: Pipeline): AgentCall[] {
   const steps = [...workflow, ...after]
   for (let step = steps.pop(); step !== undefined; step = steps.pop()) {
     if (step.type === 'call-agent' && wholeReference(step.config.agent) === undefined) calls.push(step.config)
-    if (step.type === 'llm' || step.type === 'router') calls.push(...(step.config.agentTools ?? []))
+    for (const { agentTools = [] } of toolGroupsOf(step)) calls.push(...agentTools)
     steps.push(...stepsInside(step))
   }
   return calls
@@ -155,7 +173,9 @@ function placeFaults(
     if (list === undefined) continue
     for (const { step } of walkSteps([{ list, owner: '' }])) {
       const config = child(step, 'config')
-      const calls = textOf(child(step, 'type')) === 'call-agent' ? [config] : itemsOf(child(config, 'tools'))
+      const tools = itemsOf(child(config, 'tools'))
+      const inner = tools.flatMap((tool) => itemsOf(child(tool, 'code')))
+      const calls = textOf(child(step, 'type')) === 'call-agent' ? [config] : [...tools, ...inner]
       for (const place of calls) {
         const agent = child(place, 'agent')
         if (agent?.kind !== 'scalar') continue
@@ -199,8 +219,13 @@ function doings(step: Step): string[] {
     case 'mcp-tool':
       return [`calls ${step.config.tool} of the MCP server ${step.config.server}`]
     case 'llm':
-    case 'router':
-      return [...toolsOf(step.config), ...callbacks(step.config)]
+    case 'router': {
+      const { codeTools = [] } = step.config
+      const scripts = codeTools.flatMap(({ uses }) => toolsOf(uses, 'lets scripts of its model'))
+      return [...toolsOf(step.config, 'lets its model'), ...scripts, ...callbacks(step.config)]
+    }
+    case 'script':
+      return ['runs a script in a sandbox', ...toolsOf(step.config.uses, 'lets the script')]
     case 'call-agent':
       return [`calls the agent ${step.config.agent}`]
     case 'custom':
@@ -210,16 +235,16 @@ function doings(step: Step): string[] {
   }
 }
 
-function toolsOf({ tools, toolSources = [], agentTools = [] }: ToolLoopConfig): string[] {
+function toolsOf({ tools, toolSources = [], agentTools = [] }: ToolGroup, lets: string): string[] {
   const names = tools.map(({ name }) => name)
   const agents = agentTools.map(({ agent }) => agent)
   const servers = toolSources.map(
     ({ mcp, tools: some }) => `${some?.join(', ') ?? 'all tools'} of the MCP server ${mcp}`,
   )
   return [
-    ...(names.length === 0 ? [] : [`gives its model the tools ${names.join(', ')}`]),
-    ...servers.map((server) => `gives its model ${server}`),
-    ...(agents.length === 0 ? [] : [`lets its model call the agents ${agents.join(', ')}`]),
+    ...(names.length === 0 ? [] : [`${lets} call the tools ${names.join(', ')}`]),
+    ...servers.map((server) => `${lets} call ${server}`),
+    ...(agents.length === 0 ? [] : [`${lets} call the agents ${agents.join(', ')}`]),
   ]
 }
 

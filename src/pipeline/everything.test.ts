@@ -78,7 +78,7 @@ test('what it becomes', () => {
     },
     required: ['topic'],
   })
-  const [plan, limits, route, recall, keep, check, each, until, both] = pipeline.workflow as [Step, ...Step[]]
+  const [plan, limits, route, recall, keep, check, each, until, both, totals] = pipeline.workflow as [Step, ...Step[]]
   expect(plan).toMatchObject({
     budget: { tokens: 500 },
     timeouts: { step: 60_000 },
@@ -91,6 +91,13 @@ test('what it becomes', () => {
         { name: 'getCurrentTime', description: 'The time', approval: true, timeout: 5000 },
       ],
       toolSources: [{ mcp: 'files', tools: ['read', 'list'], approval: false, timeout: 1000 }],
+      codeTools: [
+        {
+          name: 'runScript',
+          uses: { tools: [{ name: 'getCurrentTime' }], agentTools: [{ agent: 'helper', name: 'helper' }] },
+          limits: { time: 10_000, memory: 33_554_432, calls: 100, parallel: 10 },
+        },
+      ],
       clientTools: [
         {
           name: 'askUser',
@@ -174,6 +181,18 @@ test('what it becomes', () => {
     config: { over: '$plan.object.steps', max: 20, as: 'task', steps: [{ id: 'note' }] },
   })
   expect(until).toMatchObject({ type: 'loop', config: { max: 10, as: 'item', steps: [{ id: 'draft' }] } })
+  expect(totals).toMatchObject({
+    type: 'script',
+    budget: { steps: 10 },
+    timeouts: { step: 60_000 },
+    config: {
+      code: 'return input.sum + " costs $5"',
+      input: { sum: '$input.topic' },
+      uses: { tools: [{ name: 'calculator' }] },
+      limits: { time: 2000, memory: 67_108_864, calls: 10, parallel: 2 },
+      output: { type: 'object', properties: { total: { type: 'number' } } },
+    },
+  })
   expect(both).toMatchObject({
     type: 'parallel',
     config: {

@@ -71,13 +71,17 @@ function* slotsOf(root: Node): Generator<FileSlot> {
       const type = textOf(child(step, 'type'))
       const config = child(step, 'config')
       if (type === 'cli-agent') yield* slotAt(config, 'prompt')
-      if (type !== 'llm' && type !== 'router') continue
+      if (type === 'script') yield* slotAt(config, 'code')
+      if (type !== 'llm' && type !== 'router' && type !== 'script') continue
       const contents = itemsOf(child(config, 'messages'))
       const parts = contents.flatMap((message) => itemsOf(child(message, 'content')))
       yield* slotAt(config, 'system')
       for (const message of contents) yield* slotAt(message, 'content')
       for (const part of parts) yield* slotAt(part, 'text')
-      for (const tool of itemsOf(child(config, 'tools'))) yield* slotAt(tool, 'description')
+      for (const tool of itemsOf(child(config, 'tools'))) {
+        yield* slotAt(tool, 'description')
+        for (const inner of itemsOf(child(tool, 'code'))) yield* slotAt(inner, 'description')
+      }
     }
   }
 }

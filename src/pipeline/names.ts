@@ -14,6 +14,7 @@ export const builtinSteps = [
   'call-agent',
   'mcp-tool',
   'cli-agent',
+  'script',
   'condition',
   'loop',
   'parallel',
@@ -46,9 +47,12 @@ export function checkLlmNames(config: Node, known: Known, faults: FaultCollector
   }
 }
 
-/** Checks that the tools of a step are known and unique, and that `toolChoice` is one of them. */
-export function checkTools(config: Node, known: Known | undefined, faults: FaultCollector): void {
-  const tools = child(config, 'tools')
+/** Checks that the tools of a list are known and unique. Returns their names, and the MCP servers in the list. */
+export function checkToolNames(
+  tools: Node | undefined,
+  known: Known | undefined,
+  faults: FaultCollector,
+): { names: Set<string>; servers: Set<string> } {
   const names = new Set<string>()
   const servers = new Set<string>()
   for (const item of tools?.kind === 'list' ? tools.items : []) {
@@ -70,13 +74,22 @@ export function checkTools(config: Node, known: Known | undefined, faults: Fault
       names.add(called)
       continue
     }
+    const isCode = child(item, 'code') !== undefined
     const name = item.kind === 'map' ? child(item, 'name') : item
+    if (isCode && name === undefined) names.add('runCode')
     if (name?.kind !== 'scalar' || name.text === '') continue
     if (names.has(name.text)) faults.add(name.at, `duplicate tool "${name.text}"; remove one of the two`)
     names.add(name.text)
+    if (isCode) continue
     const elsewhere = isTrue(child(item, 'client')) || isOfServer(name.text, known?.mcpServers)
     if (known && !known.tools.includes(name.text) && !elsewhere) unknown(name, 'tool', known.tools, 'tools', faults)
   }
+  return { names, servers }
+}
+
+/** Checks the tools of a step, and that `toolChoice` is one of them. */
+export function checkTools(config: Node, known: Known | undefined, faults: FaultCollector): void {
+  const { names, servers } = checkToolNames(child(config, 'tools'), known, faults)
   const choice = child(child(config, 'toolChoice'), 'tool')
   if (choice?.kind === 'scalar' && !names.has(choice.text) && !isOfServer(choice.text, servers)) {
     const mine = [...names, ...[...servers].map((server) => `${server}_…`)]

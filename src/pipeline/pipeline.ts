@@ -42,6 +42,8 @@ export interface Pipeline {
   /** The next message of a thread goes to the agent that has answered last. */
   sticky?: boolean
   recover: boolean
+  /** The agent that answers calls of clients on the side, such as titles: see `runtime/side-calls.ts`. */
+  sideCalls?: string
 }
 
 /** A saved first message. `arguments`: name → what it means; a name that ends in `?` is optional. Each replaces `{name}` in the text. */
@@ -123,6 +125,7 @@ export type Step =
   | (StepBase & { type: 'call-agent'; config: CallAgentConfig })
   | (StepBase & { type: 'mcp-tool'; config: McpToolConfig })
   | (StepBase & { type: 'cli-agent'; config: CliAgentConfig })
+  | (StepBase & { type: 'script'; config: ScriptConfig })
   | (StepBase & { type: 'condition'; config: ConditionConfig })
   | (StepBase & { type: 'loop'; config: LoopConfig })
   | (StepBase & { type: 'parallel'; config: ParallelConfig })
@@ -218,6 +221,8 @@ export interface Known {
   hasDefaultModel?: boolean
   /** Secrets that the text must not contain. Not checked if undefined. */
   secrets?: readonly Secret[]
+  /** The first mistake in the syntax of a script; line and column count from 1. Not checked if undefined. */
+  checkScript?(code: string): { line: number; column: number; message: string } | undefined
 }
 
 export interface Secret {
@@ -260,24 +265,62 @@ export interface CliAgentConfig {
   onToolCall?: string
 }
 
+/** The tools that a model or a script may call: the items of one list `tools` in the file. */
+export interface ToolGroup {
+  tools: ToolUse[]
+  /** MCP servers whose tools are offered as `server_tool`: the items `{mcp: server}` of `tools`. */
+  toolSources?: McpToolUse[]
+  /** Tools that run in the client: the items with `client: true` of `tools`. */
+  clientTools?: ClientToolUse[]
+  /** Agents that may be called: the items `{agent: id}` of `tools`. */
+  agentTools?: AgentToolUse[]
+}
+
+/** Value: what the script returns. */
+export interface ScriptConfig {
+  /** The script, or a single reference to its text. Not a template: any other `$` belongs to the script. */
+  code: string
+  /** Template for the script's `input`: a map, or a reference. */
+  input?: unknown
+  /** What the script may call. */
+  uses: ToolGroup
+  limits: ScriptLimits
+  /** JSON Schema of the value, which is checked. */
+  output?: ValueSchema
+}
+
+/** Limits of one script. */
+export interface ScriptLimits {
+  /** ms of CPU; waiting for calls does not count. */
+  time: number
+  /** Bytes. */
+  memory: number
+  /** Calls of tools and questions, in all. */
+  calls: number
+  /** Calls at the same time. */
+  parallel: number
+}
+
+/** A tool whose argument is a script that calls other tools. */
+export interface CodeToolUse {
+  name: string
+  uses: ToolGroup
+  limits: ScriptLimits
+}
+
 /**
  * The typed config that `llm` and `router` share. `messages` may still be a reference (`$input.messages`).
  * All durations are in milliseconds.
  */
-export interface ToolLoopConfig {
+export interface ToolLoopConfig extends ToolGroup {
   model?: string
   /** Models to try in order when the previous one refuses: the rest of `model: [a, b, c]`. */
   fallbacks?: string[]
   system?: string
   messages: string | Message[]
   stage?: string
-  tools: ToolUse[]
-  /** MCP servers whose tools are offered as `server_tool`: the items `{mcp: server}` of `tools`. */
-  toolSources?: McpToolUse[]
-  /** Tools that run in the client: the items with `client: true` of `tools`. */
-  clientTools?: ClientToolUse[]
-  /** Agents that the model may call: the items `{agent: id}` of `tools`. */
-  agentTools?: AgentToolUse[]
+  /** Tools that a script may call which the model writes: the items `{code: [...]}` of `tools`. */
+  codeTools?: CodeToolUse[]
   toolChoice?: 'auto' | 'none' | 'required' | { tool: string }
   maxSteps: number
   temperature?: number

@@ -43,10 +43,25 @@ export function integer(min: number, max = Number.MAX_SAFE_INTEGER) {
 }
 
 const durationWords = 'must be a duration such as 500ms, 30s, 5m or a number of ms, at most 24d'
-export function duration(min: number) {
-  return z
-    .preprocess(toMilliseconds, z.number(durationWords).min(min, durationWords).max(longestDuration, durationWords))
-    .meta({ yaml: 'duration' })
+export function duration(min: number, max = longestDuration) {
+  const words = max === longestDuration ? durationWords : durationWords.replace('24d', `${max / 1000}s`)
+  return z.preprocess(toMilliseconds, z.number(words).min(min, words).max(max, words)).meta({ yaml: 'duration' })
+}
+
+const sizes = new Map([
+  ['b', 1],
+  ['kb', 1024],
+  ['mb', 1024 ** 2],
+  ['gb', 1024 ** 3],
+])
+/** Bytes: 65536, 64kb, 32mb. */
+export function size(min: number, max: number) {
+  const words = `must be a size such as 64mb, from ${min / 1024 ** 2}mb to ${max / 1024 ** 2}mb`
+  return z.preprocess(toBytes, z.number(words).min(min, words).max(max, words)).meta({ yaml: 'size' })
+}
+function toBytes(value: unknown): unknown {
+  const match = typeof value === 'string' ? /^(\d+(?:\.\d+)?)\s*(b|kb|mb|gb)?$/iu.exec(value) : null
+  return match ? Math.round(Number(match[1]) * sizes.get((match[2] ?? 'b').toLowerCase())!) : value
 }
 /** A duration with a default, which `none` disables. */
 export function timeLimit() {

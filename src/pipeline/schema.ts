@@ -227,4 +227,9 @@ export const file = map({
     false,
     'true: after a crash, continue from the last complete model or tool call. The run ends after three crashes in a row without progress.',
   ),
+  sideCalls: name
+    .optional()
+    .describe(
+      'The agent that answers requests to /v1 without tools that ask for JSON with a schema, in the place of this one: coding CLIs ask so for titles.',
+    ),
 })

@@ -69,6 +69,8 @@ export function shapeOfStep(
       return router
     case 'cli-agent':
       return cliAgent
+    case 'script':
+      return body.config.output && shapeOfSchema(body.config.output)
     case 'memory':
       return body.config.action === 'recall' ? recalled : stored
     case 'output-generator': {
@@ -112,9 +114,11 @@ function shapeOfList(
   return isWhole && !steps.slice(0, -1).some(mayAnswer) ? shapes.get(last) : undefined
 }
 
+const silent: ReadonlySet<Step['type']> = new Set(['router', 'memory', 'output-generator', 'mcp-tool', 'script'])
+
 function mayAnswer({ type, config }: Step): boolean {
   if (type === 'llm' || type === 'call-agent' || type === 'cli-agent') return config.stream === true
-  return type !== 'router' && type !== 'memory' && type !== 'output-generator' && type !== 'mcp-tool'
+  return !silent.has(type)
 }
 
 /** The shape of the value of a template. */

@@ -14,6 +14,7 @@ import { mcpToolConfig, readMcpTool } from './steps/mcp-tool.ts'
 import { outputConfig, readOutputGenerator } from './steps/output-generator.ts'
 import { parallelConfig, readParallel } from './steps/parallel.ts'
 import { readRouter, routerConfig } from './steps/router.ts'
+import { readScript, scriptConfig } from './steps/script.ts'
 import type { Node } from './tree.ts'
 
 /** A step without the common keys; with `budget` and `timeouts` if its config has them. */
@@ -59,6 +60,12 @@ export const stepTypes: ReadonlyMap<string, StepType> = new Map(
         'if it was stopped after its result), `toolCalls`, `toolResults`, `steps`, `finishReason`. See docs/cli-agents.md.',
       config: cliAgentConfig,
       read: readCliAgent,
+    },
+    script: {
+      about:
+        'Runs JavaScript or TypeScript in a sandbox, which can call tools. Its value is what the script returns. See docs/scripts.md.',
+      config: scriptConfig,
+      read: readScript,
     },
     condition: {
       about: 'Runs steps if a condition is true, and optionally others if it is false.',

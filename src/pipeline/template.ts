@@ -2,6 +2,8 @@
  * Values without a schema: templates, the config of custom steps, `return`, `providerOptions`.
  * There, unquoted `true`, `false`, `null`, `4` and `1.5` keep their type, and quoted ones are strings.
  */
+import { wholeReference } from './reference.ts'
+import { isMap } from './scalars.ts'
 import type { Node } from './tree.ts'
 
 const number = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
@@ -34,4 +36,9 @@ function toTyped(text: string): unknown {
   const value = Number(text)
   // An id of 20 digits or 1e999 would become another number, so it stays a string.
   return Number.isSafeInteger(value) || (Number.isFinite(value) && !Number.isInteger(value)) ? value : text
+}
+
+/** For schemas: whether a value is written as a map, or as a reference to one. */
+export function isMapOrReference(value: unknown): boolean {
+  return typeof value === 'string' ? wholeReference(value) !== undefined : isMap(value)
 }

@@ -19,6 +19,7 @@ import type {
   LoginConfig,
   McpConfig,
   OpenAiConfig,
+  MessagesConfig,
   ResponsesConfig,
   RateLimitConfig,
   RecordConfig,
@@ -147,6 +148,7 @@ function createSchema(): z.ZodType<Config> {
       strict: flag,
     }),
     responses: settings<ResponsesConfig>({ serverTools: oneOf(['shown', 'hidden']) }),
+    messages: settings<MessagesConfig>({ serverTools: oneOf(['shown', 'hidden']) }),
     access,
     mcp: falseOr(
       settings<McpConfig>({

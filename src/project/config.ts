@@ -142,6 +142,7 @@ export interface ServerConfig {
   quotas?: QuotasConfig
   openai?: OpenAiConfig
   responses?: ResponsesConfig
+  messages?: MessagesConfig
   access?: AccessConfig
   /** How agents are tools of MCP, at `/mcp`. false: they are not. */
   mcp?: false | McpConfig
@@ -275,6 +276,12 @@ export interface OpenAiConfig {
 /** `POST /v1/responses`. */
 export interface ResponsesConfig {
   /** Whether clients see the calls that the server runs, as items of the type `mcp_call`. Default `shown`. */
+  serverTools?: 'shown' | 'hidden'
+}
+
+/** `POST /v1/messages`. */
+export interface MessagesConfig {
+  /** Whether clients see the calls that the server runs, as blocks of the type `mcp_tool_use`. Default `shown`. */
   serverTools?: 'shown' | 'hidden'
 }
 

@@ -3,6 +3,8 @@ import { omitUndefined } from '../part/omit-undefined.ts'
 import type { Log } from '../part/log.ts'
 import type { Known, Secret } from '../pipeline/pipeline.ts'
 import { createNodeProcesses } from '../processes/node-processes.ts'
+import { checkScript } from '../script/compile.ts'
+import { createSandboxPool } from '../script/pool.ts'
 import { createMcpPool } from '../tools/mcp/pool.ts'
 import { createModelResolver } from '../models/resolver.ts'
 import { namesOf, type Registry } from '../engine/registry.ts'
@@ -26,6 +28,9 @@ export interface RegistryOptions {
   cwd?: string
 }
 
+/** One for the process: it starts its workers with the first script, and none keeps the process alive. */
+const sandbox = createSandboxPool()
+
 const hasNode = typeof globalThis.process?.getBuiltinModule === 'function'
 
 /** Throws `bad-config` and `invalid-endpoint`. */
@@ -37,6 +42,7 @@ export function createRegistry(config: Config, env: Env, { log, debug, data, cwd
     mcp: mcpServers && createMcpPool(mcpServers, { secrets: secretValues(config, env), limits: reading }),
     // At the edge there are no processes to start.
     processes: hasNode ? createNodeProcesses(omitUndefined({ environment: env, data, cwd })) : undefined,
+    sandbox: hasNode ? sandbox : undefined,
     pricing: pricing && new Map(Object.entries(pricing)),
     answerChars,
     toolCalls,
@@ -65,7 +71,14 @@ export function createRegistry(config: Config, env: Env, { log, debug, data, cwd
 export function knownNames(registry: Registry, { env = [], server }: Config, secrets: readonly Secret[]): Known {
   // An application that starts runs itself may give others.
   const claims = server?.access && (server.access.claims ?? [])
-  return { ...namesOf(registry), env, secrets, ...(claims !== undefined && { claims }) }
+  const names = { ...namesOf(registry), env, secrets, ...(claims !== undefined && { claims }) }
+  return hasNode ? { ...names, checkScript: checkCode } : names
+}
+
+/** The place of the first mistake in a script. */
+function checkCode(code: string): ReturnType<NonNullable<Known['checkScript']>> {
+  const fault = checkScript(code)
+  return fault && { line: fault.line ?? 1, column: fault.column ?? 1, message: fault.message }
 }
 
 /** The variables that `$env` may read: only those that the config allows. */

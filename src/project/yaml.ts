@@ -50,7 +50,9 @@ export async function loadYaml(path: string | URL): Promise<ParsedYaml> {
     files.set(id, found.file)
     const pipeline = parseFile(found.file, found.text, createPromptReader(fileSystem(), dir || '.'))
     loaded.set(id, pipeline)
-    for (const called of callsOf(pipeline)) if (!loaded.has(called)) await load(called, ['.yaml', '.yml'])
+    const { sideCalls } = pipeline
+    for (const called of [...callsOf(pipeline), ...(sideCalls === undefined ? [] : [sideCalls])])
+      if (!loaded.has(called)) await load(called, ['.yaml', '.yml'])
   }
 
   const agent = loaded.get(name!)

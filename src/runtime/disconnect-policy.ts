@@ -9,10 +9,10 @@ export interface Readers {
 }
 
 /** A client that starts a run with one of these protocols also reads its answer. */
-export const clientProtocols: ReadonlySet<string> = new Set(['ag-ui', 'ui', 'text', 'openai', 'responses'])
+export const clientProtocols: ReadonlySet<string> = new Set(['ag-ui', 'ui', 'text', 'openai', 'responses', 'messages'])
 
 /** ms for which the run of a client that has left goes on. Coding CLIs ask again after seconds, and get the rest. */
-const returnTimes: Readonly<Record<string, number>> = { responses: 30_000 }
+const returnTimes: Readonly<Record<string, number>> = { responses: 30_000, messages: 30_000 }
 
 /** The policy of a run that its client reads. A client of OpenAI's Chat Completions cannot return to its answer. */
 export function startersPolicy(pipeline: Pipeline | undefined, protocol: string, durable: boolean): DisconnectPolicy {

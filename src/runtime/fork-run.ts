@@ -15,6 +15,7 @@ import type { Clock } from '../engine/run-clock.ts'
 import { readStored } from '../engine/stored-pipeline.ts'
 import { parsePipeline } from '../pipeline/parse.ts'
 import type { Pipeline, Step } from '../pipeline/pipeline.ts'
+import { toolGroupsOf } from '../pipeline/tool-groups.ts'
 import { acceptForeign } from './foreign-run.ts'
 import { closingError, unknownAgent, unknownRun } from './runtime-errors.ts'
 import type { ActiveRuns } from './active-runs.ts'
@@ -242,9 +243,11 @@ function answering({ type, config }: Step): string {
   return JSON.stringify([type, stream, output !== undefined, answer])
 }
 
-function toolsOf({ type, config }: Step): string {
-  const { tools, agentTools } = config as { tools?: unknown; agentTools?: unknown }
-  return JSON.stringify([type, tools, agentTools])
+/** Of an open script also its text: it would make other calls. */
+function toolsOf(step: Step): string {
+  const { type, config } = step
+  const code = type === 'script' ? [config.code, config.input] : []
+  return JSON.stringify([type, toolGroupsOf(step).map(({ tools, agentTools }) => [tools, agentTools]), ...code])
 }
 
 function find({ workflow, after }: Pipeline, path: string, id: string): Step | undefined {

@@ -1,7 +1,8 @@
 /** An agent in the form of `/api/agents`. */
 import { stepsInside } from '../pipeline/calls.ts'
 import { needsMessage } from '../pipeline/needs-message.ts'
-import type { Step, ToolLoopConfig } from '../pipeline/pipeline.ts'
+import type { Step, ToolGroup } from '../pipeline/pipeline.ts'
+import { toolGroupsOf } from '../pipeline/tool-groups.ts'
 import type { Agent, AgentSource } from '../runtime/runtime.ts'
 
 /** `messageRequired`: a request needs a message, unless it goes on with a conversation that has one. */
@@ -17,7 +18,7 @@ export function describeAgent({ id, pipeline }: Agent, agents: Pick<AgentSource,
   const tools = workflow
     .concat(after)
     .flatMap(all)
-    .flatMap((step) => (step.type === 'llm' || step.type === 'router' ? namesIn(step.config) : []))
+    .flatMap((step) => toolGroupsOf(step).flatMap(namesIn))
   return {
     id,
     ...metadata,
@@ -30,6 +31,6 @@ export function describeAgent({ id, pipeline }: Agent, agents: Pick<AgentSource,
   }
 }
 
-function namesIn({ tools, agentTools = [] }: ToolLoopConfig): string[] {
+function namesIn({ tools, agentTools = [] }: ToolGroup): string[] {
   return [...tools, ...agentTools].map(({ name }) => name)
 }

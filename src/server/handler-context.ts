@@ -4,13 +4,14 @@ import type { AuditOutcome } from '../part/audit.ts'
 import type { MillraceError } from '../part/error.ts'
 import type { OwnerFilter, Principal } from '../part/principal.ts'
 import type { AgentEditor } from '../project/agent-editor.ts'
-import type { Authenticated, OpenAiConfig, ResponsesConfig } from '../project/config.ts'
+import type { Authenticated, MessagesConfig, OpenAiConfig, ResponsesConfig } from '../project/config.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Wire } from '../wire/wire.ts'
 import type { Quotas } from '../access/quotas.ts'
 import type { Action } from '../access/decide.ts'
 import type { Access } from './access/access.ts'
 import type { Admission } from './http/admission.ts'
+import type { ReasoningTokens } from './turn/reasoning-token.ts'
 import type { McpOptions, McpServices } from './mcp/settings.ts'
 import type { Permit } from '../part/limits.ts'
 import type { Editing } from './http/editing.ts'
@@ -77,6 +78,8 @@ export interface HandlerOptions {
   mcp?: false | McpOptions
   /** What the clients of `/v1/responses` see. */
   responses?: ResponsesConfig
+  /** What the clients of `/v1/messages` see. */
+  messages?: MessagesConfig
   /** Protocols that `POST /api/chat?format=` may name, except those that show the log. Default: the config's `wireRegistry`. */
   wires?: ReadonlyMap<string, Wire>
   /** Socket.IO is served beside the handler, which AG-UI's `capabilities` reports. */
@@ -117,6 +120,9 @@ export interface HandlerContext extends DeliveryContext {
   /** Absent: there is no `/mcp`. */
   mcp: McpServices | undefined
   responses: ResponsesConfig
+  messages: MessagesConfig
+  /** What clients keep of a model's reasoning. */
+  reasoning: ReasoningTokens
   wires: ReadonlyMap<string, Wire>
   sockets: boolean
   protocol: string

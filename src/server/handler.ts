@@ -28,7 +28,9 @@ import { addressOf, asGet, realRequest, responseTo } from './http/incoming-reque
 import { noteExecution, waitUntilOf } from './http/wait-until.ts'
 import { createApp, isMonitorPath, isOpen, mayStream, startsRun } from './http/router.ts'
 import { isOpenAiPath, openAiError } from './openai/error.ts'
+import { isMessagesRequest, messagesError } from './messages/error.ts'
 import { isMcpPath, mcpRefusal } from './mcp/endpoint.ts'
+import { createReasoningTokens } from './turn/reasoning-token.ts'
 import { createMcpServices } from './mcp/settings.ts'
 import { unknownRoute } from './routes/unknown-route.ts'
 import { version } from './version.ts'
@@ -54,7 +56,8 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: r
     keepAliveMs = defaultKeepAliveMs(),
   } = options
   const { admission, draining = () => undefined } = options
-  const { agentErrors = () => [], onError = () => undefined, openai = {}, responses = {}, protocol = 'api' } = options
+  const { agentErrors = () => [], onError = () => undefined, openai = {}, protocol = 'api' } = options
+  const { responses = {}, messages = {} } = options
   const { wires = new Map(Object.entries(wireRegistry)), sockets = false, onAgents } = options
   const editing = createEditing({ ...options, ownPageOnly: localOnly })
   // With an empty key every request would be refused.
@@ -84,6 +87,8 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: r
     waitUntil,
     openai,
     responses,
+    messages,
+    reasoning: createReasoningTokens(runtime.store.log),
     wires,
     sockets,
     protocol,
@@ -187,6 +192,7 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: r
   function refusal(error: MillraceError, path: string, request: Request): Response {
     if ((error.status ?? 0) >= 500) onError(error)
     if (mcp !== undefined && isMcpPath(path)) return mcpRefusal(error, mcp, request)
+    if (isMessagesRequest(path, request.headers)) return messagesError(error)
     return isOpenAiPath(path) ? openAiError(error) : errorResponse(error)
   }
 
@@ -226,7 +232,8 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: r
   app.notFound(async (c) => {
     const { path, method, raw } = c.req
     const shell = isLost(raw, path) ? await shellResponse(options.web!, 404) : undefined
-    return shell ?? unknownRoute(app, path, method)
+    const respond = isMessagesRequest(path, raw.headers) ? messagesError : undefined
+    return shell ?? unknownRoute(app, { path, method }, respond)
   })
   app.onError(failed)
 

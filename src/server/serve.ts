@@ -208,6 +208,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
         openai,
         mcp: mcpSettingsOf(config, { isShared, isKept: data !== 'none' || isShared }),
         responses: config.server?.responses,
+        messages: config.server?.messages,
         // A non-loopback host without a key gets here only with `insecureNoAuth`.
         access: localOnly ? undefined : access,
         sockets: true,

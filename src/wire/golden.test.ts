@@ -9,6 +9,8 @@ import { createGrammar } from '../fold/grammar.ts'
 import { golden as goldenFile } from '../../test/golden.ts'
 import { complete } from '../../test/openai-items.ts'
 import { agUiWire } from './ag-ui/ag-ui.ts'
+import { messagesJsonWire } from './messages/messages-json.ts'
+import { messagesWire } from './messages/messages.ts'
 import type { OpenAiOptions } from './openai/openai-output.ts'
 import { openaiWire } from './openai/openai.ts'
 import { partsWire } from './parts/parts.ts'
@@ -73,6 +75,11 @@ describe('golden files', () => {
     const whole = responsesJsonWire.createEncoder({ resumedAt })
     const [response] = entries.flatMap((entry) => whole.encode(entry))
     golden(`${name}.responses.json`, `${JSON.stringify(response, undefined, 2)}\n`)
+    const signed = { reasoning: 'sealed' }
+    golden(`${name}.messages.txt`, encode(messagesWire, entries, { resumedAt, options: signed }))
+    const message = messagesJsonWire.createEncoder({ resumedAt }, signed)
+    const [sum] = entries.flatMap((entry) => message.encode(entry))
+    golden(`${name}.messages.json`, `${JSON.stringify(sum, undefined, 2)}\n`)
     const agUi = encode(agUiWire, entries, { resumedAt })
     golden(`${name}.ag-ui.txt`, agUi)
     const agUiOld = encode(agUiWire, entries, { resumedAt, options: { old: true } })

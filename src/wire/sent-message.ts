@@ -8,3 +8,12 @@ export interface SentMessage {
   /** It stands for what that run recorded, and has nothing else. */
   isReference?: true
 }
+
+/** The messages of a request, and what was found in them. */
+export interface SentInput {
+  messages: SentMessage[]
+  /** Results of calls that are not in the input, with their places: those of the run before. */
+  orphans: { toolCallId: string; place: string }[]
+  /** What was left out, by its place. */
+  ignored: string[]
+}

@@ -4,17 +4,18 @@
  */
 import { execFile } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import * as z from 'zod'
 import { errorPart, finish, latch, text, toolCall, type ScriptStep } from '../../src/models/testing/scripted-model.ts'
+import { startRecordedProvider } from '../../src/models/testing/recorded-provider.ts'
 import { readDocument } from '../docs/documents.ts'
 import { agent } from '../support/engine.ts'
 import { createTold, resultsIn, type Told } from '../support/going-on.ts'
+import { chainOf, runsOf, startBreaking } from '../support/coding-cli.ts'
+import { says, thinksAndCalls } from '../support/protocol-lines.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
 const run = promisify(execFile)
@@ -98,19 +99,6 @@ async function start(answer: (prompt: Told['prompts'][number]) => ScriptStep[], 
   return { server, model, ran: () => ran, codex: session(server.url) }
 }
 
-/** Oldest first. */
-const runsOf = async ({ store }: TestServer) => (await store.runs.list({ limit: 100 })).toReversed()
-
-async function chainOf({ store }: TestServer): Promise<(string | undefined)[]> {
-  const before: (string | undefined)[] = []
-  for (const { id } of await runsOf({ store } as TestServer)) {
-    for await (const [entry] of store.log.read(id, { limit: 1 })) {
-      if (entry?.type === 'run-start') before.push(entry.previousRunId)
-    }
-  }
-  return before
-}
-
 const shell = (id: string, cmd: string) => toolCall(id, 'exec_command', { cmd })
 
 describe('Codex', { timeout: 120_000 }, () => {
@@ -178,6 +166,26 @@ describe('Codex', { timeout: 120_000 }, () => {
     expect(responseFormat).toMatchObject({ type: 'json', schema: { properties: { answer: {} } } })
   })
 
+  test('the provider gets its own reasoning back, byte for byte', async () => {
+    const signature = 'SIG+/=é"'.padEnd(3000, 'x')
+    const lines = (of: string[]) => of.map((line) => line.replaceAll('SIG', JSON.stringify(signature).slice(1, -1)))
+    const provider = await startRecordedProvider(
+      [lines(thinksAndCalls('exec_command', 'call_1', { cmd: 'echo hi' }).anthropic), says.anthropic].map((each) => ({
+        protocol: 'anthropic' as const,
+        lines: each,
+      })),
+    )
+    onTestFinished(() => provider.close())
+    const { codex } = await start(() => [], {
+      agents: { assistant: agent('reasoning: low').replace('script:m', 'box:m') },
+      models: { endpoints: [{ name: 'box', baseURL: provider.baseURL, protocol: 'anthropic' }] },
+    })
+    const { code, said, errors } = await codex.exec(['-m', 'assistant', 'Say hi'])
+    expect([code, said], errors).toEqual([0, 'ok'])
+    expect(provider.requests).toHaveLength(2)
+    expect(JSON.stringify(provider.requests[1]!.body)).toContain(JSON.stringify(signature))
+  })
+
   test('a run that fails after the server’s tool ran is run once; Codex prints why, and ends', async () => {
     const { server, ran, codex } = await start((prompt) =>
       resultsIn(prompt).has('call_s')
@@ -236,43 +244,3 @@ describe('Codex', { timeout: 120_000 }, () => {
     expect(model.calls).toHaveLength(1)
   })
 })
-
-/** A proxy that cuts the first answer once it holds this. */
-async function startBreaking(url: string, behind: string, cut: () => void): Promise<string> {
-  let isCut = false
-  const proxy: Server = createServer((request, response) => {
-    void (async () => {
-      const pieces: Buffer[] = []
-      for await (const piece of request) pieces.push(piece as Buffer)
-      const headers = Object.fromEntries(
-        Object.entries(request.headers).filter(
-          ([name]) => !/^(?:host|connection|content-length|transfer-encoding)$/u.test(name),
-        ),
-      )
-      const method = request.method ?? 'GET'
-      const answer = await fetch(url + request.url, {
-        method,
-        headers: headers as Record<string, string>,
-        ...(method === 'POST' && { body: Buffer.concat(pieces) }),
-      })
-      response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? 'text/plain' })
-      let sent = ''
-      for await (const piece of answer.body ?? []) {
-        sent += Buffer.from(piece).toString()
-        response.write(piece)
-        if (isCut || !sent.includes(behind)) continue
-        isCut = true
-        response.destroy()
-        cut()
-        return
-      }
-      response.end()
-    })().catch(() => response.destroy())
-  })
-  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    proxy.closeAllConnections()
-    proxy.close()
-  })
-  return `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
-}

@@ -26,7 +26,9 @@ describe('docs: config', () => {
       keysOf('Settings', { no: 1 }).filter(
         (key) => !['models', 'limits', 'secrets', 'server', 'record', 'telemetry'].includes(key),
       ),
-      keysOf('server', { server: { no: 1 } }).filter((key) => !['openai', 'responses', 'rateLimit'].includes(key)),
+      keysOf('server', { server: { no: 1 } }).filter(
+        (key) => !['openai', 'responses', 'messages', 'rateLimit'].includes(key),
+      ),
       keysOf('record', { record: { no: 1 } }),
     ]
     const telemetry = keysOf('telemetry', { telemetry: { no: 1 } as object }).map((key) => `telemetry.${key}`)
@@ -38,6 +40,9 @@ describe('docs: config', () => {
     )
     const responses = keysOf(String.raw`server\.responses`, { server: { responses: { no: 1 } as object } }).map(
       (key) => `responses.${key}`,
+    )
+    const messages = keysOf(String.raw`server\.messages`, { server: { messages: { no: 1 } as object } }).map(
+      (key) => `messages.${key}`,
     )
     const rate = keysOf(String.raw`server\.rateLimit`, { server: { rateLimit: { no: 1 } as object } }).map(
       (key) => `rateLimit.${key}`,
@@ -52,6 +57,7 @@ describe('docs: config', () => {
         ...server,
         ...openai,
         ...responses,
+        ...messages,
         ...rate,
         ...mcp,
         ...record,

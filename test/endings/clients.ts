@@ -2,7 +2,7 @@
 import { connectSocket, runInput, type SocketClient } from '../support/socket.ts'
 import { framesOf } from '../support/server.ts'
 
-export const protocols = ['text', 'UI', 'OpenAI', 'Responses', 'AG-UI', 'Socket.IO'] as const
+export const protocols = ['text', 'UI', 'OpenAI', 'Responses', 'Messages', 'AG-UI', 'Socket.IO'] as const
 export type Protocol = (typeof protocols)[number]
 
 export interface Client {
@@ -47,6 +47,10 @@ function requestOf(protocol: Protocol, agent: string, thread: string): [string, 
       return ['/v1/chat/completions', { model: agent, messages: [{ role: 'user', content: 'Hi' }], stream: true }, {}]
     case 'Responses':
       return ['/v1/responses', { model: agent, input: 'Hi', stream: true }, {}]
+    case 'Messages': {
+      const body = { model: agent, max_tokens: 1000, messages: [{ role: 'user', content: 'Hi' }], stream: true }
+      return ['/v1/messages', body, {}]
+    }
     case 'AG-UI':
       return [`/ag-ui/${agent}`, runInput({ threadId: thread, runId: thread, messages }), {}]
     default:
@@ -76,6 +80,7 @@ function endOf(protocol: Protocol, text: string, isWhole: boolean): string {
   if (terminal.length > 1 || (all.indexOf(terminal[0]!) < all.length - 1 && terminal.length > 0))
     return `${terminal.length} terminal frames, ${all.length - 1 - all.indexOf(terminal[0]!)} behind the first`
   if (protocol === 'AG-UI') return isWhole ? agUiEnd(all.at(-1)) : 'connection breaks'
+  if (protocol === 'Messages') return isWhole && terminal.length > 0 ? messagesEnd(all) : 'connection breaks'
   if (!isDone || !isWhole) return 'connection breaks'
   if (protocol === 'Responses') return responsesEnd(terminal[0])
   return protocol === 'OpenAI' ? openAiEnd(terminal[0]) : uiEnd(terminal[0])
@@ -85,6 +90,7 @@ function isTerminal(protocol: Protocol, frame: Frame): boolean {
   const { type = '' } = frame
   if (protocol === 'UI') return ['finish', 'abort', 'error'].includes(type)
   if (protocol === 'AG-UI') return ['RUN_FINISHED', 'RUN_ERROR'].includes(type)
+  if (protocol === 'Messages') return type === 'message_stop' || type === 'error'
   if (protocol === 'Responses') return /^response\.(?:completed|incomplete|failed)$/u.test(type)
   const [choice] = (frame['choices'] ?? []) as { finish_reason: string | null }[]
   return 'error' in frame || (choice?.finish_reason ?? null) !== null
@@ -113,6 +119,13 @@ function responsesEnd(frame: Frame | undefined): string {
   }
   const why = error?.code ?? cut?.reason
   return why === undefined ? (status ?? 'nothing') : `${status} \`${why}\``
+}
+
+function messagesEnd(frames: readonly Frame[]): string {
+  const { error } = frames.at(-1) as { error?: { type: string } }
+  if (error !== undefined) return `error \`${error.type}\``
+  const { delta } = frames.at(-2) as { delta?: { stop_reason: string } }
+  return `\`${delta?.stop_reason}\``
 }
 
 function uiEnd(frame: Frame | undefined): string {

@@ -40,6 +40,7 @@ function ofRunning(state: State, event: Event, protocol: Protocol): Cell | Impos
           UI: 'abort',
           OpenAI: 'error `aborted`',
           Responses: 'incomplete `cancelled`',
+          Messages: 'error `aborted`',
           'AG-UI': 'cancelled',
           'Socket.IO': 'cancelled',
         }[protocol],
@@ -65,7 +66,7 @@ function ofRunning(state: State, event: Event, protocol: Protocol): Cell | Impos
 /** Over HTTP the answer ends when the run begins to wait, so that what happens later changes the run alone. */
 function ofWaiting(state: State, event: Event, protocol: Protocol): Cell | Impossible {
   const asksClient = state === 'client tool pending'
-  if (asksClient && (protocol === 'OpenAI' || protocol === 'Responses'))
+  if (asksClient && ['OpenAI', 'Responses', 'Messages'].includes(protocol))
     return { why: 'handed over: the run has completed' }
   // Socket.IO keeps the stream of a run that waits for its client alone.
   const isLive = asksClient && protocol === 'Socket.IO'
@@ -74,6 +75,7 @@ function ofWaiting(state: State, event: Event, protocol: Protocol): Cell | Impos
     UI: 'finish `tool-calls`',
     OpenAI: '`stop` + requests',
     Responses: 'completed',
+    Messages: '`end_turn`',
     'AG-UI': asksClient ? 'success + pending calls' : 'interrupt',
     'Socket.IO': 'interrupt',
   }[protocol]
@@ -101,6 +103,7 @@ function failure(protocol: Protocol, code: string): string {
     UI: 'error',
     OpenAI: `error \`${code}\``,
     Responses: code === 'model-failed' ? 'failed `server_error`' : `incomplete \`${code.replace('-', '_')}\``,
+    Messages: `error \`${code === 'model-failed' ? 'run_failed' : code.replace('-', '_')}\``,
     'AG-UI': `RUN_ERROR \`${code}\``,
     'Socket.IO': `RUN_ERROR \`${code}\``,
   }[protocol]
@@ -112,6 +115,7 @@ function success(protocol: Protocol): string {
     UI: 'finish `stop`',
     OpenAI: '`stop`',
     Responses: 'completed',
+    Messages: '`end_turn`',
     'AG-UI': 'success',
     'Socket.IO': 'success',
   }[protocol]
@@ -125,7 +129,7 @@ A cell is the last thing that the client receives when the event happens in that
 
 - **text** has no frames: an answer that is not complete breaks the connection, so the client sees an incomplete transfer.
 - **UI** is the stream of \`useChat\`; its frames and those of OpenAI and Responses are followed by \`[DONE]\`. AG-UI and Socket.IO end with \`RUN_FINISHED\` and the outcome named here, or with \`RUN_ERROR\`.
-- Over HTTP an answer ends when the run is suspended; later events change only the run. Socket.IO keeps the stream open while only tools of its client are pending. A client tool over OpenAI and Responses is handed over: its run has completed.
+- Over HTTP an answer ends when the run is suspended; later events change only the run. Socket.IO keeps the stream open while only tools of its client are pending. A client tool over OpenAI, Responses and Messages is handed over: its run has completed.
 - *timeout* of a suspended run is the deadline of its request: the call is closed, and the run continues.
 - *budget* is \`seconds\`; *disconnect* is with \`onDisconnect: cancel\`. *left*: the client is gone and receives nothing. –: no answer is open. A *tool error* goes to the model, which answers.
 - When the store fails, an answer ends with the error \`store-failed\`, with \`store-damaged\` if the data of the run are damaged, or with \`store-lost\` if Redis has lost entries that were read ([what to do](operations.md#health)). The run ends when the store works again: as \`failed\`, or as \`aborted\` if somebody had stopped it.

@@ -3,6 +3,7 @@ import type { LanguageModelV4Prompt } from '@ai-sdk/provider'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Entry } from '../../src/part/entry.ts'
+import type { Reply, RequestPart } from '../../src/part/request-part.ts'
 import { withoutSuperseded } from '../../src/fold/superseded.ts'
 import type { ToolImplementation } from '../../src/tools/tool.ts'
 import { finish, latch, text, toolCall, type ScriptStep } from '../../src/models/testing/scripted-model.ts'
@@ -52,9 +53,22 @@ function answer(prompt: LanguageModelV4Prompt): ScriptStep[] {
     const calls = [toolCall('call-to', 'transfer_to_child', {}), toolCall('call-work8', 'work', {})]
     return [text('One moment. '), ...calls, finish('tool-calls')]
   }
+  if (word === 'code' && results.length === 0)
+    return [text('I write it. '), toolCall('call-code', 'runCode', { code: script }), finish('tool-calls')]
   if (name === undefined || results.length > 0) return [text(`${word}:`, JSON.stringify(results)), finish()]
   return [text('Wait. '), toolCall(`call-${word.split(' ').at(-1)}`, name, { word }), finish('tool-calls')]
 }
+
+/** Calls side by side and one after the other, asks for a value, an approval and a tool of the client, and draws lots. */
+const script = `
+const work = (input) => tools.work(input).catch((error) => error.name)
+const first = await Promise.all(['w1', 'w2', 'w3'].map((word) => work({ word })))
+console.log(first.length, 'are done')
+const [asked, paid] = await Promise.all([tools.ask({ word: 'a1' }).catch(String), tools.pay({ word: 'p1' }).catch(String)])
+const answer = await ask('How many?', { type: 'number' })
+const lots = Math.floor(Math.random() * 1000)
+const last = await Promise.race([work({ word: 'w4', answer, lots }), new Promise(() => {})])
+return { first, asked, paid, answer, lots, last, at: new Date() instanceof Date }`
 
 /** Works, asks or pays as the message says. */
 const worker = `
@@ -230,6 +244,25 @@ workflow:
     },
     asks: 1,
   },
+  'a script': {
+    workflow: `
+  - id: totals
+    type: script
+    result: totals
+    config:
+      code: ${JSON.stringify(script)}
+      tools: [work, ask, { name: pay, approval: true }]
+  - { id: end, type: output-generator, config: { template: "$totals" } }`,
+    asks: 3,
+    anyOrder: true,
+  },
+  'a script that a model writes': {
+    workflow: `
+  - ${llm('code', ', tools: [work, { code: [work, ask, { name: pay, approval: true }] }]')}
+  - { id: end, type: output-generator, config: { template: { text: "$code.text", results: "$code.toolResults" } } }`,
+    asks: 3,
+    anyOrder: true,
+  },
   'answers of parallel branches': {
     workflow: `
   - id: all
@@ -271,11 +304,16 @@ async function attend(engine: Engine, run: string): Promise<Entry[]> {
     const answered = new Set(only(entries, 'response').map(({ requestId }) => requestId))
     for (const { requestId, kind, input } of only(entries, 'request')) {
       if (answered.has(requestId)) continue
-      const answer = kind === 'tool' ? { kind, output: input } : ({ kind: 'approval', approved: true } as const)
+      const answer = answerTo(kind, input)
       await engine.runtime.answer(run, requestId, answer)
       break
     }
   }
+}
+
+function answerTo(kind: RequestPart['kind'], input: unknown): Reply {
+  if (kind === 'tool') return { kind, output: input }
+  return kind === 'approval' ? { kind, approved: true } : { kind, value: 12 }
 }
 
 /** Without the numbers of calls that run at the same time: a crash may change which of them is the first. */

@@ -128,6 +128,9 @@ const nowhere: Row = Object.fromEntries(Object.keys(callers).map((name) => [name
 const at = (path: string, row: Row): Ask => ({ row, path: () => path })
 const open: Ask = { row: forEveryone, unasked: true }
 
+/** Of Anthropic's form. */
+const asksHi = [{ role: 'user', content: 'Hi' }]
+
 const table: Record<string, Ask> = {
   'GET /': open,
   'GET /health': open,
@@ -163,6 +166,11 @@ const table: Record<string, Ask> = {
   'GET /v1/responses/:id/input_items': ofResponse('/input_items'),
   'POST /v1/responses/:id/cancel': { ...ofResponse('/cancel'), needs: 'waiting' },
   'DELETE /v1/responses/:id': { ...ofResponse('', deletes), needs: 'ended' },
+  'POST /v1/messages': { row: starts, body: () => ({ model: 'a', max_tokens: 9, messages: asksHi }) },
+  'POST /v1/messages/count_tokens': {
+    row: { ...forEveryone, 'other agents': 'unknown' },
+    body: () => ({ model: 'a', messages: asksHi }),
+  },
   'GET /v1/models': at('/v1/models', forEveryone),
   'GET /v1/models/:id': { row: { ...forEveryone, 'other agents': 'unknown' }, path: () => '/v1/models/a' },
   'POST /api/v1/chat/completions': { row: starts, body: () => ({ model: 'a', messages }) },

@@ -121,6 +121,8 @@ describe('canary texts', () => {
     await post('/v1/chat/completions', { model: 'says', messages, stream: true })
     await post('/v1/chat/completions', { model: 'says', messages })
     await post('/v1/chat/completions', { model: 'calls', messages, user: secret })
+    await post('/v1/responses', { model: 'says', input: secret, instructions: secret, stream: true })
+    await post('/v1/responses', { model: 'calls', input: messages, metadata: { note: secret } })
     await post('/v1/completions', { model: 'breaks', prompt: secret })
     await post('/ag-ui/says', {
       threadId: 'ag',
@@ -151,7 +153,7 @@ describe('canary texts', () => {
       runs: { id: string; threadId: string; status: string }[]
     }
     expect(runs.map(({ status }) => status).toSorted()).toEqual([
-      ...Array<string>(9).fill('completed'),
+      ...Array<string>(11).fill('completed'),
       ...Array<string>(3).fill('failed'),
       'suspended',
     ])
@@ -167,6 +169,7 @@ describe('canary texts', () => {
       ),
       ...[...builtinWires.keys()].map((format) => `/api/runs/${id}/replay?speed=max&format=${format}`),
       `/api/threads/${threadId}`,
+      ...['', '?stream=true', '/input_items'].map((rest) => `/v1/responses/resp_${id}${rest}`),
     ])
     const [a, b] = runs
     for (const path of [

@@ -188,7 +188,7 @@ describe('runs of another server', () => {
     const { server, run } = await imported('approval', { yaml })
     const ask = async (query = '', id = run) =>
       (await fetch(`${server.url}/api/runs/${id}/programs${query}`, { headers })).json() as Promise<object>
-    const tool = 'line 2, step first: gives its model the tools pay'
+    const tool = 'line 2, step first: lets its model call the tools pay'
     const program = 'line 3, step evil: starts the program sh -c "a\\u202eb\\u0007" in the folder .'
     const call = 'a call of the recording that has no result yet: pay with {}'
     expect(await ask()).toEqual({ foreign: true, programs: [tool, program, call] })

@@ -74,6 +74,17 @@ const refused: [object, string | null, string?][] = [
     'tools[0].tools[1].name',
   ],
   [{ model: 'a', input: 'Hi', tools: Array.from({ length: 513 }, (_, i) => ({ ...tool, name: `f${i}` })) }, 'tools'],
+  [
+    {
+      model: 'a',
+      input: 'Hi',
+      tools: [
+        tool,
+        { type: 'namespace', name: 'n', tools: Array.from({ length: 512 }, (_, i) => ({ ...tool, name: `f${i}` })) },
+      ],
+    },
+    'tools',
+  ],
   [{ model: 'a', input: Array.from({ length: 10_001 }, () => ({ role: 'user', content: 'x' })) }, 'input'],
   [{ model: 'a', input: 'Hi', tool_choice: 'always' }, 'tool_choice'],
   [{ model: 'a', input: 'Hi', tool_choice: 'required' }, 'tool_choice'],
@@ -116,6 +127,17 @@ describe('what /v1/responses refuses', () => {
     expect(await response.json()).toMatchObject({
       error: { code: 'model_not_found', param: 'model', message: expect.stringContaining('helper') },
     })
+  })
+
+  test('a body of more than 288 levels', async () => {
+    const nested = (levels: number) =>
+      `{"model":"a","input":"Hi","metadata":${'{"a":'.repeat(levels - 1)}1${'}'.repeat(levels)}`
+    const send = (body: string) =>
+      fetch(server.url + path, { method: 'POST', headers: { ...key, 'content-type': 'application/json' }, body })
+    const refused = await send(nested(289))
+    expect(refused.status).toBe(400)
+    expect(await refused.text()).toContain('288 levels')
+    expect((await send(nested(100))).status).toBe(200)
   })
 
   test('nothing is started by what is refused', async () => {

@@ -77,6 +77,22 @@ describe('whose conversation', () => {
   })
 })
 
+describe('the agent’s own prompt', () => {
+  test('is in nothing that a client gets', async () => {
+    const prompt = 'You are a pirate of this house.'
+    const { server, ask } = await start({ agents: { a: agent(`system: "${prompt}"`) }, scripts: { m: hello() } })
+    const { json } = await ask({ input: 'Hi', instructions: 'Be brief.' })
+    const read = async (rest: string) => (await fetch(`${server.url}${path}/${json.id}${rest}`)).text()
+    const stream = await (await server.post(path, { model: 'a', input: 'Hi', stream: true })).text()
+    const all = [JSON.stringify(json), stream, ...(await Promise.all(['', '?stream=true', '/input_items'].map(read)))]
+    for (const text of all) {
+      expect(text).toContain('"type"')
+      expect(text).not.toContain('pirate')
+    }
+    expect(all[0]).toContain('Be brief.')
+  })
+})
+
 describe('retries of a coding CLI', () => {
   const turn = { client_metadata: { turn_id: 'turn-1' }, store: false }
   const headers = { 'thread-id': 'codex-1' }
@@ -177,6 +193,190 @@ describe('approvals', () => {
     expect(JSON.stringify(rest.json.output)).not.toContain('waits for approval')
     expect(paid).toBe(1)
     expect(await server.store.runs.list()).toHaveLength(1)
+  })
+})
+
+describe('approvals as items', () => {
+  const server = { type: 'mcp', server_label: 'a', server_url: 'http://127.0.0.1/unused', require_approval: 'always' }
+
+  async function paying(calls: { id: string; sum: number }[] = [{ id: 'c1', sum: 5 }]) {
+    const m = createTold((prompt) =>
+      resultsIn(prompt).size === 0
+        ? [...calls.map(({ id, sum }) => toolCall(id, 'pay', { sum })), finish('tool-calls')]
+        : [text(`Paid: ${JSON.stringify([...resultsIn(prompt).values()])}`), finish()],
+    )
+    let paid = 0
+    const pay = { description: 'Pays', parameters: z.object({ sum: z.number() }), execute: () => `receipt ${++paid}` }
+    const agents = { a: agent('tools: [{ name: pay, approval: true }]'), b: agent() }
+    const started = await start({ agents, scripts: { m }, tools: { pay } })
+    return { ...started, paid: () => paid }
+  }
+
+  const requestsIn = ({ output }: OpenAI.Responses.Response) =>
+    output.flatMap((item) => (item.type === 'mcp_approval_request' ? [item] : []))
+  const answer = (id: string, approve: boolean, more: object = {}) => ({
+    type: 'mcp_approval_response',
+    approval_request_id: id,
+    approve,
+    ...more,
+  })
+
+  test('only for a client that names the agent as a server, with the words behind it', async () => {
+    const { ask } = await paying()
+    for (const tools of [[], [{ ...server, server_label: 'b' }], [{ ...server, server_label: 'unknown' }]]) {
+      const { json } = await ask({ input: 'Pay 5', tools })
+      expect(requestsIn(json)).toEqual([])
+      expect(JSON.stringify(json.output)).toContain('waits for approval')
+    }
+    const { json } = await ask({ input: 'Pay 5', tools: [server] })
+    expect(json.output.map(({ type }) => type)).toEqual(['mcp_call', 'mcp_approval_request', 'message'])
+    const run = json.id.slice(5)
+    expect(requestsIn(json)).toEqual([
+      {
+        type: 'mcp_approval_request',
+        id: expect.stringMatching(new RegExp(`^mcpr_${run}\\.`, 'u')),
+        server_label: 'a',
+        name: 'pay',
+        arguments: '{"sum":5}',
+      },
+    ])
+  })
+
+  test.each(['the whole history', 'the response before'])('an answer gets the rest, with %s', async (way) => {
+    const {
+      ask,
+      server: { store },
+      paid,
+    } = await paying()
+    const first = await ask({ input: [user('Pay 5')], tools: [server] })
+    const given = answer(requestsIn(first.json)[0]!.id, true)
+    const isWhole = way === 'the whole history'
+    const body = isWhole
+      ? { input: [user('Pay 5'), ...first.json.output, given] }
+      : { input: [given], previous_response_id: first.json.id }
+    for (const again of [false, true]) {
+      const rest = await ask({ ...body, tools: [server] })
+      expect([again, rest.status, rest.json.id]).toEqual([again, 200, first.json.id])
+      expect(rest.json.output).toMatchObject([
+        { type: 'mcp_call', status: 'completed', name: 'pay', output: 'receipt 1' },
+        { type: 'message', content: [{ text: expect.stringContaining('receipt 1') }] },
+      ])
+    }
+    expect(paid()).toBe(1)
+    expect(await store.runs.list()).toHaveLength(1)
+    // Another answer comes too late.
+    const late = await ask({ ...body, input: [answer(given.approval_request_id, false)], tools: [server] })
+    expect([late.status, late.json.error.code]).toEqual([409, 'answer-conflict'])
+  })
+
+  test('one that is denied is told to the model with its reason', async () => {
+    const { ask, paid } = await paying()
+    const { json } = await ask({ input: 'Pay 5', tools: [server] })
+    const no = answer(requestsIn(json)[0]!.id, false, { reason: 'Too much.' })
+    const rest = await ask({ input: [no], previous_response_id: json.id, tools: [server] })
+    expect(JSON.stringify(rest.json.output.at(-1))).toContain('Too much.')
+    expect(paid()).toBe(0)
+  })
+
+  test('several at once', async () => {
+    const { ask, paid } = await paying([
+      { id: 'c1', sum: 5 },
+      { id: 'c2', sum: 6 },
+    ])
+    const { json } = await ask({ input: 'Pay both', tools: [server] })
+    const [one, two] = requestsIn(json)
+    const input = [answer(one!.id, true), answer(two!.id, false)]
+    const rest = await ask({ input, previous_response_id: json.id, tools: [server] })
+    expect(rest.json.status).toBe('completed')
+    expect(rest.json.output.map((item) => ('status' in item ? item.status : ''))).toEqual([
+      'completed',
+      'failed',
+      'completed',
+    ])
+    expect(paid()).toBe(1)
+  })
+
+  test.each(['the whole history', 'the response before'])('beside a call of the client, with %s', async (way) => {
+    const m = createTold((prompt) =>
+      resultsIn(prompt).size === 0
+        ? [toolCall('c1', 'look'), toolCall('c2', 'pay', { sum: 5 }), finish('tool-calls')]
+        : [text(`Done: ${JSON.stringify([...resultsIn(prompt).values()])}`), finish()],
+    )
+    let paid = 0
+    const pay = { description: 'Pays', parameters: z.object({ sum: z.number() }), execute: () => `receipt ${++paid}` }
+    const agents = { a: agent('tools: [{ name: pay, approval: true }]') }
+    const { ask } = await start({ agents, scripts: { m }, tools: { pay } })
+    const tools = [server, { type: 'function', name: 'look', parameters: { type: 'object', properties: {} } }]
+    const first = await ask({ input: [user('Both')], tools })
+    expect(first.json.output.map(({ type }) => type)).toEqual([
+      'function_call',
+      'mcp_call',
+      'mcp_approval_request',
+      'message',
+    ])
+    const output = { type: 'function_call_output', call_id: 'c1', output: 'a view' }
+    const given = answer(requestsIn(first.json)[0]!.id, true)
+    const before = way === 'the whole history' ? [user('Both'), ...first.json.output] : []
+    const more = way === 'the whole history' ? {} : { previous_response_id: first.json.id }
+    // In whatever order.
+    const second = await ask({ input: [...before, given, output], tools, ...more })
+    expect(second.json.status).toBe('completed')
+    const said = JSON.stringify(second.json.output)
+    for (const each of ['a view', 'receipt 1']) expect(said).toContain(each)
+    expect(paid).toBe(1)
+  })
+
+  test('a call that the client has had already: the rest is complete without it', async () => {
+    const m = createTold(() => [toolCall('c1', 'look'), toolCall('c2', 'pay', { sum: 5 }), finish('tool-calls')])
+    const pay = { description: 'Pays', parameters: z.object({ sum: z.number() }), execute: () => 'receipt' }
+    const agents = { a: agent('tools: [{ name: pay, approval: true }]') }
+    const { ask } = await start({ agents, scripts: { m }, tools: { pay } })
+    const tools = [server, { type: 'function', name: 'look', parameters: { type: 'object', properties: {} } }]
+    const first = await ask({ input: 'Both', tools })
+    const given = answer(requestsIn(first.json)[0]!.id, true)
+    const rest = await ask({ input: [given], previous_response_id: first.json.id, tools })
+    expect([rest.json.status, rest.json.output.map(({ type }) => type)]).toEqual(['completed', ['mcp_call']])
+  })
+
+  test('what the page has answered is not asked again, and a next turn has all of it', async () => {
+    const {
+      ask,
+      server: { url, post },
+      paid,
+    } = await paying()
+    const first = await ask({ input: [user('Pay 5')], tools: [server] })
+    const [asked] = requestsIn(first.json)
+    const run = first.json.id.slice(5)
+    await post(`/api/runs/${run}/requests/${asked!.id.slice('mcpr_'.length)}`, { approved: true })
+    const history = [user('Pay 5'), ...first.json.output, answer(asked!.id, true)]
+    const rest = await ask({ input: history, tools: [server] })
+    expect(rest.json.id).toBe(first.json.id)
+    expect(requestsIn(rest.json)).toEqual([])
+    expect(paid()).toBe(1)
+    const next = await ask({ input: [...history, ...rest.json.output, user('And now?')], tools: [server] })
+    expect([next.status, next.json.status]).toEqual([200, 'completed'])
+    expect(next.json.id).not.toBe(first.json.id)
+    expect(JSON.stringify(next.json.output)).toContain('receipt 1')
+    expect(paid()).toBe(1)
+    expect((await fetch(`${url}/api/runs/${next.json.id.slice(5)}`)).status).toBe(200)
+  })
+
+  test('an answer to nothing is refused with its place, and one of another caller too', async () => {
+    const { ask } = await paying()
+    const { json } = await ask({ input: 'Pay 5', tools: [server] })
+    const [asked] = requestsIn(json)
+    for (const id of ['mcpr_none', 'mcpr_none.1.1', `mcpr_${json.id.slice(5)}.1.9999`]) {
+      const { status, json: refused } = await ask({ input: [answer(id, true)] })
+      expect([id, status, refused.error]).toEqual([
+        id,
+        400,
+        expect.objectContaining({ param: 'input[0].approval_request_id' }),
+      ])
+    }
+    const other = await ask({ model: 'b', input: [answer(asked!.id, true)] })
+    expect(other.status).toBe(400)
+    const wrong = await ask({ input: [{ ...answer(asked!.id, true), approve: 'yes' }] })
+    expect(wrong.json.error).toMatchObject({ param: 'input[0].approve' })
   })
 })
 

@@ -79,6 +79,9 @@ const operates: Row = { shows: 'operates' }
 const records = (ask: () => string): Row => ({ shows: 'records', ask })
 const ofRun = (rest: string) => records(() => `/api/runs/${ids.run}${rest}`)
 
+/** Of Anthropic's form. */
+const asksHi = [{ role: 'user', content: 'Hi' }]
+
 const table: Record<string, Row> = {
   'GET /': facts,
   'GET /health': facts,
@@ -91,6 +94,8 @@ const table: Record<string, Row> = {
   'DELETE /api/keys/:name': operates,
   'POST /api/keys/:name/rotate': operates,
   'GET /metrics': operates,
+  'POST /v1/messages': { shows: 'answers', body: () => ({ model: 'a', max_tokens: 9, messages: asksHi }) },
+  'POST /v1/messages/count_tokens': { shows: 'facts', body: () => ({ model: 'a', messages: asksHi }) },
   'GET /v1/models': facts,
   'GET /v1/models/:id': { shows: 'facts', ask: () => '/v1/models/a' },
   'GET /api/v1/models': facts,

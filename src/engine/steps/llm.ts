@@ -6,12 +6,13 @@ import type { CallSettings } from '../../part/part.ts'
 import { replyMessages, type ModelReply } from '../../fold/reply-messages.ts'
 import { noUsage, type Usage } from '../../part/usage.ts'
 import type { Approval } from '../../part/request-part.ts'
-import type { ClientToolUse, LlmConfig } from '../../pipeline/pipeline.ts'
+import type { ClientToolUse, LlmConfig, ToolGroup } from '../../pipeline/pipeline.ts'
 import type { ValueSchema } from '../../pipeline/value-schema.ts'
 import { readMcpTools, toToolName } from '../../tools/mcp/mcp-tool.ts'
 import { mcpOf, type Scope } from '../scope.ts'
 import type { ToolImplementation } from '../../tools/tool.ts'
 import { offeredAgents } from '../agent-tools.ts'
+import { codeTool } from '../code-tool.ts'
 import { handBack } from '../handoff.ts'
 import { handoffIn, isHandedBack, isHandedOff } from '../taken-over.ts'
 import { stricter, toApprovals } from '../input.ts'
@@ -88,7 +89,7 @@ function isLast(reply: ModelReply): boolean {
 export async function offeredTools(
   scope: Scope,
   path: string,
-  config: Pick<LlmConfig, 'tools' | 'toolSources' | 'agentTools'>,
+  config: ToolGroup & Pick<LlmConfig, 'codeTools'>,
   clientTools: ClientToolUse[],
 ): Promise<Map<string, OfferedTool>> {
   const tools = new Map<string, OfferedTool>()
@@ -126,6 +127,15 @@ export async function offeredTools(
       throw new MillraceError('bad-tools', `There are two tools "${name}". Give the agent another name with "as".`)
     }
     tools.set(name, offered)
+  }
+  for (const use of config.codeTools ?? []) {
+    const inner = await offeredTools(scope, path, use.uses, use.uses.clientTools ?? [])
+    const isClients = tools.get(use.name)?.spec.client === true
+    if (isClients) sayTaken(scope, use.name)
+    else if (tools.has(use.name)) {
+      throw new MillraceError('bad-tools', `There are two tools "${use.name}". Give the code tool another "name".`)
+    }
+    tools.set(use.name, codeTool(use, inner))
   }
   for (const [name, tool] of tools) {
     const { spec, use, implementation } = tool

@@ -6,8 +6,8 @@ import { checkAgent } from '../names.ts'
 import type { CallAgentConfig } from '../pipeline.ts'
 import { checkReferences, type StepContext } from '../reader.ts'
 import { references, wholeReference } from '../reference.ts'
-import { flag, isMap, map, nameOf } from '../scalars.ts'
-import { toTemplate } from '../template.ts'
+import { flag, map, nameOf } from '../scalars.ts'
+import { isMapOrReference, toTemplate } from '../template.ts'
 import type { Node } from '../tree.ts'
 import { streamInLoop } from './llm.ts'
 
@@ -29,11 +29,6 @@ export const callAgentConfig = lazily(() =>
       .describe('true: the answer of the called agent is the answer. Default: true if the call is the last step.'),
   }),
 )
-
-export function isMapOrReference(value: unknown): boolean {
-  if (typeof value === 'string') return wholeReference(value) !== undefined
-  return isMap(value)
-}
 
 export function readCallAgent(node: Node, { reader, place }: StepContext) {
   checkReferences(node, place, reader)

@@ -4,9 +4,16 @@ import type { Message } from '../../part/message.ts'
 import { check, child } from '../check.ts'
 import type { FaultCollector } from '../fault.ts'
 import { lazily } from '../lazily.ts'
-import type { ClientToolUse, LlmConfig, ToolLoopConfig, McpToolUse } from '../pipeline.ts'
-import { agentTool, readAgentTool } from './agent-tool.ts'
-import { approval, approvalIn, timeout } from './tool-settings.ts'
+import type { LlmConfig, ToolLoopConfig } from '../pipeline.ts'
+import { codeTool, isCodeTool, toCodeTool } from './script.ts'
+import {
+  checkScriptTools,
+  parametersIn,
+  readClientTools,
+  toolItem,
+  toToolGroup,
+  type ClientTools,
+} from './tool-list.ts'
 import { checkLlmNames, checkTools } from '../names.ts'
 import { readShapes } from '../read-shape.ts'
 import { checkReferences, itemsOf, textOf, type StepContext } from '../reader.ts'
@@ -14,7 +21,6 @@ import { wholeReference } from '../reference.ts'
 import {
   flag,
   integer,
-  isMap,
   later,
   list,
   map,
@@ -66,26 +72,7 @@ const message = z.discriminatedUnion(
 ) satisfies z.ZodType<Message>
 const messagesWords = 'must be a reference such as $input.messages, or a list of {role, content}'
 
-const toolUse = map({
-  name: name.describe('Name of a registered tool, of an MCP tool (server_tool) or of a client tool.'),
-  description: prompt
-    .optional()
-    .describe('Description for the model, replacing that of the tool: a string or { file: path }.'),
-  approval,
-  timeout,
-  client: flag.optional().describe('true: the tool runs in the client, and the run waits for its result.'),
-  parameters: later('shapes')
-    .refine(isMap, 'must be a map: name → type')
-    .optional()
-    .describe('Parameters of a client tool, by name, in the format of "input".'),
-}).meta({ yaml: 'toolUse' })
-const mcpUse = map({
-  mcp: nameOf('mcpServers').describe('Name of an MCP server. Its tools are offered as server_tool.'),
-  tools: list(name).optional().describe('Offer only these tools, by their names on the server.'),
-  approval,
-  timeout,
-}) satisfies z.ZodType<McpToolUse>
-const toolWords = 'must be the name of a tool, or a map with "name", "mcp" or "agent"'
+const toolWords = 'must be the name of a tool, or a map with "name", "mcp", "agent" or "code"'
 const callback = (when: string) => nameOf('callbacks').optional().describe(`Name of a callback, called ${when}.`)
 
 export const llmConfig = lazily(() =>
@@ -105,7 +92,7 @@ export const llmConfig = lazily(() =>
       .describe('The conversation: a reference or a list of messages.'),
     stream: preset(flag, false, 'true: this step is the answer. Clients read it while the model writes it.'),
     stage: name.optional().describe('Name of the model call in traces. Default: "response".'),
-    tools: list(z.union([nameOf('tools'), toolUse, mcpUse, agentTool()], toolWords))
+    tools: list(z.union([...toolItem(), codeTool()], toolWords))
       .default([])
       .describe('Tools that the model may call.'),
     toolChoice: z
@@ -169,10 +156,10 @@ export function readLlm(node: Node, context: StepContext) {
   if (output) refuseHandoffs(node, faults)
   const schema = child(output, 'schema')
   const shape = schema && readShapes(schema, faults)
-  const specs = readClientTools(node, context.reader)
+  const clients = readClientTools(child(node, 'tools'), context.reader)
   if (parsed === undefined) return undefined
   const { output: _, stream: streams, ...rest } = parsed
-  const { config, ...own } = readToolLoop(node, rest, specs)
+  const { config, ...own } = readToolLoop(node, rest, clients)
   const llm: LlmConfig = {
     ...config,
     stream: streams,
@@ -193,37 +180,28 @@ function refuseHandoffs(node: Node, faults: FaultCollector): void {
 /** Checks the names and references that `llm` and `router` share, except those inside the nodes of `except`. */
 export function checkToolLoop(node: Node, { reader, place }: StepContext, except: readonly Node[] = []): void {
   const { faults, known } = reader
-  const parameters = itemsOf(child(node, 'tools')).flatMap((item) => child(item, 'parameters') ?? [])
-  checkReferences(node, place, reader, new Set([...except, ...parameters]))
+  checkReferences(node, place, reader, new Set([...except, ...parametersIn(child(node, 'tools'))]))
   if (known) checkLlmNames(node, known, faults)
   if (known?.hasDefaultModel === false && child(node, 'model') === undefined) faults.add(node.at, noModel)
   checkTools(node, known, faults)
+  for (const item of itemsOf(child(node, 'tools'))) checkScriptTools(child(item, 'code'), known, faults)
 }
 
 type ToolLoopKeys = Omit<z.infer<ReturnType<typeof llmConfig>>, 'stream' | 'output'>
 
 /** The keys that `llm` and `router` share, in the form the engine uses. */
-export function readToolLoop(node: Node, keys: ToolLoopKeys, clientTools: ClientToolUse[]) {
+export function readToolLoop(node: Node, keys: ToolLoopKeys, clients: ClientTools) {
   const { model, tools: uses, budget: own, timeouts, ...rest } = keys
   const [first, ...fallbacks] = typeof model === 'string' ? [model] : (model ?? [])
-  const config: ToolLoopConfig = { ...rest, tools: [] }
+  const list = child(node, 'tools')
+  const items = uses.filter((use) => !isCodeTool(use))
+  const config: ToolLoopConfig = { ...rest, ...toToolGroup(items, list, clients) }
+  const code = uses.flatMap((use, i) => (isCodeTool(use) ? [toCodeTool(use, itemsOf(list)[i]!, clients)] : []))
+  if (code.length > 0) config.codeTools = code
   if (first !== undefined) config.model = first
   if (fallbacks.length > 0) config.fallbacks = fallbacks
   const options = child(node, 'providerOptions')
   if (options) config.providerOptions = toTemplate(options) as NonNullable<ToolLoopConfig['providerOptions']>
-  const agents: Extract<(typeof uses)[number], { agent: string }>[] = []
-  for (const use of uses) {
-    if (typeof use === 'string') config.tools.push({ name: use })
-    else if ('mcp' in use) (config.toolSources ??= []).push(use)
-    else if ('agent' in use) agents.push(use)
-    else if (use.client !== true) {
-      const { client: _, parameters: __, ...tool } = use
-      config.tools.push(tool)
-    }
-  }
-  if (clientTools.length > 0) config.clientTools = clientTools
-  const items = itemsOf(child(node, 'tools')).filter((item) => child(item, 'agent') !== undefined)
-  if (agents.length > 0) config.agentTools = agents.map((use, i) => readAgentTool(use, items[i]!))
   return { config, ...(own && { budget: own }), ...(timeouts && { timeouts }) }
 }
 
@@ -232,30 +210,3 @@ const noModel = 'no model; add "model: provider:name" to this config, or set mod
 export const streamInLoop =
   'a step inside a loop cannot stream: its output would be the answer and end the run in the first round; ' +
   'stream from a step after the loop'
-
-export function readClientTools(node: Node, reader: StepContext['reader']): ClientToolUse[] {
-  return itemsOf(child(node, 'tools')).flatMap((item) => readClientTool(item, reader) ?? [])
-}
-
-function readClientTool(item: Node, { faults }: StepContext['reader']): ClientToolUse | undefined {
-  const [client, name, description, parameters] = ['client', 'name', 'description', 'parameters'].map((key) =>
-    child(item, key),
-  )
-  if (client?.kind !== 'scalar' || client.text !== 'true') {
-    if (parameters) {
-      faults.add(parameters.at, 'only client tools have "parameters" here; add client: true, or remove "parameters"')
-    }
-    return undefined
-  }
-  const timeout = child(item, 'timeout')
-  if (timeout) faults.add(timeout.at, '"timeout" does not apply to client tools; remove it')
-  const approval = child(item, 'approval')
-  const schema = parameters?.kind === 'map' ? readShapes(parameters, faults) : {}
-  if (name?.kind !== 'scalar') return undefined
-  return {
-    name: name.text,
-    ...(description?.kind === 'scalar' ? { description: description.text } : undefined),
-    inputSchema: { type: 'object', properties: {}, ...schema },
-    ...approvalIn(approval),
-  }
-}

@@ -6,9 +6,8 @@ import { checkServer } from '../names.ts'
 import type { McpToolConfig } from '../pipeline.ts'
 import { checkReferences, type StepContext } from '../reader.ts'
 import { duration, map, name, nameOf } from '../scalars.ts'
-import { toTemplate } from '../template.ts'
+import { isMapOrReference, toTemplate } from '../template.ts'
 import type { Node } from '../tree.ts'
-import { isMapOrReference } from './call-agent.ts'
 
 export const mcpToolConfig = lazily(() =>
   map({

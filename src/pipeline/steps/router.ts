@@ -6,7 +6,8 @@ import type { RouterConfig } from '../pipeline.ts'
 import { itemsOf, textOf, type StepContext } from '../reader.ts'
 import { flag, integer, map, name, preset } from '../scalars.ts'
 import type { Node } from '../tree.ts'
-import { checkToolLoop, llmConfig, readClientTools, readToolLoop } from './llm.ts'
+import { checkToolLoop, llmConfig, readToolLoop } from './llm.ts'
+import { readClientTools } from './tool-list.ts'
 
 export const routerConfig = lazily(() => {
   const { stream: _, output: __, maxSteps: ___, stage: ____, ...shared } = llmConfig().shape
@@ -35,10 +36,10 @@ export function readRouter(node: Node, context: StepContext) {
       faults.add(handoff.at, 'a router does not answer, so no agent can take over; use handoff in an llm step')
   }
   const parsed = check(routerConfig(), node, faults, 'the config of a router step')
-  const specs = readClientTools(node, context.reader)
+  const clients = readClientTools(child(node, 'tools'), context.reader)
   if (parsed === undefined) return undefined
   const { clientTools: requestTools, ...keys } = parsed
-  const { config, ...own } = readToolLoop(node, keys, specs)
+  const { config, ...own } = readToolLoop(node, keys, clients)
   const router: RouterConfig = { ...config, requestTools }
   return { type: 'router' as const, config: router, ...own }
 }

@@ -4,7 +4,8 @@ import { omitUndefined } from '../../part/omit-undefined.ts'
 import { ownValue } from '../../part/own-value.ts'
 import { agentParameters } from '../../pipeline/agent-parameters.ts'
 import { callsOf, stepsInside } from '../../pipeline/calls.ts'
-import type { LlmConfig, RouterConfig, Pipeline, Step } from '../../pipeline/pipeline.ts'
+import type { LlmConfig, RouterConfig, Pipeline, Step, ToolGroup } from '../../pipeline/pipeline.ts'
+import { toolGroupsOf } from '../../pipeline/tool-groups.ts'
 import type { Agent, Runtime } from '../../runtime/runtime.ts'
 import { toToolSpec } from '../../tools/tool-input.ts'
 import type { HandlerContext } from '../handler-context.ts'
@@ -18,13 +19,14 @@ export async function agentCapabilities(
   const steps = [...workflow, ...after].flatMap(withInner)
   const configs = steps.flatMap((step) => (step.type === 'llm' || step.type === 'router' ? [step.config] : []))
   const answering = configs.filter((config): config is LlmConfig => 'stream' in config)
-  const items = await toolsOf(runtime, configs)
+  const groups = steps.flatMap(toolGroupsOf)
+  const items = await toolsOf(runtime, groups)
   const subagents = [...callsOf(pipeline)].flatMap((name) => describe(runtime, name))
   const handoffs = configs.some(({ agentTools = [] }) => agentTools.some(({ handoff }) => handoff === true))
   const takesClientTools =
     answering.length > 0 || configs.some((config) => 'requestTools' in config && config.requestTools)
-  const hasTools = items.length > 0 || configs.some(({ toolSources = [] }) => toolSources.length > 0)
-  const approvals = configs.some((config) => asksForApproval(runtime, config))
+  const hasTools = items.length > 0 || groups.some(({ toolSources = [] }) => toolSources.length > 0)
+  const approvals = groups.some((group) => asksForApproval(runtime, group))
   const runTime = timeouts?.run
   return omitUndefined<AgentCapabilities>({
     identity: omitUndefined({
@@ -58,7 +60,7 @@ export async function agentCapabilities(
     }),
     multimodal: inputsOf(configs),
     execution: omitUndefined({
-      codeExecution: false,
+      codeExecution: steps.some((step) => step.type === 'script' || hasCode(step)),
       maxIterations: configs.length > 0 ? Math.max(...configs.map(({ maxSteps }) => maxSteps)) : undefined,
       maxExecutionTime: typeof runTime === 'number' ? runTime : undefined,
     }),
@@ -66,14 +68,18 @@ export async function agentCapabilities(
   })
 }
 
+function hasCode({ type, config }: Step): boolean {
+  return (type === 'llm' || type === 'router') && (config.codeTools ?? []).length > 0
+}
+
 function withInner(step: Step): Step[] {
   return [step, ...stepsInside(step).flatMap(withInner)]
 }
 
 /** The file's tools with their schemas. The tools of a whole MCP server are known only when the server is asked. */
-async function toolsOf({ tools, agents }: Runtime, configs: readonly (LlmConfig | RouterConfig)[]): Promise<Tool[]> {
+async function toolsOf({ tools, agents }: Runtime, groups: readonly ToolGroup[]): Promise<Tool[]> {
   const items = new Map<string, Tool>()
-  for (const config of configs) {
+  for (const config of groups) {
     for (const { name, description = '', inputSchema } of config.clientTools ?? []) {
       items.set(name, { name, description, parameters: inputSchema })
     }
@@ -96,8 +102,8 @@ async function toolsOf({ tools, agents }: Runtime, configs: readonly (LlmConfig 
   return [...items.values()]
 }
 
-function asksForApproval({ tools }: Runtime, config: LlmConfig | RouterConfig): boolean {
-  const { tools: used, toolSources = [], clientTools = [], agentTools = [] } = config
+function asksForApproval({ tools }: Runtime, group: ToolGroup): boolean {
+  const { tools: used, toolSources = [], clientTools = [], agentTools = [] } = group
   const isMarked = used.some(({ name, approval }) => Boolean(approval ?? tools.get(name)?.approval))
   return isMarked || [...toolSources, ...clientTools, ...agentTools].some(({ approval }) => Boolean(approval))
 }

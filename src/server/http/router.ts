@@ -49,7 +49,7 @@ class KeepingRouter<T> implements Router<T> {
 
 /** Classifies requests by path, before routing. */
 const starts =
-  /^\/(?:api\/(?:beddel\/)?chat|api\/runs|api\/runs\/[^/]+\/fork|(?:api\/)?v1\/(?:chat\/)?completions|v1\/responses|ag-ui\/[^/]+)$/u
+  /^\/(?:api\/(?:beddel\/)?chat|api\/runs|api\/runs\/[^/]+\/fork|(?:api\/)?v1\/(?:chat\/)?completions|v1\/(?:responses|messages)|ag-ui\/[^/]+)$/u
 const streams =
   /^\/(?:api\/chat\/[^/]+\/stream|api\/(?:events|live)|api\/runs\/[^/]+\/(?:events|replay)|v1\/responses\/[^/]+|ag-ui\/[^/]+\/connect)$/u
 

@@ -3,7 +3,7 @@ import { ownValue } from '../../part/own-value.ts'
 import type { Log } from '../../part/log.ts'
 
 export interface Seal {
-  /** Another text each time. */
+  /** Another text each time, unless `alike` is set. */
   seal(text: string): Promise<string>
   /** Undefined for anything that was not sealed with the key of this store and name. */
   open(sealed: string): Promise<string | undefined>
@@ -16,6 +16,8 @@ export interface SealOptions {
   inbox?: string
   /** Longer texts do not open. Default {@link longestSealed}. */
   longest?: number
+  /** A text is sealed alike each time, by every instance: whoever has two sealed texts sees whether they are the same. Default false. */
+  alike?: boolean
 }
 /** Characters of a sealed text that opens, unless a seal says otherwise. */
 export const longestSealed = 2000
@@ -24,34 +26,39 @@ export const longestSealed = 2000
 export function createSeal(
   log: Pick<Log, 'post'>,
   name: string,
-  { inbox = 'access:seals', longest = longestSealed }: SealOptions = {},
+  { inbox = 'access:seals', longest = longestSealed, alike = false }: SealOptions = {},
 ): Seal {
-  let key: Promise<CryptoKey> | undefined
+  let key: Promise<{ bytes: Uint8Array<ArrayBuffer>; key: CryptoKey }> | undefined
 
-  async function load(): Promise<CryptoKey> {
+  async function load() {
     const fresh = toText(crypto.getRandomValues(new Uint8Array(32)))
     // The first instance decides.
     const { message } = await log.post(inbox, name, { key: fresh })
     const stored = ownValue(message as Record<string, unknown>, 'key')
     const bytes = typeof stored === 'string' ? toBytes(stored) : undefined
     if (bytes?.length !== 32) throw new Error(`The key "${name}" in the store cannot be used.`)
-    return crypto.subtle.importKey('raw', bytes, 'AES-GCM', false, ['encrypt', 'decrypt'])
+    return { bytes, key: await crypto.subtle.importKey('raw', bytes, 'AES-GCM', false, ['encrypt', 'decrypt']) }
   }
 
   const loaded = () => (key ??= load().catch((error: unknown) => ((key = undefined), Promise.reject(error as Error))))
 
   return {
     async seal(text) {
-      const iv = crypto.getRandomValues(new Uint8Array(ivLength))
       const data = new TextEncoder().encode(text)
-      const sealed = new Uint8Array(await crypto.subtle.encrypt({ name: 'AES-GCM', iv }, await loaded(), data))
+      const { bytes, key: secret } = await loaded()
+      // Never the same for two texts: that would tell the key.
+      const iv = alike
+        ? new Uint8Array(await crypto.subtle.digest('SHA-256', new Uint8Array([...bytes, ...data]))).slice(0, ivLength)
+        : crypto.getRandomValues(new Uint8Array(ivLength))
+      const sealed = new Uint8Array(await crypto.subtle.encrypt({ name: 'AES-GCM', iv }, secret, data))
       return toText(new Uint8Array([...iv, ...sealed]))
     },
     async open(sealed) {
       const bytes = sealed.length > longest ? undefined : toBytes(sealed)
       if (bytes === undefined || bytes.length <= ivLength) return undefined
       const [iv, data] = [bytes.slice(0, ivLength), bytes.slice(ivLength)]
-      const opened = await crypto.subtle.decrypt({ name: 'AES-GCM', iv }, await loaded(), data).catch(() => undefined)
+      const { key: secret } = await loaded()
+      const opened = await crypto.subtle.decrypt({ name: 'AES-GCM', iv }, secret, data).catch(() => undefined)
       return opened && new TextDecoder().decode(opened)
     },
   }

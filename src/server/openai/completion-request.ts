@@ -4,6 +4,7 @@ import { messageOf } from '../../part/error.ts'
 import type { DisconnectPolicy } from '../../pipeline/pipeline.ts'
 import type { Turn, Turned } from '../../runtime/continue.ts'
 import { startersPolicy } from '../../runtime/disconnect-policy.ts'
+import { answeringAgent } from '../../runtime/side-calls.ts'
 import { BadParameter } from '../../wire/openai/from-openai-messages.ts'
 import type { OpenAiExtension, OpenAiOptions } from '../../wire/openai/openai-output.ts'
 import { openaiWire } from '../../wire/openai/openai.ts'
@@ -34,15 +35,19 @@ export async function readCompletion(
 ): Promise<Completion> {
   const { runtime, openai, maxBodyBytes } = context
   const body = await readJson(request, maxBodyBytes)
-  const { id: agentId, pipeline } = findAgent(runtime.agents, readModel(body))
+  const named = findAgent(runtime.agents, readModel(body))
   const read = object === 'chat.completion' ? readChatRequest : readTextRequest
-  const declared = Object.keys(pipeline.input?.properties ?? {})
+  const declared = Object.keys(named.pipeline.input?.properties ?? {})
   const asked = read(body, { declared, strict: openai.strict === true })
   const { model, messages, settings, input, includeUsage, ignored } = asked
   const extensions = readExtensions(context, request, asked, base)
-  const named = readThread(request)
+  const { id: agentId, pipeline } = answeringAgent(runtime.agents, named, {
+    tools: input['tools'],
+    responseFormat: settings.responseFormat,
+  })
+  const thread = readThread(request)
   const keepsHistory = pipeline.history === 'server'
-  const threadId = named ?? (keepsHistory ? undefined : sessionOf(request, body))
+  const threadId = thread ?? (keepsHistory ? undefined : sessionOf(request, body))
   const { traceKey, streamToolOutputMaxChars: toolOutputMaxChars } = openai
   const shown = { includeUsage, extensions, ...omitUndefined({ traceKey, toolOutputMaxChars }) }
   const turn: Turn = {
@@ -64,7 +69,7 @@ export async function readCompletion(
     onBusy: 'queue',
     steers: named !== undefined,
     keepsSuspended: !keepsHistory,
-    groups: named === undefined && !keepsHistory,
+    groups: thread === undefined && !keepsHistory,
     history: 'client',
     ...omitUndefined({ threadId }),
   }

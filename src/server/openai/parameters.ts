@@ -1,5 +1,6 @@
-/** Checks of single parameters, for Chat Completions and Responses. Each throws a `BadParameter` that names it by its place. */
+/** Checks of single parameters, for Chat Completions, Responses and Messages. Each throws a `BadParameter` that names it by its place. */
 import { BadParameter } from '../../wire/openai/from-openai-messages.ts'
+import { optionalText } from '../http/body.ts'
 
 export function toText(value: unknown, name: string): string {
   if (typeof value === 'string') return value
@@ -21,4 +22,21 @@ export function toNumber(value: unknown, name: string, from: number, to: number,
 export function toFields(value: unknown, name: string): Record<string, unknown> {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
   throw new BadParameter(name, 'must be an object.')
+}
+
+const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
+
+export function toEffort(value: unknown, name: string): (typeof efforts)[number] {
+  const effort = efforts.find((each) => each === value)
+  if (effort === undefined) throw new BadParameter(name, `must be one of ${efforts.join(', ')}.`)
+  return effort
+}
+
+/** The name of a thread or session. */
+export function header({ headers }: Request, name: string): string | undefined {
+  try {
+    return optionalText({ [name]: headers.get(name) }, name)
+  } catch (error) {
+    throw new BadParameter(name, (error as Error).message.slice(name.length + 1))
+  }
 }

@@ -3,6 +3,7 @@ import { keepRunning } from '../http/wait-until.ts'
 import type { HandlerContext, RequestContext } from '../handler-context.ts'
 import type { Routes } from '../http/routes.ts'
 import { type Kind, readCompletion } from './completion-request.ts'
+import { isMessagesRequest, messagesError } from '../messages/error.ts'
 import { openAiError, openAiRunError, withoutRetry } from './error.ts'
 import { bases, type Base } from './extensions.ts'
 import { listModels, showModel } from './models.ts'
@@ -20,21 +21,27 @@ export function mountOpenAi(routes: Routes): void {
   for (const base of bases) {
     const { path } = base
     const post = (kind: Kind) => (context: RequestContext, request: { raw: Request }) =>
-      answered(context, () => postCompletion(context, request.raw, kind, base))
+      answered(context, request.raw, () => postCompletion(context, request.raw, kind, base))
     routes.post(`${path}/chat/completions`, 'runs.start', post('chat.completion'))
     routes.post(`${path}/completions`, 'runs.start', post('text_completion'))
-    routes.get(`${path}/models`, 'agents.list', ({ runtime }) => listModels(runtime.agents))
+    routes.get(`${path}/models`, 'agents.list', ({ runtime }, { raw }) => listModels(runtime.agents, raw))
     routes.get(`${path}/models/:id`, 'agents.list', (context, request) =>
-      answered(context, async () => showModel(context.runtime.agents, request.param('id'))),
+      answered(context, request.raw, async () => showModel(context.runtime.agents, request.param('id'), request.raw)),
     )
   }
 }
 
-async function answered({ onError }: HandlerContext, respond: () => Promise<Response>): Promise<Response> {
+async function answered(
+  { onError }: HandlerContext,
+  request: Request,
+  respond: () => Promise<Response>,
+): Promise<Response> {
   try {
     return await respond()
   } catch (error) {
-    const response = openAiError(error as Error)
+    const { pathname } = new URL(request.url)
+    const say = isMessagesRequest(pathname, request.headers) ? messagesError : openAiError
+    const response = say(error as Error)
     if (response.status >= 500) onError(error)
     return response
   }

@@ -1,9 +1,17 @@
 /** An estimate of a request's tokens, without a model: a quarter of its bytes, and 1,500 for each file. */
-import type { ResponsesRequest } from './request.ts'
+import type { Message } from '../../part/message.ts'
+import type { SentInput } from '../../wire/sent-message.ts'
 
 const perFile = 1500
 
-export function estimateTokens({ sent, lead, input }: Pick<ResponsesRequest, 'sent' | 'lead' | 'input'>): number {
+export interface CountedRequest {
+  sent: Pick<SentInput, 'messages'>
+  lead: readonly Message[]
+  /** With its tools. */
+  input: Record<string, unknown>
+}
+
+export function estimateTokens({ sent, lead, input }: CountedRequest): number {
   let bytes = bytesOf(input['tools'])
   let files = 0
   for (const { content } of [...lead, ...sent.messages.map(({ message }) => message)]) {

@@ -7,16 +7,16 @@ import { instructionsId, type Message } from '../../part/message.ts'
 import { omitUndefined } from '../../part/omit-undefined.ts'
 import type { CallSettings } from '../../part/part.ts'
 import { BadParameter } from '../../wire/openai/from-openai-messages.ts'
-import { fromResponsesInput, type SentInput } from '../../wire/responses/from-responses-input.ts'
+import { fromResponsesInput, type ResponsesInput } from '../../wire/responses/from-responses-input.ts'
 import type { EchoedRequest } from '../../wire/responses/response-object.ts'
-import { toFields, toFlag, toNumber, toText } from '../openai/parameters.ts'
+import { toEffort, toFields, toFlag, toNumber, toText } from '../openai/parameters.ts'
 import { readModel } from '../openai/request.ts'
 import { UnsupportedParameter } from './error.ts'
 import { readChoice, readFormat, readTools } from './tools.ts'
 
 export interface ResponsesRequest {
   model: string
-  sent: SentInput
+  sent: ResponsesInput
   /** The request's instructions, which no later turn has. */
   lead: Message[]
   settings: CallSettings
@@ -78,8 +78,20 @@ const refused: Readonly<Record<string, { neutral: unknown[]; cure: string }>> = 
 /** At most this many ignored fields are named. */
 const mostIgnored = 20
 
-/** `declared`: keys that the agent's `input` declares. Throws {@link BadParameter}. */
-export function readResponsesRequest(body: Body, declared: readonly string[]): ResponsesRequest {
+export interface ResponsesRequestContext {
+  /** Keys that the agent's `input` declares. */
+  declared: readonly string[]
+  /** The run that a token of reasoning names. */
+  runOf: (token: string) => string | undefined
+  /** Whether an agent has this id. */
+  isAgent: (id: string) => boolean
+}
+
+/** Throws {@link BadParameter}. */
+export function readResponsesRequest(
+  body: Body,
+  { declared, runOf, isAgent }: ResponsesRequestContext,
+): ResponsesRequest {
   const given = (name: string) => ownValue(body, name) ?? undefined
   const model = readModel(body)
   for (const [name, { neutral, cure }] of Object.entries(refused)) {
@@ -87,10 +99,13 @@ export function readResponsesRequest(body: Body, declared: readonly string[]): R
       throw new UnsupportedParameter(name, `is not supported. ${cure}`.trimEnd())
   }
   if (given('input') === undefined) throw new BadParameter('input', 'is missing: a string or an array of items.')
-  const sent = fromResponsesInput(body['input'])
+  const sent = fromResponsesInput(body['input'], runOf)
   const instructions = optional(given('instructions'), 'instructions', toText)
-  const { tools, ignored: unoffered } =
-    given('tools') === undefined ? { tools: [], ignored: [] } : readTools(body['tools'])
+  const {
+    tools,
+    ignored: unoffered,
+    approvals,
+  } = given('tools') === undefined ? { tools: [], ignored: [], approvals: [] } : readTools(body['tools'], isAgent)
   const names = tools.map(({ name }) => String(name))
   const choice = given('tool_choice') === undefined ? undefined : readChoice(body['tool_choice'], names)
   const offered = choice?.allowed === undefined ? tools : tools.filter(({ name }) => choice.allowed!.has(String(name)))
@@ -125,6 +140,8 @@ export function readResponsesRequest(body: Body, declared: readonly string[]): R
   const count = (name: string) => optional(given(name), name, (value) => toNumber(value, name, 1, 1e9, true))
   const echo = omitUndefined({
     background: flag('background'),
+    approvals: approvals.length === 0 ? undefined : approvals,
+    encrypted: asksForTokens(given('include')),
     store: flag('store'),
     parallel_tool_calls: flag('parallel_tool_calls'),
     max_output_tokens: count('max_output_tokens'),
@@ -186,11 +203,16 @@ function readSettings(
     presencePenalty: number('presence_penalty', -2, 2),
     frequencyPenalty: number('frequency_penalty', -2, 2),
     maxOutputTokens: typeof limit === 'number' ? limit : undefined,
-    reasoning: effort == null ? undefined : toEffort(effort),
+    reasoning: effort == null ? undefined : toEffort(effort, 'reasoning.effort'),
     toolChoice,
     responseFormat: format.responseFormat,
     providerOptions: Object.keys(options).length === 0 ? undefined : options,
   }) as CallSettings
+}
+
+/** Other values of `include` ask for what this server does not have, or sends anyway. */
+export function asksForTokens(include: unknown): true | undefined {
+  return Array.isArray(include) && include.includes('reasoning.encrypted_content') ? true : undefined
 }
 
 /** Of a coding CLI. It is a hint, so it is not checked. */
@@ -202,12 +224,4 @@ function turnIdOf(metadata: unknown): string | undefined {
 
 function optional<T>(value: unknown, name: string, read: (value: unknown, name: string) => T): T | undefined {
   return value === undefined || value === null ? undefined : read(value, name)
-}
-
-const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
-
-function toEffort(value: unknown): (typeof efforts)[number] {
-  const effort = efforts.find((each) => each === value)
-  if (effort === undefined) throw new BadParameter('reasoning.effort', `must be one of ${efforts.join(', ')}.`)
-  return effort
 }

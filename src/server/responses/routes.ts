@@ -22,23 +22,28 @@ import type { Turned } from '../../runtime/continue.ts'
 import { startersPolicy } from '../../runtime/disconnect-policy.ts'
 import type { Agent } from '../../runtime/runtime.ts'
 import { BadParameter } from '../../wire/openai/from-openai-messages.ts'
+import { encryptedContents } from '../../wire/responses/from-responses-input.ts'
 import { perEntry } from '../../wire/responses/response-items.ts'
 import type { ResponsesOptions } from '../../wire/responses/responses-answer.ts'
+import type { EchoedRequest } from '../../wire/responses/response-object.ts'
 import { responsesJsonWire } from '../../wire/responses/responses-json.ts'
 import { responsesWire } from '../../wire/responses/responses.ts'
-import { optionalText, readJson } from '../http/body.ts'
+import { readJson } from '../http/body.ts'
 import { readQuery, wholeNumber } from '../http/query.ts'
 import { bindKey, idempotencyKey } from '../routes/idempotency.ts'
 import { checkShown } from '../routes/chat-request.ts'
 import { hasActed } from '../openai/acted.ts'
+import { header } from '../openai/parameters.ts'
 import { openAiRunError, withoutRetry } from '../openai/error.ts'
 import { findAgent } from '../openai/models.ts'
 import { readModel } from '../openai/request.ts'
+import { answerApprovals } from '../turn/answer-approvals.ts'
 import { continueHistory, namedRun } from '../turn/continue-history.ts'
+import { runsOfTokens } from '../turn/runs-of-tokens.ts'
 import { estimateTokens } from './estimate-tokens.ts'
 import { responsesError, UnknownPrevious, unknownResponse } from './error.ts'
 import { pageOf, readInputItems } from './input-items.ts'
-import { readResponsesRequest, type ResponsesRequest } from './request.ts'
+import { asksForTokens, readResponsesRequest, type ResponsesRequest } from './request.ts'
 import { readResponse, runOfResponse, storedResponse } from './stored-response.ts'
 
 /** Conversations with images are long. */
@@ -90,7 +95,12 @@ interface Read {
 async function readRequest(context: HandlerContext, request: Request): Promise<Read> {
   const body = await readJson(request, Math.max(context.maxBodyBytes, maxBodyBytes))
   const agent = findAgent(context.runtime.agents, readModel(body))
-  const asked = readResponsesRequest(body, Object.keys(agent.pipeline.input?.properties ?? {}))
+  const runOf = await runsOfTokens(context.reasoning, encryptedContents(body['input']))
+  const asked = readResponsesRequest(body, {
+    declared: Object.keys(agent.pipeline.input?.properties ?? {}),
+    runOf,
+    isAgent: (id) => context.runtime.agents.get(id) !== undefined,
+  })
   return { agent, asked, body }
 }
 
@@ -100,6 +110,18 @@ async function startRun(context: HandlerContext, request: Request, { agent, aske
   const { model, sent, lead, settings, input, echo, previousResponseId } = asked
   const previous =
     previousResponseId === undefined ? undefined : await previousRun(context, agent.id, previousResponseId)
+  if (sent.approvals.length > 0) {
+    const answered = await answerApprovals(runtime, {
+      agentId: agent.id,
+      protocol: responsesWire.name,
+      approvals: sent.approvals,
+      unknown: (place) => new BadParameter(place, 'names no request for approval of this agent.'),
+    })
+    // With outputs of the client's own calls the next run begins, once this one has handed them over.
+    if (sent.messages.at(-1)?.message.role !== 'tool') return answered
+    await answered.run.result
+    if ((await runtime.store.runs.get(answered.run.id))?.status !== 'completed') return answered
+  }
   const key = idempotencyKey(request)
   if (key !== undefined) await bindKey(runtime.store.log, key, body)
   return continueHistory(runtime, {
@@ -125,16 +147,9 @@ async function startRun(context: HandlerContext, request: Request, { agent, aske
     session: header(request, 'thread-id'),
     previous,
     turnId: asked.turnId,
+    reading: 'exact',
     unknownCall: (place) => new BadParameter(place, 'is of no call that this conversation has made.'),
   })
-}
-
-function header({ headers }: Request, name: string): string | undefined {
-  try {
-    return optionalText({ [name]: headers.get(name) }, name)
-  } catch (error) {
-    throw new BadParameter(name, (error as Error).message.slice(name.length + 1))
-  }
 }
 
 async function previousRun(context: HandlerContext, agentId: string, id: string): Promise<RunRow> {
@@ -146,9 +161,17 @@ async function previousRun(context: HandlerContext, agentId: string, id: string)
   return row
 }
 
-/** Options of every reader of this server. */
-function shownOptions({ openai, responses }: HandlerContext): Partial<ResponsesOptions> {
-  return omitUndefined({ toolOutputMaxChars: openai.streamToolOutputMaxChars, serverTools: responses.serverTools })
+/** Options of every reader of a run. */
+async function shownOptions(
+  { openai, responses, reasoning }: HandlerContext,
+  run: string,
+  { encrypted }: EchoedRequest,
+): Promise<Partial<ResponsesOptions>> {
+  return omitUndefined({
+    toolOutputMaxChars: openai.streamToolOutputMaxChars,
+    serverTools: responses.serverTools,
+    reasoning: encrypted === true ? await reasoning.sealReasoning(run) : undefined,
+  })
 }
 
 async function postResponse(context: HandlerContext, request: Request): Promise<Response> {
@@ -158,7 +181,7 @@ async function postResponse(context: HandlerContext, request: Request): Promise<
   const { run, how, from } = await startRun(context, request, read)
   const { id: runId } = run
   keepRunning(context.waitUntil(request), run)
-  const options = { ...shownOptions(context), from }
+  const options = { ...(await shownOptions(context, runId, asked.echo)), from }
   const { signal } = request
   if (asked.stream) {
     const policy = policyOf(context, agent.id, asked.background)
@@ -200,10 +223,14 @@ async function failed({ runtime }: HandlerContext, error: ErrorValue, runId: str
 }
 
 /** For readers that are not the caller who has sent the request. */
-function readersOptions(context: RequestContext, row: RunRow): Partial<ResponsesOptions> {
+async function readersOptions(
+  context: RequestContext,
+  row: RunRow,
+  echo: EchoedRequest,
+): Promise<Partial<ResponsesOptions>> {
   const { principal } = context
   const isSender = (row.owner ?? '') === principal.id && (row.tenant ?? '') === (principal.tenant ?? '')
-  return { ...shownOptions(context), ...(!isSender && { hidesInstructions: true }) }
+  return { ...(await shownOptions(context, row.id, echo)), ...(!isSender && { hidesInstructions: true }) }
 }
 
 const readParameters = { stream: 5, starting_after: 20, include: 400, include_obfuscation: 5 }
@@ -213,7 +240,8 @@ async function getResponse(context: RequestContext, id: string, url: URL): Promi
   checkShown(context)
   const { row, echo } = await storedResponse(context, id)
   const query = readQuery(flatNames(url), readParameters)
-  const options = readersOptions(context, row)
+  const encrypted = asksForTokens(includedIn(url)) ?? echo.encrypted
+  const options = await readersOptions(context, row, omitUndefined({ encrypted }))
   if (query.stream !== 'true') {
     if (query.stream !== undefined && query.stream !== 'false')
       throw new BadParameter('stream', 'must be true or false.')
@@ -249,11 +277,17 @@ async function getResponse(context: RequestContext, id: string, url: URL): Promi
   return deliveryResponse(responsesWire, row.id, answer)
 }
 
+const includes = /^include(?:\[\d*\])?$/u
+
+function includedIn(url: URL): string[] {
+  return [...url.searchParams].flatMap(([name, value]) => (includes.test(name) ? [value] : []))
+}
+
 /** Some clients write lists as `include[]`. */
 function flatNames(url: URL): URL {
   const flat = new URL(url)
   for (const name of new Set(url.searchParams.keys())) {
-    if (/^include\[\d*\]$/u.test(name)) flat.searchParams.delete(name)
+    if (name !== 'include' && includes.test(name)) flat.searchParams.delete(name)
   }
   return flat
 }
@@ -275,14 +309,14 @@ async function listInput(context: RequestContext, id: string, url: URL): Promise
 
 async function cancelResponse(context: RequestContext, id: string): Promise<Response> {
   checkShown(context)
-  const { row } = await storedResponse(context, id)
+  const { row, echo } = await storedResponse(context, id)
   const { runtime } = context
   if (!hasEnded(row.status)) {
     await runtime.stop(row.id, 'The client has cancelled the response.')
     await awaitEntry(runtime.store.log, row.id, ({ type }) => type === 'run-end', { after: row.lastSeq, ms: patience })
   }
   const now = (await runtime.store.runs.get(row.id)) ?? row
-  return withRunId(Response.json(await readResponse(runtime, now, readersOptions(context, now))), row.id)
+  return withRunId(Response.json(await readResponse(runtime, now, await readersOptions(context, now, echo))), row.id)
 }
 
 async function deleteResponse(context: RequestContext, id: string): Promise<Response> {

@@ -4,9 +4,8 @@ import { entryAt } from '../../fold/read-view.ts'
 import type { EntryOf } from '../../part/entry.ts'
 import { hasEnded, type RunRow } from '../../part/log.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
-import type { EchoedRequest, ResponseObject } from '../../wire/responses/response-object.ts'
+import { requestOf, type EchoedRequest, type ResponseObject } from '../../wire/responses/response-object.ts'
 import { createResponsesAnswer, type ResponsesOptions } from '../../wire/responses/responses-answer.ts'
-import { responsesWire } from '../../wire/responses/responses.ts'
 import type { RequestContext } from '../handler-context.ts'
 import { unknownResponse } from './error.ts'
 
@@ -36,18 +35,13 @@ export async function storedResponse(
   const row = run === undefined ? undefined : await runtime.store.runs.get(run)
   const start = row && (await entryAt(runtime.store.log, row.id, 1))
   if (row === undefined || start?.type !== 'run-start') throw unknownResponse(id)
-  const echo = echoIn(start)
+  const echo = requestOf(start)
   const isForgotten =
     echo.store === false &&
     hasEnded(row.status) &&
     runtime.threadRule().now >= (row.endedAt ?? row.startedAt) + keptAfterEnd
   if (isForgotten) throw unknownResponse(id)
   return { row, start, echo }
-}
-
-export function echoIn({ protocol, wireOptions }: EntryOf<'run-start'>): EchoedRequest {
-  const echo = protocol === responsesWire.name ? wireOptions?.['request'] : undefined
-  return typeof echo === 'object' && echo !== null ? (echo as EchoedRequest) : {}
 }
 
 /** The response as it is now, without attempts that a crash ended. */

@@ -17,13 +17,17 @@ export interface RequestTools {
   tools: Fields[]
   /** Tools that are not offered, by their places. */
   ignored: string[]
+  /** Agents that stand as MCP servers: the client takes requests for approval of their calls. */
+  approvals: string[]
 }
 
-export function readTools(value: unknown): RequestTools {
+/** `isAgent`: whether an agent has this id. */
+export function readTools(value: unknown, isAgent: (id: string) => boolean): RequestTools {
   if (!Array.isArray(value))
     throw new BadParameter('tools', 'must be an array of {type: "function", name, parameters}.')
   const tools: Fields[] = []
   const ignored: string[] = []
+  const approvals = new Set<string>()
   const names = new Set<string>()
   const add = (tool: Fields, place: string, namespace?: string) => {
     const made = toTool(tool, place, namespace)
@@ -45,10 +49,12 @@ export function readTools(value: unknown): RequestTools {
         const at = `${place}.tools[${n}]`
         add(toFields(inner, at), at, namespace)
       }
+    } else if (type === 'mcp' && typeof tool['server_label'] === 'string' && isAgent(tool['server_label'])) {
+      approvals.add(tool['server_label'])
     } else if (typeof type === 'string') ignored.push(`${place} (${type.slice(0, 60)})`)
     else throw new BadParameter(`${place}.type`, 'is missing.')
   }
-  return { tools, ignored: ignored.slice(0, 20) }
+  return { tools, ignored: ignored.slice(0, 20), approvals: [...approvals] }
 }
 
 function toTool(tool: Fields, place: string, namespace: string | undefined): Fields {

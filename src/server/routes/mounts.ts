@@ -9,9 +9,10 @@ import { mountAudit } from './audit.ts'
 import { mountDelete } from './delete.ts'
 import { getEvents } from './events.ts'
 import { mountKeys } from './keys.ts'
-import { mountMessages } from './messages.ts'
+import { mountRunMessages } from './run-messages.ts'
 import { mountLive } from './live.ts'
 import { mountMcp } from '../mcp/endpoint.ts'
+import { mountMessages } from '../messages/routes.ts'
 import { mountOpenAi } from '../openai/routes.ts'
 import { mountResponses } from '../responses/routes.ts'
 import { mountOutline } from './outline.ts'
@@ -59,13 +60,13 @@ function mountRuns(routes: Routes): void {
 }
 
 /** For users of agents. */
-export const talkRoutes: readonly Mount[] = [mountChat, mountOpenAi, mountResponses, mountAgUi, mountMcp]
+export const talkRoutes: readonly Mount[] = [mountChat, mountOpenAi, mountResponses, mountMessages, mountAgUi, mountMcp]
 
 /** Routes with access to all runs. */
 export const runRoutes: readonly Mount[] = [
   mountRecorded,
   mountRuns,
-  mountMessages,
+  mountRunMessages,
   mountOutline,
   mountMonitoring,
   mountLive,

@@ -10,11 +10,16 @@ export function isRoute(app: App, method: string, path: string): boolean {
   return app.router.match(method, path)[0].some(([[, route]]) => route.path !== '/*')
 }
 
-export function unknownRoute(app: App, path: string, method: string): Response {
+/** `respond`: in the form of the path's protocol. */
+export function unknownRoute(
+  app: App,
+  { path, method }: { path: string; method: string },
+  respond: (error: MillraceError) => Response = errorResponse,
+): Response {
   const allowed = ['GET', 'POST', 'DELETE'].filter((m) => m !== method && isRoute(app, m, path))
   if (allowed.length > 0) {
     const error = new MillraceError('method-not-allowed', `${path} accepts ${allowed.join(', ')}, not ${method}.`)
-    const response = errorResponse(error)
+    const response = respond(error)
     response.headers.set('allow', allowed.join(', '))
     return response
   }
@@ -23,14 +28,13 @@ export function unknownRoute(app: App, path: string, method: string): Response {
   const meant = nearestRoute(path, paths)
   const cure = meant === undefined ? '' : ` (did you mean ${meant}?)`
   const spoken = meant === undefined && isOpenAiPath(path) ? chatCompletions : ''
-  return errorResponse(
+  return respond(
     new MillraceError('not-found', `There is nothing at ${shown}${cure}. ${spoken}Routes: ${listNames(paths)}.`),
   )
 }
 
-/** With a base URL, clients try Anthropic's Messages there. */
 const chatCompletions =
-  'Under /v1 this server speaks OpenAI’s Responses and Chat Completions: set your client to one of them (POST /v1/responses, POST /v1/chat/completions). '
+  'Under /v1 this server speaks OpenAI’s Responses and Chat Completions, and Anthropic’s Messages: set your client to one of them (POST /v1/responses, POST /v1/chat/completions, POST /v1/messages). '
 
 /** Compares segment by segment and keeps ids as given. The first segment may be missing or superfluous. */
 function nearestRoute(path: string, routes: readonly string[]): string | undefined {

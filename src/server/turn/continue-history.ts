@@ -14,13 +14,16 @@ import type { Message } from '../../part/message.ts'
 import { omitUndefined } from '../../part/omit-undefined.ts'
 import { conversation } from '../../runtime/conversation.ts'
 import { continueOrStart, type Turn, type Turned } from '../../runtime/continue.ts'
+import { answeringAgent } from '../../runtime/side-calls.ts'
 import { withServerMessages } from '../../runtime/history.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
+import { withRecordedIds } from '../../runtime/turns-by-calls.ts'
 import type { SentMessage } from '../../wire/sent-message.ts'
 import { continueWaiting } from './continue-waiting.ts'
 import { joinRetry, turnLabel } from './join-retry.ts'
 import { matchHistory } from './match-history.ts'
-import { readRunKeys } from './run-keys.ts'
+import { withoutCuts } from './reminders.ts'
+import { readRunKeys, type Reading } from './run-keys.ts'
 
 export interface HistoryTurn {
   /** Without the conversation. */
@@ -38,17 +41,20 @@ export interface HistoryTurn {
   previous: RunRow | undefined
   /** Identifies a turn of a coding CLI in its session. */
   turnId: string | undefined
+  /** What counts when messages are compared. */
+  reading: Reading
   /** The error for a result at this place whose call was never made. */
   unknownCall(place: string): MillraceError
 }
 
-export async function continueHistory(runtime: Runtime, asked: HistoryTurn): Promise<Turned> {
-  const { turn, sent, lead, previous, turnId } = asked
+export async function continueHistory(runtime: Runtime, given: HistoryTurn): Promise<Turned> {
+  const asked = { ...given, turn: { ...given.turn, agentId: answering(runtime, given) } }
+  const { turn, sent, lead, previous, turnId, reading } = asked
   const { agentId } = turn
   const named = asked.threadId ?? (previous === undefined ? asked.session : undefined)
   const threadId = previous?.threadId ?? (named === undefined ? undefined : runtime.threadId(named))
   if (turnId !== undefined && threadId !== undefined) {
-    const again = await joinRetry(runtime, { agentId, threadId, turnId, sent })
+    const again = await joinRetry(runtime, { agentId, threadId, turnId, sent, reading })
     if (again !== undefined) return again
   }
   const labels = turnId === undefined ? turn.labels : { ...turn.labels, [turnLabel]: turnId }
@@ -64,7 +70,13 @@ export async function continueHistory(runtime: Runtime, asked: HistoryTurn): Pro
     })
     if (waiting !== undefined) return waiting
   }
-  const before = await runBefore(runtime, asked, threadId)
+  let before = await runBefore(runtime, asked, threadId)
+  if (before === undefined && reading === 'spoken') {
+    const whole = withoutCuts(sent)
+    before = whole.length === sent.length ? undefined : await runBefore(runtime, { ...asked, sent: whole }, threadId)
+    // What follows is the same.
+    if (before !== undefined) before.count += sent.length - whole.length
+  }
   if (before !== undefined) await stopWaiting(runtime, before.run)
   const rest = withCalls(asked, all.slice(before?.count ?? 0), before?.calls)
   const keeps = runtime.agents.get(agentId)?.pipeline.history ?? 'server'
@@ -84,6 +96,12 @@ export async function continueHistory(runtime: Runtime, asked: HistoryTurn): Pro
   })
 }
 
+function answering({ agents }: Runtime, { turn: { agentId, input, settings }, previous }: HistoryTurn): string {
+  const agent = agents.get(agentId)
+  if (agent === undefined || previous !== undefined) return agentId
+  return answeringAgent(agents, agent, { tools: input['tools'], responseFormat: settings?.responseFormat }).id
+}
+
 /** A run that waits, and whose conversation goes on without an answer: nothing may run behind it. */
 async function stopWaiting(runtime: Runtime, run: string): Promise<void> {
   if ((await runtime.store.runs.get(run))?.status !== 'suspended') return
@@ -100,14 +118,14 @@ interface RunBefore {
 
 async function runBefore(
   runtime: Runtime,
-  { turn: { agentId }, sent, previous }: HistoryTurn,
+  { turn: { agentId }, sent, previous, reading }: HistoryTurn,
   threadId: string | undefined,
 ): Promise<RunBefore | undefined> {
   if (previous !== undefined) {
-    const calls = (await readRunKeys(runtime.store, previous))?.calls ?? new Map<string, string>()
+    const calls = (await readRunKeys(runtime.store, previous, 'exact'))?.calls ?? new Map<string, string>()
     return { run: previous.id, threadId: previous.threadId, count: 0, calls }
   }
-  const found = await matchHistory(runtime, { agentId, threadId, sent })
+  const found = await matchHistory(runtime, { agentId, threadId, sent, reading })
   if (found === undefined) return undefined
   const { run, threadId: thread, calls } = found.run
   return { run, threadId: thread, count: found.count, calls }
@@ -120,8 +138,9 @@ function withCalls(
   calls: ReadonlyMap<string, string> = new Map(),
 ): Message[] {
   for (const { toolCallId, place } of orphans) if (!calls.has(toolCallId)) throw unknownCall(place)
-  if (orphans.length === 0) return [...messages]
-  return messages.map((message): Message => {
+  const named = withRecordedIds(messages, [...calls.keys()])
+  if (orphans.length === 0) return named
+  return named.map((message): Message => {
     if (message.role !== 'tool') return message
     const content = message.content.map((result) => {
       return { ...result, toolName: result.toolName === '' ? (calls.get(result.toolCallId) ?? '') : result.toolName }

@@ -83,7 +83,8 @@ async function isOurs(
   return groups === true || threadId === undefined || threadId === row.threadId
 }
 
-async function restOf(runtime: Runtime, { runId, requests }: Waiting): Promise<Turned> {
+/** What follows the answers to these requests, which a run waited for at once. */
+export async function restOf(runtime: Runtime, { runId, requests }: Waiting): Promise<Turned> {
   const { log } = runtime.store
   const run = (await runtime.open(runId))!
   let suspended: EntryOf<'suspend'> | undefined

@@ -6,11 +6,13 @@
 import { MillraceError, type ErrorValue } from '../../part/error.ts'
 import { entryAt } from '../../fold/read-view.ts'
 import { hasEnded, type RunRow, type Store } from '../../part/log.ts'
+import type { Message } from '../../part/message.ts'
 import type { Turned } from '../../runtime/continue.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
 import type { SentMessage } from '../../wire/sent-message.ts'
 import { hasActed } from '../openai/acted.ts'
-import { keysOf, prefixesOf, readRunKeys } from './run-keys.ts'
+import { isOnlyReminder } from './reminders.ts'
+import { keysOf, prefixesOf, readRunKeys, type Reading, type RunKeys } from './run-keys.ts'
 
 /** The label that has the id of a client's turn. */
 export const turnLabel = 'turnId'
@@ -24,6 +26,7 @@ export interface RetryRequest {
   threadId: string
   turnId: string
   sent: readonly SentMessage[]
+  reading: Reading
 }
 
 /**
@@ -32,18 +35,27 @@ export interface RetryRequest {
  */
 export async function joinRetry(runtime: Runtime, asked: RetryRequest): Promise<Turned | undefined> {
   const { store, redact } = runtime
-  const keys = asked.sent.map(({ message }) => keysOf(redact(message)))
+  const { reading } = asked
+  const keys = asked.sent.map(({ message }) => keysOf(redact(message), reading))
   for (const row of await store.runs.list({ threadId: asked.threadId, limit: mostRuns })) {
     if (row.agent !== asked.agentId || !(await isOfTurn(store, row, asked.turnId))) continue
-    const run = await readRunKeys(store, row)
+    const run = await readRunKeys(store, row, reading)
     if (run === undefined) continue
     const { at, messages } = prefixesOf(keys)
     if (at[run.asked.length]?.hash !== run.asked.hash) continue
-    const rest = asked.sent.slice(messages[run.asked.length])
+    const rest = asked.sent.slice(behindQuestion(asked.sent, messages[run.asked.length]!))
     if (!(await isProducedBy(store, row, rest))) continue
+    if (rest.length > 1 && (await isWhole(runtime, row, run, rest[0]!.message))) continue
     return joined(runtime, row)
   }
   return undefined
+}
+
+/** Blocks of the answer that only name their run have no key, and stand behind the question all the same. */
+function behindQuestion(sent: readonly SentMessage[], count: number): number {
+  let at = count
+  while (at > 0 && sent[at - 1]!.message.role === 'assistant') at--
+  return at
 }
 
 async function isOfTurn({ log }: Store, { id }: RunRow, turnId: string): Promise<boolean> {
@@ -54,14 +66,20 @@ async function isOfTurn({ log }: Store, { id }: RunRow, turnId: string): Promise
 /** Whether a run has sent this: its answer, or the beginning of it. */
 async function isProducedBy(store: Store, row: RunRow, rest: readonly SentMessage[]): Promise<boolean> {
   if (rest.length === 0) return true
-  const [{ message }] = rest as [SentMessage]
-  // A result of a call, or a new question, goes on.
-  if (rest.length > 1 || message.role !== 'assistant') return false
+  const [{ message }, ...more] = rest as [SentMessage, ...SentMessage[]]
+  // A result of a call, or a new question, goes on. A CLI may say that the answer was cut off.
+  if (message.role !== 'assistant' || more.length > 1 || !more.every((each) => isOnlyReminder(each.message)))
+    return false
   const { text, calls } = await sentBy(store, row)
   const parts =
     typeof message.content === 'string' ? [{ type: 'text' as const, text: message.content }] : message.content
   const said = parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
   return text.includes(said) && parts.every((part) => part.type !== 'tool-call' || calls.has(part.toolCallId))
+}
+
+/** Whether the client has all that the run says: what follows is another turn. */
+async function isWhole({ redact }: Runtime, row: RunRow, { answer }: RunKeys, said: Message): Promise<boolean> {
+  return row.status === 'completed' && keysOf(redact(said), 'spoken')[0] === answer
 }
 
 /** The texts that a run has sent so far, and its calls. */

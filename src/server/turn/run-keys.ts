@@ -13,6 +13,8 @@ import {
   type Message,
   type TextContent,
 } from '../../part/message.ts'
+import { toOpenAiCallId } from '../../part/openai-call-id.ts'
+import { withoutReminders } from './reminders.ts'
 
 /** The first messages of a conversation: how many have a key, and the hash of these keys. */
 export interface Prefix {
@@ -36,14 +38,24 @@ export interface RunKeys {
 
 const none: Prefix = { length: 0, hash: '' }
 
-/** Maximum number of ended runs that are remembered for each store. */
+/**
+ * `exact`: system messages and all texts of users count. `spoken`: neither system messages nor reminders count (`reminders.ts`), for clients that have
+ * them in another form, or not at all, when they send the conversation again.
+ */
+export type Reading = 'exact' | 'spoken'
+
+/** Maximum number of ended runs that are remembered for each store and reading. */
 const mostKnown = 5000
-const caches = new WeakMap<Store['runs'], Map<string, RunKeys>>()
+const caches = { exact: new WeakMap<Store['runs'], Map<string, RunKeys>>(), spoken: new WeakMap() } satisfies Record<
+  Reading,
+  WeakMap<Store['runs'], Map<string, RunKeys>>
+>
 
 /** Undefined if the run, or one before it, cannot be read. */
-export async function readRunKeys(store: Store, row: RunRow): Promise<RunKeys | undefined> {
-  const known = caches.get(store.runs) ?? new Map<string, RunKeys>()
-  caches.set(store.runs, known)
+export async function readRunKeys(store: Store, row: RunRow, reading: Reading): Promise<RunKeys | undefined> {
+  const cache: WeakMap<Store['runs'], Map<string, RunKeys>> = caches[reading]
+  const known = cache.get(store.runs) ?? new Map<string, RunKeys>()
+  cache.set(store.runs, known)
   // From the run back to one that is known, or the first.
   const chain: RunRow[] = []
   const seen = new Set<string>()
@@ -62,7 +74,7 @@ export async function readRunKeys(store: Store, row: RunRow): Promise<RunKeys | 
     at = previous
   }
   for (const each of chain.toReversed()) {
-    before = await addRun(store, each, before)
+    before = await addRun(store, each, before, reading)
     if (before === undefined) return undefined
     if (!hasEnded(each.status)) continue
     known.set(each.id, before)
@@ -74,11 +86,19 @@ export async function readRunKeys(store: Store, row: RunRow): Promise<RunKeys | 
   return before
 }
 
-async function addRun(store: Store, row: RunRow, before: RunKeys | undefined): Promise<RunKeys | undefined> {
+async function addRun(
+  store: Store,
+  row: RunRow,
+  before: RunKeys | undefined,
+  reading: Reading,
+): Promise<RunKeys | undefined> {
   const kept = await keptOf(store, row)
   if (kept === undefined) return undefined
   const given = messagesOf({ ...(await readInput(store.log, row.id)), ...kept.resumedInput })
-  const asked = extend(before?.end ?? none, splitInstructions(given).rest.flatMap(keysOf))
+  const asked = extend(
+    before?.end ?? none,
+    splitInstructions(given).rest.flatMap((message) => keysOf(message, reading)),
+  )
   const forClient = new Set(kept.unanswered)
   const content = kept.messages.flatMap((message) => contentOf(message))
   const own = content.filter((part) => part.type !== 'tool-call' || forClient.has(part.toolCallId))
@@ -113,16 +133,18 @@ function extend(from: Prefix, keys: readonly string[]): Prefix {
 }
 
 /** None for a message of which a client and the log have different forms. */
-export function keysOf(message: Message): string[] {
+export function keysOf(message: Message, reading: Reading): string[] {
   switch (message.role) {
     case 'system':
-      return [`s:${hashOf(message.content)}`]
+      return reading === 'spoken' ? [] : [`s:${hashOf(message.content)}`]
     case 'user':
-      return [`u:${hashOf(JSON.stringify(plainContent(message.content)))}`]
+      return [
+        `u:${hashOf(JSON.stringify(plainContent(reading === 'spoken' ? withoutReminders(message.content) : message.content)))}`,
+      ]
     case 'tool':
       return message.content.flatMap(({ toolCallId, output }) => {
         const isMissing = output.type === 'error-text' && output.value === outcomeText.unavailable
-        return isMissing ? [] : [`r:${hashOf(JSON.stringify([toolCallId, output]))}`]
+        return isMissing ? [] : [`r:${hashOf(JSON.stringify([toOpenAiCallId(toolCallId), output]))}`]
       })
     case 'assistant': {
       const key = answerKey(contentOf(message))
@@ -147,10 +169,11 @@ function answerKey(content: readonly AssistantContent[]): string | undefined {
     if (part.type === 'text') text += part.text
     else if (part.type === 'tool-call') {
       endText()
-      parts.push([part.toolCallId, part.toolName, part.input])
+      parts.push([toOpenAiCallId(part.toolCallId), part.toolName, part.input])
     }
   }
   endText()
+  // A client may have only a form of an id.
   return parts.length === 0 ? undefined : `a:${hashOf(JSON.stringify(parts))}`
 }
 

@@ -473,6 +473,6 @@ describe('AG-UI wire: cases', () => {
       ...answered,
     ])
     const sent = entries.flatMap((entry) => encoder.encode(entry)).map(({ timestamp }) => timestamp)
-    expect(sent).toEqual(sent.toSorted())
+    expect(sent).toEqual(sent.toSorted((a = 0, b = 0) => a - b))
   })
 })

@@ -85,7 +85,7 @@ class Ids implements AgUiIds {
 /**
  * Ids of tool calls for clients. Some providers number the calls of each answer from 1, and a client appends the arguments of a second call with an
  * id to those of the first, even across the turns of a conversation. So the nth call with an id is sent as `<id>~<n>`. The conversation does not have
- * the calls of subagents, so they are counted by themselves and named after their run: `<id>~<n>.<run>`.
+ * the calls of subagents and scripts, so they are counted by themselves and named after their run: `<id>~<n>.<run>`.
  */
 export interface AgUiCallNames {
   /** Registers the calls of the conversation before the run. */
@@ -94,7 +94,7 @@ export interface AgUiCallNames {
   next(toolCallId: string): string
   /** The name of the last one. */
   last(toolCallId: string): string
-  /** The name of the next call of a subagent with this id. */
+  /** The name of the next call of a subagent, or of a script, with this id. */
   inner(toolCallId: string, runId: string): string
 }
 
@@ -127,6 +127,11 @@ export function createAgUiCallNames(): AgUiCallNames {
       }
     },
   }
+}
+
+/** Whether a client's name is of a call that a subagent or a script has made: it is no part of the conversation. */
+export function isInnerCall(name: string): boolean {
+  return /~\d{1,9}\.[^~]+$/u.test(name)
 }
 
 /** The call id of a client's name for it. */

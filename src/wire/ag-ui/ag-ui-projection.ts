@@ -11,6 +11,7 @@ import { LazySet, LazyMap } from '../../fold/lazy-map.ts'
 import { begunAgain, errorText, type Projection, type Sink, type WireContext } from '../wire.ts'
 import { createHeldText } from '../held-text.ts'
 import { shownMessage, turnAt } from '../turn-end.ts'
+import { createScriptCalls, scriptCallName } from '../script-calls.ts'
 import { createPrompts } from '../openai/openai-prompts.ts'
 import { createAgUiBlocks } from './ag-ui-blocks.ts'
 import type { AgUiEvent, AgUiEventOf, AgUiOptions } from './ag-ui-event.ts'
@@ -33,10 +34,15 @@ export function projectAgUi(
   const above = createAgentsAbove()
   const ids = createAgUiIds(subagentAt)
   const names = createAgUiCallNames()
+  const scripts = createScriptCalls()
   const blocks = createAgUiBlocks(sink, run, { ids, subagentAt })
   const steps = createAgUiSteps(run, { isShown, subagentAt })
-  const runId = () => start?.runId ?? ''
-  const tools = createAgUiTools(sink, run, { runId, subagentAt, ids, names, old, showsAnswers: live || joins })
+  /** Calls of subagents and scripts are no part of the conversation. */
+  const name = (path: string, id: string) => {
+    const isInner = subagentAt(path) !== undefined || scripts.parentOf(path, id) !== undefined
+    return isInner ? names.inner(id, start?.runId ?? '') : names.next(id)
+  }
+  const tools = createAgUiTools(sink, run, { subagentAt, ids, name, old, showsAnswers: live || joins })
   const interrupts = createAgUiInterrupts()
   const held = createHeldText()
   const prompts = traces ? createPrompts() : undefined
@@ -101,7 +107,8 @@ export function projectAgUi(
       case 'reasoning-end':
         return blocks.end(entry)
       case 'tool-result':
-        return endCall(entry)
+        endCall(entry)
+        return showScriptCall(entry)
       case 'request':
         if (entry.kind === 'input') return interrupts.request(entry, placeOf(entry.step))
         if (!hasRole(roles, entry.roles)) return waits(entry, tools.request(entry, false))
@@ -130,8 +137,15 @@ export function projectAgUi(
       case 'run-end':
         return endRun(entry)
       default:
+        if (entry.type === 'tool-call' && entry.via === 'script') return showScriptCall(entry)
         if (isShown(entry.step)) applyAnswer(entry)
     }
+  }
+
+  function showScriptCall(entry: EntryOf<'tool-call' | 'tool-result'>): void {
+    const value = scripts.apply(entry)
+    if (value === undefined || isUnder(entry.step, 'after')) return
+    run.send({ type: 'CUSTOM', name: scriptCallName, value, subagentRunId: subagentAt(entry.step) })
   }
 
   /** The agents that lead to a path, where it is not the run's own alone, and the subagent that works there. */

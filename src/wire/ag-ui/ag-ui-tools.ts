@@ -9,7 +9,7 @@ import type { ProviderMetadata } from '../../part/model-part.ts'
 import { isUnder, parentPath } from '../../part/path.ts'
 import type { Sink } from '../wire.ts'
 import type { AgUiEvent, AgUiEventOf, AgUiOut } from './ag-ui-event.ts'
-import { toEncryptedValue, type AgUiCallNames, type AgUiIds } from './ag-ui-ids.ts'
+import { toEncryptedValue, type AgUiIds } from './ag-ui-ids.ts'
 import type { ParentCall } from './ag-ui-subagents.ts'
 import { messageOf } from '../../part/error.ts'
 
@@ -42,11 +42,10 @@ export interface AgUiTools {
 type OpenRequest = EntryOf<'request'> & { kind: 'tool' | 'approval' }
 
 interface AgUiToolsOptions {
-  /** Of the run. */
-  runId(): string
   subagentAt(path: string): string | undefined
   ids: AgUiIds
-  names: AgUiCallNames
+  /** The client's id for the next call with this id. */
+  name(path: string, toolCallId: string): string
   old: boolean
   showsAnswers: boolean
 }
@@ -95,10 +94,9 @@ export function createAgUiTools(sink: Sink<AgUiEvent>, out: AgUiOut, options: Ag
 class ToolEvents implements AgUiTools {
   readonly #sink: Sink<AgUiEvent>
   readonly #out: AgUiOut
-  readonly #runId: AgUiToolsOptions['runId']
   readonly #subagentAt: AgUiToolsOptions['subagentAt']
   readonly #ids: AgUiIds
-  readonly #names: AgUiCallNames
+  readonly #name: AgUiToolsOptions['name']
   readonly #old: boolean
   readonly #showsAnswers: boolean
   readonly #inputs = new LazyMap<string, AgUiToolInput>()
@@ -109,23 +107,18 @@ class ToolEvents implements AgUiTools {
   #count = 0
 
   constructor(sink: Sink<AgUiEvent>, out: AgUiOut, options: AgUiToolsOptions) {
-    const { runId, subagentAt, ids, names, old, showsAnswers } = options
+    const { subagentAt, ids, name, old, showsAnswers } = options
     this.#sink = sink
     this.#out = out
-    this.#runId = runId
     this.#subagentAt = subagentAt
     this.#ids = ids
-    this.#names = names
+    this.#name = name
     this.#old = old
     this.#showsAnswers = showsAnswers
   }
 
   #isGated(path: string, toolName: string): boolean {
     return this.#gated.get(parentPath(path))?.has(toolName) === true
-  }
-
-  #name(path: string, id: string): string {
-    return this.#subagentAt(path) === undefined ? this.#names.next(id) : this.#names.inner(id, this.#runId())
   }
 
   #start({ path, toolCallId, subagentRunId }: Sent, toolCallName: string): string {

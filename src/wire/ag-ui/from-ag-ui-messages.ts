@@ -15,7 +15,7 @@ import type {
 } from '../../part/message.ts'
 import { bad, toArray, toFields, toString, type Fields, toUrl } from '../ui/ui-parts.ts'
 import { maxMessages } from '../ui/ui-message.ts'
-import { toCallId, toProviderOptions } from './ag-ui-ids.ts'
+import { isInnerCall, toCallId, toProviderOptions } from './ag-ui-ids.ts'
 import { base64Fault, withPlace } from '../../part/data-url.ts'
 import { parseJson } from '../../part/json.ts'
 
@@ -162,7 +162,8 @@ function toAssistantContent(message: Fields, place: string): AssistantContent[] 
       ...toProviderOptions(call['encryptedValue']),
     }
   })
-  return [...said, ...calls]
+  // Those of scripts are in the message of the call that runs the script.
+  return [...said, ...calls.filter((part) => part.type !== 'tool-call' || !isInnerCall(part.toolCallId))]
 }
 
 function toName(value: unknown, place: string): string {

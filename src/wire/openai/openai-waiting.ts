@@ -20,11 +20,22 @@ type Approval = Extract<EntryOf<'request'>, { toolCallId: string }> & { agents?:
 /** Most UTF-16 units of the arguments that people are shown. */
 const shownArguments = 200
 
+/** A call that waits for the reader's approval. `agent`: whose call it is. */
+export interface OfferedApproval {
+  requestId: string
+  step: string
+  agent: string
+  toolName: string
+  input: unknown
+}
+
 export interface OpenAiWaiting {
   apply(entry: Entry): void
   request(requestId: string): EntryOf<'request'> | undefined
   /** Whether every open request is an approval of a run that hands over its client's calls, so that this client can be told. */
   readonly isTold: boolean
+  /** The calls that the reader may approve. */
+  offered(): OfferedApproval[]
   /** For people; empty if nothing waits and nothing was denied. */
   words(): string
   /** For programs. */
@@ -90,6 +101,13 @@ class Waits implements OpenAiWaiting {
 
   get isTold(): boolean {
     return this.#start?.handOver === true && this.#open.size > 0 && this.#approvals().length === this.#open.size
+  }
+
+  offered(): OfferedApproval[] {
+    const { agent } = this.#start ?? { agent: '' }
+    return this.#approvals().flatMap(({ requestId, step, toolName, input, agents, roles }) => {
+      return hasRole(this.#roles, roles) ? [{ requestId, step, toolName, input, agent: agents?.at(-1) ?? agent }] : []
+    })
   }
 
   words(): string {

@@ -18,18 +18,25 @@ import { outcomeText } from '../../fold/open-items.ts'
 import { parseInput } from '../../fold/tool-loop.ts'
 import { toArray, toFields, toString, type Fields } from '../ui/ui-parts.ts'
 import { BadParameter, splitPlace, toFile, toName } from '../openai/from-openai-messages.ts'
-import type { SentMessage } from '../sent-message.ts'
+import type { SentInput } from '../sent-message.ts'
+import { approvalPrefix } from './response-items.ts'
 import { modelToolName } from './tool-names.ts'
 
-export interface SentInput {
-  messages: SentMessage[]
-  /** Outputs of calls that are not in the input, with their places: those of the run before. */
-  orphans: { toolCallId: string; place: string }[]
-  /** What was left out, by its place. */
-  ignored: string[]
+/** A person's answer to a request of a run that waits. */
+export interface SentApproval {
+  requestId: string
+  approved: boolean
+  reason?: string
+  place: string
+}
+
+export interface ResponsesInput extends SentInput {
+  /** Those at the end of the input: others are part of the history. */
+  approvals: SentApproval[]
 }
 
 const maxItems = 10_000
+const maxReason = 10_000
 /** Named at most, of what was left out. */
 const mostIgnored = 20
 
@@ -39,7 +46,6 @@ const recorded: ReadonlySet<unknown> = new Set([
   'mcp_call',
   'mcp_list_tools',
   'mcp_approval_request',
-  'mcp_approval_response',
   'web_search_call',
   'file_search_call',
   'code_interpreter_call',
@@ -51,21 +57,34 @@ const calls: ReadonlySet<unknown> = new Set(['function_call', 'custom_tool_call'
 const outputs: ReadonlySet<unknown> = new Set(['function_call_output', 'custom_tool_call_output'])
 const roles: ReadonlySet<unknown> = new Set(['user', 'assistant', 'system', 'developer'])
 
-/** At most 10,000 items. Throws {@link BadParameter}. */
-export function fromResponsesInput(value: unknown): SentInput {
+/** `runOf`: the run that a token of reasoning names. At most 10,000 items. Throws {@link BadParameter}. */
+export function fromResponsesInput(
+  value: unknown,
+  runOf: (token: string) => string | undefined = () => undefined,
+): ResponsesInput {
   if (typeof value === 'string') {
-    return { messages: [{ message: { role: 'user', content: value } }], orphans: [], ignored: [] }
+    return { messages: [{ message: { role: 'user', content: value } }], orphans: [], ignored: [], approvals: [] }
   }
   if (!Array.isArray(value)) throw new BadParameter('input', 'must be a string or an array of items.')
   if (value.length > maxItems) {
     throw new BadParameter('input', `has ${value.length} items; at most ${maxItems} are allowed.`)
   }
   try {
-    return new InputReader(value as unknown[]).read()
+    return new InputReader(value as unknown[], runOf).read()
   } catch (error) {
     if (!(error instanceof MillraceError) || error instanceof BadParameter) throw error
     throw new BadParameter(...splitPlace(error.message))
   }
+}
+
+/** The tokens of reasoning in a request, which are opened before it is read. */
+export function encryptedContents(value: unknown): Set<string> {
+  const tokens = new Set<string>()
+  for (const item of Array.isArray(value) ? (value as unknown[]) : []) {
+    const { type, encrypted_content: token } = (item ?? {}) as Fields
+    if (type === 'reasoning' && typeof token === 'string') tokens.add(token)
+  }
+  return tokens
 }
 
 interface Output {
@@ -76,19 +95,21 @@ interface Output {
 
 class InputReader {
   private readonly items: Fields[]
+  private readonly runOf: (token: string) => string | undefined
   /** By the ids of their calls, in order: some servers count ids from 0 in each answer. */
   private readonly outputs = new Map<string, Output[]>()
-  private readonly sent: SentInput = { messages: [], orphans: [], ignored: [] }
+  private readonly sent: ResponsesInput = { messages: [], orphans: [], ignored: [], approvals: [] }
   private content: AssistantContent[] = []
   private open: { call: ToolCallContent; index: number }[] = []
   private run: string | undefined = undefined
   private refers = false
 
-  constructor(items: readonly unknown[]) {
+  constructor(items: readonly unknown[], runOf: (token: string) => string | undefined) {
+    this.runOf = runOf
     this.items = items.map((item, i) => toFields(item, placeOf(i)))
   }
 
-  read(): SentInput {
+  read(): ResponsesInput {
     for (const [index, item] of this.items.entries()) {
       if (!outputs.has(item['type'])) continue
       const id = toName(item['call_id'], `${placeOf(index)}.call_id`)
@@ -112,6 +133,7 @@ class InputReader {
       return void this.content.push(call)
     }
     if (outputs.has(type)) return this.readOutput(item, index)
+    if (type === 'mcp_approval_response') return this.readApproval(item, place)
     if (recorded.has(type)) {
       this.refers = true
       return this.note(item)
@@ -120,9 +142,9 @@ class InputReader {
     if (this.sent.ignored.length < mostIgnored) this.sent.ignored.push(`${place} (${type.slice(0, 60)})`)
   }
 
-  /** An item of the assistant names its run. */
-  private note({ id }: Fields): void {
-    this.run ??= runOfItem(id)
+  /** An item of the assistant names its run: by its token, which nobody can make up, or by its id. */
+  private note({ id, type, encrypted_content: token }: Fields): void {
+    this.run ??= (type === 'reasoning' && typeof token === 'string' ? this.runOf(token) : undefined) ?? runOfItem(id)
   }
 
   private readMessage(item: Fields, place: string): void {
@@ -145,7 +167,23 @@ class InputReader {
   }
 
   private add(message: Message): void {
+    this.sent.approvals = []
     this.sent.messages.push({ message })
+  }
+
+  private readApproval(item: Fields, place: string): void {
+    this.endTurn()
+    const { approval_request_id: id, approve, reason } = item
+    const name = toString(id, `${place}.approval_request_id`)
+    if (typeof approve !== 'boolean') throw new BadParameter(`${place}.approve`, 'must be true or false.')
+    // Another server's, in the history.
+    if (!name.startsWith(approvalPrefix)) return
+    this.sent.approvals.push({
+      requestId: name.slice(approvalPrefix.length),
+      approved: approve,
+      place: `${place}.approval_request_id`,
+      ...(typeof reason === 'string' && reason !== '' && { reason: reason.slice(0, maxReason) }),
+    })
   }
 
   /** An output whose call is not before it belongs to the run before, if that has made it. */
@@ -161,8 +199,9 @@ class InputReader {
   private addResults(results: { result: ToolResultContent; files: FileContent[] }[]): void {
     const content = results.map(({ result }) => result)
     const last = this.sent.messages.at(-1)?.message
+    // They may stand behind answers to approvals.
     if (last?.role === 'tool') last.content.push(...content)
-    else this.add({ role: 'tool', content })
+    else this.sent.messages.push({ message: { role: 'tool', content } })
     // Models take files from users alone.
     const files = results.flatMap((each) => each.files)
     if (files.length > 0) this.add({ role: 'user', content: files })
@@ -177,9 +216,11 @@ class InputReader {
     this.refers = false
     if (content.length === 0) {
       if (!refers || run === undefined) return
+      this.sent.approvals = []
       return void this.sent.messages.push({ message: { role: 'assistant', content: [] }, run, isReference: true })
     }
     const message: Message = { role: 'assistant', content }
+    this.sent.approvals = []
     this.sent.messages.push(run === undefined ? { message } : { message, run })
     if (open.length === 0) return
     this.addResults(

@@ -6,11 +6,15 @@
  * every reader of the run, whenever it reads.
  */
 import type { ErrorValue } from '../../part/error.ts'
+import { growing } from '../../fold/tool-loop.ts'
+import { reasoningToken } from '../../part/reasoning-token.ts'
+import type { OfferedApproval } from '../openai/openai-waiting.ts'
 import type { Sink } from '../wire.ts'
 import type {
   CustomToolCallItem,
   FunctionCallItem,
   ItemStatus,
+  McpApprovalRequestItem,
   McpCallItem,
   MessageItem,
   OutputText,
@@ -27,6 +31,9 @@ export interface ResponsesEvent {
   [field: string]: unknown
 }
 
+/** Begins the ids of approval requests, before the id of the run's request. */
+export const approvalPrefix = 'mcpr_'
+
 /** The numbers of one entry's events. */
 export const perEntry = 64
 
@@ -41,6 +48,8 @@ export interface OpenItem<Item extends ResponseItem = ResponseItem> {
 /** A text or a thought: its deltas are the most frequent events. */
 export interface OpenText extends OpenItem<MessageItem | ReasoningItem> {
   text: string
+  /** Appends to the text. */
+  readonly add: (delta: string) => void
   readonly say: (delta: string, number?: number) => void
   readonly annotations: UrlCitation[]
 }
@@ -54,16 +63,20 @@ export class ResponseItems {
   private readonly sink: Sink<ResponsesEvent>
   /** Events up to this number are known to the client. */
   private readonly after: number
+  /** Sealed, for the tokens of reasoning. Without it, items of reasoning have none. */
+  private readonly sealed: string | undefined
   private run = ''
   /** Counts the items of the run, also over answers that begin anew. */
   private count = 0
+  private thoughts = 0
   private base = 0
   private last = -1
   private readonly open = new Map<ResponseItem, OpenItem>()
 
-  constructor(sink: Sink<ResponsesEvent>, after: number) {
+  constructor(sink: Sink<ResponsesEvent>, { after = -1, reasoning }: { after?: number; reasoning?: string }) {
     this.sink = sink
     this.after = after
+    this.sealed = reasoning
   }
 
   /** The events of an entry follow. */
@@ -141,13 +154,16 @@ export class ResponseItems {
   }
 
   private writing(open: OpenItem<MessageItem | ReasoningItem>, say: OpenText['say']): OpenText {
-    const text: OpenText = { ...open, text: '', say, annotations: [] }
+    const written = { text: '' }
+    const text: OpenText = Object.assign(written, { ...open, add: growing(written), say, annotations: [] })
     this.open.set(open.item, text)
     return text
   }
 
   reasoning(step: string): OpenText {
     const item: ReasoningItem = { type: 'reasoning', id: this.id('rs'), status: 'in_progress', summary: [] }
+    const part = this.thoughts++
+    if (this.sealed !== undefined) item.encrypted_content = reasoningToken(this.sealed, part)
     const open = this.add(item, step)
     const place = { item_id: item.id, output_index: open.index, summary_index: 0 }
     this.send('response.reasoning_summary_part.added', { ...place, part: { type: 'summary_text', text: '' } })
@@ -280,6 +296,17 @@ export class ResponseItems {
     Object.assign(item, result)
     this.send(`response.mcp_call.${failed ? 'failed' : 'completed'}`, { item_id: item.id, output_index: index })
     this.done(open)
+  }
+
+  approvalRequest(step: string, { requestId, agent, toolName, input }: OfferedApproval): void {
+    const item: McpApprovalRequestItem = {
+      type: 'mcp_approval_request',
+      id: `${approvalPrefix}${requestId}`,
+      server_label: agent,
+      name: toolName,
+      arguments: JSON.stringify(input) ?? '{}',
+    }
+    this.done(this.add(item, step))
   }
 
   /** Ends the texts and the server's calls that are open, of all steps or of some. Calls for the client are never done half. */

@@ -38,6 +38,8 @@ export interface ReasoningItem {
   id: string
   status: ItemStatus
   summary: { type: 'summary_text'; text: string }[]
+  /** A token of ours, which names the run and the part (`part/reasoning-token.ts`). */
+  encrypted_content?: string
 }
 /** A call for the client. */
 export interface FunctionCallItem {
@@ -72,13 +74,31 @@ export interface McpCallItem {
   output: string | null
   error: string | null
 }
-export type ResponseItem = MessageItem | ReasoningItem | FunctionCallItem | CustomToolCallItem | McpCallItem
+/** A call that waits for approval, for clients that ask for it. Its id names the request. */
+export interface McpApprovalRequestItem {
+  type: 'mcp_approval_request'
+  id: string
+  server_label: string
+  name: string
+  arguments: string
+}
+export type ResponseItem =
+  | MessageItem
+  | ReasoningItem
+  | FunctionCallItem
+  | CustomToolCallItem
+  | McpCallItem
+  | McpApprovalRequestItem
 
 export type ResponseStatus = 'queued' | 'in_progress' | 'completed' | 'incomplete' | 'failed' | 'cancelled'
 
 /** What the client sent and gets back, as the run's start records it. */
 export interface EchoedRequest {
+  /** Agents whose approvals the client takes as items. */
+  approvals?: string[]
   background?: boolean
+  /** `include` asks for the tokens of reasoning. */
+  encrypted?: true
   /** How many characters of `$input.instructions` are the field of that name. */
   instructions?: number
   max_output_tokens?: number
@@ -118,11 +138,16 @@ export interface ResponseObject {
 
 type Fields = Record<string, unknown>
 
+/** What a run's start records of its request. Empty for a run of another protocol. */
+export function requestOf(start: EntryOf<'run-start'> | undefined): EchoedRequest {
+  const request = start?.protocol === 'responses' ? start.wireOptions?.['request'] : undefined
+  return typeof request === 'object' && request !== null ? (request as EchoedRequest) : {}
+}
+
 /** The request's fields, with the protocol's defaults. */
 export function echoOf(start: EntryOf<'run-start'>, hidesInstructions: boolean): Fields {
-  const { input, settings = {}, protocol, wireOptions } = start
-  const own = protocol === 'responses' ? (wireOptions?.['request'] as EchoedRequest | undefined) : undefined
-  const { instructions = 0, ...given } = own ?? {}
+  const { input, settings = {}, protocol } = start
+  const { instructions = 0, ...given } = requestOf(start)
   const { temperature = 1, topP = 1, presencePenalty = 0, frequencyPenalty = 0 }: CallSettings = settings
   const text = input['instructions']
   return {

@@ -4,11 +4,10 @@ import OpenAI from 'openai'
 import { describe, expect, test } from 'vitest'
 import { arbitraryCompletedRun, arbitraryRun } from '../../../test/arbitrary-run.ts'
 import { openaiClient } from '../../../test/openai-client.ts'
+import { answeredIn } from '../../../test/answered-blocks.ts'
 import { often } from '../../../test/support/thorough.ts'
-import { createAnswering } from '../../fold/answering.ts'
 import { callOf, hear } from '../../models/decode/testing/play.ts'
 import type { Entry } from '../../part/entry.ts'
-import { createHeldText } from '../held-text.ts'
 import { lastResume, wireContract } from '../wire.contract.ts'
 import type { WireContext } from '../wire.ts'
 import { perEntry, type ResponsesEvent } from './response-items.ts'
@@ -122,6 +121,28 @@ describe('Responses wire', () => {
     fc.assert(fc.property(runs, asked, fc.boolean(), check), { numRuns: often(100, 3) })
   })
 
+  test('an answer that waits for approvals, and the one that begins behind it, have a legal order', () => {
+    const seen = new Set<string>()
+    const check = (given: Entry[], options: ResponsesOptions) => {
+      const entries = given.map((entry): Entry => {
+        if (entry.type !== 'run-start') return entry
+        const wireOptions = { request: { approvals: [entry.agent] } }
+        return { ...entry, handOver: true, protocol: 'responses', wireOptions }
+      })
+      const stop = entries.findIndex(({ type }) => type === 'suspend')
+      if (stop < 0) return
+      const { output, status } = checkOrder(eventsOf(sent(entries.slice(0, stop + 1), {}, options)))
+      for (const { type } of output) seen.add(`${status} ${type}`)
+      const from = lastResume(entries)
+      if (from === 0) return
+      const encoder = responsesWire.createEncoder({ resumedAt: from }, { ...options, from })
+      const body = entries.map((entry) => (entry.seq < from ? (encoder.skip(entry), '') : encoder.encode(entry)))
+      checkOrder(eventsOf(body.join('')))
+    }
+    fc.assert(fc.property(runs, asked, check), { numRuns: often(300, 3) })
+    expect([...seen]).toEqual(expect.arrayContaining(['completed mcp_approval_request', 'completed message']))
+  })
+
   test('events up to n, and those after n, are the whole, for every n', () => {
     const check = (entries: Entry[], options: ResponsesOptions) => {
       const whole = sent(entries, {}, options)
@@ -184,29 +205,3 @@ describe('Responses wire', () => {
     fc.assert(fc.property(arbitraryCompletedRun, check), { numRuns: often(200, 3) })
   })
 })
-
-/** The blocks of the answer in the log, up to its end. `isWhole`: no attempt was lost, and nobody was asked. */
-function answeredIn(entries: readonly Entry[]) {
-  const answering = createAnswering()
-  const held = createHeldText()
-  const blocks = new Map<string, { type: string; text: string }>()
-  let isWhole = true
-  let isOver = false
-  for (const given of entries) {
-    for (const entry of held.take(given) ?? [given]) {
-      if (entry.type === 'step-start') answering.note(entry)
-      if (entry.type === 'step-reset' || entry.type === 'suspend') isWhole = false
-      if (entry.type === 'tool-result' && entry.outcome === 'denied') isWhole = false
-      if (entry.type === 'answer-end') isOver = true
-      if (isOver || (entry.type !== 'text-delta' && entry.type !== 'reasoning-delta')) continue
-      if (entry.delta === '' || !answering.has(entry.step)) continue
-      const block = blocks.get(entry.id) ?? { type: entry.type, text: '' }
-      block.text += entry.delta
-      blocks.set(entry.id, block)
-    }
-  }
-  if (!answering.started) isWhole = false
-  const answered = (type: string) =>
-    [...blocks.values()].flatMap((block) => (block.type === type ? [block.text] : [])).toSorted()
-  return { answered, isWhole }
-}

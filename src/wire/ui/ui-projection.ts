@@ -10,6 +10,7 @@ import { createAnswering } from '../../fold/answering.ts'
 import { begunAgain, errorText, type Projection, type Sink, type WireContext } from '../wire.ts'
 import { createHeldText } from '../held-text.ts'
 import { shownMessage, turnAt, turnMessageId } from '../turn-end.ts'
+import { createScriptCalls, scriptCallName } from '../script-calls.ts'
 import { toFileUrl, toFinishReason, type UiChunk, type UiOptions } from './ui-chunk.ts'
 import { createUiAgents, type UiAgents } from './ui-agents.ts'
 import { createShown } from './ui-shown.ts'
@@ -40,6 +41,7 @@ class UiProjection implements Projection {
   private readonly tools: UiTools
   private readonly agents: UiAgents
   private readonly above = createAgentsAbove()
+  private readonly scripts = createScriptCalls()
   /** Requests of called agents that wait for a step of their own. */
   private asked: EntryOf<'request'>[] | undefined = undefined
   private readonly shown = createShown()
@@ -113,7 +115,8 @@ class UiProjection implements Projection {
       case 'reasoning-end':
         return this.steps.endBlock(entry)
       case 'tool-result':
-        return this.tools.result(entry)
+        this.tools.result(entry)
+        return this.showScriptCall(entry)
       case 'prompt':
         return this.tools.prompt(entry)
       case 'request':
@@ -136,8 +139,21 @@ class UiProjection implements Projection {
       case 'run-end':
         return this.endRun(entry)
       default:
+        if (entry.type === 'tool-call' && entry.via === 'script') return this.showScriptCall(entry)
         if (this.answering.has(entry.step)) this.applyAnswer(entry)
     }
+  }
+
+  private showScriptCall(entry: EntryOf<'tool-call' | 'tool-result'>): void {
+    const data = this.scripts.apply(entry)
+    if (data === undefined || isUnder(entry.step, 'after') || this.agents.around(entry.step) !== undefined) return
+    this.sink.send({ type: `data-${scriptCallName}`, id: data.toolCallId, data })
+  }
+
+  /** The call in the conversation whose agent or script makes this request. */
+  private parentOf({ step, toolCallId }: EntryOf<'request'>): string | undefined {
+    const inScript = toolCallId === undefined ? undefined : this.scripts.parentOf(step, toolCallId)
+    return this.agents.around(step)?.toolCallId ?? inScript
   }
 
   /** Entries that are sent only for steps of the answer. */
@@ -199,7 +215,7 @@ class UiProjection implements Projection {
    * a step, at the latest when the run is suspended.
    */
   private request(entry: EntryOf<'request'>): void {
-    const isInner = this.agents.around(entry.step) !== undefined && entry.kind !== 'input'
+    const isInner = entry.kind !== 'input' && this.parentOf(entry) !== undefined
     if (!isInner || !hasRole(this.roles, entry.roles) || this.tools.knows(entry) || this.steps.beginInner())
       this.ask(entry)
     else (this.asked ??= []).push(entry)
@@ -209,8 +225,8 @@ class UiProjection implements Projection {
     const isOffered = hasRole(this.roles, entry.roles)
     // `request` sends an unknown call of an earlier step, which adds a part to the message.
     if (isOffered && entry.kind !== 'input' && !this.tools.knows(entry)) this.shown.add(entry.step)
-    const call = this.agents.around(entry.step)
-    const parent = call && { parentToolCallId: call.toolCallId }
+    const parentToolCallId = this.parentOf(entry)
+    const parent = parentToolCallId === undefined ? undefined : { parentToolCallId }
     this.tools.request(entry, isOffered, { ...this.above.field(entry.step), ...parent })
   }
 

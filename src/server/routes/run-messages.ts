@@ -6,7 +6,7 @@ import { checkWaits } from '../http/wait-until.ts'
 import { messageFields, readMessage } from './read-message.ts'
 import { protocolOf } from './runs.ts'
 
-export function mountMessages(routes: Routes): void {
+export function mountRunMessages(routes: Routes): void {
   routes.post('/api/runs/:id/messages', 'runs.answer', (context, request) =>
     postMessage(context, request.raw, request.param('id')),
   )

@@ -1,0 +1,63 @@
+/** What a session of Claude Code adds to the store: prompts and tools are there once, and each run has only what is new. */
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import type Anthropic from '@anthropic-ai/sdk'
+import { expect, test } from 'vitest'
+import { finish, text } from '../../src/models/testing/scripted-model.ts'
+import { agent, newFolder } from '../support/engine.ts'
+import { createTold } from '../support/going-on.ts'
+import { startServer } from '../support/server.ts'
+
+/** The pages in use, without the write-ahead log. */
+function sizeOf(dir: string): number {
+  const db = new DatabaseSync(join(dir, 'millrace.db'), { readOnly: true })
+  try {
+    return Number(db.prepare('SELECT sum(pgsize) AS bytes FROM dbstat').get()!['bytes'])
+  } finally {
+    db.close()
+  }
+}
+
+test('each request of 48 KB adds at most 15 KB and twice the new text', { timeout: 120_000 }, async () => {
+  const requests = 200
+  const dir = newFolder()
+  const server = await startServer({
+    agents: { a: agent() },
+    scripts: { m: createTold(() => [text('It is done, and here is what came of it.'), finish()]) },
+    dir,
+  })
+  const words = (n: number, seed: string) => Array.from({ length: n / 8 }, (_, i) => `${seed}${i}`.padEnd(8)).join('')
+  const tools = Array.from({ length: 12 }, (_, i) => ({
+    name: `Tool${i}`,
+    description: words(1800, `d${i}`),
+    input_schema: { type: 'object', properties: { a: { type: 'string', description: words(800, `p${i}`) } } },
+  }))
+  const system = [
+    { type: 'text', text: 'x-anthropic-billing-header: cc_version=2.1.332.0b8; cc_entrypoint=cli;' },
+    { type: 'text', text: words(5600, 's'), cache_control: { type: 'ephemeral' } },
+  ]
+  const reminder = { type: 'text', text: `<system-reminder>${words(600, 'r')}</system-reminder>` }
+  const messages: object[] = [
+    { role: 'user', content: [reminder, { type: 'text', text: 'Begin' }] },
+    { role: 'system', content: words(9000, 'e') },
+  ]
+  let before = 0
+  let fresh = 0
+  for (let i = 0; i < requests; i++) {
+    const body = { model: 'a', max_tokens: 1000, system, tools, messages }
+    const headers = { 'x-claude-code-session-id': 'session-1' }
+    const response = await server.post('/v1/messages', body, { headers })
+    const { content } = (await response.json()) as Anthropic.Message
+    const question = `Question ${i}: ${words(400, `q${i}`)}`
+    messages.push({ role: 'assistant', content }, { role: 'user', content: [{ type: 'text', text: question }] })
+    fresh += JSON.stringify(content).length + question.length
+    // The first one brings the prompts.
+    if (i === 0) before = sizeOf(dir)
+  }
+  const rows = await server.store.runs.list({ limit: 1000 })
+  const added = sizeOf(dir) - before
+  await server.close()
+  expect(rows).toHaveLength(requests)
+  expect(new Set(rows.map(({ threadId }) => threadId)).size).toBe(1)
+  expect(added / requests).toBeLessThan(15 * 1024 + (2 * fresh) / requests)
+})
