@@ -233,6 +233,47 @@ describe('a message into a running turn', () => {
     expect(only(await entriesOf(store, other.id), 'message')).toMatchObject([{ outcome: 'dropped' }])
   })
 
+  test('a run that goes on after an approval has it once: its inbox is read again', async () => {
+    const m = createTold((prompt) => {
+      const { size } = resultsIn(prompt)
+      return size < 2
+        ? [toolCall(`c${size}`, size === 0 ? 'look' : 'pay'), finish('tool-calls')]
+        : [text('Done.'), finish()]
+    })
+    const tools = { pay: { parameters: z.looseObject({}), execute: () => 'paid' } }
+    const config = 'tools: [look, { name: pay, approval: true }]'
+    const tool = latch()
+    const inbox = watchInbox()
+    const look = {
+      parameters: z.looseObject({}),
+      async execute() {
+        tool.arrive()
+        await tool.opened
+        return 'seen'
+      },
+    }
+    const { runtime, store } = openEngine({
+      agents: { a: agent(config) },
+      tools: { ...tools, look },
+      scripts: { m },
+      wrapStore: inbox.wrapStore,
+    })
+    const run = await runtime.start('a', hello)
+    await tool.reached
+    await runtime.tell(run.id, { id: 'm1', content: 'Be quick' })
+    await inbox.heard('m1')
+    tool.open()
+    expect((await run.result).outcome).toBe('suspended')
+    const [request] = only(await entriesOf(store, run.id), 'request')
+    await runtime.answer(run.id, request!.requestId, { kind: 'approval', approved: true })
+    expect((await (await runtime.open(run.id))!.result).outcome).toBe('completed')
+    expect(toldWords(m.prompts.at(-1)!).filter((words) => words.startsWith('user'))).toEqual([
+      'user: Hi',
+      'user: Be quick',
+    ])
+    expect(only(await entriesOf(store, run.id), 'message')).toHaveLength(1)
+  })
+
   test('the same id is the same message, however often it is sent, also when it was delivered', async () => {
     const { runtime, store, tool, inbox } = looking({ words: opened() })
     const run = await runtime.start('a', hello)

@@ -199,7 +199,7 @@ describe('onBusy: steer', () => {
   })
 
   test('plain text: two bodies, each complete', async () => {
-    const { post, tool, newest, posted } = await start()
+    const { post, tool, newest, posted, store } = await start()
     const ask = (messages: object[]) => post('/api/beddel/chat', { agentId: 'a', id: 't', messages })
     const first = await ask([{ role: 'user', content: 'Hi' }])
     await tool.reached
@@ -212,6 +212,8 @@ describe('onBusy: steer', () => {
     tool.open()
     expect(await first.text()).toBe('I look.')
     expect(await (await second).text()).toBe('Told 2.')
+    // Without ids: what the run was asked is not sent again.
+    expect(only(await entriesOf(store, run), 'message')).toMatchObject([{ content: 'Shorter' }])
   })
 
   test('a stopped run tells the request that its message was dropped', async () => {
