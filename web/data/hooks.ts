@@ -18,6 +18,7 @@ export interface AgentFacts {
   onBusy?: string
   steps: { id: string; type: string; model?: string; stream?: boolean }[]
   tools: string[]
+  skills?: { name: string; description: string }[]
 }
 
 export interface AgentFault {

@@ -24,6 +24,7 @@ import { parentPath, isUnder } from '../../part/path.ts'
 import { formatTable } from '../terminal/table.ts'
 import type { Entry, EntryOf } from '../../part/entry.ts'
 import { kindOf, type StepKind } from '../../part/step-kind.ts'
+import { createSkillsUsed } from '../../fold/skills-used.ts'
 import { replyMessages } from '../../fold/reply-messages.ts'
 import { createToolLoop, type ToolLoop } from '../../fold/tool-loop.ts'
 import type { ShowFlags } from './show.ts'
@@ -39,9 +40,11 @@ export async function showRun(
     const view = await connection.view(run.id)
     const isOrphan = (await connection.orphanOutcome({ ...run, status: view.status })) !== undefined
     const { runId, ...rest } = view
-    const { outputs, answers, said } =
-      json && !full ? { outputs: [], answers: [], said: [] } : await readLog(connection.read(run.id, 0, false))
-    const data = { id: runId, ...rest, ...(isOrphan && { orphaned: true }), ...(full && { outputs, answers }) }
+    const { outputs, answers, said, skills } =
+      json && !full
+        ? { outputs: [], answers: [], said: [], skills: [] }
+        : await readLog(connection.read(run.id, 0, false))
+    const data = { id: runId, ...rest, ...(isOrphan && { orphaned: true }), ...(full && { outputs, answers, skills }) }
     const shown = json
       ? forStream(JSON.stringify(data, null, 2), context.stdout)
       : page(context, view, {
@@ -51,6 +54,7 @@ export async function showRun(
           outputs,
           answers,
           said,
+          skills,
           longest: full ? Infinity : shortened,
         })
     context.stdout.write(`${shown}\n`)
@@ -66,20 +70,22 @@ interface PageOptions {
   outputs: StepOutput[]
   answers: GivenAnswer[]
   said: EntryOf<'message'>[]
+  skills: string[]
   longest: number
 }
 
 function page(
   context: CommandContext,
   view: RunView,
-  { foreign, isOrphan, where, outputs, answers, said, longest }: PageOptions,
+  { foreign, isOrphan, where, outputs, answers, said, skills, longest }: PageOptions,
 ): string {
   const { runId, agent, status, error, output, requests } = view
   const shownStatus = paintStatus(context, isOrphan ? orphaned : status)
   const sections = [
-    [`${paint(context, 'bold', printable(runId))}  ${printable(agent)}  ${shownStatus}`, ...facts(view, foreign)].join(
-      '\n',
-    ),
+    [
+      `${paint(context, 'bold', printable(runId))}  ${printable(agent)}  ${shownStatus}`,
+      ...facts(view, foreign, skills),
+    ].join('\n'),
     section(context, 'Steps', formatSteps(context, withMessages(view, said))),
     section(
       context,
@@ -110,7 +116,7 @@ function page(
   return sections.filter((text) => text !== '').join('\n\n')
 }
 
-function facts(view: RunView, foreign: number | undefined): string[] {
+function facts(view: RunView, foreign: number | undefined, skills: readonly string[]): string[] {
   const { startedAt, endedAt, user, threadId, parentRunId, protocol, usage, lastSeq, summary } = view
   const { inputTokens, outputTokens, source } = usage
   const rows: [string, string | undefined][] = [
@@ -125,6 +131,7 @@ function facts(view: RunView, foreign: number | undefined): string[] {
     ['foreign', foreign === undefined ? undefined : `its first ${foreign} entries were recorded elsewhere`],
     ['tokens', `${inputTokens ?? '?'} in, ${outputTokens ?? '?'} out (${source})`],
     ['cost', costOf(view)],
+    ['skills', skills.length === 0 ? undefined : skills.join(', ')],
     [
       'log',
       [
@@ -255,6 +262,8 @@ interface LogParts {
   answers: GivenAnswer[]
   /** Messages that were sent into the run. */
   said: EntryOf<'message'>[]
+  /** Those that models have read. */
+  skills: string[]
 }
 
 /** The messages between the steps: who sent each, and how long it waited. */
@@ -275,10 +284,12 @@ async function readLog(entries: AsyncIterable<Entry>): Promise<LogParts> {
   const asked = new Map<string, string | undefined>()
   const answers: GivenAnswer[] = []
   const said: EntryOf<'message'>[] = []
+  const used = createSkillsUsed()
   const steps = new Map<string, { loop?: ToolLoop; result?: unknown }>()
   for await (const entry of entries) {
     const { step, type } = entry
     if (type === 'message') said.push(entry)
+    used.apply(entry)
     if (type === 'request') asked.set(entry.requestId, entry.toolName)
     if (type === 'response' && entry.by !== undefined && entry.answer !== undefined) {
       const { requestId, by, answer, timestamp: at } = entry
@@ -299,7 +310,7 @@ async function readLog(entries: AsyncIterable<Entry>): Promise<LogParts> {
     if (messages.length === 0 && result === undefined) return []
     return [{ step, ...(messages.length > 0 && { messages }), ...(result !== undefined && { result }) }]
   })
-  return { outputs, answers, said }
+  return { outputs, answers, said, skills: used.list() }
 }
 
 /** `longest`: maximum characters of one text. */
