@@ -69,7 +69,7 @@ interface PageOptions {
   where: string
   outputs: StepOutput[]
   answers: GivenAnswer[]
-  said: EntryOf<'message'>[]
+  said: SaidMessage[]
   skills: string[]
   longest: number
 }
@@ -261,20 +261,27 @@ interface LogParts {
   /** Those of which the log says who gave them. */
   answers: GivenAnswer[]
   /** Messages that were sent into the run. */
-  said: EntryOf<'message'>[]
+  said: SaidMessage[]
   /** Those that models have read. */
   skills: string[]
 }
 
+interface SaidMessage {
+  entry: EntryOf<'message'>
+  /** How many steps had started. */
+  behind: number
+}
+
 /** The messages between the steps: who sent each, and how long it waited. */
-function withMessages(view: RunView, said: readonly EntryOf<'message'>[]): RunView {
+function withMessages(view: RunView, said: readonly SaidMessage[]): RunView {
   if (said.length === 0) return view
-  const lines = said.map((entry): StepView => {
+  const steps = [...view.steps]
+  for (const { entry, behind } of said.toReversed()) {
     const { id, step, timestamp: startedAt } = entry
     const path = `${step === '' ? 'main' : step}/${id}`
-    return { path, stepType: messageLine(entry), kind: 'custom', attempt: 1, startedAt, duration: 0, finishReason: '' }
-  })
-  const steps = [...view.steps, ...lines].toSorted((a, b) => a.startedAt - b.startedAt)
+    const how = { kind: 'custom', attempt: 1, startedAt, duration: 0, finishReason: '' } as const
+    steps.splice(behind, 0, { path, stepType: messageLine(entry), ...how })
+  }
   return { ...view, steps }
 }
 
@@ -283,12 +290,14 @@ async function readLog(entries: AsyncIterable<Entry>): Promise<LogParts> {
   const answering: string[] = []
   const asked = new Map<string, string | undefined>()
   const answers: GivenAnswer[] = []
-  const said: EntryOf<'message'>[] = []
+  const said: SaidMessage[] = []
+  const begun = new Set<string>()
   const used = createSkillsUsed()
   const steps = new Map<string, { loop?: ToolLoop; result?: unknown }>()
   for await (const entry of entries) {
     const { step, type } = entry
-    if (type === 'message') said.push(entry)
+    if (type === 'step-start') begun.add(step)
+    if (type === 'message') said.push({ entry, behind: begun.size })
     used.apply(entry)
     if (type === 'request') asked.set(entry.requestId, entry.toolName)
     if (type === 'response' && entry.by !== undefined && entry.answer !== undefined) {
