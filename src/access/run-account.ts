@@ -93,6 +93,13 @@ export class LedgerAccount implements RunAccount, Limit {
 
   readonly checkStep = (): void => this.check()
 
+  readonly hasRoom = (): boolean => {
+    if (this.controller.signal.aborted) return false
+    this.measure()
+    const now = this.context.now()
+    return [...this.spenders].every((spender) => spender.exceeded(now) === undefined)
+  }
+
   readonly release = (): void => undefined
 
   noted({ seq, timestamp, usage, cost = 0 }: EntryOf<'usage'>): void {

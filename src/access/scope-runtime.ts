@@ -111,6 +111,20 @@ export function scopeRuntime(base: Runtime, principal: Principal, { onExpired, o
       onDone?.('runs.answer', row, true)
       return counted
     },
+    async tell(run, message) {
+      const row = await existing(run, 'runs.answer')
+      const told = await base.tell(run, { ...message, ...(actor && { by: actor }) })
+      onDone?.('runs.answer', row, message.turn === true)
+      return told
+    },
+    async waiting(run) {
+      await existing(run, 'runs.read')
+      return base.waiting(run)
+    },
+    async takeBack(run, id) {
+      await existing(run, 'runs.answer')
+      await base.takeBack(run, id)
+    },
     redact: base.redact,
     redactor: base.redactor,
     attach: base.attach,

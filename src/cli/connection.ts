@@ -10,6 +10,7 @@ import type { Entry } from '../part/entry.ts'
 import { MillraceError } from '../part/error.ts'
 import type { RunQuery, RunRow, RunStatus } from '../part/log.ts'
 import { isUnder } from '../part/path.ts'
+import type { MessageMode } from '../part/sent-message.ts'
 import { asRecorded, type Recording } from '../part/recording.ts'
 import type { ThreadQuery, ThreadRow } from '../part/thread.ts'
 import type { Usage } from '../part/usage.ts'
@@ -43,6 +44,8 @@ export interface Connection {
   orphanOutcome(run: Pick<RunRow, 'id' | 'status' | 'protocol'>): Promise<OrphanOutcome | undefined>
   /** Absent if no server would notice. */
   stop?(run: string): Promise<void>
+  /** A message into a running turn. Absent where nobody who executes runs would read it. */
+  tell?(run: string, message: { content: string; mode: MessageMode }): Promise<{ id: string; mode: MessageMode }>
   /** `queryAt` gets the time (epoch ms) by the clock of the store. */
   stats(queryAt: (now: number) => StatsQuery): Promise<Stats>
   /** The same for what users have used; with the caller's quotas on a server. */

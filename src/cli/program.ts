@@ -31,6 +31,7 @@ import { addServeCommand } from './commands/serve.ts'
 import { addShowCommand } from './commands/show.ts'
 import { addStatsCommand } from './commands/stats.ts'
 import { addStopCommand } from './commands/stop.ts'
+import { addTellCommand } from './commands/tell.ts'
 import { addTestCommand } from './commands/test.ts'
 import { addThreadsCommand } from './commands/threads.ts'
 import { addCompactCommand, addPruneCommand } from './commands/upkeep.ts'
@@ -62,6 +63,7 @@ const runCommands = [
   addAuditCommand,
   addAnswerCommand,
   addStopCommand,
+  addTellCommand,
   addVerifyCommand,
   addReplayCommand,
   addExportCommand,

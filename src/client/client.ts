@@ -5,6 +5,7 @@
 import { checkKey } from '../part/check-key.ts'
 import type { Entry } from '../part/entry.ts'
 import type { RunView } from '../fold/run-view.ts'
+import type { MessageMode } from '../part/sent-message.ts'
 import type { ThreadRow } from '../part/thread.ts'
 import type { AttachOptions, ClientRun } from './client-run.ts'
 import { follow, type FollowOptions } from './follow.ts'
@@ -113,6 +114,23 @@ export class MillraceClient {
   async stop(runId: string, reason?: string): Promise<void> {
     const body = reason === undefined ? undefined : { reason }
     await request(this.#connection, `${pathOf(runId)}/stop`, { method: 'POST', body })
+  }
+
+  /**
+   * Sends a message into a running turn. Resolves when it is stored; the model is told it with its next call. The same `id` again is the same message.
+   * Rejects with `run-ended`, `too-many-messages` or `too-large`.
+   */
+  async tell(
+    runId: string,
+    message: { content: string | object[]; id?: string; mode?: MessageMode },
+  ): Promise<{ id: string; mode: MessageMode; duplicate: boolean }> {
+    const response = await request(this.#connection, `${pathOf(runId)}/messages`, { method: 'POST', body: message })
+    return (await response.json()) as { id: string; mode: MessageMode; duplicate: boolean }
+  }
+
+  /** Takes a message back that waits. Rejects with `message-delivered` if the model was told it. */
+  async takeBack(runId: string, messageId: string): Promise<void> {
+    await request(this.#connection, `${pathOf(runId)}/messages/${encodeURIComponent(messageId)}`, { method: 'DELETE' })
   }
 
   /**

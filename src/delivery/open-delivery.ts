@@ -39,7 +39,7 @@ export async function openDelivery<Options extends object, Out extends Piece>(
   const release = policy === undefined ? undefined : runtime.attach(runId, policy)
   try {
     const replayState = rest.replayState ?? (how === 'joined' ? await readReplayState(log, runId) : undefined)
-    const at: WireContext = { resumedAt: replayState?.resumedAt ?? from }
+    const at: WireContext = { resumedAt: how === 'steered' ? from : (replayState?.resumedAt ?? from) }
     if (how === 'joined' && from > 0) at.joinedAt = from
     if (runtime.roles !== undefined) at.roles = runtime.roles
     if (wire.showsHistory === true) at.history = await readHistory(runtime, runId)

@@ -91,23 +91,27 @@ class LogRunReader implements RunReader {
 export interface ReplayState {
   /** The `seq` of the last `resume`, or 0. */
   resumedAt: number
+  /** The `seq` of the last message whose request reads on from there, if it is later; or 0. */
+  turnAt: number
   /** The answer is complete. */
   isAnswered: boolean
   /** For a replay from the start: merges deltas and drops attempts that a crash superseded. */
   filter(entries: Entry[]): Entry[]
 }
 
-const types = ['step-start', 'step-reset', 'resume', 'answer-end', 'run-end'] as const
+const types = ['step-start', 'step-reset', 'resume', 'message', 'answer-end', 'run-end'] as const
 
 /** `whole`: deltas stay as they are, for protocols that number them. */
 export async function readReplayState(log: Log, runId: string, { whole = false } = {}): Promise<ReplayState> {
   const superseded = createSuperseded()
   const passed = whole ? same : merged
-  const replayState: ReplayState = { resumedAt: 0, isAnswered: false, filter: passed }
+  const replayState: ReplayState = { resumedAt: 0, turnAt: 0, isAnswered: false, filter: passed }
   for await (const batch of log.read(runId, { types })) {
     for (const entry of batch) {
       superseded.note(entry)
       if (entry.type === 'resume') replayState.resumedAt = entry.seq
+      else if (entry.type === 'message' && entry.turn === true && entry.outcome === undefined)
+        replayState.turnAt = entry.seq
       else if (entry.type === 'answer-end' || entry.type === 'run-end') replayState.isAnswered = true
     }
   }

@@ -151,13 +151,14 @@ export async function runAgent(
  */
 export async function revisitAgents(scope: Scope, root: string, uses: readonly AgentToolUse[]): Promise<void> {
   const { finished, calledPipelines } = scope.state
-  const { base, list } = scope.state.loopAt(root)
+  const { base, list, early } = scope.state.loopAt(root)
   for (const [i, { calls }] of list.entries()) {
     for (const { startedAt: path = '', toolName, result, edited, input } of calls) {
       const use = uses.find(({ name }) => name === toolName)
       const isOver = use?.handoff === true ? finished.has(path) : result?.isError === false
       if (use === undefined || !isOver || !calledPipelines.has(path)) continue
-      const before = use.history === true ? conversationOf(base?.messages ?? [], list.slice(0, i)) : undefined
+      const before =
+        use.history === true ? conversationOf([...(base?.messages ?? []), ...early], list.slice(0, i)) : undefined
       const given = parseInput(edited ?? input)
       const offered = { use, pipeline: undefined }
       await runAgent(scope, path, { offered, given, before, answers: use.handoff === true, isOver })

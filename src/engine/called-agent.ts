@@ -42,6 +42,7 @@ export async function runCalledAgent(
     agentCallLimits: [...scope.agentCallLimits, ...own],
     timeouts,
     answeredBefore: undefined,
+    steering: undefined,
     callerTimeouts: stricter(scope.timeouts, scope.callerTimeouts),
   })
   const last = await scope.runSteps(inner, pipeline.workflow, path, { answers, last: answers })

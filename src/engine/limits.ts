@@ -23,6 +23,8 @@ export interface Limit {
   check(): void
   /** Call it before a model call or tool call, which counts as one more step. Throws like `check`. */
   checkStep(): void
+  /** Whether another step may begin. Stops nothing. */
+  hasRoom(): boolean
   /** Clears the timers. */
   release(): void
 }
@@ -89,9 +91,9 @@ export function createLimit({
   /** Totals of the ended calls, so that they are not summed again for every delta. */
   const ended = { calls: 0, tokens: 0, cost: 0 as number | undefined }
 
-  function check(): void {
-    if (controller.signal.aborted) throw controller.signal.reason
-    if (tokens === undefined && usd === undefined) return
+  /** The budget that is used up. */
+  function spentBudget(): string | undefined {
+    if (tokens === undefined && usd === undefined) return undefined
     for (; ended.calls < state.calls.length; ended.calls++) {
       const { step, usage, cost } = state.calls[ended.calls]!
       if (!isUnder(step, root)) continue
@@ -108,9 +110,17 @@ export function createLimit({
       spent += input + output
       cost = plus(cost, price && input * price.input + output * price.output)
     }
-    if (tokens !== undefined && spent >= tokens) throw exceed(`${tokens} tokens`)
-    if (usd !== undefined && cost !== undefined && cost >= usd) throw exceed(`${usd} USD`)
+    if (tokens !== undefined && spent >= tokens) return `${tokens} tokens`
+    return usd !== undefined && cost !== undefined && cost >= usd ? `${usd} USD` : undefined
   }
+
+  function check(): void {
+    if (controller.signal.aborted) throw controller.signal.reason
+    const spent = spentBudget()
+    if (spent !== undefined) throw exceed(spent)
+  }
+
+  const hasSteps = () => steps === undefined || state.countCalls(root) < steps
 
   return {
     signal: controller.signal,
@@ -120,8 +130,9 @@ export function createLimit({
     check,
     checkStep() {
       check()
-      if (steps !== undefined && state.countCalls(root) >= steps) throw exceed(`${steps} steps`)
+      if (!hasSteps()) throw exceed(`${steps} steps`)
     },
+    hasRoom: () => !controller.signal.aborted && hasSteps() && spentBudget() === undefined,
   }
 }
 

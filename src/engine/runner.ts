@@ -22,6 +22,7 @@ import { createBranchCounter, type BranchCounter } from './branch-counter.ts'
 import { createPendingRequests, type PendingRequests } from './pending-requests.ts'
 import { createGate, type Gate } from './release-gate.ts'
 import { readInbox, receive } from './inbox.ts'
+import { createSteering, type NextRun, type Steering } from './steering.ts'
 import type { Registry } from './registry.ts'
 import type { McpPool } from '../tools/mcp/pool.ts'
 import { limitOfRun, type Limit, limitUnsetRun, type DefaultTimeouts } from './limits.ts'
@@ -84,6 +85,9 @@ export interface RunnerOptions {
   attribute: Attribute
   /** The quotas of whoever started the run. */
   openAccount?: OpenAccount | undefined
+  newRunId(): string
+  /** Starts a run of the thread after this one, once, however often it is called. */
+  startNext(next: NextRun): Promise<void>
   /** Called after each append. */
   onStored(): void
 }
@@ -167,15 +171,19 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   for (const each of limits) {
     each.signal.addEventListener('abort', () => controller.abort(each.signal.reason), { once: true })
   }
+  const { newRunId, startNext } = options
+  const steering = createSteering({ log, run: runId, state, signal, writer, newRunId, startNext })
   const toLogged: Scope['toLogged'] = (part) => {
     return hides ? createRedactor(secrets, secretKeys).redact('', part)[0]! : part
   }
   const { inputOf } = hidden
-  const parts = { writer, branches, requests, gate, limits, speaking, leftover, now, inputOf, toLogged }
+  const parts = { writer, branches, requests, gate, limits, speaking, leftover, now, inputOf, toLogged, steering }
   const { scope, setHistory, callAbort } = createRunScope(options, parts)
 
   const onMessage = (message: InboxMessage) => {
-    if (decided === undefined) receive(message, scope, controller)
+    // What comes while the run ends begins the next one.
+    if (decided === 'ending' && steering.receive(message)) return
+    if (decided === undefined && !steering.receive(message)) receive(message, scope, controller)
   }
   // Reads existing messages first, so that a run is not suspended before it sees the reply that resumed it. A new run can only have been stopped.
   const isNew = options.first[0]?.type === 'run-start'
@@ -257,6 +265,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
     await callAbort({ error, aborted: signal.aborted && failure === undefined && endOutcomes.has(error.code) })
   }
   if (account !== undefined) await countBeforeEnd(account, writer, state)
+  await steering.leave(error?.code)
   endRun(scope, error, how.type === 'done' ? how.value : undefined)
   requests.rejectAll(() => new Suspended())
   return finish('ended')
@@ -304,6 +313,7 @@ interface ScopeParts {
   gate: Gate
   limits: readonly Limit[]
   speaking: Scope['speaking']
+  steering: Steering
   leftover: Leftover
   inputOf: Scope['inputOf']
   toLogged: Scope['toLogged']
@@ -367,6 +377,7 @@ function createRunScope(options: RunnerOptions, parts: ScopeParts): RunScope {
     agentCallLimits: [{ root: '', calls: pipeline.limits?.agentCalls ?? defaultAgentCalls }],
     agentSlots: createAgentSlots(pipeline.limits?.parallelAgents ?? defaultParallelAgents),
     ...(pipeline.sticky === true && { answeredBefore: options.answeredBefore }),
+    steering: parts.steering,
     runSteps,
     agent: options.agent,
     afterwards(inner, agent, path) {

@@ -12,6 +12,7 @@ import { type Attribute, nameFailure, type StepName } from './step-name.ts'
 import type { AgentSlot, AgentSlots } from './agent-slots.ts'
 import type { BranchCounter } from './branch-counter.ts'
 import type { RunSteps } from './container.ts'
+import type { Steering } from './steering.ts'
 import type { Limit, Speaking, DefaultTimeouts, SilenceLimits } from './limits.ts'
 import type { Registry } from './registry.ts'
 import { type RunState, missingUsages } from './state.ts'
@@ -97,6 +98,8 @@ export interface Scope {
   answeredBefore?(): Promise<string | undefined>
   /** The agent to which this one can give the conversation back. */
   readonly handsBackTo?: string
+  /** Messages that come while the run is active. Called agents get none. */
+  readonly steering?: Pick<Steering, 'waits' | 'deliver'> | undefined
   readonly runSteps: RunSteps
   /** Another agent, by id or alias. */
   agent(id: string): Pipeline | undefined

@@ -47,6 +47,8 @@ export interface RunState extends FoldedRun {
   readonly callIds: CallIds
   /** The values that steps have requested, by path, in order. */
   readonly asked: ReadonlyMap<string, readonly AskedValue[]>
+  /** Messages that were sent while the run was active, by id: delivered ones, and those that will not be. */
+  readonly messages: ReadonlyMap<string, EntryOf<'message'>>
   /** The starts of scripts, by path. */
   readonly scripts: Pick<ReadonlyMap<string, ScriptBegin>, 'get'>
   /** How many lines each script has written to its console, by path. */
@@ -105,6 +107,7 @@ class EngineState extends FoldingRun implements RunState {
   readonly takenOver = new LazyMap<string, string>()
   readonly callIds = createCallIds()
   readonly asked = new LazyMap<string, AskedValue[]>()
+  readonly messages = new LazyMap<string, EntryOf<'message'>>()
   readonly scripts = new LazyMap<string, ScriptBegin>()
   readonly consoleLines = new LazyMap<string, number>()
   readonly lists = new LazyMap<string, readonly unknown[]>()
@@ -228,6 +231,9 @@ class EngineState extends FoldingRun implements RunState {
       case 'usage':
         this.calls.push(entry)
         break
+      case 'message':
+        this.messages.set(entry.id, entry)
+        break
       case 'warning':
         if (step === '') this.warn(entry, before)
         break
@@ -311,8 +317,8 @@ export const historyCut: Extract<Part, { type: 'warning' }> = {
 }
 
 /** Estimates the usage of an interrupted model call from its log entries, because the provider reports none. */
-export function estimateReply({ base, list }: ToolLoop, reply: ModelReply): Usage {
-  const sent = [...(base?.messages ?? []), ...loopMessages(list.slice(0, list.indexOf(reply)))]
+export function estimateReply({ base, early, list }: ToolLoop, reply: ModelReply): Usage {
+  const sent = [...(base?.messages ?? []), ...early, ...loopMessages(list.slice(0, list.indexOf(reply)))]
   const input = JSON.stringify(sent).length + (base?.system?.length ?? 0)
   let output = 0
   for (const part of reply.content) {

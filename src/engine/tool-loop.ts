@@ -82,7 +82,10 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
     return { name, model: atPlace(registry.models.resolve(name), place) }
   })
   const specs = [...tools.values()].map(({ spec }) => spec)
-  const base = () => loop.base?.messages ?? config.messages
+  const base = () => {
+    const first = loop.base?.messages ?? config.messages
+    return loop.early.length === 0 ? first : [...first, ...loop.early]
+  }
   const messages = () => [...base(), ...loopMessages(loop.list, 'named')]
 
   function callingOf(last?: ModelReply): CallingLoop {
@@ -104,8 +107,15 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
     return found && { ...found, again: found.again && mayAsk }
   }
 
+  /** Records the messages that have come. The text so far stays, and the model is called once more. */
+  const hears = async () => {
+    const { steering } = scope
+    return answers && steering?.waits === true && (await steering.deliver(path))
+  }
+
   if (loop.list.length > 0) await revisitAgents(scope, path, config.agentTools ?? [])
   else if (answers && (await stayWithAgent(scope, callingOf()))) return
+  if (loop.list.length === 0) await hears()
   for (;;) {
     const last = loop.list.at(-1)
     if (last?.error !== undefined) throw asRecorded(last.error)
@@ -128,7 +138,13 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
       await scope.fork(open.filter((call) => !isHandoff(call)).map((call) => () => settleCall(scope, calling, call)))
       if (scope.signal.aborted) throw scope.signal.reason
       await settleHandoffs(scope, calling, last, isHandoff)
-      const ends = (last.rejected === undefined && isOver(loop.list)) || loop.list.length >= config.maxSteps
+      const isFull = loop.list.length >= config.maxSteps
+      const isEnd = last.rejected === undefined && isOver(loop.list)
+      // A message that came with the last words of the answer. An owner before this one may have recorded it.
+      const mayHear = isEnd && !isFull && object === undefined && !hasOwnCalls(last) && hasRoom(scope)
+      const hasHeard = last.said !== undefined || (mayHear && (await hears()))
+      const ends = isFull || (isEnd && !hasHeard)
+      if (!ends) await hears()
       // Before the callback, which the next owner calls.
       const held = ends ? undefined : scope.pass()
       if (held !== undefined) await held
@@ -160,6 +176,10 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
       watcher?.end(scope.signal.aborted || isAnswer(loop.list.at(-1)))
     }
   }
+}
+
+function hasRoom({ limits }: Scope): boolean {
+  return limits.every((limit) => limit.hasRoom())
 }
 
 /** The first handoff of a reply counts, after all its other calls. */

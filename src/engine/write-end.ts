@@ -1,6 +1,6 @@
 /** Ends a run that has no owner: calls its callbacks, closes everything open and writes `run-end`. */
 import type { Log } from '../part/log.ts'
-import type { Outcome, RunEnd } from '../part/part.ts'
+import type { Outcome, RunEnd, SentMessage } from '../part/part.ts'
 import { viewOf } from '../fold/read-view.ts'
 import { createRedactor } from '../fold/redact.ts'
 import { createInvoke, notifyAbort } from './callbacks.ts'
@@ -22,6 +22,8 @@ export interface RunEnding {
   errorCode?: string
   /** The outcome of open tool calls. */
   outcome: 'aborted' | 'unavailable'
+  /** Messages that the run leaves behind. */
+  messages?: readonly SentMessage[]
 }
 
 export interface EndContext {
@@ -43,7 +45,7 @@ export async function writeEnd(
   { log, registry, clock, graceMs, secrets, secretKeys, openAccount }: EndContext,
   { run, epoch }: { run: string; epoch: number },
   state: RunState,
-  { code, message, errorCode = code, outcome }: RunEnding,
+  { code, message, errorCode = code, outcome, messages = [] }: RunEnding,
 ): Promise<'ended' | 'moved'> {
   const now = createRunClock(clock, state.lastTimestamp)
   let account: RunAccount | undefined
@@ -77,6 +79,7 @@ export async function writeEnd(
     await account.ready
     await countBeforeEnd(account, writer, state)
   }
+  for (const each of messages) writer.emit('', each)
   emitEnd(state, writer.emit, {
     outcome: answered ? 'completed' : code,
     closing: { outcome, error },

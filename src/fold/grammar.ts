@@ -7,8 +7,8 @@
  *    deltas in between. Text and reasoning ids are unique in the run. Each `step-start` has one `step-finish`; a step starts
  *    while its parent is open.
  * 3. Each `tool-call` has exactly one outcome (a `tool-result` without `preliminary`) before the run ends.
- * 4. A request is answered at most once, while it is open. Between `suspend` and `resume` there are only responses and parts
- *    that close the run. There is at most one `answer-end`, after a step with `answer: true` has started.
+ * 4. A request is answered at most once, while it is open. Between `suspend` and `resume` there are only responses, messages that are
+ *    not delivered, and parts that close the run. There is at most one `answer-end`, after a step with `answer: true` has started.
  * 5. `step-reset` closes everything that an attempt of its path left open; the next attempt starts the same path again.
  */
 import { type Entry, isDelta } from '../part/entry.ts'
@@ -144,6 +144,7 @@ const whileSuspended: ReadonlySet<string> = new Set([
   'step-finish',
   'step-reset',
   'warning',
+  'message',
   'run-end',
 ])
 

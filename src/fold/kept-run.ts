@@ -8,7 +8,7 @@ import { MillraceError } from '../part/error.ts'
 import { messagesOf, splitInstructions, type Message, type AssistantContent } from '../part/message.ts'
 import { actorOf } from '../part/principal.ts'
 import { noUsage } from '../part/usage.ts'
-import { startOf, textOf, type RunView, type StepView } from './run-view.ts'
+import { answerText, startOf, textOf, type RunView, type StepView } from './run-view.ts'
 import type { FoldedRun } from './run-fold.ts'
 import { sumUsed } from './usage-fold.ts'
 import { jsonOf } from '../part/json.ts'
@@ -74,7 +74,7 @@ export function toKept(fold: FoldedRun): KeptRun {
     lastSeq: fold.lastSeq,
     // The instructions are of this run alone: its log has them, once for all runs.
     asked: previousRunId === undefined ? fromLastUser(asked) : splitInstructions(asked).rest,
-    messages: messages.map((message, i) => (i === 0 ? { ...message, id: runId } : message)),
+    messages: withRunId(messages, runId),
     usage: end?.usage ?? usage ?? noUsage,
     ...used,
     ...(unpriced === 0 ? undefined : { knownCost, unpriced }),
@@ -125,7 +125,7 @@ export function toView(stored: KeptRun, { start, end, steps = stored.steps }: Vi
     lastSeq,
     input: start.input,
     messages,
-    text: messages.map(textOf).join(''),
+    text: answerText(messages),
     steps: steps ?? [],
     usage,
     usageByModel,
@@ -146,9 +146,16 @@ interface ViewSource {
 
 /** The messages that a run adds to the conversation: those of the steps that answer. */
 export function answerMessages(fold: FoldedRun): Message[] {
-  return answersInOrder(fold).flatMap(({ root, list }) => {
-    return replyMessages(fold.objects.has(root) ? toObject(list) : list, 'named')
+  return answersInOrder(fold).flatMap(({ root, list, early }) => {
+    const replies = replyMessages(fold.objects.has(root) ? toObject(list) : list, 'named')
+    return early.length === 0 ? replies : [...early, ...replies]
   })
+}
+
+/** The first of its messages that is not a person's has the run's id. */
+export function withRunId(messages: readonly Message[], runId: string): Message[] {
+  const first = messages.findIndex(({ role }) => role !== 'user')
+  return messages.map((message, i) => (i === first ? { ...message, id: runId } : message))
 }
 
 /** Answers of parallel branches in file order, as on wires with a single text; others in the order in which they started. */

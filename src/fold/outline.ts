@@ -7,7 +7,7 @@ import { omitUndefined } from '../part/omit-undefined.ts'
 import { isUnder } from '../part/path.ts'
 import { kindOf } from '../part/step-kind.ts'
 import { addUsage } from '../part/usage.ts'
-import { sharedTo, startOf } from './run-view.ts'
+import { sharedTo, startOf, textOf } from './run-view.ts'
 import { copyItem, keyOf, mergeOutline, placeOf } from './merge-outline.ts'
 import type { OutlineBlock, OutlineItem, OutlineMark, OutlineStep } from './outline-item.ts'
 import type { ErrorValue } from '../part/error.ts'
@@ -302,6 +302,8 @@ function wordsOf(entry: Entry): string | undefined {
     case 'tool-call':
     case 'tool-result':
       return entry.toolName
+    case 'message':
+      return textOf({ role: 'user', content: entry.content })
     case 'request':
       return entry.toolName ?? entry.message
     case 'response':

@@ -1,6 +1,13 @@
 /** Converts the replies of a tool loop to messages: for the next model call, and for the conversation. */
 import type { EntryOf } from '../part/entry.ts'
-import type { AssistantContent, Message, ProviderOptions, ToolOutput, ToolResultContent } from '../part/message.ts'
+import type {
+  AssistantContent,
+  Message,
+  ProviderOptions,
+  ToolOutput,
+  ToolResultContent,
+  UserMessage,
+} from '../part/message.ts'
 import type { ProviderMetadata, FinishReason } from '../part/model-part.ts'
 import type { ErrorValue } from '../part/error.ts'
 import type { Usage } from '../part/usage.ts'
@@ -16,9 +23,14 @@ export function toCorrection(why: string): Message {
 /** Converts replies to the messages that they add to the conversation, without rejected attempts. */
 export function replyMessages(replies: readonly ModelReply[], naming?: 'named'): Message[] {
   return loopMessages(
-    replies.filter(({ rejected }) => rejected === undefined),
+    replies.flatMap((reply) => (reply.rejected === undefined ? [reply] : messagesBehind(reply))),
     naming,
   )
+}
+
+/** What was said behind an attempt does not vanish with it. */
+function messagesBehind({ path, closed, said }: ModelReply): ModelReply[] {
+  return said === undefined ? [] : [{ path, closed, content: [], calls: [], said }]
 }
 
 /** For answers that are JSON: removes the text of replies with tool calls, which is not part of the answer. */
@@ -50,17 +62,19 @@ interface Made {
   parts: number
   rejected: string | undefined
   results: ModelToolCall['result'][]
+  said: number
   named?: readonly Message[]
   bare?: readonly Message[]
 }
 
 function messagesOfReply(reply: ModelReply, naming: 'named' | undefined): readonly Message[] {
-  const { content, calls, closed, rejected } = reply
+  const { content, calls, closed, rejected, said = [] } = reply
   let known = made.get(reply)
   const isSame =
     known !== undefined &&
     known.parts === content.length &&
     known.rejected === rejected &&
+    known.said === said.length &&
     known.results.length === calls.length &&
     calls.every(({ result }, i) => result === known!.results[i])
   if (!isSame) known = undefined
@@ -68,13 +82,19 @@ function messagesOfReply(reply: ModelReply, naming: 'named' | undefined): readon
   if (found !== undefined) return found
   const messages = toMessages(reply, naming)
   if (!closed || calls.some(({ result }) => result === undefined)) return messages
-  known ??= { parts: content.length, rejected, results: calls.map(({ result }) => result) }
+  known ??= { parts: content.length, rejected, results: calls.map(({ result }) => result), said: said.length }
   known[naming ?? 'bare'] = messages
   made.set(reply, known)
   return messages
 }
 
-function toMessages({ content, calls, finish, rejected, model }: ModelReply, naming: 'named' | undefined): Message[] {
+function toMessages(reply: ModelReply, naming: 'named' | undefined): Message[] {
+  const messages = withoutSaid(reply, naming)
+  if (reply.said !== undefined) messages.push(...reply.said)
+  return messages
+}
+
+function withoutSaid({ content, calls, finish, rejected, model }: ModelReply, naming: 'named' | undefined): Message[] {
   const messages: Message[] = []
   const say = (kept: AssistantContent[]) => {
     const message: Message = { role: 'assistant', content: kept }
@@ -235,4 +255,6 @@ export interface ModelReply {
   error?: ErrorValue
   /** The error in its JSON; the next call reports it to the model. */
   rejected?: string
+  /** Messages that came while the run was active, and that the next call tells the model behind this reply and its results. */
+  said?: UserMessage[]
 }

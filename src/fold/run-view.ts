@@ -90,6 +90,11 @@ export function textOf(message: Message): string {
   return text
 }
 
+/** The text of an answer, without the messages that came while it was made. */
+export function answerText(messages: readonly Message[]): string {
+  return messages.map((message) => (message.role === 'user' ? '' : textOf(message))).join('')
+}
+
 /*
  * The own start of a run. A fork's log begins with entries of another run and their times: its duration and its first token are counted
  * from its own start. Lists, views, comparisons, statistics and metrics all use this.

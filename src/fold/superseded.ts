@@ -56,8 +56,9 @@ export function createSuperseded(): Superseded {
     get isEmpty() {
       return ranges.size === 0
     },
-    has({ step, seq }) {
-      if (ranges.size === 0) return false
+    has({ type, step, seq }) {
+      // What was said to an attempt that does not count was said all the same.
+      if (ranges.size === 0 || type === 'message') return false
       for (let path = step; ; path = parentPath(path)) {
         if (isIn(path, seq)) return true
         if (path === '') return false

@@ -5,7 +5,7 @@
  * messages of a conversation are derived from it as well.
  */
 import type { Entry, EntryOf } from '../part/entry.ts'
-import type { AssistantContent, ProviderOptions, Message, ToolSpec } from '../part/message.ts'
+import type { AssistantContent, ProviderOptions, Message, ToolSpec, UserMessage } from '../part/message.ts'
 import { parseJson } from '../part/json.ts'
 import { parentPath } from '../part/path.ts'
 import { kindOf } from '../part/step-kind.ts'
@@ -26,10 +26,14 @@ export interface ToolLoop {
   readonly list: ModelReply[]
   /** The first prompt, with which the loop started. */
   readonly base: EntryOf<'prompt'> | undefined
+  /** Messages that came before its first model call. They are told behind those of the first prompt. */
+  readonly early: readonly UserMessage[]
   /** Number of the last child step of the root; the next one gets this plus one. A reset child's number is reused. */
   readonly children: number
   apply(entry: Entry): void
 }
+
+const none: readonly UserMessage[] = []
 
 type TextBlock = { type: 'text' | 'reasoning'; text: string; providerOptions?: ProviderOptions }
 
@@ -42,6 +46,7 @@ class Loop implements ToolLoop {
   readonly root: string
   readonly list: ModelReply[] = []
   base: EntryOf<'prompt'> | undefined = undefined
+  early: readonly UserMessage[] = none
   children = 0
   readonly #blocks = new Map<string, { block: TextBlock; add(delta: string): void }>()
   // Maps, because a message may hold thousands of calls. If calls share an id, the newest reply's counts, and within a reply the first.
@@ -101,7 +106,12 @@ class Loop implements ToolLoop {
       case 'step-reset': {
         const at = this.list.findIndex((reply) => reply.path === step)
         if (at >= 0) {
-          this.list.splice(at, 1)
+          const [{ said = none }] = this.list.splice(at, 1) as [ModelReply]
+          const before = this.list[at - 1]
+          if (said.length > 0 && step !== this.root) {
+            if (before === undefined) this.early = [...this.early, ...said]
+            else before.said = [...(before.said ?? []), ...said]
+          }
           if (step !== this.root) this.children = numberOf(step) - 1
         }
         for (const { calls, content } of this.list) {
@@ -111,7 +121,7 @@ class Loop implements ToolLoop {
             if (call.result?.step === step) content.push(toResultContent(call.result))
           }
         }
-        if (step === this.root) this.list.length = 0
+        if (step === this.root) this.#startAnew()
         this.#reindex()
         if (step === this.root || this.base?.step === step) this.base = undefined
         break
@@ -122,6 +132,9 @@ class Loop implements ToolLoop {
         if (reply) reply.model = entry.model
         break
       }
+      case 'message':
+        if (step === this.root && entry.outcome === undefined) this.#hear(entry)
+        break
       case 'retry': {
         const reply = this.#replyAt(step)
         if (reply && entry.model !== undefined) reply.model = entry.model
@@ -197,6 +210,20 @@ class Loop implements ToolLoop {
       }
       default:
     }
+  }
+
+  #hear({ id, content }: EntryOf<'message'>): void {
+    const message: UserMessage = { role: 'user', id, content }
+    const last = this.list.at(-1)
+    if (last === undefined) this.early = [...this.early, message]
+    else (last.said ??= []).push(message)
+  }
+
+  /** What was said to an attempt that does not count was said all the same. */
+  #startAnew(): void {
+    const said = this.list.flatMap((reply) => reply.said ?? [])
+    if (said.length > 0) this.early = [...this.early, ...said]
+    this.list.length = 0
   }
 
   #replyAt(path: string): ModelReply | undefined {
@@ -331,5 +358,6 @@ async function messagesBefore(log: Log, run: string, prompt: EntryOf<'prompt'>):
   for await (const batch of log.read(run, { step: root, before: prompt.seq })) {
     for (const entry of batch) if (entry.step === root || parentPath(entry.step) === root) loop.apply(entry)
   }
-  return [...(loop.base?.messages ?? []), ...loopMessages(loop.list), ...prompt.messages]
+  if (loop.base === undefined) return [...prompt.messages, ...loop.early]
+  return [...loop.base.messages, ...loop.early, ...loopMessages(loop.list), ...prompt.messages]
 }

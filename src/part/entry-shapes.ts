@@ -1,10 +1,11 @@
 /** The required shape of entries of each type. A field that is added to a part and not here does not compile. */
 import type { EntryOf, Envelope } from './entry.ts'
 import type { ErrorValue } from './error.ts'
-import { message, metadata, toolSpec } from './message-shapes.ts'
+import { message, metadata, toolSpec, userContent } from './message-shapes.ts'
 import type { FileData, FinishReason, ToolOutcome } from './model-part.ts'
 import { ownValue } from './own-value.ts'
 import {
+  messageOutcomes,
   outcomes,
   type PartType,
   type RunStart,
@@ -347,6 +348,17 @@ const fields: { readonly [T in PartType]: FieldShapes<Body<T>> | Shape<Body<T>> 
   'session-info': { sessionId: text, model: optional(text), providerMetadata: metadata },
   'cli-output': { stream: oneOf('stdout', 'stderr'), raw: text },
   data: { name: text, id: optional(text), data: anything, transient: optional(flag) },
+  message: {
+    id: text,
+    content: userContent,
+    protocol: name,
+    by: optional(actor),
+    sentAt: time,
+    labels,
+    turn: optional(yes),
+    outcome: optional(oneOf(...messageOutcomes)),
+    runId: optional(id),
+  },
   'step-reset': { attempt },
   'run-end': {
     outcome: oneOf(...outcomes),

@@ -78,6 +78,11 @@ const assistantContent = variantOf<AssistantContent, 'type'>('type', {
   'tool-result': toolResultContent,
 })
 
+/** What a person says: text, or text and files. */
+export const userContent = textOr(
+  listOf(variantOf<TextContent | FileContent, 'type'>('type', { text: textContent, file: fileContent })),
+)
+
 export const message = variantOf<Message, 'role'>('role', {
   system: objectOf<SystemMessage>({
     role: oneOf('system'),
@@ -88,9 +93,7 @@ export const message = variantOf<Message, 'role'>('role', {
   user: objectOf<UserMessage>({
     role: oneOf('user'),
     id: optional(text),
-    content: textOr(
-      listOf(variantOf<TextContent | FileContent, 'type'>('type', { text: textContent, file: fileContent })),
-    ),
+    content: userContent,
     providerOptions: metadata,
   }),
   assistant: objectOf<AssistantMessage>({

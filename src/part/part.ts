@@ -10,11 +10,11 @@
  * - the outcome of a tool call is always a `tool-result`: see {@link ToolOutcome}.
  */
 import type { ErrorValue } from './error.ts'
-import type { Message, ToolSpec } from './message.ts'
+import type { Message, ToolSpec, UserMessage } from './message.ts'
 import type { ModelPart, ProviderMetadata } from './model-part.ts'
 import type { RequestPart, ResponsePart } from './request-part.ts'
 import type { StepKind } from './step-kind.ts'
-import type { RunUser } from './principal.ts'
+import type { Actor, RunUser } from './principal.ts'
 import type { Usage } from './usage.ts'
 
 export const outcomes = ['completed', 'failed', 'aborted', 'budget-exceeded', 'timed-out', 'interrupted'] as const
@@ -213,6 +213,38 @@ export interface Data {
   transient?: boolean
 }
 
+/** What became of a message that the model of its run was not told: see {@link SentMessage}. */
+export const messageOutcomes = ['dropped', 'next', 'withdrawn'] as const
+
+/**
+ * `message`: a message that was sent while the run was active. Without an `outcome`, the tool loop at `step` tells it to the model as a plain user
+ * message: behind everything that is in the log of this loop, before its next model call.
+ */
+export interface SentMessage {
+  type: 'message'
+  /** From the sender, or made by the server. Unique in the run. */
+  id: string
+  content: UserMessage['content']
+  protocol: string
+  /** Who sent it. Absent: it is not known. */
+  by?: Actor
+  /** When it was accepted, epoch ms. It waited from then until the time of this entry. */
+  sentAt: number
+  /** Ids from the client. */
+  labels?: Record<string, string>
+  /**
+   * The request that brought it reads the answer from here on. Protocols with one answer for each request end the answer before at this entry, and
+   * begin another one.
+   */
+  turn?: true
+  /**
+   * Absent: delivered. `dropped`: the run was stopped first. `next`: it is in the first message of the run `runId`, because this one has ended.
+   * `withdrawn`: its sender took it back. The model of this run is told none of these.
+   */
+  outcome?: (typeof messageOutcomes)[number]
+  runId?: string
+}
+
 /** `step-reset`: after a crash, everything that this attempt emitted under this path is superseded and counts as closed. */
 export interface StepReset {
   type: 'step-reset'
@@ -247,6 +279,7 @@ export type RunPart =
   | SessionInfo
   | CliOutput
   | Data
+  | SentMessage
   | StepReset
   | RunEnd
 
@@ -295,6 +328,7 @@ export const partTypes: readonly string[] = Object.keys({
   'session-info': true,
   'cli-output': true,
   data: true,
+  message: true,
   'step-reset': true,
   'run-end': true,
 } satisfies Record<Part['type'], true>)

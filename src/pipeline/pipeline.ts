@@ -56,7 +56,7 @@ export interface Pipeline {
 /** The action on a run when its last reader disconnects. `cancelAfter` in ms. */
 export type DisconnectPolicy = 'cancel' | 'detach' | { cancelAfter: number }
 /** The effect of a new message while a run of its thread is active. */
-export type BusyPolicy = 'interrupt' | 'queue' | 'reject'
+export type BusyPolicy = 'interrupt' | 'queue' | 'reject' | 'steer'
 /** Where the earlier messages come from: the client's request or the server's record of the thread. */
 export type HistoryPolicy = 'client' | 'server'
 

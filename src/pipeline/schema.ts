@@ -208,9 +208,11 @@ export const file = map({
     )
     .optional()
     .describe('What happens when the client disconnects. The default depends on the protocol.'),
-  onBusy: oneOf(['interrupt', 'queue', 'reject'])
+  onBusy: oneOf(['interrupt', 'queue', 'reject', 'steer'])
     .optional()
-    .describe('What a second message does while a run of its thread is active. The default depends on the protocol.'),
+    .describe(
+      'What a second message does while a run of its thread is active: steer tells it to the model of that run. The default depends on the protocol.',
+    ),
   history: oneOf(['client', 'server'])
     .optional()
     .describe(

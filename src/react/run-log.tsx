@@ -87,6 +87,7 @@ function offsetText(ms: number): string {
 
 function familyOf(type: string): string {
   if (type === 'error' || type === 'warning' || type === 'retry') return 'error'
-  if (type === 'request' || type === 'response' || type === 'suspend' || type === 'resume') return 'request'
+  if (type === 'request' || type === 'response' || type === 'message' || type === 'suspend' || type === 'resume')
+    return 'request'
   return /^(?:text|reasoning|tool)/u.exec(type)?.[0] ?? 'other'
 }

@@ -3,8 +3,10 @@
  * wrong hint costs no claim; it folds the log after the claim, when no other process writes it.
  */
 import { toMillraceError } from '../part/error.ts'
-import { hasEnded, type RunRow, type Store } from '../part/log.ts'
-import type { Part } from '../part/part.ts'
+import { hasEnded, type Log, type RunRow, type Store } from '../part/log.ts'
+import type { Part, SentMessage } from '../part/part.ts'
+import { toSentMessage } from '../part/sent-message.ts'
+import { waitingMessages } from '../engine/steering.ts'
 import { threadClosed } from '../part/thread.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import { mostRecoveries, foldState, type RunState } from '../engine/state.ts'
@@ -164,9 +166,14 @@ async function decide(
 ): Promise<ClaimedWork> {
   const { open } = state
   const { stop, closed, wake, answered, accepted } = await pendingAnswers(log, row.id, open.requests)
+  const dropped = stop === undefined ? [] : await droppedMessages(log, row.id, state)
   if (stop !== undefined && closed === true)
-    return { type: 'end', ending: { code: 'aborted', message: stop, outcome: 'unavailable', errorCode: threadClosed } }
-  if (stop !== undefined) return end('aborted', stop, 'aborted')
+    return {
+      type: 'end',
+      ending: { code: 'aborted', message: stop, outcome: 'unavailable', errorCode: threadClosed, messages: dropped },
+    }
+  if (stop !== undefined)
+    return { type: 'end', ending: { code: 'aborted', message: stop, outcome: 'aborted', messages: dropped } }
   // A stop comes first: it was confirmed to its caller.
   if (reason === 'lost') return lost
   // A crash cut off its end, so nothing could resume it.
@@ -188,6 +195,11 @@ async function decide(
   } catch (error) {
     return end('interrupted', `${message} It cannot continue: ${toMillraceError(error).message}`)
   }
+}
+
+async function droppedMessages(log: Log, run: string, { messages }: RunState): Promise<SentMessage[]> {
+  const waiting = await waitingMessages(log, run, (id) => messages.has(id))
+  return waiting.map(({ id, posted }) => ({ ...toSentMessage(id, posted), outcome: 'dropped' }))
 }
 
 function end(code: RunEnding['code'], message: string, outcome: RunEnding['outcome'] = 'unavailable'): ClaimedWork {

@@ -24,6 +24,7 @@ import { type RunRow, type Store, hasEnded } from '../part/log.ts'
 import type { Reply } from '../part/request-part.ts'
 import { checkRunInput } from './check-run-input.ts'
 import { claimFor } from './announcements.ts'
+import { steerTurn } from './steer-turn.ts'
 
 export interface Turn {
   agentId: string
@@ -44,6 +45,8 @@ export interface Turn {
   traceparent?: string | null
   /** The protocol's policies, unless the agent sets others. */
   onBusy: BusyPolicy
+  /** With `onBusy: steer` in the agent's file, its new message goes into the active run of its thread. */
+  steers?: boolean
   keepsSuspended?: boolean
   /**
    * The thread only groups runs: a turn without `threadId` joins the thread of the run that made the calls in its messages, and runs do not wait
@@ -64,15 +67,19 @@ export interface Turn {
 
 export interface Turned {
   run: Run
-  how: 'started' | 'resumed' | 'joined'
-  /** The `seq` of the `resume` at which this turn's part of the answer starts; 0 if it starts with the run. */
+  how: 'started' | 'resumed' | 'joined' | 'steered'
+  /** The `seq` of the `resume` or `message` at which this turn's part of the answer starts; 0 if it starts with the run. */
   from: number
 }
 
 export async function continueOrStart(runtime: Runtime, asked: Turn): Promise<Turned> {
   const turn = asked.threadId === undefined ? asked : { ...asked, threadId: runtime.threadId(asked.threadId) }
   if (turn.previousRunId !== undefined) return started(runtime, turn)
-  return (await resumed(runtime, turn)) ?? (await joinAnswered(runtime, turn)) ?? started(runtime, turn)
+  const answered = (await resumed(runtime, turn)) ?? (await joinAnswered(runtime, turn))
+  if (answered !== undefined) return answered
+  const steered = turn.steers === true ? await steerTurn(runtime, turn) : undefined
+  if (steered === undefined) return started(runtime, turn)
+  return 'turned' in steered ? steered.turned : started(runtime, { ...turn, ...steered })
 }
 
 /** The options without default values. */

@@ -15,7 +15,9 @@ import { createHandles } from './run-handle.ts'
 import type { RuntimeOptions, TimedOptions } from './runtime-options.ts'
 import { createIdleThreads } from './idle-threads.ts'
 import { closingError, unknownAgent, unknownRun } from './runtime-errors.ts'
+import { settleMessages, startNextRun, type NextRunContext } from './next-run.ts'
 import { startRun } from './start-run.ts'
+import { listWaiting, takeBack, tellRun } from './tell-run.ts'
 import { createSupervisor, type Supervisor } from './supervisor.ts'
 import { createThreadQueue } from './thread-queue.ts'
 import { awaitEntry } from './await-entry.ts'
@@ -23,6 +25,9 @@ import type { Runtime } from './runtime.ts'
 
 /** ms beyond its steps' grace time within which an owner in another process must end a stopped run. */
 const stopPatience = 2000
+
+/** How many runs a start looks at for messages that nobody has taken. */
+const mostRecent = 100
 
 export function createRuntime(given: RuntimeOptions): Runtime {
   const ownClock = { wall: () => timeOf(given.store), steady: () => performance.now() }
@@ -51,6 +56,9 @@ export function createRuntime(given: RuntimeOptions): Runtime {
     stop,
     rejoin: (row) => queue.rejoin(row),
     watch: () => adoption.watch(),
+    newRunId,
+    startNext: (before, next) => startNextRun(nextRuns, before, next),
+    settleMessages: (run) => settleMessages(nextRuns, run),
   })
   const queue = createThreadQueue({ store, announcements: supervisor, shutdown, stop })
   const adoption = createAdoption(store, supervisor, shutdown)
@@ -60,6 +68,19 @@ export function createRuntime(given: RuntimeOptions): Runtime {
     return own === undefined ? redact : createCleaner([...secrets, ...secretsIn(own)], secretKeys)
   }
   const starting = { store, models: options.registry.models, supervisor, activeRuns, shutdown, newRunId }
+  const nextRuns: NextRunContext = {
+    store,
+    agents,
+    start: (agent, input, how) => startRun({ ...starting, queue }, agent, input, how),
+  }
+  const telling = {
+    store,
+    shutdown,
+    redactOf,
+    now: clock.wall,
+    // A process that executes no runs leaves it to those that do.
+    settle: (run: string) => (options.postsOnly ? Promise.resolve() : settleMessages(nextRuns, run)),
+  }
   const answers = { store, agents, redactOf, reconcile, keepHeaders: supervisor.keepHeaders }
   const checkHeaders = (headers: unknown) => toMcpHeaders(headers, options.registry.mcp?.servers ?? new Map())
 
@@ -99,6 +120,9 @@ export function createRuntime(given: RuntimeOptions): Runtime {
     answer: (runId, requestId, answer, wake, consent) =>
       answerRequest(answers, runId, requestId, answer, wake, consent),
     answerAll: async (runId, all, wake, headers) => answerAll(answers, runId, all, wake, checkHeaders(headers)),
+    tell: (run, message) => tellRun(telling, run, message),
+    waiting: (run) => listWaiting(store, run),
+    takeBack: (run, id) => takeBack(store, run, id),
     redact,
     redactor: () => createRedactor(secrets, secretKeys),
     attach: supervisor.attach,
@@ -108,6 +132,7 @@ export function createRuntime(given: RuntimeOptions): Runtime {
     async recover() {
       const recovered = await adoption.recover()
       idle.watch()
+      void settleRecent(store, shutdown, (run) => settleMessages(nextRuns, run)).catch(() => undefined)
       return recovered
     },
 
@@ -125,6 +150,14 @@ export function createRuntime(given: RuntimeOptions): Runtime {
   const { handle } = handles
 
   return runtime
+}
+
+/** Runs that a crash has left between their end and the next run of their thread. They are among the last. */
+async function settleRecent(store: Store, shutdown: AbortSignal, settle: (run: string) => Promise<void>) {
+  for (const { id, status } of await store.runs.list({ limit: mostRecent })) {
+    if (shutdown.aborted) return
+    if (hasEnded(status)) await settle(id).catch(() => undefined)
+  }
 }
 
 /** Stops a run in any process. */

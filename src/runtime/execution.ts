@@ -5,6 +5,8 @@ import { messagesOf, splitInstructions } from '../part/message.ts'
 import { unattributed } from '../engine/step-name.ts'
 import { execute, type RunnerEnd, type RunnerOptions } from '../engine/runner.ts'
 import type { RunAccount } from '../engine/run-account.ts'
+import type { NextRun } from '../engine/steering.ts'
+import type { RunStart } from '../part/part.ts'
 import type { RunState } from '../engine/state.ts'
 import { ownPool, secretsIn, type McpHeaders } from '../tools/mcp/own-headers.ts'
 import type { Owned, ClaimedWork } from './claim-run.ts'
@@ -25,12 +27,18 @@ export interface Execution {
   leave(): void
 }
 
+export interface ExecutionContext {
+  onTurn(): void
+  headers?: McpHeaders | undefined
+  newRunId(): string
+  startNext(before: RunStart, next: NextRun): Promise<void>
+}
+
 export function startExecution(
   options: TimedOptions,
   { run, threadId, epoch, state }: Owned,
   { pipeline, first, turn }: Extract<ClaimedWork, { type: 'execute' }>,
-  onTurn: () => void,
-  headers: McpHeaders = {},
+  { onTurn, headers = {}, newRunId, startNext }: ExecutionContext,
 ): Execution {
   const { agents, registry, store, env = {}, secrets = [], clock, graceMs = 300 } = options
   const { secretKeys = [] } = options
@@ -91,6 +99,8 @@ export function startExecution(
     requestDeadlineMs,
     attribute,
     openAccount: openAccount && ((accounted) => (account = openAccount(accounted))),
+    newRunId,
+    startNext: (next) => startNext({ ...state.start!, input: state.input }, next),
     onStored() {
       if (isBegun) return
       isBegun = true

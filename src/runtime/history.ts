@@ -1,9 +1,10 @@
 /** The messages that a run starts with: those of the client, corrected from the server's logs. */
 import type { Entry, EntryOf } from '../part/entry.ts'
-import { answerMessages, type KeptRun } from '../fold/kept-run.ts'
+import { answerMessages, withRunId, type KeptRun } from '../fold/kept-run.ts'
 import { foldLog, keptOf } from '../fold/read-view.ts'
 import { toResultContent } from '../fold/reply-messages.ts'
 import type { Store } from '../part/log.ts'
+import { equal } from '../part/equal.ts'
 import { conversation } from './conversation.ts'
 import { nameByCalls, withRecordedIds } from './turns-by-calls.ts'
 import type { Runtime } from './runtime.ts'
@@ -33,9 +34,18 @@ export async function withServerMessages(
   if (threadId === undefined && runs.size === 0) return { messages: given }
   const known: Message[] = []
   const taken = new Set<string>()
+  /** Messages that were sent into the last recorded run: its record has them, and what the model said behind them. */
+  let heard: readonly Message[] = []
+  let isInside = false
   for (let i = 0; i < messages.length;) {
     const group = sameMessage(messages, i)
     i += group.length
+    if (group[0]!.role === 'user') {
+      const at = heard.findIndex((each) => isSameWords(each, group[0]!))
+      isInside = at >= 0
+      heard = heard.slice(at + 1)
+    }
+    if (isInside) continue
     const { id } = group[0]!
     // Each run once: otherwise a small request could repeat an id to expand into thousands of answers.
     const isNamed = group[0]!.role === 'assistant' && id !== undefined && !taken.has(id)
@@ -45,6 +55,7 @@ export async function withServerMessages(
     else {
       // A run that continued an assistant's message has recorded only its own part of the client's single message.
       const continues = known.at(-1)?.role !== 'assistant' && known.at(-1)?.role !== 'tool'
+      heard = recorded.slice(recorded.findIndex((message) => message.id === id)).filter(({ role }) => role === 'user')
       known.push(...recorded.slice(continues ? 0 : recorded.findIndex((message) => message.id === id)))
     }
   }
@@ -64,6 +75,10 @@ export async function newMessages(store: Store, threadId: string, messages: Mess
   const from = messages.findLastIndex(({ id }) => id !== undefined && ids.has(id)) + 1
   const added = messages.slice(from).filter(isAsked)
   return added.length > 0 ? added : messages.slice(-1 - messages.toReversed().findIndex(({ role }) => role === 'user'))
+}
+
+function isSameWords(a: Message, b: Message): boolean {
+  return b.id === undefined ? equal(a.content, b.content) : a.id === b.id
 }
 
 /** A client's message may have been split into several. The following ones without their own id belong to it. */
@@ -127,7 +142,7 @@ async function withResults(
     const asked = fold.unanswered.get(id)
     if (asked !== undefined) fold.apply(toResult(given, asked))
   }
-  return answerMessages(fold).map((message, i) => (i === 0 ? { ...message, id: runId } : message))
+  return withRunId(answerMessages(fold), runId)
 }
 
 function toResult({ toolCallId, toolName, output }: ToolResultContent, at?: Entry): EntryOf<'tool-result'> {

@@ -9,7 +9,7 @@ import type { Supervisor } from './supervisor.ts'
 import { leavable } from '../async/leavable.ts'
 import { noUsage } from '../part/usage.ts'
 import { foldLog, readKept, readOutput } from '../fold/read-view.ts'
-import { textOf } from '../fold/run-view.ts'
+import { answerText } from '../fold/run-view.ts'
 
 export interface HandleContext {
   store: Store
@@ -164,5 +164,5 @@ async function read(store: Store, run: string, stored: AsyncIterable<Entry[]>) {
   const storedView = await readKept(store, run)
   if (storedView === undefined) return (await foldLog(stored))?.view()
   const output = await readOutput(store.log, run, storedView)
-  return { ...storedView, text: storedView.messages.map(textOf).join(''), output }
+  return { ...storedView, text: answerText(storedView.messages), output }
 }

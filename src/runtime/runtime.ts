@@ -12,6 +12,8 @@ import type { BusyPolicy, DisconnectPolicy, HistoryPolicy, Pipeline } from '../p
 import type { ToolImplementation } from '../tools/tool.ts'
 import type { McpHeaders } from '../tools/mcp/own-headers.ts'
 import type { PostedAnswer } from '../engine/inbox.ts'
+import type { WaitingMessage } from '../part/sent-message.ts'
+import type { TellOptions, Told } from './tell-run.ts'
 
 /** An agent of a runtime. */
 export interface Agent {
@@ -51,6 +53,8 @@ export interface StartOptions {
    * the thread's conversation anew. Default: the thread's last run.
    */
   previousRunId?: string | null
+  /** It begins with a message for the thread's last run: after that run has ended, with its conversation, whatever the agent's policies are. */
+  follows?: boolean
   handOver?: boolean
   /** Nobody listens for calls of client tools: the model learns at once that their results are unavailable. */
   noClientTools?: boolean
@@ -123,6 +127,16 @@ export interface Runtime {
     wake?: Wake,
     mcpHeaders?: unknown,
   ): Promise<Map<string, Reply>>
+  /**
+   * Sends a message to an active run. Resolves when it is stored: the run's owner tells it to the model behind the current tool round or answer, in
+   * any process. If the run ends first, it begins the thread's next run. Rejects with `unknown-run`, `run-ended` (409), `too-large`, and
+   * `too-many-messages` (429).
+   */
+  tell(runId: string, message: TellOptions): Promise<Told>
+  /** The messages that wait for a run, in order. */
+  waiting(runId: string): Promise<WaitingMessage[]>
+  /** Takes a waiting message back. Rejects with `unknown-message`, or `message-delivered` (409). */
+  takeBack(runId: string, messageId: string): Promise<void>
   /** A deep copy without this runtime's secrets, for values that are printed or stored outside the log. */
   redact<T>(value: T): T
   /** Removes this runtime's secrets from the parts of one run, such as one that is imported. */

@@ -49,7 +49,8 @@ export async function startRun(
   if (options.runId !== undefined && (await runs.get(runId)) !== undefined) throw runExists(runId)
   const input = checkRunInput(pipeline, given)
   await checkFiles(models, pipeline, input)
-  const fromServer = (pipeline.history ?? options.history) === 'server'
+  const follows = options.follows === true
+  const fromServer = follows || (pipeline.history ?? options.history) === 'server'
   const { previousRunId } = options
   const inThread = await threadOfBranch(store, {
     agent,
@@ -62,7 +63,9 @@ export async function startRun(
   const announcement = supervisor.announce(runId)
   if (announcement === undefined) throw runExists(runId)
   const threadId = inThread ?? scopedThread(threadOf(runId), user)
-  const policy = isBeside === true ? 'queue' : (pipeline.onBusy ?? options.onBusy ?? 'interrupt')
+  const wanted = isBeside === true || follows ? 'queue' : (pipeline.onBusy ?? options.onBusy ?? 'interrupt')
+  // A message that no running turn can take waits for its own.
+  const policy = wanted === 'steer' ? 'queue' : wanted
   let mayBeAwaited = false
   try {
     let tried: TriedPlace | undefined

@@ -3,7 +3,7 @@
  * store writes its log.
  */
 import type { FailEffect } from './runtime.ts'
-import { MillraceError, type ErrorValue, toErrorValue } from '../part/error.ts'
+import { messageOf, MillraceError, type ErrorValue, toErrorValue } from '../part/error.ts'
 import { timeOf } from '../part/log.ts'
 import type { DisconnectPolicy } from '../pipeline/pipeline.ts'
 import { pause } from '../async/pause.ts'
@@ -20,6 +20,8 @@ import { type TimedOptions, notify } from './runtime-options.ts'
 import { createSlots, type Supervised, type Slots } from './slots.ts'
 import { omitUndefined } from '../part/omit-undefined.ts'
 import type { RunnerEnd } from '../engine/runner.ts'
+import type { NextRun } from '../engine/steering.ts'
+import type { RunStart } from '../part/part.ts'
 import type { RunState } from '../engine/state.ts'
 import { writeEnd, type RunEnding } from '../engine/write-end.ts'
 import { createCanRun } from './can-run.ts'
@@ -34,6 +36,11 @@ export interface SupervisorContext {
   rejoin: Rejoin
   /** The policy of its readers requests a stop. */
   stop(run: string, reason: string): Promise<void>
+  newRunId(): string
+  /** Starts a run with messages for another one, which ends. */
+  startNext(before: RunStart, next: NextRun): Promise<void>
+  /** Starts the runs of messages that an ended run has left. */
+  settleMessages(run: string): Promise<void>
   /** Called when a run here has a deadline, to subscribe to the fleet. */
   watch(): void
 }
@@ -70,7 +77,8 @@ export function createSupervisor(context: SupervisorContext): Supervisor {
   const { log, runs, fleet } = store
   const slots = createSlots(perform, () => shutdown.aborted)
   const { send } = slots
-  const work = createWork({ options, activeRuns, send, rejoin, want })
+  const { newRunId, startNext, settleMessages } = context
+  const work = createWork({ options, activeRuns, send, rejoin, want, newRunId, startNext, settleMessages })
   const presence = createPresence({ store, clock, shutdown, all: slots.all, stop })
 
   function perform(run: Supervised, effect: Effect): void {
@@ -248,9 +256,13 @@ interface WorkContext {
   rejoin: Rejoin
   /** Notifies the fleet when the run's first request is due, in ms of the steady clock. */
   want(id: string, at: number): void
+  newRunId: SupervisorContext['newRunId']
+  startNext: SupervisorContext['startNext']
+  settleMessages: SupervisorContext['settleMessages']
 }
 
-function createWork({ options, activeRuns, send, rejoin, want }: WorkContext) {
+function createWork(context: WorkContext) {
+  const { options, activeRuns, send, rejoin, want, newRunId, startNext, settleMessages } = context
   const { agents, warn = () => undefined } = options
   const { registry, store, secrets = [], secretKeys = [], clock, graceMs = 300, onRun, openAccount } = options
 
@@ -294,6 +306,7 @@ function createWork({ options, activeRuns, send, rejoin, want }: WorkContext) {
       const how = await writeEnd(context, { run: run.id, epoch }, state, ending)
       if (how === 'ended') notify(onRun, state)
       send(run, { type: how })
+      if (how === 'ended') void settleMessages(run.id).catch(() => undefined)
     } catch (error) {
       run.loss = lostError(error)
       send(run, { type: 'store-failed' })
@@ -306,7 +319,12 @@ function createWork({ options, activeRuns, send, rejoin, want }: WorkContext) {
     const { pipeline } = owned.work
     // A new run has its place already.
     activeRuns.goOn(run.id, owned.state.start?.agent ?? '', pipeline)
-    const execution = startExecution(options, owned, owned.work, () => send(run, { type: 'turn' }), run.mcpHeaders)
+    const execution = startExecution(options, owned, owned.work, {
+      onTurn: () => send(run, { type: 'turn' }),
+      headers: run.mcpHeaders,
+      newRunId,
+      startNext,
+    })
     run.execution = execution
     void execution.end.then((how) => settle(run, execution.state, how))
   }
@@ -331,7 +349,9 @@ function createWork({ options, activeRuns, send, rejoin, want }: WorkContext) {
       case 'ended':
         noteCalls(store.runs, state)
         notify(onRun, state)
-        return send(run, { type: 'ended' })
+        send(run, { type: 'ended' })
+        if (state.messages.size > 0) void settleMessages(run.id).catch((error: unknown) => warn(messageOf(error)))
+        return
       default:
         return send(run, { type: how.type })
     }

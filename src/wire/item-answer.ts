@@ -187,6 +187,7 @@ export abstract class ItemAnswer<Text extends { readonly step: string }, Call, S
       case 'raw':
       case 'error':
       case 'tool-approval-request':
+      case 'message':
       case 'retry':
       case 'warning':
       case 'session-info':

@@ -326,3 +326,38 @@ describe('on a terminal', () => {
     for (const piece of ['\u001b[31m', '\u009b', '\u001b]0', '\u0007']) expect(chat.shown).not.toContain(piece)
   })
 })
+
+test('Enter sends a line into the answer that is written; a late one is the next message, and its answer follows', async () => {
+  const gates = Array.from({ length: 2 }, () => Promise.withResolvers<void>())
+  const { flags, requests } = await upstream(async (reply, n) => {
+    reply.say(`told: ${told(reply)}.`)
+    await gates[n - 1]?.promise
+    reply.finish()
+  })
+  const cwd = folder({ 'agents/up.yaml': onUpstream })
+  const server = await serving(flags, { cwd })
+  const chat = onTerminal(['chat', 'up', ...flags], { cwd, env: { NO_COLOR: '1' }, columns: 120 })
+  await chat.until('up> ')
+  chat.type('One\r')
+  await chat.until('told: u One.')
+  chat.type('Two\nThr')
+  const waiting = async () => {
+    const [{ id }] = (await rowsOf(cwd)) as [RunRow]
+    const view = (await (await fetch(`${server.url}/api/runs/${id}`)).json()) as { waiting?: object[] }
+    return view.waiting?.length
+  }
+  await expect.poll(waiting).toBe(1)
+  gates[0]!.resolve()
+  await chat.until('told: uau Two.')
+  expect(chat.shown).toContain('» Two')
+  gates[1]!.resolve()
+  // What was not finished stands at the prompt.
+  await chat.until('\u001b[5GThr')
+  chat.type('ee\r')
+  await chat.until('told: uauau Three.')
+  await prompted(chat)
+  chat.type('\u0004')
+  await chat.exit
+  expect(requests).toHaveLength(3)
+  expect(await rowsOf(cwd)).toHaveLength(2)
+})

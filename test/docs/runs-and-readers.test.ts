@@ -33,7 +33,7 @@ describe('docs: runs and readers', () => {
           .type.matchAll(/\b(?!one|of|or|map)\w+/gu),
       ].map(([value]) => value)
     expect(valuesOf('onDisconnect')).toEqual(['cancel', 'detach'])
-    expect(valuesOf('onBusy')).toHaveLength(3)
+    expect(valuesOf('onBusy')).toHaveLength(4)
     for (const value of [...valuesOf('onDisconnect'), ...valuesOf('onBusy')]) expect(page).toContain(`\`${value}\``)
     expect(page).toContain('`{ cancelAfter: 60s }`')
   })

@@ -51,6 +51,7 @@ async function runOf({ waits = false } = {}): Promise<Ids> {
     { threadId: `${threadId}@@acme/alice`, user: runUserOf(callers.alice)!, protocol: 'ui' },
   )
   if (waits) await until(store, run.id, ({ type }) => type === 'suspend')
+  if (waits) await runtime.tell(run.id, { id: 'm1', content: 'Shorter' })
   else await run.result
   const request = waits ? await requestOf(run.id) : ''
   return { run: run.id, thread: threadId, request }
@@ -214,6 +215,12 @@ const table: Record<string, Ask> = {
     path: ({ run, request }) => `/api/runs/${run}/requests/${request}`,
     body: () => ({ approved: true }),
   },
+  'POST /api/runs/:id/messages': {
+    ...ofRun('/messages'),
+    needs: 'waiting',
+    body: () => ({ content: 'And shorter' }),
+  },
+  'DELETE /api/runs/:id/messages/:messageId': { ...ofRun('/messages/m1'), needs: 'waiting' },
   'GET /api/runs/:id/outline': ofRun('/outline'),
   'GET /api/runs/:id/prompt': {
     row: { ...reads, alice: 'forbidden', bob: 'forbidden', 'alice of beta': 'forbidden' },

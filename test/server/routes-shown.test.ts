@@ -146,6 +146,8 @@ const table: Record<string, Row> = {
   'POST /api/runs/:id/fork': operates,
   'POST /api/runs/:id/stop': operates,
   'POST /api/runs/:id/requests/:requestId': operates,
+  'POST /api/runs/:id/messages': operates,
+  'DELETE /api/runs/:id/messages/:messageId': operates,
   'POST /api/compact': operates,
   'POST /api/prune': operates,
   'DELETE /api/runs/:id': operates,

@@ -15,6 +15,7 @@ export interface AgentFacts {
   /** A run fails without a message. */
   messageRequired?: boolean
   history?: string
+  onBusy?: string
   steps: { id: string; type: string; model?: string; stream?: boolean }[]
   tools: string[]
   skills?: { name: string; description: string }[]

@@ -13,6 +13,7 @@ import { openAgents, type AgentFlags } from '../connection/agents.ts'
 import { withFiles } from '../run/input.ts'
 import { printable } from '../terminal/output.ts'
 import { reportRun, runTurn, followStarted } from '../run/follow.ts'
+import { readTypedLines, type TypedLines } from './typed-lines.ts'
 import type { Ending } from '../process-events.ts'
 
 export interface ConversationOptions extends AgentFlags {
@@ -167,14 +168,46 @@ export async function createConversation(
         const message = { role: 'user', content: withFiles(context, text, files) } as Message
         const input = { messages: [...history, message] }
         const ask = createAsk(context, { yes })
-        const turn = { agent, input, threadId: thread, wire: textWire, ask, showsTools: true }
-        const result = await runTurn(context, connection, turn)
-        files = []
-        thread = result.threadId
-        if (keepsHistory()) history = [...history, message, ...(await connection.client.show(result.id)).messages]
-        const code = reportRun(context, { ...result, where: connection.flags, isQuiet: true })
-        hasFailed ||= code !== 0
-        return { ending: result.ending, isWaiting: result.followed.waiting.length > 0 }
+        const { client, flags: where } = connection
+        let run = ''
+        let typed: TypedLines | undefined
+        const watch = (id: string) => {
+          run = id
+          if (context.stdin.isTTY) typed ??= readTypedLines(context, (line) => client.tell(run, { content: line }))
+        }
+        const onAsking = (isAsking: boolean) => (isAsking ? typed?.pause() : typed?.resume())
+        const shown = { wire: textWire, ask, showsTools: true, onAsking }
+        const note = async ({ id }: { id: string }, ...asked: Message[]) => {
+          if (keepsHistory()) history = [...history, ...asked, ...(await client.show(id)).messages]
+        }
+        try {
+          const result = await runTurn(context, connection, {
+            agent,
+            input,
+            threadId: thread,
+            ...shown,
+            onStart: watch,
+          })
+          files = []
+          thread = result.threadId
+          await note(result, message)
+          let last: Omit<typeof result, 'threadId'> = result
+          let code = reportRun(context, { ...last, where, isQuiet: true })
+          // Lines that came too late for the run begin the next ones.
+          const due = [...result.followed.nextRuns]
+          for (const next of due) {
+            watch(next)
+            last = await followStarted(context, connection, shown, () => Promise.resolve(next))
+            due.push(...last.followed.nextRuns)
+            const { input: said } = await client.show(next)
+            await note(last, ...(said['messages'] as Message[]))
+            code ||= reportRun(context, { ...last, where, isQuiet: true })
+          }
+          hasFailed ||= code !== 0
+          return { ending: last.ending, isWaiting: last.followed.waiting.length > 0 }
+        } finally {
+          await typed?.close()
+        }
       }),
     async close() {
       await inMemory?.close()

@@ -17,11 +17,12 @@ import {
   formatMessage,
   shortened,
 } from '../terminal/format.ts'
+import { messageLine } from '../run/message-line.ts'
 import { answerLine, questionOf } from '../run/requests.ts'
 import { forStream, printable, orphaned, paint, paintStatus } from '../terminal/output.ts'
 import { parentPath, isUnder } from '../../part/path.ts'
 import { formatTable } from '../terminal/table.ts'
-import type { Entry } from '../../part/entry.ts'
+import type { Entry, EntryOf } from '../../part/entry.ts'
 import { kindOf, type StepKind } from '../../part/step-kind.ts'
 import { createSkillsUsed } from '../../fold/skills-used.ts'
 import { replyMessages } from '../../fold/reply-messages.ts'
@@ -39,8 +40,10 @@ export async function showRun(
     const view = await connection.view(run.id)
     const isOrphan = (await connection.orphanOutcome({ ...run, status: view.status })) !== undefined
     const { runId, ...rest } = view
-    const { outputs, answers, skills } =
-      json && !full ? { outputs: [], answers: [], skills: [] } : await readLog(connection.read(run.id, 0, false))
+    const { outputs, answers, said, skills } =
+      json && !full
+        ? { outputs: [], answers: [], said: [], skills: [] }
+        : await readLog(connection.read(run.id, 0, false))
     const data = { id: runId, ...rest, ...(isOrphan && { orphaned: true }), ...(full && { outputs, answers, skills }) }
     const shown = json
       ? forStream(JSON.stringify(data, null, 2), context.stdout)
@@ -50,6 +53,7 @@ export async function showRun(
           where: formatFlags(where),
           outputs,
           answers,
+          said,
           skills,
           longest: full ? Infinity : shortened,
         })
@@ -65,6 +69,7 @@ interface PageOptions {
   where: string
   outputs: StepOutput[]
   answers: GivenAnswer[]
+  said: SaidMessage[]
   skills: string[]
   longest: number
 }
@@ -72,7 +77,7 @@ interface PageOptions {
 function page(
   context: CommandContext,
   view: RunView,
-  { foreign, isOrphan, where, outputs, answers, skills, longest }: PageOptions,
+  { foreign, isOrphan, where, outputs, answers, said, skills, longest }: PageOptions,
 ): string {
   const { runId, agent, status, error, output, requests } = view
   const shownStatus = paintStatus(context, isOrphan ? orphaned : status)
@@ -81,7 +86,7 @@ function page(
       `${paint(context, 'bold', printable(runId))}  ${printable(agent)}  ${shownStatus}`,
       ...facts(view, foreign, skills),
     ].join('\n'),
-    section(context, 'Steps', formatSteps(context, view)),
+    section(context, 'Steps', formatSteps(context, withMessages(view, said))),
     section(
       context,
       'Models',
@@ -255,8 +260,29 @@ interface LogParts {
   outputs: StepOutput[]
   /** Those of which the log says who gave them. */
   answers: GivenAnswer[]
+  /** Messages that were sent into the run. */
+  said: SaidMessage[]
   /** Those that models have read. */
   skills: string[]
+}
+
+interface SaidMessage {
+  entry: EntryOf<'message'>
+  /** How many steps had started. */
+  behind: number
+}
+
+/** The messages between the steps: who sent each, and how long it waited. */
+function withMessages(view: RunView, said: readonly SaidMessage[]): RunView {
+  if (said.length === 0) return view
+  const steps = [...view.steps]
+  for (const { entry, behind } of said.toReversed()) {
+    const { id, step, timestamp: startedAt } = entry
+    const path = `${step === '' ? 'main' : step}/${id}`
+    const how = { kind: 'custom', attempt: 1, startedAt, duration: 0, finishReason: '' } as const
+    steps.splice(behind, 0, { path, stepType: messageLine(entry), ...how })
+  }
+  return { ...view, steps }
 }
 
 /** Leaves out steps without an output, and the answer itself. */
@@ -264,10 +290,14 @@ async function readLog(entries: AsyncIterable<Entry>): Promise<LogParts> {
   const answering: string[] = []
   const asked = new Map<string, string | undefined>()
   const answers: GivenAnswer[] = []
+  const said: SaidMessage[] = []
+  const begun = new Set<string>()
   const used = createSkillsUsed()
   const steps = new Map<string, { loop?: ToolLoop; result?: unknown }>()
   for await (const entry of entries) {
     const { step, type } = entry
+    if (type === 'step-start') begun.add(step)
+    if (type === 'message') said.push({ entry, behind: begun.size })
     used.apply(entry)
     if (type === 'request') asked.set(entry.requestId, entry.toolName)
     if (type === 'response' && entry.by !== undefined && entry.answer !== undefined) {
@@ -289,7 +319,7 @@ async function readLog(entries: AsyncIterable<Entry>): Promise<LogParts> {
     if (messages.length === 0 && result === undefined) return []
     return [{ step, ...(messages.length > 0 && { messages }), ...(result !== undefined && { result }) }]
   })
-  return { outputs, answers, skills: used.list() }
+  return { outputs, answers, said, skills: used.list() }
 }
 
 /** `longest`: maximum characters of one text. */

@@ -7,6 +7,7 @@ import type { Entry } from '../../part/entry.ts'
 import { MillraceError, type ErrorValue } from '../../part/error.ts'
 import { parseJson } from '../../part/json.ts'
 import type { RunRow } from '../../part/log.ts'
+import type { MessageMode } from '../../part/sent-message.ts'
 import type { ThreadRow } from '../../part/thread.ts'
 import type { Deleted } from '../../record/delete.ts'
 import type { Stats } from '../../record/stats.ts'
@@ -220,6 +221,11 @@ export function requestConnection(request: ServerRequest, url: string): Connecti
       yield* reader.end()
     },
     orphanOutcome: async () => undefined,
+    async tell(run, message) {
+      const how = { method: 'POST', type: 'application/json', body: JSON.stringify(message) }
+      const response = await request(`/api/runs/${encodeURIComponent(run)}/messages`, how)
+      return (await response.json()) as { id: string; mode: MessageMode }
+    },
     async stop(run) {
       await request(`/api/runs/${encodeURIComponent(run)}/stop`, { method: 'POST' })
     },

@@ -27,6 +27,10 @@ export function sharedStoreConnection(context: CommandContext, url: string): Con
     async orphanOutcome({ id, status }) {
       return status !== 'running' || (await hasServer()) ? undefined : outcomeOf(await open(), id)
     },
+    async tell(run, message) {
+      const poster = (await import('./in-process.ts')).createPoster(context, await open())
+      return poster.tell(run, { ...message, protocol: 'cli' })
+    },
     async stop(run) {
       await (await import('./in-process.ts')).createPoster(context, await open()).stop(run, 'Stopped by request.')
       if (!(await hasServer())) context.stderr.write('no server shares the store now: the next one ends the run\n')

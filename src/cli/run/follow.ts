@@ -8,6 +8,7 @@ import type { RequestView } from '../../fold/run-view.ts'
 import { MillraceError, wholeMessage } from '../../part/error.ts'
 import type { Wire } from '../../wire/wire.ts'
 import { type Ask, answerLines } from './requests.ts'
+import { messageLine } from './message-line.ts'
 import { onConsoleLine } from '../terminal/console.ts'
 import { formatDuration } from '../terminal/format.ts'
 import { forStream, printable, paint, writeOut } from '../terminal/output.ts'
@@ -24,6 +25,8 @@ export interface FollowOptions {
   asksOpen?: boolean
   /** Show tool calls and their results on stderr. */
   showsTools?: boolean
+  /** Called before a question reads the keyboard, and after it. */
+  onAsking?: (isAsking: boolean) => void
   /** Sends an answer; by default, `client.answer`. */
   sendAnswer?: (id: string, requestId: string, answer: ClientAnswer) => Promise<unknown>
 }
@@ -36,6 +39,8 @@ export interface Followed {
   waiting: RequestView[]
   /** Client tools that were called but not run: a run without a log cannot wait for them. */
   handedOver: string[]
+  /** The runs that begin with messages for this one. */
+  nextRuns: string[]
   /** The printed answer does not end with a newline yet. */
   isLineOpen: boolean
 }
@@ -58,14 +63,14 @@ export async function followRun(
   id: string,
   options: FollowOptions,
 ): Promise<Followed> {
-  const { wire, ask, after = 0, asksOpen = false, showsTools = false } = options
+  const { wire, ask, after = 0, asksOpen = false, showsTools = false, onAsking } = options
   const { sendAnswer = (...answer) => client.answer(...answer) } = options
   /** An answer was refused, so that the run would wait for ever. */
   const refused = new AbortController()
   const { stdout, stderr } = context
   // The run is followed across suspensions.
   const encoder = wire.createEncoder({ resumedAt: Infinity })
-  const followed: Followed = { waiting: [], handedOver: [], isLineOpen: false }
+  const followed: Followed = { waiting: [], handedOver: [], nextRuns: [], isLineOpen: false }
   let isAsking = false
   const progress = createProgress(context, stderr, () => !(followed.isLineOpen && stdout.isTTY) && !isAsking)
   const above = createAgentsAbove()
@@ -87,8 +92,10 @@ export async function followRun(
     if (signal.aborted) return
     endLine()
     isAsking = true
+    onAsking?.(true)
     const answer = await ask.answer(request, signal).catch(() => undefined)
     isAsking = false
+    onAsking?.(false)
     if (signal.aborted) return
     if (answer === undefined) {
       // The terminal was closed.
@@ -122,6 +129,8 @@ export async function followRun(
       open.delete(entry.requestId)
     } else if (entry.type === 'tool-result' && entry.outcome === 'handed-over') followed.handedOver.push(entry.toolName)
     else if (entry.type === 'run-end') followed.end = entry
+    else if (entry.type === 'message' && entry.runId !== undefined && !followed.nextRuns.includes(entry.runId))
+      followed.nextRuns.push(entry.runId)
     // A fork with another input is suspended without a request, and continues at once.
     else if (entry.type === 'suspend' && entry.seq > after && entry.requests.length > 0) {
       for (const each of open.values()) put(each)
@@ -185,6 +194,7 @@ function createLines(context: CommandContext, showsTools: boolean, stream: Outpu
   return {
     apply(entry: Entry): string | undefined {
       if (entry.type === 'step-start') return started(entry)
+      if (entry.type === 'message') return line(messageLine(entry))
       const call = agentResult(calls, entry)
       if (call !== undefined) return ended(call, entry as EntryOf<'tool-result'>)
       if (entry.type === 'step-finish') calls.end(entry.step)

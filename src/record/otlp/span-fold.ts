@@ -183,6 +183,11 @@ export function createSpanFold({ content = false, unsampled = false }: SpanOptio
       case 'suspend':
       case 'resume':
         return note(entry.type, entry)
+      case 'message':
+        return note('message', entry, {
+          'millrace.message.waited': Math.max(0, entry.timestamp - entry.sentAt),
+          'millrace.message.outcome': entry.outcome ?? 'delivered',
+        })
       case 'retry':
         return note('retry', entry, { 'error.type': entry.error.code, 'millrace.attempt': entry.attempt })
       default:

@@ -143,12 +143,14 @@ async function lookAhead(recording: Recording, to: number): Promise<ReplayStart>
   let start: EntryOf<'run-start'> | undefined
   for await (const batch of recording.read({
     before: to + 1,
-    types: ['run-start', 'step-start', 'step-reset', 'resume'],
+    types: ['run-start', 'step-start', 'step-reset', 'resume', 'message'],
   })) {
     for (const entry of batch) {
       superseded.note(entry)
       if (entry.type === 'run-start') start = entry
       else if (entry.type === 'resume') resumedAt = entry.seq
+      // Behind it: a replay is one stream, and shows the messages in it.
+      else if (entry.type === 'message' && entry.turn === true) resumedAt = entry.seq + 0.5
     }
   }
   return { superseded, resumedAt, start }

@@ -58,6 +58,7 @@ export async function toAgUiTurn(
     protocol: agUiWire.name,
     labels: omitUndefined({ runId, parentRunId }) as Record<string, string>,
     onBusy: 'interrupt',
+    steers: true,
     history,
     // The same request again reads the run of the first one. With another question it is a new request, whatever its id.
     turnKey: keyOf(

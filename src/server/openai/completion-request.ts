@@ -67,6 +67,7 @@ export async function readCompletion(
     handOver: true,
     // The header only groups runs: concurrent requests of one thread (an answer and its title) must both run.
     onBusy: 'queue',
+    steers: named !== undefined,
     keepsSuspended: !keepsHistory,
     groups: thread === undefined && !keepsHistory,
     history: 'client',

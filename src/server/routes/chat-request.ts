@@ -58,6 +58,7 @@ export async function readChat({ runtime, maxBodyBytes }: HandlerContext, reques
     protocol: wire.name,
     traceparent: request.headers.get('traceparent'),
     onBusy: 'interrupt',
+    steers: true,
     history: 'client',
     ...omitUndefined({
       threadId,

@@ -55,6 +55,9 @@ export async function getChatStream(context: RequestContext, request: Request, c
   const isChat = row.protocol === uiWire.name || row.protocol === textWire.name
   const policy = isChat ? chatPolicy(runtime, row.agent) : 'detach'
   const { wire, options } = readWire(context, request, uiWire)
-  const answer = await openDelivery(context, { runId: row.id, wire, options, replayState, policy })
+  // The client has the answer up to the message that it sent into it.
+  const { turnAt, resumedAt } = replayState
+  const place = turnAt > resumedAt ? ({ how: 'steered', from: turnAt } as const) : {}
+  const answer = await openDelivery(context, { runId: row.id, wire, options, replayState, policy, ...place })
   return deliveryResponse(wire, row.id, answer)
 }

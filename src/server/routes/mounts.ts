@@ -9,6 +9,7 @@ import { mountAudit } from './audit.ts'
 import { mountDelete } from './delete.ts'
 import { getEvents } from './events.ts'
 import { mountKeys } from './keys.ts'
+import { mountRunMessages } from './run-messages.ts'
 import { mountLive } from './live.ts'
 import { mountMcp } from '../mcp/endpoint.ts'
 import { mountMessages } from '../messages/routes.ts'
@@ -65,6 +66,7 @@ export const talkRoutes: readonly Mount[] = [mountChat, mountOpenAi, mountRespon
 export const runRoutes: readonly Mount[] = [
   mountRecorded,
   mountRuns,
+  mountRunMessages,
   mountOutline,
   mountMonitoring,
   mountLive,

@@ -2,7 +2,7 @@
 import { runIdHeader } from '../../delivery/delivery-response.ts'
 import { omitUndefined } from '../../part/omit-undefined.ts'
 import { MillraceError } from '../../part/error.ts'
-import { runStatuses, type RunQuery, type RunStatus } from '../../part/log.ts'
+import { hasEnded, runStatuses, type RunQuery, type RunStatus } from '../../part/log.ts'
 import type { Reply } from '../../part/request-part.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import { checkWaits, keepRunning } from '../http/wait-until.ts'
@@ -65,7 +65,8 @@ export async function showRun(context: RequestContext, id: string, url: URL): Pr
   const view = at === undefined ? await readView(store, id) : await viewAt(context, id, at)
   if (view === undefined) throw unknownRun(id)
   const { runId, ...rest } = withShownThread(context, view)
-  return slicedJson({ id: runId, ...rest })
+  const waiting = at === undefined && !hasEnded(view.status) ? await context.runtime.waiting(id) : []
+  return slicedJson({ id: runId, ...rest, ...(waiting.length > 0 && { waiting }) })
 }
 
 async function viewAt(context: HandlerContext, id: string, at: string): Promise<RunView | undefined> {

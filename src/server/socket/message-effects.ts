@@ -14,6 +14,7 @@ import { toCallId } from '../../wire/ag-ui/ag-ui-ids.ts'
 import { readRunInput, toAgUiTurn, type AgUiRequest } from '../ag-ui/ag-ui-turn.ts'
 import { optionalText } from '../http/body.ts'
 import { chatPolicy } from '../routes/chat-request.ts'
+import { messageFields, readMessage } from '../routes/read-message.ts'
 import { notAsked } from './client-calls.ts'
 import type { FollowedRun, SessionContext } from './followed-run.ts'
 import { bad, readPosition, requiredText, type ClientMessage, type Data, type MessageReply } from './message.ts'
@@ -23,6 +24,7 @@ import { mostRuns, openPlace, type Session } from './session.ts'
 export const messageActions: Readonly<Record<ClientMessage['type'], Action>> = {
   run_agent: 'runs.start',
   tool_result: 'runs.answer',
+  message: 'runs.answer',
   abort_run: 'runs.stop',
   watch_run: 'runs.read',
   request: 'open',
@@ -43,6 +45,15 @@ export async function abortRun({ runtime }: SessionContext, session: Session, da
   const runId = await idOf(session, name)
   await runtime.stop(runId, 'Stopped by the user.')
   return { said: { runId: name } }
+}
+
+/** `message`: into the running turn of a run, by any client that may answer its requests. Its readers see it in their streams. */
+export async function sendMessage({ runtime }: SessionContext, session: Session, data: Data): Promise<MessageReply> {
+  const name = requiredText(data, 'runId')
+  const { runId: _, ...message } = data
+  const given = readMessage(message, messageFields)
+  const told = await runtime.tell(await idOf(session, name), { ...given, protocol: 'socket.io' })
+  return { said: { runId: name, ...told } }
 }
 
 export async function watchRun(
@@ -139,8 +150,8 @@ export async function runAgent(context: SessionContext, session: Session, data: 
     const { id: runId } = run
     const threadId = principal.id === '' ? run.threadId : plainThread(run.threadId)
     const said = { runId: label, threadId, millraceRunId: runId }
-    // A repeated message: it has its stream already.
-    if (how === 'joined' && session.followed.get(runId)?.isOver === false) {
+    // A repeated message, or one for a run that this socket follows: it has its stream already.
+    if ((how === 'joined' || how === 'steered') && session.followed.get(runId)?.isOver === false) {
       place?.leave()
       return { said }
     }

@@ -10,6 +10,7 @@ import type { Wire, WireState } from '../../wire/wire.ts'
 export const messageTypes = [
   'run_agent',
   'tool_result',
+  'message',
   'abort_run',
   'watch_run',
   'request',

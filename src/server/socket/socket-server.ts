@@ -13,7 +13,7 @@ import { createSocketAccess, type SocketAccess } from './socket-access.ts'
 import { ownValue } from '../../part/own-value.ts'
 import { recordAudit } from '../routes/audit.ts'
 import type { SessionContext } from './followed-run.ts'
-import { abortRun, answerCall, messageActions, runAgent, watchRun } from './message-effects.ts'
+import { abortRun, answerCall, messageActions, runAgent, sendMessage, watchRun } from './message-effects.ts'
 import { bad, messageTypes, readMessage, type ClientMessage, type Data, type MessageReply } from './message.ts'
 import { createSession, headersOf, toldError, type Session } from './session.ts'
 import { sliceInput } from './sliced-input.ts'
@@ -192,6 +192,8 @@ export function createSocketServer(options: SocketOptions): SocketServer {
         return session.track(runAgent(context, session, data))
       case 'tool_result':
         return answerCall(context, session, data)
+      case 'message':
+        return sendMessage(context, session, data)
       case 'abort_run':
         return abortRun(context, session, data)
       case 'watch_run':

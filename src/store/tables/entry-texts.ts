@@ -13,6 +13,7 @@ import { withoutTerms } from './index-terms.ts'
 /** The kind of text that an entry has or begins. */
 export const textKinds: Readonly<Partial<Record<Entry['type'], SearchHit['kind']>>> = {
   'run-start': 'user',
+  message: 'user',
   'text-start': 'text',
   'reasoning-start': 'reasoning',
   'tool-call': 'tool-input',
@@ -24,6 +25,8 @@ export function entryText(entry: Entry): string {
   switch (entry.type) {
     case 'run-start':
       return userText(entry.input)
+    case 'message':
+      return safeText({ role: 'user', content: entry.content })
     case 'tool-call':
       return leaves(parsed(entry.input)).join('\n')
     case 'tool-result':

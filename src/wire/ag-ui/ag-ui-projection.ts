@@ -10,6 +10,7 @@ import { createAnswering } from '../../fold/answering.ts'
 import { LazySet, LazyMap } from '../../fold/lazy-map.ts'
 import { begunAgain, errorText, type Projection, type Sink, type WireContext } from '../wire.ts'
 import { createHeldText } from '../held-text.ts'
+import { shownMessage, turnAt } from '../turn-end.ts'
 import { createScriptCalls, scriptCallName } from '../script-calls.ts'
 import { createPrompts } from '../openai/openai-prompts.ts'
 import { createAgUiBlocks } from './ag-ui-blocks.ts'
@@ -127,6 +128,8 @@ export function projectAgUi(
         return trace(entry)
       case 'usage':
         return run.addUsage(entry)
+      case 'message':
+        return hear(entry)
       case 'answer-end':
         return finish(success(), blocks.finalText())
       case 'suspend':
@@ -273,6 +276,13 @@ export function projectAgUi(
     sink.end()
   }
 
+  function hear(entry: EntryOf<'message'>): void {
+    const turn = turnAt(entry, resumedAt)
+    if (turn === 'end' && !live) return finish(success(), blocks.finalText())
+    if (turn === 'begin') return run.turn(entry, close, messages && (() => messages))
+    run.send({ type: 'CUSTOM', name: 'message', value: shownMessage(entry) })
+  }
+
   function suspend({ seq }: EntryOf<'suspend'>): void {
     const pending = interrupts.pending()
     if (pending.length === 0 && live && seq >= liveFrom) return
@@ -312,6 +322,7 @@ type Handled =
   | 'tool-input-delta'
   | 'run-start'
   | 'resume'
+  | 'message'
   | 'step-start'
   | 'step-finish'
   | 'step-reset'

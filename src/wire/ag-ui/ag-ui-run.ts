@@ -17,6 +17,8 @@ export interface AgUiRun extends AgUiOut {
   start(entry: EntryOf<'run-start'>, messages: () => readonly AgUiMessage[]): void
   /** Begins another one, unless one is open. `reopen` sends the starts of what is open. */
   resume(entry: EntryOf<'resume'>, reopen: () => void, messages?: () => readonly AgUiMessage[]): void
+  /** Begins another one, whose request has brought a message. The client has read nothing of what is open: `close` closes it unseen. */
+  turn(entry: EntryOf<'message'>, close: () => void, messages?: () => readonly AgUiMessage[]): void
   addUsage(entry: EntryOf<'usage'>): void
   /** Call either only after everything in the run is closed. */
   finish(outcome: AgUiOutcome, result?: unknown): void
@@ -87,6 +89,14 @@ class AgUiRunState implements AgUiRun {
     // Earlier usage was in the end of the previous AG-UI run.
     this.#usage.clear()
     this.#begin(entry, messages, reopen)
+  }
+
+  turn({ labels }: EntryOf<'message'>, close: () => void, messages?: () => readonly AgUiMessage[]): void {
+    this.#isOpen = false
+    close()
+    this.#late = undefined
+    this.#usage.clear()
+    this.#begin({ ...(labels !== undefined && { labels }) }, messages)
   }
 
   addUsage(entry: EntryOf<'usage'>): void {

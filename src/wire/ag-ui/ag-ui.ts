@@ -23,6 +23,8 @@
  * | `cli-output` of the answer | RAW |
  * | `prompt` | CUSTOM `prompt` with the whole prompt if `traces` is set; else dropped |
  * | `usage` | RUN_FINISHED and RUN_ERROR have the sum for each model in `usage` |
+ * | `message` of a request that reads on from there | RUN_FINISHED: the terminal event. For the reader whose request it was: RUN_STARTED with the id of that request |
+ * | `message` otherwise, and with `live` | CUSTOM `message`: content, sender, how long it waited, `outcome` |
  * | `answer-end` | RUN_FINISHED with `outcome` success, and the text of the last model call with text as `result` (of each answer, if there are several): the terminal event |
  * | `suspend` (not resumed since) | RUN_FINISHED with `outcome` interrupt, or success with `pendingToolCallIds`: the terminal event. With `live`, nothing while only client tools, and approvals of others, are pending |
  * | `run-end` before `answer-end` | completed: RUN_FINISHED; if no step answered, with the output as `result`, and a string also as text; aborted: RUN_FINISHED `cancelled` (older clients: RUN_ERROR `cancelled`); else: RUN_ERROR with our code |

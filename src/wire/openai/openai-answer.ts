@@ -9,6 +9,7 @@ import { addUsage, noUsage, type Usage } from '../../part/usage.ts'
 import { createAnswerWords, outputText } from '../answer-words.ts'
 import { createAgentsAbove } from '../../fold/agents-above.ts'
 import { createAnswering } from '../../fold/answering.ts'
+import { turnAt } from '../turn-end.ts'
 import { createHeldText } from '../held-text.ts'
 import { createOpenAiCalls, type OpenAiCalls } from './openai-calls.ts'
 import { toOpenAiMessages, type ToOpenAiMessages } from './to-openai-messages.ts'
@@ -144,6 +145,9 @@ class OpenAiProjection implements Projection {
         return this.finish(entry.usage)
       case 'suspend':
         if (entry.seq >= this.resumedAt) this.suspend()
+        return
+      case 'message':
+        if (turnAt(entry, this.resumedAt) === 'end') this.finish(this.usage ?? noUsage)
         return
       case 'usage':
         this.usage = addUsage(this.usage, entry.usage)

@@ -32,10 +32,10 @@ export function createPrompts(): Prompts {
     },
     messages(prompt) {
       const { step, system, messages } = prompt
-      const { list = [], base } = loops.get(parentPath(step)) ?? {}
-      const replies = loopMessages(list)
-      const before = base === undefined || base.seq === prompt.seq ? [] : [...base.messages, ...replies]
-      return [...(system === undefined ? [] : [{ role: 'system' as const, content: system }]), ...before, ...messages]
+      const { list = [], base, early = [] } = loops.get(parentPath(step)) ?? {}
+      const lead = system === undefined ? [] : [{ role: 'system' as const, content: system }]
+      if (base === undefined || base.seq === prompt.seq) return [...lead, ...messages, ...early]
+      return [...lead, ...base.messages, ...early, ...loopMessages(list), ...messages]
     },
   }
 }

@@ -13,6 +13,7 @@
  * | `tool-call` that the server or the provider runs | chat, extension `tools`: `delta.tool_calls`, complete; else dropped. Calls inside of a tool, which may be an agent, are dropped: they are in the traces of its model calls, with the `agents` that lead there |
  * | `tool-result` of a call that was sent | `delta.tool_outputs`, truncated at the limit; `preliminary` ones are dropped |
  * | `respond` of a router, and its result | dropped, also from traces |
+ * | `message` of a request that reads on from there | as `answer-end`: `stop`, with the usage so far |
  * | `answer-end` | the finish frame, then with `includeUsage` the usage frame, then `[DONE]` |
  * | `answer-end` when a client's call that was sent was not handed over | error, `[DONE]` |
  * | `run-end` before `answer-end` | completed: the run's output as text when no step answered, then as `answer-end`; else: error, `[DONE]`, no finish frame |

@@ -5,6 +5,7 @@
  * |---|---|
  * | `text-delta` of the answer | its text; parallel branches in file order, so text of later ones is buffered in memory (`answer-words.ts`); structured output when it is complete and valid (`held-text.ts`). A blank line precedes the text of each further model call, unless the text so far ends in a newline |
  * | `answer-end` | none; the body ends here, complete |
+ * | `message` of a request that reads on from there | none; the body ends here, complete |
  * | `suspend` (not resumed since) | none; the body ends here, complete: no more text comes until the run is resumed |
  * | `run-end` completed, no step answered | the run's output: a string as it is, anything else as JSON |
  * | `run-end` with another outcome before `answer-end` | none: plain text has no frame for a failure; the transfer is aborted |
@@ -16,6 +17,7 @@ import { createAnswerWords, outputText } from '../answer-words.ts'
 import { createAnswering } from '../../fold/answering.ts'
 import { plain } from '../framing/text-frames.ts'
 import { createHeldText } from '../held-text.ts'
+import { turnAt } from '../turn-end.ts'
 import { createWire, type Projection, type Sink, type WireContext } from '../wire.ts'
 
 /** The text of the answer, without frames. */
@@ -49,6 +51,12 @@ function projectText({ send }: Sink<string>, { resumedAt = 0 }: WireContext): Pr
       case 'suspend':
         if (entry.seq >= resumedAt) projection.state = 'complete'
         return
+      case 'message': {
+        const turn = turnAt(entry, resumedAt)
+        if (turn === 'end') projection.state = 'complete'
+        else if (turn === 'begin') words.restart()
+        return
+      }
       case 'answer-end':
         projection.state = 'complete'
         return

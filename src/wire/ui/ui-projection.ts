@@ -9,6 +9,7 @@ import { createAgentsAbove } from '../../fold/agents-above.ts'
 import { createAnswering } from '../../fold/answering.ts'
 import { begunAgain, errorText, type Projection, type Sink, type WireContext } from '../wire.ts'
 import { createHeldText } from '../held-text.ts'
+import { shownMessage, turnAt, turnMessageId } from '../turn-end.ts'
 import { createScriptCalls, scriptCallName } from '../script-calls.ts'
 import { toFileUrl, toFinishReason, type UiChunk, type UiOptions } from './ui-chunk.ts'
 import { createUiAgents, type UiAgents } from './ui-agents.ts'
@@ -71,8 +72,8 @@ class UiProjection implements Projection {
   }
 
   /** Sends the start of the message and of its open items: clients fail on a delta without its start. */
-  private join(): void {
-    this.sink.send({ type: 'start', messageId: this.runId })
+  private join(messageId = this.runId): void {
+    this.sink.send({ type: 'start', messageId })
     this.steps.reopen()
     this.tools.reopen()
     this.agents.reopen()
@@ -125,6 +126,8 @@ class UiProjection implements Projection {
         return this.tools.response(entry)
       case 'data':
         return this.addData(entry)
+      case 'message':
+        return this.hear(entry)
       case 'answer-end':
         return this.finish(toFinishReason(entry.finishReason, this.ui7), entry.usage)
       case 'suspend':
@@ -227,6 +230,19 @@ class UiProjection implements Projection {
     this.tools.request(entry, isOffered, { ...this.above.field(entry.step), ...parent })
   }
 
+  private hear(entry: EntryOf<'message'>): void {
+    const turn = turnAt(entry, this.resumedAt)
+    if (turn === 'end') return this.finish('stop')
+    if (turn === 'begin') return this.join(turnMessageId(this.runId, entry))
+    const { id } = entry
+    this.sink.send({
+      type: 'data-message',
+      id,
+      data: shownMessage(entry),
+      transient: entry.outcome === undefined ? undefined : true,
+    })
+  }
+
   private addData({ step, name, id, data, transient }: EntryOf<'data'>): void {
     if (isUnder(step, 'after')) return
     const chunk = { type: `data-${name}`, id, data, transient }
@@ -300,6 +316,7 @@ type Handled =
   | 'request'
   | 'response'
   | 'data'
+  | 'message'
   | 'answer-end'
   | 'suspend'
   | 'run-end'

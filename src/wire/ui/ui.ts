@@ -19,6 +19,8 @@
  * | `source`, `file` of the answer | `source-url` or `source-document`, `file` with a URL or data URL |
  * | `reasoning-file`, `custom` of the answer | the same: 7; dropped for 6 |
  * | `data` of any step before `after` | `data-<name>` |
+ * | `message` of a request that reads on from there | `finish` `stop`, `[DONE]`: the terminal frame. For the reader whose request it was: `start` with the id `<run>.<seq>` |
+ * | `message` otherwise | `data-message`, which stays if it was delivered: content, sender, how long it waited, `outcome` |
  * | `answer-end` | `finish` with usage, `[DONE]`: the terminal frame |
  * | `suspend` (not resumed since) | `finish` `tool-calls`, `[DONE]`: the terminal frame |
  * | `run-end` before `answer-end` | completed: `finish`; if no step answered, preceded by the output as `data-output`, and a string also as text; aborted: `abort`; else: `error`; then `[DONE]` |

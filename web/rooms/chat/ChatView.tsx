@@ -41,6 +41,7 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
   const input = useRef<HTMLTextAreaElement>(null)
   const follow = useFollow()
   const isLinear = agent.history === 'client'
+  const steers = agent.onBusy === 'steer'
 
   const { set } = query
   const onStarted = useCallback(
@@ -48,7 +49,7 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
       set({ thread, run: undefined, draft: undefined }, { replace: location.search.includes(encodeURIComponent(run)) }),
     [set],
   )
-  const chat = useChat({ agentId: id, threadId, tip: query.get('run'), isLinear, onStarted })
+  const chat = useChat({ agentId: id, threadId, tip: query.get('run'), isLinear, steers, onStarted })
 
   // Not on phones: the keyboard would cover what is there to read.
   useEffect(() => {

@@ -1,5 +1,5 @@
 /** One thing that a run has said or done. */
-import { memo, useState } from 'react'
+import { memo, useMemo, useState } from 'react'
 import { Link } from 'wouter'
 import { Icon } from '../../kit/Icon.tsx'
 import { duration } from '../../kit/format.ts'
@@ -8,7 +8,8 @@ import { OpenRequest } from '../../kit/OpenRequest.tsx'
 import { SourceLink } from '../../../src/react/run-answer.tsx'
 import { FileView } from './FileView.tsx'
 import { ToolCard } from './ToolCard.tsx'
-import type { Item, QuestionItem, StepItem, TextItem } from './turn.ts'
+import { UserMessage } from './UserMessage.tsx'
+import type { Item, QuestionItem, SaidItem, StepItem, TextItem } from './turn.ts'
 import css from './chat.module.css'
 import toolCss from './Tool.module.css'
 
@@ -38,6 +39,8 @@ export const ItemView = memo(function ItemView({
       return <Question item={item} runId={runId} isLive={isLive} />
     case 'step':
       return <Step item={item} runId={runId} isLive={isLive} />
+    case 'said':
+      return <Said item={item} />
     case 'note':
       return <p className={css.note}>{item.text}</p>
     case 'file':
@@ -50,6 +53,23 @@ export const ItemView = memo(function ItemView({
       )
   }
 })
+
+/** A message between the steps: who sent it, and how long it waited. */
+function Said({ item: { content, by, waitedMs, outcome } }: { item: SaidItem }) {
+  const asked = useMemo(() => [{ role: 'user' as const, content }], [content])
+  const how = [
+    by && `from ${by.name ?? by.id}`,
+    waitedMs >= 1000 && `waited ${duration(waitedMs)}`,
+    outcome === 'dropped' && 'not delivered: the run was stopped',
+    outcome === 'next' && 'begins the next answer',
+  ].filter(Boolean)
+  return (
+    <>
+      <UserMessage asked={asked} />
+      {how.length > 0 && <p className={css.note}>{how.join(', ')}</p>}
+    </>
+  )
+}
 
 function Reasoning({ item, isLive }: { item: TextItem; isLive: boolean }) {
   const [isOpen, setOpen] = useState(false)

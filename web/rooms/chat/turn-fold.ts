@@ -194,6 +194,15 @@ export function createTurnFold(): TurnFold {
         items.push({ kind: 'file', key: `f${seq}`, path, mediaType: entry.mediaType, data })
         return
       }
+      case 'message': {
+        const { id: messageId, content, by, sentAt, outcome } = entry
+        const waitedMs = Math.max(0, timestamp - sentAt)
+        const how = { ...(by && { by }), ...(outcome && { outcome }) }
+        // One that was taken back was never here.
+        if (outcome !== 'withdrawn')
+          items.push({ kind: 'said', key: `m${seq}`, path, messageId, content, waitedMs, ...how })
+        return
+      }
       case 'usage':
         now.usage = addUsage(now.usage, entry.usage)
         return

@@ -3,7 +3,8 @@ import type { RequestView } from '../../../src/fold/run-view.ts'
 import type { ErrorValue } from '../../../src/part/error.ts'
 import type { Actor } from '../../../src/part/principal.ts'
 import type { RunStatus } from '../../../src/part/log.ts'
-import type { Message } from '../../../src/part/message.ts'
+import type { EntryOf } from '../../../src/part/entry.ts'
+import type { Message, UserMessage } from '../../../src/part/message.ts'
 import type { Reply } from '../../../src/part/request-part.ts'
 import type { ToolOutcome } from '../../../src/part/model-part.ts'
 import type { Usage } from '../../../src/part/usage.ts'
@@ -65,6 +66,19 @@ export interface StepItem {
   error?: ErrorValue
 }
 
+/** A message that was sent into the running turn. */
+export interface SaidItem {
+  kind: 'said'
+  key: string
+  path: string
+  messageId: string
+  content: UserMessage['content']
+  by?: Actor
+  waitedMs: number
+  /** Why the model was not told it. */
+  outcome?: EntryOf<'message'>['outcome']
+}
+
 export interface NoteItem {
   kind: 'note'
   key: string
@@ -89,7 +103,7 @@ export interface SourceItem {
   url?: string
 }
 
-export type Item = TextItem | ToolItem | QuestionItem | StepItem | NoteItem | FileItem | SourceItem
+export type Item = TextItem | ToolItem | QuestionItem | StepItem | SaidItem | NoteItem | FileItem | SourceItem
 
 export interface ChatTurn {
   runId: string

@@ -15,6 +15,8 @@ export interface SentMessage {
   /** Absent until the server has told. */
   threadId?: string | undefined
   runId?: string
+  /** It goes into this run, which is active. */
+  into?: string | undefined
   error?: unknown
 }
 
@@ -49,11 +51,13 @@ export interface ChatOptions {
   tip: string | undefined
   /** The client keeps the history. */
   isLinear: boolean
+  /** A message goes into the run that is active. */
+  steers: boolean
   /** A message was taken: the thread and the run that it started. */
   onStarted(started: { id: string; threadId: string }): void
 }
 
-export function useChat({ agentId, threadId, tip, isLinear, onStarted }: ChatOptions): Chat {
+export function useChat({ agentId, threadId, tip, isLinear, steers, onStarted }: ChatOptions): Chat {
   const store = useMemo(() => (threadId === undefined ? undefined : createThreadStore(threadId)), [threadId])
   useEffect(() => store?.start(), [store])
   const subscribe = useCallback((listener: () => void) => store?.subscribe(listener) ?? (() => undefined), [store])
@@ -71,7 +75,9 @@ export function useChat({ agentId, threadId, tip, isLinear, onStarted }: ChatOpt
     for (const each of sent) if (each.runId !== undefined && each.threadId === threadId) store?.add(each.runId)
   }, [store, sent, threadId])
   const arrived = new Set(thread.runs.flatMap(({ runId, turn }) => (turn === undefined ? [] : [runId])))
-  const waiting = sent.filter((each) => each.threadId === threadId && !arrived.has(each.runId ?? ''))
+  const told = new Set(turns.flatMap(({ turn }) => toldIn(turn)))
+  const isHere = ({ key, runId = '', into }: SentMessage) => (into === undefined ? arrived.has(runId) : told.has(key))
+  const waiting = sent.filter((each) => each.threadId === threadId && !isHere(each))
 
   const started = useRef(onStarted)
   useEffect(() => {
@@ -82,6 +88,8 @@ export function useChat({ agentId, threadId, tip, isLinear, onStarted }: ChatOpt
       setSent((all) => all.map((each) => (each.key === message.key ? { ...each, ...next } : each)))
     change({ error: undefined })
     try {
+      if (message.into !== undefined && (await tell(message))) return
+      change({ into: undefined })
       // The same key again: a message whose answer was lost is not asked twice.
       const headers = { 'idempotency-key': message.key }
       const run = await api<{ id: string; threadId: string }>('/api/runs', {
@@ -96,6 +104,8 @@ export function useChat({ agentId, threadId, tip, isLinear, onStarted }: ChatOpt
     }
   }, [])
 
+  const active = turns.findLast(({ turn }) => isActive(turn))?.turn
+
   const say: Chat['say'] = (messages, values, from) => {
     const before = from?.before ?? turns.map(({ turn }) => turn)
     const body = toOutgoing({
@@ -106,12 +116,13 @@ export function useChat({ agentId, threadId, tip, isLinear, onStarted }: ChatOpt
       before: isLinear ? before : undefined,
       ...(from !== undefined && { previousRunId: from.previousRunId }),
     })
-    const message: SentMessage = { key: randomKey(), body, asked: messages, threadId }
+    const isPlain = from === undefined && messages.length === 1 && Object.keys(values).length === 0
+    const into = steers && isPlain && active?.status === 'running' ? { into: active.runId } : {}
+    const message: SentMessage = { key: randomKey(), body, asked: messages, threadId, ...into }
     setSent((all) => [...all, message])
     void post(message)
   }
 
-  const active = turns.findLast(({ turn }) => isActive(turn))?.turn
   return {
     thread,
     turns,
@@ -125,5 +136,23 @@ export function useChat({ agentId, threadId, tip, isLinear, onStarted }: ChatOpt
     },
     loadEarlier: () => store?.loadEarlier(),
     reload: () => store?.reload(),
+  }
+}
+
+/** Ids of messages that a run has, or that began it. */
+function toldIn({ items, asked }: ChatTurn): string[] {
+  const began = asked.flatMap(({ id }) => (id === undefined ? [] : [id]))
+  return [...began, ...items.flatMap((item) => (item.kind === 'said' ? [item.messageId] : []))]
+}
+
+/** False if the run has ended meanwhile: the message begins another one. */
+async function tell({ key, into, asked }: SentMessage): Promise<boolean> {
+  const [message] = asked
+  try {
+    await client().tell(into!, { id: key, content: message!.content as string | object[] })
+    return true
+  } catch (error) {
+    if ((error as { code?: unknown }).code === 'run-ended') return false
+    throw error
   }
 }
