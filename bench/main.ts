@@ -46,6 +46,7 @@ const scenarios: Record<ScenarioName, (bench: Bench) => Promise<Result[]>> = {
   thread: ({ options }) => alone('thread.ts', options),
   suspended: ({ options }) => alone('suspended.ts', options),
   agents: ({ options }) => alone('agents.ts', options),
+  skills: ({ options }) => alone('skills.ts', options),
   steps: ({ options }) => alone('steps.ts', options, { isPinned: false }),
   'mcp-tasks': ({ options }) => alone('mcp-tasks.ts', options, { isPinned: false }),
   scripts: async ({ options, rows, say: tell }) => {
@@ -73,6 +74,7 @@ const withoutServers: ReadonlySet<ScenarioName> = new Set([
   'big',
   'suspended',
   'agents',
+  'skills',
   'steps',
   'mcp-tasks',
   'scripts',

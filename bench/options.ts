@@ -25,6 +25,7 @@ export const usage = `npm run bench [-- scenario… options]
   ingest        CPU of the parsers of CLI agents, beside JSON.parse alone: µs a line, MB/s
   suspended     ms until a runtime has taken over a database with 10,000 suspended runs
   agents        µs that an agent tool costs above a call-agent step
+  skills        CPU ms to load an agent with 100 skills, and without
   steps         ms from start to first step, step to step, of an agent of five turns, from word to reader; beside DBOS
   mcp-tasks     % of a core that 100 polled MCP tasks take
   scripts       CPU, memory and lateness of 50 and 300 scripts at once, CPU of a call; beside quickjs-emscripten
@@ -78,6 +79,7 @@ export const scenarioNames = [
   'ingest',
   'suspended',
   'agents',
+  'skills',
   'steps',
   'mcp-tasks',
   'scripts',

@@ -8,6 +8,7 @@ import type { Processes } from '../processes/processes.ts'
 import type { SandboxPool } from '../script/sandbox.ts'
 import type { McpPool } from '../tools/mcp/pool.ts'
 import type { ToolImplementation } from '../tools/tool.ts'
+import type { SkillFiles } from './skills.ts'
 import { builtinSteps } from '../pipeline/names.ts'
 import type { Known } from '../pipeline/pipeline.ts'
 
@@ -67,6 +68,8 @@ export interface Registry {
   mcp?: McpPool
   /** The child processes of CLI agents. Absent at the edge and in browsers. */
   processes?: Processes
+  /** Reads the skills of agents. Absent where no folder of agents is read. */
+  skills?: SkillFiles
   /** Runs scripts. Absent at the edge and in browsers. */
   sandbox?: SandboxPool
   /** The earlier usage of a CLI agent's session, for transcripts whose earlier runs are elsewhere. */

@@ -131,7 +131,8 @@ async function runIn(
       } catch (error) {
         if (!(error instanceof ScriptDropped)) throw error
         if (outer.signal.aborted) throw outer.signal.reason
-        if (drops >= mostDrops) {
+        const isOver = error.reason === 'ended' || error.reason === 'closed'
+        if (isOver || drops >= mostDrops) {
           throw new MillraceError('script-crashed', `The script's VM was lost ${drops + 1} times. Try again later.`)
         }
         calls.restart()

@@ -214,10 +214,10 @@ async function reportError(scope: Scope, path: string, { onError }: ToolLoopConf
 
 /** Whether the config of an `llm` or `router` step offers any tools. */
 function offersTools(
-  { tools, toolSources = [], clientTools = [], agentTools = [], codeTools = [] }: ToolLoopConfig,
+  { tools, toolSources = [], clientTools = [], agentTools = [], codeTools = [], skills = [] }: ToolLoopConfig,
   fromClient: unknown,
 ): boolean {
-  const lists = [tools, toolSources, clientTools, agentTools, codeTools, toolItems(fromClient) ?? []]
+  const lists = [tools, toolSources, clientTools, agentTools, codeTools, skills, toolItems(fromClient) ?? []]
   return lists.some(({ length }) => length > 0)
 }
 

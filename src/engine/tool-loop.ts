@@ -14,6 +14,7 @@ import type { LlmConfig, ToolLoopConfig } from '../pipeline/pipeline.ts'
 import { hasOwnCalls, type ObjectJudge, type Verdict } from './judge-object.ts'
 import { atPlace } from '../models/recording.ts'
 import { endProviderCalls, runModelCall, settleModelCall, inOrder } from './model-call.ts'
+import { promptCacheOf } from './prompt-cache.ts'
 import { asRecorded, type Scope } from './scope.ts'
 import { conversationOf, revisitAgents } from './agent-tools.ts'
 import { stayWithAgent } from './handoff.ts'
@@ -142,7 +143,12 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
         root: path,
         stage,
         models: inOrder(registry.models, models, loop.list.findLast(({ finish }) => finish !== undefined)?.model),
-        call: { ...settings(config), messages: messages(), tools: specs },
+        call: {
+          ...settings(config),
+          messages: messages(),
+          tools: specs,
+          ...omitUndefined({ cache: promptCacheOf(scope, config, specs, base()) }),
+        },
         newMessages: loop.base === undefined ? config.messages : [],
         tools: specs,
         retries: config.retries,

@@ -3,6 +3,7 @@ import type { LanguageModelV4CallOptions, LanguageModelV4Message } from '@ai-sdk
 import { ownValue } from '../part/own-value.ts'
 import { fieldsOf, listOf } from './decode/fields.ts'
 import { metadataKeyOf } from './metadata-key.ts'
+import { placeCache } from './prompt-cache.ts'
 import type { EndpointProtocol } from './providers.ts'
 import { placeToolFiles } from './tool-files.ts'
 
@@ -10,19 +11,25 @@ type CallOptions = LanguageModelV4CallOptions
 type Prompt = LanguageModelV4Message[]
 type Assistant = Extract<LanguageModelV4Message, { role: 'assistant' }>
 
-/** `provider`: the name of the endpoint. `laterAsUser`: later system messages become text of the user. */
+/**
+ * `provider`: the name of the endpoint. `laterAsUser`: later system messages become text of the user. `withoutCache`: neither a mark nor a key for
+ * prompt caching is sent.
+ */
 export interface CallShape {
   protocol: EndpointProtocol
   provider: string
   laterAsUser: boolean
+  withoutCache: boolean
 }
 
-export function shapeCall(given: CallOptions, { protocol, provider, laterAsUser }: CallShape): CallOptions {
-  const call = { ...given, prompt: placeToolFiles(given.prompt, protocol) }
+export function shapeCall(given: CallOptions, shape: CallShape): CallOptions {
+  const { protocol, provider, laterAsUser, withoutCache } = shape
+  const key = protocol === 'openai-chat' ? metadataKeyOf(provider, given.providerOptions) : 'openai'
+  const cached = placeCache(given, { protocol, optionsKey: key, refused: withoutCache })
+  const call = { ...cached, prompt: placeToolFiles(cached.prompt, protocol) }
   switch (protocol) {
     case 'openai-chat': {
       const prompt = joinLeading(laterAsUser ? laterToUser(call.prompt) : call.prompt)
-      const key = metadataKeyOf(provider, call.providerOptions)
       return withPassedOn({ ...call, prompt: withReasoningDetails(prompt, key) }, key)
     }
     case 'google':

@@ -11,6 +11,7 @@ import {
 } from '@ai-sdk/provider'
 import { hasLaterSystem, shapeCall, type CallShape } from './call-shape.ts'
 import type { BodySink, PushBody } from './http/push-body.ts'
+import { hasOurCache, isAboutCache, type CacheWay } from './prompt-cache.ts'
 import type { ReadLimits } from './limits/read-limits.ts'
 import type { DirectModel, PartSink } from './part-sink.ts'
 import type { Open, Opened } from './provider-fetch.ts'
@@ -25,8 +26,9 @@ export interface DirectModelOptions {
   create: CreateModel
   open: Open
   createReader: CreateReader
-  /** The shape of its calls. A server that refuses a later system message gets none any more. */
+  /** The shape of its calls. A server that refuses a later system message, or a mark for caching, gets none any more. */
   shape: CallShape
+  cacheWay: CacheWay | undefined
   who: string
   limits?: ReadLimits | undefined
 }
@@ -49,6 +51,7 @@ export function createDirectModel(options: DirectModelOptions): DirectModel {
     provider: model.provider,
     modelId: model.modelId,
     supportedUrls: model.supportedUrls,
+    cacheWay: options.cacheWay,
     doGenerate: (call) => model.doGenerate(shapeCall(call, options.shape)),
     doStream: (call) => model.doStream(shapeCall(call, options.shape)),
     readInto(call, sink) {
@@ -119,8 +122,7 @@ class DirectCall implements BodySink {
     if (this.#sink.isOver()) return
     if (!isAnswer(answer)) {
       const refusal = await refusalOf(answer, this.#sent!.url)
-      if (!isAboutRoles(refusal) || shape.laterAsUser || !hasLaterSystem(this.#call)) throw refusal
-      shape.laterAsUser = true
+      if (!adapt(shape, refusal, this.#call)) throw refusal
       return this.#ask()
     }
     const { provider } = model
@@ -273,6 +275,20 @@ async function refusalOf(answer: Opened, url: string): Promise<Error> {
     responseHeaders: Object.fromEntries(response.headers),
     responseBody: await response.text(),
   })
+}
+
+/** Changes the shape if that may cure the refusal. Each change is made once. */
+function adapt(shape: CallShape, refusal: Error, call: LanguageModelV4CallOptions): boolean {
+  if (isAboutRoles(refusal) && !shape.laterAsUser && hasLaterSystem(call)) {
+    shape.laterAsUser = true
+    return true
+  }
+  const { statusCode, responseBody = '' } = APICallError.isInstance(refusal) ? refusal : {}
+  if (isAboutCache(statusCode, responseBody) && !shape.withoutCache && hasOurCache(call)) {
+    shape.withoutCache = true
+    return true
+  }
+  return false
 }
 
 /** "System message must be at the beginning." */

@@ -1,6 +1,7 @@
 /** The models that agents call: the AI SDK's interface, the resolution of names, and prices. */
 import type { LanguageModelV2, LanguageModelV3, LanguageModelV4 } from '@ai-sdk/provider'
 import type { NamedModel } from './model-error.ts'
+import type { CacheSetting } from './prompt-cache.ts'
 
 /** A model of the AI SDK, of any provider package: specification V2, V3 or V4. */
 export type LanguageModel = LanguageModelV2 | LanguageModelV3 | LanguageModelV4
@@ -20,6 +21,8 @@ export interface Pricing {
 export interface ModelResolver {
   /** Used for steps that name no model. */
   readonly defaultModel?: string
+  /** Prompt caching of steps that do not set it. Default: `auto`. */
+  readonly cache?: CacheSetting
   /** The prefixes that may come before the colon. */
   readonly providers: readonly string[]
   /** Throws `unknown-model` or `missing-key` before anything is sent. */

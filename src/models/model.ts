@@ -13,7 +13,8 @@ import { hasFiles, withTakenFiles } from './files.ts'
 import { abortedError, toModelError, type NamedModel } from './model-error.ts'
 import type { LazyModel, LanguageModel } from './language-model.ts'
 import { createReading, readStream, type ModelListener, type Reading } from './model-read.ts'
-import { isDirect } from './part-sink.ts'
+import { isDirect, isShaped } from './part-sink.ts'
+import { cacheOptions, type PromptCache } from './prompt-cache.ts'
 import { placeToolFiles, protocolOf } from './tool-files.ts'
 
 export { isRetryable } from './model-error.ts'
@@ -31,6 +32,8 @@ export interface ModelCall extends Pick<
   frequencyPenalty?: number
   /** Replace the files of earlier turns by words: the server has refused one of them. */
   bareFiles?: boolean
+  /** Tells servers that another call with the same beginning is likely. */
+  cache?: PromptCache
   /** Stops the call: the provider's request is aborted, and `streamModel` rejects at once even if the provider ignores that. */
   signal: AbortSignal
 }
@@ -83,7 +86,7 @@ export function streamModel(
 
 async function prepareCall(model: LanguageModel, call: ModelCall) {
   const { internal } = await sdk()
-  const { system, messages: _, bareFiles: __, tools, toolChoice, signal, providerOptions, ...settings } = call
+  const { system, messages: _, bareFiles: __, cache, tools, toolChoice, signal, providerOptions, ...settings } = call
   const resolved = internal.resolveLanguageModel(model)
   const target = 'load' in resolved ? await (resolved as LazyModel).load() : resolved
   const supportedUrls = await target.supportedUrls
@@ -110,10 +113,12 @@ async function prepareCall(model: LanguageModel, call: ModelCall) {
     })
   }
   // The models of servers do it themselves, by their protocol.
-  const isShaped = isDirect(target) || 'shapes' in target
+  const shapes = isShaped(target)
+  const way = cache && shapes ? target.cacheWay : undefined
+  const ours = cache && way && (await cacheOptions(cache, way))
   const options: LanguageModelV4CallOptions = {
     ...settings,
-    prompt: isShaped ? prompt : placeToolFiles(prompt, protocolOf(target.provider)),
+    prompt: shapes ? prompt : placeToolFiles(prompt, protocolOf(target.provider)),
     tools: tools?.length
       ? tools.map(({ name, description, inputSchema, strict }) => {
           const how = strict === undefined ? undefined : { strict }
@@ -123,7 +128,9 @@ async function prepareCall(model: LanguageModel, call: ModelCall) {
     toolChoice: internal.prepareToolChoice({
       toolChoice: typeof toolChoice === 'object' ? { type: 'tool', toolName: toolChoice.tool } : toolChoice,
     }),
-    providerOptions: providerOptions as LanguageModelV4CallOptions['providerOptions'],
+    providerOptions: (ours === undefined
+      ? providerOptions
+      : { ...providerOptions, ...ours }) as LanguageModelV4CallOptions['providerOptions'],
     includeRawChunks: false,
     abortSignal: signal,
   }

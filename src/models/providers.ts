@@ -3,6 +3,8 @@ import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { omitUndefined } from '../part/omit-undefined.ts'
 import { shapeCall, type CallShape } from './call-shape.ts'
 import type { ReadLimits } from './limits/read-limits.ts'
+import type { ShapedModel } from './part-sink.ts'
+import { cacheWayOf, type CacheWay } from './prompt-cache.ts'
 import { createDirectModel, type CreateModel } from './direct-model.ts'
 import { loadReader } from './readers.ts'
 import { createProviderFetch, createProviderOpen } from './provider-fetch.ts'
@@ -60,17 +62,22 @@ export type DecoderName = 'millrace' | 'package'
 /** Imports the package and creates the model. */
 export async function loadModel(options: LoadOptions): Promise<LanguageModelV4> {
   const { provider, modelId, protocol, limits, decoder, systemMessages } = options
-  const shape: CallShape = { protocol, provider, laterAsUser: systemMessages === 'first' }
+  const shape: CallShape = { protocol, provider, laterAsUser: systemMessages === 'first', withoutCache: false }
+  const cacheWay = cacheWayOf(protocol, options.baseURL)
   const create = await loadPackage(options)
   const how = omitUndefined({ who: `${provider}:${modelId}`, limits })
-  if (decoder === 'package') return shaped(create(createProviderFetch(how)), shape)
+  if (decoder === 'package') return shaped(create(createProviderFetch(how)), shape, cacheWay)
   const createReader = await loadReader(protocol)
-  return createDirectModel({ ...how, create, open: createProviderOpen(how), createReader, shape })
+  return createDirectModel({ ...how, create, open: createProviderOpen(how), createReader, shape, cacheWay })
 }
 
-function shaped(model: LanguageModelV4, shape: CallShape): LanguageModelV4 & { shapes: true } {
+function shaped(
+  model: LanguageModelV4,
+  shape: CallShape,
+  cacheWay: CacheWay | undefined,
+): LanguageModelV4 & ShapedModel {
   return {
-    shapes: true,
+    cacheWay,
     specificationVersion: 'v4',
     provider: model.provider,
     modelId: model.modelId,

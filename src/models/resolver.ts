@@ -7,6 +7,7 @@ import { omitUndefined } from '../part/omit-undefined.ts'
 import { MillraceError } from '../part/error.ts'
 import type { Log } from '../part/log.ts'
 import { recordedRun, type Recording } from '../part/recording.ts'
+import type { CacheSetting } from './prompt-cache.ts'
 import type { ReadLimits } from './limits/read-limits.ts'
 import { takesOf } from './files.ts'
 import { type LanguageModel, type ModelResolver, createLazyModel } from './language-model.ts'
@@ -41,6 +42,7 @@ export interface ModelResolverOptions {
   /** Custom providers. They take precedence over built-in providers of the same name. */
   providers?: ReadonlyMap<string, (modelId: string) => LanguageModel>
   defaultModel?: string
+  cache?: CacheSetting
   /** The decoder of model servers' streams. `MILLRACE_DECODER` in `env` takes precedence. Default: `millrace`. */
   decoder?: DecoderName
   /** Size limits for provider responses. */
@@ -58,7 +60,7 @@ const maxCached = 100
 
 /** Throws `invalid-endpoint` for an invalid endpoint. Caches up to 100 models. */
 export function createModelResolver(options: ModelResolverOptions): ModelResolver {
-  const { env, providers = new Map<string, never>(), defaultModel, limits, debug } = options
+  const { env, providers = new Map<string, never>(), defaultModel, cache, limits, debug } = options
   const decoder = decoderIn(env) ?? options.decoder
   const endpoints = new Map<string, Endpoint>()
   for (const endpoint of options.endpoints ?? []) {
@@ -138,7 +140,7 @@ export function createModelResolver(options: ModelResolverOptions): ModelResolve
     return { provider: provider.trim(), modelId }
   }
 
-  return omitUndefined({ defaultModel, providers: known, resolve })
+  return omitUndefined({ defaultModel, cache, providers: known, resolve })
 }
 
 type LoadOptions = Parameters<typeof loadModel>[0]

@@ -20,7 +20,7 @@ const shipped = ['../../agents/', '../../examples/beddel/agents/'].flatMap((dir)
 
 const known: Known = {
   stepTypes: ['shout'],
-  tools: ['calculator', 'getCurrentTime'],
+  tools: ['calculator', 'getCurrentTime', 'searchConversations'],
   callbacks: ['log', 'persistConversation', 'logError'],
   providers: ['demo', 'google', 'openai'],
   agents: ['helper', ...shipped.map(([name]) => name.replace(/\.ya?ml$/, ''))],

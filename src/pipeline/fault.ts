@@ -1,4 +1,5 @@
 import { messageOf, MillraceError } from '../part/error.ts'
+import { lazily } from './lazily.ts'
 import { didYouMean, type Hint } from './nearest.ts'
 import type { Fault } from './pipeline.ts'
 import type { AgentFault } from '../part/agent-tree.ts'
@@ -45,14 +46,17 @@ export interface FaultCollector {
 }
 
 export function createFaultCollector(text: string): FaultCollector {
-  const lineStarts = [0]
-  for (const match of text.matchAll(/\r\n|\n|\r/g)) lineStarts.push(match.index + match[0].length)
+  /** Only a text with faults needs them. */
+  const lineStarts = lazily(() => [
+    0,
+    ...[...text.matchAll(/\r\n|\n|\r/g)].map(({ index, 0: end }) => index + end.length),
+  ])
   const found = new Map<string, { offset: number; message: string }>()
   const unreported = new Set<number>()
 
   function toFault({ offset, message }: { offset: number; message: string }): Fault {
-    const line = lineAt(lineStarts, offset)
-    return { line: line + 1, column: offset - lineStarts[line]! + 1, message }
+    const line = lineAt(lineStarts(), offset)
+    return { line: line + 1, column: offset - lineStarts()[line]! + 1, message }
   }
 
   function rest(): Fault[] {
@@ -71,7 +75,7 @@ export function createFaultCollector(text: string): FaultCollector {
       if (found.size >= mostFaults) unreported.add(offset)
       else found.set(id, { offset, message: typeof message === 'string' ? message : message(didYouMean) })
     },
-    lineOf: (offset) => lineAt(lineStarts, offset) + 1,
+    lineOf: (offset) => lineAt(lineStarts(), offset) + 1,
     list: () => [...[...found.values()].sort((a, b) => a.offset - b.offset).map(toFault), ...rest()],
   }
 }

@@ -3,53 +3,38 @@
  * the agent's file, and in the agent's text, which every run records, so that a resumed run needs no files.
  */
 import { child } from './check.ts'
-import { createFaultCollector, type FaultCollector } from './fault.ts'
-import type { Secret } from './pipeline.ts'
+import { createFaultCollector } from './fault.ts'
+import { pathFault, quote, refuseSecrets, type InlineOptions } from './inlined.ts'
+import type { Fault } from './pipeline.ts'
 import { itemsOf, textOf } from './reader.ts'
-import { references } from './reference.ts'
+import { inlineSkills, type SkillEdit } from './skills.ts'
 import { walkSteps } from './step-types.ts'
 import { parseTree, type Node } from './tree.ts'
-import { formsOf } from '../fold/secret-forms.ts'
-
-/**
- * Returns the text of a file by its path relative to the agent's file. Throws an error whose message continues "the file x …",
- * such as `is missing`.
- */
-export type ReadText = (path: string) => string
-
-export interface InlineOptions {
-  faults: FaultCollector
-  /** Without it, every file is a fault. */
-  readText: ReadText | undefined
-  secrets: readonly Secret[] | undefined
-}
 
 interface FileSlot {
-  owner: Extract<Node, { kind: 'map' }>
-  key: string
   value: Extract<Node, { kind: 'map' }>
+  replace(node: Node): void
 }
 
-/** Replaces the files in the tree and returns the text with their contents inserted. */
-export function inlineFiles(text: string, root: Node, options: InlineOptions): string {
+/** Replaces the files in the tree and returns the text with their contents inserted. Warnings are about skills. */
+export function inlineFiles(text: string, root: Node, options: InlineOptions, warnings: Fault[]): string {
   const { faults } = options
-  const edits = new Map<number, { start: number; end: number; content: string }>()
-  for (const { owner, key, value } of slotsOf(root)) {
+  const edits = new Map<number, SkillEdit>()
+  for (const { value, replace } of slotsOf(root)) {
     const file = child(value, 'file')
     const content = read(value, options)
     const { at } = value
     const path = textOf(file) ?? ''
-    owner.entries.set(key, {
-      at: owner.entries.get(key)!.at,
-      value: { kind: 'scalar', text: content ?? '', plain: false, at, end: at, size: 1, height: 1, file: path },
-    })
-    if (content !== undefined) edits.set(at, { ...spanOf(text, value, file!), content })
+    replace({ kind: 'scalar', text: content ?? '', plain: false, at, end: at, size: 1, height: 1, file: path })
+    if (content !== undefined) edits.set(at, { ...spanOf(text, value, file!), text: quote(content) })
   }
+  const skills = inlineSkills(root, options, text, warnings)
+  if (skills !== undefined) edits.set(skills.start, skills)
   if (edits.size === 0) return text
   let inlined = ''
   let from = 0
-  for (const { start, end, content } of [...edits.values()].toSorted((a, b) => a.start - b.start)) {
-    inlined += text.slice(from, start) + quote(content)
+  for (const { start, end, text: inserted } of [...edits.values()].toSorted((a, b) => a.start - b.start)) {
+    inlined += text.slice(from, start) + inserted
     from = end
   }
   inlined += text.slice(from)
@@ -76,6 +61,8 @@ function* slotsOf(root: Node): Generator<FileSlot> {
       const contents = itemsOf(child(config, 'messages'))
       const parts = contents.flatMap((message) => itemsOf(child(message, 'content')))
       yield* slotAt(config, 'system')
+      const system = child(config, 'system')
+      if (system?.kind === 'list') yield* slotsIn(system.items)
       for (const message of contents) yield* slotAt(message, 'content')
       for (const part of parts) yield* slotAt(part, 'text')
       for (const tool of itemsOf(child(config, 'tools'))) {
@@ -88,7 +75,15 @@ function* slotsOf(root: Node): Generator<FileSlot> {
 
 function* slotAt(owner: Node | undefined, key: string): Generator<FileSlot> {
   const value = child(owner, key)
-  if (owner?.kind === 'map' && value?.kind === 'map') yield { owner, key, value }
+  if (owner?.kind !== 'map' || value?.kind !== 'map') return
+  const { at } = owner.entries.get(key)!
+  yield { value, replace: (node) => owner.entries.set(key, { at, value: node }) }
+}
+
+function* slotsIn(items: Node[]): Generator<FileSlot> {
+  for (const [i, value] of items.entries()) {
+    if (value.kind === 'map') yield { value, replace: (node) => (items[i] = node) }
+  }
 }
 
 function read(value: FileSlot['value'], { faults, readText, secrets = [] }: InlineOptions): string | undefined {
@@ -125,18 +120,6 @@ function read(value: FileSlot['value'], { faults, readText, secrets = [] }: Inli
 
 const cure = 'write the prompt here, or pass a reader: parseYaml(text, { readText })'
 
-/** Checks that a path stays below the folder of the agent's file. Resolving links is up to `readText`. */
-function pathFault(path: string): string | undefined {
-  if (path === '') return 'is empty; name a file, such as prompts/poet.md'
-  if (path.length > 300) return 'is longer than 300 characters'
-  // oxlint-disable-next-line no-control-regex -- a NUL ends a file name for the system, whatever follows it
-  if (/[\u0000-\u001F\u007F\\]/.test(path)) return 'must not contain "\\" or control characters; write folder/file'
-  if (/^(?:\/|[A-Za-z]:)/.test(path)) return 'must be relative to the folder of this file, such as prompts/poet.md'
-  if (path.split('/').includes('..')) return 'must not leave the folder of this file: remove ".."'
-  if (references(path).length > 0) return 'cannot hold variables: files are read when the agent is loaded'
-  return undefined
-}
-
 function spanOf(text: string, value: Node, file: Node): { start: number; end: number } {
   // Keep an anchor, so that its aliases refer to the inserted text.
   const anchor = /&\S+\s*/y
@@ -147,28 +130,4 @@ function spanOf(text: string, value: Node, file: Node): { start: number; end: nu
   const close = /(?:[\s,]|#[^\n\r]*)*\}/y
   close.lastIndex = end
   return { start, end: close.test(text) ? close.lastIndex : end }
-}
-
-/** Writes a double-quoted scalar: YAML accepts JSON's escapes; characters that YAML does not allow are escaped too. */
-function quote(content: string): string {
-  return JSON.stringify(content).replaceAll(
-    /[\u007F-\u009F\u2028\u2029\uFEFF\uFFFE\uFFFF]/g,
-    (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  )
-}
-
-/* Rejects secrets in an agent's text, because the text is recorded, shown and passed on. */
-
-/** Adds a fault at every occurrence of a known secret, also encoded for JSON, URLs, base64 or hex. The message names the source, not the value. */
-export function refuseSecrets(text: string, secrets: readonly Secret[], faults: FaultCollector): void {
-  const forms = secrets.flatMap(({ value, ...secret }) => formsOf([value]).map((form) => ({ ...secret, form })))
-  const taken: [number, number][] = []
-  // If two overlap (a header and its token), report the longer one.
-  for (const { form, from, cure } of forms.toSorted((a, b) => b.form.length - a.form.length)) {
-    for (let at = text.indexOf(form); at >= 0; at = text.indexOf(form, at + form.length)) {
-      if (taken.some(([begin, end]) => at < end && at + form.length > begin)) continue
-      taken.push([at, at + form.length])
-      faults.add(at, `this is a secret, the value of ${from}, and an agent's text is recorded and shown; ${cure}`)
-    }
-  }
 }

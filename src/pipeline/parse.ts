@@ -6,8 +6,10 @@
  */
 import { check, child } from './check.ts'
 import { createFaultCollector, PipelineError, type FaultCollector } from './fault.ts'
-import { inlineFiles, type ReadText, refuseSecrets } from './inline-files.ts'
-import type { Known, Pipeline, Step } from './pipeline.ts'
+import { inlineFiles } from './inline-files.ts'
+import { type ReadText, refuseSecrets } from './inlined.ts'
+import type { Fault, Known, Pipeline, Step } from './pipeline.ts'
+import type { SkillUse } from './skill-list.ts'
 import { readShapes } from './read-shape.ts'
 import {
   requestKeys,
@@ -45,14 +47,16 @@ export function parsePipeline(text: string, known?: Known, readText?: ReadText):
   // Report secrets alone: the message of another fault could quote a part of one.
   if (faults.list().length > 0) throw new PipelineError(faults.list())
   const root = parseTree(text, faults)
-  const inlined = root && inlineFiles(text, root, { faults, readText, secrets: known?.secrets })
+  const warnings: Fault[] = []
+  const inlined = root && inlineFiles(text, root, { faults, readText, secrets: known?.secrets }, warnings)
   const pipeline = root && readFile(text, root, faults, known)
   if (root === undefined && faults.list().length === 0) {
     faults.add(0, 'the file is empty; an agent needs at least "workflow:" with one step')
   }
   const found = faults.list()
   if (found.length > 0 || pipeline === undefined) throw new PipelineError(found)
-  return inlined === undefined || inlined === text ? pipeline : { ...pipeline, text: inlined, source: text }
+  const checked = warnings.length === 0 ? pipeline : { ...pipeline, warnings }
+  return inlined === undefined || inlined === text ? checked : { ...checked, text: inlined, source: text }
 }
 
 function readFile(text: string, root: Node, faults: FaultCollector, known: Known | undefined): Pipeline | undefined {
@@ -68,6 +72,8 @@ function readFile(text: string, root: Node, faults: FaultCollector, known: Known
     ids: new Map(),
     allResults: new Map(),
     input: undefined,
+    skills: (parsed?.skills ?? []).filter((skill): skill is SkillUse => typeof skill !== 'string'),
+    skillsAt: child(root, 'skills')?.at ?? 0,
     shapes: new Map(),
     declared: declaredResults(['workflow', 'after'].flatMap((key) => child(root, key) ?? [])),
     readSteps: (list, owner, place) => readSteps(list, owner, place, reader),
@@ -83,9 +89,10 @@ function readFile(text: string, root: Node, faults: FaultCollector, known: Known
   if (parsed === undefined) return undefined
   const outcome = child(root, 'output')
   const output = outcome?.kind === 'map' ? readShapes(outcome, faults) : undefined
-  const { input: _, return: __, output: ___, ...rest } = parsed
+  const { input: _, return: __, output: ___, skills: ____, ...rest } = parsed
   const pipeline: Pipeline = { ...rest, text, workflow, after }
   if (input) pipeline.input = input
+  if (reader.skills.length > 0) pipeline.skills = reader.skills
   if (template) pipeline.return = toTemplate(template)
   if (output) pipeline.output = output
   return pipeline

@@ -1,5 +1,8 @@
 /** A checked agent, the result of `parsePipeline`. Plain data without references to files or registries. */
 import type { Expression } from './expression.ts'
+import type { Secret } from './inlined.ts'
+import type { McpTool, SavedPrompt } from './mcp-offer.ts'
+import type { SkillUse } from './skill-list.ts'
 import type { ValueSchema } from './value-schema.ts'
 import type { Message, ToolSpec } from '../part/message.ts'
 import type { AgentAccess } from '../part/principal.ts'
@@ -42,23 +45,12 @@ export interface Pipeline {
   /** The next message of a thread goes to the agent that has answered last. */
   sticky?: boolean
   recover: boolean
+  /** Folders with instructions for special tasks. */
+  skills?: SkillUse[]
+  /** What is no mistake, but not what its author may expect. For `millrace check`. */
+  warnings?: Fault[]
   /** The agent that answers calls of clients on the side, such as titles: see `runtime/side-calls.ts`. */
   sideCalls?: string
-}
-
-/** A saved first message. `arguments`: name → what it means; a name that ends in `?` is optional. Each replaces `{name}` in the text. */
-export interface SavedPrompt {
-  name: string
-  description?: string
-  arguments?: Record<string, string>
-  text: string
-}
-
-export interface McpTool {
-  /** Whether a call is answered with a task. Default: if the client knows tasks and the run takes long. */
-  tasks?: 'never' | 'required'
-  /** The tool has a parameter `thread`, and its result names the thread. */
-  threads?: boolean
 }
 
 /** The action on a run when its last reader disconnects. `cancelAfter` in ms. */
@@ -225,14 +217,6 @@ export interface Known {
   checkScript?(code: string): { line: number; column: number; message: string } | undefined
 }
 
-export interface Secret {
-  value: string
-  /** Where it is stored: `the environment variable OPENAI_API_KEY`. */
-  from: string
-  /** The correct value. */
-  cure: string
-}
-
 /** A mistake in a YAML text with its place: line and column count from 1. */
 export interface Fault {
   line: number
@@ -319,6 +303,8 @@ export interface ToolLoopConfig extends ToolGroup {
   system?: string
   messages: string | Message[]
   stage?: string
+  /** Skills that the model may read. */
+  skills?: SkillUse[]
   /** Tools that a script may call which the model writes: the items `{code: [...]}` of `tools`. */
   codeTools?: CodeToolUse[]
   toolChoice?: 'auto' | 'none' | 'required' | { tool: string }
@@ -331,6 +317,8 @@ export interface ToolLoopConfig extends ToolGroup {
   reasoning?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max'
   providerOptions?: Record<string, Record<string, unknown>>
   headers?: Record<string, string>
+  /** Prompt caching. Default: that of the config. */
+  cache?: 'auto' | 'none' | '1h'
   retries: number
   onChunk?: string
   onStepFinish?: string

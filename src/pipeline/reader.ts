@@ -3,6 +3,7 @@ import { child } from './check.ts'
 import type { FaultCollector } from './fault.ts'
 import { listNames, type Hint } from './nearest.ts'
 import type { Known, Step } from './pipeline.ts'
+import type { SkillUse } from './skill-list.ts'
 import { splitReferences, type Reference } from './reference.ts'
 import { reservedWords } from './schema.ts'
 import { type ValueShape, deadEnd, type DeadEnd, listOf, mapOf, scalar, shapeAt } from './shape.ts'
@@ -17,6 +18,9 @@ export interface PipelineReader {
   allResults: Map<string, Node>
   /** Every result of the file, including later ones, with the lists of steps that contain it. */
   declared: ReadonlyMap<string, StepList[]>
+  /** The skills of the file, and their offset in it. */
+  skills: SkillUse[]
+  skillsAt: number
   /** Shape of `$input`, if the file declares it. */
   input: ValueShape | undefined
   /** Known shapes of the values of the steps read so far. */

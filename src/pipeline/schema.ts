@@ -18,6 +18,7 @@ import {
   text,
   timeLimit,
 } from './scalars.ts'
+import { skillList } from './skill-list.ts'
 
 export const budget = map({
   tokens: integer(1).optional().describe('Maximum number of tokens, input and output.'),
@@ -219,6 +220,11 @@ export const file = map({
     .optional()
     .describe(
       'true: after a handoff, the next message of the conversation goes to the agent that has taken over. It also gets the tool hand_back.',
+    ),
+  skills: skillList
+    .optional()
+    .describe(
+      'Folders with a SKILL.md, below the folder of this file: skills/pdf, or skills/* for all in skills. The models of the answering steps and of routers see their names and descriptions, and read them with useSkill.',
     ),
   recover: preset(
     flag,

@@ -8,6 +8,7 @@ import { findByName } from '../runtime/agent-names.ts'
 import { isInside, createPromptReader } from './prompt-reader.ts'
 import { messageOf, MillraceError } from '../part/error.ts'
 import { faultsOf } from '../pipeline/fault.ts'
+import type { ReadFolder, ReadText } from '../pipeline/inlined.ts'
 import { parsePipeline } from '../pipeline/parse.ts'
 import type { Known } from '../pipeline/pipeline.ts'
 import type { AgentSource } from '../runtime/runtime.ts'
@@ -50,7 +51,7 @@ export function openAgentFolder(dir: string, known: Known, packAgents: Record<st
 
   function parse(file: string, id: string, text: string, good?: AgentFile['good']): AgentFile {
     const prompts = new Map<string, string>()
-    const readText = file.startsWith('pack:') ? undefined : (path: string) => promptFiles.read(path, prompts)
+    const readText = file.startsWith('pack:') ? undefined : promptFiles.reader(prompts)
     try {
       const pipeline = parsePipeline(text, known, readText)
       return { id, text, prompts, next: { id, pipeline }, good, fault: undefined }
@@ -210,12 +211,12 @@ function filesOf(dir: string): string[] {
 /** ms between two polls. Each is a `stat` per path, which also detects files that are created, removed or replaced. */
 const every = 300
 
-/** By path: the text of a file, or why it could not be read. */
+/** By path: the text of a file, the names of the folders in a folder, or why it could not be read. */
 type PromptsRead = ReadonlyMap<string, string>
 
 interface PromptFiles {
-  /** Reads a file and records its text or error in `into`. Throws when it cannot be read. */
-  read(path: string, into: Map<string, string>): string
+  /** Reads files and lists folders, and records their texts, names or errors in `into`. Throws when one cannot be read. */
+  reader(into: Map<string, string>): ReadText
   /** Reads the files again. True if every text or error is the same as before. */
   isSame(before: PromptsRead): boolean
   /** Calls `onChange` when one of `paths` has changed since it was read. Returns a function that stops watching. */
@@ -227,23 +228,44 @@ function createPromptFiles(dir: string): PromptFiles {
   /** The `stat` of each file before it was last read. */
   const seen = new Map<string, string>()
 
-  function read(path: string, into: Map<string, string>): string {
+  function noted<T>(path: string, into: Map<string, string>, read: () => T, toText: (value: T) => string): T {
     seen.set(path, stateOf(join(dir, path)))
     try {
-      const text = readText(path)
-      into.set(path, `text ${text}`)
-      return text
+      const value = read()
+      into.set(path, toText(value))
+      return value
     } catch (error) {
       into.set(path, `error ${messageOf(error)}`)
       throw error
     }
   }
 
+  function reader(into: Map<string, string>): ReadFolder {
+    const read = (path: string) =>
+      noted(
+        path,
+        into,
+        () => readText(path),
+        (text) => `text ${text}`,
+      )
+    // Folders end with a slash here, so that no file has the same name.
+    const folders = (path: string) =>
+      noted(
+        `${path}/`,
+        into,
+        () => readText.folders(path),
+        (names) => names.join('/'),
+      )
+    return Object.assign(read, { folders })
+  }
+
   function isSame(before: PromptsRead): boolean {
     const now = new Map<string, string>()
+    const read = reader(now)
     for (const path of before.keys()) {
       try {
-        read(path, now)
+        if (path.endsWith('/')) read.folders(path.slice(0, -1))
+        else read(path)
       } catch {
         // `read` has recorded the error.
       }
@@ -260,7 +282,7 @@ function createPromptFiles(dir: string): PromptFiles {
     return () => clearInterval(timer)
   }
 
-  return { read, isSame, watch }
+  return { reader, isSame, watch }
 }
 
 function stateOf(path: string): string {

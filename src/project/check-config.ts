@@ -203,6 +203,7 @@ function createSchema(): z.ZodType<Config> {
       endpoints: list(endpoint),
       providers: namedValues('a function (modelId) => model', isFunction),
       decoder: oneOf(['millrace', 'package']),
+      cache: oneOf(['auto', 'none', '1h']),
     }),
     env: list(rule('the name of an environment variable', isText)),
     secrets: settings<SecretsConfig>({ names: list(variable), values: list(secret), keys: list(keyName) }),

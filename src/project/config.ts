@@ -1,6 +1,7 @@
 /** The configuration of a project: `millrace.config.ts` next to its agents, or the options of `createRuntime`. */
 import type { RetentionConfig } from '../record/policy.ts'
 import type { DecoderName } from '../models/providers.ts'
+import type { CacheSetting } from '../models/prompt-cache.ts'
 import type { Endpoint } from '../models/resolver.ts'
 import type { McpServer } from '../tools/mcp/server.ts'
 import type { Callback, PrimitiveHandler } from '../engine/registry.ts'
@@ -39,6 +40,11 @@ export interface Config {
      * environment variable `MILLRACE_DECODER` takes precedence.
      */
     decoder?: DecoderName
+    /**
+     * Prompt caching, for steps that do not set it. `auto`: providers are told to cache a prompt where another call with the same beginning is
+     * likely. `1h`: so, and Anthropic keeps it for an hour instead of five minutes. `none`: they are told nothing. Default `auto`.
+     */
+    cache?: CacheSetting
   }
   /** Names of environment variables that `$env.NAME` may read. */
   env?: string[]

@@ -1,4 +1,5 @@
 /** An agents folder with its config, store and runtime, as `serve` and `run` use it. Node only. */
+import * as fs from 'node:fs'
 import { join, resolve } from 'node:path'
 import { omitUndefined } from '../part/omit-undefined.ts'
 import { MillraceError, wholeMessage } from '../part/error.ts'
@@ -22,6 +23,7 @@ import { createRuntime } from '../runtime/create-runtime.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import { openAgentFolder, type AgentFolder } from './agents-folder.ts'
 import { loadConfig } from './load-config.ts'
+import { createSkillFiles } from './skill-files.ts'
 import { otlpSecrets, otlpSettingsOf, type OtlpSettings } from '../record/otlp/settings.ts'
 import { withRunFiles } from '../record/run-files.ts'
 import { createLogFiles, type LogFiles } from '../record/log-files.ts'
@@ -96,7 +98,11 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
       data: data === 'none' ? undefined : resolve(data),
       cwd: options.cwd,
     }
-    const registry = { ...createRegistry(config, env, omitUndefined(made)), traces: otlp !== undefined }
+    const registry = {
+      ...createRegistry(config, env, omitUndefined(made)),
+      traces: otlp !== undefined,
+      skills: createSkillFiles(fs, dir),
+    }
     const agents = openAgentFolder(dir, knownNames(registry, config, findSecrets(config, env)), unpack(config).agents)
     const { requestDeadlineMs, closeThreadsAfterMs, timeouts, server } = config
     const runtime = createRuntime({

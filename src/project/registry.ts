@@ -1,7 +1,8 @@
 /** Builds the engine's registry from a config and an environment. It uses maps, so no name reaches a prototype. */
 import { omitUndefined } from '../part/omit-undefined.ts'
 import type { Log } from '../part/log.ts'
-import type { Known, Secret } from '../pipeline/pipeline.ts'
+import type { Secret } from '../pipeline/inlined.ts'
+import type { Known } from '../pipeline/pipeline.ts'
 import { createNodeProcesses } from '../processes/node-processes.ts'
 import { checkScript } from '../script/compile.ts'
 import { createSandboxPool } from '../script/pool.ts'
@@ -57,6 +58,7 @@ export function createRegistry(config: Config, env: Env, { log, debug, data, cwd
         log,
         providers: models.providers && new Map(Object.entries(models.providers)),
         defaultModel: models.default,
+        cache: models.cache,
         decoder: models.decoder,
         debug,
       }),

@@ -1,6 +1,6 @@
 /** Finds the values in the environment and the config that must never be recorded, sent or printed. */
 import { shortestSecret } from '../fold/secret-forms.ts'
-import type { Secret } from '../pipeline/pipeline.ts'
+import type { Secret } from '../pipeline/inlined.ts'
 import type { McpHttpServer, McpServer, McpStdioServer } from '../tools/mcp/server.ts'
 import type { Config } from './config.ts'
 import type { Env } from './registry.ts'

@@ -6,7 +6,8 @@ import type { DisconnectPolicy, Pipeline } from '../pipeline/pipeline.ts'
 import { agentSource, processEnvironment } from './create-runtime.ts'
 import { createRegistry, knownNames, type Env } from './registry.ts'
 import { findSecrets, secretValues } from './secrets.ts'
-import type { ParsedYaml } from './yaml.ts'
+import { createSkillFiles } from './skill-files.ts'
+import { fileSystem, type ParsedYaml } from './yaml.ts'
 import { memoryStore } from '../store/memory-store.ts'
 import { createRuntime } from '../runtime/create-runtime.ts'
 import type { Runtime } from '../runtime/runtime.ts'
@@ -50,7 +51,11 @@ export class WorkflowExecutor {
       throw new MillraceError('bad-pipeline', 'WorkflowExecutor expects the result of loadYaml or parseYaml.')
     }
     const store = memoryStore()
-    const registry = createRegistry({}, environment, { log: store.log })
+    const { folder } = yaml
+    const registry = {
+      ...createRegistry({}, environment, { log: store.log }),
+      ...(folder !== undefined && { skills: createSkillFiles(fileSystem(), folder) }),
+    }
     const known = knownNames(registry, {}, findSecrets({}, environment))
     // Parsed again, now that the registered names are known.
     const pipeline = parsePipeline(yaml.text, known)

@@ -10,6 +10,8 @@ import { isInside, createPromptReader } from './prompt-reader.ts'
 export interface ParsedYaml extends Pipeline {
   /** The agents that its `call-agent` steps may name, by id. `loadYaml` adds those that the steps do name. */
   agents?: Record<string, ParsedYaml>
+  /** The folder of its file, from which its skills are read. Set by `loadYaml`. */
+  folder?: string
 }
 
 /** Options of {@link parseYaml}. */
@@ -65,7 +67,7 @@ export async function loadYaml(path: string | URL): Promise<ParsedYaml> {
       lines.join('\n'),
     )
   }
-  return { ...agent, agents: Object.fromEntries(loaded) }
+  return { ...agent, agents: Object.fromEntries(loaded), folder: dir || '.' }
 }
 
 function parseFile(file: string, text: string, readText: ParseOptions['readText']): ParsedYaml {
@@ -115,7 +117,7 @@ async function firstFile(
 }
 
 /** Not an import: bundles for browsers and the edge must not import `node:fs`, and only `loadYaml` needs it. */
-function fileSystem(): typeof import('node:fs') {
+export function fileSystem(): typeof import('node:fs') {
   const fs = globalThis.process?.getBuiltinModule?.('node:fs')
   if (fs !== undefined) return fs
   throw new MillraceError(

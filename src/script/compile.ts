@@ -1,28 +1,36 @@
 /** A script's text → what a VM runs: types are stripped, and each place stays where it was. Nothing is run. */
-import { limitError, noModules, placed } from './script-error.ts'
 import { defaultScriptLimits, type ScriptError, type ScriptLimits } from './sandbox.ts'
+import { limitError, noModules, placed } from './script-error.ts'
 
-/** `isBroken`: Node's stripper has crashed, and does so at each later call in this thread. */
+/** `isBroken`: Node's stripper has failed, and does so at each later call in this thread. */
 export type Compiled = { js: string } | { error: ScriptError; isBroken?: true }
 
 /** Strict, as modules are. The script begins in the second line: see `locate`. */
 const [before, after] = ['"use strict";(async()=>{\n', '\n})']
 
+/** What was found in scripts with types, by their text: an unchanged file is not looked at again. */
+const known = new Map<string, ScriptError | undefined>()
+
 /**
- * Finds faults of syntax, without running or starting anything: for `millrace check`. Undefined: none were found. A script with so much nested TypeScript that
- * Node's stripper might crash is not looked at; it fails when it runs.
+ * Finds faults of syntax, without running anything: for `millrace check`, the start of a server, editors. Undefined: none were found. JavaScript takes less than a
+ * millisecond. What is none is stripped in a thread of its own, for which this waits, some 50 ms: Node's stripper has no limits of time and depth. Where there
+ * are no threads, it is not looked at.
  */
 export function checkScript(code: string, limits: ScriptLimits = defaultScriptLimits): ScriptError | undefined {
   const size = Buffer.byteLength(code)
   if (size > limits.code) return limitError('code', limits, size)
   const fault = parseFault(code)
-  if (fault === undefined || (mayCrashStripper(code) && !fault.isTooDeep)) return undefined
-  const compiled = compileScript(code)
-  return 'error' in compiled ? compiled.error : undefined
+  if (fault === undefined || fault.isTooDeep === true) return fault?.error
+  if (known.has(code)) return known.get(code)
+  const compiled = compileScript(code, stripInThread)
+  const error = 'error' in compiled ? compiled.error : undefined
+  if (known.size === 100) known.clear()
+  known.set(code, error)
+  return error
 }
 
-/** Call it for code that you do not know only in a thread that can be replaced: see `isBroken`. */
-export function compileScript(code: string): Compiled {
+/** `strip`: of Node, only in a thread that can be ended; see `isBroken`. */
+export function compileScript(code: string, strip: (source: string) => string = stripTypes): Compiled {
   const fault = parseFault(code)
   if (fault === undefined) return { js: before + code + after }
   if (fault.isTooDeep) return { error: fault.error }
@@ -30,7 +38,10 @@ export function compileScript(code: string): Compiled {
   try {
     js = strip(before + code + after)
   } catch (error) {
-    const { code: kind, message, stack = '' } = error as Error & { code?: string }
+    const { code: kind, message, stack = '' } = error as StripError
+    // There are no threads: whoever starts the script is told so.
+    if (kind === noThread) return { js: '' }
+    if (kind === tooLong) return { error: badScript('The types of the script take too long to erase.') }
     if (kind === 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX') {
       const advice = 'Only types that can be erased are allowed in a script.'
       return { error: at(badScript(`${message.replace(/\.?$/u, '.')} ${advice}`), code, stack) }
@@ -51,7 +62,7 @@ function badScript(message: string): ScriptError {
 const tooDeep = badScript('The script nests too deeply.')
 const isAboutModules = (message: string) => /\b(?:import|export)\b/u.test(message)
 
-/** What V8 says of a text as JavaScript. `code`: with types, to show. */
+/** What V8 says of a text as JavaScript, in linear time. `code`: with types, to show. */
 function parseFault(js: string, code = js): { error: ScriptError; isTooDeep?: true } | undefined {
   try {
     // It knows the place.
@@ -101,8 +112,15 @@ function isFurther(a: ScriptError, b: ScriptError): boolean {
   return lineA === lineB ? (a.column ?? 0) > (b.column ?? 0) : lineA > lineB
 }
 
+interface StripError {
+  code?: string
+  message: string
+  stack?: string
+}
+const [noThread, tooLong] = ['no-thread', 'too-long']
+
 /** Node warns that stripping is experimental, on stderr, once for each process. Users can do nothing about it. */
-function strip(source: string): string {
+function stripTypes(source: string): string {
   const { emitWarning } = process
   process.emitWarning = () => {}
   try {
@@ -112,23 +130,43 @@ function strip(source: string): string {
   }
 }
 
-/**
- * The stripper recurses, and a stack overflow inside of it breaks it for the whole thread. The smallest text of each kind that did so in Node 24.21 had a
- * thousand brackets or arrows, two thousand `if`, or five thousand links of a chain.
- */
-function mayCrashStripper(code: string): boolean {
-  let [depth, deepest, links] = [0, 0, 0]
-  for (const character of code) {
-    if ('([{'.includes(character)) deepest = Math.max(deepest, ++depth)
-    else if (')]}'.includes(character)) depth = Math.max(0, depth - 1)
-    else if ('.?=*:!+-'.includes(character)) links++
+/** In ms. */
+const longest = 10_000
+const stripper = `
+const { source, port, isDone } = require('node:worker_threads').workerData
+process.emitWarning = () => {}
+let answer
+try {
+  answer = { js: require('node:module').stripTypeScriptTypes(source) }
+} catch ({ code, message, stack }) {
+  answer = { error: { code, message, stack } }
+}
+port.postMessage(answer)
+Atomics.store(isDone, 0, 1)
+Atomics.notify(isDone, 0)`
+
+function stripInThread(source: string): string {
+  const { MessageChannel, receiveMessageOnPort, Worker } = process.getBuiltinModule('node:worker_threads')
+  const { port1, port2 } = new MessageChannel()
+  const isDone = new Int32Array(new SharedArrayBuffer(4))
+  const options = {
+    workerData: { source, port: port2, isDone },
+    transferList: [port2],
+    env: {},
+    argv: [],
+    execArgv: [],
   }
-  const count = (word: RegExp) => code.match(word)?.length ?? 0
-  return (
-    deepest > 200 ||
-    count(/=>|</gu) > 500 ||
-    count(/\bif\b/gu) > 1000 ||
-    links > 4000 ||
-    count(/\b(?:as|new|keyof|await)\b/gu) > 2000
-  )
+  try {
+    const worker = new Worker(stripper, { ...options, eval: true })
+    worker.unref()
+    Atomics.wait(isDone, 0, 0, longest)
+    void worker.terminate()
+  } catch {
+    throw Object.assign(new Error(), { code: noThread })
+  }
+  const received = receiveMessageOnPort(port1) as { message: { js: string } | { error: StripError } } | undefined
+  port1.close()
+  const answer = received?.message ?? { error: { code: tooLong, message: '' } }
+  if ('js' in answer) return answer.js
+  throw Object.assign(new Error(answer.error.message), answer.error)
 }

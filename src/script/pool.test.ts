@@ -287,7 +287,7 @@ describe('a worker', () => {
     await own.close()
   })
 
-  test('in which Node’s stripper crashed is replaced', async () => {
+  test('in which Node’s stripper failed is replaced', async () => {
     const own = createSandboxPool({ workers: 1 })
     const deep = `interface A { n: number }\nreturn ${'('.repeat(30_000)}`
     expect((await runScript(own, deep)).error).toMatchObject({

@@ -155,16 +155,6 @@ export const defaultScriptLimits: ScriptLimits = {
   console: 16 << 10,
 }
 
-export const mostScriptLimits: ScriptLimits = {
-  time: 60_000,
-  memory: 256 << 20,
-  calls: 1_000,
-  code: 256 << 10,
-  callValue: 8 << 20,
-  value: 1 << 20,
-  console: 64 << 10,
-}
-
 /**
  * The VM is gone, and the script did nothing wrong. `worker`: another script of its worker had to be ended; `waiting`: too many scripts wait, and this one
  * waited longest; both are to be run again from the log. `ended`: `end()` or the signal; `closed`: the pool.
@@ -183,7 +173,3 @@ export class ScriptDropped extends Error {
 export function noSandbox(why: string): MillraceError {
   return new MillraceError('no-sandbox', `Scripts cannot run here: ${why}`)
 }
-
-/** For an engine that was given no pool: edge runtimes, and programs that bring none. */
-export const noPool =
-  'this program has no sandbox, which needs worker threads of Node. Run it with the `millrace` command, or bring a pool.'

@@ -93,12 +93,6 @@ async function start(
 
 const gone: ScriptError = { code: 'script-crashed', name: 'Error', message: 'The script has ended.' }
 
-/** One message after the other: `start` waits for an instance. */
-let turn = Promise.resolve()
-parentPort!.on('message', (message: ToWorker) => {
-  turn = turn.then(() => handle(message))
-})
-
 async function handle(message: ToWorker): Promise<void> {
   const { id } = message
   if (message.do === 'end') return drop(id)
@@ -120,4 +114,9 @@ async function handle(message: ToWorker): Promise<void> {
   parentPort!.postMessage(reply)
 }
 
+/** One message after the other: `start` waits for an instance. */
+let turn = Promise.resolve()
+parentPort!.on('message', (message: ToWorker) => {
+  turn = turn.then(() => handle(message))
+})
 parentPort!.postMessage({ cpu: cpu() } satisfies WorkerReady)

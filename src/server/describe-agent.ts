@@ -7,7 +7,7 @@ import type { Agent, AgentSource } from '../runtime/runtime.ts'
 
 /** `messageRequired`: a request needs a message, unless it goes on with a conversation that has one. */
 export function describeAgent({ id, pipeline }: Agent, agents: Pick<AgentSource, 'get'>) {
-  const { metadata, input, workflow, after } = pipeline
+  const { metadata, input, workflow, after, skills } = pipeline
   const steps = workflow.concat(after).map((step) => ({
     id: step.id,
     type: step.type === 'custom' ? step.stepType : step.type,
@@ -27,6 +27,7 @@ export function describeAgent({ id, pipeline }: Agent, agents: Pick<AgentSource,
     ...(needsMessage(pipeline, (name) => agents.get(name)?.pipeline) && { messageRequired: true }),
     steps,
     tools: [...new Set(tools)],
+    ...(skills && { skills: skills.map(({ name, description }) => ({ name, description })) }),
   }
 }
 

@@ -16,7 +16,7 @@ import { agent } from '../support/engine.ts'
 import { createTold, resultsIn, type Told } from '../support/going-on.ts'
 import { chainOf, runsOf, startBreaking } from '../support/coding-cli.ts'
 import { says, thinksAndCalls } from '../support/protocol-lines.ts'
-import { startServer, type TestServer } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
 
 const run = promisify(execFile)
 const version = '0.171.0'
@@ -164,6 +164,20 @@ describe('Codex', { timeout: 120_000 }, () => {
       true,
     )
     expect(responseFormat).toMatchObject({ type: 'json', schema: { properties: { answer: {} } } })
+  })
+
+  test('a function of a namespace runs, under the two names that Codex has for it', async () => {
+    const { model, codex } = await start((prompt) =>
+      resultsIn(prompt).has('call_n')
+        ? [text('No such agent.'), finish()]
+        : [toolCall('call_n', 'multi_agent_v1__close_agent', { target: 'nobody' }), finish('tool-calls')],
+    )
+    const { code, said, errors } = await codex.exec(['-m', 'assistant', 'Close it'])
+    expect([code, said], errors).toEqual([0, 'No such agent.'])
+    const told = JSON.stringify(resultsIn(model.prompts.at(-1)!).get('call_n'))
+    // Codex has run it: a name that it does not know is an unsupported call.
+    expect(told).not.toContain('unsupported')
+    expect(told).toContain('nobody')
   })
 
   test('the provider gets its own reasoning back, byte for byte', async () => {

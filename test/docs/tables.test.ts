@@ -103,6 +103,11 @@ describe('docs: tables', () => {
       ['helper', 1, 4, null, 1],
     ],
     'cost-by-day': ['runs, input_tokens, output_tokens, cost, without_price', [2, 30, 12, 1, 1]],
+    'cache-hits': [
+      'model, agent, calls, input_tokens, cached_tokens, cached_percent, cost',
+      ['test:big', 'assistant', 2, 20, 0, 0, 1],
+      ['test:small', 'helper', 1, 10, 0, 0, null],
+    ],
     'cost-by-run': [
       'run, agent, tokens, cost',
       ['child', 'assistant', 14, 0.5],

@@ -98,7 +98,7 @@ describe('a script step that fails', () => {
     expect(bad.error.message).toContain("The arguments do not match the tool's schema")
     const unknown = await failed('await tools.ordr({ id: "a" })', '      tools: [order]')
     expect(unknown.error.message).toContain('tools.ordr')
-    expect(unknown.error.message).toContain('did you mean')
+    expect(unknown.error.message).toContain('Did you mean')
     expect(only(unknown.entries, 'tool-call')).toEqual([])
   })
 
@@ -271,7 +271,7 @@ return all.reduce((sum, { total }) => sum + total, 0)`
     const [output] = resultsIn(model.prompts[1]!).values() as Iterable<{ type: string; value: string }>
     expect(output!.type).toBe('error-text')
     expect(output!.value).toContain('at 2:')
-    expect(output!.value).toContain('did you mean')
+    expect(output!.value).toContain('Did you mean')
     expect(output!.value).toContain('lookup({"id":"o1"}): done')
   })
 

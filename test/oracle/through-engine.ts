@@ -54,6 +54,8 @@ workflow:
       messages: '$input.messages',
       temperature: 0,
       retries: 0,
+      // `streamText` does not mark prompts.
+      cache: 'none',
       maxSteps: setting.maxSteps,
       tools: setting.tools.map((name) => ({ name })),
       onFinish: 'onFinish',

@@ -189,6 +189,32 @@ describe('whose conversation', () => {
     }
   })
 
+  test('a system message behind an answer belongs to the next turn', async () => {
+    const m = hello()
+    const { ask, startOf } = await start({ agents: { a: agent() }, scripts: { m } })
+    const first = await ask([user('One')], session)
+    const later = [system('Now in French'), user('Two')]
+    const second = await ask([user('One'), assistant(first.json.content), ...later], session)
+    expect((await startOf(second.json.id)).previousRunId).toBe(first.json.id.slice(4))
+    expect(m.prompts[1]!.map(({ role }) => role)).toEqual(['user', 'assistant', 'system', 'user'])
+  })
+
+  test('an id that is too long for the protocol: the provider gets its own back', async () => {
+    const long = `functions.${'get_the_weather_of_a_city'.repeat(3)}:0`
+    const m = createTold((prompt) =>
+      resultsIn(prompt).has(long) ? [text('Sunny.'), finish()] : [toolCall(long, 'Bash', {}), finish('tool-calls')],
+    )
+    const { ask, startOf } = await start({ agents: { a: agent() }, scripts: { m } })
+    const more = { tools: [{ name: 'Bash', input_schema: { type: 'object' } }] }
+    const first = await ask([user('Go')], session, more)
+    const [call] = first.json.content as [Anthropic.ToolUseBlock]
+    expect(call.id).toMatch(/^[\w-]{1,64}$/u)
+    const result = { type: 'tool_result' as const, tool_use_id: call.id, content: 'sun' }
+    const second = await ask([user('Go'), assistant([call]), user([result])], session, more)
+    expect(second.json.content).toEqual([{ type: 'text', text: 'Sunny.' }])
+    expect((await startOf(second.json.id)).previousRunId).toBe(first.json.id.slice(4))
+  })
+
   test('X-Thread-Id names the thread', async () => {
     const { ask, startOf } = await start({ agents: { a: agent() }, scripts: { m: hello() } })
     const { json } = await ask([user('One')], { ...session, 'x-thread-id': 'named' })

@@ -105,10 +105,11 @@ describe('POST /v1/messages', () => {
     const { client } = await start(createScriptedModel([...script(), ...script()]))
     const whole = await client.messages.create(asks('Hi'))
     const streamed = await client.messages.stream(asks('Hi')).finalMessage()
-    const plain = ({ content, parsed_output: _, ...message }: Anthropic.Message & { parsed_output?: unknown }) =>
+    const plain = ({ content, ...message }: Anthropic.Message) =>
       JSON.parse(
         JSON.stringify({
           ...message,
+          parsed_output: undefined,
           id: '',
           content: content.map((block) => (block.type === 'thinking' ? { ...block, signature: '' } : block)),
         }),

@@ -89,6 +89,18 @@ describe('@ai-sdk/openai', () => {
   })
 })
 
+describe('@ai-sdk/openai, streamed', () => {
+  test('structured output', async () => {
+    const { url } = await start(createTold(() => [text('{"answer"', ':"42"}'), finish('stop', { in: 12, out: 5 })]))
+    const { output } = streamText({
+      model: createOpenAI({ baseURL: url, apiKey: 'none' }).responses('a'),
+      prompt: 'What?',
+      output: Output.object({ schema: z.object({ answer: z.string() }) }),
+    })
+    expect(await output).toEqual({ answer: '42' })
+  })
+})
+
 describe('@langchain/openai with useResponsesApi', () => {
   const chat = (url: string) =>
     new ChatOpenAI({
@@ -105,6 +117,26 @@ describe('@langchain/openai with useResponsesApi', () => {
     let said = ''
     for await (const chunk of await chat(url).stream('Hi')) said += chunk.text
     expect(said).toBe('Hello')
+  })
+
+  test('thoughts, a tool of the server, and structured output', async () => {
+    const { url, ran } = await start(
+      createTold((prompt) =>
+        resultsIn(prompt).has('call_s')
+          ? [text('{"answer"', ':"84"}'), finish()]
+          : [reasoning('Hm'), toolCall('call_s', 'multiply'), finish('tool-calls')],
+      ),
+    )
+    const shape = z.object({ answer: z.string() })
+    const whole = await chat(url).withStructuredOutput(shape, { method: 'jsonSchema', name: 'answer' }).invoke('What?')
+    expect(whole).toEqual({ answer: '84' })
+    const message = await chat(url).invoke('What?')
+    expect(JSON.stringify([message.content, message.additional_kwargs, message.response_metadata])).toContain('Hm')
+    expect(message.tool_calls).toEqual([])
+    let said = ''
+    for await (const chunk of await chat(url).stream('What?')) said += chunk.text
+    expect(said).toBe('{"answer":"84"}')
+    expect(ran()).toBe(3)
   })
 
   test('a tool of the client', async () => {

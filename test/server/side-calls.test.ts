@@ -1,4 +1,5 @@
 /** `sideCalls`: another agent answers what coding CLIs ask beside a conversation, such as its title. The same at each door of `/v1`. */
+import { readFileSync } from 'node:fs'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { finish, text } from '../../src/models/testing/scripted-model.ts'
 import { callers, createTestAccess, headersFor } from '../support/callers.ts'
@@ -96,6 +97,25 @@ describe.each(Object.entries(doors))('side calls at %s', (_, { path, plain, form
     expect((await ask(path, { ...plain, ...format }, headersFor('alice'))).agent).toBe('coder')
     expect((await ask(path, { ...plain, ...format }, headersFor('alice of beta'))).agent).toBe('titles')
   })
+})
+
+test('the title that Codex asks for beside a turn is a run of its own, in a thread of its own', async () => {
+  const { ask } = await start()
+  const sent = (name: string) => {
+    const file = new URL(`responses-requests/${name}.json`, import.meta.url)
+    const { headers, body } = JSON.parse(readFileSync(file, 'utf8')) as {
+      headers: Record<string, string>
+      body: object
+    }
+    const own = Object.entries(headers).filter(([key]) => /^(?:x-codex|thread-id|session-id)/u.test(key))
+    return ask('/v1/responses', { ...body, model: 'coder', stream: false }, Object.fromEntries(own))
+  }
+  const turn = await sent('codex-tui-turn')
+  const title = await sent('codex-tui-title')
+  expect([turn.agent, title.agent]).toEqual(['coder', 'titles'])
+  expect(title.threadId).not.toBe(turn.threadId)
+  // Its summary of the conversation has no tools either, and is no side call.
+  expect((await sent('codex-tui-compact')).agent).toBe('coder')
 })
 
 test('a response that goes on from another one is no side call', async () => {

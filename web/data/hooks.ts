@@ -17,6 +17,7 @@ export interface AgentFacts {
   history?: string
   steps: { id: string; type: string; model?: string; stream?: boolean }[]
   tools: string[]
+  skills?: { name: string; description: string }[]
 }
 
 export interface AgentFault {

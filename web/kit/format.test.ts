@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ago, bytes, cost, count, duration, shortId, tokens } from './format.ts'
+import { ago, bytes, cachedShare, cost, count, duration, shortId, tokens } from './format.ts'
 
 test.each([
   [0, '0 ms'],
@@ -10,6 +10,17 @@ test.each([
   [75_000, '1m 15s'],
   [7_200_000, '2h 00m'],
 ])('%i ms is %s', (ms, text) => expect(duration(ms)).toBe(text))
+
+test('the share of the input that came from a cache', () => {
+  expect(cachedShare({ inputTokens: 2000, cachedInputTokens: 1640 })).toBe('82%')
+  expect(cachedShare({ inputTokens: 3, cachedInputTokens: 0 })).toBe('0%')
+  // Some providers count cached tokens apart from input.
+  expect(cachedShare({ inputTokens: 10, cachedInputTokens: 40 })).toBe('100%')
+  expect([cachedShare({ inputTokens: 10 }), cachedShare({ cachedInputTokens: 0, inputTokens: 0 })]).toEqual([
+    undefined,
+    undefined,
+  ])
+})
 
 test('counts, money, bytes, ages, ids', () => {
   expect([count(950), count(12_345), count(4_200_000)]).toEqual(['950', '12.3k', '4.2M'])

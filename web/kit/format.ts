@@ -15,6 +15,12 @@ export function tokens({ inputTokens, outputTokens, totalTokens }: Partial<Usage
   return inputTokens === undefined && outputTokens === undefined ? '–' : count((inputTokens ?? 0) + (outputTokens ?? 0))
 }
 
+/** The share of the input that a provider has read from its cache: `82%`. Undefined: it reported none. */
+export function cachedShare({ inputTokens = 0, cachedInputTokens }: Partial<Usage>): string | undefined {
+  if (cachedInputTokens === undefined || inputTokens <= 0) return undefined
+  return `${Math.round((100 * Math.min(cachedInputTokens, inputTokens)) / inputTokens)}%`
+}
+
 /** USD. Absent: the price is unknown. */
 export function cost(usd: number | undefined): string {
   if (usd === undefined) return '–'

@@ -30,11 +30,11 @@ export async function checkFiles(
   const servers: { folder: string; message: string }[] = []
   // Files are checked together with their folder: an agent may call the others in it.
   for (const [dir, inside] of Map.groupBy(files, (file) => dirname(file))) {
-    const { errors, keys } = await checkFolder(context, dir, endpoints, failures)
+    const { errors, warnings: noted } = await checkFolder(context, dir, endpoints, failures)
     servers.push(...(await serverFaults(context, dir, json)))
     const names = new Set(inside.map((file) => basename(file)))
     warnings.push(
-      ...keys.filter(({ file }) => names.has(file)).map((each) => ({ ...each, file: join(dir, each.file) })),
+      ...noted.filter(({ file }) => names.has(file)).map((each) => ({ ...each, file: join(dir, each.file) })),
     )
     for (const { file, faults } of errors) {
       const fromPack = file.startsWith('pack:')
@@ -85,8 +85,8 @@ interface Warning {
 
 interface FolderFaults {
   errors: AgentError[]
-  /** Models whose key is not set here. It may be set where the agent runs, so that it is no error. */
-  keys: Warning[]
+  /** What is no error: notes about skills, and models whose key is not set here, but may be where the agent runs. */
+  warnings: Warning[]
 }
 
 /** The faults of a folder's agents. A folder that cannot be loaded is added to `failures`. */
@@ -99,14 +99,20 @@ async function checkFolder(
   try {
     const { agents, models } = await readAgents(context.path(dir), context.env, endpoints)
     const files = agentFiles(context, dir).map((name) => basename(name))
-    const keys = agents.list().flatMap(({ id, pipeline }) => {
+    const warnings = agents.list().flatMap(({ id, pipeline }) => {
       const file = files.find((name) => name.replace(/\.ya?ml$/u, '') === id)
-      return file === undefined ? [] : missingKeys(pipeline, models).map((each) => ({ file, ...each }))
+      return file === undefined
+        ? []
+        : [...(pipeline.warnings ?? []), ...missingKeys(pipeline, models)].map(({ line, message }) => ({
+            file,
+            line,
+            message,
+          }))
     })
-    return { errors: agents.errors, keys }
+    return { errors: agents.errors, warnings }
   } catch (error) {
     failures.push(error)
-    return { errors: [], keys: [] }
+    return { errors: [], warnings: [] }
   }
 }
 

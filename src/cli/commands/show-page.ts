@@ -23,6 +23,7 @@ import { parentPath, isUnder } from '../../part/path.ts'
 import { formatTable } from '../terminal/table.ts'
 import type { Entry } from '../../part/entry.ts'
 import { kindOf, type StepKind } from '../../part/step-kind.ts'
+import { createSkillsUsed } from '../../fold/skills-used.ts'
 import { replyMessages } from '../../fold/reply-messages.ts'
 import { createToolLoop, type ToolLoop } from '../../fold/tool-loop.ts'
 import type { ShowFlags } from './show.ts'
@@ -38,9 +39,9 @@ export async function showRun(
     const view = await connection.view(run.id)
     const isOrphan = (await connection.orphanOutcome({ ...run, status: view.status })) !== undefined
     const { runId, ...rest } = view
-    const { outputs, answers } =
-      json && !full ? { outputs: [], answers: [] } : await readLog(connection.read(run.id, 0, false))
-    const data = { id: runId, ...rest, ...(isOrphan && { orphaned: true }), ...(full && { outputs, answers }) }
+    const { outputs, answers, skills } =
+      json && !full ? { outputs: [], answers: [], skills: [] } : await readLog(connection.read(run.id, 0, false))
+    const data = { id: runId, ...rest, ...(isOrphan && { orphaned: true }), ...(full && { outputs, answers, skills }) }
     const shown = json
       ? forStream(JSON.stringify(data, null, 2), context.stdout)
       : page(context, view, {
@@ -49,6 +50,7 @@ export async function showRun(
           where: formatFlags(where),
           outputs,
           answers,
+          skills,
           longest: full ? Infinity : shortened,
         })
     context.stdout.write(`${shown}\n`)
@@ -63,20 +65,22 @@ interface PageOptions {
   where: string
   outputs: StepOutput[]
   answers: GivenAnswer[]
+  skills: string[]
   longest: number
 }
 
 function page(
   context: CommandContext,
   view: RunView,
-  { foreign, isOrphan, where, outputs, answers, longest }: PageOptions,
+  { foreign, isOrphan, where, outputs, answers, skills, longest }: PageOptions,
 ): string {
   const { runId, agent, status, error, output, requests } = view
   const shownStatus = paintStatus(context, isOrphan ? orphaned : status)
   const sections = [
-    [`${paint(context, 'bold', printable(runId))}  ${printable(agent)}  ${shownStatus}`, ...facts(view, foreign)].join(
-      '\n',
-    ),
+    [
+      `${paint(context, 'bold', printable(runId))}  ${printable(agent)}  ${shownStatus}`,
+      ...facts(view, foreign, skills),
+    ].join('\n'),
     section(context, 'Steps', formatSteps(context, view)),
     section(
       context,
@@ -107,7 +111,7 @@ function page(
   return sections.filter((text) => text !== '').join('\n\n')
 }
 
-function facts(view: RunView, foreign: number | undefined): string[] {
+function facts(view: RunView, foreign: number | undefined, skills: readonly string[]): string[] {
   const { startedAt, endedAt, user, threadId, parentRunId, protocol, usage, lastSeq, summary } = view
   const { inputTokens, outputTokens, source } = usage
   const rows: [string, string | undefined][] = [
@@ -122,6 +126,7 @@ function facts(view: RunView, foreign: number | undefined): string[] {
     ['foreign', foreign === undefined ? undefined : `its first ${foreign} entries were recorded elsewhere`],
     ['tokens', `${inputTokens ?? '?'} in, ${outputTokens ?? '?'} out (${source})`],
     ['cost', costOf(view)],
+    ['skills', skills.length === 0 ? undefined : skills.join(', ')],
     [
       'log',
       [
@@ -250,6 +255,8 @@ interface LogParts {
   outputs: StepOutput[]
   /** Those of which the log says who gave them. */
   answers: GivenAnswer[]
+  /** Those that models have read. */
+  skills: string[]
 }
 
 /** Leaves out steps without an output, and the answer itself. */
@@ -257,9 +264,11 @@ async function readLog(entries: AsyncIterable<Entry>): Promise<LogParts> {
   const answering: string[] = []
   const asked = new Map<string, string | undefined>()
   const answers: GivenAnswer[] = []
+  const used = createSkillsUsed()
   const steps = new Map<string, { loop?: ToolLoop; result?: unknown }>()
   for await (const entry of entries) {
     const { step, type } = entry
+    used.apply(entry)
     if (type === 'request') asked.set(entry.requestId, entry.toolName)
     if (type === 'response' && entry.by !== undefined && entry.answer !== undefined) {
       const { requestId, by, answer, timestamp: at } = entry
@@ -280,7 +289,7 @@ async function readLog(entries: AsyncIterable<Entry>): Promise<LogParts> {
     if (messages.length === 0 && result === undefined) return []
     return [{ step, ...(messages.length > 0 && { messages }), ...(result !== undefined && { result }) }]
   })
-  return { outputs, answers }
+  return { outputs, answers, skills: used.list() }
 }
 
 /** `longest`: maximum characters of one text. */

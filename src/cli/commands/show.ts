@@ -15,7 +15,7 @@ export function addShowCommand(context: CommandContext, program: Command): void 
     .summary('Show the steps, messages and cost of a run')
     .description("Show a run: its status, steps, messages, tokens, cost and open requests, and its steps' outputs.")
     .argument('<run>', runAbout)
-    .option('--full', 'Do not shorten texts; with --json, include the outputs of steps')
+    .option('--full', 'Do not shorten texts; with --json, include the outputs of steps, and the skills used')
     .option('--json', 'Print JSON')
     .addHelpText('after', examples('millrace show run_1a2b3c', 'millrace show run_1a2b3c --json --full'))
     .action(async (run: string, flags: ShowFlags) => (await import('./show-page.ts')).showRun(context, run, flags))

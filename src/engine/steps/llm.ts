@@ -18,6 +18,8 @@ import { handoffIn, isHandedBack, isHandedOff } from '../taken-over.ts'
 import { stricter, toApprovals } from '../input.ts'
 import { createObjectJudge, hasOwnCalls, misfit, readObject } from '../judge-object.ts'
 import { createPartialOutput } from '../partial-output.ts'
+import { skillTool } from '../../pipeline/skill-list.ts'
+import { offerSkills, withSkills } from '../skills.ts'
 import { toToolSpec } from '../../tools/tool-input.ts'
 import type { OfferedTool } from '../tool-call.ts'
 import { handedOver, toolLoopResult, runToolLoop, type ToolLoopResult } from '../tool-loop.ts'
@@ -40,7 +42,8 @@ export interface LlmOptions {
   answer: boolean
 }
 
-export async function runLlm({ scope, path, config, clientTools, answer }: LlmOptions): Promise<LlmResult> {
+export async function runLlm({ scope, path, config: given, clientTools, answer }: LlmOptions): Promise<LlmResult> {
+  const config = withSkills(given)
   const tools = await offeredTools(scope, path, config, clientTools)
   if (answer && scope.handsBackTo !== undefined) {
     const tool = handBack(scope.handsBackTo)
@@ -89,7 +92,7 @@ function isLast(reply: ModelReply): boolean {
 export async function offeredTools(
   scope: Scope,
   path: string,
-  config: ToolGroup & Pick<LlmConfig, 'codeTools'>,
+  config: ToolGroup & Pick<LlmConfig, 'codeTools' | 'skills'>,
   clientTools: ClientToolUse[],
 ): Promise<Map<string, OfferedTool>> {
   const tools = new Map<string, OfferedTool>()
@@ -137,6 +140,7 @@ export async function offeredTools(
     }
     tools.set(use.name, codeTool(use, inner))
   }
+  if (offerSkills(scope, tools, config.skills)) sayTaken(scope, skillTool)
   for (const [name, tool] of tools) {
     const { spec, use, implementation } = tool
     const approval = stricter(ofAgent(use?.approval, implementation?.approval ?? tool.approval), tightened.get(name))

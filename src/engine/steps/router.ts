@@ -9,6 +9,7 @@ import { parseInput } from '../../fold/tool-loop.ts'
 import { noUsage, type Usage } from '../../part/usage.ts'
 import type { ClientToolUse, RouterConfig } from '../../pipeline/pipeline.ts'
 import type { Scope } from '../scope.ts'
+import { withSkills } from '../skills.ts'
 import type { OfferedTool } from '../tool-call.ts'
 import { runToolLoop, toolLoopResult, type ToolLoopResult } from '../tool-loop.ts'
 import { offeredTools } from './llm.ts'
@@ -38,7 +39,8 @@ export interface RouterOptions {
   clientTools: ClientToolUse[]
 }
 
-export async function runRouter({ scope, path, config, clientTools }: RouterOptions): Promise<RouterResult> {
+export async function runRouter({ scope, path, config: given, clientTools }: RouterOptions): Promise<RouterResult> {
+  const config = withSkills(given)
   const tools = await offeredTools(scope, path, config, clientTools)
   // If the run does not wait for the client, only the answering step may call client tools: it hands the calls over.
   for (const [name, { implementation, agent }] of tools) {

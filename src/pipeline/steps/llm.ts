@@ -16,22 +16,10 @@ import {
 } from './tool-list.ts'
 import { checkLlmNames, checkTools } from '../names.ts'
 import { readShapes } from '../read-shape.ts'
+import { skillTool } from '../skill-list.ts'
 import { checkReferences, itemsOf, textOf, type StepContext } from '../reader.ts'
 import { wholeReference } from '../reference.ts'
-import {
-  flag,
-  integer,
-  later,
-  list,
-  map,
-  name,
-  nameOf,
-  number,
-  oneOf,
-  preset,
-  prompt,
-  text,
-} from '../scalars.ts'
+import { flag, integer, later, list, map, name, nameOf, number, oneOf, preset, prompt, text } from '../scalars.ts'
 import { budget, stepTimeouts } from '../schema.ts'
 import { toTemplate } from '../template.ts'
 import type { Node } from '../tree.ts'
@@ -83,9 +71,12 @@ export const llmConfig = lazily(() =>
       .describe(
         'The model, as provider:model. In a list, the next one is used when the one before refuses. Default: the model in the config.',
       ),
-    system: prompt
+    system: z
+      .union([prompt, list(prompt)], 'must be a string, { file: path }, or a list of these')
       .optional()
-      .describe('The system message: a string, or { file: prompts/poet.md } for a file below the folder of this one.'),
+      .describe(
+        'The system message: a string, or { file: prompts/poet.md } for a file below the folder of this one. A list of these is joined with empty lines.',
+      ),
     messages: z
       .union([text.refine((value) => wholeReference(value) !== undefined, messagesWords), list(message)], messagesWords)
       .default('$input.messages')
@@ -95,6 +86,11 @@ export const llmConfig = lazily(() =>
     tools: list(z.union([...toolItem(), codeTool()], toolWords))
       .default([])
       .describe('Tools that the model may call.'),
+    skills: flag
+      .optional()
+      .describe(
+        'Whether the model sees the skills of the file. Default: true in a router and in a step with "stream: true".',
+      ),
     toolChoice: z
       .union(
         [oneOf(['auto', 'none', 'required']), map({ tool: name.describe('The tool that must be called.') })],
@@ -133,6 +129,11 @@ export const llmConfig = lazily(() =>
       .record(z.string(), text, 'must be a map: header → text')
       .optional()
       .describe('HTTP headers for requests to the provider.'),
+    cache: oneOf(['auto', 'none', '1h'])
+      .optional()
+      .describe(
+        'Prompt caching. auto: the provider is told to cache the prompt where another call with the same beginning is likely. 1h: so, and Anthropic keeps it for an hour. none: it is told nothing. Default: models.cache of the config, or auto.',
+      ),
     retries: preset(integer(0, 20), 2, 'Maximum number of retries when a call fails before its first content.'),
     budget: budget.optional().describe('Limits of this step.'),
     timeouts: stepTimeouts.optional().describe('Time limits in this step.'),
@@ -158,10 +159,11 @@ export function readLlm(node: Node, context: StepContext) {
   const shape = schema && readShapes(schema, faults)
   const clients = readClientTools(child(node, 'tools'), context.reader)
   if (parsed === undefined) return undefined
-  const { output: _, stream: streams, ...rest } = parsed
+  const { output: _, stream: streams, skills, ...rest } = parsed
   const { config, ...own } = readToolLoop(node, rest, clients)
   const llm: LlmConfig = {
     ...config,
+    ...readSkills(node, context, skills ?? streams),
     stream: streams,
     ...(shape && parsed.output && { output: { schema: shape, retries: parsed.output.retries } }),
   }
@@ -187,17 +189,35 @@ export function checkToolLoop(node: Node, { reader, place }: StepContext, except
   for (const item of itemsOf(child(node, 'tools'))) checkScriptTools(child(item, 'code'), known, faults)
 }
 
-type ToolLoopKeys = Omit<z.infer<ReturnType<typeof llmConfig>>, 'stream' | 'output'>
+/** The skills of the file, if the step uses them. Their tool must not have the name of another one. */
+export function readSkills(node: Node, { reader }: StepContext, uses: boolean): Pick<ToolLoopConfig, 'skills'> {
+  const { skills, skillsAt, faults } = reader
+  if (!uses || skills.length === 0) return {}
+  for (const item of itemsOf(child(node, 'tools'))) {
+    const at = item.kind === 'map' ? (child(item, 'as') ?? child(item, 'name')) : item
+    if (at !== undefined && textOf(at) === skillTool) {
+      const line = faults.lineOf(skillsAt)
+      faults.add(
+        at.at,
+        `"${skillTool}" is the tool that reads the skills of line ${line}; rename yours, or set skills: false here`,
+      )
+    }
+  }
+  return { skills }
+}
+
+type ToolLoopKeys = Omit<z.infer<ReturnType<typeof llmConfig>>, 'stream' | 'output' | 'skills'>
 
 /** The keys that `llm` and `router` share, in the form the engine uses. */
 export function readToolLoop(node: Node, keys: ToolLoopKeys, clients: ClientTools) {
-  const { model, tools: uses, budget: own, timeouts, ...rest } = keys
+  const { model, system, tools: uses, budget: own, timeouts, ...rest } = keys
   const [first, ...fallbacks] = typeof model === 'string' ? [model] : (model ?? [])
   const list = child(node, 'tools')
   const items = uses.filter((use) => !isCodeTool(use))
   const config: ToolLoopConfig = { ...rest, ...toToolGroup(items, list, clients) }
   const code = uses.flatMap((use, i) => (isCodeTool(use) ? [toCodeTool(use, itemsOf(list)[i]!, clients)] : []))
   if (code.length > 0) config.codeTools = code
+  if (system !== undefined) config.system = typeof system === 'string' ? system : system.join('\n\n')
   if (first !== undefined) config.model = first
   if (fallbacks.length > 0) config.fallbacks = fallbacks
   const options = child(node, 'providerOptions')

@@ -6,7 +6,7 @@ import type { RouterConfig } from '../pipeline.ts'
 import { itemsOf, textOf, type StepContext } from '../reader.ts'
 import { flag, integer, map, name, preset } from '../scalars.ts'
 import type { Node } from '../tree.ts'
-import { checkToolLoop, llmConfig, readToolLoop } from './llm.ts'
+import { checkToolLoop, llmConfig, readSkills, readToolLoop } from './llm.ts'
 import { readClientTools } from './tool-list.ts'
 
 export const routerConfig = lazily(() => {
@@ -38,8 +38,8 @@ export function readRouter(node: Node, context: StepContext) {
   const parsed = check(routerConfig(), node, faults, 'the config of a router step')
   const clients = readClientTools(child(node, 'tools'), context.reader)
   if (parsed === undefined) return undefined
-  const { clientTools: requestTools, ...keys } = parsed
+  const { clientTools: requestTools, skills = true, ...keys } = parsed
   const { config, ...own } = readToolLoop(node, keys, clients)
-  const router: RouterConfig = { ...config, requestTools }
+  const router: RouterConfig = { ...config, ...readSkills(node, context, skills), requestTools }
   return { type: 'router' as const, config: router, ...own }
 }

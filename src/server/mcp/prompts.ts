@@ -1,5 +1,5 @@
 /** `metadata.prompts` of agents as prompts of MCP: saved first messages of a user, never instructions of an agent. Pure. */
-import type { SavedPrompt } from '../../pipeline/pipeline.ts'
+import type { SavedPrompt } from '../../pipeline/mcp-offer.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import { ownValue } from '../../part/own-value.ts'
 import type { Agent } from '../../runtime/runtime.ts'

@@ -29,6 +29,7 @@ import { header } from '../openai/parameters.ts'
 import { readModel } from '../openai/request.ts'
 import { estimateTokens } from '../responses/estimate-tokens.ts'
 import { continueHistory } from '../turn/continue-history.ts'
+import { runsOfTokens } from '../turn/runs-of-tokens.ts'
 import { messagesError, messagesRunError, requestId } from './error.ts'
 import { readMessagesRequest, type MessagesRequest } from './request.ts'
 
@@ -64,13 +65,9 @@ interface Read {
 async function readRequest(context: HandlerContext, request: Request): Promise<Read> {
   const body = await readJson(request, Math.max(context.maxBodyBytes, maxBodyBytes))
   const agent = findAgent(context.runtime.agents, readModel(body))
-  const runs = new Map<string, string>()
-  for (const token of reasoningTokens(body['messages'])) {
-    const opened = await context.reasoning.openReasoning(token)
-    if (opened !== undefined) runs.set(token, opened.runId)
-  }
+  const runOf = await runsOfTokens(context.reasoning, reasoningTokens(body['messages']))
   const declared = Object.keys(agent.pipeline.input?.properties ?? {})
-  const asked = readMessagesRequest(body, { declared, runOf: (token) => runs.get(token) })
+  const asked = readMessagesRequest(body, { declared, runOf })
   return { agent, asked, body }
 }
 

@@ -22,7 +22,8 @@ export function unknownResponse(id: string): MillraceError {
 }
 
 export function responsesError(error: Error): Response {
-  const response = errorResponse(error, (code) => ({ code: codeOf(error, code), param: paramOf(error) }))
+  // Without a text there, clients of OpenResponses show no message: findings/open-responses-hides-errors-without-param.sh.
+  const response = errorResponse(error, (code) => ({ code: codeOf(error, code), param: paramOf(error) ?? '' }))
   if (!(error instanceof MillraceError) || error.code !== 'thread-busy') return response
   // Clients of this protocol wait for as long as they are told after a 429 alone.
   response.headers.set('retry-after', '1')

@@ -89,6 +89,19 @@ ORDER BY calls DESC`,
     defaults: { days: 30 },
     sql: `${costs(`date(timestamp / 1000, 'unixepoch')`, 'day')}1 DESC`,
   },
+  'cache-hits': {
+    about: 'Prompt tokens of :days days by model and agent: what providers read from their caches and wrote to them',
+    defaults: { days: 30 },
+    sql: `
+SELECT model, agent, count(*) AS calls, sum(input_tokens) AS input_tokens,
+  coalesce(sum(cached_input_tokens), 0) AS cached_tokens, coalesce(sum(cache_write_input_tokens), 0) AS written_tokens,
+  round(100.0 * coalesce(sum(cached_input_tokens), 0) / nullif(sum(input_tokens), 0), 1) AS cached_percent,
+  round(sum(cost), 6) AS cost
+FROM usage
+WHERE timestamp >= ${since} AND shared = 0
+GROUP BY model, agent
+ORDER BY 4 DESC`,
+  },
   'cost-by-run': {
     about: 'The most expensive runs of :days days',
     defaults: { days: 30 },

@@ -58,7 +58,7 @@ describe('listing of MCP tools', () => {
       const pool = serverOf([[...named, fine], [...nameless], [checked]])
       const warned: string[] = []
       const tools = await readMcpTools(pool, 'odd', undefined, ({ code, message }) => warned.push(`${code} ${message}`))
-      expect([...tools.keys()]).toEqual(['odd_fine', 'odd_checked'])
+      expect([...tools.keys()]).toEqual(['odd_checked', 'odd_fine'])
       expect(warned.slice(0, odd.length)).toEqual(
         odd.map(([why], i) => `mcp-tool-left-out The tool "odd ${i}" of the MCP server "odd" is left out: ${why}.`),
       )

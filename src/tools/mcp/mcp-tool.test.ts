@@ -55,6 +55,15 @@ describe('MCP tool', () => {
     return { pool, call }
   }
 
+  test('tools have the same order, however the server lists them', async () => {
+    for (const names of [
+      ['b', 'a', 'c'],
+      ['c', 'b', 'a'],
+    ]) {
+      expect([...(await readMcpTools(poolWith(names).pool, 's')).keys()]).toEqual(['s_a', 's_b', 's_c'])
+    }
+  })
+
   test('names are such as every provider takes, and the server is called by its own', async () => {
     expect(toToolName('s', 'admin.tools/list users')).toBe('s_admin_tools_list_users')
     expect(toToolName('s', 'x'.repeat(100))).toHaveLength(64)

@@ -29,7 +29,7 @@ export interface McpWarning {
 }
 
 /**
- * The tools of a server by their prefixed names. Calls `warn` for each schema pattern that is not enforced, and for each tool that is left out
+ * The tools of a server by their prefixed names, and in the order of these. Calls `warn` for each schema pattern that is not enforced, and for each tool that is left out
  * because it cannot be used.
  */
 export async function readMcpTools(
@@ -60,5 +60,6 @@ export async function readMcpTools(
     }
     tools.set(name, toToolImplementation(pool, server, tool))
   }
-  return tools
+  // Servers may list them in any order, and providers' caches depend on it.
+  return new Map([...tools].toSorted(([a], [b]) => (a < b ? -1 : 1)))
 }

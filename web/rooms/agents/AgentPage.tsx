@@ -65,6 +65,19 @@ export function AgentPage({ id }: { id: string }) {
         <div className={css.name}>
           <h1>{file.name ?? id}</h1>
           {file.description !== undefined && <p>{file.description}</p>}
+          {file.skills !== undefined && (
+            <details className={css.skills}>
+              <summary>{file.skills.length === 1 ? '1 skill' : `${file.skills.length} skills`}</summary>
+              <dl>
+                {file.skills.map(({ name, description }) => (
+                  <div key={name}>
+                    <dt>{name}</dt>
+                    <dd>{description}</dd>
+                  </div>
+                ))}
+              </dl>
+            </details>
+          )}
         </div>
         {mayRead !== false && (
           <nav className={css.tabs} aria-label="Of this agent">

@@ -12,7 +12,7 @@ import { useMayDelete, useThreadName } from '../../data/server.ts'
 import { useResource } from '../../data/resource.ts'
 import { Button } from '../../kit/Button.tsx'
 import { ErrorNote } from '../../kit/ErrorNote.tsx'
-import { cost, count, tokens } from '../../kit/format.ts'
+import { cachedShare, cost, count, tokens } from '../../kit/format.ts'
 import { Owner } from '../../kit/Owner.tsx'
 import { Skeleton } from '../../kit/Skeleton.tsx'
 import { useTitle } from '../../shell/title.ts'
@@ -117,7 +117,7 @@ function UsageTable({ used }: { used: readonly UsedByModel[] }) {
     <table className={css.usage}>
       <thead>
         <tr>
-          {['Model', 'Calls', 'Input', 'Output', 'Cost'].map((name) => (
+          {['Model', 'Calls', 'Input', 'Cached', 'Output', 'Cost'].map((name) => (
             <th key={name} scope="col">
               {name}
             </th>
@@ -130,6 +130,7 @@ function UsageTable({ used }: { used: readonly UsedByModel[] }) {
             <th scope="row">{model}</th>
             <td>{count(calls)}</td>
             <td>{count(usage.inputTokens ?? 0)}</td>
+            <td>{cachedShare(usage) ?? '–'}</td>
             <td>{count(usage.outputTokens ?? 0)}</td>
             <td>{cost(usd)}</td>
           </tr>

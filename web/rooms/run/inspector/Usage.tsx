@@ -1,5 +1,5 @@
 /** What a step took: tokens, cost, and time. */
-import { cost, count, duration, moment } from '../../../kit/format.ts'
+import { cachedShare, cost, count, duration, moment } from '../../../kit/format.ts'
 import type { StepNode } from '../../../../src/fold/step-tree.ts'
 import type { RunFacts } from '../layout/facts.ts'
 import type { Usage as Tokens } from '../../../../src/part/usage.ts'
@@ -47,9 +47,13 @@ export function RunUsage({ facts }: { facts: RunFacts }) {
 function tokenRows(usage: Tokens | undefined): UsageLine[] {
   if (usage === undefined) return []
   const number = (n: number | undefined) => (n === undefined ? undefined : count(n))
+  const share = cachedShare(usage)
   return [
     ['Tokens in', number(usage.inputTokens)],
-    ['… from the cache', number(usage.cachedInputTokens)],
+    [
+      '… from the cache',
+      share === undefined ? number(usage.cachedInputTokens) : `${count(usage.cachedInputTokens!)} (${share})`,
+    ],
     ['… into the cache', number(usage.cacheWriteInputTokens)],
     ['Tokens out', number(usage.outputTokens)],
     ['… for reasoning', number(usage.reasoningTokens)],
