@@ -63,6 +63,13 @@ describe('docs: tables', () => {
     for (const { place, text } of queries) expect(await rowsOf(text), place).not.toEqual([])
   })
 
+  test('the queries that stand in for GraphQL give rows', async () => {
+    const replacing = [...readDocument('docs/migration/beddel.md').matchAll(/millrace query "([^"]+)"/gu)]
+    expect(replacing).toHaveLength(3)
+    const [{ agent } = {}] = await rowsOf("SELECT agent FROM runs WHERE id = 'slow'")
+    for (const [, sql] of replacing) expect(await rowsOf(sql!, { ...given, agent: String(agent) }), sql).not.toEqual([])
+  })
+
   /** By name: some columns, and what they have in the rows of the runs that are not random. */
   const answers: Record<string, [columns: string, ...rows: unknown[][]]> = {
     'slow-tools': [

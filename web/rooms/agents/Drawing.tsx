@@ -74,6 +74,7 @@ const glyphs = new Map([
   ['call-agent', '↗'],
   ['mcp-tool', '⚒'],
   ['cli-agent', '›_'],
+  ['script', 'ƒ'],
   ['condition', '?'],
   ['loop', '↺'],
   ['parallel', '∥'],

@@ -1,0 +1,3 @@
+import { defineConfig } from 'millrace'
+
+export default defineConfig({ packs: [import('../millrace-pack-dify/index.ts')] })
