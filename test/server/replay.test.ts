@@ -70,7 +70,7 @@ describe('replay route', () => {
     ['replay?speed=fast', 'speed must be a number from 0.1 on, or max.'],
     [
       'replay?format=uy',
-      'format must be one of text, ui, openai, responses, ag-ui, parts, parts-sse (did you mean "ui"?).',
+      'format must be one of text, ui, openai, responses, messages, ag-ui, parts, parts-sse (did you mean "ui"?).',
     ],
     ['replay?from=0', 'from must be a whole number from 1 to'],
     ['replay?from=3&to=2', '"to" must be at least 3'],

@@ -74,7 +74,7 @@ describe('unknown routes', () => {
     expect((await ask('/api/agents/helpr')).message).toContain('(did you mean "helper"?)')
   })
 
-  test.each(['/v1/messages', '/v1/embeddings'])('%s: says which protocol is spoken under /v1', async (path) => {
+  test.each(['/v1/complete', '/v1/embeddings'])('%s: says which protocol is spoken under /v1', async (path) => {
     const { status, message } = await handlerOf()(path, 'POST', { model: 'assistant' })
     expect([status, message]).toEqual([404, expect.stringContaining('speaks OpenAI’s Responses and Chat Completions')])
   })
