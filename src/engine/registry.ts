@@ -32,7 +32,7 @@ export interface ExecutionContext {
   /**
    * Asks a person or a client for a value. The run waits for it, even across a restart, and then calls the handler again from its start: requests
    * that have a reply return it at once. So the code before a request must be safe to repeat, and the handler must make the same requests in the
-   * same order.
+   * same order, and none in the middle of a text that it streams.
    */
   request(question?: Question): Promise<QuestionAnswer>
 }

@@ -264,3 +264,19 @@ describe('a source that says a bad part is closed, and the run fails', () => {
     expect(closed).toHaveBeenCalledTimes(1)
   })
 })
+
+test('a step asks before its answer, not in the middle of it: it would begin again, and what was read stays', async () => {
+  async function* asks({ request }: Pick<ExecutionContext, 'request'>): AsyncGenerator<string> {
+    yield 'Hel'
+    await request({ message: 'Go on?' })
+    yield 'lo'
+  }
+  const { outcome, error, entries } = await run((_, context) => asks(context))
+  expect(outcome).toBe('failed')
+  expect(error).toMatchObject({
+    code: 'bad-handler',
+    message: expect.stringContaining('Ask before its first word') as string,
+  })
+  expect(only(entries, 'request')).toEqual([])
+  expect(only(entries, 'text-end')).toHaveLength(1)
+})

@@ -41,7 +41,10 @@ export async function runCustom(
   replaced?: Replaced,
 ): Promise<CustomResult> {
   const { signal, variables, runId, threadId, registry, input } = scope
-  const questions = createQuestions(scope, path)
+  const answerPath = joinPath(path, 1)
+  // The answer would begin again with the handler: what clients have read cannot be taken back.
+  const hasSpoken = () => [...scope.state.open.texts.values()].includes(answerPath)
+  const questions = createQuestions(scope, path, hasSpoken)
   const context: ExecutionContext = {
     input,
     variables,
@@ -76,7 +79,6 @@ export async function runCustom(
       )
     }
   }
-  const answerPath = joinPath(path, 1)
   const { head, cookies = [] } = returned
   keepCookies(runId, cookies)
   const start = omitUndefined({ stepType: 'stream', kind: 'custom' as const, answer: true as const, head })
@@ -305,7 +307,7 @@ interface Questions {
   unlessSuspended(handler: unknown): Promise<unknown>
 }
 
-function createQuestions(scope: Scope, path: string): Questions {
+function createQuestions(scope: Scope, path: string, hasSpoken: () => boolean): Questions {
   const suspended = Promise.withResolvers<never>()
   suspended.promise.catch(() => undefined)
   let count = 0
@@ -315,6 +317,10 @@ function createQuestions(scope: Scope, path: string): Questions {
   async function ask(n: number, { timeout, ...question }: Question): Promise<QuestionAnswer> {
     const known = scope.state.asked.get(path)?.[n]
     if (known?.response !== undefined) return toQuestionAnswer(known.response)
+    if (hasSpoken()) {
+      const cure = 'Ask before its first word, or return the text as a value.'
+      throw new MillraceError('bad-handler', `A step cannot ask in the middle of its answer. ${cure}`)
+    }
     if (scope.handOver) return { outcome: 'closed', reason: 'This run cannot wait for an answer.' }
     const requestId = known?.request.requestId ?? `${scope.runId}.${scope.newId()}`
     const deadline = known?.request.deadline ?? scope.now() + (timeout ?? scope.requestDeadline)
