@@ -9,8 +9,8 @@ const [, tour = ''] = /^## A tour in ten minutes\n[^]*?```sh\n([^]*?)```/mu.exec
 
 /** The words of a line of a shell, without its comment. */
 function wordsOf(line: string): string[] {
-  return [...line.matchAll(/"([^"]*)"|(#.*)|(\S+)/gu)].flatMap(([, quoted, comment, word]) =>
-    comment === undefined ? [quoted ?? word!] : [],
+  return [...line.matchAll(/"([^"]*)"|'([^']*)'|(#.*)|(\S+)/gu)].flatMap(([, quoted, single, comment, word]) =>
+    comment === undefined ? [quoted ?? single ?? word!] : [],
   )
 }
 
@@ -36,6 +36,7 @@ describe('docs: tour', () => {
     expect(said.get('check agents')).toMatch(/^\d+ files checked, no errors\n$/)
     expect(said.get('run assistant')).toContain('12*7 = 84.')
     expect(said.get('run summarize-json')).toContain('"title":"Every run is a log"')
+    expect(said.get('run scripter')).toContain('{"value":42}')
     expect(said.get('run approve-first')).toContain('12*7 = 84.')
     // The head and a line for each run.
     expect(said.get('ps')!.trim().split('\n')).toHaveLength(1 + lines.filter((line) => line.includes(' run ')).length)
