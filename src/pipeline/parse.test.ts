@@ -180,7 +180,7 @@ describe('faults', () => {
     'a duration no timer can hold': [`${start}onDisconnect: {cancelAfter: 30d}`, ['3:29', 'at most 24d']],
     'a bad policy': [
       `${start}onBusy: quue`,
-      ['3:9', 'must be one of interrupt, queue, reject (did you mean "queue"?)'],
+      ['3:9', 'must be one of interrupt, queue, reject, steer (did you mean "queue"?)'],
     ],
     'a bad disconnect': [`${start}onDisconnect: never`, ['3:15', 'must be cancel, detach or {cancelAfter: 15s}']],
     'a misspelt key in a union': [`${start}onDisconnect: {cancelafter: 1s}`, ['3:16', '(did you mean "cancelAfter"?)']],
