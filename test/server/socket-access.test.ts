@@ -116,7 +116,7 @@ describe.each(transports)('%s', (transport) => {
       [
         { type: 'run_agnet', data: {} },
         'bad-input',
-        /one of run_agent, tool_result, abort_run, watch_run, request, cancel_request, renew \(did you mean "run_agent"\?\)/u,
+        /one of run_agent, tool_result, message, abort_run, watch_run, request, cancel_request, renew \(did you mean "run_agent"\?\)/u,
       ],
       [{ type: 'constructor', data: {} }, 'bad-input', /one of/u],
       [{ type: 'run_agent' }, 'bad-input', /data must be an object/u],

@@ -59,7 +59,7 @@ describe('toy wire', () => {
       const refused = await chat(format, 'x')
       expect([refused.status, await refused.text()]).toEqual([
         400,
-        expect.stringContaining('one of text, ui, openai, responses, ag-ui, toy'),
+        expect.stringContaining('one of text, ui, openai, responses, messages, ag-ui, toy'),
       ])
     }
   })
