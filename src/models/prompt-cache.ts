@@ -89,7 +89,7 @@ export function placeCache(call: CallOptions, { protocol, optionsKey, refused }:
     }
   }
   const name = protocol === 'openai-chat' ? 'prompt_cache_key' : 'promptCacheKey'
-  const given = providerOptions[optionsKey]
+  const given = ownValue(providerOptions, optionsKey) as Record<string, never> | undefined
   if (ownValue(given, name) !== undefined || ownValue(providerOptions['openai'], 'promptCacheKey') !== undefined)
     return bare
   return { ...bare, providerOptions: { ...providerOptions, [optionsKey]: { ...given, [name]: ours['key']! } } }

@@ -6,7 +6,7 @@ import { child } from './check.ts'
 import { createFaultCollector, type FaultCollector } from './fault.ts'
 import { pathFault, quote, refuseSecrets, type InlineOptions } from './inlined.ts'
 import type { Fault } from './pipeline.ts'
-import { itemsOf, textOf } from './reader.ts'
+import { textOf } from './reader.ts'
 import { longestDescription, nameRule, skillName, type SkillUse } from './skill-list.ts'
 import { parseTree, type Node } from './tree.ts'
 

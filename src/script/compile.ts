@@ -74,14 +74,14 @@ function parseFault(js: string, code = js): { error: ScriptError; isTooDeep?: tr
   } catch (error) {
     if (error instanceof RangeError) return { error: tooDeep, isTooDeep: true }
     if (!(error instanceof SyntaxError)) return undefined
-    const message = isAboutModules(error.message) ? noModules : (reworded[error.message] ?? `${error.message}.`)
+    const message = isAboutModules(error.message) ? noModules : (reworded.get(error.message) ?? `${error.message}.`)
     return { error: at(badScript(message), code, error.stack ?? '') }
   }
 }
 
-const reworded: Record<string, string | undefined> = {
-  'Single function literal required': 'There is a } too many: it closes the function that the script is the body of.',
-}
+const reworded: ReadonlyMap<string, string> = new Map([
+  ['Single function literal required', 'There is a } too many: it closes the function that the script is the body of.'],
+])
 const AsyncFunction = (async () => {}).constructor as FunctionConstructor
 
 /** The place is in the first lines of a stack: `script:3`, the line, and carets below it. Node's stripper expands tabs and counts columns. */

@@ -223,7 +223,7 @@ function noteOf(schema: Record<string, unknown>): string | undefined {
   const description = ownValue(schema, 'description')
   const facts = ['format', 'pattern', 'minimum', 'maximum', 'minItems', 'maxItems', 'minLength', 'maxLength', 'default']
     .filter((key) => Object.hasOwn(schema, key))
-    .map((key) => `${key} ${oneLine(JSON.stringify(schema[key]) ?? '', 60)}`)
+    .map((key) => `${key} ${oneLine(JSON.stringify(ownValue(schema, key)) ?? '', 60)}`)
   const text = [typeof description === 'string' ? description : '', facts.length > 0 ? `(${facts.join(', ')})` : '']
   return text.filter(Boolean).join(' ') || undefined
 }

@@ -53,8 +53,10 @@ export function toScriptError(
   code: ScriptErrorCode = 'script-error',
 ): ScriptError & { stack: string } {
   const said = (typeof thrown === 'string' ? parsed(thrown) : thrown) as Record<string, unknown>
-  const text = (key: string) => {
-    const value = typeof thrown === 'string' ? ownValue(said, key) : said[key]
+  // The name of an error of the engine is that of its class.
+  const inherited = (key: 'name' | 'message' | 'code' | 'stack') => (said as Record<typeof key, unknown>)[key]
+  const text = (key: 'name' | 'message' | 'code' | 'stack') => {
+    const value = typeof thrown === 'string' ? ownValue(said, key) : inherited(key)
     return typeof value === 'string' ? value : ''
   }
   const [name, message, own] = [text('name') || 'Error', text('message'), text('code')]

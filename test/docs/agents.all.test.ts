@@ -64,8 +64,8 @@ describe('docs: agents', () => {
         execFileSync('bash', ['-c', line], { cwd })
         continue
       }
-      const words = [...line.replace(/\s#.*$/u, '').matchAll(/"([^"]*)"|(\S+)/gu)].map(
-        ([, quoted, word]) => quoted ?? word!,
+      const words = [...line.replace(/\s#.*$/u, '').matchAll(/"([^"]*)"|'([^']*)'|(\S+)/gu)].map(
+        ([, quoted, single, word]) => quoted ?? single ?? word!,
       )
       const { code, out, err } = await ran(words.slice(2), { cwd, env })
       expect([line, code, err]).toEqual([line, 0, expect.stringContaining('completed')])

@@ -66,6 +66,7 @@ const reads: Record<string, Reads> = {
   reindex: { all: [[]] },
   answer: { run: ({ run }) => flags(run, ['--list'], ['approve', '--agent', 'a']) },
   stop: { run: ({ run }) => [[run]] },
+  tell: { run: ({ run }) => flags(run, ['Go on']) },
   compact: {
     all: [
       ['--older-than', '0s', '--dry-run'],

@@ -1,5 +1,6 @@
 /** A message as one JSON, for `stream: false`: what the events of the stream add up to. */
 import { parseJson } from '../../part/json.ts'
+import { ownValue } from '../../part/own-value.ts'
 import { objects } from '../framing/objects.ts'
 import { createWire, type Sink } from '../wire.ts'
 import type { MessagesEvent } from './message-blocks.ts'
@@ -46,7 +47,7 @@ function addingUp(sink: Sink<MessageResult>): Sink<MessagesEvent> {
         if (type === 'input_json_delta') json += delta['partial_json']
         else
           for (const [key, text] of Object.entries(delta))
-            block[key] = `${(block[key] as string | undefined) ?? ''}${text}`
+            Object.assign(block, { [key]: `${(ownValue(block, key) as string | undefined) ?? ''}${text}` })
         return
       }
       case 'content_block_stop': {
