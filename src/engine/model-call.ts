@@ -2,7 +2,7 @@
 import { omitUndefined } from '../part/omit-undefined.ts'
 import { MillraceError, toErrorValue } from '../part/error.ts'
 import type { Message, ToolSpec } from '../part/message.ts'
-import { outcomeText } from '../fold/open-items.ts'
+import { lostResult } from '../fold/open-items.ts'
 import { pause } from '../async/pause.ts'
 import { joinPath, parentPath } from '../part/path.ts'
 import { type ModelReply, hasState, withoutOthersState } from '../fold/reply-messages.ts'
@@ -268,17 +268,9 @@ function reasons({ reasoning }: Pick<ModelCall, 'reasoning'>): boolean {
  * answer, after the results of our own tools.
  */
 export function endProviderCalls(scope: Scope, root: string): void {
-  for (const { step, toolCallId, toolName, providerExecuted } of scope.state.open.calls.values()) {
-    if (parentPath(step) !== root || providerExecuted !== true) continue
-    const outcome = 'unavailable'
-    scope.emit(step, {
-      type: 'tool-result',
-      toolCallId,
-      toolName,
-      result: outcomeText[outcome],
-      isError: true,
-      outcome,
-    })
+  for (const call of scope.state.open.calls.values()) {
+    if (parentPath(call.step) !== root || call.providerExecuted !== true) continue
+    scope.emit(call.step, lostResult(call, 'unavailable'))
   }
 }
 

@@ -7,7 +7,7 @@ import type { EntryOf } from '../part/entry.ts'
 import { parseJson } from '../part/json.ts'
 import { omitUndefined } from '../part/omit-undefined.ts'
 import { isMap } from '../pipeline/scalars.ts'
-import { outcomeText } from '../fold/open-items.ts'
+import { lostResult } from '../fold/open-items.ts'
 import type { ModelToolCall } from '../fold/reply-messages.ts'
 import type { CallOutcome, ScriptCall } from '../script/sandbox.ts'
 import { asRecorded, closeUnder, type Scope } from './scope.ts'
@@ -225,18 +225,10 @@ export function createScriptCalls(options: ScriptCallsOptions): ScriptCalls {
     },
   }
 
-  function close({ toolCallId, toolName, result, startedAt, approvalAt, askedAt }: ModelToolCall, reason: Error): void {
+  function close(call: ModelToolCall, reason: Error): void {
+    const { result, startedAt, approvalAt, askedAt } = call
     for (const at of [startedAt, approvalAt, askedAt]) if (at !== undefined) closeUnder(scope, at, reason)
-    if (result !== undefined) return
-    const outcome = 'aborted'
-    scope.emit(path, {
-      type: 'tool-result',
-      toolCallId,
-      toolName,
-      result: outcomeText[outcome],
-      isError: true,
-      outcome,
-    })
+    if (result === undefined) scope.emit(path, lostResult(call, 'aborted'))
   }
 
   function refusal(call: ScriptCall): CallOutcome | undefined {

@@ -51,6 +51,13 @@ export const outcomeText: Record<ToolOutcome, string> = {
   'handed-over': 'The tool call was handed over to the client.',
 }
 
+/** The result of a call that has none of its own. */
+export function lostResult({ toolCallId, toolName }: LostCall, outcome: ToolOutcome) {
+  return { type: 'tool-result', toolCallId, toolName, result: outcomeText[outcome], isError: true, outcome } as const
+}
+
+type LostCall = Pick<EntryOf<'tool-call'>, 'toolCallId' | 'toolName'>
+
 export function createOpenItems(): OpenItems {
   const steps = new Map<string, StepStart>()
   const texts = new Map<string, string>()
@@ -152,9 +159,7 @@ export function createOpenItems(): OpenItems {
     for (const { step, requestId } of requests.values()) {
       add(step, { type: 'response', requestId, outcome: 'closed', reason: error.code })
     }
-    for (const { step, toolCallId, toolName } of calls.values()) {
-      add(step, { type: 'tool-result', toolCallId, toolName, result: outcomeText[outcome], isError: true, outcome })
-    }
+    for (const call of calls.values()) add(call.step, lostResult(call, outcome))
     if (steps.size === 0) return parts
     const open = [...steps.values()].filter(({ step }) => isUnder(step, root)).reverse()
     const depths = new Map(open.map(({ step }) => [step, step.split('/').length]))

@@ -20,7 +20,8 @@ import {
 import { plainThread } from '../part/principal.ts'
 import type { EntryOf } from '../part/entry.ts'
 import { entryAt } from '../fold/read-view.ts'
-import { hearsMessages } from '../pipeline/hears-messages.ts'
+import { stepsInside } from '../pipeline/calls.ts'
+import type { Step } from '../pipeline/pipeline.ts'
 import { awaitEntry } from './await-entry.ts'
 import { unknownRun } from './runtime-errors.ts'
 
@@ -137,6 +138,11 @@ async function postedMessage({ log }: Store, run: string, id: string): Promise<P
   return undefined
 }
 
+/** Whether a step takes messages while it answers: an `llm` step that streams. One in a loop cannot stream, and steps of called agents take none. */
+function takesMessages(step: Step): boolean {
+  return step.type === 'llm' ? step.config.stream : stepsInside(step).some(takesMessages)
+}
+
 /** Whether the pipeline in its log can take messages. A change that a fork made is in its last `resume`. */
 async function hears({ log }: Store, run: string): Promise<boolean> {
   const start = await entryAt(log, run, 1)
@@ -144,7 +150,7 @@ async function hears({ log }: Store, run: string): Promise<boolean> {
   for await (const batch of log.read(run, { types: ['resume'] }))
     for (const entry of batch) if (entry.type === 'resume') text = entry.pipeline ?? text
   const pipeline = readStored(text)
-  return pipeline !== undefined && hearsMessages(pipeline)
+  return pipeline !== undefined && pipeline.workflow.some(takesMessages)
 }
 
 function checkSize(content: UserMessage['content']): void {
