@@ -99,7 +99,6 @@ async function runIn(
   const stop = new AbortController()
   const scope = within(outer, {
     signal: anySignal([outer.signal, stop.signal]),
-    handOver: false,
     cannotAsk: outer.handOver || outer.cannotAsk === true,
   })
   const calling = { root, tools, messages, before: () => messages(), answers: false }

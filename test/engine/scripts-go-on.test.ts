@@ -1,11 +1,12 @@
 /** Scripts that begin again from the log: after a crash, in a fork, and when their VM was lost. */
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import type { Entry } from '../../src/part/entry.ts'
 import type { ToolImplementation } from '../../src/tools/tool.ts'
-import { createEngine, entriesOf, only, openEngine, type Engine, type EngineOptions } from '../support/engine.ts'
-import { cutAfter } from '../support/going-on.ts'
+import { finish, latch, text, toolCall } from '../../src/models/testing/scripted-model.ts'
+import { createEngine, entriesOf, only, openEngine, until, type Engine, type EngineOptions } from '../support/engine.ts'
+import { createTold, cutAfter, resultsIn } from '../support/going-on.ts'
 import { often } from '../support/thorough.ts'
 
 const any = z.looseObject({})
@@ -123,6 +124,100 @@ describe('a script goes on from the log', () => {
         await engine.close()
       }
     }
+  })
+})
+
+describe('what a script gets again', () => {
+  test('answers in the order in which they came, not in that of its calls', async () => {
+    const isFast = latch()
+    const tools = {
+      slow: { ...echo, idempotent: true, execute: () => isFast.opened.then(() => 'slow') },
+      fast: { ...echo, idempotent: true, execute: () => 'fast' },
+    }
+    const code = `const order = []
+const both = [tools.slow({}), tools.fast({})].map((each) => each.then((name) => { order.push(name); console.log(name) }))
+await Promise.all(both)
+return order`
+    const options = { agents: { a: agent(code, '[slow, fast]') }, tools }
+    const first = createEngine(options)
+    const { id, result } = await first.runtime.start('a', {})
+    await until(first.store, id, ({ type }) => type === 'data')
+    isFast.open()
+    await result
+    const entries = await entriesOf(first.store, id)
+    await first.close()
+    expect(only(entries, 'run-end')[0]!.output).toEqual({ s: ['fast', 'slow'] })
+    const engine = await cutAfter(
+      entries,
+      entries.findIndex(({ type, step }) => type === 'step-finish' && step === 'main/s/1'),
+      options,
+    )
+    onTestFinished(() => engine.close())
+    expect(only(await goneOn(engine, id), 'run-end')[0]!.output).toEqual({ s: ['fast', 'slow'] })
+  })
+
+  test('arguments that the log has redacted are the same call', async () => {
+    const given = {
+      agents: { a: agent('await tools.echo({ password: "hunter2" }); return (await tools.echo({ n: 2 })).n') },
+      tools: { echo },
+      secrets: { keys: ['password'] },
+    }
+    const { entries, runId } = await whole(given)
+    expect(JSON.stringify(only(entries, 'tool-call'))).not.toContain('hunter2')
+    const k = entries.findIndex(({ type }) => type === 'tool-result') + 1
+    const engine = await cutAfter(entries, k, given)
+    onTestFinished(() => engine.close())
+    expect(only(await goneOn(engine, runId), 'run-end')[0]).toMatchObject({ outcome: 'completed', output: { s: 2 } })
+  })
+
+  test('a log that has one more call than it makes is another script', async () => {
+    const given = {
+      agents: { a: agent('return [await tools.echo({ n: 1 }), await tools.echo({ n: 2 })]') },
+      tools: { echo },
+    }
+    const { entries, runId } = await whole(given)
+    const changed = entries.map((entry) =>
+      entry.type === 'run-start' ? { ...entry, pipeline: agent('return tools.echo({ n: 1 })') } : entry,
+    )
+    const k = entries.findLastIndex(({ type }) => type === 'tool-result') + 1
+    const engine = await cutAfter(changed, k, given)
+    onTestFinished(() => engine.close())
+    const [end] = only(await goneOn(engine, runId), 'run-end')
+    expect(end).toMatchObject({ outcome: 'failed', error: { code: 'script-diverged' } })
+    expect(end!.error!.message).toContain('the log has another call, of echo')
+  })
+
+  test('the result of a script that a model wrote, if the server stopped before the call had it', async () => {
+    const model = createTold((prompt) => {
+      const [result] = resultsIn(prompt).values()
+      return result === undefined
+        ? [toolCall('c1', 'runCode', { code: 'return tools.echo({ n: 1 })' }), finish('tool-calls')]
+        : [text(JSON.stringify(result)), finish()]
+    })
+    let calls = 0
+    const given = {
+      agents: {
+        a: `recover: true
+workflow: [{ id: m, type: llm, config: { model: "script:m", messages: [{ role: user, content: Go }], tools: [{ code: [echo] }] } }]`,
+      },
+      tools: { echo: { ...echo, execute: () => ++calls } },
+      scripts: { m: model },
+    }
+    const { entries, runId } = await whole(given)
+    const k = entries.findIndex(({ type, step }) => type === 'step-finish' && step === 'main/m/2/script') + 1
+    const engine = await cutAfter(entries, k, given)
+    onTestFinished(() => engine.close())
+    const found = await goneOn(engine, runId)
+    expect(calls).toBe(1)
+    expect(only(found, 'step-start').filter(({ stepType }) => stepType === 'script')).toHaveLength(1)
+    expect(only(found, 'tool-result').at(-1)).toMatchObject({ toolCallId: 'c1', result: { value: 1 } })
+  })
+
+  test('a question rejects where nobody can be asked', async () => {
+    const engine = openEngine({ agents: { a: agent('return ask("Go on?").catch((error) => error.message)', '[]') } })
+    const run = await engine.runtime.start('a', {}, { handOver: true })
+    expect((await run.result).output).toEqual({ s: 'Nobody can be asked in this run.' })
+    expect(only(await entriesOf(engine.store, run.id), 'request')).toEqual([])
   })
 })
 

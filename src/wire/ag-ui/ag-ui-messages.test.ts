@@ -75,6 +75,17 @@ describe('calls and results', () => {
     expect(fromAgUiMessages([user, late])).toHaveLength(1)
   })
 
+  test('calls of a script, and their results, are no part of the conversation', () => {
+    const made = (id: string) => ({ id, type: 'function', function: { name: 'pick', arguments: '{}' } })
+    const messages = fromAgUiMessages([
+      { id: '1', role: 'assistant', toolCalls: [made('c1'), made('c1.1~1.run_1')] },
+      { id: '2', role: 'tool', toolCallId: 'c1.1~1.run_1', content: 'inner' },
+      { id: '3', role: 'tool', toolCallId: 'c1', content: 'outer' },
+    ])
+    expect(JSON.stringify(messages)).toContain('outer')
+    expect(JSON.stringify(messages)).not.toMatch(/inner|c1\.1/u)
+  })
+
   test('an id that a provider uses again belongs to the newest call', () => {
     const done = (content: string) => ({ id: content, role: 'tool', toolCallId: 'c1', content })
     const again = { ...asked[1], id: 'b' }
