@@ -1,7 +1,9 @@
 /** Scripts as steps and as tools of a model: what they are given, what the log has, what comes back. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { finish, text, toolCall } from '../../src/models/testing/scripted-model.ts'
+import { finish, latch, text, toolCall } from '../../src/models/testing/scripted-model.ts'
 import type { ToolImplementation } from '../../src/tools/tool.ts'
 import { entriesOf, only, openEngine, type EngineOptions } from '../support/engine.ts'
 import { createTold, resultsIn } from '../support/going-on.ts'
@@ -159,6 +161,40 @@ describe('a script step that fails', () => {
     expect(result.output).toEqual({ totals: [...Array<string>(5).fill('fulfilled'), 'rejected'] })
     expect(most).toBe(2)
   })
+})
+
+test('a stop ends a script and fires the signals of its open calls', async () => {
+  const calls = [latch(), latch()]
+  const aborted: string[] = []
+  const wait: ToolImplementation = {
+    parameters: z.object({ n: z.number() }),
+    execute: ({ n }: { n: number }, { signal }) =>
+      new Promise(() => {
+        signal.addEventListener('abort', () => aborted.push(`call ${n}`), { once: true })
+        calls[n]!.open()
+      }),
+  }
+  const engine = openEngine({
+    agents: { agent: step('await Promise.all([tools.wait({ n: 0 }), tools.wait({ n: 1 })])', '      tools: [wait]') },
+    tools: { wait },
+  })
+  const run = await engine.runtime.start('agent', {})
+  await Promise.all(calls.map(({ opened }) => opened))
+  await engine.runtime.stop(run.id)
+  expect(await run.result).toMatchObject({ outcome: 'aborted' })
+  expect(aborted).toEqual(['call 0', 'call 1'])
+  const results = only(await entriesOf(engine.store, run.id), 'tool-result')
+  expect(results.map(({ outcome }) => outcome)).toEqual(['aborted', 'aborted'])
+})
+
+test('nothing but the code of every tool call runs a tool', () => {
+  const root = new URL('../../src/', import.meta.url).pathname
+  const callers = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(
+    (file) =>
+      /^(?:engine|script)\/.*(?<!\.test)\.ts$/u.test(file) &&
+      /\.execute!?\(/u.test(readFileSync(join(root, file), 'utf8')),
+  )
+  expect(callers).toEqual(['engine/tool-call.ts'])
 })
 
 describe('time, chance and secrets', () => {
