@@ -146,6 +146,15 @@ const table: Record<string, Ask> = {
     path: () => '/api/agents/a',
     body: () => ({ text: agent() }),
   },
+  'POST /api/agents/:id/rename': {
+    row: { ...admins, admin: 'forbidden', 'admin of acme': 'forbidden' },
+    path: () => '/api/agents/a/rename',
+    body: () => ({ to: 'b', etag: 'x' }),
+  },
+  'DELETE /api/agents/:id': {
+    row: { ...admins, admin: 'forbidden', 'admin of acme': 'forbidden' },
+    path: () => '/api/agents/a?etag=x',
+  },
   'GET /api/agents/:id': { row: { ...forEveryone, 'other agents': 'unknown' }, path: () => '/api/agents/a' },
   'POST /api/chat': { row: startsThere, body: ({ thread }) => ({ agentId: 'a', id: thread, messages }) },
   'POST /api/beddel/chat': { row: startsThere, body: ({ thread }) => ({ agentId: 'a', id: thread, messages }) },

@@ -124,6 +124,8 @@ const table: Record<string, Row> = {
   'GET /api/agents/schema': { shows: 'facts' },
   'POST /api/agents/check': operates,
   'POST /api/agents/:id': operates,
+  'POST /api/agents/:id/rename': operates,
+  'DELETE /api/agents/:id': operates,
   'GET /api/server': operates,
   'GET /api/live': records(() => `/api/live?rows=1&runs=${ids.run}~0`),
   'GET /api/events': records(() => '/api/events?after=0&types=prompt'),
