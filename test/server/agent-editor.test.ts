@@ -133,7 +133,12 @@ describe('agent editor', () => {
     }
     expect(await send('agents/assistant/rename', { to: 'desk', etag: own })).toMatchObject({ status: 200, id: 'desk' })
     expect(readdirSync(dir).toSorted()).toEqual(['desk.yaml', 'plain.yml'])
-    expect(runtime.agents.list().map(({ id }) => id).toSorted()).toEqual(['desk', 'plain'])
+    expect(
+      runtime.agents
+        .list()
+        .map(({ id }) => id)
+        .toSorted(),
+    ).toEqual(['desk', 'plain'])
 
     writeFileSync(join(dir, 'desk.yaml'), say('new'))
     const changed = { status: 409, error: { code: 'agent-changed' }, theirs: { text: say('new') } }
