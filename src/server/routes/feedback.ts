@@ -9,6 +9,7 @@ import type { RequestContext } from '../handler-context.ts'
 import { readJson } from '../http/body.ts'
 import { bad, readQuery, wholeNumber } from '../http/query.ts'
 import type { Routes } from '../http/routes.ts'
+import { threadNamed } from './existing-thread.ts'
 import { existingRun, unknownRun } from './existing-run.ts'
 
 export function mountFeedback(routes: Routes): void {
@@ -50,7 +51,8 @@ const mostLookedAt = 5000
 
 /** The newest first, each with the agent and the title of its run; `next` is the `before` of the next page, if there may be one. */
 async function listFeedback(context: RequestContext, url: URL): Promise<Response> {
-  const given = readQuery(url, { verdict: 8, agent: 256, before: 20, limit: 10 })
+  const given = readQuery(url, { verdict: 8, agent: 256, thread: 2048, before: 20, limit: 10 })
+  if (given.thread !== undefined) return listOfThread(context, given.thread)
   const verdict = readVerdict(given.verdict)
   const limit = given.limit === undefined ? 100 : wholeNumber(given.limit, 'limit', 1, 1000)
   let before = given.before === undefined ? undefined : wholeNumber(given.before, 'before', 1, Number.MAX_SAFE_INTEGER)
@@ -69,6 +71,17 @@ async function listFeedback(context: RequestContext, url: URL): Promise<Response
     if (page.length < limit) return shown({ rows })
   }
   return shown({ rows, next: before })
+}
+
+/** Runs of a conversation that are looked at. */
+const mostOfThread = 1000
+
+/** Of the newest runs of a conversation, all of it. */
+async function listOfThread(context: RequestContext, thread: string): Promise<Response> {
+  const threadId = await threadNamed(context, thread)
+  const runs = await context.runtime.store.runs.list({ threadId, limit: mostOfThread })
+  const feedback = storeOf(context)
+  return shown({ rows: (await Promise.all(runs.map(({ id }) => feedback.of(id)))).flat() })
 }
 
 function shown(body: object): Response {

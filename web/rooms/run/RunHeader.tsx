@@ -10,6 +10,7 @@ import { ErrorNote } from '../../kit/ErrorNote.tsx'
 import { cost, duration, moment, shortId, tokens } from '../../kit/format.ts'
 import { Owner } from '../../kit/Owner.tsx'
 import { Status } from '../../kit/Status.tsx'
+import { Verdict } from '../../kit/Verdict.tsx'
 import { marked, markForCompare } from '../../data/compare-mark.ts'
 import { useNarrow } from '../../data/media.ts'
 import type { Room } from './use-room.ts'
@@ -57,6 +58,7 @@ export function RunHeader({ room, onFork }: { room: Room; onFork: () => void }) 
           <Button icon="fork" onClick={onFork} disabled={!snapshot.isLoaded}>
             Fork
           </Button>
+          {!snapshot.isLive && <Verdict run={id} />}
           <Compare id={id} />
           <Button onClick={() => void exportRun(id).catch(setError)}>Export</Button>
         </div>
