@@ -53,10 +53,13 @@ describe.skipIf(browser === undefined)(`feedback in the page${fault}`, () => {
     await page.getByRole('button', { name: 'Add a note' }).waitFor()
     expect(await rows()).toEqual([])
 
+    const look = (name: string) =>
+      atEachScreen(page, name, async (screen) => {
+        expect(await flaws(page), screen.name).toEqual([])
+        if (screen.name === '1440-light' || screen.name === '360-dark') await expectAccessible(page)
+      })
+    await look('judged-run')
     await page.getByRole('button', { name: 'Add a note' }).click()
-    await atEachScreen(page, 'note', async (screen) => {
-      expect(await flaws(page), screen.name).toEqual([])
-      if (screen.name === '1440-light' || screen.name === '360-dark') await expectAccessible(page)
-    })
+    await look('note')
   })
 })

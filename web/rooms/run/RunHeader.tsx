@@ -58,12 +58,12 @@ export function RunHeader({ room, onFork }: { room: Room; onFork: () => void }) 
           <Button icon="fork" onClick={onFork} disabled={!snapshot.isLoaded}>
             Fork
           </Button>
-          {!snapshot.isLive && <Verdict run={id} />}
           <Compare id={id} />
           <Button onClick={() => void exportRun(id).catch(setError)}>Export</Button>
         </div>
       </div>
       <div className={css.about}>
+        {!snapshot.isLive && <Verdict run={id} />}
         <span className={css.run}>
           run <code>{shortId(id)}</code>
           <Copy text={id} label="Copy the id of the run" />
