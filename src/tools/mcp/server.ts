@@ -6,6 +6,8 @@ interface Limits {
   timeout?: number
   /** ms until the server must be ready for calls. Default 10,000. Raise it for a command that downloads its package first. */
   connectTimeout?: number
+  /** Its questions are put to the people of a run. Default false: it is told that nobody can be asked. */
+  elicitation?: boolean
 }
 
 /** A local program that speaks MCP on its stdin and stdout. */
