@@ -15,6 +15,7 @@ import { messageOf, MillraceError, wordsOf } from '../../part/error.ts'
 import { validate } from '../../pipeline/json-schema/validate.ts'
 import type { ReadLimits } from '../../models/limits/read-limits.ts'
 import { HttpTransport, streamEnded } from './http-transport.ts'
+import type { TokenSource } from './auth/token-source.ts'
 import type { CallOptions, McpTools, LeftOut, McpTool } from './pool.ts'
 import { callTimeout, connectTimeout, longest, type McpServer } from './server.ts'
 import { isObject } from '../../pipeline/json-schema/keywords.ts'
@@ -34,6 +35,8 @@ export interface OpenOptions {
   /** Removed from the server's output before it is recorded. */
   secrets: readonly string[]
   limits: ReadLimits
+  /** Sent with each request. */
+  tokens?: Promise<TokenSource> | undefined
   /** Called when the connection has ended, for whatever reason. */
   onEnd: () => void
 }
@@ -42,11 +45,11 @@ export interface OpenOptions {
 export async function openConnection(
   name: string,
   server: McpServer,
-  { signal, secrets, limits, onEnd }: OpenOptions,
+  { signal, secrets, limits, tokens, onEnd }: OpenOptions,
 ): Promise<McpConnection> {
   // Name only: clients must not see the command or the address, and arguments may contain keys.
   const who = `The MCP server "${name}"`
-  const transport = await createTransport(server, { who, secrets, limits })
+  const transport = await createTransport(server, { who, secrets, limits, tokens: await tokens })
   const client = new Client({ name: 'millrace', version: '0' }, { jsonSchemaValidator })
   let listing: Promise<McpTools> | undefined
   let definitions: Listing['definitions'] = new Map()
@@ -76,6 +79,8 @@ export async function openConnection(
     signal.removeEventListener('abort', stop)
     await transport.close()
     if (transport.refusal !== undefined) throw transport.refusal
+    const own = ownFault(error)
+    if (own !== undefined) throw own
     const message = `${who} cannot be reached: ${transport.failure ?? reasonOf(error)}.`
     throw new MillraceError('mcp-unreachable', message, { cause: error, detail: detailOf(error) })
   } finally {
@@ -95,6 +100,8 @@ export async function openConnection(
       new MillraceError(code, `${who} ${text}`, { cause: error, detail: detailOf(error) })
     if (stopped?.aborted) return stoppedError(stopped)
     if (transport.refusal !== undefined) return transport.refusal
+    const own = ownFault(error)
+    if (own !== undefined) return own
     if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout) {
       return fault('timed-out', `did not answer ${what} within ${timeout} ms.`)
     }
@@ -162,6 +169,11 @@ export async function openConnection(
   }
 }
 
+/** An error that was thrown here, such as `mcp-unauthorized`: the SDK hands it on, or as a cause. */
+function ownFault(error: unknown): MillraceError | undefined {
+  return [error, (error as { cause?: unknown } | undefined)?.cause].find((each) => each instanceof MillraceError)
+}
+
 /** For answers that are checked elsewhere. */
 const asItIs: StandardSchemaV1<unknown, unknown> = {
   '~standard': { version: 1, vendor: 'millrace', validate: (value) => ({ value }) },
@@ -186,6 +198,7 @@ interface TransportOptions {
   who: string
   secrets: readonly string[]
   limits: ReadLimits
+  tokens: TokenSource | undefined
 }
 
 async function createTransport(server: McpServer, options: TransportOptions) {
