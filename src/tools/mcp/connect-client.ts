@@ -12,6 +12,7 @@ import type { ReadLimits } from '../../models/limits/read-limits.ts'
 import { validate } from '../../pipeline/json-schema/validate.ts'
 import { isObject } from '../../pipeline/json-schema/keywords.ts'
 import { HttpTransport } from './http-transport.ts'
+import type { TokenSource } from './auth/token-source.ts'
 import { connectTimeout, longest, type McpServer } from './server.ts'
 import type { StdioTransport } from './stdio-transport.ts'
 
@@ -34,6 +35,8 @@ export interface ConnectOptions {
   who: string
   secrets: readonly string[]
   limits: ReadLimits
+  /** Sent with each request. */
+  tokens?: TokenSource | undefined
   /** Aborts the attempt. */
   signal: AbortSignal
   /** The server is known to be legacy. */

@@ -24,6 +24,7 @@ import {
   type McpTaskOutcome,
   type McpTaskState,
 } from './answer.ts'
+import type { TokenSource } from './auth/token-source.ts'
 import { asks, ConnectFailure, connectClient, taskKey, tasks, tasksExtension } from './connect-client.ts'
 import { sessionEnded, stoppedError } from './fault.ts'
 import { streamEnded } from './http-transport.ts'
@@ -50,6 +51,8 @@ export interface OpenOptions {
   /** Removed from the server's output before it is recorded. */
   secrets: readonly string[]
   limits: ReadLimits
+  /** Sent with each request. */
+  tokens?: Promise<TokenSource> | undefined
   /** The server was legacy when it was asked last. */
   isLegacy?: boolean
   /** For a run whose questions people answer. Only legacy servers are told so at once; modern ones are, with each call. */
@@ -62,15 +65,17 @@ export interface OpenOptions {
 export async function openConnection(
   name: string,
   server: McpServer,
-  { signal, secrets, limits, isLegacy = false, asks: canAsk = false, onEnd }: OpenOptions,
+  { signal, secrets, limits, tokens, isLegacy = false, asks: canAsk = false, onEnd }: OpenOptions,
 ): Promise<McpConnection> {
   // Name only: clients must not see the command or the address, and arguments may contain keys.
   const who = `The MCP server "${name}"`
-  const options = { who, secrets, limits, signal, isLegacy, asks: canAsk }
+  const options = { who, secrets, limits, tokens: await tokens, signal, isLegacy, asks: canAsk }
   const { client, transport } = await connectClient(server, options).catch((failure: unknown) => {
     if (!(failure instanceof ConnectFailure)) throw failure
     const { cause, transport: lost } = failure
     if (lost.refusal !== undefined) throw lost.refusal
+    const own = ownFault(cause)
+    if (own !== undefined) throw own
     const message = `${who} cannot be reached: ${lost.failure ?? reasonOf(cause)}.`
     throw new MillraceError('mcp-unreachable', message, { cause, detail: detailOf(cause, lost) })
   })
@@ -103,7 +108,8 @@ export async function openConnection(
       new MillraceError(code, `${who} ${text}`, { cause: error, detail: detailOf(error, transport) })
     if (stopped?.aborted) return stoppedError(stopped)
     if (transport.refusal !== undefined) return transport.refusal
-    if (error instanceof MillraceError) return error
+    const own = ownFault(error)
+    if (own !== undefined) return own
     if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout) {
       return fault('timed-out', `did not answer ${what} within ${timeout} ms.`)
     }
@@ -317,6 +323,11 @@ function detailOf(error: unknown, transport: ConnectFailure['transport']): strin
 function toElicitResult(reply: McpReply) {
   if (reply.action !== 'accept' || reply.content === undefined) return { action: reply.action }
   return { action: reply.action, content: reply.content as Record<string, string | number | boolean | string[]> }
+}
+
+/** An error that was thrown here, such as `mcp-unauthorized`: the SDK hands it on, or as a cause. */
+function ownFault(error: unknown): MillraceError | undefined {
+  return [error, (error as { cause?: unknown } | undefined)?.cause].find((each) => each instanceof MillraceError)
 }
 
 /** For answers that are checked elsewhere. */

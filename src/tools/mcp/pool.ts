@@ -2,6 +2,7 @@
 import { MillraceError } from '../../part/error.ts'
 import type { McpAnswer, McpQuestion, McpReply, McpTaskState } from './answer.ts'
 import type { McpConnection, OpenOptions, openConnection } from './connection.ts'
+import { createServerTokens, type ServerTokens, type TokenOptions } from './auth/server-tokens.ts'
 import { sessionEnded, unlessStopped } from './fault.ts'
 import { defaultReadLimits, type ReadLimits } from '../../models/limits/read-limits.ts'
 import { secretsIn, withHeaders, type McpHeaders } from './own-headers.ts'
@@ -60,7 +61,8 @@ export type TaskOptions = Pick<CallOptions, 'signal' | 'timeout' | 'forModel'>
 
 /**
  * Methods reject with a `MillraceError`: `unknown-mcp-server`, `mcp-unreachable` (the server does not start or respond),
- * `mcp-lost` (the connection was lost: the call may or may not have been executed), `mcp-closed`, `timed-out`,
+ * `mcp-unauthorized` (there is no token that it accepts), `mcp-lost` (the connection was lost: the call may or may not have been
+ * executed), `mcp-closed`, `timed-out`,
  * `line-too-long` and `body-too-large` (the server sent more than the config allows), `redirect-refused`, `aborted`, and
  * `tool-failed` with the server's message. After a loss, the next use reconnects.
  */
@@ -86,13 +88,21 @@ export interface McpPool {
   close(): Promise<void>
 }
 
+export interface PoolOptions extends Partial<TokenOptions> {
+  secrets?: readonly string[]
+  limits?: ReadLimits
+  /** Those of the pool whose servers these are. */
+  tokens?: ServerTokens
+}
+
 /** Opens no connection yet. `secrets` are removed from server output that errors quote. Throws `bad-config`. */
 export function createMcpPool(
   servers: Readonly<Record<string, McpServer>>,
-  { secrets = [], limits = defaultReadLimits }: { secrets?: readonly string[]; limits?: ReadLimits } = {},
+  { secrets = [], limits = defaultReadLimits, environment = {}, now = Date.now, fetch, ...given }: PoolOptions = {},
 ): McpPool {
   const known = new Map(Object.entries(servers))
   for (const [name, server] of known) checkServer(name, server)
+  const tokens = given.tokens ?? createServerTokens({ environment, now, fetch })
   // Connections stay here until they have ended, so that `close` waits for all of them.
   const connections = new Map<string, Promise<McpConnection>>()
   /** Servers that were legacy when they were asked last. */
@@ -121,6 +131,7 @@ export function createMcpPool(
       signal: end.signal,
       secrets,
       limits,
+      tokens: tokens(name, server),
       isLegacy: legacy.has(name),
       asks: run !== undefined,
       onEnd: forget,
@@ -171,7 +182,7 @@ export function createMcpPool(
     withHeaders(headers) {
       const changed = Object.entries(headers).map(([name, own]) => [name, withHeaders(serverOf(name), own)] as const)
       const hidden = [...secrets, ...secretsIn(headers)]
-      const child = createMcpPool(Object.fromEntries(changed), { secrets: hidden, limits })
+      const child = createMcpPool(Object.fromEntries(changed), { secrets: hidden, limits, tokens })
       const close = async () => {
         await child.close()
         children.delete(own)
