@@ -19,6 +19,7 @@ import {
 } from './reply-messages.ts'
 import { toUsage } from '../part/usage.ts'
 import { LazyMap } from './lazy-map.ts'
+import { handleOf, markOfRun, withShortened } from './long-results.ts'
 import type { Log } from '../part/log.ts'
 
 export interface ToolLoop {
@@ -28,17 +29,21 @@ export interface ToolLoop {
   readonly base: EntryOf<'prompt'> | undefined
   /** Messages that came before its first model call. They are told behind those of the first prompt. */
   readonly early: readonly UserMessage[]
+  /** The handles of results that its model was told shortened. */
+  readonly shortened: ReadonlySet<string>
   /** Number of the last child step of the root; the next one gets this plus one. A reset child's number is reused. */
   readonly children: number
   apply(entry: Entry): void
 }
 
 const none: readonly UserMessage[] = []
+const noHandles: ReadonlySet<string> = new Set()
 
 type TextBlock = { type: 'text' | 'reasoning'; text: string; providerOptions?: ProviderOptions }
 
-export function createToolLoop(root: string): ToolLoop {
-  return new Loop(root)
+/** `mark`: that of its run, see `markOfRun`. */
+export function createToolLoop(root: string, mark = ''): ToolLoop {
+  return new Loop(root, mark)
 }
 
 /** A class, not closures: one for each open stream (decisions/0028). */
@@ -47,7 +52,9 @@ class Loop implements ToolLoop {
   readonly list: ModelReply[] = []
   base: EntryOf<'prompt'> | undefined = undefined
   early: readonly UserMessage[] = none
+  shortened: ReadonlySet<string> = noHandles
   children = 0
+  readonly #mark: string
   readonly #blocks = new Map<string, { block: TextBlock; add(delta: string): void }>()
   // Maps, because a message may hold thousands of calls. If calls share an id, the newest reply's counts, and within a reply the first.
   readonly #callsById = new LazyMap<string, { call: ModelToolCall; reply: ModelReply }>()
@@ -55,8 +62,9 @@ class Loop implements ToolLoop {
   /** The newest reply at each path. */
   readonly #replies = new LazyMap<string, ModelReply>()
 
-  constructor(root: string) {
+  constructor(root: string, mark: string) {
     this.root = root
+    this.#mark = mark
   }
 
   apply(entry: Entry): void {
@@ -128,6 +136,7 @@ class Loop implements ToolLoop {
       }
       case 'prompt': {
         this.base ??= entry
+        if (entry.shortened !== undefined) this.shortened = new Set([...this.shortened, ...entry.shortened])
         const reply = this.#replyAt(step)
         if (reply) reply.model = entry.model
         break
@@ -166,6 +175,7 @@ class Loop implements ToolLoop {
         const call = this.#callOf(entry.toolCallId)
         if (entry.preliminary === true || !call) break
         call.result = entry
+        call.handle = handleOf(entry.seq, this.#mark)
         if (call.providerExecuted) this.#replyAt(step)?.content.push(toResultContent(entry))
         break
       }
@@ -224,6 +234,7 @@ class Loop implements ToolLoop {
     const said = this.list.flatMap((reply) => reply.said ?? [])
     if (said.length > 0) this.early = [...this.early, ...said]
     this.list.length = 0
+    this.shortened = noHandles
   }
 
   #replyAt(path: string): ModelReply | undefined {
@@ -354,10 +365,13 @@ export async function readPrompt(
 
 async function messagesBefore(log: Log, run: string, prompt: EntryOf<'prompt'>): Promise<Message[]> {
   const root = parentPath(prompt.step)
-  const loop = createToolLoop(root)
+  let mark: string | undefined
+  for await (const [start] of log.read(run, { limit: 1 })) if (start?.type === 'run-start') mark = markOfRun(start)
+  const loop = createToolLoop(root, mark)
   for await (const batch of log.read(run, { step: root, before: prompt.seq })) {
     for (const entry of batch) if (entry.step === root || parentPath(entry.step) === root) loop.apply(entry)
   }
   if (loop.base === undefined) return [...prompt.messages, ...loop.early]
-  return [...loop.base.messages, ...loop.early, ...loopMessages(loop.list), ...prompt.messages]
+  const told = [...loop.base.messages, ...loop.early, ...loopMessages(loop.list), ...prompt.messages]
+  return withShortened(told, new Set([...loop.shortened, ...(prompt.shortened ?? [])]))
 }
