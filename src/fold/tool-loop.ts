@@ -5,22 +5,14 @@
  * messages of a conversation are derived from it as well.
  */
 import type { Entry, EntryOf } from '../part/entry.ts'
-import type { AssistantContent, ProviderOptions, Message, ToolSpec, UserMessage } from '../part/message.ts'
+import type { AssistantContent, ProviderOptions, UserMessage } from '../part/message.ts'
 import { parseJson } from '../part/json.ts'
 import { parentPath } from '../part/path.ts'
 import { kindOf } from '../part/step-kind.ts'
-import {
-  type ModelToolCall,
-  type ModelReply,
-  badOutput,
-  note,
-  toResultContent,
-  loopMessages,
-} from './reply-messages.ts'
+import { type ModelToolCall, type ModelReply, badOutput, note, toResultContent } from './reply-messages.ts'
 import { toUsage } from '../part/usage.ts'
 import { LazyMap } from './lazy-map.ts'
-import { handleOf, markOfRun, withShortened } from './long-results.ts'
-import type { Log } from '../part/log.ts'
+import { handleOf } from './long-results.ts'
 
 export interface ToolLoop {
   readonly root: string
@@ -31,6 +23,10 @@ export interface ToolLoop {
   readonly early: readonly UserMessage[]
   /** The handles of results that its model was told shortened. */
   readonly shortened: ReadonlySet<string>
+  /** The last summary, and how many replies there were when it was made. */
+  readonly summary: { entry: EntryOf<'summarized'>; replies: number } | undefined
+  /** A step that makes a summary, whose `summarized` has not come. */
+  readonly summing: { path: string; covers: number } | undefined
   /** Number of the last child step of the root; the next one gets this plus one. A reset child's number is reused. */
   readonly children: number
   apply(entry: Entry): void
@@ -53,6 +49,8 @@ class Loop implements ToolLoop {
   base: EntryOf<'prompt'> | undefined = undefined
   early: readonly UserMessage[] = none
   shortened: ReadonlySet<string> = noHandles
+  summary: ToolLoop['summary'] = undefined
+  summing: ToolLoop['summing'] = undefined
   children = 0
   readonly #mark: string
   readonly #blocks = new Map<string, { block: TextBlock; add(delta: string): void }>()
@@ -96,6 +94,10 @@ class Loop implements ToolLoop {
         if (parentPath(step) !== this.root) break
         // A second attempt has the same number.
         this.children = Math.max(this.children, numberOf(step))
+        if (kindOf(entry) === 'summary') {
+          this.summing = { path: step, covers: entry.covers ?? 0 }
+          break
+        }
         // The calls of a script are those of one reply, without a model.
         if (kindOf(entry) === 'model-call' || entry.script !== undefined) this.#add(step)
         else if (entry.toolCallId !== undefined) {
@@ -130,19 +132,26 @@ class Loop implements ToolLoop {
           }
         }
         if (step === this.root) this.#startAnew()
+        if (this.summing?.path === step) this.summing = undefined
         this.#reindex()
         if (step === this.root || this.base?.step === step) this.base = undefined
         break
       }
       case 'prompt': {
         this.base ??= entry
-        if (entry.shortened !== undefined) this.shortened = new Set([...this.shortened, ...entry.shortened])
+        this.#shorten(entry.shortened)
         const reply = this.#replyAt(step)
         if (reply) reply.model = entry.model
         break
       }
       case 'message':
         if (step === this.root && entry.outcome === undefined) this.#hear(entry)
+        break
+      case 'summarized':
+        if (step !== this.root) break
+        this.summary = { entry, replies: this.list.length }
+        this.summing = undefined
+        this.#shorten(entry.shortened)
         break
       case 'retry': {
         const reply = this.#replyAt(step)
@@ -235,6 +244,12 @@ class Loop implements ToolLoop {
     if (said.length > 0) this.early = [...this.early, ...said]
     this.list.length = 0
     this.shortened = noHandles
+    this.summary = undefined
+    this.summing = undefined
+  }
+
+  #shorten(handles: readonly string[] | undefined): void {
+    if (handles !== undefined) this.shortened = new Set([...this.shortened, ...handles])
   }
 
   #replyAt(path: string): ModelReply | undefined {
@@ -317,61 +332,4 @@ const shares = 13
 /** A copy that does not keep the string alive that it was cut from, such as an event of a model server. */
 function ownCopy(piece: string): string {
   return piece.length < shares ? piece : [piece.slice(0, 1), piece.slice(1)].join('')
-}
-
-/** The whole prompt of a model call: a `prompt` entry has only the new messages, the others come from earlier replies of its tool loop. */
-export interface WholePrompt {
-  /** The path of the model call, and the `seq` of its `prompt`. */
-  step: string
-  seq: number
-  stage: string
-  /** The model that was called first. */
-  model: string
-  system?: string
-  messages: Message[]
-  tools?: ToolSpec[]
-}
-
-/** The prompt of the last attempt. Undefined if the step has called no model; `asked` gets the paths of steps that have. */
-export async function readPrompt(
-  log: Log,
-  run: string,
-  step: string,
-  asked: Set<string> = new Set(),
-): Promise<WholePrompt | undefined> {
-  let prompt: EntryOf<'prompt'> | undefined
-  let isCall = false
-  for await (const batch of log.read(run, { types: ['step-start', 'prompt'] })) {
-    for (const entry of batch) {
-      if (entry.type === 'prompt') asked.add(entry.step)
-      if (entry.step !== step) continue
-      if (entry.type === 'prompt') prompt = entry
-      else if (entry.type === 'step-start') isCall = kindOf(entry) === 'model-call'
-    }
-  }
-  if (prompt === undefined) return undefined
-  const { seq, stage, model, system, tools } = prompt
-  const before = isCall ? await messagesBefore(log, run, prompt) : prompt.messages
-  return {
-    step,
-    seq,
-    stage,
-    model,
-    ...(system !== undefined && { system }),
-    messages: before,
-    ...(tools !== undefined && { tools }),
-  }
-}
-
-async function messagesBefore(log: Log, run: string, prompt: EntryOf<'prompt'>): Promise<Message[]> {
-  const root = parentPath(prompt.step)
-  let mark: string | undefined
-  for await (const [start] of log.read(run, { limit: 1 })) if (start?.type === 'run-start') mark = markOfRun(start)
-  const loop = createToolLoop(root, mark)
-  for await (const batch of log.read(run, { step: root, before: prompt.seq })) {
-    for (const entry of batch) if (entry.step === root || parentPath(entry.step) === root) loop.apply(entry)
-  }
-  if (loop.base === undefined) return [...prompt.messages, ...loop.early]
-  const told = [...loop.base.messages, ...loop.early, ...loopMessages(loop.list), ...prompt.messages]
-  return withShortened(told, new Set([...loop.shortened, ...(prompt.shortened ?? [])]))
 }

@@ -98,6 +98,15 @@ function loosen(value: unknown, known: Known | undefined): unknown {
     const pattern = String.raw`^\d+(\.\d+)?\s*([bB]|[kKmMgG][bB])?$`
     return { ...about, type: ['integer', 'string'], minimum: node['minimum'], pattern }
   }
+  if (yaml === 'tokens') {
+    return {
+      ...about,
+      type: ['integer', 'string'],
+      minimum: node['minimum'],
+      pattern: String.raw`^\d+(\.\d+)?\s*[kKmM]?$`,
+    }
+  }
+  if (yaml === 'percent') return { ...about, type: 'string', pattern: String.raw`^\d+(\.\d+)?\s*%$` }
   const schema: JsonSchema = {}
   for (const [key, item] of Object.entries(node)) {
     if (key === 'properties' || key === 'definitions') {

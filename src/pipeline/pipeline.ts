@@ -1,4 +1,5 @@
 /** A checked agent, the result of `parsePipeline`. Plain data without references to files or registries. */
+import type { ContextConfig } from './context-config.ts'
 import type { Expression } from './expression.ts'
 import type { Secret } from './inlined.ts'
 import type { McpTool, SavedPrompt } from './mcp-offer.ts'
@@ -209,6 +210,8 @@ export interface Known {
   env?: readonly string[]
   /** Claims that `$user.claims` may have. Not checked if undefined. */
   claims?: readonly string[]
+  /** The models whose window is known. Not checked if undefined. */
+  windows?: readonly string[]
   /** Whether there is a default model. Not checked if undefined. */
   hasDefaultModel?: boolean
   /** Secrets that the text must not contain. Not checked if undefined. */
@@ -317,6 +320,8 @@ export interface ToolLoopConfig extends ToolGroup {
   reasoning?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max'
   providerOptions?: Record<string, Record<string, unknown>>
   headers?: Record<string, string>
+  /** What happens when the conversation is longer than the model's window. Absent: the call fails. */
+  context?: ContextConfig
   /** Prompt caching. Default: that of the config. */
   cache?: 'auto' | 'none' | '1h'
   retries: number

@@ -258,10 +258,12 @@ export function turnsOf({ protocol, body }: Pick<StrictRequest, 'protocol' | 'bo
         }))
         const calls = of('tool_use').map(({ id, name, input }) => ({ id: String(id), name: String(name), input }))
         const text = words(of('text'))
-        return [
-          ...(results.length > 0 ? [turn('tool', { results })] : []),
-          ...(text !== '' || calls.length > 0 ? [turn(role as 'user', { text, calls })] : []),
-        ]
+        // The package sends messages of the user that follow each other as one, a block each.
+        if (role === 'user') {
+          const said = of('text').map((block) => turn('user', { text: words([block]) }))
+          return results.length > 0 ? [turn('tool', { results }), ...said] : said
+        }
+        return text !== '' || calls.length > 0 ? [turn('assistant', { text, calls })] : []
       })
     case 'google':
       return list(body['contents']).flatMap(({ role, parts: given }) => {

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import type { Message } from '../../part/message.ts'
 import { check, child } from '../check.ts'
+import { checkContext, contextConfig } from '../context-config.ts'
 import type { FaultCollector } from '../fault.ts'
 import { lazily } from '../lazily.ts'
 import type { LlmConfig, ToolLoopConfig } from '../pipeline.ts'
@@ -134,6 +135,7 @@ export const llmConfig = lazily(() =>
       .describe(
         'Prompt caching. auto: the provider is told to cache the prompt where another call with the same beginning is likely. 1h: so, and Anthropic keeps it for an hour. none: it is told nothing. Default: models.cache of the config, or auto.',
       ),
+    context: contextConfig(),
     retries: preset(integer(0, 20), 2, 'Maximum number of retries when a call fails before its first content.'),
     budget: budget.optional().describe('Limits of this step.'),
     timeouts: stepTimeouts.optional().describe('Time limits in this step.'),
@@ -186,6 +188,7 @@ export function checkToolLoop(node: Node, { reader, place }: StepContext, except
   if (known) checkLlmNames(node, known, faults)
   if (known?.hasDefaultModel === false && child(node, 'model') === undefined) faults.add(node.at, noModel)
   checkTools(node, known, faults)
+  checkContext(node, reader)
   for (const item of itemsOf(child(node, 'tools'))) checkScriptTools(child(item, 'code'), known, faults)
 }
 
