@@ -9,44 +9,44 @@ export interface Overflow {
 }
 
 interface OverflowText {
-  /** Where the text is from, and the version in which it was read. */
+  /** The service, with the version of its API or of the program. */
   source: string
   text: RegExp
 }
 
-/** The first group that is a number is the window. */
+/** The first group that is a number is the window. Read in November 2026, in the services' answers as their users report them. */
 export const overflowTexts: readonly OverflowText[] = [
   {
-    source: 'OpenAI chat completions, 2026-11: code context_length_exceeded',
-    text: /maximum context length is (\d[\d,]*) tokens/iu,
+    source: 'OpenAI chat completions (code context_length_exceeded); vLLM 0.6 to 0.11 with the same words',
+    text: /maximum (?:model|context|prompt) length (?:is|of) (\d[\d,]*)/iu,
   },
   {
-    source: 'OpenAI Responses, 2026-11: code context_length_exceeded',
+    source: 'OpenAI Responses v1 (code context_length_exceeded)',
     text: /exceeds the context window of this model|context_length_exceeded/iu,
   },
   {
-    source: 'Anthropic Messages 2023-06-01, 2026-11',
+    source: 'Anthropic Messages 2023-06-01',
     text: /prompt is too long(?:: \d+ tokens > (\d+) maximum)?/iu,
   },
   {
-    source: 'Anthropic Messages 2023-06-01, 2026-11: prompt and max_tokens together',
+    source: 'Anthropic Messages 2023-06-01, prompt and max_tokens together',
     text: /input length and `?max_tokens`? exceed context limit: \d+ \+ \d+ > (\d+)/iu,
   },
   {
-    source: 'Gemini API v1beta, 2026-11',
-    text: /input token count(?: \(\d+\))? exceeds the maximum number of tokens allowed(?: \((\d+)\))?/iu,
+    source: 'Gemini API v1beta, in three forms',
+    text: /input token count(?: \(\d+\))? exceeds the maximum number of tokens allowed(?: \(?(\d+)\)?)?/iu,
   },
   {
-    source: 'vLLM 0.11: the prompt alone, and with max_tokens',
-    text: /maximum (?:model|context) length (?:is|of) (\d+)|longer than the maximum model length of (\d+)/iu,
+    source: 'vLLM 0.11, engine V1',
+    text: /longer than the maximum model length of (\d+)/iu,
   },
   {
-    source: 'llama.cpp server b6900: type exceed_context_size_error',
-    text: /exceeds? the available context size(?: \((\d+) tokens\))?|exceed_context_size_error/iu,
+    source: 'llama.cpp server since b6000 (type exceed_context_size_error); older ones without the size',
+    text: /exceeds? the available context size \((\d+) tokens\)|exceed_context_size_error[^]*"n_ctx":\s*(\d+)|exceeds? the available context size|exceed_context_size_error/iu,
   },
   {
-    source: 'LM Studio 0.3, SGLang 0.5, LiteLLM 1.80: their own words',
-    text: /context (?:length|window|size)(?: limit)? (?:is |was )?exceeded|greater than the context length|longer than the model's context length|ContextWindowExceeded/iu,
+    source: 'Bedrock runtime 2023-09-30, LM Studio 0.3, LiteLLM 1: their own words',
+    text: /input is too long for requested model|context (?:length|window|size)(?: limit)? (?:is |was )?exceeded|greater than the context length|longer than the model's context length|ContextWindowExceeded/iu,
   },
 ]
 
