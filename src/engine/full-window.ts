@@ -4,7 +4,7 @@
  * done, and the call is made once more. decisions/0042 has the reasons.
  */
 import { oldResultsAsHandles, withShortened } from '../fold/long-results.ts'
-import { conversationIn, headOf, toldMessages, withSummary } from '../fold/whole-prompt.ts'
+import { conversationIn, headOf, withSummary } from '../fold/whole-prompt.ts'
 import type { ToolLoop } from '../fold/tool-loop.ts'
 import { windowFilled, type Overflow } from '../models/context-overflow.ts'
 import { estimateMessage, estimateMessages, estimateText, estimateTools } from '../models/estimate-tokens.ts'
@@ -39,7 +39,9 @@ export interface FullWindowOptions {
   /** That of the loop. */
   path: string
   config: ToolLoopOptions['config'] & { context: ContextConfig }
-  specs: readonly ToolSpec[]
+  tools: ReadonlyMap<string, { spec: ToolSpec }>
+  /** The handles of all results that the next call is told shortened. */
+  handles(): ReadonlySet<string>
   /** Runs the loop that makes a summary. */
   run(loop: ToolLoopOptions): Promise<void>
 }
@@ -51,14 +53,16 @@ const leastTruncated = 3000
 /** Handles alone are enough if they leave so much of what a prompt may have: less often is better than a little. */
 const enough = 0.8
 
-export function createFullWindow({ scope, path, config, specs, run }: FullWindowOptions): FullWindow {
+export function createFullWindow({ scope, path, config, tools: offered, handles, run }: FullWindowOptions): FullWindow {
   const { registry, state } = scope
   const { context } = config
   const { models } = registry
   const loop = state.loopAt(path)
   const system = estimateText(config.system ?? '')
-  const tools = estimateTools(specs)
+  const tools = estimateTools([...offered.values()].map(({ spec }) => spec))
   const fixed = system + tools
+  const all = () => conversationIn(loop, config.messages, 'named')
+  const told = () => withShortened(withSummary(all(), loop.summary?.entry), handles())
 
   /** The only estimate: by it a summary is made, and a prompt is called too long. */
   function estimate(told: readonly Message[], model: string): number {
@@ -87,10 +91,10 @@ export function createFullWindow({ scope, path, config, specs, run }: FullWindow
   }
 
   async function summarize(at: string, reason: Summarized['reason'], sizes: Sizes, size: number): Promise<boolean> {
-    const all = conversationIn(loop, config.messages, 'named')
-    const olds = oldResultsAsHandles(withShortened(all, loop.shortened), { keep: sizes.keep, size: estimateMessage })
+    const whole = all()
+    const olds = oldResultsAsHandles(withShortened(whole, handles()), { keep: sizes.keep, size: estimateMessage })
     const covered = loop.summary?.entry.upTo ?? 0
-    const upTo = cutOf(olds.messages, Math.max(covered, headOf(all, all.length).length), sizes.keep)
+    const upTo = cutOf(olds.messages, Math.max(covered, headOf(whole, whole.length).length), sizes.keep)
     if (upTo === undefined) return false
     await make(at, upTo, { reason, size, window: sizes.most, shortened: olds.handles })
     return true
@@ -105,37 +109,32 @@ export function createFullWindow({ scope, path, config, specs, run }: FullWindow
   }
 
   async function make(at: string, upTo: number, { reason, size, window, shortened }: Making): Promise<void> {
-    const all = conversationIn(loop, config.messages, 'named')
+    const whole = all()
     // Before: its entry follows the end of the step at once.
-    const hash = await hashOf(all, upTo)
+    const hash = await hashOf(whole, upTo)
     const text = await written(at, upTo, window)
-    const handles = shortened.filter((handle) => !loop.shortened.has(handle))
-    const told = withShortened(
-      withSummary(all, omitUndefined({ upTo, text })),
-      new Set([...loop.shortened, ...handles]),
-    )
+    const more = shortened.filter((handle) => !loop.shortened.has(handle))
+    const next = withShortened(withSummary(whole, omitUndefined({ upTo, text })), new Set([...handles(), ...more]))
     if (text === undefined && !state.warnings.has(historyCut.code)) scope.emit('', historyCut)
     scope.emit(path, {
       type: 'summarized',
       upTo,
       ...omitUndefined({ text }),
       before: Math.round(size),
-      after: Math.round(fixed + estimateMessages(told)),
+      after: Math.round(fixed + estimateMessages(next)),
       reason,
       hash,
-      ...(handles.length > 0 && { shortened: handles }),
+      ...(more.length > 0 && { shortened: more }),
     })
   }
 
   /** The text of the summary, by a step that an earlier process may have begun. Undefined if it has failed. */
   async function written(at: string, upTo: number, window: number): Promise<string | undefined> {
-    const all = conversationIn(loop, config.messages, 'named')
+    const whole = all()
     const { upTo: from = 0, text: before } = loop.summary?.entry ?? {}
-    const head = headOf(all, upTo)
-    const rest = withShortened(
-      all.slice(from, upTo).filter((message) => !head.includes(message)),
-      loop.shortened,
-    )
+    const head = headOf(whole, upTo)
+    const covered = whole.slice(from, upTo).filter((message) => !head.includes(message))
+    const rest = withShortened(covered, handles())
     const finished = state.finished.get(at)
     if (finished?.error !== undefined) return undefined
     if (finished === undefined) {
@@ -197,14 +196,12 @@ export function createFullWindow({ scope, path, config, specs, run }: FullWindow
     const found = await earlierSummary(scope, path, config.messages)
     if (found === undefined) return
     const { upTo, text, hash } = found
-    const told = toldMessages(loop, config.messages)
-    const size = estimate(told, model)
-    const after = fixed + estimateMessages(withSummary(told, omitUndefined({ upTo, text })))
+    const size = estimate(told(), model)
+    const next = withShortened(withSummary(all(), omitUndefined({ upTo, text })), handles())
+    const after = fixed + estimateMessages(next)
     const sizes = { before: Math.round(size), after: Math.round(after) }
     scope.emit(path, { type: 'summarized', upTo, ...omitUndefined({ text }), ...sizes, reason: 'earlier', hash })
   }
-
-  const named = (model: string) => toldMessages(loop, config.messages, 'named').map((message) => ({ message, model }))
 
   return {
     async before(model) {
@@ -212,8 +209,8 @@ export function createFullWindow({ scope, path, config, specs, run }: FullWindow
         await startFromEarlier(model)
       const window = windowOf(models, model, context)
       if (window !== undefined) checkSizes(window)
-      const told = toldMessages(loop, config.messages, 'named')
-      const size = estimate(told, model)
+      const now = told()
+      const size = estimate(now, model)
       const isFilled = hasFilled(loop)
       const sizes = sizesFor(window ?? size, fixed, context)
       if (loop.summing !== undefined) {
@@ -223,35 +220,38 @@ export function createFullWindow({ scope, path, config, specs, run }: FullWindow
       }
       const isLong = window !== undefined && context.summarizeAt !== 'none' && size > sizes.most
       if (!isLong && !isFilled) return []
-      const olds = oldResultsAsHandles(told, { keep: sizes.keep, size: estimateMessage })
-      const saved = estimateMessages(told) - estimateMessages(olds.messages)
+      const olds = oldResultsAsHandles(now, { keep: sizes.keep, size: estimateMessage })
+      const saved = estimateMessages(now) - estimateMessages(olds.messages)
       if (!isFilled && size - saved <= sizes.most * enough) return olds.handles
       const at = joinPath(path, loop.children + 1)
       return (await summarize(at, isFilled ? 'overflow' : 'full', sizes, size)) ? [] : olds.handles
     },
     async refused(call, model, overflow) {
-      const size = estimate(toldMessages(loop, config.messages, 'named'), model)
+      const size = estimate(told(), model)
       const window = learnWindow(models, model, overflow, size)
       const sizes = sizesFor(Math.min(window, size), fixed, context)
       // Below the call: a process that makes the call again makes the summary again, unless it is recorded.
       if (!(await summarize(joinPath(call, 1), 'overflow', sizes, size))) throw this.tooLong(undefined)
-      return toldMessages(loop, config.messages, 'named')
+      return told()
     },
     after() {
       const reply = loop.list.at(-1)
       const { inputTokens = 0, source } = reply?.usage ?? {}
       if (reply?.finish === undefined || source !== 'reported' || inputTokens === 0) return
       if (state.warnings.has('context-truncated')) return
-      const { base, early, list, shortened, summary } = loop
-      const told = toldMessages({ base, early, shortened, summary, list: list.slice(0, -1) }, config.messages)
-      const size = fixed + estimateMessages(told)
+      // Without the answer and its results.
+      const asked = told().slice(
+        0,
+        told().findLastIndex(({ role }) => role === 'assistant'),
+      )
+      const size = fixed + estimateMessages(asked)
       if (size < leastTruncated || inputTokens >= size * truncated) return
       const message = `The server of ${reply.model} reports ${inputTokens} tokens for a prompt of about ${Math.round(size)}: it has left out a part of it without an error. Set the server's window (num_ctx of Ollama) to what the model can take, and "window" in "context" to the same.`
       scope.emit('', { type: 'warning', code: 'context-truncated', message })
     },
     tooLong(cause) {
-      const largest = named('')
-        .map(({ message }, i) => ({ name: nameOf(message, i), size: Math.round(estimateMessage(message)) }))
+      const largest = told()
+        .map((message, i) => ({ name: nameOf(message, i), size: Math.round(estimateMessage(message)) }))
         .toSorted((a, b) => b.size - a.size)
         .slice(0, 3)
         .map(({ name, size }) => `${name} (about ${size} tokens)`)

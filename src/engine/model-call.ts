@@ -29,8 +29,8 @@ export interface ModelStep {
   call: Omit<ModelCall, 'signal'>
   /** The messages that are not in the log yet: all of them in the first call. */
   newMessages: Message[]
-  /** The handles of results that are told shortened from this call on. */
-  shortened?: readonly string[]
+  /** The handles of results in the log that this call is the first to be told shortened. */
+  shortened: readonly string[]
   /** Makes room if the provider refuses the prompt because it is too long. */
   room?: FullWindow
   tools: ToolSpec[]
@@ -53,7 +53,7 @@ export function runModelCall(scope: Scope, step: ModelStep): Promise<void> {
   if (!scope.state.has(path)) for (const limit of scope.limits) limit.checkStep()
   for (const { name } of step.models) refuseUnpriced(scope, name)
   return inStep(scope, path, { stepType: 'model-call', kind: 'model-call' }, async () => {
-    const { stage, newMessages: messages, tools, shortened = [] } = step
+    const { stage, newMessages: messages, shortened, tools } = step
     let model = step.models[0]!.name
     const { system } = step.call
     scope.emit(path, {
@@ -62,7 +62,7 @@ export function runModelCall(scope: Scope, step: ModelStep): Promise<void> {
       model,
       ...omitUndefined({ system }),
       messages,
-      ...(shortened.length > 0 && { shortened: [...shortened] }),
+      ...(shortened.length === 0 ? undefined : { shortened: [...shortened] }),
       ...(tools.length === 0 ? undefined : { tools }),
     })
     let usage: Usage | undefined

@@ -9,8 +9,7 @@ import { textOf } from '../fold/run-view.ts'
 import type { Message } from '../part/message.ts'
 import type { Part, CallSettings } from '../part/part.ts'
 import { badOutput, type ModelToolCall, type ModelReply } from '../fold/reply-messages.ts'
-import { withShortened } from '../fold/long-results.ts'
-import { toldMessages } from '../fold/whole-prompt.ts'
+import { conversationIn, toldMessages } from '../fold/whole-prompt.ts'
 import { noUsage, type Usage } from '../part/usage.ts'
 import type { LlmConfig, ToolLoopConfig } from '../pipeline/pipeline.ts'
 import { hasOwnCalls, type ObjectJudge, type Verdict } from './judge-object.ts'
@@ -19,6 +18,7 @@ import { endProviderCalls, runModelCall, settleModelCall, inOrder } from './mode
 import { createFullWindow } from './full-window.ts'
 import { promptCacheOf } from './prompt-cache.ts'
 import { asRecorded, type Scope } from './scope.ts'
+import { createTelling } from './telling.ts'
 import { conversationOf, revisitAgents } from './agent-tools.ts'
 import { stayWithAgent } from './handoff.ts'
 import { closeSettled, settleCall, type CallingLoop, type OfferedTool } from './tool-call.ts'
@@ -84,14 +84,17 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
   const models = [first, ...(config.fallbacks ?? [])].map((name) => {
     return { name, model: atPlace(registry.models.resolve(name), place) }
   })
-  const specs = [...tools.values()].map(({ spec }) => spec)
   const base = () => {
     const first = loop.base?.messages ?? config.messages
     return loop.early.length === 0 ? first : [...first, ...loop.early]
   }
   const messages = () => toldMessages(loop, config.messages, 'named')
+  const whole = () => conversationIn(loop, config.messages, 'named')
+  const telling = createTelling(scope, { loop, config, tools, messages, whole, isJson: object !== undefined })
   const { context } = config
-  const room = context && createFullWindow({ scope, path, config: { ...config, context }, specs, run: runToolLoop })
+  const room =
+    context &&
+    createFullWindow({ scope, path, config: { ...config, context }, tools, handles: telling.handles, run: runToolLoop })
 
   function callingOf(last?: ModelReply): CallingLoop {
     // Computed once for all calls of a message, because there may be hundreds.
@@ -101,7 +104,7 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
       if (how === 'handoff' && last !== undefined) replies.push(withoutHandoffs(last, tools))
       return conversationOf(base(), replies, loop.summary?.entry)
     }
-    return { root: path, tools, messages: () => (sent ??= messages()), before, answers }
+    return { root: path, tools: telling.tell().tools, messages: () => (sent ??= messages()), before, answers }
   }
 
   /** Judges the JSON of a call. The model may try again within its retries and `maxSteps`. */
@@ -161,6 +164,8 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
     const asked = inOrder(registry.models, models, loop.list.findLast(({ finish }) => finish !== undefined)?.model)
     const shortened = (await room?.before(asked[0]!.name)) ?? []
     const watcher = watch?.()
+    const told = telling.tell(shortened)
+    const specs = [...told.tools.values()].map(({ spec }) => spec)
     try {
       await runModelCall(scope, {
         root: path,
@@ -168,12 +173,12 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
         models: asked,
         call: {
           ...settings(config),
-          messages: withShortened(messages(), new Set(shortened)),
+          messages: told.messages,
           tools: specs,
           ...omitUndefined({ cache: promptCacheOf(scope, config, specs, base()) }),
         },
-        newMessages: loop.base === undefined ? config.messages : [],
-        shortened,
+        newMessages: told.newMessages,
+        shortened: told.shortened,
         ...omitUndefined({ room }),
         tools: specs,
         retries: config.retries,

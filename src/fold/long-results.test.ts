@@ -1,16 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Message, ToolResultContent } from '../part/message.ts'
-import {
-  addLong,
-  handleOf,
-  lengthOf,
-  markOfRun,
-  oldResultsAsHandles,
-  parseHandle,
-  readTool,
-  smallResult,
-  withShortened,
-} from './long-results.ts'
+import { addLong, lengthOf, oldResultsAsHandles, readTool, withShortened } from './long-results.ts'
+import { handleOf, markOfRun, parseHandle, smallResult } from './result-handle.ts'
 import { resultLength } from './result-length.ts'
 
 const text = (length: number, from = 'a') => from.repeat(length)

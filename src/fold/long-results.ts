@@ -3,10 +3,10 @@
  * built-in tool `readResult` reads the rest. Which results are shortened is decided before a model call and noted in its `prompt`; the text is made
  * from the result, so it is the same after a restart, in a fork, and in the thread's next run.
  */
-import type { EntryOf } from '../part/entry.ts'
 import { parseJson } from '../part/json.ts'
-import { messagesOf, type Message, type ToolMessage, type ToolOutput, type ToolResultContent } from '../part/message.ts'
-import { readResultFiles, type ResultFile } from './result-files.ts'
+import type { Message, ToolOutput, ToolResultContent } from '../part/message.ts'
+import { readBlock, readResultFiles, type ResultFile } from './result-files.ts'
+import { smallResult } from './result-handle.ts'
 import { resultLength } from './result-length.ts'
 import { shapeOf } from './result-shape.ts'
 
@@ -15,36 +15,9 @@ export const readTool = 'readResult'
 
 /** Characters of a result that a model gets whole, if the agent says nothing else. */
 export const defaultInline = 30_000
-/** Characters. Results up to this length have no handle, and no shortened one is longer. */
-export const smallResult = 4096
 /** Characters of the beginning and the end that a model gets of a long one. */
 const beginning = 2000
 const ending = 1000
-
-/**
- * The handle of a result: `res_<seq>` with the `seq` of its `tool-result` in the log of its run. The logs of a thread's later runs count from 1 as
- * well, so their handles end in a mark of the run. It is made from what a fork shares with its source.
- */
-export function handleOf(seq: number, mark: string): string {
-  return mark === '' ? `res_${seq}` : `res_${seq}_${mark}`
-}
-
-/** The reverse of {@link handleOf}. Undefined for any other text. */
-export function parseHandle(handle: string): { seq: number; mark: string } | undefined {
-  const [, seq, mark = ''] = /^res_(\d{1,15})(?:_([a-z0-9]+))?$/u.exec(handle) ?? []
-  return seq === undefined ? undefined : { seq: Number(seq), mark }
-}
-
-/** Empty for a run that begins its conversation. */
-export function markOfRun({ previousRunId, input, timestamp }: EntryOf<'run-start'>): string {
-  const isFirst = previousRunId === undefined && messagesOf(input).every((message) => !isAnswer(message))
-  return isFirst ? '' : timestamp.toString(36).slice(-6)
-}
-
-/** Not checked: an agent may have another input of that name. */
-function isAnswer(message: Partial<Message> | null): boolean {
-  return message?.role === 'assistant' || message?.role === 'tool'
-}
 
 /** The handle of a result, whether it is long or not. One that no log has, such as that of a client's own tool, is named by its call. */
 export function handleIn({ handle, toolCallId }: Pick<ToolResultContent, 'handle' | 'toolCallId'>): string {
@@ -57,10 +30,18 @@ const lengths = new WeakMap<ToolResultContent, number>()
 export function lengthOf(content: ToolResultContent): number {
   let length = lengths.get(content)
   if (length === undefined) {
-    length = resultLength(valueOf(content.output))
+    length = resultLength(valueOf(content.output), Infinity, blockLength)
     lengths.set(content, length)
   }
   return length
+}
+
+/** A mark in place of a file has about as many characters. */
+const markLength = 60
+
+function blockLength(fields: Record<string, unknown>): number | undefined {
+  const block = readBlock(fields)
+  return typeof block === 'object' ? markLength : block?.length
 }
 
 export function valueOf(output: ToolOutput): unknown {
@@ -84,9 +65,15 @@ export function jsonOfResult(value: unknown): unknown {
   }
 }
 
-/** The results of a conversation, in order. */
+/** The results of a conversation, in order. A program may have sent others that are none. */
 export function* resultsIn(messages: readonly Message[]): Generator<ToolResultContent, void, void> {
-  for (const { role, content } of messages) if (role === 'tool') yield* content
+  for (const { role, content } of messages) {
+    if (role === 'tool' && Array.isArray(content)) for (const part of content) if (isResult(part)) yield part
+  }
+}
+
+function isResult({ type, output }: Partial<ToolResultContent>): boolean {
+  return type === 'tool-result' && typeof output === 'object' && output !== null
 }
 
 /** Adds the handles of the results that are longer than what may be told of their tool. */
@@ -109,8 +96,10 @@ export function withShortened(
 ): Message[] {
   if (handles.size === 0) return messages as Message[]
   return messages.map((message): Message => {
-    if (message.role !== 'tool') return message
-    const isLong = (result: ToolResultContent) => result.shortened !== true && handles.has(handleIn(result))
+    if (message.role !== 'tool' || !Array.isArray(message.content)) return message
+    const isLong = (result: ToolResultContent) => {
+      return isResult(result) && result.shortened !== true && handles.has(handleIn(result))
+    }
     if (!message.content.some(isLong)) return message
     return { ...message, content: message.content.map((result) => (isLong(result) ? shortened(result) : result)) }
   })
@@ -135,27 +124,27 @@ export function oldResultsAsHandles(
   const handles = new Set<string>()
   let newer = 0
   for (const message of messages.toReversed()) {
-    if (message.role !== 'tool') newer += size(message)
-    else {
-      for (const result of message.content.toReversed()) {
-        const own = size({ ...message, content: [result] })
-        newer += own
-        if (newer > keep && result.shortened !== true && lengthOf(result) > smallResult) handles.add(handleIn(result))
-      }
+    const results = [...resultsIn([message])]
+    if (results.length === 0) newer += size(message)
+    for (const result of results.toReversed()) {
+      newer += size({ role: 'tool', content: [result] })
+      if (newer > keep && result.shortened !== true && lengthOf(result) > smallResult) handles.add(handleIn(result))
     }
   }
   return { messages: withShortened(messages, handles), handles: [...handles] }
 }
 
 function charactersOf(message: Message): number {
-  if (message.role === 'tool') return message.content.reduce((sum, result) => sum + lengthOf(result), 0)
+  let length = 0
+  for (const result of resultsIn([message])) length += lengthOf(result)
+  if (length > 0) return length
   return typeof message.content === 'string' ? message.content.length : resultLength(message.content)
 }
 
 const made = new WeakMap<ToolResultContent, ToolResultContent>()
 
 /** Each call of a loop sends what the calls before it were told: the text is made once. */
-function shortened(result: ToolMessage['content'][number]): ToolResultContent {
+function shortened(result: ToolResultContent): ToolResultContent {
   let short = made.get(result)
   if (short === undefined) {
     short = { ...result, handle: handleIn(result), shortened: true, output: shortOutput(result) }

@@ -11,7 +11,8 @@ import type {
 import type { ProviderMetadata, FinishReason } from '../part/model-part.ts'
 import type { ErrorValue } from '../part/error.ts'
 import type { Usage } from '../part/usage.ts'
-import { lengthOf, smallResult } from './long-results.ts'
+import { smallResult } from './result-handle.ts'
+import { resultLength } from './result-length.ts'
 
 /** The error code of an answer that is not the requested JSON. */
 export const badOutput = 'bad-output'
@@ -125,12 +126,17 @@ function withoutSaid({ content, calls, finish, rejected, model }: ModelReply, na
     const providerOptions = notes.get(toolCallId)
     const content: ToolResultContent = { ...(providerOptions && { providerOptions }), ...toResultContent(result) }
     if (edited !== undefined) content.output = afterEdit(content.output, edited)
-    if (handle !== undefined && lengthOf(content) > smallResult) content.handle = handle
+    if (handle !== undefined && isLong(content.output)) content.handle = handle
     return [content]
   })
   if (results.length > 0) messages.push({ role: 'tool', content: results })
   if (rejected !== undefined) messages.push(toCorrection(rejected))
   return messages
+}
+
+/** Longer than 4 KB, files included. */
+function isLong(output: ToolOutput): boolean {
+  return output.type !== 'execution-denied' && resultLength(output.value, smallResult) > smallResult
 }
 
 /** Converts a stored outcome to the content that is sent to the model. */

@@ -1,11 +1,14 @@
-/** The length of a tool's result as a model gets it, counted without making its text. */
-import { readBlock } from './result-files.ts'
+/** The length of a tool's result as JSON, or of its text, counted without making it. */
 
-/** A mark in place of a file has about as many characters. */
-const markLength = 60
-
-/** Characters. Counts up to a little more than `most`. Files count as the mark that stands in their place. */
-export function resultLength(value: unknown, most = Infinity): number {
+/**
+ * Characters. Counts up to a little more than `most`. `block`: the length of what stands for an object, such as a file, in the text for a model;
+ * undefined for one that stands there as it is.
+ */
+export function resultLength(
+  value: unknown,
+  most = Infinity,
+  block?: (fields: Record<string, unknown>) => number | undefined,
+): number {
   if (typeof value === 'string') return value.length
   const left: unknown[] = [value]
   let length = 0
@@ -18,9 +21,9 @@ export function resultLength(value: unknown, most = Infinity): number {
       // Not `push(...at)`: a long list would overflow the stack.
       for (const each of at) left.push(each)
     } else {
-      const block = readBlock(at as Record<string, unknown>)
-      if (block !== undefined) {
-        length += typeof block === 'string' ? block.length : markLength
+      const instead = block?.(at as Record<string, unknown>)
+      if (instead !== undefined) {
+        length += instead
         continue
       }
       const fields = Object.entries(at)

@@ -12,7 +12,7 @@ import { kindOf } from '../part/step-kind.ts'
 import { type ModelToolCall, type ModelReply, badOutput, note, toResultContent } from './reply-messages.ts'
 import { toUsage } from '../part/usage.ts'
 import { LazyMap } from './lazy-map.ts'
-import { handleOf } from './long-results.ts'
+import { handleOf } from './result-handle.ts'
 
 export interface ToolLoop {
   readonly root: string

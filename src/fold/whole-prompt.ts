@@ -7,8 +7,9 @@ import type { Log } from '../part/log.ts'
 import type { Message, ToolSpec } from '../part/message.ts'
 import { parentPath } from '../part/path.ts'
 import { kindOf } from '../part/step-kind.ts'
-import { markOfRun, withShortened } from './long-results.ts'
+import { withShortened } from './long-results.ts'
 import { loopMessages } from './reply-messages.ts'
+import { markOfRun } from './result-handle.ts'
 import { createToolLoop, type ToolLoop } from './tool-loop.ts'
 
 /** Of a `summarized` entry. */

@@ -41,8 +41,12 @@ export const overflowTexts: readonly OverflowText[] = [
     text: /longer than the maximum model length of (\d+)/iu,
   },
   {
-    source: 'llama.cpp server since b6000 (type exceed_context_size_error); older ones without the size',
-    text: /exceeds? the available context size \((\d+) tokens\)|exceed_context_size_error[^]*"n_ctx":\s*(\d+)|exceeds? the available context size|exceed_context_size_error/iu,
+    source: 'llama.cpp server since b6000 (type exceed_context_size_error)',
+    text: /available context size \((\d+) tokens\)|exceed_context_size_error[^]*"n_ctx":\s*(\d+)/iu,
+  },
+  {
+    source: 'llama.cpp server before b6000, which does not say the size',
+    text: /exceeds? the available context size/iu,
   },
   {
     source: 'Bedrock runtime 2023-09-30, LM Studio 0.3, LiteLLM 1: their own words',

@@ -3,6 +3,7 @@ import type { ContextConfig } from './context-config.ts'
 import type { Expression } from './expression.ts'
 import type { Secret } from './inlined.ts'
 import type { McpTool, SavedPrompt } from './mcp-offer.ts'
+import type { ScriptLimits } from './script-limits.ts'
 import type { SkillUse } from './skill-list.ts'
 import type { ValueSchema } from './value-schema.ts'
 import type { Message, ToolSpec } from '../part/message.ts'
@@ -276,23 +277,12 @@ export interface ScriptConfig {
   output?: ValueSchema
 }
 
-/** Limits of one script. */
-export interface ScriptLimits {
-  /** ms of CPU; waiting for calls does not count. */
-  time: number
-  /** Bytes. */
-  memory: number
-  /** Calls of tools and questions, in all. */
-  calls: number
-  /** Calls at the same time. */
-  parallel: number
-}
-
 /** A tool whose argument is a script that calls other tools. */
 export interface CodeToolUse {
   name: string
   uses: ToolGroup
   limits: ScriptLimits
+  inline?: Inline
 }
 
 /**
@@ -324,6 +314,8 @@ export interface ToolLoopConfig extends ToolGroup {
   context?: ContextConfig
   /** Prompt caching. Default: that of the config. */
   cache?: 'auto' | 'none' | '1h'
+  /** For results of tools that set none. */
+  inline?: Inline
   retries: number
   onChunk?: string
   onStepFinish?: string
@@ -347,17 +339,22 @@ export interface RouterConfig extends ToolLoopConfig {
   requestTools: boolean
 }
 
+/** Characters of a tool's result that the model gets whole; of a longer one it gets the beginning, the end and a handle. */
+export type Inline = number | 'none'
+
 /** A tool of a step: a registered name or an MCP tool's `server_tool`, with the settings that the file overrides. */
 export interface ToolUse {
   name: string
   description?: string
   approval?: Approval
   timeout?: number
+  inline?: Inline
 }
 
 /** A tool that runs in the client. */
 export interface ClientToolUse extends Omit<ToolSpec, 'approval'> {
   approval?: Approval
+  inline?: Inline
 }
 
 /** An agent that the model may call as a tool. */
@@ -379,6 +376,7 @@ export interface AgentToolUse {
   /** It may lead back to this file. */
   recursive?: boolean
   approval?: Approval
+  inline?: Inline
   /** For each call, in addition to the agent's own. */
   budget?: Budget
   timeouts?: Pick<Timeouts, 'run'>
@@ -390,4 +388,5 @@ export interface McpToolUse {
   tools?: string[]
   approval?: Approval
   timeout?: number
+  inline?: Inline
 }

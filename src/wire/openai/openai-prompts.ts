@@ -7,7 +7,8 @@ import type { Message } from '../../part/message.ts'
 import { isUnder, parentPath } from '../../part/path.ts'
 import { kindOf } from '../../part/step-kind.ts'
 import { loopMessages } from '../../fold/reply-messages.ts'
-import { markOfRun, withShortened } from '../../fold/long-results.ts'
+import { withShortened } from '../../fold/long-results.ts'
+import { markOfRun } from '../../fold/result-handle.ts'
 import { createToolLoop, type ToolLoop } from '../../fold/tool-loop.ts'
 
 export interface Prompts {
