@@ -15,7 +15,7 @@ import { openBench, type Bench, type TestRuntime } from './test-runtime.ts'
 import { loadRecording, recordingFile, saveRecording, type RunOfCase } from './recording-files.ts'
 import type { Tape } from './recorded-registry.ts'
 import type { CaseFile, TestCase, TestTurn, Expectation, GivenAnswer } from './test-case.ts'
-import { messagesOf } from '../part/message.ts'
+import { messagesOf, type Message, type ToolResultContent } from '../part/message.ts'
 import { textOf } from '../fold/run-view.ts'
 import { isMap } from '../pipeline/scalars.ts'
 import { parentPath } from '../part/path.ts'
@@ -316,9 +316,18 @@ function from(old: string, now: string): string {
   return `, from ${around(old)} to ${around(now)}`
 }
 
-/** Without ids, which are those of runs. */
-function anonymous(messages: readonly object[]): unknown {
-  return messages.map((message) => ({ ...message, id: undefined }))
+/** Without ids and handles, which are those of runs. */
+function anonymous(messages: readonly Message[]): unknown {
+  return messages.map((message) => {
+    const content = message.role === 'tool' ? message.content.map(withoutHandle) : message.content
+    return { ...message, content, id: undefined }
+  })
+}
+
+function withoutHandle(result: ToolResultContent): unknown {
+  const { handle, output } = result
+  if (handle === undefined) return result
+  return { ...result, handle: undefined, output: JSON.stringify(output).replaceAll(handle, 'res') }
 }
 
 /** One run of a case: starts it, answers its requests, and reads its log to the end. */
