@@ -81,7 +81,8 @@ describe('regression tests: recorded', () => {
       return [text(JSON.stringify(prompt).includes('"The needle') ? 'Found.' : 'Lost.')]
     })
     const expected = '{ text: Found., tools: [{ name: weather }, { name: readResult }] }'
-    const turns = `turns: [{ message: One, expect: ${expected} }, { message: Two, expect: ${expected} }]`
+    // The prompt of the third turn has what was read in the second one.
+    const turns = `turns: [{ message: One, expect: ${expected} }, { message: Two, expect: ${expected} }, { message: Three }]`
     const lab = await labOf({
       agents: { a: agent() },
       cases: cases(`{ name: x, strict: true, ${turns} }`),
