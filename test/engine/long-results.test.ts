@@ -165,7 +165,22 @@ describe('a long result', () => {
     expect(files).toMatchObject([{ mediaType: 'image/png' }])
   })
 
-  test('of an edited call says with which arguments it ran; an error is shortened as well', async () => {
+  test('of an edited call says with which arguments it ran, and the read has the same', async () => {
+    const model = calling((prompt) => [['fetchPage'], ['readResult', { handle: handles(prompt)[0] }]])
+    const fetchPage = { ...returning(page), approval: true }
+    const engine = open(model, yaml('[fetchPage]'), { tools: { fetchPage } })
+    const { id, result } = await engine.runtime.start('a', question)
+    expect(await result).toMatchObject({ outcome: 'suspended' })
+    const [request] = only(await entriesOf(engine.store, id), 'request')
+    const input = { url: 'other' }
+    await engine.runtime.answer(id, request!.requestId, { kind: 'approval', approved: true, input })
+    expect(await (await engine.runtime.open(id))!.result).toMatchObject({ outcome: 'completed' })
+    const words = 'The call was approved with other arguments: {"url":"other"}. Its result: start'
+    expect(said(model.prompts.at(-1)!, 't1c0')).toContain(words)
+    expect(textOf(resultOf(await entriesOf(engine.store, id), 't1c1'))).toContain(words)
+  })
+
+  test('that is an error is shortened as well', async () => {
     const model = calling([['fail']])
     const fail: ToolImplementation = {
       parameters: anything,
@@ -422,6 +437,16 @@ workflow:
   - { id: answer, type: llm, config: { model: "script:m", stream: true, messages: $route.messages } }`
     const { result } = await run(open(model, agent))
     expect(result.text).toBe('The needle')
+  })
+
+  test('a router that repeats a call is told that its result stands above', async () => {
+    const model = createTold((prompt): ScriptStep[] => {
+      const n = resultsIn(prompt).size
+      return n < 2 ? [toolCall(`r${n}`, 'fetchPage'), finish('tool-calls')] : [text('enough'), finish()]
+    })
+    const agent = 'workflow: [{ id: route, type: router, config: { model: "script:m", tools: [fetchPage] } }]'
+    const { entries } = await run(open(model, agent))
+    expect(resultOf(entries, 'r1').result).toMatch(/is not run again\. Its result was: the one above$/u)
   })
 
   test('an agent that is called sees what it was told of its caller’s conversation, and reads it; it sees nothing else', async () => {
