@@ -238,6 +238,17 @@ describe('readResult', () => {
     expect(handles(last)).toHaveLength(2)
   })
 
+  test('is not shortened, however little the step tells', async () => {
+    const model = calling((prompt) => {
+      const [handle] = handles(prompt)
+      return [['fetchPage'], ['readResult', { handle }], ['readResult', { handle, from: 16_384 }]]
+    })
+    const { entries } = await run(open(model, yaml(undefined, ', inline: 4k')))
+    const last = model.prompts.at(-1)!
+    for (const id of ['t1c1', 't1c2']) expect(said(last, id)).toBe(resultOf(entries, id).result)
+    expect(handles(last)).toHaveLength(1)
+  })
+
   test('finds words, whatever their case, and says where', async () => {
     expect((await one({ handle: '$page', find: 'THE NEEDLE' })).result).toMatch(/^\[at 6000\] ….*The needle is here/u)
     const many = textOf(await one({ handle: '$page', find: 'middle' }))
@@ -378,6 +389,44 @@ describe('the thread', () => {
     expect(textOf(resultOf(entries, 't1c2'))).toContain(`There is no result "${foreign}_abc123" here`)
   })
 
+  test('nor does one of a later turn of another thread', async () => {
+    let foreign = ''
+    const model = calling((prompt) => {
+      if (!JSON.stringify(prompt).includes('other')) return [['fetchPage']]
+      return [['listOrders'], ['readResult', { handle: foreign }]]
+    })
+    const engine = open(model, server)
+    await run(engine, asked('one'), { threadId: 't' })
+    await run(engine, asked('two'), { threadId: 't' })
+    foreign = handles(model.prompts.at(-1)!)[1]!
+    expect(foreign).toMatch(/^res_\d+_[a-z0-9]{6}$/u)
+    const { entries } = await run(engine, asked('other'), { threadId: 'u' })
+    expect(resultOf(entries, 't1c1')).toMatchObject({ isError: true })
+    const own = await run(engine, asked('the other side'), { threadId: 't' })
+    expect(textOf(resultOf(own.entries, 't3c1'))).toContain('start start')
+  })
+
+  test('a handle is read that the messages do not have any more, as behind a summary', async () => {
+    const model = calling((prompt) =>
+      JSON.stringify(prompt).includes('summary')
+        ? [['listOrders'], ['readResult', { handle: first, from: 6000 }]]
+        : [['fetchPage']],
+    )
+    let first = ''
+    const engine = open(model, server, {
+      agents: {
+        a: server,
+        b: server.replace('$input.messages', '[{ role: user, content: a summary }]'),
+      },
+    })
+    await run(engine, asked('one'), { threadId: 't' })
+    first = handles(model.prompts.at(-1)!)[0]!
+    await run(engine, asked('two'), { threadId: 't' })
+    const later = await engine.runtime.start('b', asked('three'), { threadId: 't' })
+    expect(await later.result).toMatchObject({ outcome: 'completed' })
+    expect(textOf(resultOf(await entriesOf(engine.store, later.id), 't1c1'))).toMatch(/^The needle/u)
+  })
+
   test('where retention has removed the run, the tool says so', async () => {
     let first = ''
     const model = calling((prompt) => {
@@ -473,6 +522,27 @@ workflow: [{ id: say, type: llm, config: { model: "script:m", stream: true, syst
     expect(await found('{ agent: inner, history: true }')).toBe('The needle')
     // It has no handle in its own conversation, so it is not even offered the tool.
     expect(await found('{ agent: inner }')).toBe('There is n')
+  })
+
+  test('an agent with handles of its own has none of its caller', async () => {
+    let callers = ''
+    const model = createTold((prompt): ScriptStep[] => {
+      const results = resultsIn(prompt)
+      if (prompt.some(({ role, content }) => role === 'system' && content === 'Inner.')) {
+        if (!results.has('i1')) return [toolCall('i1', 'listOrders'), finish('tool-calls')]
+        if (!results.has('i2')) return [toolCall('i2', 'readResult', { handle: callers }), finish('tool-calls')]
+        return [text(said(prompt, 'i2')), finish()]
+      }
+      callers = handles(prompt)[0] ?? ''
+      if (results.has('o2')) return [text('done'), finish()]
+      return results.has('o1')
+        ? [toolCall('o2', 'inner', { message: 'read it' }), finish('tool-calls')]
+        : [toolCall('o1', 'fetchPage'), finish('tool-calls')]
+    })
+    const inner = `
+workflow: [{ id: say, type: llm, config: { model: "script:m", stream: true, system: Inner., messages: $input.messages, tools: [listOrders] } }]`
+    const engine = open(model, '', { agents: { a: yaml('[fetchPage, { agent: inner }]'), inner } })
+    expect(resultOf((await run(engine)).entries, 'o2').result).toContain(`There is no result "${callers}" here`)
   })
 })
 
