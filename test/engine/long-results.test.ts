@@ -585,15 +585,17 @@ test('a result of 8 MB is one entry, and no prompt has it, in its run and the ne
   const huge = Array.from({ length: 8000 }, (_, i) => `${i} ${'x'.repeat(1000)}`)
   const model = calling((prompt) => {
     const [handle] = handles(prompt)
+    if (prompt.length === 1) return []
     return handle === undefined ? [['huge']] : [['readResult', { handle, path: '[7999]' }]]
   })
   const engine = open(model, yaml('[huge]', '', 'history: server'), { tools: { huge: returning(huge) } })
   onTestFinished(() => engine.close())
-  for (const content of ['one', 'two', 'three']) {
+  for (const content of ['zero', 'one', 'two', 'three']) {
     const { entries } = await run(engine, { messages: [{ role: 'user', content }] }, { threadId: 't' })
     const large = entries.filter((entry) => JSON.stringify(entry).length > 100_000)
     expect(large.map(({ type }) => type)).toEqual(content === 'one' ? ['tool-result'] : [])
+    // The turn before it is told as well: the history is not cut.
     expect(only(entries, 'warning')).toEqual([])
-    if (content !== 'one') expect(only(entries, 'tool-result')[0]!.result).toBe(huge[7999])
+    if (content === 'two' || content === 'three') expect(only(entries, 'tool-result')[0]!.result).toBe(huge[7999])
   }
 })
