@@ -16,6 +16,7 @@ import type { Attribute } from './step-name.ts'
 import { agentValue } from './called-agent.ts'
 import { pipelineValue, type StepOutcome } from './container.ts'
 import { createAgentSlots } from './agent-slots.ts'
+import { cancelTasks } from './mcp-call.ts'
 import { defaultAgentCalls, defaultParallelAgents } from './agent-tools.ts'
 import { endOutcomes, endRun } from './write-end.ts'
 import { createBranchCounter, type BranchCounter } from './branch-counter.ts'
@@ -266,6 +267,8 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   }
   if (account !== undefined) await countBeforeEnd(account, writer, state)
   await steering.leave(error?.code)
+  // Nobody waits for their servers.
+  void cancelTasks(scope)
   endRun(scope, error, how.type === 'done' ? how.value : undefined)
   requests.rejectAll(() => new Suspended())
   return finish('ended')
