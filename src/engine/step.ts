@@ -1,17 +1,6 @@
 /** Runs one step of a pipeline: resolves its config, runs it by type, and emits its start and finish. */
 import { omitUndefined } from '../part/omit-undefined.ts'
-import {
-  traceparentOf,
-  mcpOf,
-  valuesOf,
-  inStep,
-  Suspended,
-  toFailure,
-  asRecorded,
-  unheld,
-  within,
-  type Scope,
-} from './scope.ts'
+import { mcpOf, valuesOf, inStep, Suspended, toFailure, asRecorded, unheld, within, type Scope } from './scope.ts'
 import { MillraceError } from '../part/error.ts'
 import type { ContextConfig } from '../pipeline/context-config.ts'
 import type { BuiltinStep, ClientToolUse, Step, ToolLoopConfig } from '../pipeline/pipeline.ts'
@@ -29,6 +18,7 @@ import { holdsText, runLlm, type LlmResult } from './steps/llm.ts'
 import { runLoop } from './steps/loop.ts'
 import { generateOutput } from './steps/output-generator.ts'
 import { runMemory } from './steps/memory.ts'
+import { runMcpCall } from './mcp-call.ts'
 import { runParallel } from './steps/parallel.ts'
 import { refuseLeftOut } from '../tools/mcp/mcp-tool.ts'
 import { runRouter } from './steps/router.ts'
@@ -175,16 +165,24 @@ function runBuiltin(scope: Scope, step: Step, path: string, place: StepRole, isR
       return runLoop(scope, path, step.config, inside)
     case 'parallel':
       return runParallel(scope, path, step.config, inside)
-    case 'mcp-tool':
-      refuseSecondRun(scope, path)
+    case 'mcp-tool': {
+      // What goes on is what its answers below say: see `runMcpCall`.
+      const resumed = scope.state.open.steps.has(path)
       return inStep(scope, path, { stepType: step.type, kind: 'task' }, async () => {
         await recorded(scope)
         const { server, tool, input, timeout } = step.config
-        await refuseLeftOut(mcpOf(scope), server, tool, scope.signal)
-        const options = { signal: scope.signal, ...omitUndefined({ timeout, traceparent: traceparentOf(scope, path) }) }
-        const result = await mcpOf(scope).call(server, tool, at(input), options)
+        if (!resumed) await refuseLeftOut(mcpOf(scope), server, tool, scope.signal)
+        const result = await runMcpCall(scope, path, {
+          server,
+          tool,
+          input: at(input),
+          timeout,
+          forModel: false,
+          resumed,
+        })
         return { value: { value: result }, result }
       })
+    }
     case 'script':
       return runScriptStep(scope, path, step.config)
     case 'cli-agent':

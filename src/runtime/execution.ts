@@ -123,6 +123,7 @@ export function startExecution(
   )
   void end.then((result) => {
     void own?.close()
+    void registry.mcp?.endRun(run)
     if (result.type !== 'store-failed') return begun.resolve('moved')
     const { code, message } = lostError(result.error)
     begun.reject(new MillraceError(code, message, { status: 503 }))

@@ -8,12 +8,12 @@ import { noUsage, type Usage } from '../../part/usage.ts'
 import type { Approval } from '../../part/request-part.ts'
 import type { ClientToolUse, LlmConfig, ToolGroup } from '../../pipeline/pipeline.ts'
 import type { ValueSchema } from '../../pipeline/value-schema.ts'
-import { readMcpTools, toToolName } from '../../tools/mcp/mcp-tool.ts'
+import { readMcpTools, toToolName, type McpToolImplementation } from '../../tools/mcp/mcp-tool.ts'
 import { mcpOf, type Scope } from '../scope.ts'
-import type { ToolImplementation } from '../../tools/tool.ts'
 import { offeredAgents } from '../agent-tools.ts'
 import { codeTool } from '../code-tool.ts'
 import { handBack } from '../handoff.ts'
+import { mcpRun } from '../mcp-tools.ts'
 import { handoffIn, isHandedBack, isHandedOff } from '../taken-over.ts'
 import { stricter, toApprovals } from '../input.ts'
 import { createObjectJudge, hasOwnCalls, misfit, readObject } from '../judge-object.ts'
@@ -107,13 +107,17 @@ export async function offeredTools(
       if (wanted?.has(name) === false) continue
       if (clientTools.some((tool) => tool.name === name)) sayTaken(scope, name)
       const { inline } = how
+      const use = { name, ...how }
       const spec = await toToolSpec(name, implementation)
-      tools.set(name, { spec, use: { name, ...how }, implementation, ...omitUndefined({ inline }) })
+      const runs = mcpRun(name, implementation, use)
+      tools.set(name, { spec, use, implementation, runs, ...omitUndefined({ inline }) })
     }
     for (const name of wanted ?? []) if (!tools.has(name)) refuseLeftOut(leftOut, name)
   }
   for (const use of config.tools) {
-    const implementation = scope.registry.tools.get(use.name) ?? (await findMcpTool(scope, use.name, leftOut))
+    const own = scope.registry.tools.get(use.name)
+    const ofServer = own === undefined ? await findMcpTool(scope, use.name, leftOut) : undefined
+    const implementation = own ?? ofServer
     if (implementation === undefined) {
       refuseLeftOut(leftOut, use.name)
       const known = [...scope.registry.tools.keys()].join(', ') || 'none'
@@ -124,12 +128,9 @@ export async function offeredTools(
     const spec = await toToolSpec(use.name, implementation, use.description)
     const isClients = implementation.execute === undefined
     const { inline } = use
-    tools.set(use.name, {
-      spec: isClients ? { ...spec, client: true } : spec,
-      use,
-      implementation,
-      ...omitUndefined({ inline }),
-    })
+    const runs = ofServer && mcpRun(use.name, ofServer, use)
+    const offered = { spec: isClients ? { ...spec, client: true as const } : spec, use, implementation }
+    tools.set(use.name, { ...offered, ...omitUndefined({ runs, inline }) })
   }
   for (const offered of offeredAgents(scope, path, config.agentTools ?? [])) {
     const { name } = offered.spec
@@ -170,7 +171,7 @@ function mcpToolsOf(
   scope: Scope,
   server: string,
   leftOut: Map<string, string>,
-): Promise<Map<string, ToolImplementation>> {
+): Promise<Map<string, McpToolImplementation>> {
   return readMcpTools(mcpOf(scope), server, scope.signal, ({ code, message, leftOut: name }) => {
     if (name !== undefined) leftOut.set(name, message)
     scope.emit('', { type: 'warning', code, message })
@@ -187,7 +188,7 @@ async function findMcpTool(
   scope: Scope,
   name: string,
   leftOut: Map<string, string>,
-): Promise<ToolImplementation | undefined> {
+): Promise<McpToolImplementation | undefined> {
   const server = scope.mcp?.names.find((each) => name.startsWith(`${each}_`))
   if (server === undefined) return undefined
   return (await mcpToolsOf(scope, server, leftOut)).get(name)

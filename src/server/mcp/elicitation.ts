@@ -184,7 +184,7 @@ function misfit(...faults: string[]): ElicitationOutcome {
 }
 
 function declined({ kind }: EntryOf<'request'>, content: unknown): Reply {
-  if (kind === 'input') return { kind, cancelled: true }
+  if (kind === 'input') return { kind, cancelled: true, declined: true }
   const reason = isObject(content) ? reasonIn(content) : undefined
   return { kind: 'approval', approved: false, ...(typeof reason === 'string' && { reason }) }
 }

@@ -53,7 +53,7 @@ export type McpAnswer =
 /** Bytes of the state of a call that asks, in UTF-8. */
 export const mostStateBytes = 64 * 1024
 /** Bytes of the questions of one answer. */
-const mostQuestionBytes = 256 * 1024
+const mostQuestionBytes = 64 * 1024
 const mostQuestions = 16
 const mostMessage = 4000
 /** Characters of a task's id. */

@@ -1,6 +1,6 @@
 /** Adapts MCP tools to ordinary tools. */
 import { omitUndefined } from '../../part/omit-undefined.ts'
-import type { ToolImplementation } from '../tool.ts'
+import type { ToolContext, ToolImplementation } from '../tool.ts'
 import { MillraceError } from '../../part/error.ts'
 import type { LeftOut, McpPool, McpTool, McpTools } from './pool.ts'
 import { longest } from './server.ts'
@@ -10,14 +10,20 @@ export function toToolName(server: string, tool: string): string {
   return `${server}_${tool}`.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, 64)
 }
 
-export function toToolImplementation(pool: McpPool, server: string, tool: McpTool): ToolImplementation {
+/** A tool of an MCP server. The engine makes its calls itself: the server may ask, or go on with a task. */
+export interface McpToolImplementation extends ToolImplementation {
+  mcp: { server: string; tool: string }
+}
+
+export function toToolImplementation(pool: McpPool, server: string, tool: McpTool): McpToolImplementation {
   const { name, description, inputSchema } = tool
   return omitUndefined({
     description,
     parameters: inputSchema,
     timeout: pool.timeout(server),
+    mcp: { server, tool: name },
     // The tool runner applies the timeout, which an agent file may raise above the config's, through the signal.
-    execute: (input, { signal, traceparent }) =>
+    execute: (input: unknown, { signal, traceparent }: ToolContext) =>
       pool.call(server, name, input, { signal, timeout: longest, forModel: true, ...omitUndefined({ traceparent }) }),
   })
 }
@@ -52,8 +58,8 @@ export async function readMcpTools(
   server: string,
   signal?: AbortSignal,
   warn: (warning: McpWarning) => void = () => undefined,
-): Promise<Map<string, ToolImplementation>> {
-  const tools = new Map<string, ToolImplementation>()
+): Promise<Map<string, McpToolImplementation>> {
+  const tools = new Map<string, McpToolImplementation>()
   const leaveOut = (name: string, why: string) => {
     const message = leftOutText(server, { name, why })
     warn({ code: 'mcp-tool-left-out', message, leftOut: toToolName(server, name) })

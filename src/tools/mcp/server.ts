@@ -9,6 +9,8 @@ interface Limits {
   connectTimeout?: number
   /** Its questions are put to the people of a run. Default false: it is told that nobody can be asked. */
   elicitation?: boolean
+  /** ms that a task of this server may take, without the time for which the run waits for a person. Default: the limits of the run. */
+  taskTimeout?: number
 }
 
 /** A local program that speaks MCP on its stdin and stdout. */
@@ -76,7 +78,7 @@ export function checkServer(name: string, server: McpServer): void {
   const { headers, auth } = server as Partial<McpHttpServer>
   const authProblem = authFault(url, headers, auth)
   if (authProblem !== undefined) throw fail(authProblem)
-  for (const key of ['timeout', 'connectTimeout'] as const) {
+  for (const key of ['timeout', 'connectTimeout', 'taskTimeout'] as const) {
     const value = server[key]
     if (value !== undefined && !(value > 0 && value <= longest)) {
       throw fail(`${key} must be a number of milliseconds between 1 and ${longest}.`)
