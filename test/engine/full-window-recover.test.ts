@@ -60,9 +60,9 @@ describe('a crash behind any entry', () => {
     expect(only(whole, 'tool-call')[0]).toMatchObject({ toolName: 'useSkill' })
   })
 
-  test('nothing twice, the same end, and no summary again that is recorded', { timeout: 240_000 }, async () => {
+  test('nothing twice, the same end, and no summary again that is recorded', { timeout: 600_000 }, async () => {
     const { runId } = only(whole, 'run-start')[0]!
-    for (const k of placesOf(whole.length - 1, 0, 9)) {
+    for (const k of placesOf(whole.length - 1, 0, 25)) {
       const prefix = whole.slice(0, k)
       const where = `cut after ${k}, ${prefix.at(-1)!.type} ${prefix.at(-1)!.step}`
       const server = await startStrictServer({ window: 16_000, answer: readPages })
