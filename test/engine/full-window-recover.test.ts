@@ -29,7 +29,7 @@ function live(server: StrictServer, onRead: (page: number) => unknown = () => un
 describe('a crash behind any entry', () => {
   let whole: Entry[]
   beforeAll(async () => {
-    const server = await startStrictServer({ window: 16_000, answer: readPages })
+    const server = await startStrictServer({ window: 16_000, answer: (asked) => readPages(asked) })
     const inbox = watchInbox()
     let tell = (): unknown => undefined
     const { options } = live(server, (page) => (page === 3 ? tell() : undefined))
@@ -65,7 +65,7 @@ describe('a crash behind any entry', () => {
     for (const k of placesOf(whole.length - 1, 0, 25)) {
       const prefix = whole.slice(0, k)
       const where = `cut after ${k}, ${prefix.at(-1)!.type} ${prefix.at(-1)!.step}`
-      const server = await startStrictServer({ window: 16_000, answer: readPages })
+      const server = await startStrictServer({ window: 16_000, answer: (asked) => readPages(asked) })
       const { options, ran } = live(server)
       const engine = await cutAfter(whole, k, options)
       try {

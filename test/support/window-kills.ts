@@ -37,7 +37,8 @@ export function pagesKnown({ turns }: AskedModel): number {
   return Number(said.findLast((each) => each !== undefined) ?? 0) + calls.length
 }
 
-export function readPages(asked: AskedModel): StrictAnswer {
+/** `most`: how many pages there are. */
+export function readPages(asked: AskedModel, most = pages): StrictAnswer {
   const { turns } = asked
   if (isSummary(asked)) {
     const [{ text } = { text: '' }] = turns
@@ -50,7 +51,7 @@ export function readPages(asked: AskedModel): StrictAnswer {
   const hasSkill = known > 0 || turns.some(({ calls }) => calls.length > 0)
   if (!hasSkill)
     return { thinks: 'How is it done?', calls: [{ id: 'call_skill', name: 'useSkill', input: { name: 'counting' } }] }
-  if (known < pages)
+  if (known < most)
     return { thinks: 'The next one.', calls: [{ id: `call_${known + 1}`, name: 'read', input: { page: known + 1 } }] }
   return { text: `${known} pages. I was told: ${turns[0]!.text}` }
 }
