@@ -126,6 +126,8 @@ export function createFullWindow({ scope, path, config, tools: offered, handles,
       hash,
       ...(more.length > 0 && { shortened: more }),
     })
+    // It has cost a call: a process that dies from here on does not make it again.
+    await scope.stored()
   }
 
   /** The text of the summary, by a step that an earlier process may have begun. Undefined if it has failed. */

@@ -113,18 +113,28 @@ function withCalledTools(call: CallOptions): CallOptions {
 
 /**
  * A thinking model requires that a continued round of tool calls begins with its own signed thought. If another model made the round, thinking is
- * turned off.
+ * turned off. A message that comes with results of tools is sent with them, so the round may have begun before it or behind it.
  */
 function withLegalThinking(call: CallOptions): CallOptions {
-  const asked = call.prompt.findLastIndex(({ role }) => role === 'user' || role === 'system')
-  const first = call.prompt.slice(asked + 1).find((message): message is Assistant => message.role === 'assistant')
-  if (first === undefined || !first.content.some(({ type }) => type === 'tool-call')) return call
-  const thought = first.content.find(({ type }) => type !== 'custom')
-  const own = thought?.type === 'reasoning' ? fieldsOf(thought.providerOptions?.['anthropic']) : undefined
-  if (own?.['signature'] !== undefined || own?.['redactedData'] !== undefined) return call
+  const { prompt } = call
+  const isAsked = ({ role }: LanguageModelV4Message) => role === 'user' || role === 'system'
+  const begins = [
+    prompt.findLastIndex(isAsked),
+    prompt.findLastIndex((message, i) => isAsked(message) && prompt[i - 1]?.role !== 'tool'),
+  ]
+  if (begins.every((at) => beginsWithThought(prompt.slice(at + 1)))) return call
   const { reasoning: _, providerOptions, ...rest } = call
   const { thinking: __, ...anthropic } = providerOptions?.['anthropic'] ?? {}
   return { ...rest, ...(providerOptions && { providerOptions: { ...providerOptions, anthropic } }) }
+}
+
+/** Whether the first reply of these messages calls no tool, or begins with a thought that its model has signed. */
+function beginsWithThought(messages: Prompt): boolean {
+  const first = messages.find((message): message is Assistant => message.role === 'assistant')
+  if (first === undefined || !first.content.some(({ type }) => type === 'tool-call')) return true
+  const thought = first.content.find(({ type }) => type !== 'custom')
+  const own = thought?.type === 'reasoning' ? fieldsOf(thought.providerOptions?.['anthropic']) : undefined
+  return own?.['signature'] !== undefined || own?.['redactedData'] !== undefined
 }
 
 /** Anthropic accepts letters, digits, `_` and `-` in call ids, and each id once; other providers send more. */

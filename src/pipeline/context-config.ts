@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { child } from './check.ts'
 import { checkModelName } from './names.ts'
+import type { Step } from './pipeline.ts'
 import { textOf, type PipelineReader } from './reader.ts'
 import { map, name, percent, prompt, tokens } from './scalars.ts'
 import type { Node } from './tree.ts'
@@ -90,4 +91,14 @@ export function checkContext(node: Node, { faults, known, warnings }: PipelineRe
   const cure = 'add "window" here, or the model to models.windows in the config'
   const message = `the window of the model is not known, so "summarizeAt" has no effect until the provider has refused a prompt; ${cure}`
   warnings.push({ line: faults.lineOf(share.at), column: 1, message })
+}
+
+/** Whether a step summarizes what is longer than its model's window. */
+export function hasContext(steps: readonly Step[]): boolean {
+  return steps.some((step) => {
+    if (step.type === 'llm' || step.type === 'router') return step.config.context !== undefined
+    if (step.type === 'condition') return hasContext(step.config.then) || hasContext(step.config.else)
+    if (step.type === 'loop') return hasContext(step.config.steps)
+    return step.type === 'parallel' && step.config.branches.some((branch) => hasContext(branch.steps))
+  })
 }

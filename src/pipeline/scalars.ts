@@ -75,7 +75,7 @@ function toTokens(value: unknown): unknown {
 }
 /** A share, written in percent. The value is from 0 to 1. */
 export function percent(min: number, max: number) {
-  const words = `must be a share from ${min}% to ${max}%`
+  const words = `must be a share from ${min}% to ${max}%, or none`
   return z
     .preprocess(
       toShare,

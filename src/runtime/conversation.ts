@@ -21,6 +21,9 @@ export interface ConversationLimit {
 /** Maximum history for a model. The turn that reaches a limit is included whole. decisions/0017 has the reasons. */
 export const historyLimit: ConversationLimit = { messages: 2000, characters: 4_000_000 }
 
+/** The history of an agent that summarizes: what a summary covers is read, too, or it could not be found. */
+export const summarizedHistoryLimit: ConversationLimit = { messages: 50_000, characters: 16_000_000 }
+
 /**
  * The conversation up to and including a run, along the chain of previous runs. `following` are the messages after it: if they
  * begin with results of calls that the run handed over, these replace the run's own.

@@ -11,7 +11,8 @@ import type { RunState } from '../engine/state.ts'
 import { ownPool, secretsIn, type McpHeaders } from '../tools/mcp/own-headers.ts'
 import type { Owned, ClaimedWork } from './claim-run.ts'
 import { keptOf } from '../fold/read-view.ts'
-import { conversation, historyLimit } from './conversation.ts'
+import { conversation, historyLimit, summarizedHistoryLimit } from './conversation.ts'
+import { hasContext } from '../pipeline/context-config.ts'
 import { lostError } from './runtime-errors.ts'
 import type { RuntimeOptions, TimedOptions } from './runtime-options.ts'
 
@@ -68,7 +69,10 @@ export function startExecution(
       const previous = state.start?.previousRunId
       if (previous === undefined) return { messages: [], cut: false }
       const following = splitInstructions(messagesOf(state.input)).rest
-      return conversation(store, threadId, previous, { following, limit: historyLimit })
+      return conversation(store, threadId, previous, {
+        following,
+        limit: hasContext(pipeline.workflow) ? summarizedHistoryLimit : historyLimit,
+      })
     },
     answeredBefore: async () => {
       const { previousRunId, timestamp = 0 } = state.start ?? {}
