@@ -127,6 +127,7 @@ const phases: Record<Phase, string> = {
   'tool-input': 'arguments of a tool',
   gap: 'nothing streamed',
   tool: 'tool ran',
+  sent: 'waited until the model was told',
   ask: 'waited for an answer',
   idle: 'waiting',
   group: 'took',

@@ -51,10 +51,11 @@ function PieceView({ piece }: { piece: ContentPiece }) {
       return (
         <div className={css.call} data-piece="call">
           <h4>{piece.name}</h4>
-          {input === undefined ? (
-            <pre className={css.pre}>{piece.input}</pre>
-          ) : (
+          {input !== undefined ? (
             <JsonTree value={input} name="arguments" />
+          ) : (
+            // The step of a tool has its result only: the model's call has the arguments.
+            piece.input.trim() !== '' && <pre className={css.pre}>{piece.input}</pre>
           )}
           {piece.result && <Result entry={piece.result} />}
         </div>
