@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ago, bytes, cachedShare, cost, count, duration, shortId, tokens } from './format.ts'
+import { ago, bytes, cachedShare, cost, count, duration, shortId, tokens, tokenSides } from './format.ts'
 
 test.each([
   [0, '0 ms'],
@@ -20,6 +20,14 @@ test('the share of the input that came from a cache', () => {
     undefined,
     undefined,
   ])
+})
+
+test('both sides of a usage', () => {
+  expect([
+    tokenSides({ inputTokens: 2000, cachedInputTokens: 1640, outputTokens: 130, source: 'reported' }),
+    tokenSides({ inputTokens: 12, outputTokens: 5, source: 'estimated' }),
+    tokenSides({}),
+  ]).toEqual(['2,000 in (82% from the cache), 130 out', '12 in, 5 out, estimated', '0 in, 0 out'])
 })
 
 test('counts, money, bytes, ages, ids', () => {

@@ -21,6 +21,14 @@ export function cachedShare({ inputTokens = 0, cachedInputTokens }: Partial<Usag
   return `${Math.round((100 * Math.min(cachedInputTokens, inputTokens)) / inputTokens)}%`
 }
 
+/** Both sides: `2,000 in (82% from the cache), 130 out`. */
+export function tokenSides(usage: Partial<Usage>): string {
+  const { inputTokens = 0, outputTokens = 0, source } = usage
+  const share = cachedShare(usage)
+  const cached = share === undefined ? '' : ` (${share} from the cache)`
+  return `${count(inputTokens)} in${cached}, ${count(outputTokens)} out${source === 'estimated' ? ', estimated' : ''}`
+}
+
 /** USD: `<$0.0001`, `$0.0012`, `$0.420`, `$12.35`. Absent: the price is unknown. */
 export function cost(usd: number | undefined): string {
   if (usd === undefined) return '–'

@@ -95,7 +95,7 @@ function RunDetails({ room }: { room: Room }) {
       {(tab) => {
         if (tab === 'output') return <RunOutput room={room} />
         if (tab === 'args') return <RunInput room={room} />
-        if (tab === 'usage') return <RunUsage facts={model.facts} />
+        if (tab === 'usage') return <RunUsage room={room} />
         if (tab === 'error') return <ErrorNote error={error} />
         return <EntryView room={room} seq={seq} node={undefined} />
       }}
