@@ -2,6 +2,7 @@
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import type { Entry } from '../../src/part/entry.ts'
+import { addUsage, type Usage } from '../../src/part/usage.ts'
 import { serve } from '../../src/server/serve.ts'
 import { folder } from '../support/cli.ts'
 import { agent } from '../support/engine.ts'
@@ -17,17 +18,11 @@ const { browser, fault } = await launchBrowser()
 /** Two calls of a model that has read 80 % and 90 % of its prompts from a cache. */
 function cachedRun(id: string, from: number): Entry[] {
   const messages = [{ role: 'user' as const, content: 'Hi' }]
-  const usage = (cached: number) => ({
-    ...{ inputTokens: 1000, cachedInputTokens: cached, cacheWriteInputTokens: 50 },
-    ...{ outputTokens: 10, totalTokens: 1010, source: 'reported' as const },
-  })
-  const all = {
-    inputTokens: 2000,
-    cachedInputTokens: 1700,
-    outputTokens: 20,
-    totalTokens: 2020,
-    source: 'reported' as const,
+  const usage = (cached: number): Usage => {
+    const input = { inputTokens: 1000, cachedInputTokens: cached, cacheWriteInputTokens: 50 }
+    return { ...input, outputTokens: 10, totalTokens: 1010, source: 'reported' }
   }
+  const all = addUsage(usage(800), usage(900))
   const names = { agent: 'a', pipeline: agent(), threadId: 'thread_cached', protocol: 'page' as const }
   const call = (n: number, cached: number): Parameters<typeof timed>[2] => {
     const step = `main/answer/${n}`
