@@ -51,7 +51,7 @@ async function open({ tool = latch(), words, config = 'tools: [look]', handler }
     scripts: { m },
     wrapStore: inbox.wrapStore,
   }
-  const allows = /401|409/u
+  const allows = /401|409|413/u
   const opened = await openWeb(browser, { engine, allows, path: '/chat/assistant', ...(handler && { handler }) })
   const { server } = opened
   const runs = async () => (await server.store.runs.list({})).toReversed()
@@ -186,6 +186,22 @@ describe.skipIf(browser === undefined)(`messages into a running turn${fault}`, (
     await box(page).press('Enter')
     await expect.poll(async () => (await runs()).length).toBe(2)
     await expect.poll(() => said(page).last().innerText()).toMatch(/Shorter[^]*In French[^]*notes\.txt/u)
+  })
+
+  test('a message that is too large for a running turn says so, and returns to the box', async () => {
+    const { page, tool, heard, begin } = await open()
+    await begin('Hi')
+    await send(page, 'word '.repeat(8000))
+    const notSent = page.getByRole('alert').filter({ hasText: 'Not sent: it is too large.' })
+    await expect.poll(() => notSent.innerText()).toContain('content must have at most 32 KB, and has 40 KB.')
+    expect(await notSent.getByRole('button').allInnerTexts()).toEqual(['Edit', 'Discard'])
+    await notSent.getByRole('button', { name: 'Edit' }).click()
+    await notSent.waitFor({ state: 'detached' })
+    expect((await box(page).inputValue()).length).toBe(40_000)
+    await send(page, 'Shorter')
+    await heard(1)
+    tool.open()
+    await expect.poll(() => answers(page).innerText()).toMatch(/Shorter[^]*I was told 2\./u)
   })
 
   test('a message that comes too late begins the next run, and stands there once', async () => {

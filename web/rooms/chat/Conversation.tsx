@@ -59,7 +59,12 @@ function SentView({ sent, chat }: { sent: SentMessage; chat: Chat }) {
     <article className={css.turn} data-last>
       <UserMessage asked={sent.asked} />
       {sent.error !== undefined ? (
-        <NotSent error={sent.error} onAgain={() => chat.retry(sent)} onDrop={() => chat.drop(sent)} />
+        <NotSent
+          error={sent.error}
+          onAgain={() => chat.retry(sent)}
+          onEdit={() => chat.edit(sent)}
+          onDrop={() => chat.drop(sent)}
+        />
       ) : sent.waits === undefined ? (
         <p className={css.waits}>{sent.runId === undefined ? 'Sending…' : 'Waiting for its turn…'}</p>
       ) : (
@@ -83,7 +88,14 @@ function Waiting({ sent: { waits, by, fault }, onTakeBack }: { sent: SentMessage
   )
 }
 
-function NotSent({ error, onAgain, onDrop }: { error: unknown; onAgain(): void; onDrop(): void }) {
+interface NotSentProps {
+  error: unknown
+  onAgain(): void
+  onEdit(): void
+  onDrop(): void
+}
+
+function NotSent({ error, onAgain, onEdit, onDrop }: NotSentProps) {
   const { title, detail, code, canRetry } = explain(error)
   const why = title === undefined ? '' : `: ${title[0]!.toLowerCase()}${title.slice(1)}`
   return (
@@ -93,6 +105,7 @@ function NotSent({ error, onAgain, onDrop }: { error: unknown; onAgain(): void; 
           Send again
         </Button>
       )}
+      <Button onClick={onEdit}>Edit</Button>
       <Button onClick={onDrop}>Discard</Button>
     </ErrorCard>
   )

@@ -46,6 +46,8 @@ export interface Chat {
   ): void
   retry(sent: SentMessage): void
   drop(sent: SentMessage): void
+  /** What could not be sent returns to the one who writes. */
+  edit(sent: SentMessage): void
   /** Its words return to the one who writes. */
   takeBack(sent: SentMessage): void
   stop(): Promise<void>
@@ -159,6 +161,10 @@ export function useChat(options: ChatOptions): Chat {
     say,
     retry: (message) => void post(message),
     drop: remove,
+    edit(message) {
+      remove(message)
+      latest.current.onReturned(message.asked)
+    },
     takeBack(message) {
       client()
         .takeBack(message.into!, message.key)
