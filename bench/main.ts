@@ -11,6 +11,7 @@ import { formatProfile } from './profile.ts'
 import { removeFolders, selectRows } from './rows.ts'
 import type { Bench, Result } from './scenario.ts'
 import { abort } from './scenarios/abort.ts'
+import { beside } from './scenarios/beside.ts'
 import { boot } from './scenarios/boot.ts'
 import { carry } from './scenarios/carry.ts'
 import { cold } from './scenarios/cold.ts'
@@ -40,6 +41,7 @@ const scenarios: Record<ScenarioName, (bench: Bench) => Promise<Result[]>> = {
   readers: async (bench) => [await readers(bench)],
   abort: async (bench) => [await abort(bench)],
   boot: async (bench) => [await boot(bench)],
+  beside: async (bench) => [await beside(bench)],
   'in-process': inProcess,
   provider: ({ options }) => alone('provider.ts', options),
   ingest: ({ options }) => alone('ingest.ts', options),
@@ -66,7 +68,9 @@ const scenarios: Record<ScenarioName, (bench: Bench) => Promise<Result[]>> = {
   },
 }
 
+/** They ask no server of a row. */
 const withoutServers: ReadonlySet<ScenarioName> = new Set([
+  'beside',
   'in-process',
   'provider',
   'ingest',

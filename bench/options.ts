@@ -35,6 +35,7 @@ export const usage = `npm run bench [-- scenario… options]
   redis         SQLite beside Redis: append until seen, entries/s; servers on Redis: deltas/s, CPU per delta, takeover
   web           the page in Chromium: first paint, size, a run of 50 MB, a run of 10,000 steps that streams
   thread        one chat turn in a thread of 10 and of 10,000 runs
+  beside        40 paced streams on the larger store of big: how late deltas are alone, beside searches, and during a prune
   big           queries of a store of 1,000 runs and of 300,000, which it makes once and keeps: half an hour, 3 GB
 
   --only row,row   run only these rows; floor,millrace installs no other packages
@@ -58,7 +59,7 @@ export const usage = `npm run bench [-- scenario… options]
   --profile dir    write a CPU profile of each server to this folder and print its most expensive functions
   --name name      write the results to bench/results/<name>.json (default latest, which git ignores)
 
-Without a scenario it runs all but readme, cold and big, in about forty minutes. Compare only ratios of the same run, on an otherwise idle machine.
+Without a scenario it runs all but readme, cold, beside and big, in about forty minutes. Compare only ratios of the same run, on an otherwise idle machine.
 `
 
 export const scenarioNames = [
@@ -89,11 +90,12 @@ export const scenarioNames = [
   'redis',
   'web',
   'thread',
+  'beside',
   'big',
 ] as const
 export type ScenarioName = (typeof scenarioNames)[number]
 /** They repeat others, or take long. */
-const onlyByName: ReadonlySet<ScenarioName> = new Set(['readme', 'cold', 'big'])
+const onlyByName: ReadonlySet<ScenarioName> = new Set(['readme', 'cold', 'beside', 'big'])
 
 export interface CommandLine {
   scenarios: ScenarioName[]

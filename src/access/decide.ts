@@ -17,6 +17,8 @@ const table = {
   'runs.stop': ['user', 'operator', 'admin'],
   'runs.answer': ['user', 'operator', 'admin'],
   'runs.fork': ['user', 'operator', 'admin'],
+  /** Thumbs and notes. */
+  'runs.judge': ['user', 'operator', 'admin'],
   'runs.delete': ['user', 'operator', 'admin'],
   'runs.import': ['operator', 'admin'],
   /** Sums over runs. */
@@ -35,7 +37,14 @@ export type Action = keyof typeof table
 export const actions = Object.keys(table) as Action[]
 
 /** Actions that an operator may take on runs of others in its tenant. */
-const onOthers: ReadonlySet<Action> = new Set(['runs.read', 'runs.stop', 'runs.answer', 'runs.fork', 'stats'])
+const onOthers: ReadonlySet<Action> = new Set([
+  'runs.read',
+  'runs.stop',
+  'runs.answer',
+  'runs.fork',
+  'runs.judge',
+  'stats',
+])
 
 /** Actions on what all tenants share: only for an admin without a tenant. */
 const onAll: ReadonlySet<Action> = new Set(['agents.edit', 'metrics', 'upkeep', 'query'])

@@ -14,6 +14,7 @@ describe('errorResponse', () => {
     ['answer-too-long', 502],
     ['mcp-unreachable', 502],
     ['mcp-lost', 502],
+    ['mcp-unauthorized', 502],
     ['tool-failed', 502],
     ['mcp-closed', 503],
   ])('the status of an error with the code %s is %i', (code, status) => {

@@ -67,6 +67,7 @@ const statuses: ReadonlyMap<string, number> = new Map(
     'too-many-tool-calls': 502,
     'mcp-unreachable': 502,
     'mcp-lost': 502,
+    'mcp-unauthorized': 502,
     'tool-failed': 502,
     'cli-exit': 502,
     'cli-failed': 502,

@@ -27,6 +27,8 @@ export interface ModelStep {
   call: Omit<ModelCall, 'signal'>
   /** The messages that are not in the log yet: all of them in the first call. */
   newMessages: Message[]
+  /** The handles of results in the log that this call is the first to be told shortened. */
+  shortened: readonly string[]
   tools: ToolSpec[]
   retries: number
   onChunk?: string
@@ -47,7 +49,7 @@ export function runModelCall(scope: Scope, step: ModelStep): Promise<void> {
   if (!scope.state.has(path)) for (const limit of scope.limits) limit.checkStep()
   for (const { name } of step.models) refuseUnpriced(scope, name)
   return inStep(scope, path, { stepType: 'model-call', kind: 'model-call' }, async () => {
-    const { stage, newMessages: messages, tools } = step
+    const { stage, newMessages: messages, shortened, tools } = step
     let model = step.models[0]!.name
     const { system } = step.call
     scope.emit(path, {
@@ -56,6 +58,7 @@ export function runModelCall(scope: Scope, step: ModelStep): Promise<void> {
       model,
       ...omitUndefined({ system }),
       messages,
+      ...(shortened.length === 0 ? undefined : { shortened: [...shortened] }),
       ...(tools.length === 0 ? undefined : { tools }),
     })
     let usage: Usage | undefined

@@ -11,6 +11,7 @@ import type { ToolLoop } from '../fold/tool-loop.ts'
 import { createCallIds, type CallIds } from '../fold/call-ids.ts'
 import { LazyMap, LazySet } from '../fold/lazy-map.ts'
 import type { Part, ScriptStart } from '../part/part.ts'
+import { withShortened } from '../fold/long-results.ts'
 import { loopMessages, type ModelReply } from '../fold/reply-messages.ts'
 import { addUsage, estimateUsage, type Usage } from '../part/usage.ts'
 
@@ -317,8 +318,9 @@ export const historyCut: Extract<Part, { type: 'warning' }> = {
 }
 
 /** Estimates the usage of an interrupted model call from its log entries, because the provider reports none. */
-export function estimateReply({ base, early, list }: ToolLoop, reply: ModelReply): Usage {
-  const sent = [...(base?.messages ?? []), ...early, ...loopMessages(list.slice(0, list.indexOf(reply)))]
+export function estimateReply({ base, early, list, shortened }: ToolLoop, reply: ModelReply): Usage {
+  const whole = [...(base?.messages ?? []), ...early, ...loopMessages(list.slice(0, list.indexOf(reply)))]
+  const sent = withShortened(whole, shortened)
   const input = JSON.stringify(sent).length + (base?.system?.length ?? 0)
   let output = 0
   for (const part of reply.content) {

@@ -29,6 +29,7 @@ import { runLoop } from './steps/loop.ts'
 import { generateOutput } from './steps/output-generator.ts'
 import { runMemory } from './steps/memory.ts'
 import { runParallel } from './steps/parallel.ts'
+import { refuseLeftOut } from '../tools/mcp/mcp-tool.ts'
 import { runRouter } from './steps/router.ts'
 import { runScriptStep } from './steps/script.ts'
 import { runWrapped } from './steps/wrapped.ts'
@@ -178,6 +179,7 @@ function runBuiltin(scope: Scope, step: Step, path: string, place: StepRole, isR
       return inStep(scope, path, { stepType: step.type, kind: 'task' }, async () => {
         await recorded(scope)
         const { server, tool, input, timeout } = step.config
+        await refuseLeftOut(mcpOf(scope), server, tool, scope.signal)
         const options = { signal: scope.signal, ...omitUndefined({ timeout, traceparent: traceparentOf(scope, path) }) }
         const result = await mcpOf(scope).call(server, tool, at(input), options)
         return { value: { value: result }, result }

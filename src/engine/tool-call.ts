@@ -14,7 +14,7 @@ import { isUnder, joinPath } from '../part/path.ts'
 import type { Approval, ToolRequest } from '../part/request-part.ts'
 import { kindOf, type StepKind } from '../part/step-kind.ts'
 import type { ModelToolCall, ModelReply } from '../fold/reply-messages.ts'
-import type { ToolUse } from '../pipeline/pipeline.ts'
+import type { Inline, ToolUse } from '../pipeline/pipeline.ts'
 import { parseToolInput, type ParsedInput } from '../tools/tool-input.ts'
 import type { ToolImplementation } from '../tools/tool.ts'
 import { type OfferedAgent, inSlot, refusal, runAgentTool } from './agent-tools.ts'
@@ -40,6 +40,8 @@ export interface OfferedTool {
   agent?: OfferedAgent
   /** The engine runs it, as steps below the call's. After a crash it goes on. */
   runs?: ToolRun
+  /** Characters of its result that the model gets whole. */
+  inline?: Inline
 }
 
 /** `path`: the step of the call. Throws only what ends more than this call. */
@@ -57,6 +59,12 @@ export interface CallingLoop {
   before(how?: 'handoff'): Message[]
   /** Whether the loop is the answer. */
   answers: boolean
+}
+
+/** A tool of the request has the name of one of the agent's. */
+export function sayTaken(scope: Scope, name: string): void {
+  const message = `The request offers a tool "${name}". The agent has one of that name, and it is this one that runs.`
+  scope.emit('', { type: 'warning', code: 'tool-name-taken', message })
 }
 
 /** Finishes the steps of calls whose result was the last entry before a crash. */

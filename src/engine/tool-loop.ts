@@ -16,6 +16,7 @@ import { atPlace } from '../models/recording.ts'
 import { endProviderCalls, runModelCall, settleModelCall, inOrder } from './model-call.ts'
 import { promptCacheOf } from './prompt-cache.ts'
 import { asRecorded, type Scope } from './scope.ts'
+import { createTelling } from './telling.ts'
 import { conversationOf, revisitAgents } from './agent-tools.ts'
 import { stayWithAgent } from './handoff.ts'
 import { closeSettled, settleCall, type CallingLoop, type OfferedTool } from './tool-call.ts'
@@ -81,12 +82,12 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
   const models = [first, ...(config.fallbacks ?? [])].map((name) => {
     return { name, model: atPlace(registry.models.resolve(name), place) }
   })
-  const specs = [...tools.values()].map(({ spec }) => spec)
   const base = () => {
     const first = loop.base?.messages ?? config.messages
     return loop.early.length === 0 ? first : [...first, ...loop.early]
   }
   const messages = () => [...base(), ...loopMessages(loop.list, 'named')]
+  const telling = createTelling(scope, { loop, config, tools, messages, isJson: object !== undefined })
 
   function callingOf(last?: ModelReply): CallingLoop {
     // Computed once for all calls of a message, because there may be hundreds.
@@ -96,7 +97,7 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
       if (how === 'handoff' && last !== undefined) replies.push(withoutHandoffs(last, tools))
       return conversationOf(base(), replies)
     }
-    return { root: path, tools, messages: () => (sent ??= messages()), before, answers }
+    return { root: path, tools: telling.tell().tools, messages: () => (sent ??= messages()), before, answers }
   }
 
   /** Judges the JSON of a call. The model may try again within its retries and `maxSteps`. */
@@ -154,6 +155,8 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
     }
     const { onChunk } = config
     const watcher = watch?.()
+    const told = telling.tell()
+    const specs = [...told.tools.values()].map(({ spec }) => spec)
     try {
       await runModelCall(scope, {
         root: path,
@@ -161,11 +164,12 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
         models: inOrder(registry.models, models, loop.list.findLast(({ finish }) => finish !== undefined)?.model),
         call: {
           ...settings(config),
-          messages: messages(),
+          messages: told.messages,
           tools: specs,
           ...omitUndefined({ cache: promptCacheOf(scope, config, specs, base()) }),
         },
-        newMessages: loop.base === undefined ? config.messages : [],
+        newMessages: told.newMessages,
+        shortened: told.shortened,
         tools: specs,
         retries: config.retries,
         ...omitUndefined({ onChunk }),

@@ -11,6 +11,8 @@ import type {
 import type { ProviderMetadata, FinishReason } from '../part/model-part.ts'
 import type { ErrorValue } from '../part/error.ts'
 import type { Usage } from '../part/usage.ts'
+import { smallResult } from './result-handle.ts'
+import { resultLength } from './result-length.ts'
 
 /** The error code of an answer that is not the requested JSON. */
 export const badOutput = 'bad-output'
@@ -119,15 +121,22 @@ function withoutSaid({ content, calls, finish, rejected, model }: ModelReply, na
   const notes = new Map(
     content.flatMap((part) => (part.type === 'tool-call' ? [[part.toolCallId, part.providerOptions] as const] : [])),
   )
-  const results = calls.flatMap(({ toolCallId, result, providerExecuted, edited }) => {
+  const results = calls.flatMap(({ toolCallId, result, providerExecuted, edited, handle }) => {
     if (result === undefined || providerExecuted) return []
     const providerOptions = notes.get(toolCallId)
-    const content = { ...(providerOptions && { providerOptions }), ...toResultContent(result) }
-    return [edited === undefined ? content : { ...content, output: afterEdit(content.output, edited) }]
+    const content: ToolResultContent = { ...(providerOptions && { providerOptions }), ...toResultContent(result) }
+    if (edited !== undefined) content.output = afterEdit(content.output, edited)
+    if (handle !== undefined && isLong(content.output)) content.handle = handle
+    return [content]
   })
   if (results.length > 0) messages.push({ role: 'tool', content: results })
   if (rejected !== undefined) messages.push(toCorrection(rejected))
   return messages
+}
+
+/** Longer than 4 KB, files included. */
+function isLong(output: ToolOutput): boolean {
+  return output.type !== 'execution-denied' && resultLength(output.value, smallResult) > smallResult
 }
 
 /** Converts a stored outcome to the content that is sent to the model. */
@@ -237,6 +246,8 @@ export interface ModelToolCall {
   request?: EntryOf<'request'>
   response?: EntryOf<'response'>
   result?: EntryOf<'tool-result'>
+  /** Names its result in the conversation. */
+  handle?: string
 }
 
 /** One model call. `finish` is absent while it runs and if it was interrupted. */

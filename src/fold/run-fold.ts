@@ -11,6 +11,7 @@ import { addUsage, type Usage } from '../part/usage.ts'
 import { createAgentsAbove, type AgentsAbove } from './agents-above.ts'
 import { createAnswering } from './answering.ts'
 import { toKept, toView, type EndedRequest, type KeptRun } from './kept-run.ts'
+import { markOfRun } from './result-handle.ts'
 import { createOpenItems, type OpenItems } from './open-items.ts'
 import type { RunView, StepView, Summary } from './run-view.ts'
 import { createToolLoop, type ToolLoop } from './tool-loop.ts'
@@ -116,7 +117,7 @@ export class FoldingRun implements FoldedRun {
   loopAt(path: string): ToolLoop {
     let loop = this.loops.get(path)
     if (loop === undefined) {
-      loop = createToolLoop(path)
+      loop = createToolLoop(path, this.start && markOfRun(this.start))
       this.loops.set(path, loop)
       this.loopOf.clear()
     }

@@ -5,21 +5,14 @@
  * messages of a conversation are derived from it as well.
  */
 import type { Entry, EntryOf } from '../part/entry.ts'
-import type { AssistantContent, ProviderOptions, Message, ToolSpec, UserMessage } from '../part/message.ts'
+import type { AssistantContent, ProviderOptions, UserMessage } from '../part/message.ts'
 import { parseJson } from '../part/json.ts'
 import { parentPath } from '../part/path.ts'
 import { kindOf } from '../part/step-kind.ts'
-import {
-  type ModelToolCall,
-  type ModelReply,
-  badOutput,
-  note,
-  toResultContent,
-  loopMessages,
-} from './reply-messages.ts'
+import { type ModelToolCall, type ModelReply, badOutput, note, toResultContent } from './reply-messages.ts'
 import { toUsage } from '../part/usage.ts'
 import { LazyMap } from './lazy-map.ts'
-import type { Log } from '../part/log.ts'
+import { handleOf } from './result-handle.ts'
 
 export interface ToolLoop {
   readonly root: string
@@ -28,17 +21,21 @@ export interface ToolLoop {
   readonly base: EntryOf<'prompt'> | undefined
   /** Messages that came before its first model call. They are told behind those of the first prompt. */
   readonly early: readonly UserMessage[]
+  /** The handles of results that its model was told shortened. */
+  readonly shortened: ReadonlySet<string>
   /** Number of the last child step of the root; the next one gets this plus one. A reset child's number is reused. */
   readonly children: number
   apply(entry: Entry): void
 }
 
 const none: readonly UserMessage[] = []
+const noHandles: ReadonlySet<string> = new Set()
 
 type TextBlock = { type: 'text' | 'reasoning'; text: string; providerOptions?: ProviderOptions }
 
-export function createToolLoop(root: string): ToolLoop {
-  return new Loop(root)
+/** `mark`: that of its run, see `markOfRun`. */
+export function createToolLoop(root: string, mark = ''): ToolLoop {
+  return new Loop(root, mark)
 }
 
 /** A class, not closures: one for each open stream (decisions/0028). */
@@ -47,7 +44,9 @@ class Loop implements ToolLoop {
   readonly list: ModelReply[] = []
   base: EntryOf<'prompt'> | undefined = undefined
   early: readonly UserMessage[] = none
+  shortened: ReadonlySet<string> = noHandles
   children = 0
+  readonly #mark: string
   readonly #blocks = new Map<string, { block: TextBlock; add(delta: string): void }>()
   // Maps, because a message may hold thousands of calls. If calls share an id, the newest reply's counts, and within a reply the first.
   readonly #callsById = new LazyMap<string, { call: ModelToolCall; reply: ModelReply }>()
@@ -55,8 +54,9 @@ class Loop implements ToolLoop {
   /** The newest reply at each path. */
   readonly #replies = new LazyMap<string, ModelReply>()
 
-  constructor(root: string) {
+  constructor(root: string, mark: string) {
     this.root = root
+    this.#mark = mark
   }
 
   apply(entry: Entry): void {
@@ -128,6 +128,7 @@ class Loop implements ToolLoop {
       }
       case 'prompt': {
         this.base ??= entry
+        if (entry.shortened !== undefined) this.shortened = new Set([...this.shortened, ...entry.shortened])
         const reply = this.#replyAt(step)
         if (reply) reply.model = entry.model
         break
@@ -166,6 +167,7 @@ class Loop implements ToolLoop {
         const call = this.#callOf(entry.toolCallId)
         if (entry.preliminary === true || !call) break
         call.result = entry
+        call.handle = handleOf(entry.seq, this.#mark)
         if (call.providerExecuted) this.#replyAt(step)?.content.push(toResultContent(entry))
         break
       }
@@ -224,6 +226,7 @@ class Loop implements ToolLoop {
     const said = this.list.flatMap((reply) => reply.said ?? [])
     if (said.length > 0) this.early = [...this.early, ...said]
     this.list.length = 0
+    this.shortened = noHandles
   }
 
   #replyAt(path: string): ModelReply | undefined {
@@ -306,58 +309,4 @@ const shares = 13
 /** A copy that does not keep the string alive that it was cut from, such as an event of a model server. */
 function ownCopy(piece: string): string {
   return piece.length < shares ? piece : [piece.slice(0, 1), piece.slice(1)].join('')
-}
-
-/** The whole prompt of a model call: a `prompt` entry has only the new messages, the others come from earlier replies of its tool loop. */
-export interface WholePrompt {
-  /** The path of the model call, and the `seq` of its `prompt`. */
-  step: string
-  seq: number
-  stage: string
-  /** The model that was called first. */
-  model: string
-  system?: string
-  messages: Message[]
-  tools?: ToolSpec[]
-}
-
-/** The prompt of the last attempt. Undefined if the step has called no model; `asked` gets the paths of steps that have. */
-export async function readPrompt(
-  log: Log,
-  run: string,
-  step: string,
-  asked: Set<string> = new Set(),
-): Promise<WholePrompt | undefined> {
-  let prompt: EntryOf<'prompt'> | undefined
-  let isCall = false
-  for await (const batch of log.read(run, { types: ['step-start', 'prompt'] })) {
-    for (const entry of batch) {
-      if (entry.type === 'prompt') asked.add(entry.step)
-      if (entry.step !== step) continue
-      if (entry.type === 'prompt') prompt = entry
-      else if (entry.type === 'step-start') isCall = kindOf(entry) === 'model-call'
-    }
-  }
-  if (prompt === undefined) return undefined
-  const { seq, stage, model, system, tools } = prompt
-  const before = isCall ? await messagesBefore(log, run, prompt) : prompt.messages
-  return {
-    step,
-    seq,
-    stage,
-    model,
-    ...(system !== undefined && { system }),
-    messages: before,
-    ...(tools !== undefined && { tools }),
-  }
-}
-
-async function messagesBefore(log: Log, run: string, prompt: EntryOf<'prompt'>): Promise<Message[]> {
-  const root = parentPath(prompt.step)
-  const loop = createToolLoop(root)
-  for await (const batch of log.read(run, { step: root, before: prompt.seq })) {
-    for (const entry of batch) if (entry.step === root || parentPath(entry.step) === root) loop.apply(entry)
-  }
-  if (loop.base === undefined) return [...prompt.messages, ...loop.early]
-  return [...loop.base.messages, ...loop.early, ...loopMessages(loop.list), ...prompt.messages]
 }

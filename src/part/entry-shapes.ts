@@ -321,6 +321,7 @@ const fields: { readonly [T in PartType]: FieldShapes<Body<T>> | Shape<Body<T>> 
     model: text,
     system: optional(text),
     messages: listOf(message),
+    shortened: optional(listOf(text)),
     tools: optional(listOf(toolSpec)),
   },
   'answer-end': { finishReason: text, usage },

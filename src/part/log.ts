@@ -5,6 +5,7 @@
  */
 import type { Entry } from './entry.ts'
 import type { Audit } from './audit.ts'
+import type { Feedback } from './feedback.ts'
 import type { Ledger } from './ledger.ts'
 import type { Limits } from './limits.ts'
 import type { OwnerFilter, RunUser } from './principal.ts'
@@ -234,6 +235,8 @@ export interface Store {
   ledger?: Ledger
   /** Who did what. Absent: nothing is kept of it. */
   audit?: Audit
+  /** What people say of runs. Absent: nothing is kept of it. */
+  feedback?: Feedback
   /** Positions in the changes of all runs, by the name of the reader, for all processes of the store. Absent where nothing is shared. */
   positions?: Positions
   /**

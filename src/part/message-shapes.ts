@@ -60,6 +60,8 @@ const toolResultContent = objectOf<ToolResultContent>({
   toolCallId: text,
   toolName: text,
   output: toolOutput,
+  handle: optional(text),
+  shortened: optional(yes),
   providerOptions: metadata,
 })
 const assistantContent = variantOf<AssistantContent, 'type'>('type', {

@@ -55,6 +55,10 @@ export interface ToolResultContent {
   toolCallId: string
   toolName: string
   output: ToolOutput
+  /** Of a result of more than 4 KB: names it in its conversation. */
+  handle?: string
+  /** `output` has only its beginning and its end. */
+  shortened?: true
   providerOptions?: ProviderOptions
 }
 

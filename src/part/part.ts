@@ -130,6 +130,11 @@ export interface Prompt {
   model: string
   system?: string
   messages: Message[]
+  /**
+   * The handles of long results that the log has under the same parent, and that this call and the later ones are told shortened: see
+   * `fold/long-results.ts`. Those in `messages` are shortened there.
+   */
+  shortened?: string[]
   tools?: ToolSpec[]
 }
 

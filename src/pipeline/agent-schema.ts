@@ -98,6 +98,14 @@ function loosen(value: unknown, known: Known | undefined): unknown {
     const pattern = String.raw`^\d+(\.\d+)?\s*([bB]|[kKmMgG][bB])?$`
     return { ...about, type: ['integer', 'string'], minimum: node['minimum'], pattern }
   }
+  if (yaml === 'characters') {
+    return {
+      ...about,
+      type: ['integer', 'string'],
+      minimum: node['minimum'],
+      pattern: String.raw`^\d+(\.\d+)?\s*[kK]?$`,
+    }
+  }
   const schema: JsonSchema = {}
   for (const [key, item] of Object.entries(node)) {
     if (key === 'properties' || key === 'definitions') {

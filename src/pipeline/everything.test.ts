@@ -88,14 +88,15 @@ test('what it becomes', () => {
       tools: [
         { name: 'calculator' },
         { name: 'files_read' },
-        { name: 'getCurrentTime', description: 'The time', approval: true, timeout: 5000 },
+        { name: 'getCurrentTime', description: 'The time', approval: true, timeout: 5000, inline: 50_000 },
       ],
-      toolSources: [{ mcp: 'files', tools: ['read', 'list'], approval: false, timeout: 1000 }],
+      toolSources: [{ mcp: 'files', tools: ['read', 'list'], approval: false, timeout: 1000, inline: 'none' }],
       codeTools: [
         {
           name: 'runScript',
           uses: { tools: [{ name: 'getCurrentTime' }], agentTools: [{ agent: 'helper', name: 'helper' }] },
           limits: { time: 10_000, memory: 33_554_432, calls: 100, parallel: 10 },
+          inline: 6000,
         },
       ],
       clientTools: [
@@ -104,8 +105,10 @@ test('what it becomes', () => {
           description: 'Ask',
           inputSchema: { type: 'object', properties: { question: { type: 'string' } }, required: ['question'] },
           approval: { roles: ['operator'] },
+          inline: 4000,
         },
       ],
+      inline: 'none',
       output: {
         schema: {
           type: 'object',
@@ -140,6 +143,7 @@ test('what it becomes', () => {
           input: { style: '$input.topic' },
           history: true,
           clientTools: true,
+          inline: 10_000,
           recursive: true,
           approval: true,
           budget: { steps: 3 },

@@ -290,6 +290,7 @@ export interface CodeToolUse {
   name: string
   uses: ToolGroup
   limits: ScriptLimits
+  inline?: Inline
 }
 
 /**
@@ -319,6 +320,8 @@ export interface ToolLoopConfig extends ToolGroup {
   headers?: Record<string, string>
   /** Prompt caching. Default: that of the config. */
   cache?: 'auto' | 'none' | '1h'
+  /** For results of tools that set none. */
+  inline?: Inline
   retries: number
   onChunk?: string
   onStepFinish?: string
@@ -342,17 +345,22 @@ export interface RouterConfig extends ToolLoopConfig {
   requestTools: boolean
 }
 
+/** Characters of a tool's result that the model gets whole; of a longer one it gets the beginning, the end and a handle. */
+export type Inline = number | 'none'
+
 /** A tool of a step: a registered name or an MCP tool's `server_tool`, with the settings that the file overrides. */
 export interface ToolUse {
   name: string
   description?: string
   approval?: Approval
   timeout?: number
+  inline?: Inline
 }
 
 /** A tool that runs in the client. */
 export interface ClientToolUse extends Omit<ToolSpec, 'approval'> {
   approval?: Approval
+  inline?: Inline
 }
 
 /** An agent that the model may call as a tool. */
@@ -374,6 +382,7 @@ export interface AgentToolUse {
   /** It may lead back to this file. */
   recursive?: boolean
   approval?: Approval
+  inline?: Inline
   /** For each call, in addition to the agent's own. */
   budget?: Budget
   timeouts?: Pick<Timeouts, 'run'>
@@ -385,4 +394,5 @@ export interface McpToolUse {
   tools?: string[]
   approval?: Approval
   timeout?: number
+  inline?: Inline
 }

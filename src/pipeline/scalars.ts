@@ -63,6 +63,18 @@ function toBytes(value: unknown): unknown {
   const match = typeof value === 'string' ? /^(\d+(?:\.\d+)?)\s*(b|kb|mb|gb)?$/iu.exec(value) : null
   return match ? Math.round(Number(match[1]) * sizes.get((match[2] ?? 'b').toLowerCase())!) : value
 }
+const charactersWords = 'must be a number of characters such as 30k, from 4k, or none'
+/** Characters: 30000, 30k. `none`: no limit. */
+export function characters() {
+  const most = z
+    .preprocess(toCharacters, z.int(charactersWords).min(4000, charactersWords))
+    .meta({ yaml: 'characters' })
+  return z.union([most, z.literal('none')], charactersWords)
+}
+function toCharacters(value: unknown): unknown {
+  const match = typeof value === 'string' ? /^(\d+(?:\.\d+)?)\s*(k)?$/iu.exec(value) : null
+  return match ? Math.round(Number(match[1]) * (match[2] === undefined ? 1 : 1000)) : value
+}
 /** A duration with a default, which `none` disables. */
 export function timeLimit() {
   return z.union([duration(1), z.literal('none')], `${durationWords}, or none`)

@@ -1,9 +1,9 @@
 /** Reads, checks and saves the files of an agents folder for an editor. Checking runs no code and changes nothing. */
 import * as fs from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { basename, dirname, extname, join } from 'node:path'
 import { MillraceError } from '../part/error.ts'
 import { agentIdFault } from '../pipeline/names.ts'
-import { checkCalls, placeOfAlias } from '../pipeline/calls.ts'
+import { callsOf, checkCalls, placeOfAlias } from '../pipeline/calls.ts'
 import { faultsOf } from '../pipeline/fault.ts'
 import { parsePipeline } from '../pipeline/parse.ts'
 import type { Fault, Known, Pipeline } from '../pipeline/pipeline.ts'
@@ -17,8 +17,20 @@ export interface AgentEditor {
   check(id: string, text: string): CheckedText
   /** Writes a text that was checked. `was`: the text that it replaces; undefined for a new file. Returns the file's other text, null if there is no file. */
   save(id: string, text: string, was: string | undefined): { conflict?: AgentText | null }
+  /** Gives a file whose text is `was` the name of another agent. Its runs keep the name that they had. */
+  rename(id: string, to: string, was: string): Moved
+  /** Deletes a file whose text is `was`. Its runs stay. */
+  remove(id: string, was: string): Moved
   /** The names that an agent may use, without secrets and without other agents. */
   readonly names: Known
+}
+
+/** Both absent: it is done. */
+export interface Moved {
+  /** As of `save`. */
+  conflict?: AgentText | null
+  /** The agents that call it and would fail: nothing was done. */
+  callers?: string[]
 }
 
 export interface AgentText {
@@ -107,6 +119,52 @@ export function createAgentEditor(dir: string, known: Known, files: Files): Agen
     return {}
   }
 
+  function rename(id: string, to: string, was: string): Moved {
+    const name = newId(to)
+    if (fileOf(name) !== undefined || new Map(files.agents()).has(name)) {
+      throw new MillraceError('bad-input', `There is an agent "${name}" already. Choose another id.`)
+    }
+    return move(id, was, (path, file) => {
+      const next = join(dirname(path), `${name}${extname(file)}`)
+      if (fs.existsSync(next)) throw new MillraceError('bad-input', `There is a file ${basename(next)} already.`)
+      fs.renameSync(path, next)
+    })
+  }
+
+  function remove(id: string, was: string): Moved {
+    return move(id, was, (path) => fs.unlinkSync(path))
+  }
+
+  function move(id: string, was: string, act: (path: string, file: string) => void): Moved {
+    const now = read(id)
+    const { file } = now ?? {}
+    if (now?.text !== was) return { conflict: now ?? null }
+    if (file === undefined) throw new MillraceError('forbidden', `${id} comes with a pack. It has no file here.`)
+    const callers = callersOf(id)
+    if (callers.length > 0) return { callers }
+    try {
+      // What the folder has is the link, not the file that it leads to.
+      act(join(dir, file), file)
+    } catch (error) {
+      if (error instanceof MillraceError) throw error
+      const code = (error as NodeJS.ErrnoException).code ?? 'unknown reason'
+      throw new MillraceError('forbidden', `${file} cannot be moved: ${code}. The agents folder must be writable.`)
+    }
+    files.reload()
+    return {}
+  }
+
+  /** The agents that name it, by its id or by an alias: in a call, as a tool, as `sideCalls`. */
+  function callersOf(id: string): string[] {
+    const all = [...files.agents()]
+    const names = new Set([id, ...all.flatMap(([name, agent]) => (agent.id === id ? [name] : []))])
+    const callers = all.filter(([, { id: other, pipeline }]) => {
+      if (other === id) return false
+      return [...callsOf(pipeline), pipeline.sideCalls ?? ''].some((name) => names.has(name))
+    })
+    return [...new Set(callers.map(([, agent]) => agent.id))]
+  }
+
   function existing(file: string): string | undefined {
     try {
       return pathOf(file)
@@ -116,7 +174,7 @@ export function createAgentEditor(dir: string, known: Known, files: Files): Agen
     }
   }
 
-  return { read, check, save, names }
+  return { read, check, save, rename, remove, names }
 }
 
 function newId(id: string): string {

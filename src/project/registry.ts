@@ -40,7 +40,9 @@ export function createRegistry(config: Config, env: Env, { log, debug, data, cwd
   const { answerChars, toolCalls, ...given } = limits
   const reading = { ...defaultReadLimits, ...given }
   return omitUndefined({
-    mcp: mcpServers && createMcpPool(mcpServers, { secrets: secretValues(config, env), limits: reading }),
+    mcp:
+      mcpServers &&
+      createMcpPool(mcpServers, { secrets: secretValues(config, env), limits: reading, environment: env }),
     // At the edge there are no processes to start.
     processes: hasNode ? createNodeProcesses(omitUndefined({ environment: env, data, cwd })) : undefined,
     sandbox: hasNode ? sandbox : undefined,

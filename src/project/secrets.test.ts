@@ -131,6 +131,16 @@ describe('secretValues', () => {
     ])
   })
 
+  test('variables that the auth of an MCP server names are secret, whatever they are called', () => {
+    const url = 'https://crm.example/mcp'
+    const mcpServers = {
+      one: { url, auth: { clientCredentials: { clientId: 'desk', secretEnv: 'CRM' } } },
+      two: { url, auth: { clientCredentials: { clientId: 'desk', privateKeyEnv: 'SIGNER' } } },
+    }
+    const env = { CRM: 'hush-hush', SIGNER: 'a private key', OTHER: 'not a secret' }
+    expect(secretValues({ mcpServers }, env)).toEqual(['hush-hush', 'a private key'])
+  })
+
   test('identities stay as they are, whatever a secret is called', () => {
     const start = { type: 'run-start', runId: 'run_assistant', agent: 'assistant', threadId: 'assistant-1' } as const
     const part = { ...start, protocol: 'assistant', pipeline: '', input: { a: 'assistant' } }

@@ -17,6 +17,7 @@ export function findSecrets(config: Config, env: Env): Secret[] {
     ...(secrets.names ?? []),
     ...(models?.endpoints ?? []).map(({ apiKeyEnv }) => apiKeyEnv),
     ...keys.map(({ env: variable }) => variable),
+    ...Object.values(mcpServers).flatMap(variablesOf),
   ])
   const found: Secret[] = []
   const add = (from: string, cure: string, values: readonly string[], isSure = false) => {
@@ -56,6 +57,12 @@ export function findSecrets(config: Config, env: Env): Secret[] {
 /** The distinct secret values. */
 export function secretValues(config: Config, env: Env): string[] {
   return [...new Set(findSecrets(config, env).map(({ value }) => value))]
+}
+
+/** The variables with the secrets of its `auth`. */
+function variablesOf(server: McpServer): string[] {
+  const { secretEnv, privateKeyEnv } = ('url' in server ? server.auth?.clientCredentials : undefined) ?? {}
+  return [secretEnv, privateKeyEnv].filter((each) => each !== undefined)
 }
 
 /** The secret values in the settings of an MCP server: by name, or because they look random. */

@@ -83,6 +83,9 @@ function recordedPool(
     timeout: real.timeout,
     tools: async (server) => toolsOf(entries(), server),
     call: async (server, tool, input) => call(toToolName(server, tool), input),
+    exchange: async (server, tool, input) => ({ kind: 'result', value: call(toToolName(server, tool), input) }),
+    task: async () => undefined,
+    endRun: async () => undefined,
     withHeaders: () => pool,
     close: () => real.close(),
   }

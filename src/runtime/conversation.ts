@@ -1,6 +1,8 @@
 /** For `history: server`: the conversation before a run, from the stored views of the chain of earlier runs. */
 import { type Message, messagesOf, splitInstructions } from '../part/message.ts'
 import { type Log, hasEnded, type Store } from '../part/log.ts'
+import { defaultInline, lengthOf, resultsIn } from '../fold/long-results.ts'
+import { smallResult } from '../fold/result-handle.ts'
 import { entryAt, readInput, readKept } from '../fold/read-view.ts'
 import { MillraceError } from '../part/error.ts'
 
@@ -12,7 +14,7 @@ export interface Conversation {
 
 export interface ConversationLimit {
   messages: number
-  /** Length of the messages as JSON. */
+  /** Length of the messages as JSON. A long result counts as what a model is told of it. */
   characters: number
 }
 
@@ -55,7 +57,7 @@ export async function conversation(
     const turn: Message[] = [...splitInstructions(found.asked).rest, ...withoutResults(found.messages, next)]
     turns.push(turn)
     messages += turn.length
-    characters += found.characters
+    characters += found.told
     next = turn
     later = found
     at = found.previous
@@ -112,7 +114,9 @@ interface ConversationTurn {
   threadId: string
   asked: Message[]
   messages: Message[]
+  /** Length as JSON, and the length of what a model is told. */
   characters: number
+  told: number
   previous: string | undefined
 }
 
@@ -196,7 +200,7 @@ export function createTurns(store: ConversationStores): TurnReader {
     // The input of a run that continues another has only new messages, and all are stored.
     const asked = previous === undefined ? messagesOf(await readInput(store.log, run)) : stored.asked
     const characters = JSON.stringify(asked).length + JSON.stringify(messages).length
-    const turn = { run, threadId, asked, messages, characters, previous }
+    const turn = { run, threadId, asked, messages, characters, told: characters - leftOut(messages), previous }
     if (hasEnded(stored.status) && mark !== undefined) remember(cache, run, { turn, mark, generation: now })
     checked.add(run)
     return turn
@@ -208,6 +212,15 @@ export function createTurns(store: ConversationStores): TurnReader {
       return turn !== undefined && (await isOfThread(turn, next)) ? turn : undefined
     },
   }
+}
+
+/** Characters of long results that a model is not told, if its agent does not say otherwise. */
+function leftOut(messages: readonly Message[]): number {
+  let characters = 0
+  for (const result of resultsIn(messages)) {
+    if (lengthOf(result) > defaultInline) characters += lengthOf(result) - smallResult
+  }
+  return characters
 }
 
 function remember(cache: ConversationCache, run: string, cached: Cached): void {

@@ -16,6 +16,7 @@ import { admitEntries, isSameEntry } from './check-append.ts'
 import { decodeView, encodeMessage, decodeMessage } from './encode.ts'
 import { createFleet } from './fleet.ts'
 import { createAudit } from './audit.ts'
+import { createFeedback } from './feedback.ts'
 import { createLedger } from './ledger.ts'
 import { createLimits } from './limits.ts'
 import { createCursors, readChanges, readEntries, readMessages } from './follow.ts'
@@ -99,6 +100,8 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
     if (closed) throw storeClosed(what)
   }
 
+  const feedback = createFeedback((run) => runs.has(run))
+
   function append(run: string, epoch: number, given: readonly Entry[]): Appended {
     checkOpen(`append to run ${run}`)
     if (given.length === 0) return 'stored'
@@ -161,6 +164,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
       dropped.add(old)
       if (dropped.size > mostDropped) dropped.delete(dropped.values().next().value!)
       inbox.drop(old)
+      feedback.forget(old)
       const isOver = ![...runs.values()].some(({ row: other }) => other.threadId === threadId)
       if (isOver) inbox.drop(`thread:${threadId}`)
     }
@@ -255,6 +259,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
     limits: createLimits(),
     ledger: createLedger(),
     audit: createAudit(),
+    feedback,
     durable: false,
     async close() {
       fleet.close()

@@ -8,6 +8,7 @@ import { compactedContract } from './contract/compacted.contract.ts'
 import { fleetContract } from './contract/fleet.contract.ts'
 import { forkContract } from './contract/fork.contract.ts'
 import { inboxContract } from './contract/inbox.contract.ts'
+import { feedbackContract } from './contract/feedback.contract.ts'
 import { ledgerContract } from './contract/ledger.contract.ts'
 import { ownersContract } from './contract/owners.contract.ts'
 import { readOptionsContract } from './contract/read-options.contract.ts'
@@ -40,6 +41,9 @@ export function storeContract(name: string, make: () => Store | Promise<Store>, 
     })
     afterEach(() => store.close())
     for (const section of sections) section(() => store)
-    if (hasLedger) ledgerContract(() => store)
+    if (hasLedger) {
+      ledgerContract(() => store)
+      feedbackContract(() => store)
+    }
   })
 }

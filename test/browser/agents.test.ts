@@ -83,7 +83,7 @@ describe.skipIf(browser === undefined)(`the agents${fault}`, () => {
     const wrong = page.getByTestId('agent-fault')
     await wrong.filter({ hasText: /6:\d+.*calculater/u }).waitFor()
     await page.locator('.cm-lintRange-error').waitFor()
-    await wrong.getByRole('button', { name: 'Write calculator' }).click()
+    await wrong.getByRole('button', { name: 'Change to “calculator”' }).click()
     await page.getByText('No mistakes. Not saved yet.').waitFor()
     await page.getByRole('button', { name: 'Save' }).click()
     await expect
@@ -170,7 +170,7 @@ describe.skipIf(browser === undefined)(`the agents${fault}`, () => {
     const { page } = await open('/agents/assistant', { edit: false })
     await page.locator('.cm-line', { hasText: 'demo:assistant' }).click()
     await page.keyboard.type('x')
-    await page.getByText('Read only').waitFor()
+    await page.getByText('Read-only').waitFor()
     expect(await page.getByRole('button', { name: 'Save' }).count()).toBe(0)
     expect(await page.locator('.cm-line', { hasText: 'demo:assistant' }).textContent()).not.toContain('x')
   })

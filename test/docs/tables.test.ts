@@ -18,6 +18,14 @@ beforeAll(async () => {
   await recordAll(store)
   await record(store, askingRun('asking', Date.now()))
   await store.audit!.add(auditRow({ outcome: 'refused' }))
+  await store.feedback!.put({
+    run: 'slow',
+    user: 'ann',
+    tenant: '',
+    verdict: 'down',
+    note: 'Too slow',
+    time: Date.now(),
+  })
   await store.records!.settle()
 })
 afterAll(async () => {
@@ -127,6 +135,7 @@ describe('docs: tables', () => {
       ['thread-slow', 'running', 2, 4, null],
       ['thread-asking', 'suspended', 1, 0, null],
     ],
+    feedback: ['agent, verdict, note, run', ['assistant', 'down', 'Too slow', 'slow']],
     waiting: ['run, agent, kind, request_id, question', ['asking', 'asker', 'input', 'q1', 'Go on?']],
   }
 

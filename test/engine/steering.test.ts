@@ -340,7 +340,7 @@ describe('a message into a running turn', () => {
     gate.open()
     expect(await run.result).toMatchObject({ outcome: 'completed', text: 'x' })
     expect(m.prompts.map(toldWords)).toEqual([['user: Hi', 'user: One']])
-    const { readPrompt } = await import('../../src/fold/tool-loop.ts')
+    const { readPrompt } = await import('../../src/fold/whole-prompt.ts')
     const prompt = await readPrompt(store.log, run.id, 'main/answer/1')
     expect(toldWords(prompt!.messages)).toEqual(['user: Hi', 'user: One'])
   })

@@ -67,9 +67,12 @@ async function serve(files: Record<string, string>, options: Partial<HandlerOpti
     agentEditor: agents.editor,
     ...options,
   })
-  async function send(path: string, body?: object, more: Record<string, string> = {}): Promise<Saved> {
+  async function send(path: string, body?: object, more: Record<string, string> = {}, method = 'POST'): Promise<Saved> {
     const headers = { 'content-type': 'application/json', ...more }
-    const init = body && { method: 'POST', headers, body: JSON.stringify(body) }
+    const init =
+      body === undefined
+        ? { method: method === 'POST' ? 'GET' : method }
+        : { method, headers, body: JSON.stringify(body) }
     const response = await handler(new Request(`http://x/api/${path}`, init))
     return { ...((await response.json()) as Saved), status: response.status }
   }
@@ -109,6 +112,43 @@ describe('agent editor', () => {
     const schema = await send('agents/schema')
     expect(JSON.stringify(schema)).toContain('calculator')
     expect(await send('agents/none')).toMatchObject({ status: 404 })
+  })
+
+  test('an agent is renamed and deleted, unless another one calls it or its file has changed', async () => {
+    const { dir, runtime, send } = await serve({ 'assistant.yaml': assistant, 'plain.yml': say('plain') })
+    const remove = (id: string, etag: string) => send(`agents/${id}?etag=${etag}`, undefined, {}, 'DELETE')
+    const plain = (await send('agents/plain')).etag!
+    const own = (await send('agents/assistant')).etag!
+    // The one that calls it would fail.
+    const called = { status: 409, error: { code: 'agent-called' }, callers: ['assistant'] }
+    expect(await send('agents/plain/rename', { to: 'simple', etag: plain })).toMatchObject(called)
+    expect(await remove('plain', plain)).toMatchObject(called)
+
+    expect(await send('agents/assistant/rename', { to: 'plain', etag: own })).toMatchObject({
+      status: 400,
+      error: { message: 'There is an agent "plain" already. Choose another id.' },
+    })
+    for (const to of ['', '../out', 'a/b', '.hidden']) {
+      expect(await send('agents/assistant/rename', { to, etag: own }), to).toMatchObject({ status: 400 })
+    }
+    expect(await send('agents/assistant/rename', { to: 'desk', etag: own })).toMatchObject({ status: 200, id: 'desk' })
+    expect(readdirSync(dir).toSorted()).toEqual(['desk.yaml', 'plain.yml'])
+    expect(
+      runtime.agents
+        .list()
+        .map(({ id }) => id)
+        .toSorted(),
+    ).toEqual(['desk', 'plain'])
+
+    writeFileSync(join(dir, 'desk.yaml'), say('new'))
+    const changed = { status: 409, error: { code: 'agent-changed' }, theirs: { text: say('new') } }
+    expect(await remove('desk', own)).toMatchObject(changed)
+    expect(await send('agents/desk/rename', { to: 'other', etag: own })).toMatchObject(changed)
+    const { theirs } = await remove('desk', own)
+    expect(await remove('desk', theirs!.etag)).toMatchObject({ status: 200, id: 'desk' })
+    expect(await remove('desk', theirs!.etag)).toMatchObject({ status: 409, theirs: null })
+    expect(await remove('plain', plain)).toMatchObject({ status: 200 })
+    expect(readdirSync(dir)).toEqual([])
   })
 
   test('a text is checked with its names and calls: faults have places, and a fix where a word is meant', async () => {

@@ -29,8 +29,8 @@ export async function fetchApi(path: string, init: RequestOptions = {}): Promise
     ...(key === undefined ? undefined : { authorization: `Bearer ${key}` }),
   }
   const editToken = readEditToken()
-  // Nothing is edited with another method.
-  if (editToken !== undefined && init.method === 'POST') headers['x-millrace-edit-token'] = editToken
+  // Nothing is edited without a method.
+  if (editToken !== undefined && init.method !== undefined) headers['x-millrace-edit-token'] = editToken
   try {
     return await request({ url: '', headers, fetch: globalThis.fetch.bind(globalThis) }, path, init)
   } catch (error) {

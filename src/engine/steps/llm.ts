@@ -21,7 +21,7 @@ import { createPartialOutput } from '../partial-output.ts'
 import { skillTool } from '../../pipeline/skill-list.ts'
 import { offerSkills, withSkills } from '../skills.ts'
 import { toToolSpec } from '../../tools/tool-input.ts'
-import type { OfferedTool } from '../tool-call.ts'
+import { sayTaken, type OfferedTool } from '../tool-call.ts'
 import { handedOver, toolLoopResult, runToolLoop, type ToolLoopResult } from '../tool-loop.ts'
 
 /** The value of `result` after an `llm` step and the argument of `onFinish`. Covers all model calls of the step. */
@@ -96,8 +96,8 @@ export async function offeredTools(
   clientTools: ClientToolUse[],
 ): Promise<Map<string, OfferedTool>> {
   const tools = new Map<string, OfferedTool>()
-  for (const { approval = false, ...spec } of clientTools) {
-    tools.set(spec.name, { spec: { ...spec, client: true }, approval })
+  for (const { approval = false, inline, ...spec } of clientTools) {
+    tools.set(spec.name, { spec: { ...spec, client: true }, approval, ...omitUndefined({ inline }) })
   }
   const leftOut = new Map<string, string>()
   const tightened = toApprovals(scope.input['tools'])
@@ -106,7 +106,9 @@ export async function offeredTools(
     for (const [name, implementation] of await mcpToolsOf(scope, server, leftOut)) {
       if (wanted?.has(name) === false) continue
       if (clientTools.some((tool) => tool.name === name)) sayTaken(scope, name)
-      tools.set(name, { spec: await toToolSpec(name, implementation), use: { name, ...how }, implementation })
+      const { inline } = how
+      const spec = await toToolSpec(name, implementation)
+      tools.set(name, { spec, use: { name, ...how }, implementation, ...omitUndefined({ inline }) })
     }
     for (const name of wanted ?? []) if (!tools.has(name)) refuseLeftOut(leftOut, name)
   }
@@ -121,7 +123,13 @@ export async function offeredTools(
     if (clientTools.some(({ name }) => name === use.name)) sayTaken(scope, use.name)
     const spec = await toToolSpec(use.name, implementation, use.description)
     const isClients = implementation.execute === undefined
-    tools.set(use.name, { spec: isClients ? { ...spec, client: true } : spec, use, implementation })
+    const { inline } = use
+    tools.set(use.name, {
+      spec: isClients ? { ...spec, client: true } : spec,
+      use,
+      implementation,
+      ...omitUndefined({ inline }),
+    })
   }
   for (const offered of offeredAgents(scope, path, config.agentTools ?? [])) {
     const { name } = offered.spec
@@ -129,7 +137,8 @@ export async function offeredTools(
     else if (tools.has(name)) {
       throw new MillraceError('bad-tools', `There are two tools "${name}". Give the agent another name with "as".`)
     }
-    tools.set(name, offered)
+    const { inline } = offered.agent?.use ?? {}
+    tools.set(name, { ...offered, ...omitUndefined({ inline }) })
   }
   for (const use of config.codeTools ?? []) {
     const inner = await offeredTools(scope, path, use.uses, use.uses.clientTools ?? [])
@@ -138,7 +147,8 @@ export async function offeredTools(
     else if (tools.has(use.name)) {
       throw new MillraceError('bad-tools', `There are two tools "${use.name}". Give the code tool another "name".`)
     }
-    tools.set(use.name, codeTool(use, inner))
+    const { inline } = use
+    tools.set(use.name, { ...codeTool(use, inner), ...omitUndefined({ inline }) })
   }
   if (offerSkills(scope, tools, config.skills)) sayTaken(scope, skillTool)
   for (const [name, tool] of tools) {
@@ -153,11 +163,6 @@ export async function offeredTools(
 /** The file overrides the tool, but "true" alone does not say that other roles may approve. */
 function ofAgent(ofUse: Approval | undefined, ofTool: Approval | undefined): Approval | undefined {
   return ofUse === true ? stricter(ofUse, ofTool) : (ofUse ?? ofTool)
-}
-
-function sayTaken(scope: Scope, name: string): void {
-  const message = `The request offers a tool "${name}". The agent has one of that name, and it is this one that runs.`
-  scope.emit('', { type: 'warning', code: 'tool-name-taken', message })
 }
 
 /** `leftOut`: receives the reasons for omitted tools, by their names. */

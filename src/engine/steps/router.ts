@@ -4,6 +4,8 @@
  */
 import type { Message } from '../../part/message.ts'
 import { respondTool, respondSpec } from '../../part/respond.ts'
+import { smallResult } from '../../fold/result-handle.ts'
+import { resultLength } from '../../fold/result-length.ts'
 import { replyMessages, type ModelToolCall, type ModelReply } from '../../fold/reply-messages.ts'
 import { parseInput } from '../../fold/tool-loop.ts'
 import { noUsage, type Usage } from '../../part/usage.ts'
@@ -101,7 +103,9 @@ function isRespond({ toolName, providerExecuted }: ModelToolCall): boolean {
 function repeated(call: ModelToolCall, before: readonly ModelReply[], tools: ReadonlyMap<string, OfferedTool>) {
   const same = earlier(call, before, tools)
   if (same === undefined) return undefined
-  const outcome = JSON.stringify(same.result!.result)
+  const { result } = same.result!
+  const isLong = resultLength(result, smallResult) > smallResult
+  const outcome = isLong ? 'the one above' : JSON.stringify(result)
   return {
     result: `${call.toolName} was already called with these arguments and is not run again. Its result was: ${outcome}`,
   }

@@ -10,7 +10,7 @@ import { flag, isMap, map, nameOf, name, prompt, timeLimit } from '../scalars.ts
 import { budget } from '../schema.ts'
 import { toTemplate } from '../template.ts'
 import type { Node } from '../tree.ts'
-import { approval } from './tool-settings.ts'
+import { approval, inline } from './tool-settings.ts'
 
 const toolNameWords = 'must have 1 to 64 letters, digits, "_" or "-", as providers require of a tool'
 
@@ -42,6 +42,7 @@ export const agentTool = lazily(() =>
       .describe('true: the agent takes over. It gets the conversation, and its answer is the answer of this step.'),
     recursive: flag.optional().describe('true: the agent may lead back to this one. The file needs a budget.'),
     approval,
+    inline,
     budget: budget.optional().describe('Limits of each call, in addition to those of the agent.'),
     timeouts: map({ run: timeLimit().optional().describe('Time for one call.') })
       .optional()

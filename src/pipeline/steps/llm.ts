@@ -16,10 +16,25 @@ import {
 } from './tool-list.ts'
 import { checkLlmNames, checkTools } from '../names.ts'
 import { readShapes } from '../read-shape.ts'
+import { readTool } from '../../fold/long-results.ts'
 import { skillTool } from '../skill-list.ts'
 import { checkReferences, itemsOf, textOf, type StepContext } from '../reader.ts'
 import { wholeReference } from '../reference.ts'
-import { flag, integer, later, list, map, name, nameOf, number, oneOf, preset, prompt, text } from '../scalars.ts'
+import {
+  characters,
+  flag,
+  integer,
+  later,
+  list,
+  map,
+  name,
+  nameOf,
+  number,
+  oneOf,
+  preset,
+  prompt,
+  text,
+} from '../scalars.ts'
 import { budget, stepTimeouts } from '../schema.ts'
 import { toTemplate } from '../template.ts'
 import type { Node } from '../tree.ts'
@@ -134,6 +149,11 @@ export const llmConfig = lazily(() =>
       .describe(
         'Prompt caching. auto: the provider is told to cache the prompt where another call with the same beginning is likely. 1h: so, and Anthropic keeps it for an hour. none: it is told nothing. Default: models.cache of the config, or auto.',
       ),
+    inline: characters()
+      .optional()
+      .describe(
+        'Characters of a result of a tool that the model gets whole, for tools that set none: 30k; none: all. Default: 30k.',
+      ),
     retries: preset(integer(0, 20), 2, 'Maximum number of retries when a call fails before its first content.'),
     budget: budget.optional().describe('Limits of this step.'),
     timeouts: stepTimeouts.optional().describe('Time limits in this step.'),
@@ -186,7 +206,25 @@ export function checkToolLoop(node: Node, { reader, place }: StepContext, except
   if (known) checkLlmNames(node, known, faults)
   if (known?.hasDefaultModel === false && child(node, 'model') === undefined) faults.add(node.at, noModel)
   checkTools(node, known, faults)
+  refuseReadTool(child(node, 'tools'), faults)
   for (const item of itemsOf(child(node, 'tools'))) checkScriptTools(child(item, 'code'), known, faults)
+}
+
+/** The name of the built-in tool that reads long results. */
+function refuseReadTool(tools: Node | undefined, faults: FaultCollector): void {
+  const named = itemsOf(tools).map((item) => ({ item, at: nameNodeOf(item) }))
+  for (const { item, at } of named) {
+    if (at === undefined || textOf(at) !== readTool) continue
+    const other = named.find((each) => each.item !== item)
+    const whose = `the tools of line ${faults.lineOf((other?.item ?? tools ?? at).at)}`
+    faults.add(at.at, `"${readTool}" is the built-in tool that reads long results of ${whose}; rename yours`)
+  }
+}
+
+/** The node that names the tool of an item for the model. */
+function nameNodeOf(item: Node): Node | undefined {
+  if (item.kind !== 'map') return item
+  return child(item, 'as') ?? child(item, 'name') ?? child(item, 'agent')
 }
 
 /** The skills of the file, if the step uses them. Their tool must not have the name of another one. */
@@ -194,7 +232,7 @@ export function readSkills(node: Node, { reader }: StepContext, uses: boolean): 
   const { skills, skillsAt, faults } = reader
   if (!uses || skills.length === 0) return {}
   for (const item of itemsOf(child(node, 'tools'))) {
-    const at = item.kind === 'map' ? (child(item, 'as') ?? child(item, 'name')) : item
+    const at = nameNodeOf(item)
     if (at !== undefined && textOf(at) === skillTool) {
       const line = faults.lineOf(skillsAt)
       faults.add(

@@ -19,6 +19,7 @@ import {
   toToolGroup,
   type ClientTools,
 } from './tool-list.ts'
+import { inline } from './tool-settings.ts'
 
 const mebibyte = 1024 * 1024
 const mostCode = 256 * 1024
@@ -114,6 +115,7 @@ export const codeTool = lazily(() =>
       .describe('The model gets one tool, which runs a script over these tools.'),
     name: preset(toolName, 'runCode', 'Name of the tool for the model.'),
     limits: limits().optional().describe('Limits of each script.'),
+    inline,
   }),
 )
 type CodeTool = z.infer<ReturnType<typeof codeTool>>
@@ -124,10 +126,11 @@ export function isCodeTool<T>(use: T | CodeTool): use is CodeTool {
 
 /** `item`: the node in the text. */
 export function toCodeTool(
-  { code, name: called, limits: own }: CodeTool,
+  { code, name: called, limits: own, inline: most }: CodeTool,
   item: Node,
   clients: ClientTools,
 ): CodeToolUse {
   const uses = toToolGroup(code, child(item, 'code'), clients)
-  return { name: called, uses, limits: { ...defaultLimits, ...omitUndefined(own ?? {}) } }
+  const limit = { ...defaultLimits, ...omitUndefined(own ?? {}) }
+  return omitUndefined({ name: called, uses, limits: limit, inline: most })
 }

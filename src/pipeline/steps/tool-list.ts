@@ -9,7 +9,7 @@ import { itemsOf, textOf, type StepContext } from '../reader.ts'
 import { flag, isMap, later, list, map, name, nameOf, prompt } from '../scalars.ts'
 import type { Node } from '../tree.ts'
 import { agentTool, readAgentTool } from './agent-tool.ts'
-import { approval, approvalIn, timeout } from './tool-settings.ts'
+import { approval, approvalIn, inline, inlineIn, timeout } from './tool-settings.ts'
 
 /** A code tool has a name, too: its faults would be reported as those of a tool. */
 function refuseCode(value: unknown, context: z.RefinementCtx): unknown {
@@ -28,6 +28,7 @@ const toolUse = z
         .describe('Description for the model, replacing that of the tool: a string or { file: path }.'),
       approval,
       timeout,
+      inline,
       client: flag.optional().describe('true: the tool runs in the client, and the run waits for its result.'),
       parameters: later('shapes')
         .refine(isMap, 'must be a map: name → type')
@@ -41,6 +42,7 @@ const mcpUse = map({
   tools: list(name).optional().describe('Offer only these tools, by their names on the server.'),
   approval,
   timeout,
+  inline,
 }) satisfies z.ZodType<McpToolUse>
 
 /** The forms of an item, whoever calls the tools. */
@@ -97,6 +99,8 @@ export function toToolGroup(items: readonly ToolItem[], tools: Node | undefined,
 export function checkScriptTools(tools: Node | undefined, known: Known | undefined, faults: FaultCollector): void {
   checkToolNames(tools, known, faults)
   for (const item of itemsOf(tools)) {
+    const inline = child(item, 'inline')
+    if (inline) faults.add(inline.at, '"inline" is for models: a script gets every result whole; remove it here')
     const handoff = child(item, 'handoff')
     if (handoff && textOf(handoff) === 'true')
       faults.add(handoff.at, 'a script cannot hand the conversation over; remove "handoff" here')
@@ -123,5 +127,6 @@ function readClientTool(item: Node, { faults }: StepContext['reader']): ClientTo
     ...(description?.kind === 'scalar' ? { description: description.text } : undefined),
     inputSchema: { type: 'object', properties: {}, ...schema },
     ...approvalIn(approval),
+    ...inlineIn(child(item, 'inline')),
   }
 }

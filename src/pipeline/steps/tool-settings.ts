@@ -2,9 +2,10 @@
 import { z } from 'zod'
 import { roles } from '../../part/principal.ts'
 import type { Approval } from '../../part/request-part.ts'
+import type { Inline } from '../pipeline.ts'
 import { child } from '../check.ts'
 import { itemsOf, textOf } from '../reader.ts'
-import { duration, flag, list, map, oneOf } from '../scalars.ts'
+import { characters, duration, flag, list, map, oneOf } from '../scalars.ts'
 import type { Node } from '../tree.ts'
 
 const approvalWords = `must be true, false or {roles: [${roles.join(', ')}]}`
@@ -25,6 +26,16 @@ export const approval = z
     'true: every call needs the approval of a person, before the tool runs or the client is asked to run it. { roles: [operator] }: of somebody with this role.',
   )
 export const timeout = duration(1).optional().describe('Time limit of a call. Default: the limit of the tool, or 60s.')
+export const inline = characters()
+  .optional()
+  .describe(
+    'Characters of a result that the model gets whole, such as 30k; none: all. Of a longer one it gets the beginning, the end and a handle, with which it reads the rest. Default: that of the step.',
+  )
+/** The schema has checked it. */
+export function inlineIn(node: Node | undefined): { inline?: Inline } {
+  const { success, data } = inline.safeParse(textOf(node))
+  return success && data !== undefined ? { inline: data } : {}
+}
 /** The schema has checked it. */
 export function approvalIn(node: Node | undefined): { approval?: Approval } {
   if (node?.kind === 'scalar') return node.text === 'true' ? { approval: true } : {}

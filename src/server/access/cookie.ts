@@ -1,5 +1,6 @@
 /** Cookies of ours: read from a request, written for a response, and who may use them. */
-import { isLoopback, isOtherPage, senderOf } from '../http/origin-check.ts'
+import { isLoopback } from '../../part/loopback.ts'
+import { isOtherPage, senderOf } from '../http/origin-check.ts'
 import type { AccessRequest } from './access.ts'
 import { otherPage } from './refusals.ts'
 

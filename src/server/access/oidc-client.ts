@@ -1,6 +1,6 @@
 /** A client of an OpenID provider: its discovery, and what every request to it has in common. */
 import * as oauth from 'oauth4webapi'
-import { isLoopback } from '../http/origin-check.ts'
+import { isLoopback } from '../../part/loopback.ts'
 
 export interface OidcClientOptions {
   issuer: string

@@ -3,6 +3,7 @@
  * through a proxy or a tunnel. Programs send no `Origin`; pages of this machine (a development server) are allowed. Requests for images, scripts
  * and links carry no `Origin`, but browsers mark them with `Sec-Fetch-Site`. Proxies add their own headers.
  */
+import { isLoopback } from '../../part/loopback.ts'
 
 export interface Sender {
   host?: string | undefined
@@ -55,9 +56,4 @@ function isHere(url: string): boolean {
   if (hostname === undefined || !(isLoopback(hostname) || hostname.endsWith('.localhost'))) return false
   lastHere = url
   return true
-}
-
-/** Whether a host is this machine, without DNS: `localhost`, 127.0.0.0/8, `::1` and its URL form `[::1]`. */
-export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || host === '[::1]' || /^127(?:\.\d{1,3}){3}$/u.test(host)
 }

@@ -17,7 +17,7 @@ import type { Reply } from '../../part/request-part.ts'
 import { checkAnswer } from '../../runtime/answer-to.ts'
 import { toFormField, type FormField } from './form-field.ts'
 import { isObject } from '../access/told-principal.ts'
-import { shownJson, shownLine, shownText } from './shown-text.ts'
+import { shownJson, shownLine, shownText } from '../../part/shown-text.ts'
 
 /** What a client can show. */
 export interface ElicitationModes {

@@ -6,7 +6,7 @@ import { treeOf } from '../../pipeline/agent-tree.ts'
 import { faultsOf, withFix } from '../../pipeline/fault.ts'
 import { parsePipeline } from '../../pipeline/parse.ts'
 import type { Pipeline } from '../../pipeline/pipeline.ts'
-import type { CheckedText } from '../../project/agent-editor.ts'
+import type { AgentEditor, CheckedText, Moved } from '../../project/agent-editor.ts'
 import { listedAgents, unknownAgent } from '../../runtime/runtime-errors.ts'
 import { describeAgent } from '../describe-agent.ts'
 import { decide } from '../../access/decide.ts'
@@ -35,6 +35,12 @@ export function mountAgents(
     routes.post('/api/agents/check', 'agents.edit', (context, { raw }) => checkAgent(context, raw))
     routes.post('/api/agents/:id', 'agents.edit', (context, request) =>
       saveAgent(context, request.raw, request.param('id')),
+    )
+    routes.post('/api/agents/:id/rename', 'agents.edit', (context, request) =>
+      renameAgent(context, request.raw, request.param('id')),
+    )
+    routes.delete('/api/agents/:id', 'agents.edit', (context, request) =>
+      removeAgent(context, request.raw, request.param('id')),
     )
   }
   routes.get('/api/agents/:id', 'agents.list', (context, request) => getAgent(context, request.param('id')))
@@ -107,9 +113,7 @@ async function checkAgent(context: HandlerContext, request: Request): Promise<Re
 
 /** Body: `{text, etag}`; no `etag` for a new agent. 409 with the text on disk, 422 with the faults of the text. */
 async function saveAgent(context: HandlerContext, request: Request, id: string): Promise<Response> {
-  context.editing.check(request)
-  const { agentEditor: editor } = context
-  if (editor === undefined) throw new MillraceError('forbidden', 'The agents of this program are in its code.')
+  const editor = editorOf(context, request)
   const body = await readJson(request, context.maxBodyBytes)
   const text = textIn(body)
   const etag = optionalText(body, 'etag')
@@ -125,6 +129,52 @@ async function saveAgent(context: HandlerContext, request: Request, id: string):
   return Response.json({ id, etag: await hashText(text), ...toAgentCheck(text, checked) })
 }
 
+/** Body: `{to, etag}`. 409 with the text on disk, or with the agents that call it. */
+async function renameAgent(context: HandlerContext, request: Request, id: string): Promise<Response> {
+  const editor = editorOf(context, request)
+  const body = await readJson(request, context.maxBodyBytes)
+  const to = textIn(body, 'to', 'the new id of the agent')
+  const text = await textOfEtag(editor, id, textIn(body, 'etag', 'the etag of its file'))
+  return moved(context, to, text ?? { conflict: editor.read(id) ?? null }, (was) => editor.rename(id, to, was))
+}
+
+/** `?etag=`. The same answers. */
+async function removeAgent(context: HandlerContext, request: Request, id: string): Promise<Response> {
+  const editor = editorOf(context, request)
+  const etag = new URL(request.url).searchParams.get('etag')
+  if (etag === null) throw bad('etag', 'the etag of its file')
+  const text = await textOfEtag(editor, id, etag)
+  return moved(context, id, text ?? { conflict: editor.read(id) ?? null }, (was) => editor.remove(id, was))
+}
+
+function editorOf(context: HandlerContext, request: Request): AgentEditor {
+  context.editing.check(request)
+  if (context.agentEditor !== undefined) return context.agentEditor
+  throw new MillraceError('forbidden', 'The agents of this program are in its code.')
+}
+
+async function textOfEtag(editor: AgentEditor, id: string, etag: string): Promise<string | undefined> {
+  const text = editor.read(id)?.text
+  return text !== undefined && (await hashText(text)) === etag ? text : undefined
+}
+
+async function moved(
+  context: HandlerContext,
+  id: string,
+  text: string | Moved,
+  move: (was: string) => Moved,
+): Promise<Response> {
+  const { conflict: theirs, callers } = typeof text === 'string' ? move(text) : text
+  if (theirs !== undefined) return conflict(context, theirs)
+  if (callers === undefined) return Response.json({ id })
+  const [call, those] = callers.length === 1 ? ['calls', 'it'] : ['call', 'them']
+  const message = `${callers.join(', ')} ${call} this agent. Change ${those} first.`
+  return Response.json(
+    { error: { message, type: 'invalid_request_error', code: 'agent-called' }, callers },
+    { status: 409 },
+  )
+}
+
 async function conflict({ runtime }: HandlerContext, theirs: { text: string } | null): Promise<Response> {
   const message = theirs === null ? 'The file is gone.' : 'The file has changed on disk.'
   const error = { message, type: 'invalid_request_error', code: 'agent-changed' }
@@ -133,8 +183,8 @@ async function conflict({ runtime }: HandlerContext, theirs: { text: string } | 
   return Response.json({ error, theirs: now }, { status: 409 })
 }
 
-export function textIn(body: Record<string, unknown>, key = 'text'): string {
+export function textIn(body: Record<string, unknown>, key = 'text', what = 'the YAML of an agent'): string {
   const text = ownValue(body, key)
-  if (typeof text !== 'string') throw bad(key, 'the YAML of an agent')
+  if (typeof text !== 'string') throw bad(key, what)
   return text
 }

@@ -7,6 +7,7 @@ import { mountAgUi } from './ag-ui.ts'
 import { getChatStream, postChat } from './chat.ts'
 import { mountAudit } from './audit.ts'
 import { mountDelete } from './delete.ts'
+import { mountFeedback } from './feedback.ts'
 import { getEvents } from './events.ts'
 import { mountKeys } from './keys.ts'
 import { mountRunMessages } from './run-messages.ts'
@@ -74,6 +75,7 @@ export const runRoutes: readonly Mount[] = [
   mountSearch,
   mountUpkeep,
   mountDelete,
+  mountFeedback,
   mountAudit,
   mountKeys,
   (routes, server) => mountUsage(routes, server, server.quotas),

@@ -2,7 +2,7 @@
 import { createOutline, type Outline } from '../../fold/outline.ts'
 import type { OutlineItem, OutlineMore } from '../../fold/outline-item.ts'
 import { checkCursor } from '../../fold/read-view.ts'
-import { readPrompt } from '../../fold/tool-loop.ts'
+import { readPrompt } from '../../fold/whole-prompt.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import type { HandlerContext } from '../handler-context.ts'
 import type { Routes } from '../http/routes.ts'

@@ -1,5 +1,6 @@
 /** A Redis that is full: every write is refused with `store-failed`, nothing of it is stored, and what reads, makes room or lives on works. */
 import type { NewAuditRow } from '../../part/audit.ts'
+import type { NewFeedback } from '../../part/feedback.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -35,6 +36,8 @@ const auditRow: NewAuditRow = {
   address: '',
 }
 
+const feedbackRow: NewFeedback = { run: 'small', user: 'u', tenant: 'acme', verdict: 'up', time: 1 }
+
 /** What writes: each has to be refused. */
 const refused: Table = {
   'log.append': (store) => store.log.append('small', 1, small.slice(3)),
@@ -49,6 +52,7 @@ const refused: Table = {
   'fleet.pass': (store) => store.fleet.pass!('small'),
   'ledger.add': (store) => store.ledger!.add('acme', [{ key: 'tokens', amount: 1, until: Date.now() + 60_000 }]),
   'audit.add': (store) => store.audit!.add(auditRow),
+  'feedback.put': (store) => store.feedback!.put(feedbackRow),
 }
 
 /** What reads, makes room or keeps the processes together: each has to work. */
@@ -79,6 +83,9 @@ const works: Table = {
   'ledger.read': (store) => store.ledger!.read('acme', ['tokens']),
   'ledger.mark': (store) => store.ledger!.mark('acme', 'small'),
   'audit.list': (store) => store.audit!.list(),
+  'feedback.of': (store) => store.feedback!.of('small'),
+  'feedback.list': (store) => store.feedback!.list(),
+  'feedback.remove': (store) => store.feedback!.remove(feedbackRow),
   'audit.prune': (store) => store.audit!.prune(1),
   'upkeep.size': (store) => store.upkeep!.size(),
   'upkeep.uncompacted': (store) => store.upkeep!.uncompacted(Infinity, 10),

@@ -4,6 +4,7 @@ import { MillraceError, messageOf } from '../../part/error.ts'
 import type { RedisConnection } from './connection.ts'
 import type { Partition } from './keys.ts'
 import { damagedIs, aheadScript, clockScript, damageScript } from './damage-script.ts'
+import { forgetFeedback } from './feedback-script.ts'
 import { indexScript } from './index-script.ts'
 import { textScript } from './text-script.ts'
 
@@ -24,7 +25,7 @@ local at = 0
 local function take() at = at + 1; return ARGV[at] end
 local function ended(status) return status and status ~= 'running' and status ~= 'suspended' end
 local ops = {}
-${clockScript}${damageScript}${aheadScript}${textScript}${indexScript}
+${clockScript}${damageScript}${aheadScript}${textScript}${indexScript}${forgetFeedback}
 -- Work at a run, for so many ms. 1 if this worker has it, or has it still.
 function ops.lease()
   local run, token, ms = take(), take(), take()
@@ -96,6 +97,7 @@ function ops.drop()
   if not ended(redis.call('HGET', T .. ':run:' .. run, 'status')) then return 0 end
   redis.call('HSET', T .. ':dropped', run, left)
   dropRun(run)
+  forgetFeedback(run)
   hint('ZREM', 'ended', run)
   hint('ZREM', 'compacted', run)
   return 1

@@ -24,6 +24,7 @@ import { createRedisFleet } from './fleet.ts'
 import { createLostRewriter, lookEvery } from './rewrite-lost.ts'
 import { createForking } from './fork.ts'
 import { createInboxes } from './inboxes.ts'
+import { createRedisFeedback } from './feedback.ts'
 import { createRedisAudit, createRedisLedger } from './ledger.ts'
 import { createRedisLimits } from './limits.ts'
 import { watchMemory } from './memory.ts'
@@ -228,6 +229,7 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
     limits,
     ledger: createRedisLedger(connection),
     audit: createRedisAudit(connection),
+    feedback: createRedisFeedback(connection),
     positions: createPositions(connection),
     onStored(listener) {
       listeners.add(listener)

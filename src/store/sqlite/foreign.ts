@@ -19,6 +19,7 @@ const logTables = [
   'index_queue',
   'ledger',
   'audit',
+  'feedback',
 ]
 const ownViews: ReadonlySet<string> = new Set(views.map(([name]) => name))
 const ownTables: ReadonlySet<string> = new Set([...logTables, ...baseNames])

@@ -147,7 +147,7 @@ const direct = /^SEARCH .*\((?:rowid[=<>]\?|id=\?|(\w+)>\? AND \1<\?|\w+=\? AND 
 /** What else a statement may do, and why it costs no more in a larger store, or has to. The first words of statements, and their plans. */
 const others: readonly (readonly [statement: RegExp, plan: RegExp, why: string])[] = [
   [/./u, /^SCAN (?:index_state|dropped)$/u, 'has one row; those of runs that are being deleted'],
-  [/./u, /^SEARCH (?:ticks|runs|indexed_hours)$/u, 'the highest number'],
+  [/./u, /^SEARCH (?:ticks|runs|indexed_hours|feedback)$/u, 'the highest number'],
   [/LIMIT 1$|EXISTS \(SELECT 1 FROM index_queue\)/u, /^SCAN (?:index_queue|indexed_later)$/u, 'the first row'],
   [/./u, /^SEARCH (?:forks|f|index_queue) USING PRIMARY KEY \(run=\?\)(?: LEFT-JOIN)?$/u, 'the run is the whole key'],
   [/^DELETE FROM (?:ledger|audit)/u, /(?:until|time)<\?\)$/u, 'at most a thousand rows that are too old'],
@@ -162,7 +162,8 @@ const others: readonly (readonly [statement: RegExp, plan: RegExp, why: string])
   [/^WITH RECURSIVE branch/u, /forks_by_source \(source=\?\)$/u, 'all forks of a run'],
   [/^WITH RECURSIVE branch/u, /^USE TEMP B-TREE FOR DISTINCT$/u, 'all forks of a run'],
   [/^DELETE FROM \w+ WHERE run = \?1? AND seq IN/u, /\(run=\?\)$/u, 'some rows of a run, whichever'],
-  [/^DELETE FROM (?:indexed_\w+|search|inbox) WHERE/u, /\(run=\?\)$/u, 'what is left of a run'],
+  [/^SELECT \* FROM feedback WHERE run/u, /\(run=\?\)$|^USE TEMP B-TREE/u, 'what people say of one run'],
+  [/^DELETE FROM (?:indexed_\w+|search|inbox|feedback) WHERE/u, /\(run=\?\)$/u, 'what is left of a run'],
   [/^SELECT step FROM indexed_agents/u, /indexed_agents_by_run \(run=\?\)$/u, 'all agents of a run, once for a list'],
   [/^UPDATE indexed_blocks .* last_seq IS NULL$/u, /indexed_blocks_open \(run=\?\)$/u, 'the open texts of a fork'],
   [

@@ -22,6 +22,7 @@
  *   the texts to which a run's entries refer. A text is deleted with the last run that uses it.
  * - `ledger`: sums over runs, such as the tokens of a user on a day: `kind` is `sum`, or `mark` for the last entry of a run that was counted. From
  *   `until` on a row counts no more. `audit`: who did what, the newest with the greatest `n`.
+ * - `feedback`: what people say of runs: the last word of each person on each run.
  * - `dropped`: the numbers and ids of runs that are being deleted: `ticks` and `tick_groups` may still have rows of them. Until they are gone, no
  *   new run gets the number.
  *
@@ -49,6 +50,7 @@ import {
   type MigrationStep,
 } from './migrate.ts'
 import { createIndexState } from '../tables/layout.ts'
+import { feedbackTable } from './feedback.ts'
 import { ledgerTables } from './ledger.ts'
 import { textTables } from './texts.ts'
 
@@ -182,6 +184,7 @@ export const steps: MigrationStep[] = [
    CREATE INDEX runs_by_tenant ON runs (tenant) WHERE tenant <> '';
    ALTER TABLE forks ADD COLUMN user TEXT;`,
   ledgerTables,
+  feedbackTable,
 ]
 
 /** The `user_version` of the files that this version reads and writes. */

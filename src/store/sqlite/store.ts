@@ -18,6 +18,7 @@ import { createLimits } from '../limits.ts'
 import { foldRow, isFork, ofFork, type StoredRow } from '../run-row.ts'
 import { encodeMessages, postInOrder, type EncodedMessage } from '../post-all.ts'
 import { createCheckpoints } from './checkpoint.ts'
+import { createSqliteFeedback } from './feedback.ts'
 import { createSqliteAudit, createSqliteLedger } from './ledger.ts'
 import { createRunTable } from './runs.ts'
 import type { MigrationOptions } from './migrate.ts'
@@ -273,6 +274,7 @@ export function sqliteStore(path: string, options: SqliteOptions = {}): Store {
     limits: createLimits(),
     ledger: createSqliteLedger({ db, write, reading }),
     audit: createSqliteAudit({ db, write, reading }),
+    feedback: createSqliteFeedback({ db, write, reading }),
     upkeep,
     durable: true,
     close: () => (closing ??= close()),

@@ -72,6 +72,7 @@ export function createUpkeep(db: DatabaseSync, context: UpkeepContext): Upkeep {
     'views WHERE run = (SELECT number FROM runs WHERE id = ?)',
     'inbox WHERE run = ?',
     'forks WHERE run = ?',
+    'feedback WHERE run = ?',
     'runs WHERE id = ?',
   ].map((rows) => db.prepare(`DELETE FROM ${rows}`))
   const leaveThread = db.prepare(

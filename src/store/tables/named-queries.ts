@@ -159,6 +159,15 @@ SELECT id AS thread, agent, status, runs, tool_calls, errors, total_tokens, cost
 FROM threads t
 ORDER BY t.updated_at DESC`,
   },
+  feedback: {
+    about: 'What people said of answers in :days days, the worst agents first',
+    defaults: { days: 30 },
+    sql: `
+SELECT r.agent, f.verdict, f.note, f.user, f.run, ${time('f.time', 'said_at')}
+FROM feedback f JOIN runs r ON r.id = f.run
+WHERE f.time >= ${since}
+ORDER BY sum(f.verdict = 'down') OVER (PARTITION BY r.agent) DESC, r.agent, f.n DESC`,
+  },
   waiting: {
     about: 'Questions that nobody has answered yet',
     defaults: {},

@@ -239,6 +239,18 @@ export const tableDocs: Readonly<Record<string, TableDoc>> = {
       shared,
     },
   },
+  feedback: {
+    about: 'What people say of runs: the last word of each person on each run. Deleted with the run.',
+    columns: {
+      n: 'Grows with each row',
+      run: 'The run',
+      user: 'Id of who said it; empty: no one in particular',
+      tenant: 'Its tenant; empty: none',
+      verdict: '`up`, `down` or NULL',
+      note: 'Why; NULL if it says nothing',
+      time: 'Time',
+    },
+  },
   audit: {
     about:
       'One row per change that somebody may have to account for, and per refused request. It has no text of prompts or answers.',

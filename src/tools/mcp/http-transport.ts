@@ -9,6 +9,8 @@ import { MillraceError } from '../../part/error.ts'
 import { boundResponse } from '../../models/limits/bounded-response.ts'
 import type { ReadLimits } from '../../models/limits/read-limits.ts'
 import { discardBody, fetchWithinOrigin } from '../../models/limits/within-origin.ts'
+import { authorizedFetch, type Fetch } from './auth/authorized-fetch.ts'
+import type { TokenSource } from './auth/token-source.ts'
 import type { McpHttpServer } from './server.ts'
 
 /** ms allowed for terminating the session on close. */
@@ -25,8 +27,24 @@ export class HttpTransport extends StreamableHTTPClientTransport {
   readonly lastWords = undefined
   #closing: Promise<void> | undefined
 
-  constructor({ url, headers }: McpHttpServer, { who, limits }: { who: string; limits: ReadLimits }) {
+  constructor(
+    { url, headers }: McpHttpServer,
+    { who, limits, tokens }: { who: string; limits: ReadLimits; tokens?: TokenSource | undefined },
+  ) {
     let lose = (_error: unknown) => {}
+    const send: Fetch = async (target, init) => {
+      try {
+        const response = await fetchWithinOrigin(fetch, discardBody, String(target), init ?? {}, who)
+        const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
+        return boundResponse(response, { who, limits, shape: isStream ? 'messages' : 'message' }, (error) =>
+          lose(error),
+        )
+      } catch (error) {
+        // No response at all: end the other requests too. The SDK would let them wait for their timeouts.
+        if (init?.signal?.aborted !== true) lose(error)
+        throw error
+      }
+    }
     super(new URL(url), {
       requestInit: { headers: { ...headers } },
       // Reconnect a broken stream once, because servers may end one on purpose, and soon, so that callers of a dead server
@@ -37,19 +55,7 @@ export class HttpTransport extends StreamableHTTPClientTransport {
         reconnectionDelayGrowFactor: 2,
         maxRetries: 1,
       },
-      fetch: async (target, init) => {
-        try {
-          const response = await fetchWithinOrigin(fetch, discardBody, String(target), init ?? {}, who)
-          const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
-          return boundResponse(response, { who, limits, shape: isStream ? 'messages' : 'message' }, (error) =>
-            lose(error),
-          )
-        } catch (error) {
-          // No response at all: end the other requests too. The SDK would let them wait for their timeouts.
-          if (init?.signal?.aborted !== true) lose(error)
-          throw error
-        }
-      },
+      fetch: tokens === undefined ? send : authorizedFetch(send, tokens, who),
     })
     lose = (error) => {
       if (error instanceof MillraceError) this.refusal ??= error

@@ -1,7 +1,8 @@
 /** Adapts MCP tools to ordinary tools. */
 import { omitUndefined } from '../../part/omit-undefined.ts'
 import type { ToolImplementation } from '../tool.ts'
-import type { McpPool, McpTool } from './pool.ts'
+import { MillraceError } from '../../part/error.ts'
+import type { LeftOut, McpPool, McpTool, McpTools } from './pool.ts'
 import { longest } from './server.ts'
 
 /** `server_tool`. Characters that providers do not accept become `_`; names are cut to 64 characters. */
@@ -28,6 +29,20 @@ export interface McpWarning {
   leftOut?: string
 }
 
+function leftOutText(server: string, { name, why }: LeftOut): string {
+  if (name === undefined) return `Tools of the MCP server "${server}" are left out: ${why}.`
+  return `The tool "${name}" of the MCP server "${server}" is left out: ${why}.`
+}
+
+/** Throws `bad-tools` for a tool of the server that is left out because it cannot be used. */
+export async function refuseLeftOut(pool: McpPool, server: string, tool: string, signal?: AbortSignal): Promise<void> {
+  // Whether the server can be reached is seen by the call.
+  const listed = await pool.tools(server, signal).catch((): McpTools => [])
+  const found = listed.leftOut?.find(({ name }) => name === tool)
+  if (found === undefined || listed.some(({ name }) => name === tool)) return
+  throw new MillraceError('bad-tools', `It names a tool that cannot be used. ${leftOutText(server, found)}`)
+}
+
 /**
  * The tools of a server by their prefixed names, and in the order of these. Calls `warn` for each schema pattern that is not enforced, and for each tool that is left out
  * because it cannot be used.
@@ -39,14 +54,14 @@ export async function readMcpTools(
   warn: (warning: McpWarning) => void = () => undefined,
 ): Promise<Map<string, ToolImplementation>> {
   const tools = new Map<string, ToolImplementation>()
-  const leaveOut = (tool: string, why: string) => {
-    const what = `The tool "${tool}" of the MCP server "${server}" is left out`
-    warn({ code: 'mcp-tool-left-out', message: `${what}: ${why}.`, leftOut: toToolName(server, tool) })
+  const leaveOut = (name: string, why: string) => {
+    const message = leftOutText(server, { name, why })
+    warn({ code: 'mcp-tool-left-out', message, leftOut: toToolName(server, name) })
   }
   const listed = await pool.tools(server, signal)
   for (const { name, why } of listed.leftOut ?? []) {
     if (name !== undefined) leaveOut(name, why)
-    else warn({ code: 'mcp-tool-left-out', message: `Tools of the MCP server "${server}" are left out: ${why}.` })
+    else warn({ code: 'mcp-tool-left-out', message: leftOutText(server, { why }) })
   }
   for (const tool of listed) {
     const name = toToolName(server, tool.name)

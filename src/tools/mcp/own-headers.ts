@@ -67,12 +67,13 @@ export function secretsIn(headers: McpHeaders): string[] {
   return [...new Set(values.flatMap((value) => [value, value.replace(/^\S+\s+/u, '')]))]
 }
 
-/** A server with the headers of a request, which replace those of the config with the same name. */
+/** A server with the headers of a request, which replace those of the config with the same name. `Authorization` also replaces `auth`. */
 export function withHeaders<S extends McpServer>(server: S, own: Readonly<Record<string, string>>): S {
   const names = new Set(Object.keys(own).map((name) => name.toLowerCase()))
-  const { headers = {} } = server as { headers?: Record<string, string> }
+  const { headers = {}, auth, ...others } = server as S & { headers?: Record<string, string>; auth?: unknown }
   const remaining = Object.entries(headers).filter(([name]) => !names.has(name.toLowerCase()))
-  return { ...server, headers: { ...Object.fromEntries(remaining), ...own } }
+  const kept = names.has('authorization') || auth === undefined ? undefined : { auth }
+  return { ...(others as unknown as S), ...kept, headers: { ...Object.fromEntries(remaining), ...own } }
 }
 
 /**
@@ -95,6 +96,8 @@ export function ownPool(pool: McpPool, names: Iterable<string>, headers: McpHead
     ...pool,
     tools: async (server, signal) => of(server).tools(server, signal),
     call: async (server, tool, input, options) => of(server).call(server, tool, input, options),
+    exchange: async (server, tool, input, options) => of(server).exchange(server, tool, input, options),
+    task: async (server, id, use, options) => of(server).task(server, id, use, options),
     close: () => own.close(),
   }
 }

@@ -1,11 +1,14 @@
 /** The config of an MCP server. */
 import { MillraceError } from '../../part/error.ts'
+import { authFault, type McpAuth } from './auth/auth-config.ts'
 
 interface Limits {
   /** Timeout for one call in ms. Default 60,000. */
   timeout?: number
   /** ms until the server must be ready for calls. Default 10,000. Raise it for a command that downloads its package first. */
   connectTimeout?: number
+  /** Its questions are put to the people of a run. Default false: it is told that nobody can be asked. */
+  elicitation?: boolean
 }
 
 /** A local program that speaks MCP on its stdin and stdout. */
@@ -25,6 +28,8 @@ export interface McpStdioServer extends Limits {
 export interface McpHttpServer extends Limits {
   url: string
   headers?: Readonly<Record<string, string>>
+  /** OAuth: how tokens for it are obtained. */
+  auth?: McpAuth
 }
 
 /** An MCP server: a command to start, or the URL of a running server. */
@@ -68,6 +73,9 @@ export function checkServer(name: string, server: McpServer): void {
     const fault = headerFault(header, String(value))
     if (fault !== undefined) throw fail(fault)
   }
+  const { headers, auth } = server as Partial<McpHttpServer>
+  const authProblem = authFault(url, headers, auth)
+  if (authProblem !== undefined) throw fail(authProblem)
   for (const key of ['timeout', 'connectTimeout'] as const) {
     const value = server[key]
     if (value !== undefined && !(value > 0 && value <= longest)) {

@@ -1,20 +1,28 @@
 /** All agents, and the files that could not be loaded, with their mistakes. */
 import { Link } from 'wouter'
 import { useAgents, type AgentFacts, type AgentFault } from '../../data/hooks.ts'
-import { useSignedIn } from '../../data/server.ts'
+import { useMayEdit } from '../../data/edit-token.ts'
+import { useServer, useSignedIn } from '../../data/server.ts'
 import { Empty } from '../../kit/Empty.tsx'
 import { ErrorNote } from '../../kit/ErrorNote.tsx'
 import { Skeleton } from '../../kit/Skeleton.tsx'
+import { NewAgent } from './NewAgent.tsx'
 import css from './Agents.module.css'
 
 export function AgentList() {
   const { value, error, reload } = useAgents()
+  const canEdit = useMayEdit(useServer().facts?.edit)
   if (value === undefined)
     return error === undefined ? <Skeleton rows={6} /> : <ErrorNote error={error} onRetry={reload} />
   const { agents, errors } = value
   return (
     <div className={css.list}>
       <h1 className="visually-hidden">Agents</h1>
+      {canEdit && (
+        <div className={css.bar}>
+          <NewAgent agents={agents} />
+        </div>
+      )}
       {error !== undefined && <ErrorNote error={error} onRetry={reload} />}
       {errors.length > 0 && <LoadErrors errors={errors} />}
       {agents.length === 0 && errors.length === 0 ? (
@@ -34,7 +42,7 @@ function NoAgents() {
   if (useSignedIn()?.role === 'user') return <Empty title="No agent is open to you." />
   return (
     <Empty title="There are no agents yet.">
-      An agent is one YAML file in the agents folder. <code>millrace init</code> writes the first one.
+      An agent is one YAML file in the agents folder. Make the first one here, or with <code>npx millrace init</code>.
     </Empty>
   )
 }

@@ -12,6 +12,7 @@ import { notice } from '../../kit/notice.ts'
 import { Panes } from '../../kit/Panes.tsx'
 import { Skeleton } from '../../kit/Skeleton.tsx'
 import { useKeys } from '../../shell/keys.ts'
+import { AgentMenu } from './AgentMenu.tsx'
 import { AgentRuns } from './AgentRuns.tsx'
 import { Drawing } from './Drawing.tsx'
 import { Faults } from './Faults.tsx'
@@ -36,6 +37,7 @@ export function AgentPage({ id }: { id: string }) {
   const active = useActiveSteps(id)
   const asked = Number(query.get('line'))
   const [pointed, setPointed] = useState(asked > 0 ? { line: asked } : undefined)
+  const [isCompared, setCompared] = useState(false)
   const [cursor, setCursor] = useState<number>()
   const { file, error, text, checked, isChanged, theirs, saving } = agent
   // Users get no file, and no steps to draw.
@@ -94,6 +96,9 @@ export function AgentPage({ id }: { id: string }) {
             {saving.isBusy ? 'Saving' : 'Save'}
           </Button>
         )}
+        {canEdit && file.file !== undefined && file.text !== undefined && file.etag !== undefined && (
+          <AgentMenu id={id} text={file.text} etag={file.etag} isChanged={isChanged} />
+        )}
         <Button
           disabled={file.steps === undefined}
           title={isChanged ? 'Tries the agent as it was saved' : undefined}
@@ -109,6 +114,17 @@ export function AgentPage({ id }: { id: string }) {
           <p>The file has changed on disk since you began. The differences are marked: green is yours.</p>
           <Button onClick={agent.takeTheirs}>Take theirs</Button>
           <Button onClick={agent.keepMine}>Keep mine</Button>
+        </div>
+      )}
+      {canEdit && isChanged && theirs === undefined && !isRuns && (
+        <div className={css.unsaved}>
+          <span>Unsaved changes</span>
+          <Button look="quiet" aria-pressed={isCompared} onClick={() => setCompared(!isCompared)}>
+            Show changes
+          </Button>
+          <Button look="quiet" onClick={agent.takeTheirs}>
+            Discard
+          </Button>
         </div>
       )}
       {isRuns ? (
@@ -133,7 +149,7 @@ export function AgentPage({ id }: { id: string }) {
                   schema={schema}
                   pointed={pointed}
                   onLine={setCursor}
-                  theirs={theirs}
+                  theirs={theirs ?? (isCompared && isChanged ? file.text : undefined)}
                 />
               </Suspense>
             </div>

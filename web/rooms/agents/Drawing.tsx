@@ -14,7 +14,8 @@ interface Props {
 }
 
 export function Drawing({ tree, active, cursor, onLine }: Props) {
-  if (tree === undefined) return <Empty title="No steps to draw">The file has mistakes that nobody can draw.</Empty>
+  if (tree === undefined)
+    return <Empty title="No steps yet">The steps appear here when the file has no mistakes.</Empty>
   const here = cursor === undefined ? undefined : stepAtLine(tree, cursor)
   const list = (steps: readonly TreeStep[]) => (
     <ol className={css.steps}>

@@ -11,8 +11,8 @@ interface Props {
 }
 
 const words = {
-  'read-only': 'Read only: this server lets nobody edit agents.',
-  'no-token': 'Read only: to edit, open the address for editing that millrace serve prints.',
+  'read-only': 'Read-only. To allow editing, set server.edit in the config.',
+  'no-token': 'Read-only. To edit, open the address for editing that millrace serve prints.',
   unchecked: 'Checking',
   changed: 'No mistakes. Not saved yet.',
   saved: 'No mistakes.',
@@ -36,7 +36,7 @@ export function Faults({ faults, state, onLine, onFix }: Props) {
             </span>{' '}
             {fault.message}
           </button>
-          {fault.fix !== undefined && <Button onClick={() => onFix(fault)}>Write {fault.fix.text}</Button>}
+          {fault.fix !== undefined && <Button onClick={() => onFix(fault)}>Change to “{fault.fix.text}”</Button>}
         </li>
       ))}
     </ul>

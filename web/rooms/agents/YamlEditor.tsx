@@ -77,6 +77,7 @@ export default function YamlEditor({ text, onText, isReadOnly, faults, schema, p
       doc: latest.current.text,
       extensions: [
         editorLook(),
+        EditorView.lineWrapping,
         [lineNumbers(), foldGutter(), lintGutter(), history(), drawSelection(), indentOnInput(), bracketMatching()],
         [closeBrackets(), highlightActiveLine(), highlightActiveLineGutter(), pointedLine, indentUnit.of('  '), yaml()],
         autocompletion({ override: [complete] }),

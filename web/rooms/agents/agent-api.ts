@@ -22,6 +22,16 @@ export function checkAgent(id: string, text: string, signal: AbortSignal): Promi
   return api('/api/agents/check', { method: 'POST', body: { id, text }, signal })
 }
 
+/** Rejects with status 409 when the file has changed since `etag`, or when other agents call this one. Its runs keep the old id. */
+export function renameAgent(id: string, to: string, etag: string): Promise<unknown> {
+  return api(`${pathOf(id)}/rename`, { method: 'POST', body: { to, etag } })
+}
+
+/** As for a new name. */
+export function removeAgent(id: string, etag: string): Promise<unknown> {
+  return api(`${pathOf(id)}?etag=${encodeURIComponent(etag)}`, { method: 'DELETE' })
+}
+
 /** Rejects with status 409 when the file has changed since `etag`, and with 422 when the text has faults. */
 export function saveAgent(id: string, text: string, etag: string | undefined): Promise<{ etag: string }> {
   return api(pathOf(id), { method: 'POST', body: { text, etag } })

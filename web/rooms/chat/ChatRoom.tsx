@@ -1,6 +1,6 @@
 /** The playground: a chat with an agent, and what went over the wire beside it. */
 import { useEffect } from 'react'
-import { useLocation } from 'wouter'
+import { Link, useLocation } from 'wouter'
 import { useAgents } from '../../data/hooks.ts'
 import { remember, remembered } from '../../data/remember.ts'
 import { useSignedIn } from '../../data/server.ts'
@@ -30,7 +30,7 @@ export default function ChatRoom({ agent }: { agent: string | undefined }) {
     if (user?.role === 'user') return <Empty title="No agent is open to you." />
     return (
       <Empty title="There are no agents yet.">
-        Put a YAML file into the folder <code>agents</code>, such as <code>npx millrace init</code> makes.
+        An agent is one YAML file. <Link href="/agents">Make the first one</Link>
       </Empty>
     )
   }

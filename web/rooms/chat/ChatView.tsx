@@ -4,6 +4,7 @@ import { useLocation } from 'wouter'
 import { textOf } from '../../../src/fold/run-view.ts'
 import type { Message } from '../../../src/part/message.ts'
 import type { AgentFacts } from '../../data/hooks.ts'
+import { FeedbackOf } from '../../data/feedback.tsx'
 import { useQuery } from '../../data/query.ts'
 import { useSignedIn } from '../../data/server.ts'
 import { Button } from '../../kit/Button.tsx'
@@ -181,12 +182,14 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
           </Button>
           <CopyAs request={request} />
         </ChatHeader>
-        <Conversation
-          chat={chat}
-          follow={follow}
-          actions={actions}
-          welcome={<Welcome agent={agent} onAsk={(text) => send(text, [], {})} />}
-        />
+        <FeedbackOf of={threadId === undefined ? undefined : `/api/feedback?thread=${encodeURIComponent(threadId)}`}>
+          <Conversation
+            chat={chat}
+            follow={follow}
+            actions={actions}
+            welcome={<Welcome agent={agent} onAsk={(text) => send(text, [], {})} />}
+          />
+        </FeedbackOf>
         <Composer
           agentName={name}
           schema={schema}

@@ -10,6 +10,7 @@ import { ErrorNote } from '../../kit/ErrorNote.tsx'
 import { cost, duration, moment, shortId, tokens, tokenSides } from '../../kit/format.ts'
 import { Owner } from '../../kit/Owner.tsx'
 import { Status } from '../../kit/Status.tsx'
+import { Verdict } from '../../kit/Verdict.tsx'
 import { marked, markForCompare } from '../../data/compare-mark.ts'
 import { useNarrow } from '../../data/media.ts'
 import type { Room } from './use-room.ts'
@@ -62,6 +63,7 @@ export function RunHeader({ room, onFork }: { room: Room; onFork: () => void }) 
         </div>
       </div>
       <div className={css.about}>
+        {!snapshot.isLive && <Verdict run={id} />}
         <span className={css.run}>
           run <code>{shortId(id)}</code>
           <Copy text={id} label="Copy the id of the run" />

@@ -12,6 +12,7 @@ import { Outline } from './Outline.tsx'
 import { Rewound } from './Rewound.tsx'
 import { RunHeader } from './RunHeader.tsx'
 import { Transport } from './Transport.tsx'
+import { FeedbackOf } from '../../data/feedback.tsx'
 import { useNarrow } from '../../data/media.ts'
 import { useRoom } from './use-room.ts'
 import { useRunKeys } from './use-run-keys.ts'
@@ -29,7 +30,9 @@ export default function RunRoom({ id }: { id: string }) {
   const side = isPhone && selection.kind === 'none' ? undefined : <Inspector room={room} />
   return (
     <div className={css.room} data-testid="run-room" data-live={snapshot.isLive} data-seq={room.seq}>
-      <RunHeader room={room} onFork={() => setForking(true)} />
+      <FeedbackOf of={`/api/runs/${encodeURIComponent(id)}/feedback`}>
+        <RunHeader room={room} onFork={() => setForking(true)} />
+      </FeedbackOf>
       <Banners room={room} />
       {isEmpty ? (
         <Skeleton rows={8} />

@@ -1,0 +1,66 @@
+/** Tokens for one MCP server: one is kept until shortly before its end, and whoever needs the next one waits for the same request. */
+
+export interface TokenSource {
+  /** The token to send now. Rejects with `mcp-unauthorized`. */
+  token(): Promise<string>
+  /** The token to send after the server has refused this one: another, which is asked for once. Rejects with `mcp-unauthorized`. */
+  renewed(refused: string): Promise<string>
+  /** The tokens that were given out last. They must not come back in what a server sends. Another list when there is another token. */
+  readonly given: readonly string[]
+}
+
+/** What an authorization server has issued. */
+export interface IssuedToken {
+  token: string
+  /** ms from the request on. Absent: it does not say. */
+  lifetime?: number
+}
+
+/** A token is renewed this long before its end, in ms, or a fifth of its lifetime if that is less. */
+const longestMargin = 60_000
+/** ms after which a renewal that has failed is tried again. */
+const pauseMs = 5000
+/** How many tokens `given` has. */
+const most = 4
+
+/** `request`: asks for a token. `now`: epoch ms. */
+export function createTokenSource(request: () => Promise<IssuedToken>, now: () => number): TokenSource {
+  let kept: { token: string; renewAt: number; endsAt: number } | undefined
+  let asking: Promise<string> | undefined
+  let given: readonly string[] = []
+
+  async function next(): Promise<string> {
+    const asked = now()
+    const { token, lifetime = Infinity } = await request()
+    const margin = Math.min(longestMargin, lifetime / 5)
+    kept = { token, renewAt: asked + lifetime - margin, endsAt: asked + lifetime }
+    if (!given.includes(token)) given = [token, ...given].slice(0, most)
+    return token
+  }
+
+  const askOnce = () => (asking ??= next().finally(() => (asking = undefined)))
+
+  async function token(): Promise<string> {
+    if (kept !== undefined && now() < kept.renewAt) return kept.token
+    try {
+      return await askOnce()
+    } catch (error) {
+      if (kept === undefined || now() >= kept.endsAt) throw error
+      // It still counts while the authorization server is away.
+      kept = { ...kept, renewAt: now() + pauseMs }
+      return kept.token
+    }
+  }
+
+  return {
+    token,
+    async renewed(refused) {
+      // Calls that were refused together share the next token.
+      if (kept?.token === refused) kept = undefined
+      return token()
+    },
+    get given() {
+      return given
+    },
+  }
+}
