@@ -8,6 +8,7 @@ import type { Message } from '../part/message.ts'
 import { isOpenTo } from '../part/principal.ts'
 import { loopMessages, type ModelReply } from '../fold/reply-messages.ts'
 import { textOf } from '../fold/run-view.ts'
+import { withSummary, type Covered } from '../fold/whole-prompt.ts'
 import { parseInput } from '../fold/tool-loop.ts'
 import { agentInput, agentParameters } from '../pipeline/agent-parameters.ts'
 import { checkInput } from '../pipeline/check-input.ts'
@@ -178,8 +179,8 @@ function textSoFar({ state }: Scope, path: string): string {
 }
 
 /** The conversation of a loop, for another agent: without system messages. Each reply names its model, whose signatures no other one gets. */
-export function conversationOf(base: readonly Message[], replies: readonly ModelReply[]): Message[] {
-  return [...base, ...loopMessages(replies, 'named')].filter(({ role }) => role !== 'system')
+export function conversationOf(base: readonly Message[], replies: readonly ModelReply[], covered?: Covered): Message[] {
+  return withSummary([...base, ...loopMessages(replies, 'named')], covered).filter(({ role }) => role !== 'system')
 }
 
 /** The scope of an agent that has a place among those that work: while it waits, others have the place. */

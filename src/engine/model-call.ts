@@ -9,7 +9,9 @@ import { type ModelReply, hasState, withoutOthersState } from '../fold/reply-mes
 import type { Usage } from '../part/usage.ts'
 import { toProvider } from '../fold/call-ids.ts'
 import { createFeed, createStallWatch } from './model-feed.ts'
+import type { FullWindow } from './full-window.ts'
 import type { Verdict } from './judge-object.ts'
+import { overflowIn, windowFilled } from '../models/context-overflow.ts'
 import { hasFiles } from '../models/files.ts'
 import { isRetryable, streamModel, type ModelCall } from '../models/model.ts'
 import type { NamedModel } from '../models/model-error.ts'
@@ -29,6 +31,8 @@ export interface ModelStep {
   newMessages: Message[]
   /** The handles of results in the log that this call is the first to be told shortened. */
   shortened: readonly string[]
+  /** Makes room if the provider refuses the prompt because it is too long. */
+  room?: FullWindow
   tools: ToolSpec[]
   retries: number
   onChunk?: string
@@ -157,8 +161,10 @@ interface Attempts extends ModelStep {
 async function streamWithRetries(scope: Scope, path: string, step: Attempts): Promise<Usage | undefined> {
   let isBare = false
   let bareFiles = false
+  let isShorter = false
+  let { call } = step
   for (let attempt = 1; ; attempt++) {
-    const { name: model, call, onChunk, onText } = step
+    const { name: model, onChunk, onText, room } = step
     const { defaultTimeouts: defaults, signal: outer } = scope
     const timeouts = stricter(scope.timeouts, scope.callerTimeouts)
     const { isLocal } = step.model as NamedModel
@@ -177,6 +183,8 @@ async function streamWithRetries(scope: Scope, path: string, step: Attempts): Pr
       })
       if (feed.error !== undefined) throw feed.error
       feed.normaliser.end()
+      if (room !== undefined && feed.reason === windowFilled && !feed.normaliser.hasContent)
+        throw new MillraceError('model-incomplete', `${model} ended its answer with "${windowFilled}".`)
       if (feed.isEmpty()) {
         const said = `${model} ended its answer without saying or calling anything.`
         const isRepeated = attempt <= step.retries && !feed.normaliser.hasContent
@@ -192,6 +200,15 @@ async function streamWithRetries(scope: Scope, path: string, step: Attempts): Pr
       const cause = feed.error ?? error
       const isRefusal = !isBare && isAboutState(cause) && call.messages.some(hasState)
       if (scope.signal.aborted || hasContent) throw cause
+      const overflow = room && overflowIn(cause)
+      if (room !== undefined && overflow !== undefined && !(isAboutFiles(cause) && hasFiles(call.messages))) {
+        watch?.release()
+        if (isShorter) throw room.tooLong(cause)
+        isShorter = true
+        call = { ...call, messages: await room.refused(path, model, overflow) }
+        scope.emit(path, { type: 'retry', attempt: attempt + 1, delay: 0, error: toErrorValue(cause, 'model-failed') })
+        continue
+      }
       if (isAboutFiles(cause) && hasFiles(call.messages)) {
         // Files of this turn are the client's mistake. Those of earlier turns must not end the conversation.
         if (bareFiles || !hasFiles(call.messages, 'old'))

@@ -52,7 +52,14 @@ export function createFeed(scope: Scope, path: string, { onChunk, onText, messag
   let says = false
   let isOver = false
   const isEmpty = () => isOver && !says
-  const feed = { normaliser, usage: undefined as Usage | undefined, error: undefined as unknown, part, isEmpty }
+  const feed = {
+    normaliser,
+    usage: undefined as Usage | undefined,
+    error: undefined as unknown,
+    part,
+    isEmpty,
+    reason: '',
+  }
 
   function part(part: ModelPart): void {
     length += 'delta' in part ? part.delta.length : lengthOf(part, written)
@@ -66,6 +73,7 @@ export function createFeed(scope: Scope, path: string, { onChunk, onText, messag
     if (part.type === 'finish') {
       feed.usage = toUsage(part.usage)
       isOver = part.finishReason.unified === 'stop'
+      feed.reason = part.finishReason.raw ?? ''
     }
     if (part.type === 'tool-input-start') written.add(part.id)
     if (isContent(part)) {

@@ -93,6 +93,7 @@ export function namesOf({ tools, callbacks, steps, models, mcp }: Registry): Kno
     callbacks: [...callbacks.keys()],
     providers: models.providers,
     mcpServers: mcp?.names ?? [],
+    windows: [...(models.windows?.keys() ?? [])],
     hasDefaultModel: models.defaultModel !== undefined,
   }
 }

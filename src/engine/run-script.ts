@@ -8,7 +8,7 @@ import { parseJson } from '../part/json.ts'
 import { omitUndefined } from '../part/omit-undefined.ts'
 import type { Message } from '../part/message.ts'
 import { joinPath } from '../part/path.ts'
-import type { ScriptLimits } from '../pipeline/pipeline.ts'
+import type { ScriptLimits } from '../pipeline/script-limits.ts'
 import { describeScriptError } from '../script/script-error.ts'
 import { describeTools, type DeclaredTool } from '../script/declarations.ts'
 import {

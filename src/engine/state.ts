@@ -11,8 +11,8 @@ import type { ToolLoop } from '../fold/tool-loop.ts'
 import { createCallIds, type CallIds } from '../fold/call-ids.ts'
 import { LazyMap, LazySet } from '../fold/lazy-map.ts'
 import type { Part, ScriptStart } from '../part/part.ts'
-import { withShortened } from '../fold/long-results.ts'
-import { loopMessages, type ModelReply } from '../fold/reply-messages.ts'
+import type { ModelReply } from '../fold/reply-messages.ts'
+import { toldMessages } from '../fold/whole-prompt.ts'
 import { addUsage, estimateUsage, type Usage } from '../part/usage.ts'
 
 /** The fold of the run, with fields that only the engine needs. */
@@ -83,7 +83,7 @@ export interface AskedValue {
 export const consoleName = 'console'
 
 /** Steps with a tool loop. */
-const loopKinds: ReadonlySet<StepKind | undefined> = new Set(['tool-loop', 'router'])
+const loopKinds: ReadonlySet<StepKind | undefined> = new Set(['tool-loop', 'router', 'summary'])
 const callKinds: ReadonlySet<StepKind | undefined> = new Set(['model-call', 'tool-call', 'client-tool'])
 
 export function createRunState(): RunState {
@@ -318,9 +318,10 @@ export const historyCut: Extract<Part, { type: 'warning' }> = {
 }
 
 /** Estimates the usage of an interrupted model call from its log entries, because the provider reports none. */
-export function estimateReply({ base, early, list, shortened }: ToolLoop, reply: ModelReply): Usage {
-  const whole = [...(base?.messages ?? []), ...early, ...loopMessages(list.slice(0, list.indexOf(reply)))]
-  const sent = withShortened(whole, shortened)
+export function estimateReply(loop: ToolLoop, reply: ModelReply): Usage {
+  const { base, list } = loop
+  const { early, shortened, summary } = loop
+  const sent = toldMessages({ base, early, shortened, summary, list: list.slice(0, list.indexOf(reply)) }, [])
   const input = JSON.stringify(sent).length + (base?.system?.length ?? 0)
   let output = 0
   for (const part of reply.content) {

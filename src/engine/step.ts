@@ -13,6 +13,7 @@ import {
   type Scope,
 } from './scope.ts'
 import { MillraceError } from '../part/error.ts'
+import type { ContextConfig } from '../pipeline/context-config.ts'
 import type { BuiltinStep, ClientToolUse, Step, ToolLoopConfig } from '../pipeline/pipeline.ts'
 import { resolve } from '../pipeline/evaluate.ts'
 import { toToolSpecs, toMessages, toolItems } from './input.ts'
@@ -231,8 +232,15 @@ function ownModel(written: string, model: string): string {
   })
 }
 
+function resolveSummary({ model, system }: NonNullable<ContextConfig['summary']>, at: <T>(value: T) => T) {
+  return omitUndefined({
+    model: model === undefined ? undefined : ownModel(model, String(at(model))),
+    system: system === undefined ? undefined : String(at(system)),
+  })
+}
+
 function resolveToolLoop<C extends ToolLoopConfig>(config: C, at: <T>(value: T) => T) {
-  const { system, messages, model, providerOptions, headers } = config
+  const { system, messages, model, providerOptions, headers, context } = config
   return {
     ...config,
     messages: toMessages(at(messages), 'messages'),
@@ -241,6 +249,7 @@ function resolveToolLoop<C extends ToolLoopConfig>(config: C, at: <T>(value: T) 
       model: model === undefined ? undefined : ownModel(model, String(at(model))),
       providerOptions: at(providerOptions),
       headers: at(headers),
+      context: context && { ...context, ...(context.summary && { summary: resolveSummary(context.summary, at) }) },
     }),
   }
 }

@@ -11,8 +11,10 @@ export interface TellingOptions {
   loop: ToolLoop
   config: Pick<ToolLoopConfig, 'inline' | 'maxSteps' | 'toolChoice'> & { messages: Message[] }
   tools: ReadonlyMap<string, OfferedTool>
-  /** The whole conversation. */
+  /** What the model is told, but for results that get long with this call. */
   messages(): Message[]
+  /** The whole conversation, also what a summary covers. */
+  whole(): Message[]
   /** The answer is JSON. */
   isJson: boolean
 }
@@ -27,17 +29,20 @@ export interface Told {
   tools: ReadonlyMap<string, OfferedTool>
 }
 
-export function createTelling(
-  scope: Scope,
-  { loop, config, tools, messages, isJson }: TellingOptions,
-): { tell(): Told } {
+export interface Telling {
+  /** `more`: handles of results that are shortened as well, because the window is full. */
+  tell(more?: readonly string[]): Told
+  /** The handles of all results that the next call is told shortened. */
+  handles(): ReadonlySet<string>
+}
+
+export function createTelling(scope: Scope, { loop, config, tools, messages, whole, isJson }: TellingOptions): Telling {
   const inline = (toolName: string) => {
     const most = tools.get(toolName)?.inline ?? config.inline ?? defaultInline
     return most === 'none' ? Infinity : most
   }
   // A call needs another one after it. The text of a step without tools may already be shown as its JSON.
   const mayRead = config.maxSteps > 1 && config.toolChoice !== 'none' && (tools.size > 0 || !isJson)
-  const whole = () => [...config.messages, ...messages()]
   const reading = new Map(tools)
   let isTaken = false
 
@@ -48,14 +53,23 @@ export function createTelling(
       sayTaken(scope, readTool)
     }
     reading.delete(readTool)
-    reading.set(readTool, createReadTool(scope, { whole, told: () => tell().messages }))
+    reading.set(
+      readTool,
+      createReadTool(scope, { whole: () => [...config.messages, ...whole()], told: () => tell().messages }),
+    )
     return reading
   }
 
-  function tell(): Told {
-    const all = messages()
+  function handlesIn(all: readonly Message[]): Set<string> {
     const handles = new Set(loop.shortened)
     addLong(handles, all, inline)
+    return handles
+  }
+
+  function tell(more: readonly string[] = []): Told {
+    const all = messages()
+    const handles = handlesIn(all)
+    for (const handle of more) handles.add(handle)
     const told = withShortened(all, handles)
     const isFirst = loop.base === undefined
     let hasHandles = false
@@ -67,5 +81,5 @@ export function createTelling(
       tools: hasHandles && mayRead ? withReading() : tools,
     }
   }
-  return { tell }
+  return { tell, handles: () => handlesIn(messages()) }
 }

@@ -8,12 +8,14 @@ import { MillraceError } from '../part/error.ts'
 import { textOf } from '../fold/run-view.ts'
 import type { Message } from '../part/message.ts'
 import type { Part, CallSettings } from '../part/part.ts'
-import { badOutput, loopMessages, type ModelToolCall, type ModelReply } from '../fold/reply-messages.ts'
+import { badOutput, type ModelToolCall, type ModelReply } from '../fold/reply-messages.ts'
+import { conversationIn, toldMessages } from '../fold/whole-prompt.ts'
 import { noUsage, type Usage } from '../part/usage.ts'
 import type { LlmConfig, ToolLoopConfig } from '../pipeline/pipeline.ts'
 import { hasOwnCalls, type ObjectJudge, type Verdict } from './judge-object.ts'
 import { atPlace } from '../models/recording.ts'
 import { endProviderCalls, runModelCall, settleModelCall, inOrder } from './model-call.ts'
+import { createFullWindow } from './full-window.ts'
 import { promptCacheOf } from './prompt-cache.ts'
 import { asRecorded, type Scope } from './scope.ts'
 import { createTelling } from './telling.ts'
@@ -86,8 +88,13 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
     const first = loop.base?.messages ?? config.messages
     return loop.early.length === 0 ? first : [...first, ...loop.early]
   }
-  const messages = () => [...base(), ...loopMessages(loop.list, 'named')]
-  const telling = createTelling(scope, { loop, config, tools, messages, isJson: object !== undefined })
+  const messages = () => toldMessages(loop, config.messages, 'named')
+  const whole = () => conversationIn(loop, config.messages, 'named')
+  const telling = createTelling(scope, { loop, config, tools, messages, whole, isJson: object !== undefined })
+  const { context } = config
+  const room =
+    context &&
+    createFullWindow({ scope, path, config: { ...config, context }, tools, handles: telling.handles, run: runToolLoop })
 
   function callingOf(last?: ModelReply): CallingLoop {
     // Computed once for all calls of a message, because there may be hundreds.
@@ -95,7 +102,7 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
     const before: CallingLoop['before'] = (how) => {
       const replies = loop.list.slice(0, -1)
       if (how === 'handoff' && last !== undefined) replies.push(withoutHandoffs(last, tools))
-      return conversationOf(base(), replies)
+      return conversationOf(base(), replies, loop.summary?.entry)
     }
     return { root: path, tools: telling.tell().tools, messages: () => (sent ??= messages()), before, answers }
   }
@@ -154,14 +161,16 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
       if (ends) return
     }
     const { onChunk } = config
+    const asked = inOrder(registry.models, models, loop.list.findLast(({ finish }) => finish !== undefined)?.model)
+    const shortened = (await room?.before(asked[0]!.name)) ?? []
     const watcher = watch?.()
-    const told = telling.tell()
+    const told = telling.tell(shortened)
     const specs = [...told.tools.values()].map(({ spec }) => spec)
     try {
       await runModelCall(scope, {
         root: path,
         stage,
-        models: inOrder(registry.models, models, loop.list.findLast(({ finish }) => finish !== undefined)?.model),
+        models: asked,
         call: {
           ...settings(config),
           messages: told.messages,
@@ -170,12 +179,14 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
         },
         newMessages: told.newMessages,
         shortened: told.shortened,
+        ...omitUndefined({ room }),
         tools: specs,
         retries: config.retries,
         ...omitUndefined({ onChunk }),
         ...(watcher === undefined ? undefined : { onText: watcher.delta }),
         verdict,
       })
+      room?.after()
     } finally {
       watcher?.end(scope.signal.aborted || isAnswer(loop.list.at(-1)))
     }

@@ -41,9 +41,9 @@ class Places implements Answering {
     return place >> 1 === this.#version ? (place & 1) === 1 : undefined
   }
 
-  note({ step, answer, toolCallId }: EntryOf<'step-start'>): void {
+  note({ step, answer, toolCallId, kind }: EntryOf<'step-start'>): void {
     if (answer === true) this.started = true
-    else if (toolCallId === undefined) return
+    else if (toolCallId === undefined && kind !== 'summary') return
     const place = answer === true
     const known = this.#places.get(step)
     // Nothing is derived yet from a path that was never looked up.

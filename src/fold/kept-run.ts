@@ -84,6 +84,7 @@ export function toKept(fold: FoldedRun): KeptRun {
     unanswered: [...fold.unanswered.keys()],
     facts: [...facts],
     summary: { ...summary },
+    ...summariesOf(fold),
     ...omitUndefined({
       steps: steps.size > mostSteps ? undefined : [...steps.values()],
       parentRunId,
@@ -96,6 +97,13 @@ export function toKept(fold: FoldedRun): KeptRun {
       hasOutput: end?.output === undefined ? undefined : (true as const),
     }),
   }
+}
+
+function summariesOf({ summaries }: FoldedRun): Pick<KeptRun, 'summaries'> {
+  const all = [...summaries.values()].map(({ step, seq, upTo, text, before, after, reason, hash }) => {
+    return { step, seq, upTo, before, after, reason, hash, ...omitUndefined({ text }) }
+  })
+  return all.length === 0 ? {} : { summaries: all }
 }
 
 function fromLastUser(messages: Message[]): Message[] {
@@ -114,7 +122,7 @@ function fromLastUser(messages: Message[]): Message[] {
 export function toView(stored: KeptRun, { start, end, steps = stored.steps }: ViewSource): RunView {
   const { runId, agent, threadId, protocol, status, startedAt, lastSeq, messages, usage, requests, summary } = stored
   const { parentRunId, previousRunId, labels, endedAt, cost, error } = stored
-  const { usageByModel, usageByStep, usageByAgent, knownCost, unpriced } = stored
+  const { usageByModel, usageByStep, usageByAgent, knownCost, unpriced, summaries } = stored
   return {
     runId,
     agent,
@@ -134,7 +142,7 @@ export function toView(stored: KeptRun, { start, end, steps = stored.steps }: Vi
     requests,
     summary,
     ...omitUndefined({ parentRunId, previousRunId, labels, traceparent: start.traceparent, user: actorOf(start.user) }),
-    ...omitUndefined({ endedAt, cost, knownCost, unpriced, output: end?.output, error }),
+    ...omitUndefined({ summaries, endedAt, cost, knownCost, unpriced, output: end?.output, error }),
   }
 }
 

@@ -10,6 +10,7 @@ import { addUsage } from '../part/usage.ts'
 import { sharedTo, startOf, textOf } from './run-view.ts'
 import { copyItem, keyOf, mergeOutline, placeOf } from './merge-outline.ts'
 import type { OutlineBlock, OutlineItem, OutlineMark, OutlineStep } from './outline-item.ts'
+import { summaryWords } from './summary-words.ts'
 import type { ErrorValue } from '../part/error.ts'
 
 export interface Outline {
@@ -320,6 +321,8 @@ function wordsOf(entry: Entry): string | undefined {
       return entry.toolName
     case 'message':
       return textOf({ role: 'user', content: entry.content })
+    case 'summarized':
+      return summaryWords(entry)
     case 'request':
       return entry.toolName ?? entry.message
     case 'response':

@@ -57,6 +57,8 @@ export interface FoldedRun extends RunFold {
   /** Facts that `memory` steps stored, newest first. */
   readonly facts: readonly string[]
   readonly summary: Summary
+  /** The last summary of each tool loop, by its path. */
+  readonly summaries: Pick<ReadonlyMap<string, EntryOf<'summarized'>>, 'values'>
   /** The output of a step; collected from the first call on. */
   loopAt(path: string): ToolLoop
   kept(): KeptRun
@@ -95,6 +97,7 @@ export class FoldingRun implements FoldedRun {
   facts: readonly string[] = noFacts
   private readonly said = new SummaryFold()
   readonly summary: Summary = this.said.counts
+  readonly summaries = new LazyMap<string, EntryOf<'summarized'>>()
   private readonly follows: (start: EntryOf<'step-start'>) => boolean
   // One path may get thousands of deltas: looking up their loop must not split strings each time.
   private readonly loopOf = new Map<string, ToolLoop | null>()
@@ -135,6 +138,7 @@ export class FoldingRun implements FoldedRun {
       this.loopOf.set(step, loop)
     }
     loop?.apply(entry)
+    if (loop?.root === step && this.steps.get(step)?.kind === 'summary') this.loops.get(parentPath(step))?.apply(entry)
     if (entry.type === 'text-delta' || entry.type === 'reasoning-delta') return
     this.open.apply(entry)
     this.above.apply(entry)
@@ -175,8 +179,12 @@ export class FoldingRun implements FoldedRun {
       case 'error':
         this.said.add(step, 'errors')
         break
+      case 'summarized':
+        this.summaries.set(step, entry)
+        break
       case 'step-reset':
         this.said.reset(step)
+        this.summaries.delete(step)
         break
       case 'request':
         this.requested.set(entry.requestId, entry)

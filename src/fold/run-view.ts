@@ -69,7 +69,15 @@ export interface RunView extends UsedByAll {
   output?: unknown
   error?: ErrorValue
   summary: Summary
+  /** The last summary of each tool loop whose conversation was longer than its model's window. Absent if there is none. */
+  summaries?: SummaryView[]
 }
+
+/** A summary in place of the first `upTo` messages of the conversation of the loop at `step`: see `Summarized`. */
+export type SummaryView = Pick<
+  EntryOf<'summarized'>,
+  'step' | 'seq' | 'upTo' | 'text' | 'before' | 'after' | 'reason' | 'hash'
+>
 
 /** Counts of finished items, named as in the Smithers document. A router's `respond` does not count as a tool call. */
 export interface Summary {

@@ -108,7 +108,7 @@ export function asks({ kind }: OutlineStep): boolean {
   return kind === 'approval' || kind === 'client-tool'
 }
 
-const groups: ReadonlySet<string> = new Set(['tool-loop', 'router', 'parallel', 'container'])
+const groups: ReadonlySet<string> = new Set(['tool-loop', 'router', 'summary', 'parallel', 'container'])
 
 /** Whether a step only contains others, which take the time. */
 export function isGroup({ step, children }: StepNode): boolean {
@@ -132,6 +132,7 @@ export function labelOf({ step, parent }: StepNode): { name: string; detail: str
   const own = parent === undefined ? step.path.replace(/^main\//u, '') : step.path.slice(parent.step.path.length + 1)
   const { kind, toolName, agent, model } = step
   if (kind === 'model-call') return { name: model ?? 'model', detail: own }
+  if (kind === 'summary') return { name: 'summary', detail: own }
   if (kind === 'approval') return { name: `approve ${toolName ?? ''}`.trim(), detail: own }
   if (toolName !== undefined) {
     return { name: toolName, detail: agent === undefined || agent === toolName ? own : `${own} · agent ${agent}` }

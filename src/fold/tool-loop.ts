@@ -23,6 +23,10 @@ export interface ToolLoop {
   readonly early: readonly UserMessage[]
   /** The handles of results that its model was told shortened. */
   readonly shortened: ReadonlySet<string>
+  /** The last summary, and how many replies there were when it was made. */
+  readonly summary: { entry: EntryOf<'summarized'>; replies: number } | undefined
+  /** A step that makes a summary, whose `summarized` has not come. */
+  readonly summing: { path: string; covers: number } | undefined
   /** Number of the last child step of the root; the next one gets this plus one. A reset child's number is reused. */
   readonly children: number
   apply(entry: Entry): void
@@ -45,6 +49,8 @@ class Loop implements ToolLoop {
   base: EntryOf<'prompt'> | undefined = undefined
   early: readonly UserMessage[] = none
   shortened: ReadonlySet<string> = noHandles
+  summary: ToolLoop['summary'] = undefined
+  summing: ToolLoop['summing'] = undefined
   children = 0
   readonly #mark: string
   readonly #blocks = new Map<string, { block: TextBlock; add(delta: string): void }>()
@@ -88,6 +94,10 @@ class Loop implements ToolLoop {
         if (parentPath(step) !== this.root) break
         // A second attempt has the same number.
         this.children = Math.max(this.children, numberOf(step))
+        if (kindOf(entry) === 'summary') {
+          this.summing = { path: step, covers: entry.covers ?? 0 }
+          break
+        }
         // The calls of a script are those of one reply, without a model.
         if (kindOf(entry) === 'model-call' || entry.script !== undefined) this.#add(step)
         else if (entry.toolCallId !== undefined) {
@@ -122,19 +132,26 @@ class Loop implements ToolLoop {
           }
         }
         if (step === this.root) this.#startAnew()
+        if (this.summing?.path === step) this.summing = undefined
         this.#reindex()
         if (step === this.root || this.base?.step === step) this.base = undefined
         break
       }
       case 'prompt': {
         this.base ??= entry
-        if (entry.shortened !== undefined) this.shortened = new Set([...this.shortened, ...entry.shortened])
+        this.#shorten(entry.shortened)
         const reply = this.#replyAt(step)
         if (reply) reply.model = entry.model
         break
       }
       case 'message':
         if (step === this.root && entry.outcome === undefined) this.#hear(entry)
+        break
+      case 'summarized':
+        if (step !== this.root) break
+        this.summary = { entry, replies: this.list.length }
+        this.summing = undefined
+        this.#shorten(entry.shortened)
         break
       case 'retry': {
         const reply = this.#replyAt(step)
@@ -227,6 +244,12 @@ class Loop implements ToolLoop {
     if (said.length > 0) this.early = [...this.early, ...said]
     this.list.length = 0
     this.shortened = noHandles
+    this.summary = undefined
+    this.summing = undefined
+  }
+
+  #shorten(handles: readonly string[] | undefined): void {
+    if (handles !== undefined) this.shortened = new Set([...this.shortened, ...handles])
   }
 
   #replyAt(path: string): ModelReply | undefined {

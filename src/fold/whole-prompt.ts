@@ -1,4 +1,7 @@
-/** What a model call was told, from the log. */
+/**
+ * What a model is told: the one place in which a conversation becomes the messages of a prompt. The log has all of it; a summary stands in place of
+ * what it covers, and long results may be shortened.
+ */
 import type { EntryOf } from '../part/entry.ts'
 import type { Log } from '../part/log.ts'
 import type { Message, ToolSpec } from '../part/message.ts'
@@ -7,7 +10,47 @@ import { kindOf } from '../part/step-kind.ts'
 import { withShortened } from './long-results.ts'
 import { loopMessages } from './reply-messages.ts'
 import { markOfRun } from './result-handle.ts'
-import { createToolLoop } from './tool-loop.ts'
+import { createToolLoop, type ToolLoop } from './tool-loop.ts'
+
+/** Of a `summarized` entry. */
+export type Covered = Pick<EntryOf<'summarized'>, 'upTo' | 'text'>
+
+/** The leading system messages, and the first message of the user with what is before it: told whatever is covered. */
+export function headOf(messages: readonly Message[], upTo: number): Message[] {
+  const first = messages.findIndex(({ role }) => role === 'user')
+  return messages.slice(0, upTo).filter(({ role }, i) => i === first || (role === 'system' && (first < 0 || i < first)))
+}
+
+/** The messages as a model is told them behind a summary. */
+export function withSummary(messages: readonly Message[], covered: Covered | undefined): Message[] {
+  if (covered === undefined || covered.upTo === 0) return messages as Message[]
+  const { upTo, text } = covered
+  const told = text === undefined ? [] : [toSummaryMessage(text)]
+  return [...headOf(messages, upTo), ...told, ...messages.slice(upTo)]
+}
+
+export function toSummaryMessage(text: string): Message {
+  const what =
+    'The conversation is longer than what you can be told. This is what happened between the message before and the ones after:'
+  return { role: 'user', content: `${what}\n\n${text}` }
+}
+
+/** What of a loop decides what its model is told. */
+export type ToldLoop = Pick<ToolLoop, 'base' | 'early' | 'list' | 'shortened' | 'summary'>
+
+/** All messages of a loop's conversation, nothing left out. `first`: those that it begins with, as long as the log has none. */
+export function conversationIn(
+  loop: Pick<ToolLoop, 'base' | 'early' | 'list'>,
+  first: readonly Message[],
+  naming?: 'named',
+): Message[] {
+  return [...(loop.base?.messages ?? first), ...loop.early, ...loopMessages(loop.list, naming)]
+}
+
+/** The messages that the next call of a loop is told. */
+export function toldMessages(loop: ToldLoop, first: readonly Message[], naming?: 'named'): Message[] {
+  return withShortened(withSummary(conversationIn(loop, first, naming), loop.summary?.entry), loop.shortened)
+}
 
 /** The whole prompt of a model call: a `prompt` entry has only the new messages, the others come from earlier replies of its tool loop. */
 export interface WholePrompt {
@@ -61,7 +104,28 @@ async function messagesBefore(log: Log, run: string, prompt: EntryOf<'prompt'>):
   for await (const batch of log.read(run, { step: root, before: prompt.seq })) {
     for (const entry of batch) if (entry.step === root || parentPath(entry.step) === root) loop.apply(entry)
   }
-  if (loop.base === undefined) return [...prompt.messages, ...loop.early]
-  const told = [...loop.base.messages, ...loop.early, ...loopMessages(loop.list), ...prompt.messages]
-  return withShortened(told, new Set([...loop.shortened, ...(prompt.shortened ?? [])]))
+  const isFirst = loop.base === undefined
+  loop.apply(prompt)
+  const said = isFirst ? [] : prompt.messages
+  const all = [...conversationIn(loop, prompt.messages), ...said]
+  const covered = (await summaryDuring(log, run, prompt)) ?? loop.summary?.entry
+  return withShortened(withSummary(all, covered), new Set([...loop.shortened, ...(covered?.shortened ?? [])]))
 }
+
+/** A call that was refused because its prompt was too long is told the summary that was made for it. */
+async function summaryDuring(
+  log: Log,
+  run: string,
+  { step, seq }: EntryOf<'prompt'>,
+): Promise<EntryOf<'summarized'> | undefined> {
+  let found: EntryOf<'summarized'> | undefined
+  for await (const batch of log.read(run, { step: parentPath(step), after: seq, types: [...endings] })) {
+    for (const entry of batch) {
+      if (entry.type === 'summarized' && entry.step === parentPath(step)) found = entry
+      else if (entry.step === step && entry.type !== 'summarized') return found
+    }
+  }
+  return found
+}
+
+const endings = ['summarized', 'step-finish', 'step-reset'] as const

@@ -23,6 +23,8 @@ export interface ModelResolver {
   readonly defaultModel?: string
   /** Prompt caching of steps that do not set it. Default: `auto`. */
   readonly cache?: CacheSetting
+  /** Tokens of the windows of models, by name. */
+  readonly windows?: ReadonlyMap<string, number>
   /** The prefixes that may come before the colon. */
   readonly providers: readonly string[]
   /** Throws `unknown-model` or `missing-key` before anything is sent. */

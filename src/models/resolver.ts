@@ -43,6 +43,7 @@ export interface ModelResolverOptions {
   providers?: ReadonlyMap<string, (modelId: string) => LanguageModel>
   defaultModel?: string
   cache?: CacheSetting
+  windows?: ReadonlyMap<string, number>
   /** The decoder of model servers' streams. `MILLRACE_DECODER` in `env` takes precedence. Default: `millrace`. */
   decoder?: DecoderName
   /** Size limits for provider responses. */
@@ -60,7 +61,7 @@ const maxCached = 100
 
 /** Throws `invalid-endpoint` for an invalid endpoint. Caches up to 100 models. */
 export function createModelResolver(options: ModelResolverOptions): ModelResolver {
-  const { env, providers = new Map<string, never>(), defaultModel, cache, limits, debug } = options
+  const { env, providers = new Map<string, never>(), defaultModel, cache, windows, limits, debug } = options
   const decoder = decoderIn(env) ?? options.decoder
   const endpoints = new Map<string, Endpoint>()
   for (const endpoint of options.endpoints ?? []) {
@@ -140,7 +141,7 @@ export function createModelResolver(options: ModelResolverOptions): ModelResolve
     return { provider: provider.trim(), modelId }
   }
 
-  return omitUndefined({ defaultModel, cache, providers: known, resolve })
+  return omitUndefined({ defaultModel, cache, windows, providers: known, resolve })
 }
 
 type LoadOptions = Parameters<typeof loadModel>[0]

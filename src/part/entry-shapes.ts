@@ -6,6 +6,7 @@ import type { FileData, FinishReason, ToolOutcome } from './model-part.ts'
 import { ownValue } from './own-value.ts'
 import {
   messageOutcomes,
+  summaryReasons,
   outcomes,
   type PartType,
   type RunStart,
@@ -56,6 +57,7 @@ const duration = numberFrom(-lastTime, lastTime)
 const tokens = optional(numberFrom(-1e11, 1e11))
 const cost = optional(numberFrom(-1e9, 1e9))
 const attempt = wholeFrom(1, 1_000_000)
+const count = wholeFrom(0, 1e12)
 const labels = optional(recordOf(text))
 const ownHeaders = optional(listOf(text))
 
@@ -306,6 +308,7 @@ const fields: { readonly [T in PartType]: FieldShapes<Body<T>> | Shape<Body<T>> 
     order: optional(listOf(text)),
     object: optional(yes),
     items: optional(listOf(anything)) as Shape<readonly unknown[] | undefined>,
+    covers: optional(count),
     script: optional(objectOf<ScriptStart>({ engine: text, seed: text })),
     head: optional(head),
   },
@@ -359,6 +362,15 @@ const fields: { readonly [T in PartType]: FieldShapes<Body<T>> | Shape<Body<T>> 
     turn: optional(yes),
     outcome: optional(oneOf(...messageOutcomes)),
     runId: optional(id),
+  },
+  summarized: {
+    upTo: count,
+    text: optional(text),
+    before: count,
+    after: count,
+    reason: oneOf(...summaryReasons),
+    hash: text,
+    shortened: optional(listOf(text)),
   },
   'step-reset': { attempt },
   'run-end': {

@@ -97,6 +97,8 @@ export interface StepStart {
   object?: true
   /** For a loop over a list: the list as it was when the loop started. The iterations use it even if the source changes. */
   items?: readonly unknown[]
+  /** For a summary: how many messages of the loop's prompt it covers. See {@link Summarized}. */
+  covers?: number
   /** For the run of a script, a step below the script's: the calls that the script makes are recorded here. */
   script?: ScriptStart
   head?: ResponseHead
@@ -250,6 +252,30 @@ export interface SentMessage {
   runId?: string
 }
 
+/** Why a conversation was summarized: see {@link Summarized}. */
+export const summaryReasons = ['full', 'overflow', 'earlier'] as const
+
+/**
+ * `summarized`: from here on the tool loop at `step` tells its model the beginning of the conversation in fewer words. Nothing in the log changes,
+ * only what the next calls are told: the leading system messages and the first user message, then `text` as a user message, then what is not covered.
+ */
+export interface Summarized {
+  type: 'summarized'
+  /** How many messages are covered, from the first one of the loop's conversation on, as the log has it. A later one covers more. */
+  upTo: number
+  /** Absent: it could not be made. The covered messages are left out. */
+  text?: string
+  /** Estimated tokens of the next prompt, with and without what is covered. */
+  before: number
+  after: number
+  /** `full`: by the estimate. `overflow`: the provider has refused the prompt. `earlier`: an earlier run of the thread has made it. */
+  reason: (typeof summaryReasons)[number]
+  /** Of the covered messages, by which later runs of the thread find it. */
+  hash: string
+  /** The handles of long results that are told shortened from here on. */
+  shortened?: string[]
+}
+
 /** `step-reset`: after a crash, everything that this attempt emitted under this path is superseded and counts as closed. */
 export interface StepReset {
   type: 'step-reset'
@@ -285,6 +311,7 @@ export type RunPart =
   | CliOutput
   | Data
   | SentMessage
+  | Summarized
   | StepReset
   | RunEnd
 
@@ -334,6 +361,7 @@ export const partTypes: readonly string[] = Object.keys({
   'cli-output': true,
   data: true,
   message: true,
+  summarized: true,
   'step-reset': true,
   'run-end': true,
 } satisfies Record<Part['type'], true>)

@@ -11,6 +11,8 @@ export const stepKinds = [
   'tool-loop',
   /** The same, until the model hands over to a later step: its text is not the answer. */
   'router',
+  /** The older part of a loop's conversation is put into fewer words, because it fills the model's window. */
+  'summary',
   /** Branches that run at the same time. */
   'parallel',
   /** Any other step that contains steps, and each list of steps in it. */

@@ -98,14 +98,11 @@ function loosen(value: unknown, known: Known | undefined): unknown {
     const pattern = String.raw`^\d+(\.\d+)?\s*([bB]|[kKmMgG][bB])?$`
     return { ...about, type: ['integer', 'string'], minimum: node['minimum'], pattern }
   }
-  if (yaml === 'characters') {
-    return {
-      ...about,
-      type: ['integer', 'string'],
-      minimum: node['minimum'],
-      pattern: String.raw`^\d+(\.\d+)?\s*[kK]?$`,
-    }
+  if (yaml === 'tokens' || yaml === 'characters') {
+    const pattern = yaml === 'tokens' ? String.raw`^\d+(\.\d+)?\s*[kKmM]?$` : String.raw`^\d+(\.\d+)?\s*[kK]?$`
+    return { ...about, type: ['integer', 'string'], minimum: node['minimum'], pattern }
   }
+  if (yaml === 'percent') return { ...about, type: 'string', pattern: String.raw`^\d+(\.\d+)?\s*%$` }
   const schema: JsonSchema = {}
   for (const [key, item] of Object.entries(node)) {
     if (key === 'properties' || key === 'definitions') {

@@ -61,6 +61,7 @@ function* slotsOf(root: Node): Generator<FileSlot> {
       const contents = itemsOf(child(config, 'messages'))
       const parts = contents.flatMap((message) => itemsOf(child(message, 'content')))
       yield* slotAt(config, 'system')
+      yield* slotAt(child(child(config, 'context'), 'summary'), 'system')
       const system = child(config, 'system')
       if (system?.kind === 'list') yield* slotsIn(system.items)
       for (const message of contents) yield* slotAt(message, 'content')

@@ -47,6 +47,10 @@ export function checkLlmNames(config: Node, known: Known, faults: FaultCollector
   }
 }
 
+export function checkModelName(model: Node, { providers }: Known, faults: FaultCollector): void {
+  if (model.kind === 'scalar' && model.text !== '') checkModel(model.text, model.at, providers, faults)
+}
+
 /** Checks that the tools of a list are known and unique. Returns their names, and the MCP servers in the list. */
 export function checkToolNames(
   tools: Node | undefined,

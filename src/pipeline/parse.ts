@@ -5,7 +5,7 @@
  * stage adds its faults and continues with the rest, so that authors see all faults at once.
  */
 import { check, child } from './check.ts'
-import { createFaultCollector, PipelineError, type FaultCollector } from './fault.ts'
+import { createFaultCollector, PipelineError } from './fault.ts'
 import { inlineFiles } from './inline-files.ts'
 import { type ReadText, refuseSecrets } from './inlined.ts'
 import type { Fault, Known, Pipeline, Step } from './pipeline.ts'
@@ -49,7 +49,7 @@ export function parsePipeline(text: string, known?: Known, readText?: ReadText):
   const root = parseTree(text, faults)
   const warnings: Fault[] = []
   const inlined = root && inlineFiles(text, root, { faults, readText, secrets: known?.secrets }, warnings)
-  const pipeline = root && readFile(text, root, faults, known)
+  const pipeline = root && readFile(text, root, { faults, warnings, known })
   if (root === undefined && faults.list().length === 0) {
     faults.add(0, 'the file is empty; an agent needs at least "workflow:" with one step')
   }
@@ -59,7 +59,11 @@ export function parsePipeline(text: string, known?: Known, readText?: ReadText):
   return inlined === undefined || inlined === text ? checked : { ...checked, text: inlined, source: text }
 }
 
-function readFile(text: string, root: Node, faults: FaultCollector, known: Known | undefined): Pipeline | undefined {
+function readFile(
+  text: string,
+  root: Node,
+  { faults, warnings, known }: Pick<PipelineReader, 'faults' | 'warnings' | 'known'>,
+): Pipeline | undefined {
   if (root.kind === 'scalar' && root.text === '') {
     faults.add(root.at, 'the file is empty; an agent needs at least "workflow:" with one step')
     return undefined
@@ -68,6 +72,7 @@ function readFile(text: string, root: Node, faults: FaultCollector, known: Known
   const reader: PipelineReader = {
     text,
     faults,
+    warnings,
     known,
     ids: new Map(),
     allResults: new Map(),

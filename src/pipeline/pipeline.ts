@@ -1,7 +1,9 @@
 /** A checked agent, the result of `parsePipeline`. Plain data without references to files or registries. */
+import type { ContextConfig } from './context-config.ts'
 import type { Expression } from './expression.ts'
 import type { Secret } from './inlined.ts'
 import type { McpTool, SavedPrompt } from './mcp-offer.ts'
+import type { ScriptLimits } from './script-limits.ts'
 import type { SkillUse } from './skill-list.ts'
 import type { ValueSchema } from './value-schema.ts'
 import type { Message, ToolSpec } from '../part/message.ts'
@@ -209,6 +211,8 @@ export interface Known {
   env?: readonly string[]
   /** Claims that `$user.claims` may have. Not checked if undefined. */
   claims?: readonly string[]
+  /** The models whose window is known. Not checked if undefined. */
+  windows?: readonly string[]
   /** Whether there is a default model. Not checked if undefined. */
   hasDefaultModel?: boolean
   /** Secrets that the text must not contain. Not checked if undefined. */
@@ -273,18 +277,6 @@ export interface ScriptConfig {
   output?: ValueSchema
 }
 
-/** Limits of one script. */
-export interface ScriptLimits {
-  /** ms of CPU; waiting for calls does not count. */
-  time: number
-  /** Bytes. */
-  memory: number
-  /** Calls of tools and questions, in all. */
-  calls: number
-  /** Calls at the same time. */
-  parallel: number
-}
-
 /** A tool whose argument is a script that calls other tools. */
 export interface CodeToolUse {
   name: string
@@ -318,6 +310,8 @@ export interface ToolLoopConfig extends ToolGroup {
   reasoning?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max'
   providerOptions?: Record<string, Record<string, unknown>>
   headers?: Record<string, string>
+  /** What happens when the conversation is longer than the model's window. Absent: the call fails. */
+  context?: ContextConfig
   /** Prompt caching. Default: that of the config. */
   cache?: 'auto' | 'none' | '1h'
   /** For results of tools that set none. */

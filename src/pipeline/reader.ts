@@ -2,7 +2,7 @@
 import { child } from './check.ts'
 import type { FaultCollector } from './fault.ts'
 import { listNames, type Hint } from './nearest.ts'
-import type { Known, Step } from './pipeline.ts'
+import type { Fault, Known, Step } from './pipeline.ts'
 import type { SkillUse } from './skill-list.ts'
 import { splitReferences, type Reference } from './reference.ts'
 import { reservedWords } from './schema.ts'
@@ -12,6 +12,8 @@ import type { Node } from './tree.ts'
 export interface PipelineReader {
   text: string
   faults: FaultCollector
+  /** What is no mistake, but not what its author may expect. */
+  warnings: Fault[]
   known: Known | undefined
   /** Ids and results are unique in the file. */
   ids: Map<string, Node>

@@ -63,6 +63,33 @@ function toBytes(value: unknown): unknown {
   const match = typeof value === 'string' ? /^(\d+(?:\.\d+)?)\s*(b|kb|mb|gb)?$/iu.exec(value) : null
   return match ? Math.round(Number(match[1]) * sizes.get((match[2] ?? 'b').toLowerCase())!) : value
 }
+/** Tokens: 200000, 200k, 1m. */
+export function tokens(min: number) {
+  const words = `must be a number of tokens such as 20000, 20k or 1m, from ${min}`
+  return z.preprocess(toTokens, z.number(words).min(min, words).max(1e9, words)).meta({ yaml: 'tokens' })
+}
+function toTokens(value: unknown): unknown {
+  const match = typeof value === 'string' ? /^(\d+(?:\.\d+)?)\s*([km])?$/iu.exec(value) : null
+  const unit = { k: 1000, m: 1_000_000 }[(match?.[2] ?? '').toLowerCase()] ?? 1
+  return match ? Math.round(Number(match[1]) * unit) : value
+}
+/** A share, written in percent. The value is from 0 to 1. */
+export function percent(min: number, max: number) {
+  const words = `must be a share from ${min}% to ${max}%`
+  return z
+    .preprocess(
+      toShare,
+      z
+        .number(words)
+        .min(min / 100, words)
+        .max(max / 100, words),
+    )
+    .meta({ yaml: 'percent' })
+}
+function toShare(value: unknown): unknown {
+  const match = typeof value === 'string' ? /^(\d+(?:\.\d+)?)\s*%$/u.exec(value) : null
+  return match ? Number(match[1]) / 100 : value
+}
 const charactersWords = 'must be a number of characters such as 30k, from 4k, or none'
 /** Characters: 30000, 30k. `none`: no limit. */
 export function characters() {

@@ -204,6 +204,7 @@ function createSchema(): z.ZodType<Config> {
       providers: namedValues('a function (modelId) => model', isFunction),
       decoder: oneOf(['millrace', 'package']),
       cache: oneOf(['auto', 'none', '1h']),
+      windows: z.record(z.string(), wholeNumber(1000, 1e9), { error: wordsOf('an object: model → tokens') }),
     }),
     env: list(rule('the name of an environment variable', isText)),
     secrets: settings<SecretsConfig>({ names: list(variable), values: list(secret), keys: list(keyName) }),

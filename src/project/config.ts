@@ -45,6 +45,8 @@ export interface Config {
      * likely. `1h`: so, and Anthropic keeps it for an hour instead of five minutes. `none`: they are told nothing. Default `auto`.
      */
     cache?: CacheSetting
+    /** Tokens of the windows of models, by the model's name in YAML: for steps with `context`. */
+    windows?: Record<string, number>
   }
   /** Names of environment variables that `$env.NAME` may read. */
   env?: string[]

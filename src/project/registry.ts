@@ -61,6 +61,7 @@ export function createRegistry(config: Config, env: Env, { log, debug, data, cwd
         providers: models.providers && new Map(Object.entries(models.providers)),
         defaultModel: models.default,
         cache: models.cache,
+        windows: models.windows && new Map(Object.entries(models.windows)),
         decoder: models.decoder,
         debug,
       }),

@@ -191,6 +191,7 @@ export abstract class ItemAnswer<Text extends { readonly step: string }, Call, S
       case 'retry':
       case 'warning':
       case 'session-info':
+      case 'summarized':
       case 'cli-output':
         return
       default:

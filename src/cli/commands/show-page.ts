@@ -2,6 +2,7 @@
 import type { CommandContext } from '../context.ts'
 import { wholeMessage } from '../../part/error.ts'
 import type { RunView, StepView } from '../../fold/run-view.ts'
+import { summaryWords } from '../../fold/summary-words.ts'
 import type { Message } from '../../part/message.ts'
 import { omitUndefined } from '../../part/omit-undefined.ts'
 import type { Actor } from '../../part/principal.ts'
@@ -69,7 +70,7 @@ interface PageOptions {
   where: string
   outputs: StepOutput[]
   answers: GivenAnswer[]
-  said: SaidMessage[]
+  said: BetweenSteps[]
   skills: string[]
   longest: number
 }
@@ -260,27 +261,29 @@ interface LogParts {
   outputs: StepOutput[]
   /** Those of which the log says who gave them. */
   answers: GivenAnswer[]
-  /** Messages that were sent into the run. */
-  said: SaidMessage[]
+  /** Messages that were sent into the run, and summaries. */
+  said: BetweenSteps[]
   /** Those that models have read. */
   skills: string[]
 }
 
-interface SaidMessage {
-  entry: EntryOf<'message'>
+/** What stands between the steps. */
+interface BetweenSteps {
+  entry: EntryOf<'message' | 'summarized'>
   /** How many steps had started. */
   behind: number
 }
 
-/** The messages between the steps: who sent each, and how long it waited. */
-function withMessages(view: RunView, said: readonly SaidMessage[]): RunView {
+/** The messages between the steps, with who sent each and how long it waited; and what older messages were told in fewer words. */
+function withMessages(view: RunView, said: readonly BetweenSteps[]): RunView {
   if (said.length === 0) return view
   const steps = [...view.steps]
   for (const { entry, behind } of said.toReversed()) {
-    const { id, step, timestamp: startedAt } = entry
-    const path = `${step === '' ? 'main' : step}/${id}`
+    const { step, timestamp: startedAt } = entry
+    const path = `${step === '' ? 'main' : step}/${entry.type === 'message' ? entry.id : 'summarized'}`
+    const words = entry.type === 'message' ? messageLine(entry) : `≡ ${summaryWords(entry)}`
     const how = { kind: 'custom', attempt: 1, startedAt, duration: 0, finishReason: '' } as const
-    steps.splice(behind, 0, { path, stepType: messageLine(entry), ...how })
+    steps.splice(behind, 0, { path, stepType: words, ...how })
   }
   return { ...view, steps }
 }
@@ -290,14 +293,14 @@ async function readLog(entries: AsyncIterable<Entry>): Promise<LogParts> {
   const answering: string[] = []
   const asked = new Map<string, string | undefined>()
   const answers: GivenAnswer[] = []
-  const said: SaidMessage[] = []
+  const said: BetweenSteps[] = []
   const begun = new Set<string>()
   const used = createSkillsUsed()
   const steps = new Map<string, { loop?: ToolLoop; result?: unknown }>()
   for await (const entry of entries) {
     const { step, type } = entry
     if (type === 'step-start') begun.add(step)
-    if (type === 'message') said.push({ entry, behind: begun.size })
+    if (type === 'message' || type === 'summarized') said.push({ entry, behind: begun.size })
     used.apply(entry)
     if (type === 'request') asked.set(entry.requestId, entry.toolName)
     if (type === 'response' && entry.by !== undefined && entry.answer !== undefined) {

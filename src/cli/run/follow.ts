@@ -9,6 +9,7 @@ import { MillraceError, wholeMessage } from '../../part/error.ts'
 import type { Wire } from '../../wire/wire.ts'
 import { type Ask, answerLines } from './requests.ts'
 import { messageLine } from './message-line.ts'
+import { summaryWords } from '../../fold/summary-words.ts'
 import { onConsoleLine } from '../terminal/console.ts'
 import { formatDuration } from '../terminal/format.ts'
 import { forStream, printable, paint, writeOut } from '../terminal/output.ts'
@@ -195,6 +196,7 @@ function createLines(context: CommandContext, showsTools: boolean, stream: Outpu
     apply(entry: Entry): string | undefined {
       if (entry.type === 'step-start') return started(entry)
       if (entry.type === 'message') return line(messageLine(entry))
+      if (entry.type === 'summarized') return line(`≡ ${summaryWords(entry)}`)
       const call = agentResult(calls, entry)
       if (call !== undefined) return ended(call, entry as EntryOf<'tool-result'>)
       if (entry.type === 'step-finish') calls.end(entry.step)

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import type { Message } from '../../part/message.ts'
 import { check, child } from '../check.ts'
+import { checkContext, contextConfig } from '../context-config.ts'
 import type { FaultCollector } from '../fault.ts'
 import { lazily } from '../lazily.ts'
 import type { LlmConfig, ToolLoopConfig } from '../pipeline.ts'
@@ -149,6 +150,7 @@ export const llmConfig = lazily(() =>
       .describe(
         'Prompt caching. auto: the provider is told to cache the prompt where another call with the same beginning is likely. 1h: so, and Anthropic keeps it for an hour. none: it is told nothing. Default: models.cache of the config, or auto.',
       ),
+    context: contextConfig(),
     inline: characters()
       .optional()
       .describe(
@@ -206,6 +208,7 @@ export function checkToolLoop(node: Node, { reader, place }: StepContext, except
   if (known) checkLlmNames(node, known, faults)
   if (known?.hasDefaultModel === false && child(node, 'model') === undefined) faults.add(node.at, noModel)
   checkTools(node, known, faults)
+  checkContext(node, reader)
   refuseReadTool(child(node, 'tools'), faults)
   for (const item of itemsOf(child(node, 'tools'))) checkScriptTools(child(item, 'code'), known, faults)
 }

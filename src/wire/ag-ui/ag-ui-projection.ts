@@ -195,6 +195,7 @@ export function projectAgUi(
       case 'retry':
       case 'warning':
       case 'session-info':
+      case 'summarized':
         return
       default:
         entry satisfies never

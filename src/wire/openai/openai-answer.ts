@@ -176,6 +176,7 @@ class OpenAiProjection implements Projection {
       case 'retry':
       case 'warning':
       case 'session-info':
+      case 'summarized':
       case 'cli-output':
         return
       default:

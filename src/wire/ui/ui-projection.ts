@@ -200,6 +200,7 @@ class UiProjection implements Projection {
       case 'retry':
       case 'warning':
       case 'session-info':
+      case 'summarized':
       case 'cli-output':
         return
       default:
