@@ -94,6 +94,8 @@ export interface OutlineMark extends Superseded {
   cost?: number
   /** Of a `message`: when and by whom it was sent, and what became of it if the model was not told it. */
   sent?: { at: number; by?: Actor; outcome?: NonNullable<SentMessage['outcome']> }
+  /** Of a `prompt` or `summarized`: the handles of results that its model was told shortened from here on. */
+  shortened?: string[]
   /** Of the `run-start` of a fork: the last entry that it shares with its source, and when it was forked. */
   fork?: { seq: number; at: number }
 }

@@ -155,6 +155,7 @@ export function createOutline(items: readonly OutlineItem[] = []): Outline {
       usage,
       cost,
       sent: sentOf(entry),
+      shortened: shortenedIn(entry),
       fork: forkOf(entry),
     }
     marks.set(path, add({ ...item, ...omitUndefined(details) }))
@@ -260,6 +261,11 @@ function sentOf(entry: Entry): OutlineMark['sent'] {
   if (entry.type !== 'message') return undefined
   const { sentAt: at, by, outcome } = entry
   return { at, ...omitUndefined({ by, outcome }) }
+}
+
+function shortenedIn(entry: Entry): string[] | undefined {
+  if (entry.type !== 'prompt' && entry.type !== 'summarized') return undefined
+  return Array.isArray(entry.shortened) && entry.shortened.length > 0 ? entry.shortened : undefined
 }
 
 function forkOf(entry: Entry): OutlineMark['fork'] {

@@ -7,6 +7,7 @@ import { kindOf } from '../../../src/part/step-kind.ts'
 import { addUsage } from '../../../src/part/usage.ts'
 import { createAgentCalls } from '../../../src/fold/agent-calls.ts'
 import { createAgentsAbove } from '../../../src/fold/agents-above.ts'
+import { summaryWords } from '../../../src/fold/summary-words.ts'
 import { createAnswering } from '../../../src/fold/answering.ts'
 import { answerUnder, foldCall } from './tool-items.ts'
 import type { Item, QuestionItem, StepItem, TextItem, ToolItem, ChatTurn } from './turn.ts'
@@ -14,7 +15,18 @@ import type { Item, QuestionItem, StepItem, TextItem, ToolItem, ChatTurn } from 
 /** What a turn is made of: others change nothing, so that they need not be read. */
 export const turnTypes: readonly PartType[] = [
   ...(['run-start', 'run-end', 'step-start', 'step-finish', 'step-reset', 'suspend', 'resume', 'request'] as const),
-  ...(['response', 'retry', 'usage', 'source', 'file', 'message', 'text-start', 'text-delta', 'text-end'] as const),
+  ...([
+    'response',
+    'retry',
+    'usage',
+    'source',
+    'file',
+    'message',
+    'summarized',
+    'text-start',
+    'text-delta',
+    'text-end',
+  ] as const),
   ...(['reasoning-start', 'reasoning-delta', 'reasoning-end', 'tool-input-start', 'tool-input-delta'] as const),
   ...(['tool-input-end', 'tool-call', 'tool-result'] as const),
 ]
@@ -215,6 +227,10 @@ export function createTurnFold(): TurnFold {
         items.push({ kind: 'said', key: `m${seq}`, path, messageId, content, waitedMs, ...how })
         return
       }
+      case 'summarized':
+        if (!answering.has(path)) return
+        items.push({ kind: 'note', key: `n${seq}`, path, text: `Summarized: ${summaryWords(entry)}` })
+        return
       case 'usage':
         now.usage = addUsage(now.usage, entry.usage)
         return

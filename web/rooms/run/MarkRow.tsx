@@ -1,4 +1,4 @@
-/** A message that was sent into the run, between the steps: who sent it, and how long it waited. */
+/** What stands between the steps: a message that was sent into the run, who sent it and how long it waited; a summary. */
 import { memo } from 'react'
 import type { OutlineMark } from '../../../src/fold/outline-item.ts'
 import { duration } from '../../kit/format.ts'
@@ -24,9 +24,9 @@ interface Props {
 
 export const MarkRow = memo(function MarkRow(props: Props) {
   const { mark, depth, index, top, height, isSelected, scale, view, px, onSelect } = props
-  const { seq, at, sent = { at }, note = '' } = mark
-  const waited = Math.max(0, at - sent.at)
-  const segment = { phase: 'sent' as const, from: at - waited, to: at }
+  const { seq, type, at, sent, note = '' } = mark
+  const waited = sent && Math.max(0, at - sent.at)
+  const segment = { phase: 'sent' as const, from: at - (waited ?? 0), to: at }
   return (
     // Keys are those of the tree, which holds the focus.
     // oxlint-disable-next-line jsx-a11y/click-events-have-key-events
@@ -37,16 +37,16 @@ export const MarkRow = memo(function MarkRow(props: Props) {
       aria-rowindex={index}
       aria-selected={isSelected}
       className={css.row}
-      data-testid="message-row"
+      data-testid={sent === undefined ? 'summary-row' : 'message-row'}
       data-seq={seq}
       style={{ height, transform: `translateY(${top}px)` }}
       onClick={() => onSelect(String(seq))}
     >
       <div role="gridcell" className={css.name} style={{ paddingLeft: 27 + Math.min(depth, 8) * 14 }}>
-        <span className={css.kind} data-kind="message">
-          <Icon name="chat" size={14} />
+        <span className={css.kind} data-kind={type}>
+          <Icon name={sent === undefined ? 'menu' : 'chat'} size={14} />
         </span>
-        <span className={css.label}>{sentWords(sent)}</span>{' '}
+        <span className={css.label}>{sent === undefined ? 'summarized' : sentWords(sent)}</span>{' '}
         <span className={css.detail} title={note}>
           {note}
         </span>
@@ -57,13 +57,17 @@ export const MarkRow = memo(function MarkRow(props: Props) {
             key={seq}
             className={css.segment}
             data-phase="sent"
-            title={`waited ${duration(waited)}`}
+            title={waited === undefined ? note : `waited ${duration(waited)}`}
             style={{ left: `${left}%`, width: `${width}%` }}
           />
         ))}
       </div>
-      <div role="gridcell" className={`${css.time} num`} title="How long it waited">
-        {duration(waited)}
+      <div
+        role="gridcell"
+        className={`${css.time} num`}
+        title={waited === undefined ? undefined : 'How long it waited'}
+      >
+        {waited === undefined ? '' : duration(waited)}
       </div>
     </div>
   )

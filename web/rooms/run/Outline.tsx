@@ -19,6 +19,8 @@ import { isChosen, rowName } from './layout/tree-rows.ts'
 import { StepRow } from './StepRow.tsx'
 import { useRowHeight } from './use-row-height.ts'
 import { useZoom } from './use-zoom.ts'
+import type { StepNode } from '../../../src/fold/step-tree.ts'
+import type { Handles } from './use-handles.ts'
 import type { Room } from './use-room.ts'
 import css from './Outline.module.css'
 
@@ -142,6 +144,7 @@ export function Outline({ room }: { room: Room }) {
                 now={each.step.end ?? now}
                 version={each.step.end === undefined ? room.snapshot.version : 0}
                 pauses={pauses}
+                handle={handleOf(each, room.handles)}
                 onFold={room.fold}
                 {...place}
                 {...lane}
@@ -157,6 +160,10 @@ export function Outline({ room }: { room: Room }) {
       </div>
     </div>
   )
+}
+
+function handleOf({ marks }: StepNode, handles: Handles): string | undefined {
+  return handles.size === 0 ? undefined : marks.map(({ seq }) => handles.get(seq)).find((each) => each !== undefined)
 }
 
 const headHeight = 24

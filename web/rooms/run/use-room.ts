@@ -10,6 +10,7 @@ import { useFastQuery } from './data/use-fast-query.ts'
 import { useModel, type RunModel } from './data/use-model.ts'
 import { usePlay, type Play } from './data/use-play.ts'
 import { createWindows, type Windows } from './data/windows.ts'
+import { useHandles, type Handles } from './use-handles.ts'
 import { treeRows, type TreeRow } from './layout/tree-rows.ts'
 import { textToView, viewToText, type View } from './layout/scale.ts'
 import { rowAt } from '../../../src/fold/log-rows.ts'
@@ -48,6 +49,7 @@ export interface Room {
   isFollowing: boolean
   follow(on: boolean): void
   rows: readonly TreeRow[]
+  handles: Handles
   isFolded(node: StepNode): boolean
   fold(node: StepNode, on: boolean): void
   play: Play
@@ -95,6 +97,7 @@ export function useRoom(id: string): Room {
 
   const [folded, setFolded] = useState<ReadonlySet<string>>(new Set())
   const rows = useMemo(() => treeRows(model.tree, ({ step }) => folded.has(step.path)), [model.tree, folded])
+  const handles = useHandles(model.tree, windows)
   const selectedText = query.get('sel')
   const selection = useMemo(
     () =>
@@ -146,6 +149,7 @@ export function useRoom(id: string): Room {
       [setAt],
     ),
     rows,
+    handles,
     isFolded: ({ step }) => folded.has(step.path),
     fold: useCallback(({ step: { path } }, on) => {
       setFolded((before) => {

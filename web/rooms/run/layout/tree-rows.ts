@@ -1,4 +1,4 @@
-/** The rows of the tree: steps, and between them the messages that were sent into the run. */
+/** The rows of the tree: steps, and between them the messages that were sent into the run, and summaries of what its models are told. */
 import type { OutlineMark } from '../../../../src/fold/outline-item.ts'
 import type { StepNode, StepTree } from '../../../../src/fold/step-tree.ts'
 import { nameOf, type Selection } from '../selection.ts'
@@ -32,7 +32,7 @@ export function treeRows(tree: StepTree, isFolded: (node: StepNode) => boolean):
 }
 
 function hasRow({ type }: OutlineMark): boolean {
-  return type === 'message'
+  return type === 'message' || type === 'summarized'
 }
 
 /** Whether a row is what is selected, or has it: an entry of a step selects the step. */
