@@ -87,7 +87,7 @@ function Head({ thread, rows }: { thread: ShownThread; rows: readonly RunRow[] }
           <Owner owner={owner} tenant={tenant} />
           <span className="num">{thread.runCount === 1 ? '1 run' : `${thread.runCount} runs`}</span>
           <span className="num">{tokens(usage)} tok</span>
-          {share !== undefined && <span className="num">{share} from the cache</span>}
+          {share !== undefined && share !== '0%' && <span className="num">{share} from the cache</span>}
           <span className="num">{cost(thread.cost)}</span>
         </summary>
         <UsageTable used={thread.usageByModel} />
