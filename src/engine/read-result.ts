@@ -20,6 +20,7 @@ import { MillraceError } from '../part/error.ts'
 import type { EntryOf } from '../part/entry.ts'
 import type { Message } from '../part/message.ts'
 import { runsOf } from '../part/principal.ts'
+import type { ToolImplementation } from '../tools/tool.ts'
 import { valueAt } from './json-path.ts'
 import type { Scope } from './scope.ts'
 import type { OfferedTool } from './tool-call.ts'
@@ -72,15 +73,14 @@ export interface ReadableLoop {
 }
 
 export function createReadTool(scope: Scope, loop: ReadableLoop): OfferedTool {
-  return {
-    spec: { name: readTool, description, inputSchema },
-    implementation: {
-      description,
-      parameters: inputSchema,
-      idempotent: true,
-      execute: async ({ handle, ...how }: ReadInput) => read(handle, await findResult(scope, loop, handle), how),
-    },
+  const tool: ToolImplementation = {
+    description,
+    parameters: inputSchema,
+    idempotent: true,
+    execute: async ({ handle, ...how }: ReadInput) => read(handle, await findResult(scope, loop, handle), how),
   }
+  const implementation = scope.registry.playTool?.(readTool, tool) ?? tool
+  return { spec: { name: readTool, description, inputSchema }, implementation }
 }
 
 /** The value of the result. Throws a `MillraceError` for the model. */

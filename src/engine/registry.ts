@@ -70,6 +70,8 @@ export interface Registry {
   processes?: Processes
   /** Reads the skills of agents. Absent where no folder of agents is read. */
   skills?: SkillFiles
+  /** Answers the engine's own tools from a recording. */
+  playTool?: (name: string, tool: ToolImplementation) => ToolImplementation
   /** Runs scripts. Absent at the edge and in browsers. */
   sandbox?: SandboxPool
   /** The earlier usage of a CLI agent's session, for transcripts whose earlier runs are elsewhere. */

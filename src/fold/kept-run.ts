@@ -16,7 +16,7 @@ import { replyMessages, withoutAsides, type ModelReply } from './reply-messages.
 import type { ToolLoop } from './tool-loop.ts'
 
 /** Increase it when the stored fields change: a view with another version is folded again. */
-export const keptVersion = 3
+export const keptVersion = 2
 
 /** The step list of a longer run is not stored; readers fold the log. */
 const mostSteps = 1000

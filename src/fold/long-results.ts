@@ -25,6 +25,19 @@ export function handleIn({ handle, toolCallId }: Pick<ToolResultContent, 'handle
 }
 
 const lengths = new WeakMap<ToolResultContent, number>()
+/** What a result is longer than. */
+const above = new WeakMap<ToolResultContent, number>()
+
+/** Counts no further than it must. */
+export function isLonger(content: ToolResultContent, most: number): boolean {
+  const length = lengths.get(content)
+  if (length !== undefined) return length > most
+  if (most <= (above.get(content) ?? -1)) return true
+  const counted = resultLength(valueOf(content.output), most, blockLength)
+  if (counted > most) above.set(content, most)
+  else lengths.set(content, counted)
+  return counted > most
+}
 
 /** Characters that a model gets. */
 export function lengthOf(content: ToolResultContent): number {
@@ -84,8 +97,7 @@ export function addLong(
 ): void {
   for (const result of resultsIn(messages)) {
     if (result.shortened === true || result.toolName === readTool) continue
-    const length = lengthOf(result)
-    if (length > smallResult && length > inline(result.toolName)) handles.add(handleIn(result))
+    if (isLonger(result, Math.max(smallResult, inline(result.toolName)))) handles.add(handleIn(result))
   }
 }
 
@@ -128,7 +140,7 @@ export function oldResultsAsHandles(
     if (results.length === 0) newer += size(message)
     for (const result of results.toReversed()) {
       newer += size({ role: 'tool', content: [result] })
-      if (newer > keep && result.shortened !== true && lengthOf(result) > smallResult) handles.add(handleIn(result))
+      if (newer > keep && result.shortened !== true && isLonger(result, smallResult)) handles.add(handleIn(result))
     }
   }
   return { messages: withShortened(messages, handles), handles: [...handles] }

@@ -12,12 +12,23 @@ export interface ResultFile {
 
 /** Undefined for a result without files and resources. */
 export function readResultFiles(value: unknown): { text: string; files: ResultFile[] } | undefined {
+  // Most results have none: they are not copied.
+  if (!hasBlock(value)) return undefined
   const files: ResultFile[] = []
-  const state = { files, hasBlocks: false }
+  const state = { files }
   const list = blocksIn(value)
   const text =
     list === undefined ? toText(walk(value, state)) : list.map((each) => toText(walk(each, state))).join('\n')
-  return state.hasBlocks ? { text, files } : undefined
+  return { text, files }
+}
+
+function hasBlock(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  if (Array.isArray(value)) return value.some(hasBlock)
+  const fields = value as Fields
+  if (typeof fields['type'] === 'string' && readBlock(fields) !== undefined) return true
+  for (const key in fields) if (hasBlock(fields[key])) return true
+  return false
 }
 
 function fieldsOf(value: unknown): Fields | undefined {
@@ -38,7 +49,6 @@ function onlyContent(value: unknown): readonly unknown[] | undefined {
 
 interface WalkState {
   files: ResultFile[]
-  hasBlocks: boolean
 }
 
 /** The value with marks in place of files. */
@@ -49,7 +59,6 @@ function walk(value: unknown, state: WalkState): unknown {
   const block = readBlock(fields)
   if (block === undefined)
     return Object.fromEntries(Object.entries(fields).map(([key, each]) => [key, walk(each, state)]))
-  state.hasBlocks = true
   if (typeof block === 'string') return block
   state.files.push(block)
   return markOf(block, state.files)

@@ -49,6 +49,7 @@ export function recordedRegistry(real: Registry, { live }: { live: boolean }): {
     ...(live
       ? undefined
       : {
+          playTool: toTool,
           callbacks: new Map([...real.callbacks.keys()].map((name) => [name, () => undefined])),
           tools: new Map([...real.tools].map(([name, tool]) => [name, toTool(name, tool)])),
           processes: { start: () => Promise.reject(noProcesses()), close: async () => undefined },

@@ -9,6 +9,7 @@ import { recordedEntries } from '../part/recording.ts'
 import { addUsage, noUsage, type Usage } from '../part/usage.ts'
 import { createRecordingModel } from '../models/recording.ts'
 import { checkFacts } from './check-facts.ts'
+import { comparePrompts } from './compare-prompts.ts'
 import { factsOf, type Facts, jsonIn } from './facts.ts'
 import type { Failure } from './describe-failure.ts'
 import { openBench, type Bench, type TestRuntime } from './test-runtime.ts'
@@ -18,8 +19,6 @@ import type { CaseFile, TestCase, TestTurn, Expectation, GivenAnswer } from './t
 import { messagesOf } from '../part/message.ts'
 import { textOf } from '../fold/run-view.ts'
 import { isMap } from '../pipeline/scalars.ts'
-import { parentPath } from '../part/path.ts'
-import { equal } from '../part/equal.ts'
 import type { Reply } from '../part/request-part.ts'
 import type { Run, Runtime, StartOptions } from '../runtime/runtime.ts'
 
@@ -270,55 +269,6 @@ const defaultQuestion = 'How good is this answer? Give a score from 0 to 1.'
 function scoreOf(value: unknown): number | undefined {
   const found = isMap(value) ? value['score'] : value
   return typeof found === 'number' && Number.isFinite(found) ? found : undefined
-}
-
-/* Whether the prompts of a run are those of its recording: if not, the model might say something else today. */
-
-/** One line for each step whose prompt differs: that of its first call which does. */
-function comparePrompts(recorded: readonly Entry[], now: readonly Entry[]): string[] {
-  const before = promptsOf(recorded)
-  const lines: string[] = []
-  for (const [step, prompts] of promptsOf(now)) {
-    // A step with another id plays the calls of the only one that was recorded.
-    const old = before.get(step) ?? (before.size === 1 ? [...before.values()][0]! : [])
-    const found = prompts.flatMap((prompt, i) => (old[i] === undefined ? [] : (difference(old[i], prompt) ?? [])))[0]
-    if (found !== undefined)
-      lines.push(`the prompt of ${step.replace(/^main\//u, '')} is not the recorded one: ${found}`)
-  }
-  return lines
-}
-
-function promptsOf(entries: readonly Entry[]): Map<string, EntryOf<'prompt'>[]> {
-  const steps = new Map<string, EntryOf<'prompt'>[]>()
-  for (const entry of entries) {
-    if (entry.type !== 'prompt') continue
-    const step = parentPath(entry.step)
-    const list = steps.get(step)
-    if (list === undefined) steps.set(step, [entry])
-    else list.push(entry)
-  }
-  return steps
-}
-
-function difference(old: EntryOf<'prompt'>, now: EntryOf<'prompt'>): string | undefined {
-  if (old.model !== now.model) return `the model was ${old.model} and is ${now.model}`
-  if ((old.system ?? '') !== (now.system ?? ''))
-    return `its system prompt has changed${from(old.system ?? '', now.system ?? '')}`
-  if (!equal(anonymous(old.messages), anonymous(now.messages))) return 'its messages have changed'
-  return equal(old.tools ?? [], now.tools ?? []) ? undefined : 'its tools have changed'
-}
-
-/** Where two texts begin to differ. */
-function from(old: string, now: string): string {
-  let at = 0
-  while (at < old.length && old[at] === now[at]) at++
-  const around = (text: string) => JSON.stringify(text.slice(Math.max(0, at - 20), at + 40))
-  return `, from ${around(old)} to ${around(now)}`
-}
-
-/** Without ids, which are those of runs. */
-function anonymous(messages: readonly object[]): unknown {
-  return messages.map((message) => ({ ...message, id: undefined }))
 }
 
 /** One run of a case: starts it, answers its requests, and reads its log to the end. */

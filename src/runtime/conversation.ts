@@ -1,7 +1,7 @@
 /** For `history: server`: the conversation before a run, from the stored views of the chain of earlier runs. */
 import { type Message, messagesOf, splitInstructions } from '../part/message.ts'
 import { type Log, hasEnded, type Store } from '../part/log.ts'
-import { defaultInline, lengthOf, resultsIn } from '../fold/long-results.ts'
+import { defaultInline, isLonger, resultsIn } from '../fold/long-results.ts'
 import { smallResult } from '../fold/result-handle.ts'
 import { entryAt, readInput, readKept } from '../fold/read-view.ts'
 import { MillraceError } from '../part/error.ts'
@@ -218,7 +218,7 @@ export function createTurns(store: ConversationStores): TurnReader {
 function leftOut(messages: readonly Message[]): number {
   let characters = 0
   for (const result of resultsIn(messages)) {
-    if (lengthOf(result) > defaultInline) characters += lengthOf(result) - smallResult
+    if (isLonger(result, defaultInline)) characters += JSON.stringify(result.output).length - smallResult
   }
   return characters
 }

@@ -184,7 +184,7 @@ describe.skipIf(browser === undefined)(`the agents${fault}`, () => {
         if (screen.name === '1440-light' || screen.name === '360-dark') await expectAccessible(page)
       })
     await look('agents')
-    await page.getByTestId('agent-row').getByRole('link', { name: 'assistant', exact: true }).click()
+    await page.getByTestId('agent-row').getByRole('link', { name: 'Assistant assistant' }).click()
     await editor(page).waitFor()
     await page.getByText('No mistakes.').waitFor()
     await look('agent')

@@ -106,12 +106,12 @@ describe.skipIf(browser === undefined)(`the page${fault}`, () => {
       await expectAccessible(page)
     })
     for (const [keys, title] of [
-      ['Control+k', 'Find and do'],
+      ['Control+k', 'Find'],
       ['?', 'Keys'],
     ] as const) {
       await page.keyboard.press(keys)
       await page.getByRole('dialog', { name: title }).waitFor()
-      await atEachScreen(page, title.slice(0, 4).trim(), async ({ name }) => {
+      await atEachScreen(page, title, async ({ name }) => {
         expect(await flaws(page), name).toEqual([])
         if (name === '1440-light' || name === '360-dark') await expectAccessible(page)
       })
@@ -127,7 +127,7 @@ describe.skipIf(browser === undefined)(`the page${fault}`, () => {
     await page.keyboard.type('gr')
     await expect.poll(path).toBe('/runs')
     await page.keyboard.press('Control+k')
-    await page.getByRole('combobox', { name: 'Find and do' }).fill('go')
+    await page.getByRole('combobox', { name: 'Find' }).fill('go')
     await page.keyboard.press('Escape')
     await page.getByRole('dialog').waitFor({ state: 'hidden' })
     expect(path()).toBe('/runs')
@@ -141,7 +141,7 @@ describe.skipIf(browser === undefined)(`the page${fault}`, () => {
     await page.keyboard.type('ga')
     // With a modifier they work on, and come later than those that did nothing.
     await page.keyboard.press('Control+k')
-    await page.getByRole('dialog', { name: 'Find and do' }).waitFor()
+    await page.getByRole('dialog', { name: 'Find' }).waitFor()
     expect(path()).toBe('/runs')
   })
 
@@ -150,19 +150,26 @@ describe.skipIf(browser === undefined)(`the page${fault}`, () => {
     const run = await server.runtime.start('writer', { messages: [{ role: 'user', content: 'Tell me of rivers' }] })
     await run.result
     const find = page.getByRole('button', { name: /^Find/u })
-    const field = page.getByRole('combobox', { name: 'Find and do' })
+    const field = page.getByRole('combobox', { name: 'Find' })
     await find.click()
     await field.fill('rivers')
     await page.getByRole('option', { name: 'Runs Tell me of rivers' }).waitFor()
     await page.keyboard.press('Escape')
     await expect.poll(() => find.evaluate((button) => button === document.activeElement)).toBe(true)
     await find.click()
-    await field.fill('writer agent')
-    await page.getByRole('option').nth(1).waitFor()
+    await field.fill('writer')
+    await page.getByRole('option', { name: 'Search all runs for “writer”' }).waitFor()
+    // One row for an agent: Enter chats with it, Shift+Enter opens its file.
+    expect(await page.getByRole('option', { name: /^Agents/u }).count()).toBe(1)
     await page.keyboard.press('ArrowDown')
     await page.keyboard.press('ArrowUp')
+    await page.keyboard.press('Shift+Enter')
+    await expect.poll(() => new URL(page.url()).pathname).toBe('/agents/writer')
+    // What no list has is searched for in all runs.
+    await page.keyboard.press('Control+k')
+    await field.fill('rivers nowhere else')
     await page.keyboard.press('Enter')
-    await expect.poll(() => new URL(page.url()).pathname).toMatch(/writer$/u)
+    await expect.poll(() => new URL(page.url()).searchParams.get('q')).toBe('rivers nowhere else')
     await page.keyboard.press('Control+k')
     await field.fill(`${server.url}/runs/${run.id}?at=2`)
     await page.getByRole('option', { name: `Open ${run.id}` }).click()
@@ -180,12 +187,12 @@ describe.skipIf(browser === undefined)(`the page${fault}`, () => {
     await expect.poll(() => message.evaluate((field) => field === document.activeElement)).toBe(true)
     await page.keyboard.press('Control+k')
     await page.keyboard.type('writer')
-    const field = page.getByRole('combobox', { name: 'Find and do' })
+    const field = page.getByRole('combobox', { name: 'Find' })
     expect([await field.inputValue(), await message.inputValue()]).toEqual(['writer', ''])
     expect(await page.getByRole('dialog').getByRole('option').count()).toBe(0)
     await expectAccessible(page)
     held.open()
-    await page.getByRole('option', { name: 'Chat with writer' }).waitFor()
+    await page.getByRole('option', { name: /^Agents writer/u }).waitFor()
     await page.keyboard.press('Enter')
     await expect.poll(() => new URL(page.url()).pathname).toBe('/chat/writer')
   })

@@ -165,7 +165,22 @@ describe('a long result', () => {
     expect(files).toMatchObject([{ mediaType: 'image/png' }])
   })
 
-  test('of an edited call says with which arguments it ran; an error is shortened as well', async () => {
+  test('of an edited call says with which arguments it ran, and the read has the same', async () => {
+    const model = calling((prompt) => [['fetchPage'], ['readResult', { handle: handles(prompt)[0] }]])
+    const fetchPage = { ...returning(page), approval: true }
+    const engine = open(model, yaml('[fetchPage]'), { tools: { fetchPage } })
+    const { id, result } = await engine.runtime.start('a', question)
+    expect(await result).toMatchObject({ outcome: 'suspended' })
+    const [request] = only(await entriesOf(engine.store, id), 'request')
+    const input = { url: 'other' }
+    await engine.runtime.answer(id, request!.requestId, { kind: 'approval', approved: true, input })
+    expect(await (await engine.runtime.open(id))!.result).toMatchObject({ outcome: 'completed' })
+    const words = 'The call was approved with other arguments: {"url":"other"}. Its result: start'
+    expect(said(model.prompts.at(-1)!, 't1c0')).toContain(words)
+    expect(textOf(resultOf(await entriesOf(engine.store, id), 't1c1'))).toContain(words)
+  })
+
+  test('that is an error is shortened as well', async () => {
     const model = calling([['fail']])
     const fail: ToolImplementation = {
       parameters: anything,
@@ -221,6 +236,17 @@ describe('readResult', () => {
     const last = model.prompts.at(-1)!
     for (const [i, piece] of pieces.entries()) expect(said(last, `t1c${i + 2}`)).toBe(piece)
     expect(handles(last)).toHaveLength(2)
+  })
+
+  test('is not shortened, however little the step tells', async () => {
+    const model = calling((prompt) => {
+      const [handle] = handles(prompt)
+      return [['fetchPage'], ['readResult', { handle }], ['readResult', { handle, from: 16_384 }]]
+    })
+    const { entries } = await run(open(model, yaml(undefined, ', inline: 4k')))
+    const last = model.prompts.at(-1)!
+    for (const id of ['t1c1', 't1c2']) expect(said(last, id)).toBe(resultOf(entries, id).result)
+    expect(handles(last)).toHaveLength(1)
   })
 
   test('finds words, whatever their case, and says where', async () => {
@@ -363,6 +389,44 @@ describe('the thread', () => {
     expect(textOf(resultOf(entries, 't1c2'))).toContain(`There is no result "${foreign}_abc123" here`)
   })
 
+  test('nor does one of a later turn of another thread', async () => {
+    let foreign = ''
+    const model = calling((prompt) => {
+      if (!JSON.stringify(prompt).includes('other')) return [['fetchPage']]
+      return [['listOrders'], ['readResult', { handle: foreign }]]
+    })
+    const engine = open(model, server)
+    await run(engine, asked('one'), { threadId: 't' })
+    await run(engine, asked('two'), { threadId: 't' })
+    foreign = handles(model.prompts.at(-1)!)[1]!
+    expect(foreign).toMatch(/^res_\d+_[a-z0-9]{6}$/u)
+    const { entries } = await run(engine, asked('other'), { threadId: 'u' })
+    expect(resultOf(entries, 't1c1')).toMatchObject({ isError: true })
+    const own = await run(engine, asked('the other side'), { threadId: 't' })
+    expect(textOf(resultOf(own.entries, 't3c1'))).toContain('start start')
+  })
+
+  test('a handle is read that the messages do not have any more, as behind a summary', async () => {
+    const model = calling((prompt) =>
+      JSON.stringify(prompt).includes('summary')
+        ? [['listOrders'], ['readResult', { handle: first, from: 6000 }]]
+        : [['fetchPage']],
+    )
+    let first = ''
+    const engine = open(model, server, {
+      agents: {
+        a: server,
+        b: server.replace('$input.messages', '[{ role: user, content: a summary }]'),
+      },
+    })
+    await run(engine, asked('one'), { threadId: 't' })
+    first = handles(model.prompts.at(-1)!)[0]!
+    await run(engine, asked('two'), { threadId: 't' })
+    const later = await engine.runtime.start('b', asked('three'), { threadId: 't' })
+    expect(await later.result).toMatchObject({ outcome: 'completed' })
+    expect(textOf(resultOf(await entriesOf(engine.store, later.id), 't1c1'))).toMatch(/^The needle/u)
+  })
+
   test('where retention has removed the run, the tool says so', async () => {
     let first = ''
     const model = calling((prompt) => {
@@ -424,6 +488,16 @@ workflow:
     expect(result.text).toBe('The needle')
   })
 
+  test('a router that repeats a call is told that its result stands above', async () => {
+    const model = createTold((prompt): ScriptStep[] => {
+      const n = resultsIn(prompt).size
+      return n < 2 ? [toolCall(`r${n}`, 'fetchPage'), finish('tool-calls')] : [text('enough'), finish()]
+    })
+    const agent = 'workflow: [{ id: route, type: router, config: { model: "script:m", tools: [fetchPage] } }]'
+    const { entries } = await run(open(model, agent))
+    expect(resultOf(entries, 'r1').result).toMatch(/is not run again\. Its result was: the one above$/u)
+  })
+
   test('an agent that is called sees what it was told of its caller’s conversation, and reads it; it sees nothing else', async () => {
     let callers = ''
     const model = createTold((prompt): ScriptStep[] => {
@@ -448,6 +522,27 @@ workflow: [{ id: say, type: llm, config: { model: "script:m", stream: true, syst
     expect(await found('{ agent: inner, history: true }')).toBe('The needle')
     // It has no handle in its own conversation, so it is not even offered the tool.
     expect(await found('{ agent: inner }')).toBe('There is n')
+  })
+
+  test('an agent with handles of its own has none of its caller', async () => {
+    let callers = ''
+    const model = createTold((prompt): ScriptStep[] => {
+      const results = resultsIn(prompt)
+      if (prompt.some(({ role, content }) => role === 'system' && content === 'Inner.')) {
+        if (!results.has('i1')) return [toolCall('i1', 'listOrders'), finish('tool-calls')]
+        if (!results.has('i2')) return [toolCall('i2', 'readResult', { handle: callers }), finish('tool-calls')]
+        return [text(said(prompt, 'i2')), finish()]
+      }
+      callers = handles(prompt)[0] ?? ''
+      if (results.has('o2')) return [text('done'), finish()]
+      return results.has('o1')
+        ? [toolCall('o2', 'inner', { message: 'read it' }), finish('tool-calls')]
+        : [toolCall('o1', 'fetchPage'), finish('tool-calls')]
+    })
+    const inner = `
+workflow: [{ id: say, type: llm, config: { model: "script:m", stream: true, system: Inner., messages: $input.messages, tools: [listOrders] } }]`
+    const engine = open(model, '', { agents: { a: yaml('[fetchPage, { agent: inner }]'), inner } })
+    expect(resultOf((await run(engine)).entries, 'o2').result).toContain(`There is no result "${callers}" here`)
   })
 })
 
@@ -490,15 +585,17 @@ test('a result of 8 MB is one entry, and no prompt has it, in its run and the ne
   const huge = Array.from({ length: 8000 }, (_, i) => `${i} ${'x'.repeat(1000)}`)
   const model = calling((prompt) => {
     const [handle] = handles(prompt)
+    if (prompt.length === 1) return []
     return handle === undefined ? [['huge']] : [['readResult', { handle, path: '[7999]' }]]
   })
   const engine = open(model, yaml('[huge]', '', 'history: server'), { tools: { huge: returning(huge) } })
   onTestFinished(() => engine.close())
-  for (const content of ['one', 'two', 'three']) {
+  for (const content of ['zero', 'one', 'two', 'three']) {
     const { entries } = await run(engine, { messages: [{ role: 'user', content }] }, { threadId: 't' })
     const large = entries.filter((entry) => JSON.stringify(entry).length > 100_000)
     expect(large.map(({ type }) => type)).toEqual(content === 'one' ? ['tool-result'] : [])
+    // The turn before it is told as well: the history is not cut.
     expect(only(entries, 'warning')).toEqual([])
-    if (content !== 'one') expect(only(entries, 'tool-result')[0]!.result).toBe(huge[7999])
+    if (content === 'two' || content === 'three') expect(only(entries, 'tool-result')[0]!.result).toBe(huge[7999])
   }
 })

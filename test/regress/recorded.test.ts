@@ -66,6 +66,34 @@ describe('regression tests: recorded', () => {
     expect(asked).toEqual(['Rome'])
   })
 
+  test('long results, and what was read of them by their handles, over two turns', async () => {
+    const page = `${'start '.repeat(2000)}The needle. ${'end '.repeat(10_000)}`
+    const spoken = scripted(({ options: { prompt } }, n) => {
+      const handles = [...JSON.stringify(prompt).matchAll(/kept as (res_\w+)/gu)].map(([, handle]) => handle)
+      // What is recorded is compacted: a replay has other places in its log.
+      const words = text(...'I look at it word by word.'.split(' '))
+      const id = `c${n}`
+      if (n === 1 || n === 4) return [words, toolCall('weather', { city: 'Rome' }, id), finish('tool-calls')]
+      if (n === 2)
+        return [words, toolCall('readResult', { handle: handles[0], from: 12_000 }, id), finish('tool-calls')]
+      if (n === 5)
+        return [words, toolCall('readResult', { handle: handles[1], find: 'needle' }, id), finish('tool-calls')]
+      return [text(JSON.stringify(prompt).includes('"The needle') ? 'Found.' : 'Lost.')]
+    })
+    const expected = '{ text: Found., tools: [{ name: weather }, { name: readResult }] }'
+    // The prompt of the third turn has what was read in the second one.
+    const turns = `turns: [{ message: One, expect: ${expected} }, { message: Two, expect: ${expected} }, { message: Three }]`
+    const lab = await labOf({
+      agents: { a: agent() },
+      cases: cases(`{ name: x, strict: true, ${turns} }`),
+      config: weather(() => page),
+    })
+    expect(failures(await lab.run({ record: true, config: spoken.config }))).toEqual([])
+    const played = await lab.run({ config: { ...weather(() => Promise.reject(new Error('ran'))), models: {} } })
+    expect(failures(played)).toEqual([])
+    expect(played[0]).toMatchObject({ status: 'passed', isLive: false, warnings: [] })
+  })
+
   test('a changed prompt is a warning, and with strict a failure', async () => {
     const lab = await labOf({
       agents: { a: agent() },

@@ -38,7 +38,7 @@ export function Header() {
       </nav>
       <Counts />
       <ConnectionState />
-      <Button className={css.find} icon="search" title="Find and do" onClick={() => show('palette')}>
+      <Button className={css.find} icon="search" title="Find" onClick={() => show('palette')}>
         <span className={css.wide}>Find</span>
         <kbd className={css.wide}>{keyLabel('Mod+k')}</kbd>
       </Button>

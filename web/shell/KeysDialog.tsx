@@ -1,7 +1,7 @@
 /** All keys that work now. */
 import { useState } from 'react'
 import { Dialog } from '../kit/Dialog.tsx'
-import { areKeysOn, isMac, keyLabel, readKeyGroups, turnKeys } from './keys.ts'
+import { areKeysOn, keyLabel, readKeyGroups, turnKeys } from './keys.ts'
 import css from './KeysDialog.module.css'
 
 export function KeysDialog({ isOpen, onClose }: { isOpen: boolean; onClose(): void }) {
@@ -23,7 +23,7 @@ function KeyList() {
     <div className={css.body}>
       <label className={css.switch}>
         <input type="checkbox" checked={areOn} onChange={(event) => turn(event.target.checked)} />
-        Keys without {isMac ? '⌘' : 'Ctrl'} are on. They never work while you type in a field.
+        Single-key shortcuts. They never work while you type in a field.
       </label>
       {groups.map(({ name, keys }) => (
         <section key={name}>

@@ -13,7 +13,7 @@ const PaletteList = lazy(() => import('./PaletteList.tsx'))
 
 export function Palette({ isOpen, onClose }: { isOpen: boolean; onClose(): void }) {
   return (
-    <Dialog isOpen={isOpen} title="Find and do" isBare className={css.palette!} onClose={onClose}>
+    <Dialog isOpen={isOpen} title="Find" isBare className={css.palette!} onClose={onClose}>
       <PaletteBody onClose={onClose} />
     </Dialog>
   )
@@ -26,7 +26,7 @@ function PaletteBody({ onClose }: { onClose(): void }) {
   const [chosen, setChosen] = useState<string | null>()
   const list = useRef<PaletteListHandle>(null)
   const press = (event: KeyboardEvent) => {
-    if (event.nativeEvent.isComposing || list.current?.press(event.key) !== true) return
+    if (event.nativeEvent.isComposing || list.current?.press(event.key, event.shiftKey) !== true) return
     event.preventDefault()
   }
   return (
@@ -34,11 +34,11 @@ function PaletteBody({ onClose }: { onClose(): void }) {
       <input
         className={css.field}
         role="combobox"
-        aria-label="Find and do"
+        aria-label="Find"
         aria-expanded={chosen !== undefined}
         aria-controls={chosen === undefined ? undefined : `${id}-list`}
         aria-activedescendant={chosen ?? undefined}
-        placeholder="A room, an agent, a run, a thing to do"
+        placeholder="Search or jump to…"
         autoComplete="off"
         spellCheck={false}
         value={query}

@@ -2,12 +2,12 @@
 import { useEffect, useImperativeHandle, useRef, useState, type Ref } from 'react'
 import { useLocation } from 'wouter'
 import { matchItems, type PaletteItem } from './palette-items.ts'
-import { usePaletteItems } from './use-palette-items.ts'
+import { searchItem, usePaletteItems } from './use-palette-items.ts'
 import css from './Palette.module.css'
 
 export interface PaletteListHandle {
   /** A key of the field. True: it was for the list. */
-  press(key: string): boolean
+  press(key: string, isShift: boolean): boolean
 }
 
 interface Props {
@@ -24,7 +24,8 @@ export default function PaletteList({ handle, id, query, onChosen, onClose }: Pr
   // Other words begin at the top again.
   const [wanted, setWanted] = useState({ query, at: 0 })
   const list = useRef<HTMLDivElement>(null)
-  const found = matchItems(usePaletteItems(query), query)
+  const search = searchItem(query)
+  const found = [...matchItems(usePaletteItems(query), query), ...(search === undefined ? [] : [search])]
   const at = wanted.query === query ? Math.min(wanted.at, Math.max(0, found.length - 1)) : 0
   const setAt = (next: number) => setWanted({ query, at: next })
   const chosen = found.length > 0 ? `${id}-${at}` : null
@@ -33,17 +34,17 @@ export default function PaletteList({ handle, id, query, onChosen, onClose }: Pr
     list.current?.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest' })
   }, [at, query])
 
-  const choose = ({ href, run }: PaletteItem) => {
+  const choose = ({ href, other, run }: PaletteItem, isShift = false) => {
     // Closed first: what follows decides where the focus goes.
     onClose()
-    if (href !== undefined) navigate(href)
+    if (href !== undefined) navigate((isShift ? other : undefined) ?? href)
     else if (run !== undefined) setTimeout(run)
   }
   useImperativeHandle(handle, () => ({
-    press(key) {
+    press(key, isShift) {
       const step = { ArrowDown: 1, ArrowUp: -1 }[key]
       if (step !== undefined && found.length > 0) setAt((at + step + found.length) % found.length)
-      else if (key === 'Enter' && found[at] !== undefined) choose(found[at])
+      else if (key === 'Enter' && found[at] !== undefined) choose(found[at], isShift)
       else return false
       return true
     },
@@ -59,11 +60,10 @@ export default function PaletteList({ handle, id, query, onChosen, onClose }: Pr
             isFirst={item.group !== found[i - 1]?.group}
             isHere={i === at}
             onPoint={() => setAt(i)}
-            onChoose={() => choose(item)}
+            onChoose={(isShift) => choose(item, isShift)}
           />
         ))}
       </div>
-      {found.length === 0 && <p className={css.nothing}>Nothing has these words. A run's id may be pasted here.</p>}
     </>
   )
 }
@@ -75,10 +75,10 @@ interface RowProps {
   isFirst: boolean
   isHere: boolean
   onPoint(): void
-  onChoose(): void
+  onChoose(isShift: boolean): void
 }
 
-function PaletteRow({ id, item: { group, label, hint }, isFirst, isHere, onPoint, onChoose }: RowProps) {
+function PaletteRow({ id, item: { group, label, hint, keys }, isFirst, isHere, onPoint, onChoose }: RowProps) {
   return (
     <div
       id={id}
@@ -87,13 +87,14 @@ function PaletteRow({ id, item: { group, label, hint }, isFirst, isHere, onPoint
       aria-selected={isHere}
       className={css.row}
       onPointerMove={() => isHere || onPoint()}
-      onClick={onChoose}
+      onClick={({ shiftKey }) => onChoose(shiftKey)}
       // The field has the focus: its keys choose.
       onKeyDown={undefined}
     >
       <span className={css.group}>{isFirst ? group : ''}</span>
       <span className={css.label}>{label}</span>
       {hint !== undefined && <span className={css.hint}>{hint}</span>}
+      {isHere && keys !== undefined && <span className={css.keys}>{keys}</span>}
     </div>
   )
 }

@@ -31,7 +31,7 @@ export function Shell({ children }: { children: ReactNode }) {
   useEffect(listenForKeys, [])
   useKeys(
     {
-      'Mod+k': { label: 'Find and do', run: () => show('palette') },
+      'Mod+k': { label: 'Find', run: () => show('palette') },
       '/': { label: 'Find', run: () => show('palette') },
       '?': { label: 'Keys', run: () => show('keys') },
       y: { label: 'Copy the link to this', run: copyLink },

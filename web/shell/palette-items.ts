@@ -2,11 +2,15 @@
 export interface PaletteItem {
   /** Unlike any other. */
   id: string
-  group: 'Go to' | 'Agents' | 'Runs' | 'Threads' | 'Do'
+  group: 'Go to' | 'Agents' | 'Runs' | 'Threads' | 'Do' | 'Search'
   label: string
   /** Small words behind the label; found too. */
   hint?: string
   href?: string
+  /** What its keys do, shown while it is chosen. */
+  keys?: string
+  /** Where Shift+Enter leads. */
+  other?: string
   run?(): void
 }
 

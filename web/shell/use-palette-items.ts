@@ -41,10 +41,18 @@ export function usePaletteItems(query: string): PaletteItem[] {
           },
         ]),
     ...rooms,
-    ...agents.flatMap(({ id, description }): PaletteItem[] => [
-      { id: `chat ${id}`, group: 'Agents', label: `Chat with ${id}`, hint: description ?? '', href: chatPath(id) },
-      { id: `agent ${id}`, group: 'Agents', label: `Agent ${id}`, href: `/agents/${encodeURIComponent(id)}` },
-    ]),
+    ...agents.map(({ id, name = id, description = '' }): PaletteItem => {
+      const words = [name === id ? '' : id, description].filter((each) => each !== '').join(' · ')
+      return {
+        id: `agent ${id}`,
+        group: 'Agents',
+        label: name,
+        hint: words,
+        keys: `↵ chat, ⇧↵ file`,
+        href: chatPath(id),
+        other: `/agents/${encodeURIComponent(id)}`,
+      }
+    }),
     { id: 'new', group: 'Do', label: 'New chat', href: '/' },
     { id: 'link', group: 'Do', label: 'Copy the link to this', hint: keyLabel('y'), run: copyLink },
     { id: 'theme', group: 'Do', label: `Theme: ${themeAfter(theme)}`, run: () => setTheme(themeAfter(theme)) },
@@ -90,6 +98,18 @@ const rooms: readonly PaletteItem[] = (
   href,
   ...(key === undefined ? undefined : { hint: keyLabel(`g ${key}`) }),
 }))
+
+/** What no list has may be in the texts of all runs. */
+export function searchItem(query: string): PaletteItem | undefined {
+  const words = query.trim()
+  if (words === '') return undefined
+  return {
+    id: 'search',
+    group: 'Search',
+    label: `Search all runs for “${words}”`,
+    href: `/runs?q=${encodeURIComponent(words)}`,
+  }
+}
 
 function chatPath(agent: string): string {
   return `/chat/${encodeURIComponent(agent)}`

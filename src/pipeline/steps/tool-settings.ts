@@ -29,7 +29,7 @@ export const timeout = duration(1).optional().describe('Time limit of a call. De
 export const inline = characters()
   .optional()
   .describe(
-    'Characters of a result that the model gets whole, such as 30k; none: all. Of a longer one it gets the beginning, the end and a handle, with which it reads the rest. Default: that of the step.',
+    'Characters of a result that the model gets whole, such as 30k; none: all. Of a longer one it gets the beginning, the end and a handle, with which it reads the rest. Default: that of the step. A script gets every result whole.',
   )
 /** The schema has checked it. */
 export function inlineIn(node: Node | undefined): { inline?: Inline } {

@@ -47,15 +47,15 @@ function NoAgents() {
   )
 }
 
-function AgentRow({ agent: { id, name, description, steps, tools } }: { agent: AgentFacts }) {
+function AgentRow({ agent: { id, name = id, description, steps, tools } }: { agent: AgentFacts }) {
   const models = [...new Set(steps.flatMap(({ model }) => model ?? []))]
   const path = encodeURIComponent(id)
   return (
     <li className={css.agent} data-testid="agent-row">
       <Link href={`/agents/${path}`} className={css.agentName}>
-        {id}
+        {name} {name !== id && <code>{id}</code>}
       </Link>
-      <p className={css.what}>{description ?? (name === id ? '' : name)}</p>
+      <p className={css.what}>{description}</p>
       <p className={css.facts}>
         <span>
           {steps.length} {steps.length === 1 ? 'step' : 'steps'}

@@ -65,7 +65,9 @@ export function AgentPage({ id }: { id: string }) {
     <div className={css.page}>
       <header className={css.head}>
         <div className={css.name}>
-          <h1>{file.name ?? id}</h1>
+          <h1>
+            {file.name ?? id} {file.name !== undefined && file.name !== id && <code>{id}</code>}
+          </h1>
           {file.description !== undefined && <p>{file.description}</p>}
           {file.skills !== undefined && (
             <details className={css.skills}>
