@@ -18,6 +18,10 @@ export function forkGap({ marks, all }: StepTree): { from: number; to: number } 
     for (const block of blocks) {
       see(block.from, block.at)
       see(block.to, block.end)
+      // What a block had said when its step was begun anew: its end is that of the fork.
+      const { first, rate, per = 0, superseded, end } = block
+      if (superseded !== undefined || end === undefined)
+        see(block.from, first && first + Math.max(0, (rate?.length ?? 0) - 1) * per)
     }
     for (const mark of inside) see(mark.seq, mark.at)
   }

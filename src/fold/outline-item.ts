@@ -5,6 +5,8 @@
  * counts. Times are epoch ms.
  */
 import type { ErrorValue } from '../part/error.ts'
+import type { SentMessage } from '../part/part.ts'
+import type { Actor } from '../part/principal.ts'
 import type { StepKind } from '../part/step-kind.ts'
 import type { Usage } from '../part/usage.ts'
 
@@ -90,6 +92,10 @@ export interface OutlineMark extends Superseded {
   /** For `usage`. */
   usage?: Usage
   cost?: number
+  /** Of a `message`: when and by whom it was sent, and what became of it if the model was not told it. */
+  sent?: { at: number; by?: Actor; outcome?: NonNullable<SentMessage['outcome']> }
+  /** Of a `prompt` or `summarized`: the handles of results that its model was told shortened from here on. */
+  shortened?: string[]
   /** Of the `run-start` of a fork: the last entry that it shares with its source, and when it was forked. */
   fork?: { seq: number; at: number }
 }

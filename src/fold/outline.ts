@@ -148,7 +148,16 @@ export function createOutline(items: readonly OutlineItem[] = []): Outline {
     const failed = hasFailed(entry) ? (true as const) : undefined
     const { usage, cost } = tellsUsage(entry) ? entry : {}
     const item = { k: 'mark' as const, type, seq, at, step: path, bytes }
-    const details = { note: noteOf(entry), id: idOf(entry), failed, usage, cost, fork: forkOf(entry) }
+    const details = {
+      note: noteOf(entry),
+      id: idOf(entry),
+      failed,
+      usage,
+      cost,
+      sent: sentOf(entry),
+      shortened: shortenedIn(entry),
+      fork: forkOf(entry),
+    }
     marks.set(path, add({ ...item, ...omitUndefined(details) }))
     if (step !== undefined) advance(step, entry)
   }
@@ -172,6 +181,8 @@ export function createOutline(items: readonly OutlineItem[] = []): Outline {
     for (let i = all.length - 1; i >= 0 && keyOf(all[i]!) >= from; i--) {
       const item = all[i]!
       if (item.superseded !== undefined || !isUnder(placeOf(item), path)) continue
+      // It was said all the same: the next attempt is told it.
+      if (item.k === 'mark' && item.type === 'message') continue
       item.superseded = seq
       if (item.k !== 'mark' && item.end === undefined) {
         item.to = seq
@@ -244,6 +255,17 @@ function isMany(entry: Entry): boolean {
 function tellsUsage(entry: Entry): entry is EntryOf<'usage'> {
   const { usage } = entry as { usage?: unknown }
   return entry.type === 'usage' && typeof usage === 'object' && usage !== null
+}
+
+function sentOf(entry: Entry): OutlineMark['sent'] {
+  if (entry.type !== 'message') return undefined
+  const { sentAt: at, by, outcome } = entry
+  return { at, ...omitUndefined({ by, outcome }) }
+}
+
+function shortenedIn(entry: Entry): string[] | undefined {
+  if (entry.type !== 'prompt' && entry.type !== 'summarized') return undefined
+  return Array.isArray(entry.shortened) && entry.shortened.length > 0 ? entry.shortened : undefined
 }
 
 function forkOf(entry: Entry): OutlineMark['fork'] {

@@ -4,7 +4,7 @@ import { ownValue } from '../part/own-value.ts'
 import { parseInput } from './tool-loop.ts'
 
 /** The tool that reads skills: see `engine/skills.ts`. */
-const skillTool = 'useSkill'
+export const skillTool = 'useSkill'
 
 export interface SkillsUsed {
   apply(entry: Entry): void

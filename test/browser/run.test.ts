@@ -629,6 +629,28 @@ describe.skipIf(browser === undefined)(`one run${fault}`, () => {
     await atEachScreen(page, 'compare-fork')
   })
 
+  test('a fork in the middle of a model call: no bar goes through the time before the fork', async () => {
+    const m = createScriptedModel([[text('Another answer.'), finish()]])
+    const { page, server } = await openWeb(browser, { engine: { agents: { a: agent() }, scripts: { m } } })
+    await server.store.log.append('run_done', 1, doneRun('run_done', Date.now() - 660_000))
+    const { id } = (await (await server.post('/api/runs/run_done/fork', { at: 6 })).json()) as { id: string }
+    await ended(server.store, id)
+    await page.goto(`${server.url}/runs/${id}`)
+    const first = row(page, 'main/answer/1').and(page.locator('[data-state=superseded]'))
+    const phases = () => first.locator('[data-phase]').evaluateAll((all) => all.map((each) => each.dataset['phase']))
+    await expect.poll(phases).toContain('idle')
+    // All of the ten minutes are in it.
+    expect(await first.locator('[data-phase=idle]').getAttribute('title')).toMatch(/^waiting 10m/u)
+    expect(await first.getByRole('gridcell').last().innerText()).toMatch(/^4\.\d s$/u)
+    // The strip tells how long it was, or nothing.
+    await page
+      .getByRole('group', { name: /^Activity/u })
+      .getByText('11m', { exact: true })
+      .waitFor()
+    await page.setViewportSize({ width: 360, height: 740 })
+    await atEachScreen(page, 'run-forked-midway', async ({ name }) => expect(await flaws(page), name).toEqual([]))
+  })
+
   test('a log in no legal order is told, and a fork goes on by itself', async () => {
     const m = createScriptedModel([[text('Another answer.'), finish()]])
     const { page, server } = await openWeb(browser, {

@@ -11,29 +11,36 @@ export interface Screen {
   theme: 'light' | 'dark'
 }
 
-export const screens: readonly Screen[] = [
-  { width: 1440, height: 900 },
-  { width: 1024, height: 768 },
-  { width: 360, height: 740 },
-].flatMap(({ width, height }) =>
-  (['light', 'dark'] as const).map((theme) => ({ name: `${width}-${theme}`, width, height, theme })),
-)
+const inBothThemes = (...sizes: [width: number, height: number][]): readonly Screen[] =>
+  sizes.flatMap(([width, height]) =>
+    (['light', 'dark'] as const).map((theme) => ({ name: `${width}-${theme}`, width, height, theme })),
+  )
+
+export const screens = inBothThemes([1440, 900], [1024, 768], [360, 740])
+
+/** A desk, a small laptop, a phone, and the desk at a zoom of 200 %. */
+export const roomScreens = inBothThemes([1440, 900], [1024, 768], [390, 844], [720, 450])
 
 /** Each size, and both themes: what fits in one theme fits in the other. */
-const tested = new Set(['1440-light', '1024-dark', '360-dark'])
+const tested = new Set(['1440-light', '1024-dark', '360-dark', '390-light', '720-dark'])
+
+export function isTested({ name }: Pick<Screen, 'name'>): boolean {
+  return process.env['MILLRACE_SCREENS'] !== undefined || tested.has(name)
+}
 
 /**
- * Shows the page at each size and in both themes, one after the other. With `MILLRACE_SCREENS=<folder>`, in each theme at each size, and
- * takes a picture of each.
+ * Shows the page at each size and in both themes, one after the other: of {@link screens} at each size in one of them. With
+ * `MILLRACE_SCREENS=<folder>`, in each theme at each size, and takes a picture of each.
  */
 export async function atEachScreen(
   page: Page,
   name: string,
   look: (screen: Screen) => unknown = () => undefined,
+  of = screens,
 ): Promise<void> {
   const folder = process.env['MILLRACE_SCREENS']
-  for (const screen of screens) {
-    if (folder === undefined && !tested.has(screen.name)) continue
+  for (const screen of of) {
+    if (of === screens && !isTested(screen)) continue
     await page.setViewportSize({ width: screen.width, height: screen.height })
     await page.emulateMedia({ colorScheme: screen.theme, reducedMotion: 'reduce' })
     // Two frames: the layout and what follows it.

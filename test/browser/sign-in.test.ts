@@ -180,8 +180,9 @@ describe.skipIf(browser === undefined)(`who is signed in${fault}`, () => {
     await rowOf(page, 'Good morning').waitFor()
     await atEachScreen(page, 'sign-in-operator-threads', look(page))
     await page.setViewportSize({ width: 1440, height: 900 })
+    // The page has seen its new size.
+    await expect.poll(() => page.getByRole('button', { name: 'Delete My own test' }).count()).toBe(1)
     expect(await page.getByRole('button', { name: 'Delete Good morning' }).count()).toBe(0)
-    expect(await page.getByRole('button', { name: 'Delete My own test' }).count()).toBe(1)
     await rowOf(page, 'Good morning').getByRole('link').click()
     await page.getByRole('main').getByText('Hello.').first().waitFor()
     expect(new URL(page.url()).pathname).toBe(`/threads/${encodeURIComponent('order-1@@acme/alice')}`)

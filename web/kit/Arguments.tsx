@@ -1,9 +1,10 @@
-/** The arguments of a call that somebody decides on: short ones in a line, to be read at a glance; others as a tree. */
+/** The arguments of a call that somebody decides on: none, short ones in a line to be read at a glance, others as a tree. */
 import { JsonTree } from './JsonTree.tsx'
 import css from './OpenRequest.module.css'
 
 export function Arguments({ value }: { value: unknown }) {
   const short = shortOf(value)
+  if (short?.length === 0) return null
   if (short === undefined) {
     return (
       <div className={css.tree}>

@@ -46,6 +46,8 @@ const kinds = new Map<string, { title: string; final?: true }>(
     'mcp-lost': { title: 'The connection to a tool server broke' },
     'too-many-runs': { title: 'The server is busy' },
     'too-many-streams': { title: 'The server is busy' },
+    'too-many-messages': { title: 'Too many messages wait' },
+    'too-large': { title: 'It is too large', final: true },
     'quota-exceeded': { title: 'The quota is used up' },
     'access-unavailable': { title: 'The server cannot find out who you are' },
     closing: { title: 'The server is stopping' },

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ago, bytes, cachedShare, cost, count, duration, shortId, tokens } from './format.ts'
+import { ago, bytes, cachedShare, cost, count, duration, shortId, tokens, tokenSides } from './format.ts'
 
 test.each([
   [0, '0 ms'],
@@ -22,17 +22,26 @@ test('the share of the input that came from a cache', () => {
   ])
 })
 
+test('both sides of a usage', () => {
+  expect([
+    tokenSides({ inputTokens: 2000, cachedInputTokens: 1640, outputTokens: 130, source: 'reported' }),
+    tokenSides({ inputTokens: 12, outputTokens: 5, source: 'estimated' }),
+    tokenSides({}),
+  ]).toEqual(['2,000 in (82% from the cache), 130 out', '12 in, 5 out, estimated', '0 in, 0 out'])
+})
+
 test('counts, money, bytes, ages, ids', () => {
   expect([count(950), count(12_345), count(4_200_000)]).toEqual(['950', '12.3k', '4.2M'])
-  expect([cost(undefined), cost(0), cost(3e-7), cost(0.0003), cost(0.00123), cost(0.42), cost(12.345)]).toEqual([
-    '–',
-    '$0',
-    '<$0.0001',
-    '$0.0003',
-    '$0.0012',
-    '$0.420',
-    '$12.35',
-  ])
+  expect([
+    cost(undefined),
+    cost(0),
+    cost(3e-7),
+    cost(0.000123),
+    cost(0.002),
+    cost(0.00123),
+    cost(0.42),
+    cost(12.345),
+  ]).toEqual(['–', '$0', '<$0.0001', '$0.0001', '$0.0020', '$0.0012', '$0.420', '$12.35'])
   expect([
     tokens(undefined),
     tokens({}),
@@ -46,5 +55,10 @@ test('counts, money, bytes, ages, ids', () => {
     '5m ago',
     '1970-01-01',
   ])
-  expect([shortId('run_1'), shortId('run_0123456789')]).toEqual(['run_1', '456789'])
+  expect(['run_1', 'thread_team_15', 'run_552a0752a0752a0752a07', 'a-chat-with-a-long-name'].map(shortId)).toEqual([
+    'run_1',
+    'team_15',
+    '752a07',
+    'g-name',
+  ])
 })

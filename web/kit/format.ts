@@ -21,12 +21,20 @@ export function cachedShare({ inputTokens = 0, cachedInputTokens }: Partial<Usag
   return `${Math.round((100 * Math.min(cachedInputTokens, inputTokens)) / inputTokens)}%`
 }
 
-/** USD. Absent: the price is unknown. */
+/** Both sides: `2,000 in (82% from the cache), 130 out`. */
+export function tokenSides(usage: Partial<Usage>): string {
+  const { inputTokens = 0, outputTokens = 0, source } = usage
+  const share = cachedShare(usage)
+  const cached = share === undefined ? '' : ` (${share} from the cache)`
+  return `${count(inputTokens)} in${cached}, ${count(outputTokens)} out${source === 'estimated' ? ', estimated' : ''}`
+}
+
+/** USD: `<$0.0001`, `$0.0012`, `$0.420`, `$12.35`. Absent: the price is unknown. */
 export function cost(usd: number | undefined): string {
   if (usd === undefined) return '–'
   if (usd === 0) return '$0'
   if (usd < 0.0001) return '<$0.0001'
-  return usd < 0.01 ? `$${Number(usd.toPrecision(2))}` : `$${usd.toFixed(usd < 1 ? 3 : 2)}`
+  return usd < 0.01 ? `$${usd.toFixed(4)}` : `$${usd.toFixed(usd < 1 ? 3 : 2)}`
 }
 
 /** How long ago: `now`, `42s ago`, `5m ago`, `3h ago`, `2d ago`, then the date. */
@@ -52,7 +60,9 @@ export function bytes(n: number): string {
   return n < 1024 ** 2 ? `${(n / 1024).toFixed(1)} KB` : `${(n / 1024 ** 2).toFixed(1)} MB`
 }
 
-/** The end of an id, enough to tell it from others. */
+/** What tells an id from others: a name that somebody has chosen, or the end of a random one. */
 export function shortId(id: string): string {
-  return id.length <= 10 ? id : id.slice(-6)
+  const own = id.replace(/^(?:run|thread)_/u, '')
+  const isChosen = own.length <= 14 && !/^[0-9a-f]*$/u.test(own)
+  return id.length <= 10 ? id : isChosen ? own : id.slice(-6)
 }

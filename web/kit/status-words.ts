@@ -2,6 +2,7 @@
  * The five words that the page has for what a run is doing, everywhere and in the address bar: running, waiting, completed, failed, stopped.
  * The API and the tables have names of their own, which are more: a run fails in four ways.
  */
+import type { StepState } from '../../src/fold/step-tree.ts'
 import type { RunStatus } from '../../src/part/log.ts'
 
 export const stateWords = ['running', 'waiting', 'completed', 'failed', 'stopped'] as const
@@ -53,4 +54,9 @@ export function writeStatuses(statuses: readonly string[]): string | undefined {
 
 function isStateWord(text: string): text is StateWord {
   return (stateWords as readonly string[]).includes(text)
+}
+
+/** The word of a step's state, as of a run's. */
+export function stepWord(state: StepState): string {
+  return state === 'done' ? 'completed' : state === 'superseded' ? 'discarded' : state
 }

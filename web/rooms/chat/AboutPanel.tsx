@@ -1,10 +1,10 @@
-/** What the agent is made of: its steps, models and tools. */
+/** What the agent is made of: its steps, models, tools and skills. */
 import { Link } from 'wouter'
 import type { AgentFacts } from '../../data/hooks.ts'
 import css from './chat.module.css'
 
 export function AboutPanel({ agent }: { agent: AgentFacts }) {
-  const { id, description, steps, tools, history } = agent
+  const { id, description, steps, tools, skills, history } = agent
   return (
     <div className={css.about}>
       {description !== undefined && <p>{description}</p>}
@@ -29,6 +29,18 @@ export function AboutPanel({ agent }: { agent: AgentFacts }) {
             </li>
           ))}
         </ul>
+      )}
+      {skills !== undefined && (
+        <>
+          <h3>Skills</h3>
+          <ul>
+            {skills.map(({ name, description: about }) => (
+              <li key={name}>
+                <code>{name}</code> {about}
+              </li>
+            ))}
+          </ul>
+        </>
       )}
       <h3>Conversation</h3>
       <p>{history === 'client' ? 'The client keeps it and sends all of it.' : 'The server keeps it.'}</p>

@@ -17,7 +17,7 @@ import { Composer } from './Composer.tsx'
 import { CopyAs } from './CopyAs.tsx'
 import { Conversation } from './Conversation.tsx'
 import { promptsFor } from './prompts.ts'
-import { toMessage, type Attachment } from './send.ts'
+import { toDraft, toMessage, type Attachment } from './send.ts'
 import type { ChatTurn } from './turn.ts'
 import type { TurnActions } from './TurnView.tsx'
 import { useBodyLimit } from './use-body-limit.ts'
@@ -37,6 +37,7 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
   const limit = useBodyLimit()
   const user = useSignedIn()
   const [draft, setDraft] = useDraft(`${id}:${threadId ?? ''}`, query.get('draft') ?? '')
+  const [files, setFiles] = useState<readonly Attachment[]>([])
   const [fields, setFields] = useState<FormFields>({})
   const [isForced, setForced] = useState(0)
   const input = useRef<HTMLTextAreaElement>(null)
@@ -50,7 +51,26 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
       set({ thread, run: undefined, draft: undefined }, { replace: location.search.includes(encodeURIComponent(run)) }),
     [set],
   )
-  const chat = useChat({ agentId: id, threadId, tip: query.get('run'), isLinear, steers, onStarted })
+  const current = useRef(draft)
+  useEffect(() => {
+    current.current = draft
+  })
+  const onReturned = (messages: readonly Message[]) => {
+    const back = toDraft(messages)
+    setDraft([back.text, current.current].filter((each) => each.trim() !== '').join('\n\n'))
+    setFiles((before) => [...before, ...back.files])
+    input.current?.focus({ preventScroll: true })
+  }
+  const chat = useChat({
+    agentId: id,
+    threadId,
+    tip: query.get('run'),
+    isLinear,
+    steers,
+    userId: user?.id,
+    onStarted,
+    onReturned,
+  })
 
   // Not on phones: the keyboard would cover what is there to read.
   useEffect(() => {
@@ -176,10 +196,13 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
           isMessageRequired={isMessageRequired}
           draft={draft}
           onDraft={setDraft}
+          files={files}
+          onFiles={setFiles}
           fields={fields}
           onFields={setFields}
           limit={limit}
           isRunning={chat.active !== undefined}
+          steers={steers && chat.active?.status === 'running'}
           onSend={send}
           onStop={() => void chat.stop()}
           input={input}

@@ -22,21 +22,23 @@ interface Props {
   isMessageRequired: boolean
   draft: string
   onDraft(text: string): void
+  files: readonly Attachment[]
+  onFiles(change: (before: readonly Attachment[]) => readonly Attachment[]): void
   fields: FormFields
   onFields(fields: FormFields): void
   /** Bytes of a request. */
   limit: number
   isRunning: boolean
+  /** What is sent now goes into the answer that is being written. */
+  steers: boolean
   onSend(text: string, files: readonly Attachment[], values: Record<string, unknown>): void
   onStop(): void
   input: RefObject<HTMLTextAreaElement | null>
 }
 
 export function Composer(props: Props) {
-  const { agentName, schema, isMessageRequired, draft, onDraft, fields, onFields, limit, isRunning, onSend, onStop } =
-    props
-  const { input } = props
-  const [files, setFiles] = useState<readonly Attachment[]>([])
+  const { agentName, schema, isMessageRequired, draft, onDraft, files, onFiles, fields, onFields, limit } = props
+  const { isRunning, steers, onSend, onStop, input } = props
   const [faults, setFaults] = useState<readonly string[]>([])
   const [isOver, setOver] = useState(false)
   const chooser = useRef<HTMLInputElement>(null)
@@ -52,7 +54,7 @@ export function Composer(props: Props) {
     if (isMissing && read.faults.length === 0) input.current?.focus()
     if (all.length > 0 || (isEmpty && !hasForm)) return
     onSend(draft, files, read.values)
-    setFiles([])
+    onFiles(() => [])
   }
 
   function press(event: KeyboardEvent): void {
@@ -66,7 +68,7 @@ export function Composer(props: Props) {
   async function add(list: readonly File[]): Promise<void> {
     if (list.length === 0) return
     const read = await readFiles(list, files, limit)
-    setFiles((before) => [...before, ...read.attachments])
+    onFiles((before) => [...before, ...read.attachments])
     setFaults(read.faults)
     input.current?.focus()
   }
@@ -113,7 +115,7 @@ export function Composer(props: Props) {
                 look="quiet"
                 icon="close"
                 aria-label={`Remove ${file.name}`}
-                onClick={() => setFiles(files.filter((each) => each !== file))}
+                onClick={() => onFiles((before) => before.filter((each) => each !== file))}
               />
             </li>
           ))}
@@ -142,7 +144,15 @@ export function Composer(props: Props) {
           ref={input}
           data-testid="chat-input"
           aria-label={`Message to ${agentName}`}
-          placeholder={!hasForm ? `Ask ${agentName}…` : isMessageRequired ? 'Message (required)' : 'Message (optional)'}
+          placeholder={
+            steers
+              ? `Tell ${agentName} while it works…`
+              : !hasForm
+                ? `Ask ${agentName}…`
+                : isMessageRequired
+                  ? 'Message (required)'
+                  : 'Message (optional)'
+          }
           aria-required={hasForm && isMessageRequired}
           rows={1}
           value={draft}

@@ -58,16 +58,44 @@ function SentView({ sent, chat }: { sent: SentMessage; chat: Chat }) {
   return (
     <article className={css.turn} data-last>
       <UserMessage asked={sent.asked} />
-      {sent.error === undefined ? (
+      {sent.error !== undefined ? (
+        <NotSent
+          error={sent.error}
+          onAgain={() => chat.retry(sent)}
+          onEdit={() => chat.edit(sent)}
+          onDrop={() => chat.drop(sent)}
+        />
+      ) : sent.waits === undefined ? (
         <p className={css.waits}>{sent.runId === undefined ? 'Sending…' : 'Waiting for its turn…'}</p>
       ) : (
-        <NotSent error={sent.error} onAgain={() => chat.retry(sent)} onDrop={() => chat.drop(sent)} />
+        <Waiting sent={sent} onTakeBack={() => chat.takeBack(sent)} />
       )}
     </article>
   )
 }
 
-function NotSent({ error, onAgain, onDrop }: { error: unknown; onAgain(): void; onDrop(): void }) {
+/** It is for a run that goes on, and can be taken back until its model was told. */
+function Waiting({ sent: { waits, by, fault }, onTakeBack }: { sent: SentMessage; onTakeBack(): void }) {
+  const when = waits === 'queue' ? 'Waiting for its turn…' : 'Waiting for the next call of the model…'
+  return (
+    <div className={css.waiting}>
+      <p className={css.waits}>{by === undefined || by.id === '' ? when : `From ${by.name ?? by.id}. ${when}`}</p>
+      <Button look="quiet" icon="close" onClick={onTakeBack}>
+        Take back
+      </Button>
+      {fault !== undefined && <p role="alert">Not taken back: {fault}</p>}
+    </div>
+  )
+}
+
+interface NotSentProps {
+  error: unknown
+  onAgain(): void
+  onEdit(): void
+  onDrop(): void
+}
+
+function NotSent({ error, onAgain, onEdit, onDrop }: NotSentProps) {
   const { title, detail, code, canRetry } = explain(error)
   const why = title === undefined ? '' : `: ${title[0]!.toLowerCase()}${title.slice(1)}`
   return (
@@ -77,6 +105,7 @@ function NotSent({ error, onAgain, onDrop }: { error: unknown; onAgain(): void; 
           Send again
         </Button>
       )}
+      <Button onClick={onEdit}>Edit</Button>
       <Button onClick={onDrop}>Discard</Button>
     </ErrorCard>
   )

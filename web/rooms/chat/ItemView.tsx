@@ -1,6 +1,7 @@
 /** One thing that a run has said or done. */
 import { memo, useMemo, useState } from 'react'
 import { Link } from 'wouter'
+import { useSignedIn } from '../../data/server.ts'
 import { Icon } from '../../kit/Icon.tsx'
 import { duration } from '../../kit/format.ts'
 import { Markdown } from '../../kit/Markdown.tsx'
@@ -55,18 +56,19 @@ export const ItemView = memo(function ItemView({
 })
 
 /** A message between the steps: who sent it, and how long it waited. */
-function Said({ item: { content, by, waitedMs, outcome } }: { item: SaidItem }) {
+function Said({ item: { content, by, waitedMs, isDropped } }: { item: SaidItem }) {
   const asked = useMemo(() => [{ role: 'user' as const, content }], [content])
+  const user = useSignedIn()
   const how = [
-    by && `from ${by.name ?? by.id}`,
+    // Only what somebody else has sent is news.
+    by && by.id !== user?.id && `from ${by.name ?? by.id}`,
     waitedMs >= 1000 && `waited ${duration(waitedMs)}`,
-    outcome === 'dropped' && 'not delivered: the run was stopped',
-    outcome === 'next' && 'begins the next answer',
+    isDropped && 'not delivered: the run was stopped',
   ].filter(Boolean)
   return (
     <>
       <UserMessage asked={asked} />
-      {how.length > 0 && <p className={css.note}>{how.join(', ')}</p>}
+      {how.length > 0 && <p className={css.how}>{how.join(', ')}</p>}
     </>
   )
 }

@@ -5,7 +5,7 @@ import type { Message } from '../../../src/part/message.ts'
 import { Button } from '../../kit/Button.tsx'
 import { Copy } from '../../kit/Copy.tsx'
 import { ErrorNote } from '../../kit/ErrorNote.tsx'
-import { cost, count, duration, moment, tokens } from '../../kit/format.ts'
+import { cost, duration, moment, tokens, tokenSides } from '../../kit/format.ts'
 import { JsonTree } from '../../kit/JsonTree.tsx'
 import { Verdict } from '../../kit/Verdict.tsx'
 import { ItemView } from './ItemView.tsx'
@@ -121,8 +121,7 @@ function Facts({ turn }: { turn: ChatTurn }) {
     facts.push([duration(workedMs), `Time of the whole answer, which began ${moment(startedAt)}`])
   if (first !== undefined) facts.push([`first token ${duration(first)}`, 'Time until the first word came'])
   if (all > 0) {
-    const sides = `${count(usage?.inputTokens ?? 0)} in, ${count(usage?.outputTokens ?? 0)} out${usage?.source === 'estimated' ? ', estimated' : ''}`
-    facts.push([`${tokens(usage)} ${all === 1 ? 'token' : 'tokens'}`, sides])
+    facts.push([`${tokens(usage)} ${all === 1 ? 'token' : 'tokens'}`, tokenSides(usage ?? {})])
   }
   if (turn.cost !== undefined && all > 0) facts.push([cost(turn.cost), 'Cost of its model calls'])
   return (

@@ -1,4 +1,5 @@
 /** What is sent when a message is sent: the body of `POST /api/runs`. */
+import { textOf } from '../../../src/fold/run-view.ts'
 import type { FileContent, Message, TextContent, UserMessage } from '../../../src/part/message.ts'
 import { answerText, type ChatTurn } from './turn.ts'
 
@@ -16,6 +17,21 @@ export interface Outgoing {
   /** The run whose conversation the new one continues instead of the thread's last; null: none. */
   previousRunId?: string | null
   input: Record<string, unknown> & { messages?: Message[] }
+}
+
+/** What stands in the box again when messages come back: their words and their files. */
+export function toDraft(messages: readonly Message[]): { text: string; files: Attachment[] } {
+  const files = messages.flatMap(({ content }) =>
+    typeof content === 'string'
+      ? []
+      : content.flatMap((part) => ('type' in part && part.type === 'file' ? [toAttachment(part)] : [])),
+  )
+  return { text: messages.map(textOf).filter(Boolean).join('\n\n'), files }
+}
+
+function toAttachment({ mediaType, data, filename = mediaType }: FileContent): Attachment {
+  const url = /^(?:data|https?):/u.test(data) ? data : `data:${mediaType};base64,${data}`
+  return { name: filename, mediaType, url, bytes: Math.floor((url.length - url.indexOf(',') - 1) * 0.75) }
 }
 
 /** Undefined without words and files. */

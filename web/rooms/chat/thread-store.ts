@@ -1,11 +1,10 @@
 /** The runs of a thread as turns: those that were, and those that are going on, from whichever tab they were started. */
 import type { Entry } from '../../../src/part/entry.ts'
 import type { RunRow } from '../../../src/part/log.ts'
-import type { PartType } from '../../../src/part/part.ts'
 import { api, fetchApi } from '../../data/client.ts'
 import { followRows, followRun, holdRun } from '../../data/live.ts'
 import { isActive, type ChatTurn } from './turn.ts'
-import { createTurnFold } from './turn-fold.ts'
+import { createTurnFold, turnTypes } from './turn-fold.ts'
 
 /** Runs of which this tab is a client (see `onDisconnect`), in whatever room it is: until they end or the tab is closed. */
 const held = new Map<string, () => void>()
@@ -40,13 +39,6 @@ export interface ThreadStore {
 /** Runs that are read at a time, and that come with each page. */
 const atOnce = 5
 const pageSize = 50
-
-const shownTypes: readonly PartType[] = [
-  ...(['run-start', 'run-end', 'step-start', 'step-finish', 'step-reset', 'suspend', 'resume', 'request'] as const),
-  ...(['response', 'retry', 'usage', 'source', 'file', 'text-start', 'text-delta', 'text-end'] as const),
-  ...(['reasoning-start', 'reasoning-delta', 'reasoning-end', 'tool-input-start', 'tool-input-delta'] as const),
-  ...(['tool-input-end', 'tool-call', 'tool-result'] as const),
-]
 
 export function createThreadStore(threadId: string): ThreadStore {
   const runs = new Map<string, ThreadRun & { leave?: () => void }>()
@@ -131,7 +123,7 @@ export function createThreadStore(threadId: string): ThreadStore {
       changed()
     }
     try {
-      const path = `/api/runs/${encodeURIComponent(runId)}/events?merge=1&cut=1000000&types=${shownTypes.join(',')}`
+      const path = `/api/runs/${encodeURIComponent(runId)}/events?merge=1&cut=1000000&types=${turnTypes.join(',')}`
       const response = await fetchApi(path, { accept: 'application/x-ndjson', signal })
       const lines = (await response.text()).split('\n').filter((line) => line !== '')
       take(lines.map((line) => JSON.parse(line) as Entry))

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { mergeDeltas, type Entry } from '../../../src/part/entry.ts'
 import { createRunFold } from '../../../src/fold/run-fold.ts'
-import { createTurnFold } from './turn-fold.ts'
+import { createTurnFold, turnTypes } from './turn-fold.ts'
 import { answerText, type Item, type ChatTurn } from './turn.ts'
 
 const golden = (name: string): Entry[] =>
@@ -53,6 +53,9 @@ test.each([
   }
   const [turn, expected] = [turns.read()!, view.view()]
   expect({ ...fold(mergeDeltas(entries)), firstTokenAt: turn.firstTokenAt }).toEqual(turn)
+  // The chat reads nothing else.
+  const read = fold(entries.filter(({ type }) => turnTypes.includes(type)))
+  expect({ ...read, lastSeq: turn.lastSeq }).toEqual(turn)
   expect(turn.error).toEqual(expected.error)
   expect(turn.usage ?? expected.usage).toEqual(expected.usage)
   const calls = expected.messages.flatMap(({ content }) =>
@@ -224,4 +227,41 @@ test('an approval inside stands beside the answer, with the chain of agents', ()
   expect(items[1]).toMatchObject({
     ask: { request: { toolName: 'upload', input: { path: 'it.md' }, agents: ['desk', 'writer', 'publish'] } },
   })
+})
+
+test('a message into the turn stands where it was told; one that was taken back is nowhere, one that came too late in the next turn', () => {
+  const entries = golden('server-tool')
+  const at = entries.findIndex(({ step }) => step === 'main/answer/5')
+  const by = { id: 'ann' }
+  const sent = (id: string, more: object = {}) =>
+    ({
+      type: 'message',
+      step: 'main/answer',
+      timestamp: entries[at]!.timestamp,
+      id,
+      content: id,
+      protocol: 'api',
+      by,
+      sentAt: 0,
+      ...more,
+    }) as Entry
+  const messages = [
+    sent('told'),
+    sent('withdrawn', { outcome: 'withdrawn' }),
+    sent('dropped', { outcome: 'dropped' }),
+    sent('next', { outcome: 'next', runId: 'run_2' }),
+  ]
+  const all = [...entries.slice(0, at), ...messages, ...entries.slice(at)].map((entry, i) => ({ ...entry, seq: i + 1 }))
+  for (const each of [all, all.filter(({ type }) => turnTypes.includes(type))]) {
+    const turn = fold(each)
+    const said = turn.items.filter((item) => item.kind === 'said')
+    expect(said).toMatchObject([
+      { messageId: 'told', by },
+      { messageId: 'dropped', isDropped: true },
+    ])
+    expect(said[0]).not.toHaveProperty('isDropped')
+    expect(kinds(turn)).toEqual(['text', ...Array(3).fill(expect.stringMatching(/^tool/u)), 'said', 'said', 'text'])
+    // Those that the chat need not show as waiting.
+    expect(turn.told).toEqual(['told', 'withdrawn', 'dropped'])
+  }
 })

@@ -1,14 +1,35 @@
 /** Folds the entries of a run into the turn of a chat. Items that have not changed stay the same objects. */
 import type { Entry, EntryOf } from '../../../src/part/entry.ts'
 import { messagesOf, type Message } from '../../../src/part/message.ts'
+import type { PartType } from '../../../src/part/part.ts'
 import { isUnder, parentPath } from '../../../src/part/path.ts'
 import { kindOf } from '../../../src/part/step-kind.ts'
 import { addUsage } from '../../../src/part/usage.ts'
 import { createAgentCalls } from '../../../src/fold/agent-calls.ts'
 import { createAgentsAbove } from '../../../src/fold/agents-above.ts'
+import { summaryWords } from '../../../src/fold/summary-words.ts'
 import { createAnswering } from '../../../src/fold/answering.ts'
 import { answerUnder, foldCall } from './tool-items.ts'
 import type { Item, QuestionItem, StepItem, TextItem, ToolItem, ChatTurn } from './turn.ts'
+
+/** What a turn is made of: others change nothing, so that they need not be read. */
+export const turnTypes: readonly PartType[] = [
+  ...(['run-start', 'run-end', 'step-start', 'step-finish', 'step-reset', 'suspend', 'resume', 'request'] as const),
+  ...([
+    'response',
+    'retry',
+    'usage',
+    'source',
+    'file',
+    'message',
+    'summarized',
+    'text-start',
+    'text-delta',
+    'text-end',
+  ] as const),
+  ...(['reasoning-start', 'reasoning-delta', 'reasoning-end', 'tool-input-start', 'tool-input-delta'] as const),
+  ...(['tool-input-end', 'tool-call', 'tool-result'] as const),
+]
 
 export interface TurnFold {
   /** Entries in order; one that was applied before changes nothing. */
@@ -196,13 +217,20 @@ export function createTurnFold(): TurnFold {
       }
       case 'message': {
         const { id: messageId, content, by, sentAt, outcome } = entry
-        const waitedMs = Math.max(0, timestamp - sentAt)
-        const how = { ...(by && { by }), ...(outcome && { outcome }) }
+        // It stands in the turn that it begins.
+        if (outcome === 'next') return
+        now.told = [...(now.told ?? []), messageId]
         // One that was taken back was never here.
-        if (outcome !== 'withdrawn')
-          items.push({ kind: 'said', key: `m${seq}`, path, messageId, content, waitedMs, ...how })
+        if (outcome === 'withdrawn') return
+        const waitedMs = Math.max(0, timestamp - sentAt)
+        const how = { ...(by && { by }), ...(outcome && { isDropped: true as const }) }
+        items.push({ kind: 'said', key: `m${seq}`, path, messageId, content, waitedMs, ...how })
         return
       }
+      case 'summarized':
+        if (!answering.has(path)) return
+        items.push({ kind: 'note', key: `n${seq}`, path, text: `Summarized: ${summaryWords(entry)}` })
+        return
       case 'usage':
         now.usage = addUsage(now.usage, entry.usage)
         return

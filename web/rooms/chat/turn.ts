@@ -3,7 +3,6 @@ import type { RequestView } from '../../../src/fold/run-view.ts'
 import type { ErrorValue } from '../../../src/part/error.ts'
 import type { Actor } from '../../../src/part/principal.ts'
 import type { RunStatus } from '../../../src/part/log.ts'
-import type { EntryOf } from '../../../src/part/entry.ts'
 import type { Message, UserMessage } from '../../../src/part/message.ts'
 import type { Reply } from '../../../src/part/request-part.ts'
 import type { ToolOutcome } from '../../../src/part/model-part.ts'
@@ -75,8 +74,8 @@ export interface SaidItem {
   content: UserMessage['content']
   by?: Actor
   waitedMs: number
-  /** Why the model was not told it. */
-  outcome?: EntryOf<'message'>['outcome']
+  /** The run was stopped before its model was told. */
+  isDropped?: true
 }
 
 export interface NoteItem {
@@ -115,6 +114,8 @@ export interface ChatTurn {
   input: Readonly<Record<string, unknown>>
   previousRunId?: string
   items: readonly Item[]
+  /** Ids of messages that were sent into it and wait no more. Those that begin another run are there. */
+  told?: readonly string[]
   startedAt: number
   endedAt?: number
   firstTokenAt?: number

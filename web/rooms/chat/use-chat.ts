@@ -1,6 +1,9 @@
 /** A chat with an agent: the turns of its thread, and what is being sent. */
-import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
+import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore, type RefObject } from 'react'
+import { messageOf } from '../../../src/part/error.ts'
 import type { Message } from '../../../src/part/message.ts'
+import type { Actor } from '../../../src/part/principal.ts'
+import type { MessageMode, WaitingMessage } from '../../../src/part/sent-message.ts'
 import { api, client } from '../../data/client.ts'
 import { pathOf, type BranchPoint } from './branches.ts'
 import { randomKey, toOutgoing, type Outgoing } from './send.ts'
@@ -17,7 +20,13 @@ export interface SentMessage {
   runId?: string
   /** It goes into this run, which is active. */
   into?: string | undefined
+  /** The server has it, and tells it to the run when its model is called next, or begins another run with it. */
+  waits?: MessageMode
+  /** Who has sent it, if that was somebody else. */
+  by?: Actor | undefined
   error?: unknown
+  /** Why it was not taken back. */
+  fault?: string | undefined
 }
 
 export interface ShownTurn extends BranchPoint {
@@ -37,6 +46,10 @@ export interface Chat {
   ): void
   retry(sent: SentMessage): void
   drop(sent: SentMessage): void
+  /** What could not be sent returns to the one who writes. */
+  edit(sent: SentMessage): void
+  /** Its words return to the one who writes. */
+  takeBack(sent: SentMessage): void
   stop(): Promise<void>
   loadEarlier(): void
   reload(): void
@@ -53,11 +66,16 @@ export interface ChatOptions {
   isLinear: boolean
   /** A message goes into the run that is active. */
   steers: boolean
+  /** Who is signed in. */
+  userId: string | undefined
   /** A message was taken: the thread and the run that it started. */
   onStarted(started: { id: string; threadId: string }): void
+  /** Messages that were taken back, or that a stopped run was not told. */
+  onReturned(messages: readonly Message[]): void
 }
 
-export function useChat({ agentId, threadId, tip, isLinear, steers, onStarted }: ChatOptions): Chat {
+export function useChat(options: ChatOptions): Chat {
+  const { agentId, threadId, tip, isLinear, steers } = options
   const store = useMemo(() => (threadId === undefined ? undefined : createThreadStore(threadId)), [threadId])
   useEffect(() => store?.start(), [store])
   const subscribe = useCallback((listener: () => void) => store?.subscribe(listener) ?? (() => undefined), [store])
@@ -79,16 +97,18 @@ export function useChat({ agentId, threadId, tip, isLinear, steers, onStarted }:
   const isHere = ({ key, runId = '', into }: SentMessage) => (into === undefined ? arrived.has(runId) : told.has(key))
   const waiting = sent.filter((each) => each.threadId === threadId && !isHere(each))
 
-  const started = useRef(onStarted)
+  const latest = useRef(options)
   useEffect(() => {
-    started.current = onStarted
+    latest.current = options
   })
+  useReturned(turns, sent, latest)
   const post = useCallback(async (message: SentMessage) => {
     const change = (next: Partial<SentMessage>) =>
       setSent((all) => all.map((each) => (each.key === message.key ? { ...each, ...next } : each)))
     change({ error: undefined })
     try {
-      if (message.into !== undefined && (await tell(message))) return
+      const waits = message.into === undefined ? undefined : await tell(message)
+      if (waits !== undefined) return change({ waits })
       change({ into: undefined })
       // The same key again: a message whose answer was lost is not asked twice.
       const headers = { 'idempotency-key': message.key }
@@ -98,13 +118,20 @@ export function useChat({ agentId, threadId, tip, isLinear, steers, onStarted }:
         headers,
       })
       change({ runId: run.id, threadId: run.threadId })
-      started.current(run)
+      latest.current.onStarted(run)
     } catch (error) {
       change({ error })
     }
   }, [])
 
   const active = turns.findLast(({ turn }) => isActive(turn))?.turn
+  const waitingIn = useCallback(
+    (messages: readonly SentMessage[]) =>
+      setSent((all) => [...all, ...messages.filter(({ key }) => all.every((each) => each.key !== key))]),
+    [],
+  )
+  useWaiting(active?.runId, threadId, options, waitingIn)
+  const remove = (message: SentMessage) => setSent((all) => all.filter(({ key }) => key !== message.key))
 
   const say: Chat['say'] = (messages, values, from) => {
     const before = from?.before ?? turns.map(({ turn }) => turn)
@@ -117,8 +144,11 @@ export function useChat({ agentId, threadId, tip, isLinear, steers, onStarted }:
       ...(from !== undefined && { previousRunId: from.previousRunId }),
     })
     const isPlain = from === undefined && messages.length === 1 && Object.keys(values).length === 0
-    const into = steers && isPlain && active?.status === 'running' ? { into: active.runId } : {}
-    const message: SentMessage = { key: randomKey(), body, asked: messages, threadId, ...into }
+    // Also one that has been started here a moment ago.
+    const begun = waiting.findLast(({ runId }) => runId !== undefined)?.runId
+    const into = active === undefined ? begun : active.status === 'running' ? active.runId : undefined
+    const message: SentMessage = { key: randomKey(), body, asked: messages, threadId }
+    if (steers && isPlain && into !== undefined) message.into = into
     setSent((all) => [...all, message])
     void post(message)
   }
@@ -130,7 +160,25 @@ export function useChat({ agentId, threadId, tip, isLinear, steers, onStarted }:
     active,
     say,
     retry: (message) => void post(message),
-    drop: (message) => setSent((all) => all.filter((each) => each !== message)),
+    drop: remove,
+    edit(message) {
+      remove(message)
+      latest.current.onReturned(message.asked)
+    },
+    takeBack(message) {
+      client()
+        .takeBack(message.into!, message.key)
+        .then(() => {
+          remove(message)
+          latest.current.onReturned(message.asked)
+        })
+        .catch((error: unknown) => {
+          // Its entry is on the way.
+          if ((error as { code?: unknown }).code === 'message-delivered') return
+          const fault = messageOf(error)
+          setSent((all) => all.map((each) => (each.key === message.key ? { ...each, fault } : each)))
+        })
+    },
     stop: async () => {
       if (active !== undefined) await client().stop(active.runId)
     },
@@ -140,19 +188,64 @@ export function useChat({ agentId, threadId, tip, isLinear, steers, onStarted }:
 }
 
 /** Ids of messages that a run has, or that began it. */
-function toldIn({ items, asked }: ChatTurn): string[] {
-  const began = asked.flatMap(({ id }) => (id === undefined ? [] : [id]))
-  return [...began, ...items.flatMap((item) => (item.kind === 'said' ? [item.messageId] : []))]
+function toldIn({ told = [], asked }: ChatTurn): string[] {
+  return [...asked.flatMap(({ id }) => (id === undefined ? [] : [id])), ...told]
 }
 
-/** False if the run has ended meanwhile: the message begins another one. */
-async function tell({ key, into, asked }: SentMessage): Promise<boolean> {
+/** Undefined if the run has ended meanwhile: the message begins another one. */
+async function tell({ key, into, asked }: SentMessage): Promise<MessageMode | undefined> {
   const [message] = asked
   try {
-    await client().tell(into!, { id: key, content: message!.content as string | object[] })
-    return true
+    const { mode } = await client().tell(into!, { id: key, content: message!.content as string | object[] })
+    return mode
   } catch (error) {
-    if ((error as { code?: unknown }).code === 'run-ended') return false
+    if ((error as { code?: unknown }).code === 'run-ended') return undefined
     throw error
   }
+}
+
+/** What waits for the run already when its thread is opened, whoever has sent it. */
+function useWaiting(
+  runId: string | undefined,
+  threadId: string | undefined,
+  { agentId, userId }: ChatOptions,
+  add: (messages: readonly SentMessage[]) => void,
+): void {
+  useEffect(() => {
+    if (runId === undefined) return
+    const leave = new AbortController()
+    const path = `/api/runs/${encodeURIComponent(runId)}`
+    api<{ waiting?: WaitingMessage[] }>(path, { signal: leave.signal }).then(
+      ({ waiting = [] }) =>
+        add(
+          waiting.map(({ id: key, mode, content, by }) => {
+            const asked = [{ role: 'user' as const, content }]
+            const body = toOutgoing({ agentId, threadId, messages: asked, values: {}, before: undefined })
+            const isOwn = by?.id === userId
+            return { key, body, asked, threadId, into: runId, waits: mode, ...(!isOwn && { by: by ?? nobody }) }
+          }),
+        ),
+      // What waits is shown when it was told.
+      () => undefined,
+    )
+    return () => leave.abort()
+  }, [runId, threadId, agentId, userId, add])
+}
+
+const nobody: Actor = { id: '' }
+
+/** Gives back what a stopped run was not told, if it was sent from here. */
+function useReturned(turns: readonly ShownTurn[], sent: readonly SentMessage[], latest: RefObject<ChatOptions>): void {
+  const given = useRef(new Set<string>())
+  useEffect(() => {
+    const dropped = new Set(
+      turns.flatMap(({ turn }) =>
+        turn.items.flatMap((item) => (item.kind === 'said' && item.isDropped ? [item.messageId] : [])),
+      ),
+    )
+    const back = sent.filter(({ key, by }) => by === undefined && dropped.has(key) && !given.current.has(key))
+    if (back.length === 0) return
+    for (const { key } of back) given.current.add(key)
+    latest.current.onReturned(back.flatMap(({ asked }) => asked))
+  }, [turns, sent, latest])
 }

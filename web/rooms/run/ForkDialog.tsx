@@ -100,9 +100,11 @@ export function ForkDialog({ room, onClose }: { room: Room; onClose: () => void 
           <input value={agent} placeholder={start?.agent ?? ''} onChange={(e) => setAgent(e.target.value)} />
         </label>
         {mayEdit && text === undefined && (
-          <Button look="quiet" disabled={start === undefined} onClick={() => setText(start?.pipeline ?? '')}>
-            Change the pipeline
-          </Button>
+          <div>
+            <Button disabled={start === undefined} onClick={() => setText(start?.pipeline ?? '')}>
+              Change the pipeline
+            </Button>
+          </div>
         )}
         {text !== undefined && (
           <label>

@@ -4,6 +4,7 @@ import { duration } from '../../kit/format.ts'
 import { measureActivity } from './layout/activity.ts'
 import { segmentsOf, ticksOf } from './layout/bars.ts'
 import { wholeView } from './layout/scale.ts'
+import { pausesOf } from './layout/spans.ts'
 import { useZoom } from './use-zoom.ts'
 import type { Room } from './use-room.ts'
 import css from './Minimap.module.css'
@@ -21,7 +22,8 @@ export function Minimap({ room }: { room: Room }) {
   const every = whole.all.length > 2000 ? 2000 : 200
   const end = at === undefined && snapshot.isLive ? Math.ceil(model.now / every) * every : scale.to
   const paths = useMemo(() => {
-    const activity = measureActivity(whole, scale, (node) => segmentsOf(node, end, []), slices)
+    const pauses = pausesOf(whole, end)
+    const activity = measureActivity(whole, scale, (node) => segmentsOf(node, end, pauses), slices)
     const sum = activity.text.map((value, i) => value + activity.reasoning[i]!)
     return {
       wait: area(activity.wait, 0.1),

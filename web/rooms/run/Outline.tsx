@@ -13,10 +13,14 @@ import {
 import { duration } from '../../kit/format.ts'
 import { createRowSlots } from '../../kit/row-slots.ts'
 import { axisMarks } from './layout/axis.ts'
+import { MarkRow } from './MarkRow.tsx'
 import { nameOf } from './selection.ts'
+import { isChosen, rowName } from './layout/tree-rows.ts'
 import { StepRow } from './StepRow.tsx'
 import { useRowHeight } from './use-row-height.ts'
 import { useZoom } from './use-zoom.ts'
+import type { StepNode } from '../../../src/fold/step-tree.ts'
+import type { Handles } from './use-handles.ts'
 import type { Room } from './use-room.ts'
 import css from './Outline.module.css'
 
@@ -29,8 +33,8 @@ export function Outline({ room }: { room: Room }) {
   const width = useWidth(lane)
   useZoom(pane, room, true, () => lane.current?.getBoundingClientRect())
   const node = 'node' in selection ? selection.node : undefined
-  const chosen = node?.step.from
-  const keys = useMemo(() => rows.map(({ step }) => step.from), [rows])
+  const chosen = rows.find((each) => isChosen(each, selection))?.key
+  const keys = useMemo(() => rows.map(({ key }) => key), [rows])
   const list = useVirtualizer({
     count: rows.length,
     getScrollElement: () => pane.current,
@@ -51,7 +55,7 @@ export function Outline({ room }: { room: Room }) {
   }, [list, isFollowing, rows.length])
   useEffect(() => {
     if (chosen === undefined) return
-    const index = rows.findIndex(({ step }) => step.from === chosen)
+    const index = rows.findIndex(({ key }) => key === chosen)
     if (index >= 0) list.scrollToIndex(index, { align: 'auto' })
     // Only when another one is chosen: rows that come later move nothing.
     // oxlint-disable-next-line react/exhaustive-deps
@@ -65,7 +69,7 @@ export function Outline({ room }: { room: Room }) {
   }
   const press = (event: KeyboardEvent<HTMLElement>) => {
     if (event.target !== event.currentTarget) return
-    const index = rows.findIndex(({ step }) => step.from === chosen)
+    const index = rows.findIndex(({ key }) => key === chosen)
     const to = (i: number) => rows[Math.min(rows.length - 1, Math.max(0, i))]
     const moves = new Map([
       ['ArrowDown', index + 1],
@@ -76,7 +80,7 @@ export function Outline({ room }: { room: Room }) {
       ['PageUp', index - 20],
     ])
     const target = moves.get(event.key)
-    if (target !== undefined && rows.length > 0) room.select(nameOf(to(target)!), true)
+    if (target !== undefined && rows.length > 0) room.select(rowName(to(target)!), true)
     else if (event.key === 'ArrowRight' && node !== undefined) room.fold(node, false)
     else if (event.key === 'ArrowLeft' && node !== undefined) {
       if (node.children.length > 0 && !room.isFolded(node)) room.fold(node, true)
@@ -127,24 +131,23 @@ export function Outline({ room }: { room: Room }) {
         </div>
         <div className={css.body} role="rowgroup" style={{ height: list.getTotalSize() }}>
           {shown.map(({ index, start }) => {
-            const each = rows[index]!
+            const { key, node: each, mark, depth } = rows[index]!
+            const place = { index: index + 2, top: start - headHeight, height: rowHeight, isSelected: key === chosen }
+            const lane = { scale, view, px: width, onSelect: room.select }
+            if (mark !== undefined)
+              return <MarkRow key={slotOf(index)} mark={mark} depth={depth} {...place} {...lane} />
             return (
               <StepRow
                 key={slotOf(index)}
                 node={each}
-                index={index + 2}
-                top={start - headHeight}
-                height={rowHeight}
-                isSelected={each.step.from === chosen}
                 isFolded={room.isFolded(each)}
-                scale={scale}
-                view={view}
                 now={each.step.end ?? now}
                 version={each.step.end === undefined ? room.snapshot.version : 0}
                 pauses={pauses}
-                px={width}
-                onSelect={room.select}
+                handle={handleOf(each, room.handles)}
                 onFold={room.fold}
+                {...place}
+                {...lane}
               />
             )
           })}
@@ -157,6 +160,10 @@ export function Outline({ room }: { room: Room }) {
       </div>
     </div>
   )
+}
+
+function handleOf({ marks }: StepNode, handles: Handles): string | undefined {
+  return handles.size === 0 ? undefined : marks.map(({ seq }) => handles.get(seq)).find((each) => each !== undefined)
 }
 
 const headHeight = 24

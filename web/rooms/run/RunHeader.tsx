@@ -7,7 +7,7 @@ import { useSeesOthers, useThreadName } from '../../data/server.ts'
 import { Button } from '../../kit/Button.tsx'
 import { Copy } from '../../kit/Copy.tsx'
 import { ErrorNote } from '../../kit/ErrorNote.tsx'
-import { cost, duration, moment, shortId, tokens } from '../../kit/format.ts'
+import { cost, duration, moment, shortId, tokens, tokenSides } from '../../kit/format.ts'
 import { Owner } from '../../kit/Owner.tsx'
 import { Status } from '../../kit/Status.tsx'
 import { Verdict } from '../../kit/Verdict.tsx'
@@ -119,13 +119,7 @@ function Facts({ facts, now, isAt }: { facts: RunFacts; now: number; isAt: boole
           title={queueMs === undefined ? undefined : `${duration(queueMs)} until its first step`}
         />
       )}
-      {usage && (
-        <Fact
-          name="tokens"
-          value={tokens(usage)}
-          title={`${usage.inputTokens ?? 0} in, ${usage.outputTokens ?? 0} out${usage.source === 'estimated' ? ', estimated' : ''}`}
-        />
-      )}
+      {usage && <Fact name="tokens" value={tokens(usage)} title={tokenSides(usage)} />}
       {tokensPerSecond !== undefined && <Fact name="speed" value={`${Math.round(tokensPerSecond)} tok/s`} />}
       {facts.cost !== undefined && <Fact name="cost" value={cost(facts.cost)} />}
       {facts.retries > 0 && <Fact name="retries" value={String(facts.retries)} />}

@@ -24,6 +24,8 @@ interface Props {
   version: number
   /** When the run was suspended, or not forked yet. */
   pauses: readonly Span[]
+  /** Of its result, if the model was told it shortened. */
+  handle: string | undefined
   /** The width of the lane. */
   px: number
   onSelect: (name: string) => void
@@ -31,7 +33,7 @@ interface Props {
 }
 
 export const StepRow = memo(function StepRow(props: Props) {
-  const { node, index, top, height, isSelected, isFolded, onSelect, onFold, now, pauses } = props
+  const { node, index, top, height, isSelected, isFolded, handle, onSelect, onFold, now, pauses } = props
   const { step, depth, children } = node
   const { name } = labelOf(node)
   const state = stateOf(node)
@@ -75,6 +77,12 @@ export const StepRow = memo(function StepRow(props: Props) {
           <Icon name={iconOf(node)} size={14} />
         </span>
         <StepName node={node} classes={nameClasses} />
+        {handle !== undefined && (
+          <span className={css.handle} title={`The model got a handle of the result: ${handle}`}>
+            <Icon name="link" size={12} />
+            <span className="visually-hidden">The model got a handle</span>
+          </span>
+        )}
       </div>
       <div role="gridcell" className={css.lane}>
         <Bar {...props} />
@@ -127,6 +135,7 @@ const phases: Record<Phase, string> = {
   'tool-input': 'arguments of a tool',
   gap: 'nothing streamed',
   tool: 'tool ran',
+  sent: 'waited until the model was told',
   ask: 'waited for an answer',
   idle: 'waiting',
   group: 'took',

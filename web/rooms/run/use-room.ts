@@ -10,11 +10,13 @@ import { useFastQuery } from './data/use-fast-query.ts'
 import { useModel, type RunModel } from './data/use-model.ts'
 import { usePlay, type Play } from './data/use-play.ts'
 import { createWindows, type Windows } from './data/windows.ts'
+import { useHandles, type Handles } from './use-handles.ts'
+import { treeRows, type TreeRow } from './layout/tree-rows.ts'
 import { textToView, viewToText, type View } from './layout/scale.ts'
 import { rowAt } from '../../../src/fold/log-rows.ts'
 import { keyOf } from '../../../src/fold/merge-outline.ts'
 import type { EntryOf } from '../../../src/part/entry.ts'
-import { flattenTree, type StepNode } from '../../../src/fold/step-tree.ts'
+import type { StepNode } from '../../../src/fold/step-tree.ts'
 import { readSelection, type Selection } from './selection.ts'
 
 export interface Room {
@@ -46,7 +48,8 @@ export interface Room {
   setView(view: View): void
   isFollowing: boolean
   follow(on: boolean): void
-  rows: readonly StepNode[]
+  rows: readonly TreeRow[]
+  handles: Handles
   isFolded(node: StepNode): boolean
   fold(node: StepNode, on: boolean): void
   play: Play
@@ -93,7 +96,8 @@ export function useRoom(id: string): Room {
   const seq = at ?? lastSeq
 
   const [folded, setFolded] = useState<ReadonlySet<string>>(new Set())
-  const rows = useMemo(() => flattenTree(model.tree, ({ step }) => folded.has(step.path)), [model.tree, folded])
+  const rows = useMemo(() => treeRows(model.tree, ({ step }) => folded.has(step.path)), [model.tree, folded])
+  const handles = useHandles(model.tree, windows)
   const selectedText = query.get('sel')
   const selection = useMemo(
     () =>
@@ -145,6 +149,7 @@ export function useRoom(id: string): Room {
       [setAt],
     ),
     rows,
+    handles,
     isFolded: ({ step }) => folded.has(step.path),
     fold: useCallback(({ step: { path } }, on) => {
       setFolded((before) => {

@@ -3,6 +3,7 @@ import { copyText } from '../../kit/copy-text.ts'
 import { markForCompare } from '../../data/compare-mark.ts'
 import { useKeys } from '../../shell/keys.ts'
 import { speeds } from './data/use-play.ts'
+import { isChosen, rowName } from './layout/tree-rows.ts'
 import { panView, zoomView } from './layout/scale.ts'
 import { stateOf } from '../../../src/fold/step-tree.ts'
 import { nameOf } from './selection.ts'
@@ -11,12 +12,12 @@ import type { Room } from './use-room.ts'
 export function useRunKeys(room: Room): void {
   const { selection, rows, view, setView } = room
   const node = 'node' in selection ? selection.node : undefined
-  const here = node === undefined ? -1 : rows.findIndex(({ step }) => step.from === node.step.from)
+  const here = rows.findIndex((each) => isChosen(each, selection))
   const move = (by: number) => {
     const next = rows[Math.min(rows.length - 1, Math.max(0, here + by))]
     // The run itself stands above its first step.
     if (here + by < 0 && selection.kind !== 'none') room.select('run', true)
-    else if (next !== undefined) room.select(nameOf(next), true)
+    else if (next !== undefined) room.select(rowName(next), true)
   }
   const fold = () => {
     if (node === undefined) return
@@ -55,9 +56,11 @@ export function useRunKeys(room: Room): void {
       e: {
         label: 'Next error',
         run() {
-          const failed = rows.findIndex((each, i) => i > here && stateOf(each) === 'failed')
-          const next = rows[failed] ?? rows.find((each) => stateOf(each) === 'failed')
-          if (next !== undefined) room.select(nameOf(next), true)
+          const failed = rows.flatMap(({ node: each }, i) =>
+            each !== undefined && stateOf(each) === 'failed' ? [{ each, i }] : [],
+          )
+          const next = failed.find(({ i }) => i > here) ?? failed[0]
+          if (next !== undefined) room.select(nameOf(next.each), true)
         },
       },
       o: {

@@ -4,6 +4,7 @@ import { Link, useLocation } from 'wouter'
 import type { UsedByModel } from '../../../src/fold/usage-fold.ts'
 import type { RunRow } from '../../../src/part/log.ts'
 import type { ThreadRow } from '../../../src/part/thread.ts'
+import { addUsage, type Usage } from '../../../src/part/usage.ts'
 import { api } from '../../data/client.ts'
 import { useAgents } from '../../data/hooks.ts'
 import { followRows } from '../../data/live.ts'
@@ -69,7 +70,10 @@ function useRunsOf(id: string, loaded: readonly RunRow[] | undefined, reload: ()
 function Head({ thread, rows }: { thread: ShownThread; rows: readonly RunRow[] }) {
   const [isDoomed, setDoomed] = useState(false)
   const [, navigate] = useLocation()
-  const { usage } = thread
+  const { usage, usageByModel } = thread
+  const share = cachedShare(
+    usageByModel.reduce<Usage | undefined>((sum, each) => addUsage(sum, each.usage), undefined) ?? {},
+  )
   const { name, owner, tenant } = useThreadName()(thread.id)
   const mayDelete = useMayDelete()(owner)
   const agent = rows.find(({ id }) => id === thread.lastRunId)?.agent ?? thread.agents[0]
@@ -83,6 +87,7 @@ function Head({ thread, rows }: { thread: ShownThread; rows: readonly RunRow[] }
           <Owner owner={owner} tenant={tenant} />
           <span className="num">{thread.runCount === 1 ? '1 run' : `${thread.runCount} runs`}</span>
           <span className="num">{tokens(usage)} tok</span>
+          {share !== undefined && share !== '0%' && <span className="num">{share} from the cache</span>}
           <span className="num">{cost(thread.cost)}</span>
         </summary>
         <UsageTable used={thread.usageByModel} />

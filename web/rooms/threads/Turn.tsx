@@ -1,6 +1,7 @@
 /** One run as a turn of a conversation. */
 import { Link } from 'wouter'
 import type { ShownRun } from '../../../src/client/client.ts'
+import { summaryWords } from '../../../src/fold/summary-words.ts'
 import { hasEnded, type RunRow } from '../../../src/part/log.ts'
 import { client } from '../../data/client.ts'
 import { useLiveRun } from '../../data/hooks.ts'
@@ -43,6 +44,14 @@ export function Turn({ run, siblings, isWhole, show }: Props) {
       {said === undefined && !isLong && error === undefined && <Skeleton rows={2} />}
       {said?.map((each, i) => (
         <Piece key={i} said={each} isOpen={!isOver && i === said.length - 1} />
+      ))}
+      {view?.summaries?.map((summary) => (
+        <details key={summary.seq} className={css.fold} data-testid="thread-summary">
+          <summary>
+            <Icon name="menu" /> <b>Summarized</b> <span className={css.what}>{summaryWords(summary)}</span>
+          </summary>
+          {summary.text !== undefined && <p className={css.thought}>{summary.text}</p>}
+        </details>
       ))}
       {run.status === 'suspended' &&
         view?.requests.map((request) => <OpenRequest key={request.requestId} runId={run.id} request={request} />)}

@@ -27,6 +27,17 @@ test('a call has its result, and empty texts are left out', () => {
   ])
 })
 
+test('what was sent into the turn stands where it was told', () => {
+  const told = [...answer.slice(0, 2), { role: 'user' as const, content: 'Shorter' }, ...answer.slice(2)]
+  const texts = saidIn([{ role: 'user', content: 'Go' }], told, false).filter(({ kind }) => kind !== 'reasoning')
+  expect(texts.map((each) => ('text' in each ? `${each.kind} ${each.text}` : each.kind))).toEqual([
+    'user Go',
+    'tool',
+    'user Shorter',
+    'text Done.',
+  ])
+})
+
 test('of a whole conversation only the last question is new', () => {
   const input = [
     { role: 'user', content: 'one' },

@@ -24,6 +24,11 @@ export function saidIn(input: unknown, answer: readonly Message[], isWhole: bool
       }
       continue
     }
+    // What was sent into the turn.
+    if (message.role === 'user') {
+      said.push({ kind: 'user', text: textOf(message) }, ...filesOf(message))
+      continue
+    }
     if (message.role !== 'assistant') continue
     if (typeof message.content === 'string') {
       said.push({ kind: 'text', text: message.content })

@@ -3,6 +3,7 @@ import { Copy } from '../../../kit/Copy.tsx'
 import { Empty } from '../../../kit/Empty.tsx'
 import { ErrorNote } from '../../../kit/ErrorNote.tsx'
 import { duration } from '../../../kit/format.ts'
+import { stepWord } from '../../../kit/status-words.ts'
 import { labelOf, stateOf, type StepNode } from '../../../../src/fold/step-tree.ts'
 import type { Room } from '../use-room.ts'
 import { EntryView, RawEntries } from './Raw.tsx'
@@ -62,7 +63,7 @@ function StepDetails({ room, node }: { room: Room; node: StepNode }) {
       tabs={tabs}
       first={first}
       title={name}
-      about={[detail, stateOf(node), duration(Math.max(0, (step.end ?? now) - step.at))].join(' · ')}
+      about={[detail, stepWord(stateOf(node)), duration(Math.max(0, (step.end ?? now) - step.at))].join(' · ')}
       path={step.path}
     >
       {(tab) => {
@@ -94,7 +95,7 @@ function RunDetails({ room }: { room: Room }) {
       {(tab) => {
         if (tab === 'output') return <RunOutput room={room} />
         if (tab === 'args') return <RunInput room={room} />
-        if (tab === 'usage') return <RunUsage facts={model.facts} />
+        if (tab === 'usage') return <RunUsage room={room} />
         if (tab === 'error') return <ErrorNote error={error} />
         return <EntryView room={room} seq={seq} node={undefined} />
       }}

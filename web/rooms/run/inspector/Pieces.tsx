@@ -8,6 +8,7 @@ import { JsonTree } from '../../../kit/JsonTree.tsx'
 import { Markdown } from '../../../kit/Markdown.tsx'
 import { Skeleton } from '../../../kit/Skeleton.tsx'
 import type { StepNode } from '../../../../src/fold/step-tree.ts'
+import type { Handles } from '../use-handles.ts'
 import type { Room } from '../use-room.ts'
 import { parsed, piecesOf, type ContentPiece } from './content.ts'
 import { Result } from './Result.tsx'
@@ -28,10 +29,10 @@ export function StepPieces({ room, node, textOnly = false }: Props) {
   if (pieces === undefined) return <Skeleton rows={3} />
   const shown = textOnly ? pieces.filter(({ kind }) => kind === 'text') : pieces
   if (shown.length === 0 && !textOnly) return <p className={css.nothing}>Nothing so far.</p>
-  return shown.map((piece) => <PieceView key={`${piece.kind}${piece.id}`} piece={piece} />)
+  return shown.map((piece) => <PieceView key={`${piece.kind}${piece.id}`} piece={piece} handles={room.handles} />)
 }
 
-function PieceView({ piece }: { piece: ContentPiece }) {
+function PieceView({ piece, handles }: { piece: ContentPiece; handles: Handles }) {
   switch (piece.kind) {
     case 'text':
       return (
@@ -51,12 +52,13 @@ function PieceView({ piece }: { piece: ContentPiece }) {
       return (
         <div className={css.call} data-piece="call">
           <h4>{piece.name}</h4>
-          {input === undefined ? (
-            <pre className={css.pre}>{piece.input}</pre>
-          ) : (
+          {input !== undefined ? (
             <JsonTree value={input} name="arguments" />
+          ) : (
+            // The step of a tool has its result only: the model's call has the arguments.
+            piece.input.trim() !== '' && <pre className={css.pre}>{piece.input}</pre>
           )}
-          {piece.result && <Result entry={piece.result} />}
+          {piece.result && <Result entry={piece.result} handle={handles.get(piece.result.seq)} />}
         </div>
       )
     }

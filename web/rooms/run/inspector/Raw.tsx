@@ -8,6 +8,8 @@ import type { StepNode } from '../../../../src/fold/step-tree.ts'
 import { nameOf } from '../selection.ts'
 import type { Room } from '../use-room.ts'
 import { Large } from './Result.tsx'
+import { Summarized } from './Summarized.tsx'
+import { Told } from './Told.tsx'
 import { useStepEntries } from './use-step-entries.ts'
 import css from './Inspector.module.css'
 
@@ -26,6 +28,8 @@ export function EntryView({ room, seq, node }: { room: Room; seq: number; node: 
           {node && <Button onClick={() => room.select(nameOf(node))}>Show the step</Button>}
           {room.at !== seq && <Button onClick={() => room.goTo(seq)}>Rewind to here</Button>}
         </div>
+        {stored.type === 'message' && <Told entry={stored} />}
+        {stored.type === 'summarized' && <Summarized entry={stored} />}
         <Large value={stored} name={`entry-${stored.seq}`} />
       </div>
     </div>

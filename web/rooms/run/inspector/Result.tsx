@@ -6,11 +6,17 @@ import { bytes } from '../../../kit/format.ts'
 import { JsonTree } from '../../../kit/JsonTree.tsx'
 import css from './Inspector.module.css'
 
-export function Result({ entry }: { entry: EntryOf<'tool-result'> }) {
+/** `handle`: the model was told it shortened. */
+export function Result({ entry, handle }: { entry: EntryOf<'tool-result'>; handle?: string | undefined }) {
   const { result, isError, outcome, preliminary } = entry
   return (
     <div className={css.result} data-piece="result" data-failed={isError || undefined}>
       <h4>{preliminary ? 'progress' : (outcome ?? (isError ? 'error' : 'result'))}</h4>
+      {handle !== undefined && (
+        <p className={css.note} data-testid="handle">
+          The model got the beginning, the end, and the handle <code>{handle}</code>, with which it reads the rest.
+        </p>
+      )}
       <Large value={result} name="result" />
     </div>
   )

@@ -3,6 +3,7 @@ import { useState } from 'react'
 import type { EntryOf } from '../../../../src/part/entry.ts'
 import { useMay } from '../../../data/server.ts'
 import { duration } from '../../../kit/format.ts'
+import { stepWord } from '../../../kit/status-words.ts'
 import { Icon } from '../../../kit/Icon.tsx'
 import { JsonTree } from '../../../kit/JsonTree.tsx'
 import { useEntry } from '../data/use-entries.ts'
@@ -11,6 +12,7 @@ import { nameOf } from '../selection.ts'
 import type { Room } from '../use-room.ts'
 import { StepPieces } from './Pieces.tsx'
 import { Large } from './Result.tsx'
+import { Told } from './Told.tsx'
 import css from './Inspector.module.css'
 
 /** Characters of the answer that are put into the page at once. */
@@ -22,6 +24,15 @@ export function RunOutput({ room }: { room: Room }) {
   let left = most
   let first = speakers.length
   while (first > 0 && (left > 0 || first === speakers.length)) left -= charsOf(speakers[--first]!)
+  const shown = speakers.slice(first)
+  const from = first === 0 ? 0 : shown[0]!.step.from
+  const said = [model.tree, ...model.tree.all]
+    .flatMap(({ marks }) => marks)
+    .filter(({ type, seq, sent }) => type === 'message' && seq > from && sent?.outcome === undefined)
+  const pieces = [
+    ...shown.map((node) => ({ seq: node.step.from, node, mark: undefined })),
+    ...said.map((mark) => ({ seq: mark.seq, node: undefined, mark })),
+  ].toSorted((a, b) => a.seq - b.seq)
   const output = model.facts.state === 'ended' ? end?.output : undefined
   return (
     <>
@@ -31,8 +42,10 @@ export function RunOutput({ room }: { room: Room }) {
         </p>
       )}
       <div data-testid="run-text">
-        {speakers.slice(first).map((node) =>
-          isAgentCall(node) ? (
+        {pieces.map(({ seq, node, mark }) =>
+          node === undefined ? (
+            <Message key={seq} room={room} seq={mark.seq} />
+          ) : isAgentCall(node) ? (
             <AgentTrack key={node.step.from} room={room} node={node} />
           ) : (
             <div key={node.step.from} className={css.turn}>
@@ -50,6 +63,11 @@ export function RunOutput({ room }: { room: Room }) {
   )
 }
 
+function Message({ room, seq }: { room: Room; seq: number }) {
+  const entry = useEntry(room.windows, seq)
+  return entry?.type === 'message' ? <Told entry={entry} /> : null
+}
+
 /** What an agent that is called as a tool does, under its name: it is no part of the answer. */
 function AgentTrack({ room, node }: { room: Room; node: StepNode }) {
   const [isOpen, setOpen] = useState(false)
@@ -62,7 +80,7 @@ function AgentTrack({ room, node }: { room: Room; node: StepNode }) {
       onToggle={({ currentTarget }) => setOpen(currentTarget.open)}
     >
       <summary>
-        <Icon name="agents" size={12} /> {step.agent} <small>{`${stateOf(node)} · ${took}`}</small>
+        <Icon name="agents" size={12} /> {step.agent} <small>{`${stepWord(stateOf(node))} · ${took}`}</small>
       </summary>
       {isOpen && (
         <>

@@ -1,7 +1,8 @@
 /** What a step took: tokens, cost, and time. */
 import { cachedShare, cost, count, duration, moment } from '../../../kit/format.ts'
 import type { StepNode } from '../../../../src/fold/step-tree.ts'
-import type { RunFacts } from '../layout/facts.ts'
+import type { Room } from '../use-room.ts'
+import { useSkills } from './use-skills.ts'
 import type { Usage as Tokens } from '../../../../src/part/usage.ts'
 import css from './Inspector.module.css'
 
@@ -26,8 +27,10 @@ export function Usage({ node, now }: { node: StepNode; now: number }) {
   return <Rows rows={rows} />
 }
 
-export function RunUsage({ facts }: { facts: RunFacts }) {
+export function RunUsage({ room }: { room: Room }) {
+  const { facts } = room.model
   const { durationMs, suspendedMs, queueMs, firstTokenMs, tokensPerSecond, usage } = facts
+  const skills = useSkills(room)
   return (
     <Rows
       rows={[
@@ -39,6 +42,7 @@ export function RunUsage({ facts }: { facts: RunFacts }) {
         ['First token', firstTokenMs === undefined ? undefined : duration(firstTokenMs)],
         ['Speed', tokensPerSecond === undefined ? undefined : `${Math.round(tokensPerSecond)} tokens/s`],
         ['Retries', facts.retries === 0 ? undefined : String(facts.retries)],
+        ['Skills used', skills === undefined || skills.length === 0 ? undefined : skills.join(', ')],
       ]}
     />
   )

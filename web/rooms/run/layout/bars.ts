@@ -6,7 +6,7 @@ import { asks, isGroup, type StepNode } from '../../../../src/fold/step-tree.ts'
 
 /**
  * `wait`: until the model begins to answer; `first`: until its first token; then the parts that it streams, and `gap` between them.
- * `ask`: a person or a client is asked; `idle`: the run is suspended; `group`: a step that holds others; `work`: any other.
+ * `sent`: a message waited until the model was told it. `ask`: a person or a client is asked; `idle`: the run is suspended; `group`: a step that holds others; `work`: any other.
  */
 export type Phase =
   | 'wait'
@@ -16,6 +16,7 @@ export type Phase =
   | 'tool-input'
   | 'gap'
   | 'tool'
+  | 'sent'
   | 'ask'
   | 'idle'
   | 'group'
@@ -31,7 +32,8 @@ export function segmentsOf(node: StepNode, now: number, suspended: readonly Span
   const end = Math.max(step.at, step.end ?? now)
   if (asks(step)) return [{ phase: 'ask', from: step.at, to: end }]
   if (isGroup(node)) return aroundSuspends('group', { from: step.at, to: end }, suspended)
-  if (step.kind === 'model-call' || node.blocks.length > 0) return phasesOf(node, end)
+  if (step.kind === 'model-call' || node.blocks.length > 0)
+    return phasesOf(node, end).flatMap(({ phase, from, to }) => aroundSuspends(phase, { from, to }, suspended))
   return aroundSuspends(step.kind === 'tool-call' ? 'tool' : 'work', { from: step.at, to: end }, suspended)
 }
 
@@ -90,7 +92,7 @@ export interface Placed extends Span {
 }
 
 /** They are seen however short they are. */
-const content: ReadonlySet<Phase> = new Set(['reasoning', 'text', 'tool-input', 'tool', 'work', 'ask'])
+const content: ReadonlySet<Phase> = new Set(['reasoning', 'text', 'tool-input', 'tool', 'work', 'ask', 'sent'])
 
 /** What of a bar is seen. What is too small to be seen on its own joins what it touches. `px`: the width that is shown. */
 export function placeSegments(segments: readonly Segment[], scale: Scale, view: View, px: number): Placed[] {

@@ -16,7 +16,10 @@ export const families: readonly { name: string; types: readonly Entry['type'][] 
     ],
   },
   { name: 'Steps', types: ['run-start', 'step-start', 'step-finish', 'step-reset', 'answer-end', 'run-end'] },
-  { name: 'Model', types: ['prompt', 'stream-start', 'response-metadata', 'finish', 'usage', 'source', 'file', 'raw'] },
+  {
+    name: 'Model',
+    types: ['prompt', 'stream-start', 'response-metadata', 'finish', 'usage', 'source', 'file', 'raw', 'summarized'],
+  },
   { name: 'Requests', types: ['request', 'response', 'message', 'suspend', 'resume'] },
   { name: 'Errors', types: ['error', 'retry', 'warning'] },
 ]

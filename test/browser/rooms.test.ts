@@ -1,0 +1,135 @@
+/** Every room of the page with much in it, at four sizes and in both themes: nothing sticks out, is cut or covered, and axe finds nothing serious. */
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openWebFiles, serve, type Served } from '../../src/server/serve.ts'
+import { agent } from '../support/engine.ts'
+import { startServer } from '../support/server.ts'
+import { expectAccessible } from './axe.ts'
+import { launchBrowser } from './chromium.ts'
+import { flaws } from './flaws.ts'
+import { createFullStore, type FullStore } from './full-store.ts'
+import { atEachScreen, isTested, roomScreens } from './screens.ts'
+import { openTabs } from './web.ts'
+
+const { browser, fault } = await launchBrowser()
+
+interface Room {
+  path(full: FullStore): string
+  /** Seen when the room is there. */
+  ready: string
+  /** Opens what lies over the room. */
+  open?(page: Page): Promise<void>
+  allows?: RegExp
+}
+
+const step = '[data-testid=step-row]'
+const answer = '[data-testid=assistant-message]'
+const run = (name: keyof FullStore['runs'], more = ''): Room => ({
+  path: ({ runs }) => `/runs/${runs[name]}${more}`,
+  ready: step,
+})
+const at = (path: string, ready: string, more: Partial<Room> = {}): Room => ({ path: () => path, ready, ...more })
+
+const rooms: Record<string, Room> = {
+  overview: at('/overview', 'table tbody tr'),
+  agents: at('/agents', '[data-testid=agent-row]'),
+  agent: at('/agents/research-team', '.cm-line'),
+  'agent-broken': at('/agents/broken', '[data-testid=agent-fault]'),
+  'chat-new': at('/chat/assistant', '[data-testid=chat-input]'),
+  'chat-form': at('/chat/trip', 'form select, form input'),
+  chat: { path: ({ thread }) => `/chat/assistant?thread=${thread}`, ready: '[data-testid=open-request]' },
+  'chat-stream': { path: ({ thread }) => `/chat/assistant?thread=${thread}&panel=frames`, ready: answer },
+  'chat-tools': { path: ({ thread }) => `/chat/assistant?thread=${thread}&panel=tools`, ready: answer },
+  'chat-steered': at('/chat/steered?thread=thread_steered', answer),
+  'chat-unknown': at('/chat/nobody', 'main h2, main h1', { allows: /404/u }),
+  runs: at('/runs', '[data-testid=run-row]'),
+  'runs-waits': at('/runs?waits=all', '[data-testid=open-request]'),
+  'runs-failed': at('/runs?status=failed', '[data-testid=run-row]'),
+  run: run('team'),
+  'run-waiting': run('waiting'),
+  'run-failed': run('failed'),
+  'run-forked': run('forked'),
+  'run-steered': run('steered'),
+  'run-step': run('chat', '?sel=main/answer/2'),
+  'run-prompt': run('chat', '?sel=main/answer/1&tab=prompt'),
+  'run-usage': run('chat', '?sel=main/answer/1&tab=usage'),
+  'run-rewound': run('chat', '?at=20'),
+  'run-long': run('long'),
+  'run-fork': {
+    ...run('chat'),
+    async open(page) {
+      await page.keyboard.press('Escape')
+      await page.getByRole('button', { name: 'Fork' }).click()
+      await page.getByRole('dialog').getByLabel('After entry').waitFor()
+    },
+  },
+  'run-unknown': at('/runs/run_000', '[role=alert], main h2', { allows: /404/u }),
+  threads: at('/threads', 'tr[data-id]'),
+  thread: { path: ({ thread }) => `/threads/${thread}`, ready: '[data-run]' },
+  'thread-steered': at('/threads/thread_steered', '[data-run]'),
+  'thread-unknown': at('/threads/none', '[role=alert], main h2', { allows: /404/u }),
+  compare: { path: ({ runs }) => `/compare?a=${runs.chat}&b=${runs.steered}`, ready: '[data-testid=step-pair]' },
+  'compare-tools': {
+    path: ({ runs }) => `/compare?a=${runs.chat}&b=${runs.forked}&by=tools`,
+    ready: '[role=tabpanel]',
+  },
+  'compare-timing': {
+    path: ({ runs }) => `/compare?a=${runs.chat}&b=${runs.team}&by=timing`,
+    ready: '[role=tabpanel]',
+  },
+  palette: at('/runs', '[data-testid=run-row]', {
+    async open(page) {
+      await page.keyboard.press('Control+k')
+      await page.keyboard.type('a')
+      await page.getByRole('dialog').getByRole('option').first().waitFor()
+    },
+  }),
+  keys: at('/runs', '[data-testid=run-row]', {
+    async open(page) {
+      await page.keyboard.press('?')
+      await page.getByRole('dialog').waitFor()
+    },
+  }),
+  unknown: at('/nonsense', 'main', { allows: /404/u }),
+}
+
+describe.skipIf(browser === undefined)(`rooms with much in them${fault}`, () => {
+  let full: FullStore
+  let server: Served
+  beforeAll(async () => {
+    full = await createFullStore()
+    const env = { MILLRACE_DEMO_DELAY_MS: '600000' }
+    server = await serve({ dir: full.dir, data: full.data, env, port: 0, log: () => undefined })
+  })
+  afterAll(async () => {
+    await server.close()
+    full.remove()
+  })
+
+  const look = (page: Page) => async (screen: { name: string; theme: string }) => {
+    // What is where does not depend on the theme.
+    if (screen.theme === 'light') {
+      expect(await flaws(page), screen.name).toEqual([])
+      expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), screen.name).toBe(true)
+    }
+    if (isTested(screen)) await expectAccessible(page)
+  }
+
+  test.each(Object.entries(rooms))('%s', async (name, { path, ready, open, allows }) => {
+    const shared = { url: server.url, close: () => Promise.resolve() }
+    const { page } = await openTabs(browser, shared, { path: path(full), ...(allows && { allows }) })
+    await page.locator(ready).first().waitFor()
+    await open?.(page)
+    // A turn that still runs is busy, too.
+    await expect.poll(() => page.locator('main [aria-busy=true]:not(article *)').count()).toBe(0)
+    await atEachScreen(page, name, look(page), roomScreens)
+  })
+
+  test('sign-in', async () => {
+    const web = { web: openWebFiles(), apiKey: 'secret' }
+    const own = await startServer({ agents: { assistant: agent() } }, web)
+    const { page } = await openTabs(browser, own, { path: '/overview', allows: /401/u })
+    await page.getByRole('dialog').getByLabel('Key').waitFor()
+    await atEachScreen(page, 'sign-in', look(page), roomScreens)
+  })
+})
