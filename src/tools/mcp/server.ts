@@ -8,6 +8,11 @@ interface Limits {
   connectTimeout?: number
   /** Its questions are put to the people of a run. Default false: it is told that nobody can be asked. */
   elicitation?: boolean
+  /**
+   * Its tools are found by the model, with the tool `find_tools`, instead of standing in every prompt. Default: if a step offers more than 64 tools of servers,
+   * or more than 60,000 characters of them. false: never.
+   */
+  search?: boolean
   /** ms that a task of this server may take, without the time for which the run waits for a person. Default: the limits of the run. */
   taskTimeout?: number
 }
