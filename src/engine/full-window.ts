@@ -39,7 +39,8 @@ export interface FullWindowOptions {
   /** That of the loop. */
   path: string
   config: ToolLoopOptions['config'] & { context: ContextConfig }
-  tools: ReadonlyMap<string, { spec: ToolSpec }>
+  /** Those that the model must find first are not in its prompt. */
+  tools: ReadonlyMap<string, { spec: ToolSpec; deferred?: boolean }>
   /** The handles of all results that the next call is told shortened. */
   handles(): ReadonlySet<string>
   /** Runs the loop that makes a summary. */
@@ -59,7 +60,7 @@ export function createFullWindow({ scope, path, config, tools: offered, handles,
   const { models } = registry
   const loop = state.loopAt(path)
   const system = estimateText(config.system ?? '')
-  const tools = estimateTools([...offered.values()].map(({ spec }) => spec))
+  const tools = estimateTools([...offered.values()].flatMap(({ spec, deferred }) => (deferred === true ? [] : [spec])))
   const fixed = system + tools
   const all = () => conversationIn(loop, config.messages, 'named')
   const told = () => withShortened(withSummary(all(), loop.summary?.entry), handles())

@@ -38,6 +38,8 @@ export interface OfferedTool {
   approval?: Approval
   /** It runs this agent. */
   agent?: OfferedAgent
+  /** The model does not see it until it has found it: see `tool-search.ts`. */
+  deferred?: true
   /** The engine runs it, as steps below the call's. After a crash it goes on. */
   runs?: ToolRun
   /** Characters of its result that the model gets whole. */
@@ -158,7 +160,8 @@ export async function settleCall(scope: Scope, loop: CallingLoop, call: ModelToo
   // The open step of a call that was about to wait gets the outcome of the call that need not wait.
   const waiting = [call.approvalAt, call.askedAt].find((path) => path !== undefined && scope.state.open.steps.has(path))
   if (tool === undefined) {
-    const known = [...loop.tools.keys()].join(', ') || 'none'
+    const offered = [...loop.tools].flatMap(([name, { deferred }]) => (deferred === true ? [] : [name]))
+    const known = offered.join(', ') || 'none'
     await inTool(waiting ?? nextPath(), 'tool-call', async () =>
       fault(`There is no tool "${toolName}". Known tools: ${known}.`),
     )

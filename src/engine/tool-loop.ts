@@ -21,6 +21,7 @@ import { asRecorded, type Scope } from './scope.ts'
 import { createTelling } from './telling.ts'
 import { conversationOf, revisitAgents } from './agent-tools.ts'
 import { stayWithAgent } from './handoff.ts'
+import { createOffer } from './tool-search.ts'
 import { closeSettled, settleCall, type CallingLoop, type OfferedTool } from './tool-call.ts'
 
 /** The result of all model calls of a step. */
@@ -165,7 +166,7 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
     const shortened = (await room?.before(asked[0]!.name)) ?? []
     const watcher = watch?.()
     const told = telling.tell(shortened)
-    const specs = [...told.tools.values()].map(({ spec }) => spec)
+    const specs = createOffer(told.tools)(loop.list)
     try {
       await runModelCall(scope, {
         root: path,

@@ -349,6 +349,8 @@ export interface ToolUse {
   approval?: Approval
   timeout?: number
   inline?: Inline
+  /** The model finds it with `find_tools` before it can call it. */
+  defer?: boolean
 }
 
 /** A tool that runs in the client. */
@@ -389,4 +391,6 @@ export interface McpToolUse {
   approval?: Approval
   timeout?: number
   inline?: Inline
+  /** The model finds them with `find_tools` before it can call them; false: it always sees them. */
+  defer?: boolean
 }

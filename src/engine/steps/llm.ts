@@ -22,6 +22,7 @@ import { skillTool } from '../../pipeline/skill-list.ts'
 import { offerSkills, withSkills } from '../skills.ts'
 import { toToolSpec } from '../../tools/tool-input.ts'
 import { sayTaken, type OfferedTool } from '../tool-call.ts'
+import { addSearch, type SearchWishes } from '../tool-search.ts'
 import { handedOver, toolLoopResult, runToolLoop, type ToolLoopResult } from '../tool-loop.ts'
 
 /** The value of `result` after an `llm` step and the argument of `onFinish`. Covers all model calls of the step. */
@@ -94,21 +95,25 @@ export async function offeredTools(
   path: string,
   config: ToolGroup & Pick<LlmConfig, 'codeTools' | 'skills'>,
   clientTools: ClientToolUse[],
+  searches = true,
 ): Promise<Map<string, OfferedTool>> {
   const tools = new Map<string, OfferedTool>()
   for (const { approval = false, inline, ...spec } of clientTools) {
     tools.set(spec.name, { spec: { ...spec, client: true }, approval, ...omitUndefined({ inline }) })
   }
   const leftOut = new Map<string, string>()
+  const wishes: SearchWishes = new Map()
   const tightened = toApprovals(scope.input['tools'])
-  for (const { mcp: server, tools: names, ...how } of config.toolSources ?? []) {
+  for (const { mcp: server, tools: names, defer, ...how } of config.toolSources ?? []) {
     const wanted = names && new Set(names.map((name) => toToolName(server, name)))
+    const wish = defer ?? scope.mcp?.servers.get(server)?.search ?? 'many'
     for (const [name, implementation] of await mcpToolsOf(scope, server, leftOut)) {
       if (wanted?.has(name) === false) continue
       if (clientTools.some((tool) => tool.name === name)) sayTaken(scope, name)
       const { inline } = how
       const use = { name, ...how }
       const spec = await toToolSpec(name, implementation)
+      wishes.set(name, implementation.searched === true ? true : wish)
       const runs = mcpRun(name, implementation, use)
       tools.set(name, { spec, use, implementation, runs, ...omitUndefined({ inline }) })
     }
@@ -126,12 +131,14 @@ export async function offeredTools(
     // A server-side tool takes precedence: clients must not be able to replace it.
     if (clientTools.some(({ name }) => name === use.name)) sayTaken(scope, use.name)
     const spec = await toToolSpec(use.name, implementation, use.description)
+    wishes.set(use.name, use.defer ?? false)
     const isClients = implementation.execute === undefined
     const { inline } = use
     const runs = ofServer && mcpRun(use.name, ofServer, use)
     const offered = { spec: isClients ? { ...spec, client: true as const } : spec, use, implementation }
     tools.set(use.name, { ...offered, ...omitUndefined({ runs, inline }) })
   }
+  if (searches) addSearch(tools, wishes, scope.state.loopAt(path).base?.tools)
   for (const offered of offeredAgents(scope, path, config.agentTools ?? [])) {
     const { name } = offered.spec
     if (tools.get(name)?.spec.client === true) sayTaken(scope, name)
@@ -142,7 +149,7 @@ export async function offeredTools(
     tools.set(name, { ...offered, ...omitUndefined({ inline }) })
   }
   for (const use of config.codeTools ?? []) {
-    const inner = await offeredTools(scope, path, use.uses, use.uses.clientTools ?? [])
+    const inner = await offeredTools(scope, path, use.uses, use.uses.clientTools ?? [], false)
     const isClients = tools.get(use.name)?.spec.client === true
     if (isClients) sayTaken(scope, use.name)
     else if (tools.has(use.name)) {

@@ -9,7 +9,7 @@ import { itemsOf, textOf, type StepContext } from '../reader.ts'
 import { flag, isMap, later, list, map, name, nameOf, prompt } from '../scalars.ts'
 import type { Node } from '../tree.ts'
 import { agentTool, readAgentTool } from './agent-tool.ts'
-import { approval, approvalIn, inline, inlineIn, timeout } from './tool-settings.ts'
+import { approval, approvalIn, defer, inline, inlineIn, timeout } from './tool-settings.ts'
 
 /** A code tool has a name, too: its faults would be reported as those of a tool. */
 function refuseCode(value: unknown, context: z.RefinementCtx): unknown {
@@ -29,6 +29,7 @@ const toolUse = z
       approval,
       timeout,
       inline,
+      defer,
       client: flag.optional().describe('true: the tool runs in the client, and the run waits for its result.'),
       parameters: later('shapes')
         .refine(isMap, 'must be a map: name → type')
@@ -43,6 +44,7 @@ const mcpUse = map({
   approval,
   timeout,
   inline,
+  defer,
 }) satisfies z.ZodType<McpToolUse>
 
 /** The forms of an item, whoever calls the tools. */

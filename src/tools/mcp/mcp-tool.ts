@@ -13,6 +13,8 @@ export function toToolName(server: string, tool: string): string {
 /** A tool of an MCP server. The engine makes its calls itself: the server may ask, or go on with a task. */
 export interface McpToolImplementation extends ToolImplementation {
   mcp: { server: string; tool: string }
+  /** See {@link McpTools}. */
+  searched?: true
 }
 
 export function toToolImplementation(pool: McpPool, server: string, tool: McpTool): McpToolImplementation {
@@ -79,7 +81,8 @@ export async function readMcpTools(
       const message = `A pattern in a schema of the MCP tool "${name}" is not checked: ${pattern}.`
       warn({ code: 'pattern-not-checked', message })
     }
-    tools.set(name, toToolImplementation(pool, server, tool))
+    const implementation = toToolImplementation(pool, server, tool)
+    tools.set(name, listed.searched === true ? { ...implementation, searched: true } : implementation)
   }
   // Servers may list them in any order, and providers' caches depend on it.
   return new Map([...tools].toSorted(([a], [b]) => (a < b ? -1 : 1)))

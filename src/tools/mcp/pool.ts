@@ -24,7 +24,11 @@ export interface LeftOut {
 }
 
 /** The usable tools of a server, and the omitted ones. */
-export type McpTools = McpTool[] & { leftOut?: LeftOut[] }
+export type McpTools = McpTool[] & {
+  leftOut?: LeftOut[]
+  /** They stand for themselves in a recording in which a model has found them. */
+  searched?: true
+}
 
 export interface CallOptions {
   signal?: AbortSignal

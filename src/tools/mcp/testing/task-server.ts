@@ -33,8 +33,10 @@ export interface TaskServer {
 const tasksExtension = 'io.modelcontextprotocol/tasks'
 const capabilitiesKey = 'io.modelcontextprotocol/clientCapabilities'
 
-/** `first`: how a new task begins. */
-export async function startTaskServer(first: Partial<Task> = {}): Promise<TaskServer> {
+const slow = [{ name: 'slow', inputSchema: { type: 'object' } }]
+
+/** `first`: how a new task begins. `tools`: others are answered at once, with their name. */
+export async function startTaskServer(first: Partial<Task> = {}, tools: readonly object[] = slow): Promise<TaskServer> {
   const told: TaskServer['told'] = []
   const tasks = new Map<string, Task>()
   const failing: [method: string, status: number][] = []
@@ -51,11 +53,13 @@ export async function startTaskServer(first: Partial<Task> = {}): Promise<TaskSe
         })
       case 'tools/list':
         return complete({
-          tools: [{ name: 'slow', inputSchema: { type: 'object' } }],
+          tools,
           ttlMs: 60_000,
           cacheScope: 'private',
         })
       case 'tools/call': {
+        if (params['name'] !== 'slow')
+          return complete({ content: [{ type: 'text', text: `ran ${String(params['name'])}` }] })
         const taskId = `task-of-the-server-${tasks.size + 1}-0123456789abcdef`
         const now = new Date().toISOString()
         const task = { taskId, status: 'working', createdAt: now, lastUpdatedAt: now, ttlMs: null, ...begin }
