@@ -39,6 +39,11 @@ test('it is a row between the steps, a step of its own, and a part of the view',
   const steps = out.slice(out.indexOf('Steps'), out.indexOf('Models'))
   expect(steps.match(/≡ \d+ messages in fewer words/gu)).toHaveLength(made)
   expect(steps).toContain('summary')
+  // As a test case it is answered from its recording, the summary too.
+  const before = model.requests.length
+  const added = await ran(['test', '--add', id], { cwd })
+  expect([added.code, added.out + added.err]).toEqual([0, expect.stringContaining('1 passed')])
+  expect(model.requests).toHaveLength(before)
   const server = await serving([], { cwd })
   const view = (await (await fetch(`${server.url}/api/runs/${id}`)).json()) as RunView
   expect(view.summaries).toMatchObject([
