@@ -14,6 +14,7 @@ import {
   entriesOf,
   newFolder,
   only,
+  taken,
   until,
   type Engine,
   type EngineOptions,
@@ -113,6 +114,34 @@ describe('a task', () => {
     expect(await run.result).toMatchObject({ outcome: 'completed' })
     const [result] = only(await entriesOf(engine.store, run.id), 'tool-result')
     expect(result).toMatchObject({ isError: true, result: expect.stringMatching(words) })
+  })
+
+  test('is not polled before its id is stored', async () => {
+    const latch = Promise.withResolvers<void>()
+    const held = Promise.withResolvers<void>()
+    onTestFinished(() => latch.resolve())
+    const wrapStore: EngineOptions['wrapStore'] = (store) => ({
+      ...store,
+      log: {
+        ...store.log,
+        async append(run, epoch, given) {
+          const entries = taken(given)
+          if (entries.some((entry) => entry.type === 'step-start' && entry.stepType === 'mcp-answer')) {
+            held.resolve()
+            await latch.promise
+          }
+          return store.log.append(run, epoch, entries)
+        },
+      },
+    })
+    server.set(done)
+    const engine = open({ ...options(), wrapStore })
+    const run = await engine.runtime.start('a', input)
+    await held.promise
+    for (let turn = 0; turn < 100; turn++) await new Promise((resolve) => setImmediate(resolve))
+    expect([waited, server.count('tasks/get')]).toEqual([[], 0])
+    latch.resolve()
+    expect(await run.result).toMatchObject({ outcome: 'completed' })
   })
 
   test('is polled when its server wants it, within bounds; a server that is away is asked again', async () => {

@@ -6,7 +6,7 @@ import type { CallSettings } from '../../part/part.ts'
 import { replyMessages, type ModelReply } from '../../fold/reply-messages.ts'
 import { noUsage, type Usage } from '../../part/usage.ts'
 import type { Approval } from '../../part/request-part.ts'
-import type { ClientToolUse, LlmConfig, ToolGroup } from '../../pipeline/pipeline.ts'
+import type { ClientToolUse, LlmConfig, ToolGroup, ToolUse } from '../../pipeline/pipeline.ts'
 import type { ValueSchema } from '../../pipeline/value-schema.ts'
 import { readMcpTools, toToolName, type McpToolImplementation } from '../../tools/mcp/mcp-tool.ts'
 import { mcpOf, type Scope } from '../scope.ts'
@@ -114,6 +114,7 @@ export async function offeredTools(
       const use = { name, ...how }
       const spec = await toToolSpec(name, implementation)
       wishes.set(name, implementation.searched === true ? true : wish)
+      sayChanged(scope, implementation, use)
       const runs = mcpRun(name, implementation, use)
       tools.set(name, { spec, use, implementation, runs, ...omitUndefined({ inline }) })
     }
@@ -134,6 +135,7 @@ export async function offeredTools(
     wishes.set(use.name, use.defer ?? false)
     const isClients = implementation.execute === undefined
     const { inline } = use
+    if (ofServer !== undefined) sayChanged(scope, ofServer, use)
     const runs = ofServer && mcpRun(use.name, ofServer, use)
     const offered = { spec: isClients ? { ...spec, client: true as const } : spec, use, implementation }
     tools.set(use.name, { ...offered, ...omitUndefined({ runs, inline }) })
@@ -171,6 +173,13 @@ export async function offeredTools(
 /** The file overrides the tool, but "true" alone does not say that other roles may approve. */
 function ofAgent(ofUse: Approval | undefined, ofTool: Approval | undefined): Approval | undefined {
   return ofUse === true ? stricter(ofUse, ofTool) : (ofUse ?? ofTool)
+}
+
+/** Nobody looks at the calls of such a tool, so somebody should know that it says something else now. */
+function sayChanged(scope: Scope, { changed, mcp }: McpToolImplementation, { name, approval }: ToolUse): void {
+  if (changed !== true || approval !== false) return
+  const message = `The MCP server "${mcp.server}" describes its tool "${name}" in other words than before, and no call of it needs an approval.`
+  scope.emit('', { type: 'warning', code: 'mcp-tool-changed', message })
 }
 
 /** `leftOut`: receives the reasons for omitted tools, by their names. */

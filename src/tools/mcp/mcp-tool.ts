@@ -15,15 +15,18 @@ export interface McpToolImplementation extends ToolImplementation {
   mcp: { server: string; tool: string }
   /** See {@link McpTools}. */
   searched?: true
+  /** See {@link McpTool}. */
+  changed?: true
 }
 
 export function toToolImplementation(pool: McpPool, server: string, tool: McpTool): McpToolImplementation {
-  const { name, description, inputSchema } = tool
+  const { name, description, inputSchema, changed } = tool
   return omitUndefined({
     description,
     parameters: inputSchema,
     timeout: pool.timeout(server),
     mcp: { server, tool: name },
+    changed,
     // The tool runner applies the timeout, which an agent file may raise above the config's, through the signal.
     execute: (input: unknown, { signal, traceparent }: ToolContext) =>
       pool.call(server, name, input, { signal, timeout: longest, forModel: true, ...omitUndefined({ traceparent }) }),

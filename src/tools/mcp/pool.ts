@@ -11,6 +11,8 @@ import { callTimeout, checkServer, type McpServer } from './server.ts'
 export interface McpTool {
   name: string
   description?: string
+  /** Its description is another one than when this process first saw the tool. */
+  changed?: true
   /** JSON Schema of an object. */
   inputSchema: Record<string, unknown>
   /** Patterns in its schemas that are not enforced, each with the reason. */
@@ -111,6 +113,8 @@ export function createMcpPool(
   const connections = new Map<string, Promise<McpConnection>>()
   /** Servers that were legacy when they were asked last. */
   const legacy = new Set<string>()
+  /** The first description of each tool: by server and name. */
+  const described = new Map<string, string | undefined>()
   const end = new AbortController()
   const children = new Set<McpPool>()
 
@@ -196,7 +200,15 @@ export function createMcpPool(
       return own
     },
     timeout: (name) => callTimeout(serverOf(name)),
-    tools: (name, signal) => use(name, signal, (connection) => unlessStopped(connection.tools(), signal)),
+    async tools(name, signal) {
+      const tools = await use(name, signal, (connection) => unlessStopped(connection.tools(), signal))
+      for (const tool of tools) {
+        const key = `${name} ${tool.name}`
+        if (!described.has(key)) described.set(key, tool.description)
+        else if (described.get(key) !== tool.description) tool.changed = true
+      }
+      return tools
+    },
     async call(name, tool, input, options = {}) {
       const answer = await exchange(name, tool, input, options)
       // It was told that nobody can be asked, and that nobody waits for a task.

@@ -54,7 +54,7 @@ export async function startTaskServer(first: Partial<Task> = {}, tools: readonly
       case 'tools/list':
         return complete({
           tools,
-          ttlMs: 60_000,
+          ttlMs: 0,
           cacheScope: 'private',
         })
       case 'tools/call': {
