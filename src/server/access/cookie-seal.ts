@@ -3,7 +3,7 @@
  * opens.
  */
 import type { Log } from '../../part/log.ts'
-import { createSeal, type Seal } from '../http/sealed-text.ts'
+import { createSeal, type Seal } from '../../part/sealed-text.ts'
 
 export interface CookieSeal {
   seal(text: string): Promise<string>

@@ -7,7 +7,7 @@ import type { Log } from '../../part/log.ts'
 import type { Principal } from '../../part/principal.ts'
 import { parseJson } from '../../part/json.ts'
 import { MillraceError } from '../../part/error.ts'
-import { createSeal, type Seal } from '../http/sealed-text.ts'
+import { createSeal, type Seal } from '../../part/sealed-text.ts'
 import { hashText } from '../http/key.ts'
 import { canonicalJson } from '../routes/idempotency.ts'
 

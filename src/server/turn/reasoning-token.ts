@@ -6,7 +6,7 @@
  * nobody a run that is not theirs: whoever opens one looks the run up as the caller.
  */
 import type { Log } from '../../part/log.ts'
-import { createSeal } from '../http/sealed-text.ts'
+import { createSeal } from '../../part/sealed-text.ts'
 
 export interface ReasoningTokens {
   /**

@@ -2,6 +2,9 @@
 import { MillraceError } from '../../part/error.ts'
 import type { McpConnection, openConnection } from './connection.ts'
 import { createServerTokens, type ServerTokens, type TokenOptions } from './auth/server-tokens.ts'
+import { lazySignIns } from './auth/lazy-sign-ins.ts'
+import type { SignIns, SignInsOptions } from './auth/sign-ins.ts'
+import type { TokenSource } from './auth/token-source.ts'
 import { sessionEnded, unlessStopped } from './fault.ts'
 import { defaultReadLimits, type ReadLimits } from '../../models/limits/read-limits.ts'
 import { secretsIn, withHeaders, type McpHeaders } from './own-headers.ts'
@@ -51,6 +54,8 @@ export interface McpPool {
   call(server: string, tool: string, input: unknown, options?: CallOptions): Promise<unknown>
   /** The servers of the config. */
   readonly servers: ReadonlyMap<string, McpServer>
+  /** Absent: there is no server to which people sign in. */
+  readonly people?: PeoplePool
   /** A pool with connections of its own to these servers, with these headers. It is closed with this one. */
   withHeaders(headers: McpHeaders): McpPool
   /** Ends all calls; resolves when the servers have exited and their child processes are killed. The pool cannot be used again. */
@@ -62,6 +67,15 @@ export interface PoolOptions extends Partial<TokenOptions> {
   limits?: ReadLimits
   /** Those of the pool whose servers these are. */
   tokens?: ServerTokens
+}
+
+/** The servers to which people sign in. */
+export interface PeoplePool {
+  readonly names: readonly string[]
+  /** Keeps their tokens in this store. */
+  signIns(keeping: Omit<SignInsOptions, 'environment' | 'fetch'>): SignIns
+  /** All servers, with connections of one person's own to those of `names`. It is closed with the whole pool. */
+  poolOf(sourceOf: (server: string) => Promise<TokenSource>): McpPool
 }
 
 /** Opens no connection yet. `secrets` are removed from server output that errors quote. Throws `bad-config`. */
@@ -117,20 +131,44 @@ export function createMcpPool(
     }
   }
 
-  return {
+  function child(all: Readonly<Record<string, McpServer>>, options: PoolOptions): McpPool {
+    const pool = createMcpPool(all, { limits, environment, now, ...(fetch && { fetch }), ...options })
+    const close = async () => {
+      await pool.close()
+      children.delete(own)
+    }
+    const own: McpPool = { ...pool, close }
+    children.add(own)
+    return own
+  }
+
+  const personal = [...known].flatMap(([name, server]) => (isPersonal(server) ? [name] : []))
+
+  const people: PeoplePool = {
+    names: personal,
+    signIns: (keeping) => lazySignIns(known, { environment, fetch, ...keeping }),
+    poolOf(sourceOf) {
+      const own = child(servers, {
+        secrets,
+        tokens: (name, server) => (isPersonal(server) ? sourceOf(name) : tokens(name, server)),
+      })
+      const of = (name: string) => (personal.includes(name) ? own : pool)
+      return {
+        ...own,
+        tools: async (name, signal) => of(name).tools(name, signal),
+        call: async (name, tool, input, options) => of(name).call(name, tool, input, options),
+      }
+    },
+  }
+
+  const pool: McpPool = {
     names: [...known.keys()],
     servers: known,
+    ...(personal.length > 0 && { people }),
     withHeaders(headers) {
       const changed = Object.entries(headers).map(([name, own]) => [name, withHeaders(serverOf(name), own)] as const)
       const hidden = [...secrets, ...secretsIn(headers)]
-      const child = createMcpPool(Object.fromEntries(changed), { secrets: hidden, limits, tokens })
-      const close = async () => {
-        await child.close()
-        children.delete(own)
-      }
-      const own: McpPool = { ...child, close }
-      children.add(own)
-      return own
+      return child(Object.fromEntries(changed), { secrets: hidden, tokens })
     },
     timeout: (name) => callTimeout(serverOf(name)),
     tools: (name, signal) => use(name, signal, (connection) => unlessStopped(connection.tools(), signal)),
@@ -139,9 +177,14 @@ export function createMcpPool(
     async close() {
       end.abort()
       const open = [...connections.values()].map(async (opening) => (await opening).close())
-      await Promise.allSettled([...open, ...[...children].map((child) => child.close())])
+      await Promise.allSettled([...open, ...[...children].map((each) => each.close())])
     },
   }
+  return pool
+}
+
+function isPersonal(server: McpServer): boolean {
+  return 'url' in server && server.auth !== undefined && 'person' in server.auth
 }
 
 // The MCP SDK is slow to load, so it is imported only when a server is used.

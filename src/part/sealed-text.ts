@@ -1,6 +1,6 @@
 /** Short texts that a client keeps for us and must not read, such as a position over the runs of everybody. AES-GCM, with a key of the store. */
-import { ownValue } from '../../part/own-value.ts'
-import type { Log } from '../../part/log.ts'
+import { ownValue } from './own-value.ts'
+import type { Log } from './log.ts'
 
 export interface Seal {
   /** Another text each time, unless `alike` is set. */
