@@ -92,8 +92,8 @@ export async function openAuthorizationServer({
     },
     findAccount: (_context, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
     // The library fetches documents of clients.
-    fetch: async (url: string | URL) => {
-      const found = opened.documents.get(url.toString())
+    fetch: async (asked: string | URL | Request) => {
+      const found = opened.documents.get(asked instanceof Request ? asked.url : asked.toString())
       return found === undefined ? new Response(null, { status: 404 }) : Response.json(found)
     },
     pkce: { required: () => true },
