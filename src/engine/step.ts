@@ -1,4 +1,5 @@
 /** Runs one step of a pipeline: resolves its config, runs it by type, and emits its start and finish. */
+import { isSigningIn, signIn } from './mcp-sign-in.ts'
 import { omitUndefined } from '../part/omit-undefined.ts'
 import {
   traceparentOf,
@@ -178,6 +179,10 @@ function runBuiltin(scope: Scope, step: Step, path: string, place: StepRole, isR
       return inStep(scope, path, { stepType: step.type, kind: 'task' }, async () => {
         await recorded(scope)
         const { server, tool, input, timeout } = step.config
+        const why = await signIn(scope, path, server)
+        if (why !== undefined) throw new MillraceError('mcp-unauthorized', why)
+        // After a crash the call is not repeated.
+        await recorded(scope)
         const options = { signal: scope.signal, ...omitUndefined({ timeout, traceparent: traceparentOf(scope, path) }) }
         const result = await mcpOf(scope).call(server, tool, at(input), options)
         return { value: { value: result }, result }
@@ -200,7 +205,7 @@ async function recorded(scope: Scope): Promise<void> {
 /** Custom code may have had effects before a crash, so it is not run again. */
 function refuseSecondRun(scope: Scope, path: string): void {
   // A handler that has made a request expects to be called again.
-  if (!scope.state.open.steps.has(path) || scope.state.asked.has(path)) return
+  if (!scope.state.open.steps.has(path) || scope.state.asked.has(path) || isSigningIn(scope, path)) return
   throw new MillraceError('interrupted', 'it was interrupted by a crash and is not run a second time.')
 }
 

@@ -20,6 +20,7 @@ import { createObjectJudge, hasOwnCalls, misfit, readObject } from '../judge-obj
 import { createPartialOutput } from '../partial-output.ts'
 import { skillTool } from '../../pipeline/skill-list.ts'
 import { offerSkills, withSkills } from '../skills.ts'
+import { signIn } from '../mcp-sign-in.ts'
 import { toToolSpec } from '../../tools/tool-input.ts'
 import type { OfferedTool } from '../tool-call.ts'
 import { handedOver, toolLoopResult, runToolLoop, type ToolLoopResult } from '../tool-loop.ts'
@@ -103,15 +104,18 @@ export async function offeredTools(
   const tightened = toApprovals(scope.input['tools'])
   for (const { mcp: server, tools: names, ...how } of config.toolSources ?? []) {
     const wanted = names && new Set(names.map((name) => toToolName(server, name)))
-    for (const [name, implementation] of await mcpToolsOf(scope, server, leftOut)) {
+    for (const [name, implementation] of await mcpToolsOf(scope, path, server, leftOut)) {
       if (wanted?.has(name) === false) continue
       if (clientTools.some((tool) => tool.name === name)) sayTaken(scope, name)
-      tools.set(name, { spec: await toToolSpec(name, implementation), use: { name, ...how }, implementation })
+      tools.set(name, { spec: await toToolSpec(name, implementation), use: { name, ...how }, implementation, server })
     }
     for (const name of wanted ?? []) if (!tools.has(name)) refuseLeftOut(leftOut, name)
   }
   for (const use of config.tools) {
-    const implementation = scope.registry.tools.get(use.name) ?? (await findMcpTool(scope, use.name, leftOut))
+    const own = scope.registry.tools.get(use.name)
+    const server = own === undefined ? serverOf(scope, use.name) : undefined
+    const found = server === undefined ? undefined : await mcpToolsOf(scope, path, server, leftOut, use.name)
+    const implementation = own ?? found?.get(use.name)
     if (implementation === undefined) {
       refuseLeftOut(leftOut, use.name)
       const known = [...scope.registry.tools.keys()].join(', ') || 'none'
@@ -121,7 +125,12 @@ export async function offeredTools(
     if (clientTools.some(({ name }) => name === use.name)) sayTaken(scope, use.name)
     const spec = await toToolSpec(use.name, implementation, use.description)
     const isClients = implementation.execute === undefined
-    tools.set(use.name, { spec: isClients ? { ...spec, client: true } : spec, use, implementation })
+    tools.set(use.name, {
+      spec: isClients ? { ...spec, client: true } : spec,
+      use,
+      implementation,
+      ...(server && { server }),
+    })
   }
   for (const offered of offeredAgents(scope, path, config.agentTools ?? [])) {
     const { name } = offered.spec
@@ -160,12 +169,20 @@ function sayTaken(scope: Scope, name: string): void {
   scope.emit('', { type: 'warning', code: 'tool-name-taken', message })
 }
 
-/** `leftOut`: receives the reasons for omitted tools, by their names. */
-function mcpToolsOf(
+/** `leftOut`: receives the reasons for omitted tools, by their names. `named`: the only one that is wanted. */
+async function mcpToolsOf(
   scope: Scope,
+  path: string,
   server: string,
   leftOut: Map<string, string>,
+  named?: string,
 ): Promise<Map<string, ToolImplementation>> {
+  const why = await signIn(scope, path, server)
+  if (why !== undefined) {
+    if (named !== undefined) leftOut.set(named, why)
+    scope.emit('', { type: 'warning', code: 'mcp-tool-left-out', message: `${why} Its tools are left out.` })
+    return new Map()
+  }
   return readMcpTools(mcpOf(scope), server, scope.signal, ({ code, message, leftOut: name }) => {
     if (name !== undefined) leftOut.set(name, message)
     scope.emit('', { type: 'warning', code, message })
@@ -177,15 +194,9 @@ function refuseLeftOut(leftOut: ReadonlyMap<string, string>, name: string): void
   if (why !== undefined) throw new MillraceError('bad-tools', `The step names a tool that cannot be used. ${why}`)
 }
 
-/** Finds the tool named `server_tool`. */
-async function findMcpTool(
-  scope: Scope,
-  name: string,
-  leftOut: Map<string, string>,
-): Promise<ToolImplementation | undefined> {
-  const server = scope.mcp?.names.find((each) => name.startsWith(`${each}_`))
-  if (server === undefined) return undefined
-  return (await mcpToolsOf(scope, server, leftOut)).get(name)
+/** Of the tool named `server_tool`. */
+function serverOf({ mcp }: Scope, name: string): string | undefined {
+  return mcp?.names.find((each) => name.startsWith(`${each}_`))
 }
 
 /** The result of an `llm` step, derived from its replies. */

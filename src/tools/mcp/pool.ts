@@ -54,6 +54,8 @@ export interface McpPool {
   call(server: string, tool: string, input: unknown, options?: CallOptions): Promise<unknown>
   /** The servers of the config. */
   readonly servers: ReadonlyMap<string, McpServer>
+  /** Of a person's pool: resolves when there is a token for a server. Rejects with `SignInNeeded`, and as a call does. */
+  ready?(server: string): Promise<void>
   /** Absent: there is no server to which people sign in. */
   readonly people?: PeoplePool
   /** A pool with connections of its own to these servers, with these headers. It is closed with this one. */
@@ -155,6 +157,8 @@ export function createMcpPool(
       const of = (name: string) => (personal.includes(name) ? own : pool)
       return {
         ...own,
+        people,
+        ready: async (name) => void (isPersonal(serverOf(name)) && (await (await sourceOf(name)).token())),
         tools: async (name, signal) => of(name).tools(name, signal),
         call: async (name, tool, input, options) => of(name).call(name, tool, input, options),
       }

@@ -3,7 +3,7 @@ import { createBrowser } from '../../../../test/support/oidc-provider.ts'
 import { memoryStore } from '../../../store/memory-store.ts'
 import { createMcpPool, type McpPool } from '../pool.ts'
 import type { PersonAuth } from './auth-config.ts'
-import { createSignIns, isDeclined, type Caller, type Flow, type SignIns } from './sign-ins.ts'
+import { createSignIns, type Caller, type Flow, type SignIns } from './sign-ins.ts'
 import { openAuthorizationServer, type TestAuthorizationServer } from './testing/authorization-server.ts'
 import { openProtectedServer, type ProtectedServer } from './testing/protected-server.ts'
 
@@ -200,11 +200,10 @@ describe('sign-ins with an MCP server', () => {
     const { flow } = await signIns.begin({ server: 'drive', caller: ann, redirectUri })
     const back = new URL(redirectUri)
     back.search = String(new URLSearchParams({ error: 'access_denied', state: flow.state, iss: issuer.url }))
-    const error: unknown = await signIns.finish(flow, back).catch((each: unknown) => each)
-    expect([isDeclined(error), (error as Error).message]).toEqual([
-      true,
-      'The MCP server "drive" cannot be used: the sign-in was declined.',
-    ])
+    await expect(signIns.finish(flow, back)).rejects.toMatchObject({
+      code: 'sign-in-declined',
+      message: 'The sign-in to the MCP server "drive" was declined.',
+    })
   })
 
   test('an authorization server without PKCE, and one that another server names, get nobody', async () => {

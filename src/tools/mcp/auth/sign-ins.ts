@@ -3,6 +3,7 @@
  * issuer; they are sealed in the store, and any process renews them.
  */
 import * as oauth from 'oauth4webapi'
+import { MillraceError } from '../../../part/error.ts'
 import { isLoopback } from '../../../part/loopback.ts'
 import { ownValue } from '../../../part/own-value.ts'
 import type { RunUser } from '../../../part/principal.ts'
@@ -12,6 +13,7 @@ import type { McpHttpServer, McpServer } from '../server.ts'
 import type { PersonAuth } from './auth-config.ts'
 import { bySecret, checkToken, rememberedServer, type AuthorizationServer } from './authorization-server.ts'
 import type { CredentialsOptions } from './client-credentials.ts'
+import { clientMetadata } from './client-metadata.ts'
 import { createClientBook, type RegisteredClient } from './client-book.ts'
 import { noToken } from './no-token.ts'
 import { SignInNeeded } from './sign-in-needed.ts'
@@ -48,7 +50,7 @@ export interface SignIns {
   source(server: string, caller: Caller): Promise<TokenSource>
   /** The address where the person goes. Rejects with `mcp-unauthorized`, and with `unknown-mcp-server` for one where nobody signs in. */
   begin(options: SignInOptions): Promise<{ address: string; flow: Flow }>
-  /** `back`: where the person came back to. Rejects with `mcp-unauthorized`; `sign-in-cancelled` if the person has declined. */
+  /** `back`: where the person came back to. Rejects with `mcp-unauthorized`; `sign-in-declined` if the person has declined. */
   finish(flow: Flow, back: URL): Promise<void>
   /** Resolves with whether there was a sign-in. */
   signOut(server: string, caller: Caller): Promise<boolean>
@@ -115,7 +117,7 @@ export function createSignIns(servers: ReadonlyMap<string, McpServer>, options: 
       throw unauthorized(whoOf(server), 'its authorization server registers no clients. Set clientId in its auth')
     }
     return clients.client(metadata.issuer, redirectUri, async () => {
-      const response = await oauth.dynamicClientRegistrationRequest(metadata, clientMetadata([redirectUri]), http)
+      const response = await oauth.dynamicClientRegistrationRequest(metadata, clientMetadata(redirectUri), http)
       return oauth.processDynamicClientRegistrationResponse(response)
     })
   }
@@ -240,8 +242,7 @@ export function createSignIns(servers: ReadonlyMap<string, McpServer>, options: 
         const { book } = await open(server, caller.id === '' ? undefined : personOf(caller))
         await book.replace({ ...tokens, issuer, ...registered })
       } catch (error) {
-        if (error instanceof oauth.AuthorizationResponseError && error.error === 'access_denied')
-          throw cancelled(server)
+        if (error instanceof oauth.AuthorizationResponseError && error.error === 'access_denied') throw declined(server)
         if (error instanceof oauth.ResponseBodyError && error.error === 'invalid_client') {
           await clients.forget(issuer, redirectUri)
         }
@@ -259,29 +260,11 @@ export function createSignIns(servers: ReadonlyMap<string, McpServer>, options: 
   }
 }
 
-function cancelled(server: string): Error {
-  return Object.assign(unauthorized(`The MCP server "${server}"`, 'the sign-in was declined'), { isDeclined: true })
-}
-
-/** Whether the person has declined at the authorization server. */
-export function isDeclined(error: unknown): boolean {
-  return (error as { isDeclined?: unknown } | undefined)?.isDeclined === true
+function declined(server: string): MillraceError {
+  return new MillraceError('sign-in-declined', `The sign-in to the MCP server "${server}" was declined.`)
 }
 
 const personOf = ({ id, tenant }: Flow['caller']) => ({ id, ...(tenant !== '' && { tenant }) })
-
-/** What an authorization server is told about us (RFC 7591). */
-export function clientMetadata(redirectUris: string[]) {
-  const isNative = redirectUris.some((each) => isLoopback(new URL(each).hostname))
-  return {
-    client_name: 'Millrace',
-    redirect_uris: redirectUris,
-    grant_types: ['authorization_code', 'refresh_token'],
-    response_types: ['code'],
-    token_endpoint_auth_method: 'none',
-    application_type: isNative ? 'native' : 'web',
-  }
-}
 
 /** With what a token that gets the next one needs, where there is such a scope. */
 function scopeOf(scope: string | undefined, { scopes_supported: supported }: oauth.AuthorizationServer) {
