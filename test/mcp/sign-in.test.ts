@@ -261,7 +261,7 @@ describe('a run that needs a sign-in', () => {
     const run = await start('step')
     const [request] = await requestsOf(run)
     const begun = await open(request!, 'alice')
-    const other = await startServer({ ...options(), dir: server.dir }, { access: createTestAccess() })
+    const other = await startServer({ ...options(), dir: server.dir, keep: true }, { access: createTestAccess() })
     try {
       const change = (back: URL) => void (back.host = new URL(other.url).host)
       const response = await comeBack(begun.headers.get('location')!, cookiesOf(begun), { change })
@@ -274,19 +274,19 @@ describe('a run that needs a sign-in', () => {
   })
 
   test('after ten minutes nobody is waited for any more', async () => {
-    const runs = [await start('step'), await start('a')]
-    for (const run of runs) await requestsOf(run)
-    const late = (store: Store): Store => ({ ...store, now: () => Date.now() + 601_000 })
-    const other = await startServer({ ...options(), dir: server.dir, wrapStore: late }, { access: createTestAccess() })
-    try {
-      await other.runtime.recover()
-      for (const run of runs) await until(other.store, run, ({ type }) => type === 'run-end')
-      const [step, listing] = await Promise.all(runs.map(async (run) => (await other.runtime.open(run))!.result))
-      expect(step).toMatchObject({ error: { message: expect.stringContaining('nobody has signed in to it') } })
-      expect(listing).toMatchObject({ outcome: 'completed', text: expect.stringContaining('0 tools.') })
-    } finally {
-      await other.close()
-    }
+    const before = (store: Store): Store => ({ ...store, now: () => Date.now() - 601_000 })
+    const earlier = await startServer(
+      { ...options(), dir: server.dir, keep: true, wrapStore: before },
+      { access: createTestAccess() },
+    )
+    const runs = [await start('step', 'alice', earlier), await start('a', 'alice', earlier)]
+    for (const run of runs) expect(await requestsOf(run, 'alice', earlier)).toHaveLength(1)
+    await earlier.close()
+    await server.runtime.recover()
+    for (const run of runs) await until(server.store, run, ({ type }) => type === 'run-end')
+    const [step, listing] = await Promise.all(runs.map(resultOf))
+    expect(step).toMatchObject({ error: { message: expect.stringContaining('nobody has signed in to it') } })
+    expect(listing).toMatchObject({ outcome: 'completed', text: expect.stringContaining('0 tools.') })
   })
 
   test('no byte of a token is stored, answered or told', async () => {
