@@ -3,13 +3,12 @@
  * nothing was sent, so a run that waits for it, or that another process takes over, repeats no call.
  */
 import type { EntryOf } from '../part/entry.ts'
+import { connectPath, signInReason } from '../part/mcp-sign-in.ts'
 import { joinPath, parentPath } from '../part/path.ts'
 import { SignInNeeded } from '../tools/mcp/auth/sign-in-needed.ts'
 import { inStep, type Scope } from './scope.ts'
 
 const stepType = 'sign-in'
-/** `reason` of its request. */
-export const signInReason = 'mcp-sign-in'
 /** ms. */
 const patience = 600_000
 /** How often somebody is asked who says that it is done, and it is not. */
@@ -72,11 +71,6 @@ export async function signIn(
 /** Whether a step has only asked so far. */
 export function isSigningIn({ state }: Scope, root: string): boolean {
   return [...state.open.steps].some(([path, step]) => step.stepType === stepType && parentPath(path) === root)
-}
-
-/** Where a person signs in, at the server that runs the agent. */
-export function connectPath(requestId: string): string {
-  return `/mcp/connect/${encodeURIComponent(requestId)}`
 }
 
 const whoOf = (server: string) => `The MCP server "${server}"`

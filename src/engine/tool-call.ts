@@ -183,6 +183,12 @@ export async function settleCall(scope: Scope, loop: CallingLoop, call: ModelToo
     }
     input = edited.value
   }
+  // Before the step of the call: nothing is sent until somebody has signed in.
+  const why = tool.server === undefined ? undefined : await whyNoToken(scope, loop.root, tool.server, toolCallId)
+  if (why !== undefined) {
+    await inTool(nextPath(), 'tool-call', async () => fault(why))
+    return
+  }
   if (tool.agent !== undefined) {
     if (tool.agent.use.handoff === true) await settleHandoff(scope, loop, call, { offered: tool.agent, given: input })
     else await runAgent(tool.agent, input)
@@ -193,11 +199,6 @@ export async function settleCall(scope: Scope, loop: CallingLoop, call: ModelToo
     return
   }
   if (!isClients) {
-    const why = tool.server === undefined ? undefined : await whyNoToken(scope, loop.root, tool.server, toolCallId)
-    if (why !== undefined) {
-      await inTool(nextPath(), 'tool-call', async () => fault(why))
-      return
-    }
     await inTool(nextPath(), 'tool-call', (path) => execute(scope, path, loop, call, tool))
     return
   }

@@ -98,12 +98,12 @@ const cookiesOf = (response: Response) => response.headers.getSetCookie().map((e
 async function comeBack(
   address: string,
   cookies: string[],
-  { login = 'ann', change = (_: URL) => {}, at = server } = {},
+  { login = 'ann', change, at = server }: { login?: string; change?: (back: URL) => void; at?: TestServer } = {},
 ): Promise<Response> {
   const until = `${at.url}/mcp/connect/callback`
   const back = new URL((await createBrowser().submitAll(address, { login, password: 'any' }, until)).at)
   expect(back.href.startsWith(until)).toBe(true)
-  change(back)
+  change?.(back)
   // As after a link of another site: without a credential, and marked as such.
   return fetch(back, { headers: { cookie: cookies.join('; '), 'sec-fetch-site': 'cross-site' } })
 }
@@ -270,6 +270,31 @@ describe('a run that needs a sign-in', () => {
       expect(await (await other.runtime.open(run))!.result).toMatchObject({ outcome: 'completed', output: who })
     } finally {
       await other.close()
+    }
+  })
+
+  test('two instances on one store renew a token once, before its end', async () => {
+    const first = await start('step')
+    await signIn((await requestsOf(first))[0]!)
+    await resultOf(first)
+    issuer.grants.length = 0
+    const late = (store: Store): Store => ({ ...store, now: () => Date.now() + 550_000 })
+    const instances = await Promise.all(
+      [1, 2].map(() =>
+        startServer({ ...options(), dir: server.dir, keep: true, wrapStore: late }, { access: createTestAccess() }),
+      ),
+    )
+    try {
+      const ends = await Promise.all(
+        Array.from({ length: 8 }, async (_, i) => {
+          const at = instances[i % 2]!
+          return (await at.runtime.open(await start('step', 'alice', at)))!.result
+        }),
+      )
+      expect(ends.map(({ outcome }) => outcome)).toEqual(Array(8).fill('completed'))
+      expect(issuer.grants.map((each) => each.get('grant_type'))).toEqual(['refresh_token'])
+    } finally {
+      for (const each of instances) await each.close()
     }
   })
 
