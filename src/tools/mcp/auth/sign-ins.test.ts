@@ -140,6 +140,19 @@ describe('sign-ins with an MCP server', () => {
     expect(await pool.call('drive', 'whoami', {})).toBe('page ann')
   })
 
+  test('a server that names another authorization server later: nothing of the first is sent there', async () => {
+    await signIn(instance().signIns, ann)
+    const other = await openAuthorizationServer()
+    try {
+      drive.metadata = { authorization_servers: [other.url] }
+      skew = 550_000
+      await expect(instance().whoami(ann)).rejects.toMatchObject({ server: 'drive' })
+      expect([other.grants, refreshes()]).toEqual([[], []])
+    } finally {
+      await other.close()
+    }
+  })
+
   test('signing out', async () => {
     const { signIns, whoami } = instance()
     expect(await signIns.signOut('drive', ann)).toBe(false)
