@@ -64,13 +64,20 @@ export async function signIn(
     if (scope.handOver || !scope.canWait) {
       return `${whoOf(server)} was not called: somebody must sign in to it first, and this run cannot wait for that.`
     }
-    await ask(joinPath(root, state.loopAt(root).children + 1), undefined)
+    await ask(joinPath(root, nextName(scope, root, asked().length)), undefined)
   }
 }
 
 /** Whether a step has only asked so far. */
 export function isSigningIn({ state }: Scope, root: string): boolean {
   return [...state.open.steps].some(([path, step]) => step.stepType === stepType && parentPath(path) === root)
+}
+
+/** A tool loop counts its children; those of an `mcp-tool` step with numbers are the answers of its server. */
+function nextName({ state }: Scope, root: string, asked: number): string | number {
+  const kind = state.open.steps.get(root)?.kind
+  if (kind !== 'task') return state.loopAt(root).children + 1
+  return asked === 0 ? stepType : `${stepType}.${asked + 1}`
 }
 
 const whoOf = (server: string) => `The MCP server "${server}"`
