@@ -37,6 +37,7 @@ export type ClientAnswer =
   | { approved: boolean; reason?: string; input?: unknown }
   | { value: unknown }
   | { cancelled: true }
+  | { declined: true }
 
 /** How a run continues that was recorded elsewhere: as an agent of the server, or, for users who may edit agents, with the programs of its recording. */
 export interface ClientConsent {

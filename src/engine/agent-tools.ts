@@ -197,9 +197,9 @@ export async function inSlot<T>(scope: Scope, body: (inner: Scope) => Promise<T>
           if (held !== undefined) slot.pause()
           return held
         },
-        async request(path, request, signal) {
+        async request(path, request, signal, how) {
           slot.pause()
-          const response = await scope.request(path, request, signal)
+          const response = await scope.request(path, request, signal, how)
           await slot.resume()
           return response
         },

@@ -22,29 +22,30 @@ interface RequestOptions {
 }
 
 export function createPendingRequests({ state, branches, signal, emit }: RequestOptions): PendingRequests {
-  const waiting = new LazyMap<string, PromiseWithResolvers<EntryOf<'response'>>>()
+  const waiting = new LazyMap<string, PromiseWithResolvers<EntryOf<'response'>> & { blocks: boolean }>()
   return {
-    async request(path, request, stop) {
+    async request(path, request, stop, how) {
       stop.throwIfAborted()
       const { requestId } = request
-      const answer = Promise.withResolvers<EntryOf<'response'>>()
+      const blocks = how !== 'holds'
+      const answer = { ...Promise.withResolvers<EntryOf<'response'>>(), blocks }
       waiting.set(requestId, answer)
       if (!state.open.requests.has(requestId)) emit(path, { type: 'request', ...request })
       const stopAlone = () => {
         // Only for a branch or step that is stopped alone: the run's end rejects all requests itself.
         if (signal.aborted || !waiting.delete(requestId)) return
-        branches.unblock()
+        if (blocks) branches.unblock()
         answer.reject(stop.reason)
       }
       if (stop !== signal) stop.addEventListener('abort', stopAlone, { once: true })
-      branches.block()
+      if (blocks) branches.block()
       return answer.promise.finally(() => stop.removeEventListener('abort', stopAlone))
     },
     resolve(response) {
       const waiter = waiting.get(response.requestId)
       if (waiter === undefined) return
       waiting.delete(response.requestId)
-      branches.unblock()
+      if (waiter.blocks) branches.unblock()
       waiter.resolve(response)
     },
     rejectAll(reason) {

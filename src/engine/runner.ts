@@ -16,6 +16,7 @@ import type { Attribute } from './step-name.ts'
 import { agentValue } from './called-agent.ts'
 import { pipelineValue, type StepOutcome } from './container.ts'
 import { createAgentSlots } from './agent-slots.ts'
+import { cancelTasks } from './mcp-task.ts'
 import { defaultAgentCalls, defaultParallelAgents } from './agent-tools.ts'
 import { endOutcomes, endRun } from './write-end.ts'
 import { createBranchCounter, type BranchCounter } from './branch-counter.ts'
@@ -108,7 +109,7 @@ type Settled =
   | { type: 'stopped' }
 
 export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
-  const { log, pipeline, runId, state, controller, graceMs } = options
+  const { log, pipeline, runId, state, controller, graceMs, secrets, secretKeys, newRunId, startNext } = options
   const now = createRunClock(options.clock, state.lastTimestamp)
   const { signal } = controller
   let account: RunAccount | undefined
@@ -119,7 +120,6 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   let decided: 'suspended' | 'left' | 'ending' | undefined
 
   const hidden = createHiddenInputs(state)
-  const { secrets, secretKeys } = options
   const hides = secrets.length > 0 || secretKeys.length > 0
 
   const writer = createWriter({
@@ -171,7 +171,6 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   for (const each of limits) {
     each.signal.addEventListener('abort', () => controller.abort(each.signal.reason), { once: true })
   }
-  const { newRunId, startNext } = options
   const steering = createSteering({ log, run: runId, state, signal, writer, newRunId, startNext })
   const toLogged: Scope['toLogged'] = (part) => {
     return hides ? createRedactor(secrets, secretKeys).redact('', part)[0]! : part
@@ -266,6 +265,7 @@ export async function execute(options: RunnerOptions): Promise<RunnerEnd> {
   }
   if (account !== undefined) await countBeforeEnd(account, writer, state)
   await steering.leave(error?.code)
+  void cancelTasks(scope)
   endRun(scope, error, how.type === 'done' ? how.value : undefined)
   requests.rejectAll(() => new Suspended())
   return finish('ended')

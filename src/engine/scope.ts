@@ -56,11 +56,15 @@ export interface Scope {
   readonly branches: BranchCounter
   /** Call this before a new step begins: see `Gate.pass`. */
   pass(): Promise<never> | undefined
-  /** Records a request, unless it is open, and waits for its reply. Throws {@link Suspended} if the whole run must wait. */
+  /**
+   * Records a request, unless it is open, and waits for its reply. Throws {@link Suspended} if the whole run must wait. `holds`: the run does not wait as
+   * long as this does, because something in memory would be lost.
+   */
   request(
     path: string,
     request: DistributiveOmit<RequestPart, 'type'>,
     signal: AbortSignal,
+    how?: 'holds',
   ): Promise<EntryOf<'response'>>
   /** The input of a tool call for its tool: not redacted, as long as this process executes the run. */
   inputOf(call: ModelToolCall): string

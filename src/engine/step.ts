@@ -1,18 +1,7 @@
 /** Runs one step of a pipeline: resolves its config, runs it by type, and emits its start and finish. */
 import { isSigningIn, signIn } from './mcp-sign-in.ts'
 import { omitUndefined } from '../part/omit-undefined.ts'
-import {
-  traceparentOf,
-  mcpOf,
-  valuesOf,
-  inStep,
-  Suspended,
-  toFailure,
-  asRecorded,
-  unheld,
-  within,
-  type Scope,
-} from './scope.ts'
+import { mcpOf, valuesOf, inStep, Suspended, toFailure, asRecorded, unheld, within, type Scope } from './scope.ts'
 import { MillraceError } from '../part/error.ts'
 import type { BuiltinStep, ClientToolUse, Step, ToolLoopConfig } from '../pipeline/pipeline.ts'
 import { resolve } from '../pipeline/evaluate.ts'
@@ -29,7 +18,9 @@ import { holdsText, runLlm, type LlmResult } from './steps/llm.ts'
 import { runLoop } from './steps/loop.ts'
 import { generateOutput } from './steps/output-generator.ts'
 import { runMemory } from './steps/memory.ts'
+import { runMcpCall } from './mcp-call.ts'
 import { runParallel } from './steps/parallel.ts'
+import { refuseLeftOut } from '../tools/mcp/mcp-tool.ts'
 import { runRouter } from './steps/router.ts'
 import { runScriptStep } from './steps/script.ts'
 import { runWrapped } from './steps/wrapped.ts'
@@ -174,8 +165,9 @@ function runBuiltin(scope: Scope, step: Step, path: string, place: StepRole, isR
       return runLoop(scope, path, step.config, inside)
     case 'parallel':
       return runParallel(scope, path, step.config, inside)
-    case 'mcp-tool':
-      refuseSecondRun(scope, path)
+    case 'mcp-tool': {
+      // What goes on is what its answers below say: see `runMcpCall`.
+      const resumed = scope.state.open.steps.has(path) && !isSigningIn(scope, path)
       return inStep(scope, path, { stepType: step.type, kind: 'task' }, async () => {
         await recorded(scope)
         const { server, tool, input, timeout } = step.config
@@ -183,10 +175,18 @@ function runBuiltin(scope: Scope, step: Step, path: string, place: StepRole, isR
         if (why !== undefined) throw new MillraceError('mcp-unauthorized', why)
         // After a crash the call is not repeated.
         await recorded(scope)
-        const options = { signal: scope.signal, ...omitUndefined({ timeout, traceparent: traceparentOf(scope, path) }) }
-        const result = await mcpOf(scope).call(server, tool, at(input), options)
+        if (!resumed) await refuseLeftOut(mcpOf(scope), server, tool, scope.signal)
+        const result = await runMcpCall(scope, path, {
+          server,
+          tool,
+          input: at(input),
+          timeout,
+          forModel: false,
+          resumed,
+        })
         return { value: { value: result }, result }
       })
+    }
     case 'script':
       return runScriptStep(scope, path, step.config)
     case 'cli-agent':
@@ -205,7 +205,7 @@ async function recorded(scope: Scope): Promise<void> {
 /** Custom code may have had effects before a crash, so it is not run again. */
 function refuseSecondRun(scope: Scope, path: string): void {
   // A handler that has made a request expects to be called again.
-  if (!scope.state.open.steps.has(path) || scope.state.asked.has(path) || isSigningIn(scope, path)) return
+  if (!scope.state.open.steps.has(path) || scope.state.asked.has(path)) return
   throw new MillraceError('interrupted', 'it was interrupted by a crash and is not run a second time.')
 }
 

@@ -41,16 +41,22 @@ export interface OfferedTool {
   server?: string
   /** It runs this agent. */
   agent?: OfferedAgent
+  /** The model does not see it until it has found it: see `tool-search.ts`. */
+  deferred?: true
   /** The engine runs it, as steps below the call's. After a crash it goes on. */
   runs?: ToolRun
 }
 
 /** `path`: the step of the call. Throws only what ends more than this call. */
-export type ToolRun = (
-  scope: Scope,
-  path: string,
-  call: { given: unknown; toolCallId: string; messages(): Message[] },
-) => Promise<{ result: unknown; isError: boolean }>
+export type ToolRun = (scope: Scope, path: string, call: ToolRunCall) => Promise<Result>
+
+export interface ToolRunCall {
+  given: unknown
+  toolCallId: string
+  messages(): Message[]
+  /** The step of the call was started before: by a process that has ended, or before the run waited. */
+  resumed: boolean
+}
 
 export interface CallingLoop {
   root: string
@@ -120,8 +126,10 @@ export async function settleCall(scope: Scope, loop: CallingLoop, call: ModelToo
   }
   const runInside = (runs: ToolRun, given: unknown) => {
     const { messages } = loop
+    // The fold changes the call when its step starts.
+    const resumed = call.startedAt !== undefined
     return inTool(call.startedAt ?? nextPath(), 'tool-call', (path) =>
-      runs(scope, path, { given, toolCallId, messages }),
+      runs(scope, path, { given, toolCallId, messages, resumed }),
     )
   }
   if (call.startedAt !== undefined && tool?.runs !== undefined) {
@@ -147,7 +155,8 @@ export async function settleCall(scope: Scope, loop: CallingLoop, call: ModelToo
   // The open step of a call that was about to wait gets the outcome of the call that need not wait.
   const waiting = [call.approvalAt, call.askedAt].find((path) => path !== undefined && scope.state.open.steps.has(path))
   if (tool === undefined) {
-    const known = [...loop.tools.keys()].join(', ') || 'none'
+    const offered = [...loop.tools].flatMap(([name, { deferred }]) => (deferred === true ? [] : [name]))
+    const known = offered.join(', ') || 'none'
     await inTool(waiting ?? nextPath(), 'tool-call', async () =>
       fault(`There is no tool "${toolName}". Known tools: ${known}.`),
     )
@@ -260,6 +269,25 @@ async function parse(implementation: ToolImplementation | undefined, text: strin
   return implementation === undefined ? readArguments(text) : parseToolInput(implementation, text)
 }
 
+/** How the model is told of a call that a crash has taken along. */
+export function unavailable(): Result {
+  return withOutcome('unavailable')
+}
+
+/** A failure for the model. Details are for the log alone. */
+export function toFault(scope: Scope, path: string, toolName: string, error: unknown): Result {
+  // The model and clients see the message. Details for the log go into a part that is not sent to clients.
+  if (error instanceof MillraceError) {
+    const { message, detail } = error
+    if (detail !== undefined) {
+      const text = `The tool ${toolName} failed: ${wholeMessage(error)}`
+      scope.emit(path, { type: 'warning', code: 'tool-failed', message: text })
+    }
+    return fault(message)
+  }
+  return fault(error instanceof Error ? error.message : wholeMessage(error))
+}
+
 type ToolResult = Extract<Part, { type: 'tool-result' }>
 /** A tool's return value. It becomes JSON when its part becomes an entry. */
 type Json = ToolResult['result']
@@ -320,16 +348,7 @@ async function execute(
     return { result, isError: false }
   } catch (error) {
     if (scope.signal.aborted) throw error
-    // The model and clients see the message. Details for the log go into a part that is not sent to clients.
-    if (error instanceof MillraceError) {
-      const { message, detail } = error
-      if (detail !== undefined) {
-        const text = `The tool ${call.toolName} failed: ${wholeMessage(error)}`
-        scope.emit(path, { type: 'warning', code: 'tool-failed', message: text })
-      }
-      return fault(message)
-    }
-    return fault(error instanceof Error ? error.message : wholeMessage(error))
+    return toFault(scope, path, call.toolName, error)
   } finally {
     clearTimeout(timer)
     // Releases resources that the tool still holds on this signal.

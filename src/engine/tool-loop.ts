@@ -18,6 +18,7 @@ import { promptCacheOf } from './prompt-cache.ts'
 import { asRecorded, type Scope } from './scope.ts'
 import { conversationOf, revisitAgents } from './agent-tools.ts'
 import { stayWithAgent } from './handoff.ts'
+import { createOffer } from './tool-search.ts'
 import { closeSettled, settleCall, type CallingLoop, type OfferedTool } from './tool-call.ts'
 
 /** The result of all model calls of a step. */
@@ -81,7 +82,7 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
   const models = [first, ...(config.fallbacks ?? [])].map((name) => {
     return { name, model: atPlace(registry.models.resolve(name), place) }
   })
-  const specs = [...tools.values()].map(({ spec }) => spec)
+  const offered = createOffer(tools)
   const base = () => {
     const first = loop.base?.messages ?? config.messages
     return loop.early.length === 0 ? first : [...first, ...loop.early]
@@ -153,6 +154,7 @@ export async function runToolLoop(options: ToolLoopOptions): Promise<void> {
       if (ends) return
     }
     const { onChunk } = config
+    const specs = offered(loop.list)
     const watcher = watch?.()
     try {
       await runModelCall(scope, {

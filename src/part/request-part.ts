@@ -67,4 +67,5 @@ export type Reply =
       input?: unknown
     }
   | { kind: 'input'; value: unknown }
-  | { kind: 'input'; cancelled: true }
+  /** `declined`: the person has said no, and not only closed the question. */
+  | { kind: 'input'; cancelled: true; declined?: true }

@@ -66,10 +66,10 @@ export function createSeal(
 
 /** Base64 for addresses. */
 function toText(bytes: Uint8Array): string {
-  return btoa(String.fromCharCode(...bytes))
-    .replaceAll('+', '-')
-    .replaceAll('/', '_')
-    .replace(/=+$/u, '')
+  let binary = ''
+  // In pieces: a call takes only so many arguments.
+  for (let at = 0; at < bytes.length; at += 8192) binary += String.fromCharCode(...bytes.subarray(at, at + 8192))
+  return btoa(binary).replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/u, '')
 }
 
 function toBytes(text: string): Uint8Array<ArrayBuffer> | undefined {

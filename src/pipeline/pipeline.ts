@@ -348,6 +348,8 @@ export interface ToolUse {
   description?: string
   approval?: Approval
   timeout?: number
+  /** The model finds it with `find_tools` before it can call it. */
+  defer?: boolean
 }
 
 /** A tool that runs in the client. */
@@ -385,4 +387,6 @@ export interface McpToolUse {
   tools?: string[]
   approval?: Approval
   timeout?: number
+  /** The model finds them with `find_tools` before it can call them; false: it always sees them. */
+  defer?: boolean
 }

@@ -8,7 +8,8 @@ import { MillraceError, fromErrorValue } from '../part/error.ts'
 import type { Registry } from '../engine/registry.ts'
 import type { ToolImplementation } from '../tools/tool.ts'
 import { toToolName } from '../tools/mcp/mcp-tool.ts'
-import type { McpPool, McpTool } from '../tools/mcp/pool.ts'
+import { findTool } from '../tools/search/find-tool.ts'
+import type { McpPool, McpTool, McpTools } from '../tools/mcp/pool.ts'
 import { equal } from '../part/equal.ts'
 import { jsonIn } from './facts.ts'
 
@@ -83,6 +84,9 @@ function recordedPool(
     timeout: real.timeout,
     tools: async (server) => toolsOf(entries(), server),
     call: async (server, tool, input) => call(toToolName(server, tool), input),
+    exchange: async (server, tool, input) => ({ kind: 'result', value: call(toToolName(server, tool), input) }),
+    task: async () => undefined,
+    endRun: async () => undefined,
     withHeaders: () => pool,
     close: () => real.close(),
   }
@@ -90,17 +94,20 @@ function recordedPool(
 }
 
 /** The tools of a server that models were offered. */
-function toolsOf(entries: readonly Entry[], server: string): McpTool[] {
+function toolsOf(entries: readonly Entry[], server: string): McpTools {
   const prefix = toToolName(server, '')
   const found = new Map<string, McpTool>()
+  let isSearched = false
   for (const entry of entries) {
     for (const { name: full, description, inputSchema } of entry.type === 'prompt' ? (entry.tools ?? []) : []) {
       const name = full.slice(prefix.length)
+      isSearched ||= full === findTool
       if (full.startsWith(prefix))
         found.set(name, { name, inputSchema, ...(description === undefined ? {} : { description }) })
     }
   }
-  return [...found.values()]
+  const tools: McpTools = [...found.values()]
+  return isSearched ? Object.assign(tools, { searched: true as const }) : tools
 }
 
 function noProcesses(): MillraceError {

@@ -128,6 +128,7 @@ export function startExecution(
   void end.then((result) => {
     void own?.close()
     void personal?.close()
+    void mcp?.endRun(run)
     if (result.type !== 'store-failed') return begun.resolve('moved')
     const { code, message } = lostError(result.error)
     begun.reject(new MillraceError(code, message, { status: 503 }))

@@ -29,7 +29,7 @@ export function wrongAnswer({ requestId, kind }: RequestPart): MillraceError {
   const wanted = {
     approval: 'an approval (approved: true or false)',
     tool: 'the result of a tool (output)',
-    input: 'a value (value, or cancelled: true)',
+    input: 'a value (value, declined: true, or cancelled: true)',
   }[kind]
   return new MillraceError('bad-input', `Request ${requestId} must be answered with ${wanted}.`, {
     status: 400,

@@ -23,6 +23,7 @@ import type { RunnerEnd } from '../engine/runner.ts'
 import type { NextRun } from '../engine/steering.ts'
 import type { RunStart } from '../part/part.ts'
 import type { RunState } from '../engine/state.ts'
+import { cancelTasks } from '../engine/mcp-task.ts'
 import { writeEnd, type RunEnding } from '../engine/write-end.ts'
 import { createCanRun } from './can-run.ts'
 import { startExecution } from './execution.ts'
@@ -303,6 +304,7 @@ function createWork(context: WorkContext) {
   async function end(run: Supervised, { epoch, state }: Owned, ending: RunEnding): Promise<void> {
     try {
       const context = { log: store.log, registry, clock, graceMs, secrets, secretKeys, openAccount }
+      void cancelTasks({ state, store, mcp: registry.mcp })
       const how = await writeEnd(context, { run: run.id, epoch }, state, ending)
       if (how === 'ended') notify(onRun, state)
       send(run, { type: how })

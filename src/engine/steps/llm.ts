@@ -8,12 +8,12 @@ import { noUsage, type Usage } from '../../part/usage.ts'
 import type { Approval } from '../../part/request-part.ts'
 import type { ClientToolUse, LlmConfig, ToolGroup } from '../../pipeline/pipeline.ts'
 import type { ValueSchema } from '../../pipeline/value-schema.ts'
-import { readMcpTools, toToolName } from '../../tools/mcp/mcp-tool.ts'
+import { readMcpTools, toToolName, type McpToolImplementation } from '../../tools/mcp/mcp-tool.ts'
 import { mcpOf, type Scope } from '../scope.ts'
-import type { ToolImplementation } from '../../tools/tool.ts'
 import { offeredAgents } from '../agent-tools.ts'
 import { codeTool } from '../code-tool.ts'
 import { handBack } from '../handoff.ts'
+import { mcpRun } from '../mcp-tools.ts'
 import { handoffIn, isHandedBack, isHandedOff } from '../taken-over.ts'
 import { stricter, toApprovals } from '../input.ts'
 import { createObjectJudge, hasOwnCalls, misfit, readObject } from '../judge-object.ts'
@@ -23,6 +23,7 @@ import { offerSkills, withSkills } from '../skills.ts'
 import { signIn } from '../mcp-sign-in.ts'
 import { toToolSpec } from '../../tools/tool-input.ts'
 import type { OfferedTool } from '../tool-call.ts'
+import { addSearch, type SearchWishes } from '../tool-search.ts'
 import { handedOver, toolLoopResult, runToolLoop, type ToolLoopResult } from '../tool-loop.ts'
 
 /** The value of `result` after an `llm` step and the argument of `onFinish`. Covers all model calls of the step. */
@@ -95,19 +96,25 @@ export async function offeredTools(
   path: string,
   config: ToolGroup & Pick<LlmConfig, 'codeTools' | 'skills'>,
   clientTools: ClientToolUse[],
+  searches = true,
 ): Promise<Map<string, OfferedTool>> {
   const tools = new Map<string, OfferedTool>()
   for (const { approval = false, ...spec } of clientTools) {
     tools.set(spec.name, { spec: { ...spec, client: true }, approval })
   }
   const leftOut = new Map<string, string>()
+  const wishes: SearchWishes = new Map()
   const tightened = toApprovals(scope.input['tools'])
-  for (const { mcp: server, tools: names, ...how } of config.toolSources ?? []) {
+  for (const { mcp: server, tools: names, defer, ...how } of config.toolSources ?? []) {
     const wanted = names && new Set(names.map((name) => toToolName(server, name)))
+    const wish = defer ?? scope.mcp?.servers.get(server)?.search ?? 'many'
     for (const [name, implementation] of await mcpToolsOf(scope, path, server, leftOut)) {
       if (wanted?.has(name) === false) continue
       if (clientTools.some((tool) => tool.name === name)) sayTaken(scope, name)
-      tools.set(name, { spec: await toToolSpec(name, implementation), use: { name, ...how }, implementation, server })
+      const use = { name, ...how }
+      wishes.set(name, implementation.searched === true ? true : wish)
+      const runs = mcpRun(name, implementation, use)
+      tools.set(name, { spec: await toToolSpec(name, implementation), use, implementation, runs, server })
     }
     for (const name of wanted ?? []) if (!tools.has(name)) refuseLeftOut(leftOut, name)
   }
@@ -115,7 +122,8 @@ export async function offeredTools(
     const own = scope.registry.tools.get(use.name)
     const server = own === undefined ? serverOf(scope, use.name) : undefined
     const found = server === undefined ? undefined : await mcpToolsOf(scope, path, server, leftOut, use.name)
-    const implementation = own ?? found?.get(use.name)
+    const ofServer = found?.get(use.name)
+    const implementation = own ?? ofServer
     if (implementation === undefined) {
       refuseLeftOut(leftOut, use.name)
       const known = [...scope.registry.tools.keys()].join(', ') || 'none'
@@ -124,14 +132,13 @@ export async function offeredTools(
     // A server-side tool takes precedence: clients must not be able to replace it.
     if (clientTools.some(({ name }) => name === use.name)) sayTaken(scope, use.name)
     const spec = await toToolSpec(use.name, implementation, use.description)
+    wishes.set(use.name, use.defer ?? false)
     const isClients = implementation.execute === undefined
-    tools.set(use.name, {
-      spec: isClients ? { ...spec, client: true } : spec,
-      use,
-      implementation,
-      ...(server && { server }),
-    })
+    const runs = ofServer && mcpRun(use.name, ofServer, use)
+    const offered = { spec: isClients ? { ...spec, client: true as const } : spec, use, implementation }
+    tools.set(use.name, { ...offered, ...omitUndefined({ runs, server }) })
   }
+  if (searches) addSearch(tools, wishes, scope.state.loopAt(path).base?.tools)
   for (const offered of offeredAgents(scope, path, config.agentTools ?? [])) {
     const { name } = offered.spec
     if (tools.get(name)?.spec.client === true) sayTaken(scope, name)
@@ -141,7 +148,7 @@ export async function offeredTools(
     tools.set(name, offered)
   }
   for (const use of config.codeTools ?? []) {
-    const inner = await offeredTools(scope, path, use.uses, use.uses.clientTools ?? [])
+    const inner = await offeredTools(scope, path, use.uses, use.uses.clientTools ?? [], false)
     const isClients = tools.get(use.name)?.spec.client === true
     if (isClients) sayTaken(scope, use.name)
     else if (tools.has(use.name)) {
@@ -176,7 +183,7 @@ async function mcpToolsOf(
   server: string,
   leftOut: Map<string, string>,
   named?: string,
-): Promise<Map<string, ToolImplementation>> {
+): Promise<Map<string, McpToolImplementation>> {
   const why = await signIn(scope, path, server)
   if (why !== undefined) {
     if (named !== undefined) leftOut.set(named, why)

@@ -9,7 +9,7 @@ import { itemsOf, textOf, type StepContext } from '../reader.ts'
 import { flag, isMap, later, list, map, name, nameOf, prompt } from '../scalars.ts'
 import type { Node } from '../tree.ts'
 import { agentTool, readAgentTool } from './agent-tool.ts'
-import { approval, approvalIn, timeout } from './tool-settings.ts'
+import { approval, approvalIn, defer, timeout } from './tool-settings.ts'
 
 /** A code tool has a name, too: its faults would be reported as those of a tool. */
 function refuseCode(value: unknown, context: z.RefinementCtx): unknown {
@@ -28,6 +28,7 @@ const toolUse = z
         .describe('Description for the model, replacing that of the tool: a string or { file: path }.'),
       approval,
       timeout,
+      defer,
       client: flag.optional().describe('true: the tool runs in the client, and the run waits for its result.'),
       parameters: later('shapes')
         .refine(isMap, 'must be a map: name → type')
@@ -41,6 +42,7 @@ const mcpUse = map({
   tools: list(name).optional().describe('Offer only these tools, by their names on the server.'),
   approval,
   timeout,
+  defer,
 }) satisfies z.ZodType<McpToolUse>
 
 /** The forms of an item, whoever calls the tools. */

@@ -24,6 +24,11 @@ export const approval = z
   .describe(
     'true: every call needs the approval of a person, before the tool runs or the client is asked to run it. { roles: [operator] }: of somebody with this role.',
   )
+export const defer = flag
+  .optional()
+  .describe(
+    'true: the model finds the tool with find_tools before it can call it. false: it always sees it. Default: as the config of its MCP server says, and how many tools there are.',
+  )
 export const timeout = duration(1).optional().describe('Time limit of a call. Default: the limit of the tool, or 60s.')
 /** The schema has checked it. */
 export function approvalIn(node: Node | undefined): { approval?: Approval } {

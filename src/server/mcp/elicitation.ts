@@ -19,7 +19,7 @@ import type { Reply } from '../../part/request-part.ts'
 import { checkAnswer } from '../../runtime/answer-to.ts'
 import { toFormField, type FormField } from './form-field.ts'
 import { isObject } from '../access/told-principal.ts'
-import { shownJson, shownLine, shownText } from './shown-text.ts'
+import { shownJson, shownLine, shownText } from '../../part/shown-text.ts'
 
 /** What a client can show. */
 export interface ElicitationModes {
@@ -191,7 +191,7 @@ function misfit(...faults: string[]): ElicitationOutcome {
 }
 
 function declined({ kind }: EntryOf<'request'>, content: unknown): Reply {
-  if (kind === 'input') return { kind, cancelled: true }
+  if (kind === 'input') return { kind, cancelled: true, declined: true }
   const reason = isObject(content) ? reasonIn(content) : undefined
   return { kind: 'approval', approved: false, ...(typeof reason === 'string' && { reason }) }
 }

@@ -2,7 +2,7 @@
 import { ownValue } from '../../part/own-value.ts'
 import { isOfType } from '../../pipeline/value-schema.ts'
 import { isObject } from '../access/told-principal.ts'
-import { shownLine, shownText } from './shown-text.ts'
+import { shownLine, shownText } from '../../part/shown-text.ts'
 
 /** A `PrimitiveSchemaDefinition` of MCP. */
 export type FormField = Record<string, unknown> & { type: 'string' | 'number' | 'integer' | 'boolean' | 'array' }

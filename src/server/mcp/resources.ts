@@ -9,7 +9,7 @@ import { shownThread, threadNamed, withShownThread } from '../routes/existing-th
 import { runUri } from './content.ts'
 import { filesOf, standardBase64, textOfFile } from './run-files.ts'
 import { runMarkdown, threadMarkdown } from './run-markdown.ts'
-import { shownLine } from './shown-text.ts'
+import { shownLine } from '../../part/shown-text.ts'
 
 export interface Resource {
   uri: string

@@ -1,6 +1,6 @@
 /** The files that a run's answer has, numbered from 1 in their order: `run://<id>/files/<n>`. */
 import type { Message } from '../../part/message.ts'
-import { shownLine } from './shown-text.ts'
+import { shownLine } from '../../part/shown-text.ts'
 
 export interface RunFile {
   n: number

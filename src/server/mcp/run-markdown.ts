@@ -5,7 +5,7 @@ import type { Message } from '../../part/message.ts'
 import { errorText } from '../../wire/wire.ts'
 import { fileUri, threadUri } from './content.ts'
 import { filesOf, sizeOf } from './run-files.ts'
-import { cutText, shownLine } from './shown-text.ts'
+import { cutText, shownLine } from '../../part/shown-text.ts'
 
 const mostSteps = 200
 /** Characters of an answer or a conversation. */

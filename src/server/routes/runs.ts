@@ -150,7 +150,8 @@ export async function listRequests({ runtime }: HandlerContext, id: string): Pro
 }
 
 /**
- * Body: `{output, isError?}` for a tool, `{approved, reason?, input?}` for an approval, `{value}` or `{cancelled: true}` for an input; with
+ * Body: `{output, isError?}` for a tool, `{approved, reason?, input?}` for an approval, `{value}`, `{declined: true}` or
+ * `{cancelled: true}` for an input; with
  * `agentId` or `trust` for a run that was recorded elsewhere.
  */
 export async function answerRequest(
@@ -188,6 +189,7 @@ function toAnswer(body: Record<string, unknown>): Reply {
     const said = typeof reason === 'string' ? { reason } : undefined
     return { kind: 'approval', approved, ...said, ...(input === undefined ? undefined : { input }) }
   }
+  if (body['declined'] === true) return { kind: 'input', cancelled: true, declined: true }
   if (body['cancelled'] === true) return { kind: 'input', cancelled: true }
   if ('value' in body) return { kind: 'input', value: body['value'] }
   if (!('output' in body)) throw bad('output', 'present (or approved, for an approval)')

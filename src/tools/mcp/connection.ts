@@ -1,33 +1,49 @@
 /** A live connection to an MCP server, with its error handling. Loads the MCP SDK, so it is imported on first use. */
-import { sessionEnded, stoppedError } from './fault.ts'
 import {
-  Client,
+  CLIENT_CAPABILITIES_META_KEY,
   ProtocolError,
   SdkError,
   SdkErrorCode,
   SdkHttpError,
-  type jsonSchemaValidator as ValidatorProvider,
   type StandardSchemaV1,
   type CallToolResult,
 } from '@modelcontextprotocol/client'
 import { omitUndefined } from '../../part/omit-undefined.ts'
 import { messageOf, MillraceError, wordsOf } from '../../part/error.ts'
-import { validate } from '../../pipeline/json-schema/validate.ts'
 import type { ReadLimits } from '../../models/limits/read-limits.ts'
-import { HttpTransport, streamEnded } from './http-transport.ts'
-import type { TokenSource } from './auth/token-source.ts'
-import type { CallOptions, McpTools, LeftOut, McpTool } from './pool.ts'
-import { callTimeout, connectTimeout, longest, type McpServer } from './server.ts'
+import { validate } from '../../pipeline/json-schema/validate.ts'
 import { isObject } from '../../pipeline/json-schema/keywords.ts'
-import { unsupportedPatterns } from '../../pipeline/json-schema/unsupported-patterns.ts'
+import {
+  readQuestion,
+  readQuestions,
+  readState,
+  readTask,
+  toValue,
+  type McpAnswer,
+  type McpReply,
+  type McpTaskOutcome,
+  type McpTaskState,
+} from './answer.ts'
+import type { TokenSource } from './auth/token-source.ts'
+import { asks, ConnectFailure, connectClient, taskKey, tasks, tasksExtension } from './connect-client.ts'
+import { ownFault, sessionEnded, stoppedError } from './fault.ts'
+import { streamEnded } from './http-transport.ts'
+import { listTools, type Definition, type Listing } from './list-tools.ts'
+import type { ExchangeOptions, McpTools, TaskOptions, TaskUse } from './pool.ts'
+import { callTimeout, longest, type McpServer } from './server.ts'
+
+export type Era = 'modern' | 'legacy'
 
 export interface McpConnection {
+  readonly era: Era
   tools(): Promise<McpTools>
-  call(tool: string, input: unknown, options: CallOptions): Promise<unknown>
+  exchange(tool: string, input: unknown, options: ExchangeOptions): Promise<McpAnswer>
+  /** A request about a task. */
+  task(id: string, use: TaskUse, options: TaskOptions): Promise<McpTaskState | undefined>
   close(): Promise<void>
 }
 
-type Limits = { timeout: number; signal?: AbortSignal }
+type Limits = { timeout: number; signal?: AbortSignal | undefined }
 
 export interface OpenOptions {
   /** Aborts the attempt, and closes the connection later. */
@@ -37,25 +53,44 @@ export interface OpenOptions {
   limits: ReadLimits
   /** Sent with each request. */
   tokens?: Promise<TokenSource> | undefined
+  /** The server was legacy when it was asked last. */
+  isLegacy?: boolean
+  /** For a run whose questions people answer. Only legacy servers are told so at once; modern ones are, with each call. */
+  asks?: boolean
   /** Called when the connection has ended, for whatever reason. */
   onEnd: () => void
 }
 
-/** Starts the server or connects to it, and initializes the session. Rejects with `mcp-unreachable`, leaving no process behind. */
+/** Starts the server or connects to it. Rejects with `mcp-unreachable`, leaving no process behind. */
 export async function openConnection(
   name: string,
   server: McpServer,
-  { signal, secrets, limits, tokens, onEnd }: OpenOptions,
+  { signal, secrets, limits, tokens, isLegacy = false, asks: canAsk = false, onEnd }: OpenOptions,
 ): Promise<McpConnection> {
   // Name only: clients must not see the command or the address, and arguments may contain keys.
   const who = `The MCP server "${name}"`
-  const transport = await createTransport(server, { who, secrets, limits, tokens: await tokens })
-  const client = new Client({ name: 'millrace', version: '0' }, { jsonSchemaValidator })
-  let listing: Promise<McpTools> | undefined
-  let definitions: Listing['definitions'] = new Map()
+  const options = { who, secrets, limits, signal, isLegacy, asks: canAsk, tokens: await tokens }
+  const { client, transport } = await connectClient(server, options).catch((failure: unknown) => {
+    if (!(failure instanceof ConnectFailure)) throw failure
+    const { cause, transport: lost } = failure
+    if (lost.refusal !== undefined) throw lost.refusal
+    const own = ownFault(cause)
+    if (own !== undefined) throw own
+    const message = `${who} cannot be reached: ${lost.failure ?? reasonOf(cause)}.`
+    throw new MillraceError('mcp-unreachable', message, { cause, detail: detailOf(cause, lost) })
+  })
+  const era: Era = client.getProtocolEra() ?? 'legacy'
+  const capabilities = client.getServerCapabilities()
+  const sendsHeaders = era === 'modern' && 'url' in server
+  let listing: Promise<Listing> | undefined
+  /** Epoch ms. Of a list that is being read, and of one whose changes the server tells: for ever. */
+  let freshUntil = Infinity
+  let definitions: ReadonlyMap<string, Definition> = new Map()
   let running = 0
   // If the very first request is rejected, the cause is not an expired session.
   let proven = false
+  /** Of a modern server: it says when its tools change. */
+  let following: 'no' | 'asked' | 'yes' = 'no'
 
   const stop = () => void transport.close()
   signal.addEventListener('abort', stop)
@@ -67,37 +102,10 @@ export async function openConnection(
     listing = undefined
   })
 
-  const limit = connectTimeout(server)
-  const timer = setTimeout(() => {
-    transport.failure ??= `it was not ready within ${limit} ms; raise connectTimeout if it needs longer`
-    stop()
-  }, limit)
-  try {
-    signal.throwIfAborted()
-    await client.connect(transport, { timeout: longest })
-  } catch (error) {
-    signal.removeEventListener('abort', stop)
-    await transport.close()
-    if (transport.refusal !== undefined) throw transport.refusal
-    const own = ownFault(error)
-    if (own !== undefined) throw own
-    const message = `${who} cannot be reached: ${transport.failure ?? reasonOf(error)}.`
-    throw new MillraceError('mcp-unreachable', message, { cause: error, detail: detailOf(error) })
-  } finally {
-    clearTimeout(timer)
-  }
-
-  /** For the log only: system and package messages, and the end of the server's stderr. */
-  function detailOf(error: unknown): string | undefined {
-    const isExplained = transport.failure !== undefined || isAnswer(error) || error instanceof SdkHttpError
-    const said = transport.fateDetail ?? (isExplained ? undefined : wordsOf(error))
-    return [said, transport.lastWords].filter((part) => part !== undefined).join('; ') || undefined
-  }
-
   /** Converts the error of a request. `what` names the request. */
   function toFault(error: unknown, what: string, timeout: number, stopped?: AbortSignal): MillraceError {
     const fault = (code: string, text: string) =>
-      new MillraceError(code, `${who} ${text}`, { cause: error, detail: detailOf(error) })
+      new MillraceError(code, `${who} ${text}`, { cause: error, detail: detailOf(error, transport) })
     if (stopped?.aborted) return stoppedError(stopped)
     if (transport.refusal !== undefined) return transport.refusal
     const own = ownFault(error)
@@ -105,11 +113,12 @@ export async function openConnection(
     if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout) {
       return fault('timed-out', `did not answer ${what} within ${timeout} ms.`)
     }
-    if (error instanceof SdkHttpError && proven && forgotten.has(error.status)) {
-      transport.failure ??= `its session has expired (HTTP ${error.status})`
+    if (proven && isForgotten(error)) {
+      const how = error instanceof SdkHttpError ? `HTTP ${error.status}` : messageOf(error)
+      transport.failure ??= `its session has expired (${how})`
       // New calls use a new connection. Calls under way get the same error or, if the status had another cause, their result.
       onEnd()
-      return fault(sessionEnded, `no longer knows the session (HTTP ${error.status}).`)
+      return fault(sessionEnded, `no longer knows the session (${how}).`)
     }
     if (error instanceof SdkHttpError) return fault('mcp-lost', `rejected ${what}: ${reasonOf(error)}.`)
     if (isAnswer(error)) return fault('tool-failed', `failed to run ${what}: ${messageOf(error)}`)
@@ -131,47 +140,189 @@ export async function openConnection(
     }
   }
 
-  async function list(): Promise<McpTools> {
+  async function list(): Promise<Listing> {
     const timeout = callTimeout(server)
-    if (client.getServerCapabilities()?.tools === undefined) return []
-    const listed = await listTools((cursor) => {
-      const params = cursor === undefined ? {} : { cursor }
-      const request = () => client.request({ method: 'tools/list', params }, asItIs, { timeout })
-      return ask('tools/list', { timeout }, request)
-    })
+    if (capabilities?.tools === undefined) return { tools: [], definitions: new Map() }
+    follow()
+    const listed = await listTools(
+      (cursor) => {
+        const params = cursor === undefined ? {} : { cursor }
+        const request = () => client.request({ method: 'tools/list', params }, asItIs, { timeout })
+        return ask('tools/list', { timeout }, request)
+      },
+      { sendsHeaders },
+    )
     definitions = listed.definitions
-    return listed.tools
+    return listed
+  }
+
+  /** A modern server says nothing by itself. What changes before it has acknowledged may be missed, so the list is then read again. */
+  function follow(): void {
+    if (era !== 'modern' || capabilities?.tools?.listChanged !== true || following !== 'no') return
+    following = 'asked'
+    const listening = client.listen({ toolsListChanged: true }, { timeout: callTimeout(server) })
+    const over = () => {
+      following = 'no'
+      listing = undefined
+    }
+    listening.then(({ closed }) => {
+      following = 'yes'
+      void closed.then(over)
+    }, over)
+  }
+
+  function listed(): Promise<Listing> {
+    const isFresh = era === 'legacy' || following !== 'no' || freshUntil > Date.now()
+    if (listing !== undefined && isFresh) return listing
+    const fresh = list()
+    listing = fresh
+    freshUntil = Infinity
+    fresh.then(
+      (found) => {
+        if (listing === fresh) freshUntil = found.freshUntil ?? 0
+      },
+      () => {
+        if (listing === fresh) listing = undefined
+      },
+    )
+    return fresh
+  }
+
+  /** What the request says that this client can do, for modern servers. */
+  function declared(what: object): Record<string, unknown> | undefined {
+    return era === 'modern' ? { [CLIENT_CAPABILITIES_META_KEY]: what } : undefined
+  }
+
+  /** Of a legacy server: the question does not say which call it belongs to, so there is one call at a time. */
+  let inTurn: Promise<unknown> = Promise.resolve()
+  let answerer: ExchangeOptions['answer']
+  if (canAsk && era === 'legacy') {
+    client.setRequestHandler('elicitation/create', async ({ params }) => {
+      if (answerer === undefined) return { action: 'cancel' }
+      return toElicitResult(await answerer(readQuestion(params, who)))
+    })
+  }
+
+  async function sendAlone(tool: string, input: unknown, options: ExchangeOptions): Promise<McpAnswer> {
+    const before = inTurn
+    const own = Promise.withResolvers<void>()
+    inTurn = own.promise
+    try {
+      await before
+      answerer = options.answer
+      // A person may take hours.
+      return await send(tool, input, { ...options, timeout: longest })
+    } finally {
+      answerer = undefined
+      own.resolve()
+    }
+  }
+
+  async function send(tool: string, input: unknown, options: ExchangeOptions): Promise<McpAnswer> {
+    const { signal: stopped, timeout = callTimeout(server), traceparent, retry, forModel } = options
+    if (stopped?.aborted) throw stoppedError(stopped)
+    // The arguments that are sent as headers, too, stand in the definition.
+    if (era === 'modern' && listing === undefined) await listed()
+    const takesTasks = options.tasks === true && isObject(capabilities?.extensions?.[tasksExtension])
+    const meta = {
+      // Reaches servers over stdio as well; over HTTP the transport makes a header of it.
+      ...(traceparent !== undefined && { traceparent }),
+      ...declared({ ...(options.asks === true && asks), ...(takesTasks && tasks) }),
+    }
+    const params = {
+      name: tool,
+      arguments: (input ?? {}) as Record<string, unknown>,
+      ...retry,
+      ...(Object.keys(meta).length > 0 && { _meta: meta }),
+    }
+    const { inputSchema, outputSchema } = definitions.get(tool) ?? {}
+    // Without its output schema: a question or a task has no structured content.
+    const toolDefinition = inputSchema && { name: tool, inputSchema: inputSchema as { type: 'object' } }
+    return ask(tool, { timeout, signal: stopped }, async () => {
+      const limits = omitUndefined({ timeout, signal: stopped, toolDefinition })
+      const result: CallToolResult | Record<string, unknown> = await client.callTool(params, {
+        ...limits,
+        allowInputRequired: true,
+      })
+      return read(result, { tool, outputSchema, forModel, ...options })
+    })
+  }
+
+  function read(
+    result: Record<string, unknown>,
+    {
+      tool,
+      outputSchema,
+      forModel,
+      asks: mayAsk,
+      tasks: mayGoOn,
+    }: ExchangeOptions & { tool: string } & Partial<Definition>,
+  ): McpAnswer {
+    if (result['resultType'] === 'input_required') {
+      if (mayAsk !== true)
+        throw new MillraceError('tool-failed', `${who} asked a question, and nobody can be asked in this run.`)
+      const state = readState(result['requestState'], who)
+      return { kind: 'input', questions: readQuestions(result['inputRequests'], who), ...omitUndefined({ state }) }
+    }
+    const task = isObject(result['_meta']) ? result['_meta'][taskKey] : undefined
+    if (task !== undefined) {
+      if (mayGoOn !== true)
+        throw new MillraceError('tool-failed', `${who} answered ${tool} with a task, which it was not offered.`)
+      return { kind: 'task', task: readTask(task, who) }
+    }
+    const value = checkedValue(result as CallToolResult, tool, outputSchema)
+    return { kind: 'result', value: toValue(value, `${who} reported that ${tool} failed.`, forModel) }
+  }
+
+  function checkedValue(result: CallToolResult, tool: string, schema: Definition['outputSchema']): CallToolResult {
+    if (schema === undefined || result.isError === true) return result
+    const { structuredContent } = result
+    const what = `${who} failed to run ${tool}: it has an output schema`
+    if (structuredContent === undefined) {
+      throw new MillraceError('tool-failed', `${what}, but its result has no structured content.`)
+    }
+    const faults = validate(schema, structuredContent)
+    if (faults.length === 0) return result
+    throw new MillraceError('tool-failed', `${what}, and its result does not match: ${faults.join('; ')}`)
   }
 
   return {
-    tools() {
-      if (listing === undefined) {
-        const fresh = list()
-        listing = fresh
-        fresh.catch(() => {
-          if (listing === fresh) listing = undefined
-        })
+    era,
+    tools: async () => (await listed()).tools,
+    exchange: (tool, input, options) => (canAsk && era === 'legacy' ? sendAlone : send)(tool, input, options),
+    async task(id, { method, params, tool }, { signal: stopped, timeout = callTimeout(server), forModel }) {
+      const limits = { timeout, ...omitUndefined({ signal: stopped }) }
+      const request = { method, params: { taskId: id, ...params, _meta: declared({ ...asks, ...tasks }) ?? {} } }
+      const answer = await ask(method, limits, () => client.request(request, asItIs, limits))
+      if (method !== 'tasks/get') return undefined
+      const { result, ...task } = readTask(answer, who, id)
+      if (result === undefined) return task
+      if (definitions.size === 0) await listed().catch(() => undefined)
+      return { ...task, outcome: outcomeOf(result) }
+
+      function outcomeOf(given: CallToolResult): McpTaskOutcome {
+        try {
+          const checked = checkedValue(given, tool, definitions.get(tool)?.outputSchema)
+          return { value: toValue(checked, `${who} reported that ${tool} failed.`, forModel) }
+        } catch (error) {
+          return { error: messageOf(error) }
+        }
       }
-      return listing
-    },
-    async call(tool, input, { signal: stopped, timeout = callTimeout(server), traceparent, forModel }) {
-      if (stopped?.aborted) throw stoppedError(stopped)
-      const limits = { signal: stopped, timeout }
-      // `_meta` reaches servers over stdio as well; over HTTP the transport makes a header of it.
-      const trace = traceparent === undefined ? undefined : { _meta: { traceparent } }
-      const params = { name: tool, arguments: (input ?? {}) as Record<string, unknown>, ...trace }
-      const result = await ask(tool, limits, () =>
-        client.callTool(params, { ...limits, ...omitUndefined({ toolDefinition: definitions.get(tool) }) }),
-      )
-      return toValue(result, `${who} reported that ${tool} failed.`, forModel)
     },
     close: () => transport.close(),
   }
 }
 
-/** An error that was thrown here, such as `mcp-unauthorized`: the SDK hands it on, or as a cause. */
-function ownFault(error: unknown): MillraceError | undefined {
-  return [error, (error as { cause?: unknown } | undefined)?.cause].find((each) => each instanceof MillraceError)
+/** For the log only: system and package messages, and the end of the server's stderr. */
+function detailOf(error: unknown, transport: ConnectFailure['transport']): string | undefined {
+  const isExplained = transport.failure !== undefined || isAnswer(error) || error instanceof SdkHttpError
+  const said = transport.fateDetail ?? (isExplained ? undefined : wordsOf(error))
+  return [said, transport.lastWords].filter((part) => part !== undefined).join('; ') || undefined
+}
+
+function toElicitResult(reply: McpReply) {
+  if (reply.action !== 'accept' || reply.content === undefined) return { action: reply.action }
+  return { action: reply.action, content: reply.content as Record<string, string | number | boolean | string[]> }
 }
 
 /** For answers that are checked elsewhere. */
@@ -179,32 +330,15 @@ const asItIs: StandardSchemaV1<unknown, unknown> = {
   '~standard': { version: 1, vendor: 'millrace', validate: (value) => ({ value }) },
 }
 
-/** Replaces the SDK's validator, which compiles the server's schemas to code and runs their patterns without a limit. */
-const jsonSchemaValidator: ValidatorProvider = {
-  getValidator:
-    <T>(schema: unknown) =>
-    (input: unknown) => {
-      const faults = validate(schema, input)
-      if (faults.length === 0) return { valid: true, data: input as T, errorMessage: undefined }
-      return { valid: false, data: undefined, errorMessage: faults.join('; ') }
-    },
-}
-
 // Status for an unknown session id: 404 by the specification, 400 from many servers.
 const forgotten = new Set<number>([400, 404])
 const gone = new Set<string>([SdkErrorCode.ConnectionClosed, SdkErrorCode.NotConnected, SdkErrorCode.SendFailed])
+/** A server that was started anew speaks another version. */
+const otherVersion = -32_022
 
-interface TransportOptions {
-  who: string
-  secrets: readonly string[]
-  limits: ReadLimits
-  tokens: TokenSource | undefined
-}
-
-async function createTransport(server: McpServer, options: TransportOptions) {
-  if ('url' in server) return new HttpTransport(server, options)
-  const { StdioTransport } = await import('./stdio-transport.ts')
-  return new StdioTransport(server, options)
+function isForgotten(error: unknown): boolean {
+  if (error instanceof SdkHttpError) return forgotten.has(error.status)
+  return error instanceof ProtocolError && error.code === otherVersion
 }
 
 /** An error that the server itself sent. Its message is passed to the caller of the tool. */
@@ -221,113 +355,4 @@ function reasonOf(error: unknown): string {
   if (status === 401 || status === 403) return `it answered HTTP ${status}; check its headers in the config`
   if (status === 404 || status === 405) return `it answered HTTP ${status}; check its url in the config`
   return `it answered HTTP ${status}`
-}
-
-/**
- * Converts a tool result to a value: the structured content if present, the text if all blocks are text (joined by
- * newlines), else the list of content blocks. Throws `tool-failed` with the tool's text for `isError`. `forModel`: pictures and
- * the like that stand beside the structured content are kept, in a list with it.
- */
-function toValue({ content, structuredContent, isError }: CallToolResult, failed: string, forModel = false): unknown {
-  if (isError === true) throw new MillraceError('tool-failed', textOf(content) || failed)
-  if (structuredContent !== undefined) {
-    const others = forModel ? content.filter(({ type }) => type !== 'text') : []
-    if (others.length === 0) return structuredContent
-    return [{ type: 'text', text: JSON.stringify(structuredContent) }, ...others]
-  }
-  return content.every((block) => block.type === 'text') ? textOf(content) : content
-}
-
-function textOf(content: CallToolResult['content']): string {
-  return content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n')
-}
-
-/*
- * Reads the tools of an MCP server, page by page. The SDK's own `listTools` refuses the whole list because of one tool, and with it all tools
- * of the server.
- */
-
-/** Each page may be as large as one message. */
-const mostPages = 200
-
-interface Listing {
-  tools: McpTools
-  /** The tools that have an output schema, as the SDK wants them for a call. */
-  definitions: ReadonlyMap<string, Definition>
-}
-
-type Definition = { name: string; inputSchema: { type: 'object' }; outputSchema: Record<string, unknown> }
-
-/** `page`: asks for one. */
-export async function listTools(page: (cursor: string | undefined) => Promise<unknown>): Promise<Listing> {
-  const tools: McpTool[] = []
-  const leftOut: LeftOut[] = []
-  const definitions = new Map<string, Definition>()
-  const seen = new Set<string>()
-  let cursor: string | undefined
-  let pages = 0
-  do {
-    const answer = await page(cursor)
-    const { tools: listed, nextCursor } = isObject(answer) ? answer : {}
-    for (const tool of Array.isArray(listed) ? (listed as unknown[]) : []) {
-      const name = isObject(tool) && typeof tool['name'] === 'string' && tool['name'] !== '' ? tool['name'] : undefined
-      const why = faultOf(tool, name)
-      if (why !== undefined) leftOut.push({ name: name ?? `number ${tools.length + leftOut.length + 1}`, why })
-      else add(tool as unknown as Valid)
-    }
-    cursor = typeof nextCursor === 'string' && nextCursor !== '' ? nextCursor : undefined
-    pages += 1
-    if (cursor === undefined || pages < mostPages) {
-      // A server that names the same page again would do so for ever.
-      if (cursor !== undefined && seen.has(cursor)) cursor = undefined
-      if (cursor !== undefined) seen.add(cursor)
-      continue
-    }
-    leftOut.push({ why: `its list has more than ${mostPages} pages: those behind them are not read` })
-    break
-  } while (cursor !== undefined)
-
-  function add({ name, description, inputSchema, outputSchema }: Valid): void {
-    const unchecked = [...unsupportedPatterns(inputSchema), ...unsupportedPatterns(outputSchema)]
-    tools.push({ name, description, inputSchema, ...(unchecked.length === 0 ? undefined : { unchecked }) })
-    if (outputSchema !== undefined) definitions.set(name, { name, inputSchema: { type: 'object' }, outputSchema })
-  }
-
-  return { tools: leftOut.length === 0 ? tools : Object.assign(tools, { leftOut }), definitions }
-}
-
-interface Valid {
-  name: string
-  description?: string
-  inputSchema: Record<string, unknown>
-  outputSchema?: Record<string, unknown>
-}
-
-/** Why a tool cannot be used. */
-function faultOf(tool: unknown, name: string | undefined): string | undefined {
-  if (!isObject(tool) || name === undefined) return 'it has no name'
-  const { description, inputSchema, outputSchema } = tool
-  if (description !== undefined && typeof description !== 'string') {
-    return `its description is ${kindOf(description)}, not text`
-  }
-  if (inputSchema === undefined) return 'it has no inputSchema'
-  return (
-    schemaFault('inputSchema', inputSchema) ??
-    (outputSchema === undefined ? undefined : schemaFault('outputSchema', outputSchema))
-  )
-}
-
-function schemaFault(key: string, schema: unknown): string | undefined {
-  if (!isObject(schema)) return `its ${key} is ${kindOf(schema)}, not a schema`
-  const { type, properties, required } = schema
-  if (type === undefined) return `its ${key} has no type; it must be "object"`
-  if (type !== 'object') return `its ${key} is of the type ${JSON.stringify(type).slice(0, 40)}; it must be "object"`
-  if (properties !== undefined && !isObject(properties)) return `the properties of its ${key} are ${kindOf(properties)}`
-  const isList = Array.isArray(required) && required.every((each) => typeof each === 'string')
-  return required === undefined || isList ? undefined : `"required" of its ${key} is no list of names`
-}
-
-function kindOf(value: unknown): string {
-  if (value === null) return 'null'
-  return Array.isArray(value) ? 'a list' : `a ${typeof value}`
 }

@@ -1,11 +1,15 @@
 /** What servers list as their tools, and what of it can be used. */
 import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { listTools } from './connection.ts'
+import { listTools } from './list-tools.ts'
 import { readMcpTools } from './mcp-tool.ts'
 import { createMcpPool } from './pool.ts'
 
 const schema = { type: 'object', properties: {} }
+
+function nested(levels: number): object {
+  return levels === 0 ? {} : { items: nested(levels - 1) }
+}
 
 const odd: [reason: string, tool: unknown][] = [
   ['it has no inputSchema', { name: 'odd' }],
@@ -29,7 +33,20 @@ const odd: [reason: string, tool: unknown][] = [
   ['its outputSchema is null, not a schema', { name: 'odd', inputSchema: schema, outputSchema: null }],
   ['its description is null, not text', { name: 'odd', description: null, inputSchema: schema }],
   ['its description is a list, not text', { name: 'odd', description: ['x'], inputSchema: schema }],
+  [
+    'its inputSchema refers to another document, "https://else.example/s.json", which is not loaded',
+    { name: 'odd', inputSchema: { type: 'object', properties: { a: { $ref: 'https://else.example/s.json' } } } },
+  ],
+  [
+    'its outputSchema refers to another document, "other.json#/x", which is not loaded',
+    { name: 'odd', inputSchema: schema, outputSchema: { type: 'object', allOf: [{ $dynamicRef: 'other.json#/x' }] } },
+  ],
+  [
+    'its inputSchema is nested deeper than 64 levels',
+    { name: 'odd', inputSchema: { type: 'object', properties: { a: nested(64) } } },
+  ],
 ]
+
 const nameless: unknown[] = [
   { inputSchema: schema },
   { name: '', inputSchema: schema },
@@ -39,6 +56,26 @@ const nameless: unknown[] = [
 ]
 /** Odd in what is of no use here. */
 const fine = { name: 'fine', inputSchema: schema, title: null, annotations: 'none', icons: 7, _meta: [] }
+
+/** Too large for the environment of a program. */
+const large: [reason: string, tool: unknown][] = [
+  [
+    'its inputSchema has 65564 bytes; at most 65536 are read',
+    { name: 'odd', inputSchema: { type: 'object', title: 'x'.repeat(65_536) } },
+  ],
+  [
+    'its inputSchema has 65584 bytes; at most 65536 are read',
+    { name: 'odd', inputSchema: { type: 'object', title: '\u00e9'.repeat(32_778) } },
+  ],
+]
+
+/** Beside those that are left out. */
+const usable: [what: string, inputSchema: object][] = [
+  ['a reference inside of the schema', { type: 'object', properties: { a: { $ref: '#/$defs/b' } }, $defs: { b: {} } }],
+  ['a property with the name $ref', { type: 'object', properties: { $ref: { type: 'string' } } }],
+  ['data that looks like a reference', { type: 'object', properties: { a: { const: { $ref: 'x.json' } } } }],
+  ['as many bytes as are read', { type: 'object', title: 'x'.repeat(65_536 - 28) }],
+]
 
 function serverOf(pages: unknown[][], last?: unknown) {
   const server = fileURLToPath(new URL('./testing/odd-server.ts', import.meta.url))
@@ -84,6 +121,51 @@ describe('listing of MCP tools', () => {
       expect(await pool.call('odd', 'shot', {})).toEqual({ called: 'shot' })
     },
   )
+
+  test.each(large)('%s', async (why, tool) => {
+    const { tools } = await listTools(async () => ({ tools: [tool, fine] }))
+    expect([tools.map(({ name }) => name), tools.leftOut]).toEqual([['fine'], [{ name: 'odd', why }]])
+  })
+
+  test.each(usable)('%s is fine', async (_, inputSchema) => {
+    const { tools } = await listTools(async () => ({ tools: [{ name: 'a', inputSchema }] }))
+    expect([tools.length, tools.leftOut]).toEqual([1, undefined])
+  })
+
+  const header = (name: unknown, more: object = { type: 'string' }) => ({ 'x-mcp-header': name, ...more })
+  test.each([
+    ['is not the name of a header', { a: header('two words') }],
+    ['is not the name of a header', { a: header('') }],
+    ['is not the name of a header', { a: header(7) }],
+    ['is not a string, integer or boolean', { a: header('A', { type: 'number' }) }],
+    ['is not a string, integer or boolean', { a: header('A', {}) }],
+    ['is there twice', { a: header('Region'), b: { type: 'object', properties: { c: header('region') } } }],
+    ['only "properties" lead to', { a: { type: 'array', items: header('A') } }],
+    ['only "properties" lead to', { a: { anyOf: [header('A')] } }],
+  ])('where arguments are sent as headers, an x-mcp-header %s: %j', async (why, properties) => {
+    const inputSchema = { type: 'object', properties }
+    const page = async () => ({ tools: [{ name: 'odd', inputSchema }, fine] })
+    const { tools } = await listTools(page, { sendsHeaders: true })
+    expect(tools.map(({ name }) => name)).toEqual(['fine'])
+    expect(tools.leftOut).toEqual([{ name: 'odd', why: expect.stringContaining(why) }])
+    expect((await listTools(page)).tools).toHaveLength(2)
+  })
+
+  test('a right x-mcp-header is no reason to leave a tool out', async () => {
+    const properties = {
+      a: header('Region'),
+      b: { type: 'object', properties: { c: header('Zone', { type: 'integer' }) } },
+    }
+    const page = async () => ({ tools: [{ name: 'a', inputSchema: { type: 'object', properties } }] })
+    expect((await listTools(page, { sendsHeaders: true })).tools).toHaveLength(1)
+  })
+
+  test('a description is cut at 4,000 characters, and what cannot be seen is removed', async () => {
+    const description = `Reads\u202e a \u200bfile\u0007.\n${'x'.repeat(5000)}`
+    const { tools } = await listTools(async () => ({ tools: [{ name: 'a', description, inputSchema: schema }] }))
+    expect(tools[0]!.description).toHaveLength(4000)
+    expect(tools[0]!.description).toMatch(/^Reads a file\.\nx+\u2026$/u)
+  })
 
   test.each([
     ['null', null],

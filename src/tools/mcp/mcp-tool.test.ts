@@ -50,6 +50,9 @@ describe('MCP tool', () => {
       timeout: () => 7,
       tools: async () => tools,
       call,
+      exchange: () => expect.fail('nothing is exchanged here'),
+      task: () => expect.fail('no tasks here'),
+      endRun: async () => {},
       close: async () => {},
     }
     return { pool, call }

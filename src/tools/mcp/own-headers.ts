@@ -102,6 +102,8 @@ export function ownPool(pool: McpPool, names: Iterable<string>, headers: McpHead
     }),
     tools: async (server, signal) => of(server).tools(server, signal),
     call: async (server, tool, input, options) => of(server).call(server, tool, input, options),
+    exchange: async (server, tool, input, options) => of(server).exchange(server, tool, input, options),
+    task: async (server, id, use, options) => of(server).task(server, id, use, options),
     close: () => own.close(),
   }
 }

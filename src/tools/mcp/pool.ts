@@ -1,10 +1,11 @@
 /** The MCP servers of a config. Connects to each on first use; all runs share the connection. */
 import { MillraceError } from '../../part/error.ts'
-import type { McpConnection, openConnection } from './connection.ts'
 import { createServerTokens, type ServerTokens, type TokenOptions } from './auth/server-tokens.ts'
 import { lazySignIns } from './auth/lazy-sign-ins.ts'
 import type { SignIns, SignInsOptions } from './auth/sign-ins.ts'
 import type { TokenSource } from './auth/token-source.ts'
+import type { McpAnswer, McpQuestion, McpReply, McpTaskState } from './answer.ts'
+import type { McpConnection, OpenOptions, openConnection } from './connection.ts'
 import { sessionEnded, unlessStopped } from './fault.ts'
 import { defaultReadLimits, type ReadLimits } from '../../models/limits/read-limits.ts'
 import { secretsIn, withHeaders, type McpHeaders } from './own-headers.ts'
@@ -26,7 +27,11 @@ export interface LeftOut {
 }
 
 /** The usable tools of a server, and the omitted ones. */
-export type McpTools = McpTool[] & { leftOut?: LeftOut[] }
+export type McpTools = McpTool[] & {
+  leftOut?: LeftOut[]
+  /** They stand for themselves in a recording in which a model has found them. */
+  searched?: true
+}
 
 export interface CallOptions {
   signal?: AbortSignal
@@ -37,6 +42,29 @@ export interface CallOptions {
   /** A model reads the result: it gets pictures as well, where there is structured content. */
   forModel?: boolean
 }
+
+/** A call whose server may ask, or go on after its answer. */
+export interface ExchangeOptions extends CallOptions {
+  /** Somebody can be asked, and the server's config allows it. */
+  asks?: boolean
+  /** The call may become a task. */
+  tasks?: boolean
+  /** The call is sent again: with the replies to what the server asked, and its state, unchanged. */
+  retry?: { inputResponses?: Record<string, McpReply>; requestState?: string }
+  /** A legacy server asks in the middle of the call, which stays open: this answers. Rejects if the call is to fail. */
+  answer?: (question: McpQuestion) => Promise<McpReply>
+  /** The run of the call: a legacy server that asks gets a connection for each run. See `endRun`. */
+  run?: string
+}
+
+/** A request about a task. `tool`: whose result is read. */
+export interface TaskUse {
+  method: 'tasks/get' | 'tasks/update' | 'tasks/cancel'
+  params?: { inputResponses: Record<string, McpReply> }
+  tool: string
+}
+
+export type TaskOptions = Pick<CallOptions, 'signal' | 'timeout' | 'forModel'>
 
 /**
  * Methods reject with a `MillraceError`: `unknown-mcp-server`, `mcp-unreachable` (the server does not start or respond),
@@ -52,6 +80,12 @@ export interface McpPool {
   tools(server: string, signal?: AbortSignal): Promise<McpTools>
   /** Resolves with the structured content, the text, or the list of content blocks. An abort or a timeout cancels the request on the server. */
   call(server: string, tool: string, input: unknown, options?: CallOptions): Promise<unknown>
+  /** The same for a call whose server may ask, or go on after its answer. */
+  exchange(server: string, tool: string, input: unknown, options: ExchangeOptions): Promise<McpAnswer>
+  /** Asks for the state of a task, sends replies to its questions, or cancels it. Only `tasks/get` resolves with a state. */
+  task(server: string, id: string, use: TaskUse, options?: TaskOptions): Promise<McpTaskState | undefined>
+  /** Closes the connections that this run alone has had. */
+  endRun(run: string): Promise<void>
   /** The servers of the config. */
   readonly servers: ReadonlyMap<string, McpServer>
   /** Of a person's pool: resolves when there is a token for a server. Rejects with `SignInNeeded`, and as a call does. */
@@ -90,6 +124,8 @@ export function createMcpPool(
   const tokens = given.tokens ?? createServerTokens({ environment, now, fetch })
   // Connections stay here until they have ended, so that `close` waits for all of them.
   const connections = new Map<string, Promise<McpConnection>>()
+  /** Servers that were legacy when they were asked last. */
+  const legacy = new Set<string>()
   const end = new AbortController()
   const children = new Set<McpPool>()
 
@@ -100,37 +136,63 @@ export function createMcpPool(
     throw new MillraceError('unknown-mcp-server', `There is no MCP server "${name}". Known: ${names}.`)
   }
 
-  function connect(name: string): Promise<McpConnection> {
+  /** `run`: the connection is for this run alone, and its people can be asked. */
+  function connect(name: string, run?: string): Promise<McpConnection> {
     const server = serverOf(name)
     end.signal.throwIfAborted()
-    const existing = connections.get(name)
+    const key = run === undefined ? name : `${name} ${run}`
+    const existing = connections.get(key)
     if (existing !== undefined) return existing
     const forget = () => {
-      if (connections.get(name) === opening) connections.delete(name)
+      if (connections.get(key) === opening) connections.delete(key)
     }
-    const opening = open(name, server, {
+    const own: OpenOptions = {
       signal: end.signal,
       secrets,
       limits,
       tokens: tokens(name, server),
+      isLegacy: legacy.has(name),
+      asks: run !== undefined,
       onEnd: forget,
-    })
-    connections.set(name, opening)
-    opening.catch(forget)
+    }
+    const opening = open(name, server, own)
+    connections.set(key, opening)
+    opening.then(
+      ({ era }) => (era === 'legacy' ? legacy.add(name) : legacy.delete(name)),
+      () => {
+        legacy.delete(name)
+        forget()
+      },
+    )
     return opening
   }
 
-  async function use<T>(name: string, signal: AbortSignal | undefined, work: (c: McpConnection) => Promise<T>) {
-    const attempt = async () => work(await unlessStopped(connect(name), signal))
+  async function use<T>(
+    name: string,
+    signal: AbortSignal | undefined,
+    work: (c: McpConnection) => Promise<T>,
+    run?: string,
+  ): Promise<T> {
+    const attempt = async () => work(await unlessStopped(connect(name, run), signal))
     try {
       return await attempt().catch((error: unknown) => {
-        if (error instanceof MillraceError && error.code === sessionEnded) return attempt()
-        throw error
+        if (!(error instanceof MillraceError) || error.code !== sessionEnded) throw error
+        // Whoever was started anew may speak another version.
+        legacy.delete(name)
+        return attempt()
       })
     } catch (error) {
       if (!end.signal.aborted || signal?.aborted) throw error
       throw new MillraceError('mcp-closed', `The MCP server "${name}" was closed with its runtime.`, { cause: error })
     }
+  }
+
+  async function exchange(name: string, tool: string, input: unknown, options: ExchangeOptions): Promise<McpAnswer> {
+    const { signal, run, asks = false, answer } = options
+    const send = (connection: McpConnection) => connection.exchange(tool, input, options)
+    if (!asks || run === undefined || answer === undefined) return use(name, signal, send)
+    const era = legacy.has(name) ? 'legacy' : await use(name, signal, async (connection) => connection.era)
+    return use(name, signal, send, era === 'legacy' ? run : undefined)
   }
 
   function child(all: Readonly<Record<string, McpServer>>, options: PoolOptions): McpPool {
@@ -161,6 +223,9 @@ export function createMcpPool(
         ready: async (name) => void (isPersonal(serverOf(name)) && (await (await sourceOf(name)).token())),
         tools: async (name, signal) => of(name).tools(name, signal),
         call: async (name, tool, input, options) => of(name).call(name, tool, input, options),
+        exchange: async (name, tool, input, options) => of(name).exchange(name, tool, input, options),
+        task: async (name, id, use, options) => of(name).task(name, id, use, options),
+        endRun: async (run) => void (await Promise.all([own.endRun(run), pool.endRun(run)])),
       }
     },
   }
@@ -176,8 +241,22 @@ export function createMcpPool(
     },
     timeout: (name) => callTimeout(serverOf(name)),
     tools: (name, signal) => use(name, signal, (connection) => unlessStopped(connection.tools(), signal)),
-    call: (name, tool, input, options = {}) =>
-      use(name, options.signal, (connection) => connection.call(tool, input, options)),
+    async call(name, tool, input, options = {}) {
+      const answer = await exchange(name, tool, input, options)
+      // It was told that nobody can be asked, and that nobody waits for a task.
+      if (answer.kind !== 'result')
+        throw new MillraceError('tool-failed', `The MCP server "${name}" did not answer ${tool}.`)
+      return answer.value
+    },
+    exchange,
+    task: (name, id, request, options = {}) =>
+      use(name, options.signal, (connection) => connection.task(id, request, options)),
+    async endRun(run) {
+      // Names have no spaces.
+      const own = (key: string) => key.includes(' ') && key.slice(key.indexOf(' ') + 1) === run
+      const ending = [...connections].filter(([key]) => own(key)).map(([, opening]) => opening)
+      await Promise.allSettled(ending.map(async (opening) => (await opening).close()))
+    },
     async close() {
       end.abort()
       const open = [...connections.values()].map(async (opening) => (await opening).close())

@@ -7,6 +7,15 @@ interface Limits {
   timeout?: number
   /** ms until the server must be ready for calls. Default 10,000. Raise it for a command that downloads its package first. */
   connectTimeout?: number
+  /** Its questions are put to the people of a run. Default false: it is told that nobody can be asked. */
+  elicitation?: boolean
+  /**
+   * Its tools are found by the model, with the tool `find_tools`, instead of standing in every prompt. Default: if a step offers more than 64 tools of servers,
+   * or more than 60,000 characters of them. false: never.
+   */
+  search?: boolean
+  /** ms that a task of this server may take, without the time for which the run waits for a person. Default: the limits of the run. */
+  taskTimeout?: number
 }
 
 /** A local program that speaks MCP on its stdin and stdout. */
@@ -74,7 +83,7 @@ export function checkServer(name: string, server: McpServer): void {
   const { headers, auth } = server as Partial<McpHttpServer>
   const authProblem = authFault(url, headers, auth)
   if (authProblem !== undefined) throw fail(authProblem)
-  for (const key of ['timeout', 'connectTimeout'] as const) {
+  for (const key of ['timeout', 'connectTimeout', 'taskTimeout'] as const) {
     const value = server[key]
     if (value !== undefined && !(value > 0 && value <= longest)) {
       throw fail(`${key} must be a number of milliseconds between 1 and ${longest}.`)

@@ -39,6 +39,8 @@ export class StdioTransport implements Transport {
 
   /** Set if we closed the connection because of a message of the server. */
   refusal: MillraceError | undefined
+  /** The program ended by itself. */
+  exited = false
 
   private readonly server: McpStdioServer
   private readonly secrets: readonly string[]
@@ -49,7 +51,7 @@ export class StdioTransport implements Transport {
   private readonly pieces: Buffer[] = []
   private pending = 0
   private child: ChildProcess | undefined
-  private stderr = ''
+  private said = ''
   private starting: Promise<void> | undefined
   private gone: Promise<void> | undefined
   private closing = false
@@ -68,6 +70,13 @@ export class StdioTransport implements Transport {
     this.who = who
     this.buffer = new ReadBuffer({ maxBufferSize: limits.lineBytes })
   }
+
+  /** The SDK takes a transport with these two for one to a program: there no answer to `server/discover` means an older version. */
+  get pid(): number | undefined {
+    return this.child?.pid
+  }
+
+  readonly stderr = undefined
 
   async start(): Promise<void> {
     const { command, args = [], cwd, env } = this.server
@@ -90,7 +99,7 @@ export class StdioTransport implements Transport {
     child.stdout.on('data', (chunk: Buffer) => this.read(chunk))
     // Remove secrets before cutting the text: the rest of a cut secret would not be found.
     const cleaner = createTextCleaner(this.secrets)
-    const keep = (text: string) => (this.stderr = (this.stderr + text).slice(-1000))
+    const keep = (text: string) => (this.said = (this.said + text).slice(-1000))
     child.stderr.setEncoding('utf8').on('data', (text: string) => keep(cleaner.push(text)))
     child.once('close', () => keep(cleaner.end()))
     // A broken pipe is reported by the exit, or by the failed write.
@@ -191,8 +200,9 @@ export class StdioTransport implements Transport {
     living.delete(child)
     if (living.size === 0) process.off('exit', endAll)
     for (const stream of child.stdio) stream?.destroy()
+    this.exited = !this.closing
     if (!this.closing) this.failure = signal ? `it was killed by ${signal}` : `it exited with code ${code}`
-    const words = stderrTail(this.stderr)
+    const words = stderrTail(this.said)
     this.lastWords = words === undefined ? undefined : `its stderr: ${words}`
     this.onclose?.()
   }

@@ -62,21 +62,26 @@ export function readResume(value: unknown): Resumed[] {
     if (entries.has(requestId)) throw bad(`${place}.interruptId`, 'is that of another entry, too: answer each once.')
     const isCancelled = status === 'cancelled'
     const answer: Resumed['answer'] = (kind) =>
-      isCancelled ? cancelled(kind) : resolved(kind, entry['payload'], `${place}.payload`)
+      isCancelled ? cancelled(kind, entry['payload']) : resolved(kind, entry['payload'], `${place}.payload`)
     entries.set(requestId, { requestId, isCancelled, answer })
   }
   return [...entries.values()]
 }
 
-function cancelled(kind: RequestPart['kind']): Reply {
+function cancelled(kind: RequestPart['kind'], payload: unknown): Reply {
   switch (kind) {
     case 'approval':
       return { kind, approved: false, reason: 'cancelled' }
     case 'input':
-      return { kind, cancelled: true }
+      return { kind, cancelled: true, ...(isDecline(payload) && { declined: true }) }
     case 'tool':
       return { kind, output: 'The tool call was cancelled.', isError: true }
   }
+}
+
+/** A person says no, instead of closing the question. */
+function isDecline(payload: unknown): boolean {
+  return typeof payload === 'object' && payload !== null && 'declined' in payload && payload.declined === true
 }
 
 function resolved(kind: RequestPart['kind'], payload: unknown, place: string): Reply {
