@@ -132,7 +132,8 @@ describe('a run that needs a sign-in', () => {
     expect(await resultOf(run)).toMatchObject({ outcome: 'completed', text: expect.stringContaining('3 tools.') })
     const entries = await entriesOf(server.store, run)
     const results = only(entries, 'tool-result').map(({ result }) => result)
-    expect(results).toEqual([expect.stringMatching(/ ann$/u), 'token: [redacted]!'])
+    expect(results).toHaveLength(2)
+    expect(results).toEqual(expect.arrayContaining([expect.stringMatching(/ ann$/u), 'token: [redacted]!']))
     expect(only(entries, 'response')).toMatchObject([{ by: { id: 'alice', tenant: 'acme' }, outcome: 'answered' }])
     // The next run of hers asks nothing.
     const next = await start('step')
@@ -173,6 +174,20 @@ describe('a run that needs a sign-in', () => {
     expect(await resultOf(bobs)).toMatchObject({ output: { who: expect.stringMatching(/ bob$/u) } })
     // A link that was used counts no more.
     expect((await open(request!, 'alice')).status).toBe(404)
+  })
+
+  test('a request that brings its own Authorization is not asked, and other headers of it change nothing', async () => {
+    const user = { id: 'alice', tenant: 'acme' }
+    const withHeaders = async (headers: Record<string, string>) => {
+      const run = await server.runtime.start('step', { messages }, { user, mcpHeaders: { drive: headers } })
+      return run.result
+    }
+    expect(await withHeaders({ Authorization: 'Bearer mine' })).toMatchObject({ outcome: 'failed' })
+    expect(drive.calls.flatMap(({ token }) => token ?? [])).toContain('mine')
+    expect(await withHeaders({ 'X-Trace': 'a' })).toMatchObject({ outcome: 'suspended' })
+    await signIn((await requestsOf(await start('step')))[0]!)
+    expect(await withHeaders({ 'X-Trace': 'b' })).toMatchObject({ outcome: 'completed' })
+    expect(drive.calls.at(-1)!.headers).toMatchObject({ 'x-trace': 'b' })
   })
 
   test('a page that sends a key gets the address as JSON', async () => {
@@ -334,6 +349,42 @@ describe('a run that needs a sign-in', () => {
     look('reports', JSON.stringify(server.reported))
     expect(found).toEqual([])
   })
+})
+
+test('of tokens of our own, and of the secret for them, no byte is stored or answered either', async () => {
+  const secret = issuer.secret
+  const own = await startServer({
+    agents: { a: agent('tools: [{ mcp: crm }]\nmaxSteps: 4') },
+    scripts: {
+      m: createScriptedModel((_, n) =>
+        n === 1
+          ? [toolCall('crm_echo_token', {}), toolCall('crm_fail_with_token', { secret }), finish('tool-calls')]
+          : [text('Done: ', secret.slice(0, 9), secret.slice(9)), finish()],
+      ),
+    },
+    environment: { CRM: secret },
+    mcpServers: {
+      crm: {
+        url: drive.url,
+        auth: { clientCredentials: { clientId: 'desk', secretEnv: 'CRM', issuer: issuer.url } },
+      },
+    },
+  })
+  try {
+    const run = await start('a', 'no one', own)
+    expect(await (await own.runtime.open(run))!.result).toMatchObject({
+      outcome: 'completed',
+      text: 'Done: [redacted]',
+    })
+    const { token } = drive.calls.at(-1)!
+    const places = [`/api/runs/${run}`, `/api/runs/${run}/events`, `/api/chat`, `/api/runs/${run}/export`]
+    const texts = await Promise.all(places.map(async (path) => (await fetch(own.url + path)).text()))
+    texts.push(...readdirSync(own.dir).map((file) => readFileSync(join(own.dir, file)).toString('latin1')))
+    for (const each of texts)
+      expect([each.includes(token!.slice(-40)), each.includes(secret.slice(-20))]).toEqual([false, false])
+  } finally {
+    await own.close()
+  }
 })
 
 test('our metadata document is public, if the server has a public address', async () => {

@@ -36,9 +36,10 @@ export function answerLine(
   request: EntryOf<'request'>,
   { where, isOneOfMany }: { where: string; isOneOfMany: boolean },
 ): string {
-  const answer = request.kind === 'approval' ? 'approve' : `'<JSON or text>'`
+  // Without an answer it asks, and prints where to sign in.
+  const answer = request.kind === 'approval' ? ' approve' : isSignIn(request) ? '' : ` '<JSON or text>'`
   const which = isOneOfMany ? ` --request ${shortRequestId(run, request)}` : ''
-  return `millrace answer ${run} ${answer}${which}${where}`
+  return `millrace answer ${run}${answer}${which}${where}`
 }
 
 export function answerLines(run: string, requests: readonly EntryOf<'request'>[], where: string): string[] {
@@ -95,7 +96,7 @@ async function askOnTerminal(
     ).trim()
   const from = request.agents === undefined ? '' : printable(`[${chainWords(request.agents)}] `)
   try {
-    if (request.kind === 'input' && request.reason === signInReason) {
+    if (request.kind === 'input' && isSignIn(request)) {
       const said = await ask(`${from}${printable(signInWords(request, url))} Press Enter when you have, or type no: `)
       return /^no?$/iu.test(said) ? { cancelled: true } : { value: true }
     }
@@ -110,6 +111,10 @@ async function askOnTerminal(
   } finally {
     terminal.close()
   }
+}
+
+function isSignIn(request: EntryOf<'request'>): boolean {
+  return request.kind === 'input' && request.reason === signInReason
 }
 
 /** Where a person signs in to an MCP server. */
