@@ -3,6 +3,7 @@ import { MillraceError, toErrorValue } from '../part/error.ts'
 import type { Store } from '../part/log.ts'
 import { joinPath, parentPath } from '../part/path.ts'
 import type { McpReply, McpTaskState } from '../tools/mcp/answer.ts'
+import { taskTimeout } from '../tools/mcp/server.ts'
 import { pollDelay, pollTimer, retryDelay } from '../tools/mcp/poll-timer.ts'
 import { openSecret } from './kept-secret.ts'
 import { askAll, canAsk } from './mcp-questions.ts'
@@ -31,7 +32,7 @@ export async function pollTask(scope: Scope, path: string, { work, round, id, po
   const pool = mcpOf(scope)
   await scope.stored()
   const started = state.open.steps.get(joinPath(path, round + 1))?.timestamp ?? scope.now()
-  const limit = pool.servers.get(server)?.taskTimeout
+  const limit = taskTimeout(pool.servers.get(server)!)
   const sent = new Set<string>()
   let failures = 0
   let delay = pollDelay(pollMs)

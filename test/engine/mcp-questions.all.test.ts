@@ -8,7 +8,7 @@ import { sdkOverStdio, startSdk } from '../../src/tools/mcp/testing/sdk.ts'
 import { finish, text, toolCall } from '../../src/models/testing/scripted-model.ts'
 import { createTold, resultsIn } from '../support/going-on.ts'
 import { agent, entriesOf, only, until, type EngineOptions } from '../support/engine.ts'
-import { startServer, type TestServer } from '../support/server.ts'
+import { framesOf, startServer, type TestServer } from '../support/server.ts'
 
 type Era = 'modern' | 'legacy'
 
@@ -163,6 +163,27 @@ describe.for<Era>(['modern', 'legacy'])('a %s server', (era) => {
     expect(end.outcome).toBe('aborted')
     expect(only(entries, 'response')).toMatchObject([{ outcome: 'closed' }])
   })
+})
+
+test('a page with useChat sees the question, and answers over the API', async () => {
+  const { server } = await serve('modern')
+  const said = [{ id: 'u1', role: 'user', parts: [{ type: 'text', text: 'Hi' }] }]
+  const response = await server.post('/api/chat', { agentId: 'a', id: 'c1', messages: said })
+  const body = await response.text()
+  const run = response.headers.get('x-millrace-run-id')!
+  const request = await asked(server, run)
+  const waiting = framesOf(body).find((frame) => frame !== 'done' && frame['type'] === 'data-waiting')
+  expect(waiting).toMatchObject({
+    id: request.requestId,
+    data: {
+      reason: 'mcp-elicitation',
+      message: 'The MCP server "s" asks: Which colour?',
+      metadata: { server: 's', tool: 'ask' },
+    },
+  })
+  expect(body).not.toContain('xxxxxxxxxxxxxxxx')
+  expect(await answer(server, run, request, { value: { colour: 'red' } })).toBe(200)
+  expect((await ended(server, run)).result!.isError).toBe(false)
 })
 
 test('an AG-UI client answers an interrupt', async () => {

@@ -131,7 +131,7 @@ describe('a task', () => {
   })
 
   test('that takes longer than taskTimeout is cancelled', async () => {
-    const engine = open(options({ taskTimeout: 1 }))
+    const engine = open(options({ taskTimeout: '1ms' }))
     const run = await engine.runtime.start('a', input)
     await run.result
     const [result] = only(await entriesOf(engine.store, run.id), 'tool-result')

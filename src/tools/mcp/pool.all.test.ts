@@ -215,6 +215,10 @@ describe('MCP pool', () => {
     ],
     ['x', { url: 'http://x', headers: { 'x y': 'z' } }, '"x y" is not a valid header name'],
     ['x', { command: 'x', timeout: 0 }, 'timeout'],
+    ['x', { command: 'x', taskTimeout: '2 hours' }, 'such as 30m or 2h'],
+    ['x', { command: 'x', taskTimeout: '30d' }, 'such as 30m or 2h'],
+    ['x', { command: 'x', elicitation: 'yes' as never }, 'elicitation must be true or false'],
+    ['x', { command: 'x', search: 1 as never }, 'search must be true or false'],
     ['x', { command: 'x', connectTimeout: 1e12 }, 'connectTimeout'],
   ])('a config that cannot be meant is refused: %s %j', (name, server, why) => {
     expect(() => createMcpPool({ [name]: server })).toThrow(

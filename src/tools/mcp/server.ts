@@ -14,8 +14,8 @@ interface Limits {
    * or more than 60,000 characters of them. false: never.
    */
   search?: boolean
-  /** ms that a task of this server may take, without the time for which the run waits for a person. Default: the limits of the run. */
-  taskTimeout?: number
+  /** How long a task of this server may take, without the time for which the run waits for a person: ms, or a text such as `2h`. Default: the limits of the run. */
+  taskTimeout?: number | string
 }
 
 /** A local program that speaks MCP on its stdin and stdout. */
@@ -47,6 +47,21 @@ export const longest = 2 ** 31 - 1
 
 export function callTimeout(server: McpServer): number {
   return server.timeout ?? 60_000
+}
+
+const units: ReadonlyMap<string, number> = new Map([
+  ['ms', 1],
+  ['s', 1000],
+  ['m', 60_000],
+  ['h', 3_600_000],
+  ['d', 86_400_000],
+])
+
+/** ms; undefined for no limit, NaN for what is no duration. */
+export function taskTimeout({ taskTimeout: given }: McpServer): number | undefined {
+  if (typeof given !== 'string') return given
+  const [, count, unit = 'ms'] = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?$/u.exec(given) ?? []
+  return count === undefined ? Number.NaN : Number(count) * units.get(unit)!
 }
 
 export function connectTimeout(server: McpServer): number {
@@ -83,7 +98,14 @@ export function checkServer(name: string, server: McpServer): void {
   const { headers, auth } = server as Partial<McpHttpServer>
   const authProblem = authFault(url, headers, auth)
   if (authProblem !== undefined) throw fail(authProblem)
-  for (const key of ['timeout', 'connectTimeout', 'taskTimeout'] as const) {
+  for (const key of ['elicitation', 'search'] as const) {
+    if (server[key] !== undefined && typeof server[key] !== 'boolean') throw fail(`${key} must be true or false.`)
+  }
+  const limit = taskTimeout(server)
+  if (limit !== undefined && !(limit > 0 && limit <= longest)) {
+    throw fail('taskTimeout must be a number of milliseconds, or a duration such as 30m or 2h, at most 24d.')
+  }
+  for (const key of ['timeout', 'connectTimeout'] as const) {
     const value = server[key]
     if (value !== undefined && !(value > 0 && value <= longest)) {
       throw fail(`${key} must be a number of milliseconds between 1 and ${longest}.`)

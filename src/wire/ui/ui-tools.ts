@@ -5,6 +5,7 @@
  * flags of the start are kept. After an `abort`, `useChat` may send again by itself (`sendAutomaticallyWhen`) once every
  * call of the last step has an outcome, so outcomes of aborted calls are held until the run continues.
  */
+import { omitUndefined } from '../../part/omit-undefined.ts'
 import type { EntryOf } from '../../part/entry.ts'
 import { messageOf } from '../../part/error.ts'
 import { parseJson } from '../../part/json.ts'
@@ -91,6 +92,7 @@ class ToolChunks implements UiTools {
   #cutOff: UiToolInput[] | undefined = undefined
   readonly #calls = new LazyMap<string, UiCall>()
   readonly #approvals = new LazyMap<string, UiApproval>()
+  readonly #questions = new LazyMap<string, Record<string, unknown>>()
   /** Client tools that need approval, by tool loop. */
   readonly #gated = new LazyMap<string, ReadonlySet<string>>()
   #held: HeldChunk[] | undefined = undefined
@@ -192,13 +194,16 @@ class ToolChunks implements UiTools {
     this.#sink.send({ type: 'data-waiting', id, data })
   }
 
-  request(
-    { kind, step, toolCallId, toolName, requestId, input, roles }: EntryOf<'request'>,
-    isOffered: boolean,
-    place: RequestPlace = {},
-  ): void {
-    // The protocol has no questions without a tool call.
-    if (kind === 'input') return
+  request(request: EntryOf<'request'>, isOffered: boolean, place: RequestPlace = {}): void {
+    const { kind, step, toolCallId, toolName, requestId, input, roles } = request
+    if (kind === 'input') {
+      // The protocol has no questions without a tool call: the client answers over the API.
+      const { reason, message, schema, metadata } = request
+      const question = omitUndefined({ reason, message, schema, metadata })
+      this.#questions.set(requestId, question)
+      this.#sendWaiting(requestId, question)
+      return
+    }
     const key = callKey(step, toolCallId)
     if (!isOffered) {
       const waiting = { toolCallId, toolName, roles, agents: place.agents }
@@ -222,6 +227,12 @@ class ToolChunks implements UiTools {
   }
 
   response({ requestId, answer, outcome }: EntryOf<'response'>): void {
+    const question = this.#questions.get(requestId)
+    if (question !== undefined) {
+      this.#questions.delete(requestId)
+      this.#sendWaiting(requestId, { ...question, outcome })
+      return
+    }
     const { key, waiting } = this.#approvals.get(requestId) ?? {}
     if (key === undefined) return
     this.#approvals.delete(requestId)

@@ -11,7 +11,7 @@
  * | `tool-input-start`, `-delta`; `-end` | the same; dropped: `tool-call` implies it |
  * | `tool-call` | `tool-input-available`, or `tool-input-error` when the arguments are not valid JSON |
  * | `tool-result` of a call that was sent | `tool-output-available`, `-error` or `-denied`; dropped when handed over: the client provides it |
- * | `request` approval; tool; input | `tool-approval-request`; dropped: the client answers calls without output; dropped: `POST /api/runs/<id>/requests/<request>` answers it. For a step before the answer (a router) the call is sent first, as `tool-input-available` |
+ * | `request` approval; tool; input | `tool-approval-request`; dropped: the client answers calls without output; `data-waiting` with the request's id: reason, message, schema and metadata, then also the `outcome`; `POST /api/runs/<id>/requests/<request>` answers it. For a step before the answer (a router) the call is sent first, as `tool-input-available` |
  * | `request` approval that needs a role which the reader does not have, and its `response` | `data-waiting` with the request's id: tool call, tool and roles, then also the `outcome` |
  * | `response` to an approval | `tool-approval-response`: 7; dropped for 6, the outcome follows |
  * | all entries of an agent that the model has called as a tool | `data-agent` (`ui-agents.ts`) with the path of the call as its id, which later ones replace: agent, path, status, tools, and the end of what it has said; at most four a second, and one at its end before the tool's output. What it says and calls is no part of the message otherwise |
