@@ -259,7 +259,7 @@ describe('a question', () => {
 
   test('declined gets no value; cancelled stays open; opened on the page stays open', () => {
     const request = question()
-    const reply = { kind: 'input', cancelled: true }
+    const reply = { kind: 'input', cancelled: true, declined: true }
     expect(fromElicitation(request, 'form', { action: 'decline' })).toEqual({ kind: 'reply', reply })
     expect(fromElicitation(request, 'url', { action: 'decline' })).toEqual({ kind: 'reply', reply })
     expect(fromElicitation(request, 'form', { action: 'cancel' })).toEqual({ kind: 'open', why: 'cancelled' })
