@@ -3,7 +3,7 @@
  * nothing was sent, so a run that waits for it, or that another process takes over, repeats no call.
  */
 import type { EntryOf } from '../part/entry.ts'
-import { connectPath, signInReason } from '../part/mcp-sign-in.ts'
+import { connectPath, signInReason } from '../part/sign-in-request.ts'
 import { joinPath, parentPath } from '../part/path.ts'
 import { SignInNeeded } from '../tools/mcp/auth/sign-in-needed.ts'
 import { inStep, type Scope } from './scope.ts'

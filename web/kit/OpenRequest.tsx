@@ -5,7 +5,7 @@
 import { useId, useState, type CSSProperties, type ReactNode } from 'react'
 import type { ClientAnswer } from '../../src/client/client.ts'
 import { messageOf } from '../../src/part/error.ts'
-import { signInReason } from '../../src/part/mcp-sign-in.ts'
+import { signInReason } from '../../src/part/sign-in-request.ts'
 import { chainWords } from '../../src/fold/agents-above.ts'
 import type { RequestView } from '../../src/fold/run-view.ts'
 import type { RequestPart } from '../../src/part/request-part.ts'

@@ -1,7 +1,7 @@
 /** A run needs an MCP server to which its person must sign in: in a tab of its own, or not at all. */
 import { useState } from 'react'
 import { messageOf } from '../../src/part/error.ts'
-import { connectPath } from '../../src/part/mcp-sign-in.ts'
+import { connectPath } from '../../src/part/sign-in-request.ts'
 import { api } from '../data/client.ts'
 import type { AnswerProps } from './AnswerForms.tsx'
 import { Button } from './Button.tsx'

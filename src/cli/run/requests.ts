@@ -2,7 +2,7 @@
  * The open requests of a run: lists them, prints the commands that answer them, and answers them from the terminal, with `--yes`, or
  * not at all.
  */
-import { signInReason } from '../../part/mcp-sign-in.ts'
+import { signInReason } from '../../part/sign-in-request.ts'
 import { ownValue } from '../../part/own-value.ts'
 import { createInterface } from 'node:readline/promises'
 import type { CommandContext } from '../context.ts'

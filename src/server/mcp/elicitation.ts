@@ -12,7 +12,7 @@
  */
 import type { EntryOf } from '../../part/entry.ts'
 import { MillraceError } from '../../part/error.ts'
-import { connectPath, signInReason } from '../../part/mcp-sign-in.ts'
+import { connectPath, signInReason } from '../../part/sign-in-request.ts'
 import { ownValue } from '../../part/own-value.ts'
 import { hasRole, type Role } from '../../part/principal.ts'
 import type { Reply } from '../../part/request-part.ts'
