@@ -60,6 +60,7 @@ export function scopeRuntime(base: Runtime, principal: Principal, { onExpired, o
   const runtime: Runtime = {
     agents,
     tools: base.tools,
+    signIns: base.signIns,
     store,
     roles: principal.roles,
     get active() {

@@ -1,4 +1,5 @@
 /** Runs one step of a pipeline: resolves its config, runs it by type, and emits its start and finish. */
+import { isSigningIn, signIn } from './mcp-sign-in.ts'
 import { omitUndefined } from '../part/omit-undefined.ts'
 import { mcpOf, valuesOf, inStep, Suspended, toFailure, asRecorded, unheld, within, type Scope } from './scope.ts'
 import { MillraceError } from '../part/error.ts'
@@ -167,10 +168,14 @@ function runBuiltin(scope: Scope, step: Step, path: string, place: StepRole, isR
       return runParallel(scope, path, step.config, inside)
     case 'mcp-tool': {
       // What goes on is what its answers below say: see `runMcpCall`.
-      const resumed = scope.state.open.steps.has(path)
+      const resumed = scope.state.open.steps.has(path) && !isSigningIn(scope, path)
       return inStep(scope, path, { stepType: step.type, kind: 'task' }, async () => {
         await recorded(scope)
         const { server, tool, input, timeout } = step.config
+        const why = await signIn(scope, path, server)
+        if (why !== undefined) throw new MillraceError('mcp-unauthorized', why)
+        // After a crash the call is not repeated.
+        await recorded(scope)
         if (!resumed) await refuseLeftOut(mcpOf(scope), server, tool, scope.signal)
         const result = await runMcpCall(scope, path, {
           server,

@@ -18,6 +18,7 @@ import type { Inline, ToolUse } from '../pipeline/pipeline.ts'
 import { parseToolInput, type ParsedInput } from '../tools/tool-input.ts'
 import type { ToolImplementation } from '../tools/tool.ts'
 import { type OfferedAgent, inSlot, refusal, runAgentTool } from './agent-tools.ts'
+import { signIn } from './mcp-sign-in.ts'
 import { agentStep, settleHandoff } from './handoff.ts'
 import { closeUnder, inStep, type NewStep, type Scope, traceparentOf } from './scope.ts'
 import { searchEarlier } from './search-earlier.ts'
@@ -36,6 +37,8 @@ export interface OfferedTool {
   implementation?: ToolImplementation
   /** Every call must be approved before the tool runs, or before the client is asked to run it. */
   approval?: Approval
+  /** The MCP server whose it is. */
+  server?: string
   /** It runs this agent. */
   agent?: OfferedAgent
   /** The model does not see it until it has found it: see `tool-search.ts`. */
@@ -197,6 +200,12 @@ export async function settleCall(scope: Scope, loop: CallingLoop, call: ModelToo
     }
     input = edited.value
   }
+  // Before the step of the call: nothing is sent until somebody has signed in.
+  const why = tool.server === undefined ? undefined : await whyNoToken(scope, loop.root, tool.server, toolCallId)
+  if (why !== undefined) {
+    await inTool(nextPath(), 'tool-call', async () => fault(why))
+    return
+  }
   if (tool.agent !== undefined) {
     if (tool.agent.use.handoff === true) await settleHandoff(scope, loop, call, { offered: tool.agent, given: input })
     else await runAgent(tool.agent, input)
@@ -217,6 +226,16 @@ export async function settleCall(scope: Scope, loop: CallingLoop, call: ModelToo
     if (outcome === 'closed' || answer?.kind !== 'tool') return withOutcome('unavailable', reason)
     return { result: answer.output, isError: answer.isError === true }
   })
+}
+
+/** Undefined: the call can be made. */
+async function whyNoToken(scope: Scope, root: string, server: string, toolCallId: string): Promise<string | undefined> {
+  try {
+    return await signIn(scope, root, server, toolCallId)
+  } catch (error) {
+    if (error instanceof MillraceError && error.code === 'mcp-unauthorized') return error.message
+    throw error
+  }
 }
 
 /**

@@ -5,6 +5,7 @@ import type { McpHttpServer, McpServer, McpStdioServer } from '../tools/mcp/serv
 import type { Config } from './config.ts'
 import type { Env } from './registry.ts'
 import { parseJson } from '../part/json.ts'
+import { isObject } from '../pipeline/json-schema/keywords.ts'
 
 /**
  * Values that the config declares secret, environment variables whose name indicates a secret, credentials inside any
@@ -61,8 +62,15 @@ export function secretValues(config: Config, env: Env): string[] {
 
 /** The variables with the secrets of its `auth`. */
 function variablesOf(server: McpServer): string[] {
-  const { secretEnv, privateKeyEnv } = ('url' in server ? server.auth?.clientCredentials : undefined) ?? {}
-  return [secretEnv, privateKeyEnv].filter((each) => each !== undefined)
+  // Not checked yet.
+  const { clientCredentials, ...person } = (('url' in server ? server.auth : undefined) ?? {}) as Record<
+    string,
+    unknown
+  >
+  const named = [person, clientCredentials].filter((each): each is Record<string, unknown> => isObject(each))
+  return named.flatMap(({ secretEnv, privateKeyEnv }) =>
+    [secretEnv, privateKeyEnv].filter((each) => typeof each === 'string'),
+  )
 }
 
 /** The secret values in the settings of an MCP server: by name, or because they look random. */

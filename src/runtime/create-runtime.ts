@@ -31,7 +31,9 @@ const mostRecent = 100
 
 export function createRuntime(given: RuntimeOptions): Runtime {
   const ownClock = { wall: () => timeOf(given.store), steady: () => performance.now() }
-  const options: TimedOptions = { ...given, clock: given.clock ?? ownClock }
+  const clocked = { ...given, clock: given.clock ?? ownClock }
+  const signIns = given.registry.mcp?.people?.signIns({ log: given.store.log, now: clocked.clock.wall })
+  const options: TimedOptions = { ...clocked, signIns }
   const { agents, store, clock, secrets = [], secretKeys = [], graceMs = 300 } = options
   const { closeThreadsAfterMs = defaultCloseAfterMs } = options
   const closeAfterMs = closeThreadsAfterMs === 'none' ? Infinity : closeThreadsAfterMs
@@ -87,6 +89,7 @@ export function createRuntime(given: RuntimeOptions): Runtime {
   const runtime: Runtime = {
     agents,
     tools: options.registry.tools,
+    signIns,
     store,
     get active() {
       return supervisor.active

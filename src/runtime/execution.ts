@@ -56,7 +56,11 @@ export function startExecution(
   const handOver = start?.handOver === true
   const brought = first.flatMap((part) => ('ownHeaders' in part ? (part.ownHeaders ?? []) : []))
   const names = new Set([...state.ownHeaders, ...brought])
-  const own = names.size === 0 || registry.mcp === undefined ? undefined : ownPool(registry.mcp, names, headers)
+  const person = start?.user
+  const { signIns } = options
+  const personal = signIns && registry.mcp?.people?.poolOf((server) => signIns.source(server, person))
+  const mcp = personal ?? registry.mcp
+  const own = names.size === 0 || mcp === undefined ? undefined : ownPool(mcp, names, headers)
   let account: RunAccount | undefined
   const runner: RunnerOptions = {
     log: store.log,
@@ -82,7 +86,7 @@ export function startExecution(
       return row && (await keptOf(store, row))?.labels?.['answeredBy']
     },
     registry,
-    mcp: own ?? registry.mcp,
+    mcp: own ?? mcp,
     pipeline,
     runId: run,
     threadId,
@@ -127,7 +131,8 @@ export function startExecution(
   )
   void end.then((result) => {
     void own?.close()
-    void registry.mcp?.endRun(run)
+    void personal?.close()
+    void mcp?.endRun(run)
     if (result.type !== 'store-failed') return begun.resolve('moved')
     const { code, message } = lostError(result.error)
     begun.reject(new MillraceError(code, message, { status: 503 }))

@@ -10,6 +10,7 @@ import { omitUndefined } from '../part/omit-undefined.ts'
 import type { ErrorValue } from '../part/error.ts'
 import type { Outcome } from '../part/part.ts'
 import type { Usage } from '../part/usage.ts'
+import type { SignIns } from '../tools/mcp/auth/sign-ins.ts'
 import type { RunState } from '../engine/state.ts'
 
 export interface RuntimeOptions {
@@ -45,8 +46,8 @@ export interface RuntimeOptions {
   openAccount?: OpenAccount | undefined
 }
 
-/** With the clock of the whole runtime. */
-export type TimedOptions = RuntimeOptions & { clock: Clock }
+/** With the clock of the whole runtime, and the sign-ins of people with MCP servers. */
+export type TimedOptions = RuntimeOptions & { clock: Clock; signIns?: SignIns | undefined }
 
 /* Events about the outcome of each run, for monitoring. Derived from the same log that readers get. */
 

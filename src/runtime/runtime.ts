@@ -1,4 +1,5 @@
 /** The runtime's interface: runs, agents, and the options of a start, a fork and a reply. `create-runtime.ts` implements it. */
+import type { SignIns } from '../tools/mcp/auth/sign-ins.ts'
 import type { Entry } from '../part/entry.ts'
 import type { ErrorValue, MillraceError } from '../part/error.ts'
 import type { Store } from '../part/log.ts'
@@ -97,6 +98,8 @@ export interface Runtime {
   readonly agents: AgentSource
   /** The registered tools. */
   readonly tools: ReadonlyMap<string, ToolImplementation>
+  /** Of people with MCP servers. Undefined: no server of the config asks people. */
+  readonly signIns: SignIns | undefined
   readonly store: Store
   /** The roles of the caller to whom this runtime is scoped. Absent: it may answer every request. */
   readonly roles?: readonly Role[]

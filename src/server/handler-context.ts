@@ -16,6 +16,7 @@ import type { McpOptions, McpServices } from './mcp/settings.ts'
 import type { Permit } from '../part/limits.ts'
 import type { Editing } from './http/editing.ts'
 import type { RequestExecution, WaitUntil } from './http/wait-until.ts'
+import type { McpConnect } from './routes/mcp-connect.ts'
 import type { WebFiles } from './routes/page.ts'
 
 /** The runtime of the routes, their access rules, and their limits. */
@@ -74,6 +75,8 @@ export interface HandlerOptions {
   waitUntil?: WaitUntil
   /** Extensions of the OpenAI routes. */
   openai?: OpenAiConfig
+  /** The address of this server for people: `https://agents.example`. Default: that of each request. */
+  publicUrl?: string | undefined
   /** How the agents are tools of MCP, at `/mcp`. false: they are not. */
   mcp?: false | McpOptions
   /** What the clients of `/v1/responses` see. */
@@ -119,6 +122,8 @@ export interface HandlerContext extends DeliveryContext {
   openai: OpenAiConfig
   /** Absent: there is no `/mcp`. */
   mcp: McpServices | undefined
+  /** Absent: people sign in to no MCP server. */
+  connect: McpConnect | undefined
   responses: ResponsesConfig
   messages: MessagesConfig
   /** What clients keep of a model's reasoning. */

@@ -32,6 +32,7 @@ import { isMessagesRequest, messagesError } from './messages/error.ts'
 import { isMcpPath, mcpRefusal } from './mcp/endpoint.ts'
 import { createReasoningTokens } from './turn/reasoning-token.ts'
 import { createMcpServices } from './mcp/settings.ts'
+import { connectFolder, createMcpConnect } from './routes/mcp-connect.ts'
 import { unknownRoute } from './routes/unknown-route.ts'
 import { version } from './version.ts'
 import type { Handler, HandlerContext, HandlerOptions } from './handler-context.ts'
@@ -79,8 +80,11 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: r
   const waitUntil = (request: Request) => waitUntilOf(request) ?? options.waitUntil
   const { quotas } = options
   const mcp = options.mcp === false ? undefined : createMcpServices(runtime.store, options.mcp ?? {})
+  const publicUrl = options.publicUrl ?? mcp?.options.publicUrl
+  const connect = isPrivate ? createMcpConnect({ runtime, publicUrl, onError }) : undefined
   const shared = {
     mcp,
+    connect,
     quotas,
     isPrivate,
     onError,
@@ -117,7 +121,8 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: r
     if (!localOnly) return isMcpPath(path) ? foreignPage(headers) : undefined
     const sender = { ...senderOf(headers), names: headers.keys() }
     // A link on another site may open this page: that site cannot read it.
-    if (isPagePath(path) || isLost(request, path)) sender.site = undefined
+    const isLink = path.startsWith(connectFolder) && request.method === 'GET'
+    if (isPagePath(path) || isLink || isLost(request, path)) sender.site = undefined
     const fault = originFault(sender, allowedOrigins)
     return fault === undefined ? undefined : new MillraceError('forbidden', fault)
   }
@@ -152,6 +157,8 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: r
     try {
       const signIn = access.signIn?.(request, path)
       if (signIn !== undefined) return await signIn
+      const connected = connect?.open(request, path)
+      if (connected !== undefined) return await connected
       let error = isMonitorPath(path) ? undefined : draining()
       const isFree = isOpen(path, method, options.web !== undefined) || isLost(request, path)
       if (error === undefined && !isFree) principal = await identify(request, cookies)

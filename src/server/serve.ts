@@ -206,6 +206,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
         keepAliveMs,
         allowedOrigins,
         openai,
+        publicUrl: config.server?.publicUrl,
         mcp: mcpSettingsOf(config, { isShared, isKept: data !== 'none' || isShared }),
         responses: config.server?.responses,
         messages: config.server?.messages,

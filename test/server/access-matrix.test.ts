@@ -7,6 +7,8 @@ import { z } from 'zod'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { finish, text, toolCall, createScriptedModel } from '../../src/models/scripted.ts'
 import { assemble } from '../../src/server/handler.ts'
+import type { ExecutionContext } from '../../src/engine/registry.ts'
+import type { SignIns } from '../../src/tools/mcp/auth/sign-ins.ts'
 import type { Handler } from '../../src/server/handler-context.ts'
 import { agent, createEngine, until, type Engine } from '../support/engine.ts'
 import { callers, createTestAccess, everyone, headersFor, type Caller } from '../support/callers.ts'
@@ -26,8 +28,16 @@ beforeAll(async () => {
   const parameters = z.looseObject({ disk: z.string() })
   const wipe = { description: 'Wipes', parameters, approval: true, execute: () => canary }
   const yaml = agent('tools: [wipe]\nsystem: "secret prompt"')
-  engine = createEngine({ agents: { a: yaml, other: agent() }, scripts: { m }, tools: { wipe } })
-  const assembled = assemble({ runtime: engine.runtime, access: createTestAccess(), edit: true })
+  const steps = {
+    connect: async (_: unknown, { request }: ExecutionContext) =>
+      request({ reason: 'mcp-sign-in', metadata: { server: 'drive' } }),
+  }
+  const connects = 'workflow: [{ id: connect, type: connect, config: {} }]'
+  engine = createEngine({ agents: { a: yaml, other: agent(), connects }, scripts: { m }, tools: { wipe }, steps })
+  // Everybody has signed in already.
+  const source = { token: async () => 'a token', renewed: async () => 'a token', given: [] }
+  const signIns = { source: async () => source } as unknown as SignIns
+  const assembled = assemble({ runtime: { ...engine.runtime, signIns }, access: createTestAccess(), edit: true })
   handler = assembled.handler
   routes = [...assembled.routes]
 })
@@ -42,16 +52,16 @@ interface Ids {
 let count = 0
 
 /** A run of alice that has ended, or that waits for an approval. Its thread has a name of her own. */
-async function runOf({ waits = false } = {}): Promise<Ids> {
+async function runOf({ waits = false, agentId = 'a' } = {}): Promise<Ids> {
   const { runtime, store } = engine
   const threadId = `chat-${++count}`
   const run = await runtime.start(
-    'a',
+    agentId,
     { messages: [{ id: 'm1', role: 'user', content: `${waits ? 'ask' : 'say'} ${canary}` }] },
     { threadId: `${threadId}@@acme/alice`, user: runUserOf(callers.alice)!, protocol: 'ui' },
   )
   if (waits) await until(store, run.id, ({ type }) => type === 'suspend')
-  if (waits) await runtime.tell(run.id, { id: 'm1', content: 'Shorter' })
+  if (waits && agentId === 'a') await runtime.tell(run.id, { id: 'm1', content: 'Shorter' })
   else await run.result
   const request = waits ? await requestOf(run.id) : ''
   return { run: run.id, thread: threadId, request }
@@ -109,7 +119,7 @@ const forks: Row = { ...reads, 'other agents': 'no agent' }
 interface Ask {
   row: Row
   /** Which run of alice it needs. Default: one for all, that has ended. */
-  needs?: 'waiting' | 'ended'
+  needs?: 'waiting' | 'ended' | 'sign-in'
   path?: (ids: Ids) => string
   body?: (ids: Ids) => unknown
   /** What it answers has no ids of runs, so an unknown one is told by the words alone. */
@@ -126,6 +136,12 @@ const ofRun = (rest = '', row = reads): Ask => ({ row, path: ({ run }) => `/api/
 const ofResponse = (rest = '', row = reads): Ask => ({ row, path: ({ run }) => `/v1/responses/resp_${run}${rest}` })
 const nowhere: Row = Object.fromEntries(Object.keys(callers).map((name) => [name, 'unknown']))
 const at = (path: string, row: Row): Ask => ({ row, path: () => path })
+/** Only whoever has started the run. */
+const connects: Ask = {
+  row: { ...nowhere, alice: 'yes' },
+  needs: 'sign-in',
+  path: ({ request }) => `/mcp/connect/${request}`,
+}
 const open: Ask = { row: forEveryone, unasked: true }
 
 /** Of Anthropic's form. */
@@ -203,6 +219,8 @@ const table: Record<string, Ask> = {
     path: () => '/mcp/a',
     body: () => ({ jsonrpc: '2.0', id: 1, method: 'tools/list' }),
   },
+  'GET /mcp/connect/:state': connects,
+  'POST /mcp/connect/:state': connects,
   'GET /api/runs/:id/replay': ofRun('/replay?speed=max'),
   'GET /api/runs/:id/export': ofRun('/export'),
   'POST /api/runs/:id/fork': { ...ofRun('/fork', forks), body: () => ({ at: 1 }) },
@@ -321,7 +339,9 @@ describe('who may do what', () => {
     // Redis has no tables.
     if (route === 'GET /api/search' && engine.store.records === undefined) skip('there is nothing to search')
     const { row, needs, unasked } = table[route]!
-    let ids = await runOf({ waits: needs === 'waiting' })
+    const another = () =>
+      runOf({ waits: needs === 'waiting' || needs === 'sign-in', ...(needs === 'sign-in' && { agentId: 'connects' }) })
+    let ids = await another()
     await engine.store.records?.settle()
     const unknown = { run: 'run_nobodys', thread: 'nobodys', request: 'run_nobodys.1' }
     for (const caller of everyone) {
@@ -347,7 +367,7 @@ describe('who may do what', () => {
       if (expected !== 'yes') expect(body.includes(canary), where).toBe(false)
       if (isUser(caller)) expect(body, where).not.toContain('secret prompt')
       // What it has changed is gone: the next one gets another.
-      if (needs !== undefined && expected === 'yes') ids = await runOf({ waits: needs === 'waiting' })
+      if (needs !== undefined && expected === 'yes') ids = await another()
     }
   })
 

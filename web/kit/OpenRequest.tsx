@@ -5,6 +5,7 @@
 import { useId, useState, type CSSProperties, type ReactNode } from 'react'
 import type { ClientAnswer } from '../../src/client/client.ts'
 import { messageOf } from '../../src/part/error.ts'
+import { signInReason } from '../../src/part/sign-in-request.ts'
 import { chainWords } from '../../src/fold/agents-above.ts'
 import type { RequestView } from '../../src/fold/run-view.ts'
 import type { RequestPart } from '../../src/part/request-part.ts'
@@ -15,6 +16,7 @@ import { Arguments } from './Arguments.tsx'
 import { moment } from './format.ts'
 import { Icon } from './Icon.tsx'
 import { ApprovalForm, ResultForm, ValueForm, type AnswerProps } from './AnswerForms.tsx'
+import { SignInForm } from './SignInForm.tsx'
 import { since, until } from './when.ts'
 import css from './OpenRequest.module.css'
 
@@ -104,6 +106,8 @@ export function OpenRequest({ runId, request, about, isRow = false, mark, outcom
         <ApprovalForm {...props} isEditing={isEditing} onEditing={setEditing} />
       ) : request.kind === 'tool' ? (
         <ResultForm {...props} />
+      ) : request.kind === 'input' && request.reason === signInReason ? (
+        <SignInForm {...props} />
       ) : (
         <ValueForm {...props} />
       )}

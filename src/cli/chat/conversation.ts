@@ -167,7 +167,7 @@ export async function createConversation(
         if (before.ending !== undefined || before.isWaiting) return before
         const message = { role: 'user', content: withFiles(context, text, files) } as Message
         const input = { messages: [...history, message] }
-        const ask = createAsk(context, { yes })
+        const ask = createAsk(context, { yes, url: connection.url })
         const { client, flags: where } = connection
         let run = ''
         let typed: TypedLines | undefined
@@ -239,7 +239,7 @@ async function resumeThread(
   if (run === undefined) return { messages, isWaiting: false, hasFailed: false }
 
   const { id, lastSeq, requests } = run
-  const ask = createAsk(context, { yes, leaves: true })
+  const ask = createAsk(context, { yes, leaves: true, url: connection.url })
   // Another command may be asking the same questions, and would not notice an answer given here.
   const isElsewhere = connection.isShared === true && run.protocol === 'cli'
   if (isElsewhere || !requests.every(ask.canAnswer)) {

@@ -75,7 +75,7 @@ function storeKeys(store: Store): KeyConnection {
 }
 
 /** Keys may come before the first run. */
-async function openFolder(context: CommandContext, data: string): Promise<Store> {
+export async function openFolder(context: CommandContext, data: string): Promise<Store> {
   if (data === 'none') throw new MillraceError('usage', 'Keys with --data none are not kept. Name a folder.')
   checkData(context, data)
   mkdirSync(context.path(data), { recursive: true })

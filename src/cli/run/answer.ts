@@ -28,7 +28,7 @@ export async function answerRun(
   const { view, url } = await readRun(context, run, flags)
   const { runId, requests, lastSeq } = view
   const where = formatFlags(flags)
-  const ask = createAsk(context, { leaves: true })
+  const ask = createAsk(context, { leaves: true, url })
   if (flags.json || flags.list || (given === undefined && !requests.some(ask.canAnswer))) {
     const { stdout } = context
     if (flags.json) stdout.write(forStream(`${JSON.stringify(requests, null, 2)}\n`, stdout))

@@ -59,7 +59,7 @@ export async function forkRun(context: CommandContext, text: string, flags: Fork
     const result = await followStarted(
       context,
       connection,
-      { wire, ask: createAsk(context, { leaves: true }), after: at },
+      { wire, ask: createAsk(context, { leaves: true, url: connection.url }), after: at },
       begin,
     )
     const code = reportRun(context, { ...result, where: connection.flags })

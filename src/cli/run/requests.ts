@@ -2,6 +2,8 @@
  * The open requests of a run: lists them, prints the commands that answer them, and answers them from the terminal, with `--yes`, or
  * not at all.
  */
+import { signInReason } from '../../part/sign-in-request.ts'
+import { ownValue } from '../../part/own-value.ts'
 import { createInterface } from 'node:readline/promises'
 import type { CommandContext } from '../context.ts'
 import type { ClientAnswer } from '../../client/client.ts'
@@ -34,9 +36,10 @@ export function answerLine(
   request: EntryOf<'request'>,
   { where, isOneOfMany }: { where: string; isOneOfMany: boolean },
 ): string {
-  const answer = request.kind === 'approval' ? 'approve' : `'<JSON or text>'`
+  // Without an answer it asks, and prints where to sign in.
+  const answer = request.kind === 'approval' ? ' approve' : isSignIn(request) ? '' : ` '<JSON or text>'`
   const which = isOneOfMany ? ` --request ${shortRequestId(run, request)}` : ''
-  return `millrace answer ${run} ${answer}${which}${where}`
+  return `millrace answer ${run}${answer}${which}${where}`
 }
 
 export function answerLines(run: string, requests: readonly EntryOf<'request'>[], where: string): string[] {
@@ -57,22 +60,29 @@ export interface AskOptions {
   yes?: boolean | undefined
   /** Without a terminal, leave approvals open instead of denying them. */
   leaves?: boolean
+  /** URL of the server that runs the agent. Absent: this process does. */
+  url?: string | undefined
 }
 
-export function createAsk(context: CommandContext, { yes = false, leaves = false }: AskOptions = {}): Ask {
+export function createAsk(context: CommandContext, { yes = false, leaves = false, url }: AskOptions = {}): Ask {
   const isTerminal = context.stdin.isTTY === true
   return {
     canAnswer: ({ kind }) => isTerminal || (kind === 'approval' && (yes || !leaves)),
     async answer(request, signal) {
       if (request.kind === 'approval' && yes) return { approved: true }
-      if (isTerminal) return askOnTerminal(context, request, signal)
+      if (isTerminal) return askOnTerminal(context, request, signal, url)
       return { approved: false, reason: 'not approved: no terminal to ask on' }
     },
   }
 }
 
 /** Rejects when `signal` aborts or the terminal is closed. */
-async function askOnTerminal(context: CommandContext, request: Request, signal: AbortSignal): Promise<ClientAnswer> {
+async function askOnTerminal(
+  context: CommandContext,
+  request: Request,
+  signal: AbortSignal,
+  url: string | undefined,
+): Promise<ClientAnswer> {
   const terminal = createInterface({ input: context.stdin, output: context.stderr })
   // Ctrl-C at the question stops the run.
   terminal.on('SIGINT', () => context.events.emit('SIGINT'))
@@ -86,6 +96,10 @@ async function askOnTerminal(context: CommandContext, request: Request, signal: 
     ).trim()
   const from = request.agents === undefined ? '' : printable(`[${chainWords(request.agents)}] `)
   try {
+    if (request.kind === 'input' && isSignIn(request)) {
+      const said = await ask(`${from}${printable(signInWords(request, url))} Press Enter when you have, or type no: `)
+      return /^no?$/iu.test(said) ? { cancelled: true } : { value: true }
+    }
     if (request.kind === 'input') {
       return { value: jsonOrText(await ask(`${from}${printable(questionOf(request))} Enter a value (JSON or text): `)) }
     }
@@ -97,6 +111,18 @@ async function askOnTerminal(context: CommandContext, request: Request, signal: 
   } finally {
     terminal.close()
   }
+}
+
+function isSignIn(request: EntryOf<'request'>): boolean {
+  return request.kind === 'input' && request.reason === signInReason
+}
+
+/** Where a person signs in to an MCP server. */
+function signInWords({ metadata }: InputRequest, url: string | undefined): string {
+  const [server, path] = ['server', 'url'].map((key) => String(ownValue(metadata, key)))
+  const how =
+    url === undefined ? `run millrace mcp login ${server} in another terminal` : `open ${new URL(path!, url).href}`
+  return `Sign in to the MCP server "${server}": ${how}.`
 }
 
 /** The result of a tool as typed: JSON if it parses, else text. */

@@ -39,7 +39,7 @@ export async function runAgent(context: CommandContext, text: string, flags: Run
     input,
     threadId: flags.thread,
     wire,
-    ask: createAsk(context, flags),
+    ask: createAsk(context, { ...flags, url }),
     onStart: (id) => context.stderr.write(`${printable(`run ${id}${url === undefined ? '' : ` on ${url}`}`)}\n`),
   })
   const code = reportRun(context, { ...result, where: printed })

@@ -20,6 +20,7 @@ import { createObjectJudge, hasOwnCalls, misfit, readObject } from '../judge-obj
 import { createPartialOutput } from '../partial-output.ts'
 import { skillTool } from '../../pipeline/skill-list.ts'
 import { offerSkills, withSkills } from '../skills.ts'
+import { signIn } from '../mcp-sign-in.ts'
 import { toToolSpec } from '../../tools/tool-input.ts'
 import { sayTaken, type OfferedTool } from '../tool-call.ts'
 import { addSearch, type SearchWishes } from '../tool-search.ts'
@@ -107,7 +108,7 @@ export async function offeredTools(
   for (const { mcp: server, tools: names, defer, ...how } of config.toolSources ?? []) {
     const wanted = names && new Set(names.map((name) => toToolName(server, name)))
     const wish = defer ?? scope.mcp?.servers.get(server)?.search ?? 'many'
-    for (const [name, implementation] of await mcpToolsOf(scope, server, leftOut)) {
+    for (const [name, implementation] of await mcpToolsOf(scope, path, server, leftOut)) {
       if (wanted?.has(name) === false) continue
       if (clientTools.some((tool) => tool.name === name)) sayTaken(scope, name)
       const { inline } = how
@@ -116,13 +117,15 @@ export async function offeredTools(
       wishes.set(name, implementation.searched === true ? true : wish)
       sayChanged(scope, implementation, use)
       const runs = mcpRun(name, implementation, use)
-      tools.set(name, { spec, use, implementation, runs, ...omitUndefined({ inline }) })
+      tools.set(name, { spec, use, implementation, runs, server, ...omitUndefined({ inline }) })
     }
     for (const name of wanted ?? []) if (!tools.has(name)) refuseLeftOut(leftOut, name)
   }
   for (const use of config.tools) {
     const own = scope.registry.tools.get(use.name)
-    const ofServer = own === undefined ? await findMcpTool(scope, use.name, leftOut) : undefined
+    const server = own === undefined ? serverOf(scope, use.name) : undefined
+    const found = server === undefined ? undefined : await mcpToolsOf(scope, path, server, leftOut, use.name)
+    const ofServer = found?.get(use.name)
     const implementation = own ?? ofServer
     if (implementation === undefined) {
       refuseLeftOut(leftOut, use.name)
@@ -138,7 +141,7 @@ export async function offeredTools(
     if (ofServer !== undefined) sayChanged(scope, ofServer, use)
     const runs = ofServer && mcpRun(use.name, ofServer, use)
     const offered = { spec: isClients ? { ...spec, client: true as const } : spec, use, implementation }
-    tools.set(use.name, { ...offered, ...omitUndefined({ runs, inline }) })
+    tools.set(use.name, { ...offered, ...omitUndefined({ runs, server, inline }) })
   }
   if (searches) addSearch(tools, wishes, scope.state.loopAt(path).base?.tools)
   for (const offered of offeredAgents(scope, path, config.agentTools ?? [])) {
@@ -182,12 +185,20 @@ function sayChanged(scope: Scope, { changed, mcp }: McpToolImplementation, { nam
   scope.emit('', { type: 'warning', code: 'mcp-tool-changed', message })
 }
 
-/** `leftOut`: receives the reasons for omitted tools, by their names. */
-function mcpToolsOf(
+/** `leftOut`: receives the reasons for omitted tools, by their names. `named`: the only one that is wanted. */
+async function mcpToolsOf(
   scope: Scope,
+  path: string,
   server: string,
   leftOut: Map<string, string>,
+  named?: string,
 ): Promise<Map<string, McpToolImplementation>> {
+  const why = await signIn(scope, path, server)
+  if (why !== undefined) {
+    if (named !== undefined) leftOut.set(named, why)
+    scope.emit('', { type: 'warning', code: 'mcp-tool-left-out', message: `${why} Its tools are left out.` })
+    return new Map()
+  }
   return readMcpTools(mcpOf(scope), server, scope.signal, ({ code, message, leftOut: name }) => {
     if (name !== undefined) leftOut.set(name, message)
     scope.emit('', { type: 'warning', code, message })
@@ -199,15 +210,9 @@ function refuseLeftOut(leftOut: ReadonlyMap<string, string>, name: string): void
   if (why !== undefined) throw new MillraceError('bad-tools', `The step names a tool that cannot be used. ${why}`)
 }
 
-/** Finds the tool named `server_tool`. */
-async function findMcpTool(
-  scope: Scope,
-  name: string,
-  leftOut: Map<string, string>,
-): Promise<McpToolImplementation | undefined> {
-  const server = scope.mcp?.names.find((each) => name.startsWith(`${each}_`))
-  if (server === undefined) return undefined
-  return (await mcpToolsOf(scope, server, leftOut)).get(name)
+/** Of the tool named `server_tool`. */
+function serverOf({ mcp }: Scope, name: string): string | undefined {
+  return mcp?.names.find((each) => name.startsWith(`${each}_`))
 }
 
 /** The result of an `llm` step, derived from its replies. */

@@ -14,7 +14,8 @@ import { ownValue } from '../../part/own-value.ts'
 import { roles as knownRoles, type Claim, type Principal } from '../../part/principal.ts'
 import type { JwtConfig, LoginConfig } from '../../project/config.ts'
 import { longestCookie, type CookieSeal } from './cookie-seal.ts'
-import { isHere, readCookie, writeCookie } from './cookie.ts'
+import { asBrowserSent, ownOrigin } from '../http/own-origin.ts'
+import { readCookie, writeCookie } from './cookie.ts'
 import { createOidcClient, whyOf } from './oidc-client.ts'
 import { checkSameOrigin } from './same-origin.ts'
 import { ClaimError, principalOfClaims } from './token-principal.ts'
@@ -64,19 +65,8 @@ export function createLogin(config: LoginConfig, options: LoginOptions): Login {
   }
   const oidc = createOidcClient({ issuer, clientId, secret, now, fetch })
 
-  /** As the browser has sent it: a proxy may ask with another host. */
-  function seen(headers: Headers): Headers {
-    if (ownUrl === undefined) return headers
-    const all = new Headers(headers)
-    all.set('host', new URL(ownUrl).host)
-    return all
-  }
-
-  /** A proxy that ends TLS asks with http, so the request does not say it. */
-  function originOf(headers: Headers): string {
-    const host = URL.parse(`http://${headers.get('host') ?? ''}`)?.host ?? 'localhost'
-    return ownUrl ?? `${isHere(headers) ? 'http' : 'https'}://${host}`
-  }
+  const seen = (headers: Headers) => asBrowserSent(headers, ownUrl)
+  const originOf = (headers: Headers) => ownOrigin(headers, ownUrl)
 
   async function begin(request: Pick<Request, 'headers' | 'url'>): Promise<Response> {
     const headers = seen(request.headers)

@@ -227,6 +227,13 @@ describe('a question', () => {
     expect(accept(request, { a: 'x' }).kind).toBe('misfit')
   })
 
+  test('a sign-in to an MCP server is a link to where that is done, and never a form', () => {
+    const request = question({ reason: 'mcp-sign-in', metadata: { server: 'drive' } })
+    const url = `https://mill.example/mcp/connect/${request.requestId}`
+    expect(toElicitation(request, context)).toMatchObject({ mode: 'url', url })
+    expect(toElicitation(request, { ...context, publicUrl: undefined })).toBeUndefined()
+  })
+
   test.each([
     { metadata: { secret: true } },
     { schema: { type: 'string', format: 'password' } },

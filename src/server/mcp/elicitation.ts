@@ -6,11 +6,13 @@
  * | approval | form `{approved, reason?}`; decline, or `approved: false`: denied |
  * | question of one plain value, or without a schema | form `{value}` |
  * | question with a flat object | form |
+ * | sign-in to an MCP server | link to where that is done, under the same conditions |
  * | other question, or one that asks for a secret | link to our page, if the client shows links and `server.publicUrl` is set |
  * | client tool; an approval that the caller's roles may not give | none |
  */
 import type { EntryOf } from '../../part/entry.ts'
 import { MillraceError } from '../../part/error.ts'
+import { connectPath, signInReason } from '../../part/sign-in-request.ts'
 import { ownValue } from '../../part/own-value.ts'
 import { hasRole, type Role } from '../../part/principal.ts'
 import type { Reply } from '../../part/request-part.ts'
@@ -71,7 +73,8 @@ export function toElicitation(request: EntryOf<'request'>, context: ElicitationC
   if (requestedSchema !== undefined && modes.form) return { mode: 'form', message, requestedSchema }
   // A person reads an approval in a form or nowhere: the client would have to leave for the page.
   if (request.kind === 'approval' || !modes.url || publicUrl === undefined) return undefined
-  const url = `${publicUrl.replace(/\/$/u, '')}/runs/${encodeURIComponent(runId)}`
+  const path = isSignIn(request) ? connectPath(request.requestId) : `/runs/${encodeURIComponent(runId)}`
+  const url = publicUrl.replace(/\/$/u, '') + path
   const { elicitationId = elicitationKey(request, runId, refused) } = context
   return { mode: 'url', message, url, elicitationId }
 }
@@ -100,7 +103,7 @@ const approvalForm: FormSchema = {
 /** Undefined: it does not fit into a form, or must not be asked in one. */
 function formOf(request: EntryOf<'request'>): FormSchema | undefined {
   if (request.kind === 'approval') return approvalForm
-  if (request.kind !== 'input' || isSecret(request)) return undefined
+  if (request.kind !== 'input' || isSecret(request) || isSignIn(request)) return undefined
   const { schema } = request
   if (schema === undefined) return { type: 'object', properties: { value: { type: 'string' } }, required: ['value'] }
   const plain = toFormField(schema)
@@ -137,6 +140,10 @@ function flatForm(schema: Record<string, unknown>): FormSchema | undefined {
   const required = Array.isArray(names) ? names.filter((name) => typeof name === 'string') : []
   if (!required.every((name) => Object.hasOwn(properties, name))) return undefined
   return { type: 'object', properties: Object.fromEntries(fields), ...(required.length > 0 && { required }) }
+}
+
+function isSignIn(request: EntryOf<'request'>): boolean {
+  return request.kind === 'input' && request.reason === signInReason
 }
 
 /** `metadata.secret: true`, or a field that JSON Schema marks as one. */

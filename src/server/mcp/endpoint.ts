@@ -28,7 +28,7 @@ import type { McpServices } from './settings.ts'
 import type { ToolScope } from './tools.ts'
 
 export function isMcpPath(path: string): boolean {
-  return path === '/mcp' || path.startsWith('/mcp/')
+  return path === '/mcp' || (path.startsWith('/mcp/') && !path.startsWith('/mcp/connect/'))
 }
 
 export function mountMcp(routes: Routes, { mcp }: HandlerContext): void {

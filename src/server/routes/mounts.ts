@@ -13,6 +13,7 @@ import { mountKeys } from './keys.ts'
 import { mountRunMessages } from './run-messages.ts'
 import { mountLive } from './live.ts'
 import { mountMcp } from '../mcp/endpoint.ts'
+import { mountMcpConnect } from './mcp-connect.ts'
 import { mountMessages } from '../messages/routes.ts'
 import { mountOpenAi } from '../openai/routes.ts'
 import { mountResponses } from '../responses/routes.ts'
@@ -78,6 +79,7 @@ export const runRoutes: readonly Mount[] = [
   mountFeedback,
   mountAudit,
   mountKeys,
+  mountMcpConnect,
   (routes, server) => mountUsage(routes, server, server.quotas),
 ]
 

@@ -11,8 +11,9 @@ import {
 import type { ReadLimits } from '../../models/limits/read-limits.ts'
 import { validate } from '../../pipeline/json-schema/validate.ts'
 import { isObject } from '../../pipeline/json-schema/keywords.ts'
-import { HttpTransport } from './http-transport.ts'
 import type { TokenSource } from './auth/token-source.ts'
+import { ownFault } from './fault.ts'
+import { HttpTransport } from './http-transport.ts'
 import { connectTimeout, longest, type McpServer } from './server.ts'
 import type { StdioTransport } from './stdio-transport.ts'
 
@@ -35,12 +36,12 @@ export interface ConnectOptions {
   who: string
   secrets: readonly string[]
   limits: ReadLimits
-  /** Sent with each request. */
-  tokens?: TokenSource | undefined
   /** Aborts the attempt. */
   signal: AbortSignal
   /** The server is known to be legacy. */
   isLegacy: boolean
+  /** Sent with each request. */
+  tokens?: TokenSource | undefined
   /** Legacy servers are told that this client answers questions. */
   asks: boolean
 }
@@ -80,7 +81,7 @@ export async function connectClient(server: McpServer, options: ConnectOptions):
  * that was legacy when it was asked last may refuse the handshake now.
  */
 function mayBeOther({ cause, transport }: ConnectFailure, wasLegacy: boolean): boolean {
-  if (transport.refusal !== undefined) return false
+  if (transport.refusal !== undefined || ownFault(cause) !== undefined) return false
   if ('exited' in transport) return transport.exited
   const status = cause instanceof SdkHttpError ? cause.status : undefined
   if (wasLegacy) return status !== undefined && [400, 404, 405].includes(status)

@@ -26,7 +26,7 @@ import {
 } from './answer.ts'
 import type { TokenSource } from './auth/token-source.ts'
 import { asks, ConnectFailure, connectClient, taskKey, tasks, tasksExtension } from './connect-client.ts'
-import { sessionEnded, stoppedError } from './fault.ts'
+import { ownFault, sessionEnded, stoppedError } from './fault.ts'
 import { streamEnded } from './http-transport.ts'
 import { listTools, type Definition, type Listing } from './list-tools.ts'
 import type { ExchangeOptions, McpTools, TaskOptions, TaskUse } from './pool.ts'
@@ -69,7 +69,7 @@ export async function openConnection(
 ): Promise<McpConnection> {
   // Name only: clients must not see the command or the address, and arguments may contain keys.
   const who = `The MCP server "${name}"`
-  const options = { who, secrets, limits, tokens: await tokens, signal, isLegacy, asks: canAsk }
+  const options = { who, secrets, limits, signal, isLegacy, asks: canAsk, tokens: await tokens }
   const { client, transport } = await connectClient(server, options).catch((failure: unknown) => {
     if (!(failure instanceof ConnectFailure)) throw failure
     const { cause, transport: lost } = failure
@@ -323,11 +323,6 @@ function detailOf(error: unknown, transport: ConnectFailure['transport']): strin
 function toElicitResult(reply: McpReply) {
   if (reply.action !== 'accept' || reply.content === undefined) return { action: reply.action }
   return { action: reply.action, content: reply.content as Record<string, string | number | boolean | string[]> }
-}
-
-/** An error that was thrown here, such as `mcp-unauthorized`: the SDK hands it on, or as a cause. */
-function ownFault(error: unknown): MillraceError | undefined {
-  return [error, (error as { cause?: unknown } | undefined)?.cause].find((each) => each instanceof MillraceError)
 }
 
 /** For answers that are checked elsewhere. */

@@ -24,3 +24,8 @@ export async function unlessStopped<T>(shared: Promise<T>, signal: AbortSignal |
     signal.removeEventListener('abort', stop)
   }
 }
+
+/** An error that was thrown here, such as `mcp-unauthorized`: the SDK hands it on, or as a cause. */
+export function ownFault(error: unknown): MillraceError | undefined {
+  return [error, (error as { cause?: unknown } | undefined)?.cause].find((each) => each instanceof MillraceError)
+}

@@ -94,6 +94,12 @@ export function ownPool(pool: McpPool, names: Iterable<string>, headers: McpHead
   }
   return {
     ...pool,
+    ...(pool.ready && {
+      ready: async (server: string) => {
+        // Otherwise the request says who calls.
+        if (own.people?.names.includes(server) === true || !ownNames.has(server)) await pool.ready!(server)
+      },
+    }),
     tools: async (server, signal) => of(server).tools(server, signal),
     call: async (server, tool, input, options) => of(server).call(server, tool, input, options),
     exchange: async (server, tool, input, options) => of(server).exchange(server, tool, input, options),

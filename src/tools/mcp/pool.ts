@@ -1,8 +1,11 @@
 /** The MCP servers of a config. Connects to each on first use; all runs share the connection. */
 import { MillraceError } from '../../part/error.ts'
+import { createServerTokens, type ServerTokens, type TokenOptions } from './auth/server-tokens.ts'
+import { lazySignIns } from './auth/lazy-sign-ins.ts'
+import type { SignIns, SignInsOptions } from './auth/sign-ins.ts'
+import type { TokenSource } from './auth/token-source.ts'
 import type { McpAnswer, McpQuestion, McpReply, McpTaskState } from './answer.ts'
 import type { McpConnection, OpenOptions, openConnection } from './connection.ts'
-import { createServerTokens, type ServerTokens, type TokenOptions } from './auth/server-tokens.ts'
 import { sessionEnded, unlessStopped } from './fault.ts'
 import { defaultReadLimits, type ReadLimits } from '../../models/limits/read-limits.ts'
 import { secretsIn, withHeaders, type McpHeaders } from './own-headers.ts'
@@ -68,8 +71,7 @@ export type TaskOptions = Pick<CallOptions, 'signal' | 'timeout' | 'forModel'>
 /**
  * Methods reject with a `MillraceError`: `unknown-mcp-server`, `mcp-unreachable` (the server does not start or respond),
  * `mcp-unauthorized` (there is no token that it accepts), `mcp-lost` (the connection was lost: the call may or may not have been
- * executed), `mcp-closed`, `timed-out`,
- * `line-too-long` and `body-too-large` (the server sent more than the config allows), `redirect-refused`, `aborted`, and
+ * executed), `mcp-closed`, `timed-out`, `line-too-long` and `body-too-large` (the server sent more than the config allows), `redirect-refused`, `aborted`, and
  * `tool-failed` with the server's message. After a loss, the next use reconnects.
  */
 export interface McpPool {
@@ -88,6 +90,10 @@ export interface McpPool {
   endRun(run: string): Promise<void>
   /** The servers of the config. */
   readonly servers: ReadonlyMap<string, McpServer>
+  /** Of a person's pool: resolves when there is a token for a server. Rejects with `SignInNeeded`, and as a call does. */
+  ready?(server: string): Promise<void>
+  /** Absent: there is no server to which people sign in. */
+  readonly people?: PeoplePool
   /** A pool with connections of its own to these servers, with these headers. It is closed with this one. */
   withHeaders(headers: McpHeaders): McpPool
   /** Ends all calls; resolves when the servers have exited and their child processes are killed. The pool cannot be used again. */
@@ -99,6 +105,15 @@ export interface PoolOptions extends Partial<TokenOptions> {
   limits?: ReadLimits
   /** Those of the pool whose servers these are. */
   tokens?: ServerTokens
+}
+
+/** The servers to which people sign in. */
+export interface PeoplePool {
+  readonly names: readonly string[]
+  /** Keeps their tokens in this store. */
+  signIns(keeping: Omit<SignInsOptions, 'environment' | 'fetch'>): SignIns
+  /** All servers, with connections of one person's own to those of `names`. It is closed with the whole pool. */
+  poolOf(sourceOf: (server: string) => Promise<TokenSource>): McpPool
 }
 
 /** Opens no connection yet. `secrets` are removed from server output that errors quote. Throws `bad-config`. */
@@ -184,20 +199,49 @@ export function createMcpPool(
     return use(name, signal, send, era === 'legacy' ? run : undefined)
   }
 
-  return {
+  function child(all: Readonly<Record<string, McpServer>>, options: PoolOptions): McpPool {
+    const pool = createMcpPool(all, { limits, environment, now, ...(fetch && { fetch }), ...options })
+    const close = async () => {
+      await pool.close()
+      children.delete(own)
+    }
+    const own: McpPool = { ...pool, close }
+    children.add(own)
+    return own
+  }
+
+  const personal = [...known].flatMap(([name, server]) => (isPersonal(server) ? [name] : []))
+
+  const people: PeoplePool = {
+    names: personal,
+    signIns: (keeping) => lazySignIns(known, { environment, fetch, ...keeping }),
+    poolOf(sourceOf) {
+      const own = child(servers, {
+        secrets,
+        tokens: (name, server) => (isPersonal(server) ? sourceOf(name) : tokens(name, server)),
+      })
+      const of = (name: string) => (personal.includes(name) ? own : pool)
+      return {
+        ...own,
+        people,
+        ready: async (name) => void (isPersonal(serverOf(name)) && (await (await sourceOf(name)).token())),
+        tools: async (name, signal) => of(name).tools(name, signal),
+        call: async (name, tool, input, options) => of(name).call(name, tool, input, options),
+        exchange: async (name, tool, input, options) => of(name).exchange(name, tool, input, options),
+        task: async (name, id, use, options) => of(name).task(name, id, use, options),
+        endRun: async (run) => void (await Promise.all([own.endRun(run), pool.endRun(run)])),
+      }
+    },
+  }
+
+  const pool: McpPool = {
     names: [...known.keys()],
     servers: known,
+    ...(personal.length > 0 && { people }),
     withHeaders(headers) {
       const changed = Object.entries(headers).map(([name, own]) => [name, withHeaders(serverOf(name), own)] as const)
       const hidden = [...secrets, ...secretsIn(headers)]
-      const child = createMcpPool(Object.fromEntries(changed), { secrets: hidden, limits, tokens })
-      const close = async () => {
-        await child.close()
-        children.delete(own)
-      }
-      const own: McpPool = { ...child, close }
-      children.add(own)
-      return own
+      return child(Object.fromEntries(changed), { secrets: hidden, tokens })
     },
     timeout: (name) => callTimeout(serverOf(name)),
     async tools(name, signal) {
@@ -228,9 +272,14 @@ export function createMcpPool(
     async close() {
       end.abort()
       const open = [...connections.values()].map(async (opening) => (await opening).close())
-      await Promise.allSettled([...open, ...[...children].map((child) => child.close())])
+      await Promise.allSettled([...open, ...[...children].map((each) => each.close())])
     },
   }
+  return pool
+}
+
+function isPersonal(server: McpServer): boolean {
+  return 'url' in server && server.auth !== undefined && 'person' in server.auth
 }
 
 // The MCP SDK is slow to load, so it is imported only when a server is used.

@@ -25,9 +25,16 @@ export interface ClientCredentials extends Common {
   keyId?: string
 }
 
-export interface McpAuth {
-  clientCredentials: ClientCredentials
+/** Each caller has its own tokens: a call asks its person to sign in. */
+export interface PersonAuth extends Common {
+  person: true
+  /** As the authorization server knows us. Default: our metadata document, else we register. */
+  clientId?: string
+  /** The environment variable with the client's secret. Default: it has none. */
+  secretEnv?: string
 }
+
+export type McpAuth = { clientCredentials: ClientCredentials } | PersonAuth
 
 export const signingAlgorithms = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const
 export type SigningAlgorithm = (typeof signingAlgorithms)[number]
@@ -44,6 +51,7 @@ export function authFault(url: string | undefined, headers: object | undefined, 
   if (Object.keys(headers ?? {}).some((name) => name.toLowerCase() === 'authorization')) {
     return 'set either auth or headers.authorization.'
   }
+  if ('person' in auth) return personFault(auth)
   const { clientCredentials: given, ...others } = auth
   const [other] = Object.keys(others)
   if (other !== undefined) return `auth.${other} is not a known setting. auth is ${kinds}.`
@@ -51,7 +59,20 @@ export function authFault(url: string | undefined, headers: object | undefined, 
   return credentialsFault(given)
 }
 
-const kinds = '{ clientCredentials: { clientId, secretEnv | privateKeyEnv, scope } }'
+const kinds = '{ clientCredentials: { clientId, secretEnv | privateKeyEnv, scope } } or { person: true, scope }'
+
+function personFault(auth: Record<string, unknown>): string | undefined {
+  const { person, ...given } = auth
+  if (person !== true) return `auth.person must be true: ${kinds}.`
+  const names = ['scope', 'issuer', 'clientId', 'secretEnv']
+  for (const [key, value] of Object.entries(given)) {
+    if (value === undefined) continue
+    if (!names.includes(key)) return `auth.${key} is not a known setting. Settings: person, ${names.join(', ')}.`
+    if (typeof value !== 'string' || value.trim() === '') return `auth.${key} must be a text.`
+  }
+  if (given['secretEnv'] !== undefined && given['clientId'] === undefined) return 'auth.clientId is missing.'
+  return issuerFault('auth', given['issuer'] as string | undefined)
+}
 const texts = ['clientId', 'secretEnv', 'privateKeyEnv', 'keyId', 'scope', 'issuer']
 
 function credentialsFault(given: Record<string, unknown>): string | undefined {

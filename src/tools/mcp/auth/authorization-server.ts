@@ -12,6 +12,7 @@ import { boundResponse } from '../../../models/limits/bounded-response.ts'
 import { discardBody, fetchWithinOrigin } from '../../../models/limits/within-origin.ts'
 import { isObject } from '../../../pipeline/json-schema/keywords.ts'
 import type { Fetch } from './authorized-fetch.ts'
+import { issuedToken, type IssuedToken } from './token-source.ts'
 import { unauthorized } from './unauthorized.ts'
 
 export interface AuthorizationServer {
@@ -172,11 +173,20 @@ export function rememberedServer(options: FindOptions, now: () => number): () =>
 
 const oldMs = 600_000
 
-/** What the token endpoint has issued. Throws for a token that no header can have: it would be quoted in the error of whoever sends it. */
-export function checkToken({ access_token: token, expires_in: seconds }: oauth.TokenEndpointResponse): {
-  token: string
-  lifetime?: number
-} {
+/** What the token endpoint has issued for a request at `asked`, epoch ms. Throws for a token that no header can have: it would be quoted in the error of whoever sends it. */
+export function checkToken(
+  { access_token: token, expires_in: seconds }: oauth.TokenEndpointResponse,
+  asked: number,
+): IssuedToken {
   if (!/^[\x21-\x7e]{1,16384}$/u.test(token)) throw new oauth.OperationProcessingError('the token cannot be sent')
-  return { token, ...(seconds !== undefined && { lifetime: seconds * 1000 }) }
+  return issuedToken(token, asked, seconds === undefined ? undefined : seconds * 1000)
+}
+
+/** How a client with a secret says who it is. */
+export function bySecret(server: oauth.AuthorizationServer, secret: string): oauth.ClientAuth {
+  const ways = server.token_endpoint_auth_methods_supported
+  // Some servers compare what stands in a Basic header without decoding it.
+  return ways?.includes('client_secret_post') === true
+    ? oauth.ClientSecretPost(secret)
+    : oauth.ClientSecretBasic(secret)
 }

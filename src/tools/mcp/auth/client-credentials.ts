@@ -5,7 +5,7 @@ import { createCleaner } from '../../../fold/redact.ts'
 import { parseJson } from '../../../part/json.ts'
 import { ownValue } from '../../../part/own-value.ts'
 import type { ClientCredentials } from './auth-config.ts'
-import { checkToken, rememberedServer } from './authorization-server.ts'
+import { bySecret, checkToken, rememberedServer } from './authorization-server.ts'
 import type { Fetch } from './authorized-fetch.ts'
 import { noToken } from './no-token.ts'
 import { createTokenSource, type TokenSource } from './token-source.ts'
@@ -42,11 +42,7 @@ export function createClientCredentials(config: ClientCredentials, options: Cred
       })
       return oauth.PrivateKeyJwt({ key, ...(keyId !== undefined && { kid: keyId }) })
     }
-    const ways = server.token_endpoint_auth_methods_supported
-    // Some servers compare what stands in a Basic header without decoding it.
-    return ways?.includes('client_secret_post') === true
-      ? oauth.ClientSecretPost(value)
-      : oauth.ClientSecretBasic(value)
+    return bySecret(server, value)
   }
 
   async function request() {
@@ -55,9 +51,10 @@ export function createClientCredentials(config: ClientCredentials, options: Cred
       const { metadata, resource, http } = await find()
       const client = { client_id: clientId, [oauth.clockSkew]: Math.round((now() - Date.now()) / 1000) }
       const auth = await authOf(metadata, value)
-      const asked = { resource, ...(scope !== undefined && { scope }) }
-      const response = await oauth.clientCredentialsGrantRequest(metadata, client, auth, asked, http)
-      return checkToken(await oauth.processClientCredentialsResponse(metadata, client, response))
+      const wanted = { resource, ...(scope !== undefined && { scope }) }
+      const asked = now()
+      const response = await oauth.clientCredentialsGrantRequest(metadata, client, auth, wanted, http)
+      return checkToken(await oauth.processClientCredentialsResponse(metadata, client, response), asked)
     } catch (error) {
       throw noToken(who, error, createCleaner([value]))
     }

@@ -1,7 +1,8 @@
 /** The tokens for the servers of a config, by their names. All connections to a server share them. */
 import type { McpServer } from '../server.ts'
 import type { CredentialsOptions } from './client-credentials.ts'
-import type { TokenSource } from './token-source.ts'
+import { SignInNeeded } from './sign-in-needed.ts'
+import { createTokenSource, type TokenSource } from './token-source.ts'
 
 /** Undefined for a server without `auth`. */
 export type ServerTokens = (name: string, server: McpServer) => Promise<TokenSource> | undefined
@@ -13,6 +14,8 @@ export function createServerTokens(options: TokenOptions): ServerTokens {
   return (name, server) => {
     if (!('url' in server) || server.auth === undefined) return undefined
     const { url, auth } = server
+    if ('person' in auth)
+      return Promise.resolve(createTokenSource(() => Promise.reject(new SignInNeeded(name)), Date.now))
     const known = sources.get(name)
     if (known !== undefined) return known
     // It loads libraries that most servers do not need.

@@ -9,11 +9,11 @@ export interface TokenSource {
   readonly given: readonly string[]
 }
 
-/** What an authorization server has issued. */
+/** What an authorization server has issued. Epoch ms; Infinity if it does not say when it ends. */
 export interface IssuedToken {
   token: string
-  /** ms from the request on. Absent: it does not say. */
-  lifetime?: number
+  renewAt: number
+  endsAt: number
 }
 
 /** A token is renewed this long before its end, in ms, or a fifth of its lifetime if that is less. */
@@ -23,17 +23,25 @@ const pauseMs = 5000
 /** How many tokens `given` has. */
 const most = 4
 
-/** `request`: asks for a token. `now`: epoch ms. */
-export function createTokenSource(request: () => Promise<IssuedToken>, now: () => number): TokenSource {
-  let kept: { token: string; renewAt: number; endsAt: number } | undefined
+/** `lifetime`: in ms, from a request at `asked` on. */
+export function issuedToken(token: string, asked: number, lifetime = Infinity): IssuedToken {
+  const endsAt = asked + lifetime
+  return { token, renewAt: endsAt - Math.min(longestMargin, lifetime / 5), endsAt }
+}
+
+/** `request`: asks for a token that is not the one that was refused. `now`: epoch ms. */
+export function createTokenSource(
+  request: (refused: string | undefined) => Promise<IssuedToken>,
+  now: () => number,
+): TokenSource {
+  let kept: IssuedToken | undefined
+  let refusedLast: string | undefined
   let asking: Promise<string> | undefined
   let given: readonly string[] = []
 
   async function next(): Promise<string> {
-    const asked = now()
-    const { token, lifetime = Infinity } = await request()
-    const margin = Math.min(longestMargin, lifetime / 5)
-    kept = { token, renewAt: asked + lifetime - margin, endsAt: asked + lifetime }
+    kept = await request(refusedLast)
+    const { token } = kept
     if (!given.includes(token)) given = [token, ...given].slice(0, most)
     return token
   }
@@ -56,6 +64,7 @@ export function createTokenSource(request: () => Promise<IssuedToken>, now: () =
     token,
     async renewed(refused) {
       // Calls that were refused together share the next token.
+      refusedLast = refused
       if (kept?.token === refused) kept = undefined
       return token()
     },

@@ -12,6 +12,10 @@ export interface TestAuthorizationServer {
   secret: string
   /** The private key of the client `signer`, in PEM. */
   key: string
+  /** Metadata documents of clients, by their addresses. */
+  documents: Map<string, object>
+  /** How many clients have registered. */
+  registered: number
   /** Called before a grant is answered; what it returns is answered instead. */
   intercept: (() => Promise<{ status: number; body: object } | undefined>) | undefined
   close(): Promise<void>
@@ -36,6 +40,8 @@ export async function openAuthorizationServer({
     grants: [],
     secret: `desk-secret-${crypto.randomUUID()}`,
     key: await exportPKCS8(signer.privateKey),
+    documents: new Map(),
+    registered: 0,
     intercept: undefined,
     close: () => new Promise((done) => void server.close(() => done()).closeAllConnections()),
   }
@@ -71,6 +77,7 @@ export async function openAuthorizationServer({
       devInteractions: { enabled: true },
       clientCredentials: { enabled: true },
       registration: { enabled: true },
+      clientIdMetadataDocument: { enabled: true, ack: 'draft-02' } as never,
       resourceIndicators: {
         enabled: true,
         useGrantedResource: () => true,
@@ -84,6 +91,11 @@ export async function openAuthorizationServer({
       },
     },
     findAccount: (_context, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
+    // The library fetches documents of clients.
+    fetch: async (asked: string | URL | Request) => {
+      const found = opened.documents.get(asked instanceof Request ? asked.url : asked.toString())
+      return found === undefined ? new Response(null, { status: 404 }) : Response.json(found)
+    },
     pkce: { required: () => true },
     issueRefreshToken: async (_context, client) => client.grantTypeAllowed('refresh_token'),
     ttl: {
@@ -100,6 +112,7 @@ export async function openAuthorizationServer({
     // A connection that is kept would end with the server, in the middle of somebody's request.
     response.shouldKeepAlive = false
     void (async () => {
+      if (request.method === 'POST' && request.url === '/reg') opened.registered += 1
       if (request.method === 'POST' && request.url === '/token') {
         const body = await textOf(request)
         opened.grants.push(new URLSearchParams(body))
