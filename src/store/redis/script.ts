@@ -1,6 +1,5 @@
 /**
- * The script that changes a partition: a list of operations, with one result for each. An operation that does not apply changes nothing and returns
- * 0; one that fails returns the error, and the others are executed.
+ * The script that changes a partition: a list of operations, with one result for each: 0 for one that does not apply, an error for one that fails.
  *
  * Its only key is `T:clock`; all others have the same hash tag. ARGV: for each operation its name and its arguments.
  */
