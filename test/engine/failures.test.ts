@@ -238,5 +238,7 @@ const say = (id, result) => console.log(JSON.stringify({ jsonrpc: '2.0', id, res
 require('readline').createInterface({ input: process.stdin }).on('line', (line) => {
   const { id, method } = JSON.parse(line)
   if (method === 'initialize') say(id, { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'x', version: '1' } })
+  else if (method === 'tools/list') say(id, { tools: [{ name: 'x', inputSchema: { type: 'object' } }] })
   else if (method === 'tools/call') say(id, { content: [{ type: 'text', text: 'The disk is full.' }], isError: true })
+  else if (id !== undefined) console.log(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32601, message: 'Method not found' } }))
 })`
