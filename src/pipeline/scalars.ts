@@ -68,9 +68,13 @@ export function tokens(min: number) {
   const words = `must be a number of tokens such as 20000, 20k or 1m, from ${min}`
   return z.preprocess(toTokens, z.number(words).min(min, words).max(1e9, words)).meta({ yaml: 'tokens' })
 }
+const multiples = new Map([
+  ['k', 1000],
+  ['m', 1_000_000],
+])
 function toTokens(value: unknown): unknown {
   const match = typeof value === 'string' ? /^(\d+(?:\.\d+)?)\s*([km])?$/iu.exec(value) : null
-  const unit = { k: 1000, m: 1_000_000 }[(match?.[2] ?? '').toLowerCase()] ?? 1
+  const unit = multiples.get((match?.[2] ?? '').toLowerCase()) ?? 1
   return match ? Math.round(Number(match[1]) * unit) : value
 }
 /** A share, written in percent. The value is from 0 to 1. */

@@ -27,9 +27,9 @@ function linesFor(name: string, { place }: Snippet): string[] {
   return lines ?? [`npx millrace run ${name} -m "night trains"`]
 }
 
-// Test cases have a test of their own: regression-tests.test.ts.
+// Test cases have a test of their own, regression-tests.test.ts, and so has docs/mcp.md, whose agents need its servers: mcp.all.test.ts.
 const agents = snippetsIn('yaml')
-  .filter(({ text }) => !/^cases:/mu.test(text))
+  .filter(({ place, text }) => !/^cases:/mu.test(text) && !place.startsWith('docs/mcp.md:'))
   .map((snippet) => ({ ...snippet, name: nameOf(snippet) }))
 const cwd = mkdtempSync(join(tmpdir(), 'millrace-agents-'))
 afterAll(() => rmSync(cwd, { recursive: true, force: true }))

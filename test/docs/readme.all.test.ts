@@ -18,7 +18,7 @@ const curls = snippetsIn('sh').flatMap(({ place, text }) =>
   text
     .replaceAll('\\\n', ' ')
     .split('\n')
-    .filter((line) => line.startsWith('curl ') && !line.includes('$run'))
+    .filter((line) => line.startsWith('curl ') && !/\$run\b/iu.test(line))
     .map((line) => ({ place, line })),
 )
 

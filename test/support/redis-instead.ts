@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { inject } from 'vitest'
+import type { Feedback } from '../../src/part/feedback.ts'
 import type { Log, RunIndex, Store } from '../../src/part/log.ts'
 import type { Upkeep } from '../../src/part/upkeep.ts'
 import { redisStore } from '../../src/store/redis/redis-store.ts'
@@ -42,6 +43,7 @@ function soon(opening: Promise<Store>): Store {
   const limits = later(({ limits }) => limits!)
   const ledger = later((store) => store.ledger!)
   const audit = later((store) => store.audit!)
+  const feedback = later((store) => store.feedback!)
   const upkeep = later(({ upkeep }) => upkeep!)
   return {
     log: {
@@ -93,6 +95,12 @@ function soon(opening: Promise<Store>): Store {
     } satisfies Upkeep,
     limits: { take: limits('take'), occupy: limits('occupy') },
     ledger: { add: ledger('add'), read: ledger('read'), mark: ledger('mark') },
+    feedback: {
+      put: feedback('put'),
+      remove: feedback('remove'),
+      of: feedback('of'),
+      list: feedback('list'),
+    } satisfies Feedback,
     audit: { add: audit('add'), list: audit('list'), prune: audit('prune') },
     durable: true,
     close: async () => (await opening).close(),
