@@ -89,9 +89,9 @@ export function stateOf(node: StepNode): StepState {
   return isWaiting(node) ? 'waiting' : 'running'
 }
 
-/** An agent that a model calls fails as a tool does: its step has no error. */
+/** A call of a tool, or of an agent as one, fails with its result: its step has no error. */
 function hasFailed(node: StepNode): boolean {
-  return isAgentCall(node) && node.marks.some(({ type, failed }) => type === 'tool-result' && failed === true)
+  return (isToolCall(node) || isAgentCall(node)) && node.marks.some(({ type, failed }) => type === 'tool-result' && failed === true)
 }
 
 function isWaiting({ step, children, marks }: StepNode): boolean {
@@ -113,6 +113,10 @@ const groups: ReadonlySet<string> = new Set(['tool-loop', 'router', 'summary', '
 /** Whether a step only contains others, which take the time. */
 export function isGroup({ step, children }: StepNode): boolean {
   return children.length > 0 || groups.has(step.kind)
+}
+
+function isToolCall({ step: { kind } }: StepNode): boolean {
+  return kind === 'tool-call' || kind === 'client-tool'
 }
 
 /** Whether a step is a call of an agent as a tool: what is in it belongs to that agent. */

@@ -50,9 +50,12 @@ describe.skipIf(browser === undefined)(`the overview${fault}`, () => {
     await expect.poll(() => value('Running').textContent()).toBe('1')
     await expect.poll(() => value('Runs').textContent()).toBe('3')
     expect(await value('Failed').textContent()).toBe('1')
+    await expect.poll(() => value('Success').textContent()).toBe('50 %')
     const tools = page.getByRole('region', { name: 'Slowest tools' })
     await tools.getByRole('row').filter({ hasText: 'calc' }).waitFor()
     await page.getByRole('region', { name: 'Most expensive agents' }).getByText('$').first().waitFor()
+    await page.getByRole('region', { name: 'Most expensive models' }).getByRole('row', { name: /script:m.*\$/u }).waitFor()
+    await page.getByRole('region', { name: 'Errors by kind' }).getByRole('row', { name: 'model-failed 1' }).waitFor()
 
     await page.getByRole('button', { name: 'Runs as a table' }).click()
     const table = page.getByRole('region', { name: 'Runs: table' })

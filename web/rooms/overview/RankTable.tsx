@@ -1,12 +1,13 @@
 /** Parts of a table that ranks. */
 import css from './Overview.module.css'
 
-export function Heads({ names }: { names: readonly string[] }) {
+/** `titles`: what a head means, by its name. */
+export function Heads({ names, titles = {} }: { names: readonly string[]; titles?: Readonly<Record<string, string>> }) {
   return (
     <thead>
       <tr>
         {names.map((name) => (
-          <th key={name} scope="col">
+          <th key={name} scope="col" title={titles[name]}>
             {name}
           </th>
         ))}

@@ -1,30 +1,23 @@
-/** The slowest tools and the most expensive agents. */
+/** The slowest tools, the most expensive agents and models, and what failed. */
 import { Link } from 'wouter'
-import type { ToolStats } from '../../../src/part/window-stats.ts'
+import type { Totals, UsageOf } from '../../../src/part/stats.ts'
+import type { WindowStats } from '../../../src/part/window-stats.ts'
 import { cost, count, duration } from '../../kit/format.ts'
 import { Heads, Share } from './RankTable.tsx'
 import css from './Overview.module.css'
-
-export interface AgentUsage {
-  name: string
-  calls: number
-  inputTokens: number | null
-  outputTokens: number | null
-  knownCost: number
-  unpriced: number
-}
 
 const most = 10
 /** It counts in no other column. */
 const waitedTitle = 'Half of the calls that asked a person or a client waited no longer for the reply'
 
-export function Ranks({ tools, agents, span }: { tools: ToolStats[]; agents: AgentUsage[]; span: string }) {
+interface Props {
+  stats: Pick<WindowStats, 'tools'> & Pick<Totals, 'usageByAgent' | 'usageByModel' | 'errors'>
+  span: string
+}
+
+export function Ranks({ stats: { tools, usageByAgent, usageByModel, errors }, span }: Props) {
   const slowest = tools.slice(0, most)
-  const tokensOf = ({ inputTokens, outputTokens }: AgentUsage) => (inputTokens ?? 0) + (outputTokens ?? 0)
-  const costly = agents.toSorted((a, b) => b.knownCost - a.knownCost || tokensOf(b) - tokensOf(a)).slice(0, most)
   const slow = Math.max(1, ...slowest.map(({ p95 }) => p95 ?? 0))
-  const dear = Math.max(...costly.map(({ knownCost }) => knownCost))
-  const big = Math.max(1, ...costly.map(tokensOf))
   return (
     <div className={css.ranks}>
       <section className={css.rank} aria-labelledby="slowest-tools">
@@ -33,7 +26,7 @@ export function Ranks({ tools, agents, span }: { tools: ToolStats[]; agents: Age
           <p>No tool was called in this time.</p>
         ) : (
           <table>
-            <Heads names={['Tool', 'Calls', 'Errors', 'p50', 'p95', 'Waited']} />
+            <Heads names={['Tool', 'Calls', 'Errors', 'p50', 'p95', 'Waited']} titles={{ p50: 'Half of the calls took no longer', p95: 'The slowest 5 % took longer' }} />
             <tbody>
               {slowest.map(({ name, calls, errors, p50, p95, waited }) => (
                 <tr key={name}>
@@ -52,26 +45,29 @@ export function Ranks({ tools, agents, span }: { tools: ToolStats[]; agents: Age
           </table>
         )}
       </section>
-      <section className={css.rank} aria-labelledby="costly-agents">
-        <h2 id="costly-agents">Most expensive agents</h2>
-        {costly.length === 0 ? (
-          <p>No model was called in this time.</p>
+      <Costs
+        id="costly-agents"
+        title="Most expensive agents"
+        head="Agent"
+        rows={usageByAgent}
+        link={(agent) => `/runs?${new URLSearchParams({ agent, since: span })}`}
+      />
+      <Costs id="costly-models" title="Most expensive models" head="Model" rows={usageByModel} />
+      <section className={css.rank} aria-labelledby="errors-by-kind">
+        <h2 id="errors-by-kind">Errors by kind</h2>
+        {errors.length === 0 ? (
+          <p>Nothing failed in this time.</p>
         ) : (
           <table>
-            <Heads names={['Agent', 'Calls', 'Tokens', 'Cost']} />
+            <Heads names={['Error', 'Runs']} />
             <tbody>
-              {costly.map((agent) => (
-                <tr key={agent.name}>
+              {errors.slice(0, most).map(({ name, count: runs }) => (
+                <tr key={name}>
                   <th scope="row">
-                    <Share of={dear > 0 ? agent.knownCost / dear : tokensOf(agent) / big} color="--text-part" />
-                    <Link href={`/runs?${new URLSearchParams({ agent: agent.name, since: span })}`}>{agent.name}</Link>
+                    <Share of={runs / errors[0]!.count} color="--error-part" />
+                    <Link href={`/runs?${new URLSearchParams({ status: 'failed', since: span })}`}>{name}</Link>
                   </th>
-                  <td>{count(agent.calls)}</td>
-                  <td>{count(tokensOf(agent))}</td>
-                  <td title={agent.unpriced > 0 ? 'The price of some calls is unknown.' : undefined}>
-                    {agent.unpriced > 0 && agent.knownCost === 0 ? '–' : cost(agent.knownCost)}
-                    {agent.unpriced > 0 && agent.knownCost > 0 && ' +'}
-                  </td>
+                  <td>{count(runs)}</td>
                 </tr>
               ))}
             </tbody>
@@ -79,5 +75,49 @@ export function Ranks({ tools, agents, span }: { tools: ToolStats[]; agents: Age
         )}
       </section>
     </div>
+  )
+}
+
+interface CostsProps {
+  id: string
+  title: string
+  head: string
+  rows: readonly UsageOf[]
+  /** Where a name leads. */
+  link?(name: string): string
+}
+
+function Costs({ id, title, head, rows, link }: CostsProps) {
+  const tokensOf = ({ inputTokens, outputTokens }: UsageOf) => (inputTokens ?? 0) + (outputTokens ?? 0)
+  const costly = rows.toSorted((a, b) => b.knownCost - a.knownCost || tokensOf(b) - tokensOf(a)).slice(0, most)
+  const dear = Math.max(...costly.map(({ knownCost }) => knownCost))
+  const big = Math.max(1, ...costly.map(tokensOf))
+  return (
+    <section className={css.rank} aria-labelledby={id}>
+      <h2 id={id}>{title}</h2>
+      {costly.length === 0 ? (
+        <p>No model was called in this time.</p>
+      ) : (
+        <table>
+          <Heads names={[head, 'Calls', 'Tokens', 'Cost']} />
+          <tbody>
+            {costly.map((each) => (
+              <tr key={each.name}>
+                <th scope="row">
+                  <Share of={dear > 0 ? each.knownCost / dear : tokensOf(each) / big} color="--text-part" />
+                  {link === undefined ? each.name : <Link href={link(each.name)}>{each.name}</Link>}
+                </th>
+                <td>{count(each.calls)}</td>
+                <td>{count(tokensOf(each))}</td>
+                <td title={each.unpriced > 0 ? 'The price of some calls is unknown.' : undefined}>
+                  {each.unpriced > 0 && each.knownCost === 0 ? '–' : cost(each.knownCost)}
+                  {each.unpriced > 0 && each.knownCost > 0 && ' +'}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </section>
   )
 }

@@ -12,7 +12,7 @@ import css from './Overview.module.css'
 
 const most = 10
 const hour = 3_600_000
-const lengths = { '1h': hour, '24h': 24 * hour, '7d': 168 * hour } as const
+export const lengths = { '1h': hour, '24h': 24 * hour, '7d': 168 * hour } as const
 
 interface Report extends UsageReport {
   quotas: QuotaUse[]

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { chartsOf, rowsOf, totalsOf } from './series.ts'
+import { changeOf, chartsOf, rowsOf, sumsOf, totalsOf } from './series.ts'
 
 const bucket = (at: number, more: object = {}) => ({
   at,
@@ -40,3 +40,32 @@ test('totals are sums, and the table has the slices in which something happened,
   ])
   expect(rowsOf(charts[3]!)).toHaveLength(1)
 })
+
+test('success is of the runs that have ended and were not stopped', () => {
+  const outcomes = [
+    { name: 'completed', count: 6 },
+    { name: 'failed', count: 1 },
+    { name: 'timeout', count: 1 },
+    { name: 'aborted', count: 4 },
+    { name: 'running', count: 3 },
+    { name: 'suspended', count: 2 },
+  ]
+  const usage = { inputTokens: 5, outputTokens: null, knownCost: 0.5 } as never
+  expect(sumsOf({ outcomes, usage })).toEqual({ runs: 17, success: 0.75, tokens: 5, cost: 0.5 })
+  expect(sumsOf({ outcomes: outcomes.slice(3), usage: null })).toEqual({
+    runs: 9,
+    success: undefined,
+    tokens: 0,
+    cost: 0,
+  })
+})
+
+test.each([
+  [12, 10, '+20 %'],
+  [5, 10, '−50 %'],
+  [10, 10, '±0 %'],
+  [200, 10, '×20'],
+  [0, 10, '−100 %'],
+  [3, 0, undefined],
+  [3, undefined, undefined],
+])('%d beside %s: %s', (now, before, expected) => expect(changeOf(now, before)).toBe(expected))

@@ -1,4 +1,5 @@
 /** What the charts draw, from what the server counted. */
+import type { Totals as Counted } from '../../../src/part/stats.ts'
 import type { StatsBucket, WindowStats } from '../../../src/part/window-stats.ts'
 import { cost, count, duration } from '../../kit/format.ts'
 
@@ -81,6 +82,35 @@ export function chartsOf({ buckets, slice }: Pick<WindowStats, 'buckets' | 'slic
       ],
     },
   ]
+}
+
+/** What a time came to, beside another one. */
+export interface Sums {
+  runs: number
+  /** The share of completed runs among those that have ended and were not stopped. Undefined if there are none. */
+  success: number | undefined
+  tokens: number
+  cost: number
+}
+
+export function sumsOf({ outcomes, usage }: Pick<Counted, 'outcomes' | 'usage'>): Sums {
+  const of = (name: string) => outcomes.find((each) => each.name === name)?.count ?? 0
+  const runs = outcomes.reduce((sum, { count: n }) => sum + n, 0)
+  const ended = runs - of('aborted') - of('running') - of('suspended')
+  return {
+    runs,
+    success: ended === 0 ? undefined : of('completed') / ended,
+    tokens: (usage?.inputTokens ?? 0) + (usage?.outputTokens ?? 0),
+    cost: usage?.knownCost ?? 0,
+  }
+}
+
+/** `+12 %`; undefined if there is nothing to compare with. */
+export function changeOf(now: number, before: number | undefined): string | undefined {
+  if (before === undefined || before === 0) return undefined
+  const change = Math.round((now / before - 1) * 100)
+  if (change > 900) return '×' + Math.round(now / before)
+  return `${change > 0 ? '+' : change < 0 ? '−' : '±'}${Math.abs(change)} %`
 }
 
 export interface Totals {

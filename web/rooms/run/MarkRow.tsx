@@ -62,6 +62,8 @@ export const MarkRow = memo(function MarkRow(props: Props) {
           />
         ))}
       </div>
+      <div role="gridcell" className={css.side} />
+      <div role="gridcell" className={css.side} />
       <div
         role="gridcell"
         className={`${css.time} num`}

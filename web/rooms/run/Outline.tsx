@@ -125,6 +125,12 @@ export function Outline({ room }: { room: Room }) {
               </span>
             ))}
           </div>
+          <div className={`${css.headTime} ${css.side}`} role="columnheader">
+            tokens
+          </div>
+          <div className={`${css.headTime} ${css.side}`} role="columnheader">
+            cost
+          </div>
           <div className={css.headTime} role="columnheader">
             time
           </div>

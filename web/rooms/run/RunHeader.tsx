@@ -7,7 +7,7 @@ import { useSeesOthers, useThreadName } from '../../data/server.ts'
 import { Button } from '../../kit/Button.tsx'
 import { Copy } from '../../kit/Copy.tsx'
 import { ErrorNote } from '../../kit/ErrorNote.tsx'
-import { cost, duration, moment, shortId, tokens, tokenSides } from '../../kit/format.ts'
+import { cost, count, duration, moment, shortId, tokens, tokenSides } from '../../kit/format.ts'
 import { Owner } from '../../kit/Owner.tsx'
 import { Status } from '../../kit/Status.tsx'
 import { Verdict } from '../../kit/Verdict.tsx'
@@ -42,6 +42,11 @@ export function RunHeader({ room, onFork }: { room: Room; onFork: () => void }) 
             <Status status={lastStatus} compact={isPhone && room.at === undefined} />
           ) : (
             <span className={css.unknown}>…</span>
+          )}
+          {room.at === undefined && status === 'completed' && row?.errors !== undefined && (
+            <span className={css.errors} title="Errors and failed calls of tools inside">
+              {row.errors === 1 ? '1 error' : `${count(row.errors)} errors`}
+            </span>
           )}
           {room.at !== undefined && <span className={css.rewound}>(rewound)</span>}
           <span className={css.id} title={agent}>

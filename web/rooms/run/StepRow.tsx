@@ -1,6 +1,7 @@
 /** One step: its name in the tree, and its time as a bar. */
 import { memo } from 'react'
-import { duration } from '../../kit/format.ts'
+import type { Usage } from '../../../src/part/usage.ts'
+import { cost, count, duration, tokens } from '../../kit/format.ts'
 import { Icon, type IconName } from '../../kit/Icon.tsx'
 import { placeSegments, segmentsOf, ticksOf, type Phase } from './layout/bars.ts'
 import type { Scale, View } from './layout/scale.ts'
@@ -39,6 +40,7 @@ export const StepRow = memo(function StepRow(props: Props) {
   const state = stateOf(node)
   const hasChildren = children.length > 0
   const span = { from: step.at, to: Math.max(step.at, step.end ?? now) }
+  const { usage } = step
   const isAsking = state === 'waiting' && asks(step)
   return (
     // Keys are those of the tree, which holds the focus.
@@ -88,12 +90,23 @@ export const StepRow = memo(function StepRow(props: Props) {
         <Bar {...props} />
         {isAsking && <Waiting {...props} ms={span.to - span.from} />}
       </div>
+      <div role="gridcell" className={`${css.time} ${css.side} num`} title={usage && sidesOf(usage)}>
+        {usage?.totalTokens !== undefined && tokens(usage)}
+      </div>
+      <div role="gridcell" className={`${css.time} ${css.side} num`}>
+        {step.cost !== undefined && usage !== undefined && cost(step.cost)}
+      </div>
       <div role="gridcell" className={`${css.time} num`}>
         {duration(asks(step) ? span.to - span.from : lengthOf(withoutSpans([span], pauses)))}
       </div>
     </div>
   )
 })
+
+function sidesOf({ inputTokens, outputTokens, source }: Usage): string {
+  const sides = `${count(inputTokens ?? 0)} in, ${count(outputTokens ?? 0)} out`
+  return source === 'estimated' ? `${sides}, estimated` : sides
+}
 
 /** Left of its bar, if there is room. */
 function Waiting({ node, scale, view, ms }: Props & { ms: number }) {
