@@ -91,7 +91,10 @@ export function stateOf(node: StepNode): StepState {
 
 /** A call of a tool, or of an agent as one, fails with its result: its step has no error. */
 function hasFailed(node: StepNode): boolean {
-  return (isToolCall(node) || isAgentCall(node)) && node.marks.some(({ type, failed }) => type === 'tool-result' && failed === true)
+  return (
+    (isToolCall(node) || isAgentCall(node)) &&
+    node.marks.some(({ type, failed }) => type === 'tool-result' && failed === true)
+  )
 }
 
 function isWaiting({ step, children, marks }: StepNode): boolean {

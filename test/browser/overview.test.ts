@@ -54,7 +54,10 @@ describe.skipIf(browser === undefined)(`the overview${fault}`, () => {
     const tools = page.getByRole('region', { name: 'Slowest tools' })
     await tools.getByRole('row').filter({ hasText: 'calc' }).waitFor()
     await page.getByRole('region', { name: 'Most expensive agents' }).getByText('$').first().waitFor()
-    await page.getByRole('region', { name: 'Most expensive models' }).getByRole('row', { name: /script:m.*\$/u }).waitFor()
+    await page
+      .getByRole('region', { name: 'Most expensive models' })
+      .getByRole('row', { name: /script:m.*\$/u })
+      .waitFor()
     await page.getByRole('region', { name: 'Errors by kind' }).getByRole('row', { name: 'model-failed 1' }).waitFor()
 
     await page.getByRole('button', { name: 'Runs as a table' }).click()

@@ -26,7 +26,10 @@ export function Ranks({ stats: { tools, usageByAgent, usageByModel, errors }, sp
           <p>No tool was called in this time.</p>
         ) : (
           <table>
-            <Heads names={['Tool', 'Calls', 'Errors', 'p50', 'p95', 'Waited']} titles={{ p50: 'Half of the calls took no longer', p95: 'The slowest 5 % took longer' }} />
+            <Heads
+              names={['Tool', 'Calls', 'Errors', 'p50', 'p95', 'Waited']}
+              titles={{ p50: 'Half of the calls took no longer', p95: 'The slowest 5 % took longer' }}
+            />
             <tbody>
               {slowest.map(({ name, calls, errors, p50, p95, waited }) => (
                 <tr key={name}>

@@ -62,8 +62,8 @@ export const MarkRow = memo(function MarkRow(props: Props) {
           />
         ))}
       </div>
-      <div role="gridcell" className={css.side} />
-      <div role="gridcell" className={css.side} />
+      <div role="gridcell" aria-label="No tokens" className={css.side} />
+      <div role="gridcell" aria-label="No cost" className={css.side} />
       <div
         role="gridcell"
         className={`${css.time} num`}

@@ -249,13 +249,17 @@ test.each(recorded)('%s: the tree has all steps with the states of the view, at 
   const whole = outlineOf(entries)
   const fold = createRunFold()
   const calls = createAgentCalls()
-  /** An agent that a model calls fails as a tool does: its step has no error. */
+  /** A call of a tool, or of an agent as one, fails with its result: its step has no error. */
   const failed = new Set<string>()
+  const tools = new Set<string>()
   for (const entry of entries) {
     fold.apply(entry)
     if (entry.type === 'step-start') calls.start(entry)
     const call = agentResult(calls, entry)
     if (call?.result?.isError === true) failed.add(call.path)
+    if (entry.type === 'step-start' && /^(?:tool-call|client-tool)$/u.test(entry.kind ?? entry.stepType))
+      tools.add(entry.step)
+    if (entry.type === 'tool-result' && entry.isError === true && tools.has(entry.step)) failed.add(entry.step)
     const tree = buildTree(clipOutline(whole, entry.seq))
     const shown = new Map(tree.all.map((node) => [node.step.path, stateOf(node)]))
     for (const { path: at, duration, error } of fold.view().steps) {
