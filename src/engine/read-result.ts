@@ -3,7 +3,6 @@
  * A handle of another conversation does not exist.
  */
 import {
-  count,
   endAt,
   handleIn,
   jsonOfResult,
@@ -16,6 +15,7 @@ import {
 import { entryAt } from '../fold/read-view.ts'
 import { markOfRun, parseHandle } from '../fold/result-handle.ts'
 import { shapeOf } from '../fold/result-shape.ts'
+import { grouped } from '../part/grouped.ts'
 import { MillraceError } from '../part/error.ts'
 import type { EntryOf } from '../part/entry.ts'
 import type { Message } from '../part/message.ts'
@@ -180,7 +180,7 @@ async function unlessDeleted<T>(read: Promise<T>): Promise<T | undefined> {
 function knownIn(loop: ReadableLoop): string {
   const whole = new Map<string, string>()
   for (const result of resultsIn(loop.whole())) {
-    if (result.shortened !== true) whole.set(handleIn(result), `, ${count(lengthOf(result))} characters`)
+    if (result.shortened !== true) whole.set(handleIn(result), `, ${grouped(lengthOf(result))} characters`)
   }
   const known = [...resultsIn(loop.told())].filter(
     ({ shortened, toolName }) => shortened === true && toolName !== readTool,
@@ -196,7 +196,7 @@ function read(handle: string, value: unknown, { from = 0, find, path }: Omit<Rea
   const { text } = textOfResult(part)
   const what = path === undefined ? handle : `${path} of ${handle}`
   if (from > 0 && from >= text.length) {
-    throw new MillraceError('bad-input', `"from" is ${from}, but ${what} has ${count(text.length)} characters.`)
+    throw new MillraceError('bad-input', `"from" is ${from}, but ${what} has ${grouped(text.length)} characters.`)
   }
   return find === undefined ? pieceOf(text, from, what) : hitsIn(text, { find, from, what })
 }
@@ -215,7 +215,7 @@ function pieceOf(text: string, from: number, what: string): string {
   const end = endAt(text, Math.min(text.length, from + piece))
   if (from === 0 && end === text.length) return text
   const next = end < text.length ? `The next piece: from: ${end}.` : 'This is the last piece.'
-  return `${text.slice(from, end)}\n\n[Characters ${count(from)} to ${count(end)} of the ${count(text.length)} of ${what}. ${next}]`
+  return `${text.slice(from, end)}\n\n[Characters ${grouped(from)} to ${grouped(end)} of the ${grouped(text.length)} of ${what}. ${next}]`
 }
 
 function hitsIn(text: string, { find, from, what }: { find: string; from: number; what: string }): string {
@@ -243,9 +243,9 @@ function hitsIn(text: string, { find, from, what }: { find: string; from: number
       json === undefined ? 'Try fewer words, or read it in pieces with "from".' : `Its shape: ${shapeOf(json)}`
     throw new MillraceError(
       'bad-input',
-      `"${find}" does not occur in ${what}${where} (${count(text.length)} characters). ${cure}`,
+      `"${find}" does not occur in ${what}${where} (${grouped(text.length)} characters). ${cure}`,
     )
   }
   const more = next === undefined ? 'There are no more.' : `More: from: ${next}.`
-  return `${hits.join('\n\n')}\n\n[${hits.length} places in ${what}, which has ${count(text.length)} characters. ${more}]`
+  return `${hits.join('\n\n')}\n\n[${hits.length} places in ${what}, which has ${grouped(text.length)} characters. ${more}]`
 }

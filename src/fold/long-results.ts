@@ -3,6 +3,7 @@
  * built-in tool `readResult` reads the rest. Which results are shortened is decided before a model call and noted in its `prompt`; the text is made
  * from the result, so it is the same after a restart, in a fork, and in the thread's next run.
  */
+import { grouped } from '../part/grouped.ts'
 import { parseJson } from '../part/json.ts'
 import type { Message, ToolOutput, ToolResultContent } from '../part/message.ts'
 import { readBlock, readResultFiles, type ResultFile } from './result-files.ts'
@@ -185,16 +186,11 @@ function shortText(text: string, { handle, json }: { handle: string; json: unkno
   const last = text.slice(endAt(text, Math.max(first.length, text.length - ending)))
   const left = text.length - first.length - last.length
   const about = [
-    `This result is long: ${count(text.length)} characters${json === undefined ? '' : ' of JSON'}. Below are its first ${count(first.length)} and its last ${count(last.length)}.`,
+    `This result is long: ${grouped(text.length)} characters${json === undefined ? '' : ' of JSON'}. Below are its first ${grouped(first.length)} and its last ${grouped(last.length)}.`,
     `It is kept as ${handle}: ${readTool} reads the rest.`,
     ...(json === undefined ? [] : [`Its shape: ${shapeOf(json)}`]),
   ]
-  return `[${about.join('\n')}]\n\n${first}\n\n[… ${count(left)} characters left out …]\n\n${last}`
-}
-
-/** `12,345`. The same on every platform. */
-export function count(characters: number): string {
-  return String(characters).replaceAll(/\B(?=(?:\d{3})+$)/gu, ',')
+  return `[${about.join('\n')}]\n\n${first}\n\n[… ${grouped(left)} characters left out …]\n\n${last}`
 }
 
 /** Never between the halves of a character. */

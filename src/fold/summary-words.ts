@@ -1,4 +1,5 @@
 import type { EntryOf } from '../part/entry.ts'
+import { grouped } from '../part/grouped.ts'
 
 const why: Record<EntryOf<'summarized'>['reason'], string> = {
   full: 'the window was nearly full',
@@ -16,8 +17,4 @@ export function summaryWords({
 }: Pick<EntryOf<'summarized'>, 'upTo' | 'text' | 'before' | 'after' | 'reason'>): string {
   const what = `${upTo} ${upTo === 1 ? 'message' : 'messages'} ${text === undefined ? 'left out' : 'in fewer words'}`
   return `${what}: about ${grouped(before)} → ${grouped(after)} tokens; ${why[reason]}`
-}
-
-function grouped(count: number): string {
-  return String(count).replaceAll(/\B(?=(?:\d{3})+$)/gu, ',')
 }
