@@ -15,6 +15,7 @@ import { roles as knownRoles, type Claim, type Principal } from '../../part/prin
 import type { JwtConfig, LoginConfig } from '../../project/config.ts'
 import { longestCookie, type CookieSeal } from './cookie-seal.ts'
 import { asBrowserSent, ownOrigin } from '../http/own-origin.ts'
+import { personPage } from '../http/person-page.ts'
 import { readCookie, writeCookie } from './cookie.ts'
 import { createOidcClient, whyOf } from './oidc-client.ts'
 import { checkSameOrigin } from './same-origin.ts'
@@ -221,13 +222,5 @@ const unavailable = () => refusal(503, 'The sign-in is not available at the mome
 
 /** A page, because a person looks at it. Nothing of the request is in it. */
 function refusal(status: number, message: string, cookie?: string): Response {
-  const text = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Sign-in</title><p>${message}</p><p><a href="/auth/login">Sign in again</a></p></html>`
-  const headers = new Headers({
-    'content-type': 'text/html; charset=utf-8',
-    'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
-    'cache-control': 'no-store',
-    'referrer-policy': 'no-referrer',
-  })
-  if (cookie !== undefined) headers.set('set-cookie', cookie)
-  return new Response(text, { status, headers })
+  return personPage(status, `<p>${message}</p><p><a href="/auth/login">Sign in again</a></p>`, cookie)
 }

@@ -18,6 +18,7 @@ import { createCookieSeal, longestCookie } from '../access/cookie-seal.ts'
 import { readCookie, writeCookie } from '../access/cookie.ts'
 import type { HandlerContext, RequestContext } from '../handler-context.ts'
 import { asBrowserSent, ownOrigin } from '../http/own-origin.ts'
+import { personPage } from '../http/person-page.ts'
 import type { Routes } from '../http/routes.ts'
 
 export const connectFolder = '/mcp/connect/'
@@ -185,13 +186,5 @@ function cookieOf(state: string): string {
 /** For a person. Nothing of the request is in it. */
 function page(status: number, message: string, cookie?: string): Response {
   const text = message.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
-  const headers = new Headers({
-    'content-type': 'text/html; charset=utf-8',
-    'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
-    'cache-control': 'no-store',
-    'referrer-policy': 'no-referrer',
-  })
-  if (cookie !== undefined) headers.set('set-cookie', cookie)
-  const html = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Sign-in</title><p>${text}</p></html>`
-  return new Response(html, { status, headers })
+  return personPage(status, `<p>${text}</p>`, cookie)
 }
