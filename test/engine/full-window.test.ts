@@ -25,6 +25,7 @@ const usersIn = ({ turns }: AskedModel) => turns.filter(({ role }) => role === '
 interface Opened extends Partial<StrictOptions> {
   protocol?: EndpointProtocol
   config?: string
+  tools?: string
   context?: string
   options?: Partial<EngineOptions>
   top?: string
@@ -34,6 +35,7 @@ interface Opened extends Partial<StrictOptions> {
 async function open({
   protocol = 'anthropic',
   config = '',
+  tools = '[read]',
   context = 'context: { window: 32k, keep: 4k }',
   ...more
 }: Opened) {
@@ -53,7 +55,7 @@ workflow:
       retries: 0
       maxSteps: 1000
       system: "You read the archive."
-      tools: [read]
+      tools: ${tools}
       ${context}
       ${config}`,
     },
@@ -85,6 +87,24 @@ function reading(most: number): (asked: AskedModel) => StrictAnswer {
 }
 
 describe('a long tool loop', () => {
+  test('tools that the model must find first take no room in the window', async () => {
+    const large = {
+      parameters: z.looseObject({}),
+      description: 'Files a page. '.repeat(10_000),
+      execute: () => 'filed',
+    }
+    const files = Array.from({ length: 4 }, (_, i) => `file${i}`)
+    const { ask, server } = await open({
+      answer: () => ({ text: 'Nothing to do.' }),
+      options: { tools: { read: large, ...Object.fromEntries(files.map((name) => [name, large])) } },
+      context: 'context: { window: 32k, keep: 4k }',
+      tools: `[${files.map((name) => `{ name: ${name}, defer: true }`).join(', ')}]`,
+    })
+    // In a prompt they would take four times the window.
+    expect((await ask('Hi')).result).toMatchObject({ outcome: 'completed', text: 'Nothing to do.' })
+    expect(server.requests).toHaveLength(1)
+  })
+
   test(
     'of 500 rounds goes through a window of 32k; the model can tell the first task',
     { timeout: 120_000 },
