@@ -304,6 +304,54 @@ describe('agent editor', () => {
     expect(await locked.send(`runs/${other.id}/fork`, { at, pipeline })).toMatchObject({ status: 403 })
   })
 
+  test('a run starts with its own pipeline instead of the file, if agents may be edited here', async () => {
+    const { send, runtime } = await serve({ 'plain.yml': say('file') })
+    const outputOf = async (started: Saved) => (await (await runtime.open(String(started['id'])))!.result).output
+    const own = { agentId: 'plain', pipeline: say('own') }
+    const first = await send('runs', own)
+    expect(first).toMatchObject({ status: 202 })
+    expect(await outputOf(first)).toBe('own')
+    // The next turn is that of the file again.
+    const { threadId } = first
+    const next = await send('runs', { agentId: 'plain', threadId })
+    expect([next['threadId'], await outputOf(next)]).toEqual([threadId, 'file'])
+    expect(runtime.agents.get('plain')!.pipeline.text).toBe(say('file'))
+
+    expect(await send('runs', { ...own, pipeline: 'workflow: 1' })).toMatchObject({
+      status: 422,
+      faults: [{ line: 1, column: 11 }],
+    })
+    expect(await send('runs', { ...own, pipeline: say('x').replace('say', 'tool') + 'x: 1' })).toMatchObject({
+      status: 422,
+      faults: [{ line: 5 }],
+    })
+    for (const pipeline of [1, null]) expect(await send('runs', { ...own, pipeline })).toMatchObject({ status: 400 })
+    expect(await send('runs', { ...own, agentId: 'none' })).toMatchObject({ status: 404 })
+    const key = { 'idempotency-key': 'once' }
+    const [one, again, other] = [
+      await send('runs', own, key),
+      await send('runs', own, key),
+      await send('runs', { ...own, pipeline: say('other') }, key),
+    ]
+    expect([again['id'], other.status]).toEqual([one['id'], 422])
+    const total = (await runtime.store.runs.list({})).length
+    expect(total).toBe(3)
+
+    const locked = await serve({ 'plain.yml': say('file') }, { edit: false })
+    const refused = await locked.send('runs', own)
+    expect(refused).toMatchObject({ status: 403, error: { code: 'forbidden' } })
+    expect(refused.error!.message).toContain('Agents may not be edited')
+    expect(await locked.send('runs', { agentId: 'plain' })).toMatchObject({ status: 202 })
+    const access = createTestAccess()
+    const shared = await serve({ 'plain.yml': say('file') }, { access, authorize: undefined as never })
+    for (const caller of ['alice', 'operator', 'admin of acme', 'admin'] as const) {
+      const status = caller === 'admin' ? 202 : 403
+      expect([caller, (await shared.send('runs', own, headersFor(caller))).status]).toEqual([caller, status])
+      const plain = await shared.send('runs', { agentId: 'plain' }, headersFor(caller))
+      expect([caller, plain.status]).toEqual([caller, 202])
+    }
+  })
+
   test.each([
     ['without a key on this machine', {}, '', 200],
     ['not with a key', { apiKey: 'k'.repeat(20) }, '', 403],
@@ -378,6 +426,7 @@ describe('agent editor', () => {
       ['agents/check', { id: 'plain', text: say('x') }],
       ['agents/plain', { text: say('x') }],
       [`runs/${run.id}/fork`, { at: 3, pipeline: say('x') }],
+      ['runs', { agentId: 'plain', pipeline: say('x') }],
     ]
     const status = async (path: string, body: object, headers: Record<string, string>) => {
       const init = { method: 'POST', headers: { 'content-type': 'application/json', ...headers } }
