@@ -20,7 +20,7 @@ import { createFeedback } from './feedback.ts'
 import { createLedger } from './ledger.ts'
 import { createLimits } from './limits.ts'
 import { createCursors, readChanges, readEntries, readMessages } from './follow.ts'
-import { dueRows, selectRows } from './run-query.ts'
+import { dueRows, listRows } from './run-query.ts'
 import {
   claimRow,
   foldRow,
@@ -235,7 +235,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
     async list(query = {}) {
       checkOpen('list runs')
       // A map keeps insertion order.
-      return selectRows(rows(), query).map(publicRow)
+      return listRows(rows().map(publicRow), query)
     },
     async due(before, limit = 1000) {
       checkOpen('list due runs')

@@ -185,6 +185,9 @@ export const steps: MigrationStep[] = [
    ALTER TABLE forks ADD COLUMN user TEXT;`,
   ledgerTables,
   feedbackTable,
+  `ALTER TABLE runs ADD COLUMN models TEXT;
+   UPDATE runs SET models = nullif((SELECT json_group_array(value ->> '$.model') FROM json_each(v.view, '$.usageByModel')), '[]')
+   FROM views v WHERE v.run = runs.number AND json_valid(v.view);`,
 ]
 
 /** The `user_version` of the files that this version reads and writes. */

@@ -53,6 +53,7 @@ export const tableDocs: Readonly<Record<string, TableDoc>> = {
       tenant: 'The tenant of that user; empty: none',
       shares_texts:
         '0: an older version recorded it, and its entries have their texts each for themselves until it is compacted',
+      models: 'JSON: the models that it has called, the first ones; NULL if there are none',
     },
   },
   threads: {

@@ -94,6 +94,7 @@ function toSchema12(db: DatabaseSync): void {
     ALTER TABLE forks DROP COLUMN user;
     ALTER TABLE runs DROP COLUMN suspended_ms;
     ALTER TABLE runs DROP COLUMN suspended_at;
+    ALTER TABLE runs DROP COLUMN models;
     PRAGMA user_version = 12`)
 }
 
