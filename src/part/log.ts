@@ -6,6 +6,7 @@
 import type { Entry } from './entry.ts'
 import type { Audit } from './audit.ts'
 import type { Feedback } from './feedback.ts'
+import type { TestResults } from './test-result.ts'
 import type { Ledger } from './ledger.ts'
 import type { Limits } from './limits.ts'
 import type { OwnerFilter, RunUser } from './principal.ts'
@@ -237,6 +238,8 @@ export interface Store {
   audit?: Audit
   /** What people say of runs. Absent: nothing is kept of it. */
   feedback?: Feedback
+  /** Results of test cases. Absent: nothing is kept of them. */
+  testResults?: TestResults
   /** Positions in the changes of all runs, by the name of the reader, for all processes of the store. Absent where nothing is shared. */
   positions?: Positions
   /**

@@ -99,6 +99,7 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: r
     protocol,
     editing,
     agentEditor,
+    tests: options.tests,
     onAgents,
   }
   const context: HandlerContext = { runtime, ...limits, ...shared, metrics }

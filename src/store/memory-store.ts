@@ -17,6 +17,7 @@ import { decodeView, encodeMessage, decodeMessage } from './encode.ts'
 import { createFleet } from './fleet.ts'
 import { createAudit } from './audit.ts'
 import { createFeedback } from './feedback.ts'
+import { createTestResults } from './test-results.ts'
 import { createLedger } from './ledger.ts'
 import { createLimits } from './limits.ts'
 import { createCursors, readChanges, readEntries, readMessages } from './follow.ts'
@@ -260,6 +261,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
     ledger: createLedger(),
     audit: createAudit(),
     feedback,
+    testResults: createTestResults(),
     durable: false,
     async close() {
       fleet.close()

@@ -20,6 +20,7 @@ import { mountResponses } from '../responses/routes.ts'
 import { mountOutline } from './outline.ts'
 import { answerRequest, listRequests, listRuns, showRun, startRun, stopRun } from './runs.ts'
 import { mountSearch } from './search.ts'
+import { mountTests } from './tests.ts'
 import { mountThreads } from './threads.ts'
 import { mountUpkeep } from './upkeep.ts'
 import { mountUsage } from './usage.ts'
@@ -77,6 +78,7 @@ export const runRoutes: readonly Mount[] = [
   mountUpkeep,
   mountDelete,
   mountFeedback,
+  mountTests,
   mountAudit,
   mountKeys,
   mountMcpConnect,

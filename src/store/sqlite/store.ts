@@ -19,6 +19,7 @@ import { foldRow, isFork, ofFork, type StoredRow } from '../run-row.ts'
 import { encodeMessages, postInOrder, type EncodedMessage } from '../post-all.ts'
 import { createCheckpoints } from './checkpoint.ts'
 import { createSqliteFeedback } from './feedback.ts'
+import { createSqliteTestResults } from './test-results.ts'
 import { createSqliteAudit, createSqliteLedger } from './ledger.ts'
 import { createRunTable, isLong } from './runs.ts'
 import type { MigrationOptions } from './migrate.ts'
@@ -275,6 +276,7 @@ export function sqliteStore(path: string, options: SqliteOptions = {}): Store {
     ledger: createSqliteLedger({ db, write, reading }),
     audit: createSqliteAudit({ db, write, reading }),
     feedback: createSqliteFeedback({ db, write, reading }),
+    testResults: createSqliteTestResults({ db, write, reading }),
     upkeep,
     durable: true,
     close: () => (closing ??= close()),

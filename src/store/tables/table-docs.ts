@@ -252,6 +252,25 @@ export const tableDocs: Readonly<Record<string, TableDoc>> = {
       time: 'Time',
     },
   },
+  test_results: {
+    about: 'Results of test cases that were run on the page: the last 50 of each case, for a year.',
+    columns: {
+      n: 'Grows with each row',
+      test: 'Id of the case: its file and its name',
+      agent: 'The agent',
+      time: 'When it ended',
+      user: 'Id of who ran it; empty: no one in particular',
+      model: 'The model instead of those of the agent; NULL: theirs',
+      status: '`passed`, `failed` or `stopped`',
+      is_live: '1 if the models were asked, 0 if the recording answered',
+      run: 'The run that asked the models, or the recorded one; NULL if there is none',
+      tokens: 'As recorded, or spent then',
+      cost: 'USD; NULL if the price is unknown',
+      duration: 'ms that the case took',
+      failures: 'JSON: what differed, each with `what`, `message`, `expected`, `got`',
+      warnings: 'JSON: such as a prompt that has changed since the recording',
+    },
+  },
   audit: {
     about:
       'One row per change that somebody may have to account for, and per refused request. It has no text of prompts or answers.',

@@ -9,7 +9,7 @@ export type OldVersion = 1 | 6 | 7 | 12
 
 /** Converts a current database to an older schema, with its runs. */
 export function makeOlder(db: DatabaseSync, version: OldVersion): void {
-  db.exec('DROP TABLE ledger; DROP TABLE audit; DROP TABLE feedback')
+  db.exec('DROP TABLE ledger; DROP TABLE audit; DROP TABLE feedback; DROP TABLE test_results')
   withoutSharedTexts(db)
   toSchema12(db)
   if (version < 12) toSchema7(db)
