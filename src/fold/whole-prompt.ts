@@ -5,7 +5,7 @@
 import type { EntryOf } from '../part/entry.ts'
 import type { Log } from '../part/log.ts'
 import type { Message, ToolSpec } from '../part/message.ts'
-import type { PromptSettings } from '../part/part.ts'
+import type { CallSettings } from '../part/part.ts'
 import { parentPath } from '../part/path.ts'
 import { kindOf } from '../part/step-kind.ts'
 import { withShortened } from './long-results.ts'
@@ -64,7 +64,7 @@ export interface WholePrompt {
   system?: string
   messages: Message[]
   tools?: ToolSpec[]
-  settings?: PromptSettings
+  settings?: CallSettings
 }
 
 /** The prompt of the last attempt. Undefined if the step has called no model; `asked` gets the paths of steps that have. */

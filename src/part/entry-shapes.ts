@@ -12,7 +12,6 @@ import {
   type RunStart,
   type ResponseHead,
   type CallSettings,
-  type PromptSettings,
   type ScriptStart,
 } from './part.ts'
 import { roles, type Actor, type Claim, type Role, type RunUser } from './principal.ts'
@@ -109,7 +108,7 @@ const input: Shape<Record<string, unknown>> = (value, isStrict) => {
   return wrong && `.messages${wrong}`
 }
 
-const promptSettings: FieldShapes<PromptSettings> = {
+const settings = objectOf<CallSettings>({
   temperature: optional(numberFrom(-1e9, 1e9)),
   topP: optional(numberFrom(-1e9, 1e9)),
   maxOutputTokens: optional(numberFrom(-1e15, 1e15)),
@@ -121,10 +120,6 @@ const promptSettings: FieldShapes<PromptSettings> = {
   toolChoice: optional(
     textOr(objectOf({ tool: text })) as Shape<unknown> as Shape<NonNullable<CallSettings['toolChoice']>>,
   ),
-}
-
-const settings = objectOf<CallSettings>({
-  ...promptSettings,
   responseFormat: optional(
     objectOf<NonNullable<CallSettings['responseFormat']>>({
       type: oneOf('json'),
@@ -331,7 +326,7 @@ const fields: { readonly [T in PartType]: FieldShapes<Body<T>> | Shape<Body<T>> 
     messages: listOf(message),
     shortened: optional(listOf(text)),
     tools: optional(listOf(toolSpec)),
-    settings: optional(objectOf<PromptSettings>(promptSettings)),
+    settings: optional(settings),
   },
   'answer-end': { finishReason: text, usage },
   usage: { model: text, usage, cost },

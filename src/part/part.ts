@@ -139,11 +139,8 @@ export interface Prompt {
   shortened?: string[]
   tools?: ToolSpec[]
   /** With which settings the model was called. Absent: those of the provider. A format, headers and options of a provider are not recorded. */
-  settings?: PromptSettings
+  settings?: CallSettings
 }
-
-/** What a call sets itself, as far as it is recorded. */
-export type PromptSettings = Omit<CallSettings, 'responseFormat' | 'providerOptions'>
 
 /** `answer-end`: the answer is complete. Wires send their terminal frame here; `after` steps do not change the answer. */
 export interface AnswerEnd {
