@@ -19,6 +19,7 @@ import { createAudit } from './audit.ts'
 import { createFeedback } from './feedback.ts'
 import { createLedger } from './ledger.ts'
 import { createLimits } from './limits.ts'
+import { createThreadTitles } from './thread-titles.ts'
 import { createCursors, readChanges, readEntries, readMessages } from './follow.ts'
 import { dueRows, selectRows } from './run-query.ts'
 import {
@@ -101,6 +102,8 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
   }
 
   const feedback = createFeedback((run) => runs.has(run))
+  const hasThread = (threadId: string) => [...runs.values()].some(({ row }) => row.threadId === threadId)
+  const titles = createThreadTitles(hasThread)
 
   function append(run: string, epoch: number, given: readonly Entry[]): Appended {
     checkOpen(`append to run ${run}`)
@@ -165,8 +168,9 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
       if (dropped.size > mostDropped) dropped.delete(dropped.values().next().value!)
       inbox.drop(old)
       feedback.forget(old)
-      const isOver = ![...runs.values()].some(({ row: other }) => other.threadId === threadId)
-      if (isOver) inbox.drop(`thread:${threadId}`)
+      if (hasThread(threadId)) continue
+      inbox.drop(`thread:${threadId}`)
+      titles.forget(threadId)
     }
   }
 
@@ -260,6 +264,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
     ledger: createLedger(),
     audit: createAudit(),
     feedback,
+    titles,
     durable: false,
     async close() {
       fleet.close()

@@ -20,6 +20,7 @@ import { mountResponses } from '../responses/routes.ts'
 import { mountOutline } from './outline.ts'
 import { answerRequest, listRequests, listRuns, showRun, startRun, stopRun } from './runs.ts'
 import { mountSearch } from './search.ts'
+import { mountThreadTitle } from './thread-title.ts'
 import { mountThreads } from './threads.ts'
 import { mountUpkeep } from './upkeep.ts'
 import { mountUsage } from './usage.ts'
@@ -73,6 +74,7 @@ export const runRoutes: readonly Mount[] = [
   mountMonitoring,
   mountLive,
   mountThreads,
+  mountThreadTitle,
   mountSearch,
   mountUpkeep,
   mountDelete,

@@ -20,6 +20,7 @@ const logTables = [
   'ledger',
   'audit',
   'feedback',
+  'thread_titles',
 ]
 const ownViews: ReadonlySet<string> = new Set(views.map(([name]) => name))
 const ownTables: ReadonlySet<string> = new Set([...logTables, ...baseNames])

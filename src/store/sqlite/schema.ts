@@ -22,7 +22,7 @@
  *   the texts to which a run's entries refer. A text is deleted with the last run that uses it.
  * - `ledger`: sums over runs, such as the tokens of a user on a day: `kind` is `sum`, or `mark` for the last entry of a run that was counted. From
  *   `until` on a row counts no more. `audit`: who did what, the newest with the greatest `n`.
- * - `feedback`: what people say of runs: the last word of each person on each run.
+ * - `feedback`: what people say of runs: the last word of each person on each run. `thread_titles`: what they call threads.
  * - `dropped`: the numbers and ids of runs that are being deleted: `ticks` and `tick_groups` may still have rows of them. Until they are gone, no
  *   new run gets the number.
  *
@@ -53,6 +53,7 @@ import { createIndexState } from '../tables/layout.ts'
 import { feedbackTable } from './feedback.ts'
 import { ledgerTables } from './ledger.ts'
 import { textTables } from './texts.ts'
+import { threadTitlesTable } from './thread-titles.ts'
 
 /** Migrations, oldest first: `user_version` n means that the first n are applied. Never change a released one. */
 export const steps: MigrationStep[] = [
@@ -185,6 +186,7 @@ export const steps: MigrationStep[] = [
    ALTER TABLE forks ADD COLUMN user TEXT;`,
   ledgerTables,
   feedbackTable,
+  threadTitlesTable,
 ]
 
 /** The `user_version` of the files that this version reads and writes. */

@@ -21,6 +21,7 @@ import { createCheckpoints } from './checkpoint.ts'
 import { createSqliteFeedback } from './feedback.ts'
 import { createSqliteAudit, createSqliteLedger } from './ledger.ts'
 import { createRunTable } from './runs.ts'
+import { createSqliteThreadTitles } from './thread-titles.ts'
 import type { MigrationOptions } from './migrate.ts'
 import { openDatabase } from './schema.ts'
 import { createChangeFeed } from './changes.ts'
@@ -275,6 +276,7 @@ export function sqliteStore(path: string, options: SqliteOptions = {}): Store {
     ledger: createSqliteLedger({ db, write, reading }),
     audit: createSqliteAudit({ db, write, reading }),
     feedback: createSqliteFeedback({ db, write, reading }),
+    titles: createSqliteThreadTitles({ db, write, reading }),
     upkeep,
     durable: true,
     close: () => (closing ??= close()),
