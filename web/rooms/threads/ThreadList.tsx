@@ -1,9 +1,10 @@
 /** The conversations of the server, newest first. */
-import { useCallback, useRef, useState } from 'react'
+import { useCallback, useEffect, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
 import type { ThreadRow } from '../../../src/part/thread.ts'
 import { api } from '../../data/client.ts'
 import { useAgents } from '../../data/hooks.ts'
+import { followTitles } from '../../data/live.ts'
 import { useMedia, useNarrow, useNow } from '../../data/media.ts'
 import { useQuery } from '../../data/query.ts'
 import { useSeesOthers, useThreadName } from '../../data/server.ts'
@@ -42,7 +43,7 @@ export function ThreadList() {
     const path = `/api/threads?${new URLSearchParams([...given, ['limit', String(limit)]])}`
     return (await api<{ threads: ThreadRow[] }>(path, signal === undefined ? {} : { signal })).threads
   }
-  const { list, error, isLoadingMore, loadMore, showNew, retry, remove } = useLiveList<ThreadRow>(
+  const { list, error, isLoadingMore, loadMore, showNew, retry, remove, patch } = useLiveList<ThreadRow>(
     {
       key: JSON.stringify([q, agent, user, status]),
       pageSize,
@@ -53,6 +54,7 @@ export function ThreadList() {
     },
     useCallback(() => handle.current?.isAtTop() !== false, []),
   )
+  useEffect(() => followTitles(({ id, title }) => patch(id, { title })), [patch])
   const rows = list?.rows ?? []
   const nameOf = useThreadName()
   const owners = useOwners(rows.map(({ id }) => nameOf(id)))

@@ -7,7 +7,7 @@ import type { ThreadRow } from '../../../src/part/thread.ts'
 import { addUsage, type Usage } from '../../../src/part/usage.ts'
 import { api } from '../../data/client.ts'
 import { useAgents } from '../../data/hooks.ts'
-import { followRows } from '../../data/live.ts'
+import { followRows, followTitles } from '../../data/live.ts'
 import { useQuery } from '../../data/query.ts'
 import { useMayDelete, useThreadName } from '../../data/server.ts'
 import { useResource } from '../../data/resource.ts'
@@ -53,7 +53,8 @@ function useRunsOf(id: string, loaded: readonly RunRow[] | undefined, reload: ()
   const [changed, setChanged] = useState<ReadonlyMap<string, RunRow>>(new Map())
   useEffect(() => {
     const ended = new Set<string>()
-    return followRows((rows) => {
+    const leaveTitles = followTitles((named) => void (named.id === id && reload()))
+    const leaveRows = followRows((rows) => {
       const own = rows.filter(({ threadId }) => threadId === id)
       if (own.length === 0) return
       setChanged((before) => new Map([...before, ...own.map((row) => [row.id, row] as const)]))
@@ -61,6 +62,10 @@ function useRunsOf(id: string, loaded: readonly RunRow[] | undefined, reload: ()
       for (const { id: run, endedAt } of own) if (endedAt !== undefined) ended.add(run)
       if (isNews) reload()
     })
+    return () => {
+      leaveTitles()
+      leaveRows()
+    }
   }, [id, reload])
   const all = new Map(loaded?.map((row) => [row.id, row]))
   for (const [run, row] of changed) if ((all.get(run)?.lastSeq ?? -1) < row.lastSeq) all.set(run, row)
