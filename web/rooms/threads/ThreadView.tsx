@@ -12,14 +12,14 @@ import { useQuery } from '../../data/query.ts'
 import { useMayDelete, useThreadName } from '../../data/server.ts'
 import { useResource } from '../../data/resource.ts'
 import { Button } from '../../kit/Button.tsx'
+import { DeleteThread } from '../../kit/DeleteThread.tsx'
 import { ErrorNote } from '../../kit/ErrorNote.tsx'
 import { cachedShare, cost, count, tokens } from '../../kit/format.ts'
 import { Owner } from '../../kit/Owner.tsx'
 import { Skeleton } from '../../kit/Skeleton.tsx'
+import { ThreadState } from '../../kit/ThreadState.tsx'
 import { useTitle } from '../../shell/title.ts'
 import { branchOf } from './branches.ts'
-import { DeleteThread } from './DeleteThread.tsx'
-import { State } from './ThreadLine.tsx'
 import { Turn } from './Turn.tsx'
 import { useFollowEnd } from './useFollowEnd.ts'
 import css from './ThreadView.module.css'
@@ -87,7 +87,7 @@ function Head({ thread, rows }: { thread: ShownThread; rows: readonly RunRow[] }
       <h1 className="visually-hidden">{thread.title ?? name}</h1>
       <details className={css.sums}>
         <summary>
-          <State status={thread.status} />
+          <ThreadState status={thread.status} />
           <span>{thread.agents.join(', ')}</span>
           <Owner owner={owner} tenant={tenant} />
           <span className="num">{thread.runCount === 1 ? '1 run' : `${thread.runCount} runs`}</span>

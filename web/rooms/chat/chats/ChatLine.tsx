@@ -4,8 +4,8 @@ import type { ThreadRow } from '../../../../src/part/thread.ts'
 import { useThreadName } from '../../../data/server.ts'
 import { Button } from '../../../kit/Button.tsx'
 import { ago, moment } from '../../../kit/format.ts'
+import { ThreadState } from '../../../kit/ThreadState.tsx'
 import { placeOf, type RowPosition } from '../../../kit/VirtualList.tsx'
-import { State } from '../../threads/ThreadLine.tsx'
 import { RenameField } from './RenameField.tsx'
 import css from './Chats.module.css'
 
@@ -53,7 +53,7 @@ export function ChatLine(props: Props) {
           </Link>
         )}
         <span className={`${css.facts} num`}>
-          {(status === 'active' || status === 'waiting') && <State status={status} />}
+          {(status === 'active' || status === 'waiting') && <ThreadState status={status} />}
           <span title={moment(updatedAt)}>{ago(updatedAt, now)}</span>
           {agents[0] !== agent && <span className={css.agent}>{agents[0]}</span>}
           {match !== undefined && <span className={css.agent}>{match.excerpt}</span>}
