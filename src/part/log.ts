@@ -11,6 +11,7 @@ import type { Ledger } from './ledger.ts'
 import type { Limits } from './limits.ts'
 import type { OwnerFilter, RunUser } from './principal.ts'
 import type { Records } from './records.ts'
+import type { ThreadTitles } from './thread-title.ts'
 import type { Upkeep } from './upkeep.ts'
 import type { ErrorValue } from './error.ts'
 import { outcomes, type Outcome } from './part.ts'
@@ -240,6 +241,8 @@ export interface Store {
   feedback?: Feedback
   /** Results of test cases. Absent: nothing is kept of them. */
   testResults?: TestResults
+  /** What people call threads. Absent: they are called by their first words. */
+  titles?: ThreadTitles
   /** Positions in the changes of all runs, by the name of the reader, for all processes of the store. Absent where nothing is shared. */
   positions?: Positions
   /**

@@ -168,6 +168,7 @@ const table: Record<string, Row> = {
   'POST /api/compact': operates,
   'POST /api/prune': operates,
   'DELETE /api/runs/:id': operates,
+  'POST /api/threads/:id/title': operates,
   'DELETE /api/threads/:id': operates,
 }
 

@@ -178,6 +178,8 @@ const others: readonly (readonly [statement: RegExp, plan: RegExp, why: string])
   ],
   [/^SELECT \* FROM feedback WHERE run/u, /\(run=\?\)$|^USE TEMP B-TREE/u, 'what people say of one run'],
   [/^DELETE FROM (?:indexed_\w+|search|inbox|feedback) WHERE/u, /\(run=\?\)$/u, 'what is left of a run'],
+  [/thread_titles/u, /^SEARCH thread_titles USING PRIMARY KEY \(thread=\?\)$/u, 'the thread is the whole key'],
+  [/^SELECT 1 FROM runs WHERE thread_id/u, /runs_by_thread\w* \(thread_id=\?\)$/u, 'whether there is one'],
   [/^SELECT step FROM indexed_agents/u, /indexed_agents_by_run \(run=\?\)$/u, 'all agents of a run, once for a list'],
   [/^UPDATE indexed_blocks .* last_seq IS NULL$/u, /indexed_blocks_open \(run=\?\)$/u, 'the open texts of a fork'],
   [

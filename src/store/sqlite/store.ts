@@ -22,6 +22,7 @@ import { createSqliteFeedback } from './feedback.ts'
 import { createSqliteTestResults } from './test-results.ts'
 import { createSqliteAudit, createSqliteLedger } from './ledger.ts'
 import { createRunTable, isLong } from './runs.ts'
+import { createSqliteThreadTitles } from './thread-titles.ts'
 import type { MigrationOptions } from './migrate.ts'
 import { openDatabase } from './schema.ts'
 import { createChangeFeed } from './changes.ts'
@@ -277,6 +278,7 @@ export function sqliteStore(path: string, options: SqliteOptions = {}): Store {
     audit: createSqliteAudit({ db, write, reading }),
     feedback: createSqliteFeedback({ db, write, reading }),
     testResults: createSqliteTestResults({ db, write, reading }),
+    titles: createSqliteThreadTitles({ db, write, reading }),
     upkeep,
     durable: true,
     close: () => (closing ??= close()),
