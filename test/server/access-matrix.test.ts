@@ -162,6 +162,15 @@ const table: Record<string, Ask> = {
     path: () => '/api/agents/a',
     body: () => ({ text: agent() }),
   },
+  'GET /api/agents/:id/settings': {
+    row: { ...forEveryone, 'other agents': 'unknown' },
+    path: () => '/api/agents/a/settings',
+  },
+  'POST /api/agents/:id/settings': {
+    row: admins,
+    path: () => '/api/agents/a/settings',
+    body: () => ({ changes: [] }),
+  },
   'POST /api/agents/:id/rename': {
     row: { ...admins, admin: 'forbidden', 'admin of acme': 'forbidden' },
     path: () => '/api/agents/a/rename',

@@ -71,7 +71,7 @@ async function serve(files: Record<string, string>, options: Partial<HandlerOpti
     const headers = { 'content-type': 'application/json', ...more }
     const init =
       body === undefined
-        ? { method: method === 'POST' ? 'GET' : method }
+        ? { method: method === 'POST' ? 'GET' : method, headers: more }
         : { method, headers, body: JSON.stringify(body) }
     const response = await handler(new Request(`http://x/api/${path}`, init))
     return { ...((await response.json()) as Saved), status: response.status }
@@ -302,6 +302,100 @@ describe('agent editor', () => {
     const other = await locked.runtime.start('plain', {})
     await other.result
     expect(await locked.send(`runs/${other.id}/fork`, { at, pipeline })).toMatchObject({ status: 403 })
+  })
+
+  test('the settings of its model calls, and its text with others', async () => {
+    const file = `workflow:
+  - id: answer
+    type: llm
+    config:
+      model: "demo:assistant" # cheap
+      stream: true
+      system: { file: poet.md }
+      tools: [calculator, { name: here, client: true, description: Where, parameters: { at: string } }, { agent: plain }]
+`
+    const plain = `metadata: { description: Says it. }\n${say('plain')}`
+    const { send, runtime } = await serve({ 'ask.yaml': file, 'poet.md': 'A poet.', 'plain.yml': plain })
+    const shown = await send('agents/ask/settings')
+    const [step] = shown['steps'] as { tools: object[] }[]
+    expect(step).toMatchObject({
+      path: 'main/answer',
+      type: 'llm',
+      answers: true,
+      model: 'demo:assistant',
+      system: 'A poet.',
+    })
+    expect(step!.tools).toMatchObject([
+      { name: 'calculator', kind: 'server', description: expect.any(String), inputSchema: { type: 'object' } },
+      { name: 'here', kind: 'client', description: 'Where', inputSchema: { properties: { at: { type: 'string' } } } },
+      { name: 'plain', kind: 'agent', description: 'Says it.', inputSchema: { type: 'object' } },
+    ])
+    expect(shown['models']).toEqual(['demo:assistant'])
+    expect((shown['tools'] as object[]).length).toBe(runtime.tools.size)
+
+    const step1 = { step: 'main/answer' }
+    const changes = [{ ...step1, model: 'demo:other', temperature: 0.5, system: null, tools: { here: false } }]
+    const changed = await send('agents/ask/settings', { changes })
+    expect(changed).toMatchObject({ status: 200, faults: [] })
+    expect(changed.text).toBe(
+      file
+        .replace('"demo:assistant" # cheap', '"demo:other" # cheap\n      temperature: 0.5')
+        .replace('      system: { file: poet.md }\n', '')
+        .replace(/\{ name: here.*?\} \}, /u, ''),
+    )
+    // It runs so, and nothing was written.
+    const run = await send('runs', {
+      agentId: 'ask',
+      input: { messages: [{ role: 'user', content: 'Hi' }] },
+      pipeline: changed.text,
+    })
+    expect(run.status).toBe(202)
+    expect(await send('agents/ask')).toMatchObject({ text: file })
+    const own = await send('agents/ask/settings', { changes, text: `# Mine.\n${file}` })
+    expect(own.text).toBe(`# Mine.\n${changed.text}`)
+
+    const wrong = await send('agents/ask/settings', {
+      changes: [
+        { ...step1, model: 'nobody:x', tools: { none: true } },
+        { ...step1, temperature: -1 },
+      ],
+    })
+    expect(wrong.faults).toMatchObject([
+      { step: 'main/answer', setting: 'model' },
+      { step: 'main/answer', setting: 'temperature' },
+      { step: 'main/answer', setting: 'tools' },
+    ])
+    for (const bad of [
+      {},
+      { changes: {} },
+      { changes: [1] },
+      { changes: [{}] },
+      { changes: [{ ...step1, topP: 1 }] },
+      { changes: [{ ...step1, model: 1 }] },
+      { changes: [{ ...step1, temperature: '1' }] },
+      { changes: [{ ...step1, tools: ['a'] }] },
+      { changes: [{ step: 'main/none', model: 'x' }] },
+      { changes: Array(101).fill(step1) },
+    ])
+      expect([bad, (await send('agents/ask/settings', bad)).status]).toEqual([bad, 400])
+    expect(await send('agents/none/settings')).toMatchObject({ status: 404 })
+    expect(await send('agents/none/settings', { changes: [] })).toMatchObject({ status: 404 })
+
+    const access = createTestAccess()
+    const shared = await serve(
+      { 'ask.yaml': file, 'poet.md': 'A poet.', 'plain.yml': plain },
+      { access, authorize: undefined as never },
+    )
+    const user = await shared.send('agents/ask/settings', undefined, headersFor('alice'), 'GET')
+    expect(JSON.stringify(user)).not.toContain('A poet.')
+    expect(user).not.toHaveProperty('tools')
+    expect((user['steps'] as object[])[0]).toMatchObject({
+      model: 'demo:assistant',
+      tools: [{ name: 'calculator' }, {}, {}],
+    })
+    expect(await shared.send('agents/ask/settings', { changes: [] }, headersFor('operator'))).toMatchObject({
+      status: 403,
+    })
   })
 
   test('a run starts with its own pipeline instead of the file, if agents may be edited here', async () => {

@@ -124,6 +124,8 @@ const table: Record<string, Row> = {
   'GET /api/agents/schema': { shows: 'facts' },
   'POST /api/agents/check': operates,
   'POST /api/agents/:id': operates,
+  'GET /api/agents/:id/settings': { shows: 'facts', ask: () => '/api/agents/a/settings' },
+  'POST /api/agents/:id/settings': operates,
   'POST /api/agents/:id/rename': operates,
   'DELETE /api/agents/:id': operates,
   'GET /api/server': operates,
