@@ -84,7 +84,7 @@ export function Beside({ agents, canChange }: { agents: readonly AgentFacts[]; c
       <div className={css.bar}>
         <ColumnTabs
           box={box}
-          columns={shown.map(({ label, state }) => ({ label, status: state.answers.at(-1)?.status }))}
+          columns={shown.map(({ name, state }) => ({ name, status: state.answers.at(-1)?.status }))}
         />
         <span className={css.space} />
         <CompareRuns runs={runs} />

@@ -12,6 +12,7 @@ import { useFollow } from '../chat/use-follow.ts'
 import { factsOf, type AnswerFacts, type Marks } from './answer-facts.ts'
 import { AnswerLine } from './AnswerLine.tsx'
 import type { ColumnSpec } from './columns.ts'
+import css from './beside.module.css'
 
 /** What the room knows of a column. */
 export interface ColumnState {
@@ -118,7 +119,18 @@ export const Column = memo(function Column({ id, label, spec, agent, marks, ref,
   const feedback = spec.thread === undefined ? undefined : `/api/feedback?thread=${encodeURIComponent(spec.thread)}`
   return (
     <FeedbackOf of={feedback}>
-      <Conversation chat={chat} follow={follow} actions={actions} welcome={null} of={label} />
+      <Conversation
+        chat={chat}
+        follow={follow}
+        actions={actions}
+        welcome={
+          <div className={css.welcome}>
+            <h2>{agent.name ?? agent.id}</h2>
+            {agent.description !== undefined && <p>{agent.description}</p>}
+          </div>
+        }
+        of={label}
+      />
     </FeedbackOf>
   )
 })

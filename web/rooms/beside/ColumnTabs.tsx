@@ -8,7 +8,8 @@ import css from './beside.module.css'
 interface Props {
   /** What is scrolled sideways. */
   box: RefObject<HTMLDivElement | null>
-  columns: readonly { label: string; status: RunStatus | undefined }[]
+  /** `status`: of the last answer. */
+  columns: readonly { name: string; status: RunStatus | undefined }[]
 }
 
 export function ColumnTabs({ box, columns }: Props) {
@@ -24,9 +25,19 @@ export function ColumnTabs({ box, columns }: Props) {
   const show = (i: number) => box.current?.children[i]?.scrollIntoView({ inline: 'start', block: 'nearest' })
   return (
     <nav className={css.tabs} aria-label="Columns">
-      {columns.map(({ label, status }, i) => (
-        <button key={i} type="button" aria-current={i === at} title={label} onClick={() => show(i)}>
-          <span>{label}</span>
+      {columns.map(({ name, status }, i) => (
+        <button
+          key={i}
+          type="button"
+          aria-current={i === at}
+          aria-label={`${i + 1} ${name}`}
+          title={name}
+          onClick={() => show(i)}
+        >
+          <span>
+            {i + 1}
+            <span className={css.name}> {name}</span>
+          </span>
           {status !== undefined && <Status status={status} compact />}
         </button>
       ))}
