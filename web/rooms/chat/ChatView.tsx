@@ -184,6 +184,14 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
           <Button icon="menu" aria-label="Stream" aria-pressed={panel === 'frames'} onClick={() => toggle('frames')}>
             <span className={css.wide}>Stream</span>
           </Button>
+          <Button
+            icon="columns"
+            aria-label="Side by side"
+            title="Ask two to four agents or models the same"
+            onClick={() => navigate(`/beside?a=${encodeURIComponent(id)}`)}
+          >
+            <span className={css.wide}>Side by side</span>
+          </Button>
           <CopyAs request={request} />
         </ChatHeader>
         <FeedbackOf of={threadId === undefined ? undefined : `/api/feedback?thread=${encodeURIComponent(threadId)}`}>
