@@ -23,6 +23,8 @@ const table = {
   'runs.fork': ['user', 'operator', 'admin'],
   /** Thumbs and notes. */
   'runs.judge': ['user', 'operator', 'admin'],
+  /** The title of a thread. */
+  'runs.rename': ['user', 'operator', 'admin'],
   'runs.delete': ['user', 'operator', 'admin'],
   'runs.import': ['operator', 'admin'],
   /** Sums over runs. */

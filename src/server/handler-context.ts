@@ -17,6 +17,7 @@ import type { McpOptions, McpServices } from './mcp/settings.ts'
 import type { Permit } from '../part/limits.ts'
 import type { Editing } from './http/editing.ts'
 import type { RequestExecution, WaitUntil } from './http/wait-until.ts'
+import type { Renames } from './live/renames.ts'
 import type { McpConnect } from './routes/mcp-connect.ts'
 import type { WebFiles } from './routes/page.ts'
 
@@ -138,6 +139,7 @@ export interface HandlerContext extends DeliveryContext {
   agentEditor: AgentEditor | undefined
   tests: HandlerOptions['tests']
   onAgents: HandlerOptions['onAgents']
+  renames: Renames
   quotas: HandlerOptions['quotas']
   metrics: () => Promise<string>
 }

@@ -15,6 +15,7 @@ import { ownersContract } from './contract/owners.contract.ts'
 import { readOptionsContract } from './contract/read-options.contract.ts'
 import { readContract } from './contract/read.contract.ts'
 import { runsContract } from './contract/runs.contract.ts'
+import { threadTitlesContract } from './contract/thread-titles.contract.ts'
 import { usersContract } from './contract/users.contract.ts'
 import { viewsContract } from './contract/views.contract.ts'
 
@@ -46,6 +47,7 @@ export function storeContract(name: string, make: () => Store | Promise<Store>, 
       ledgerContract(() => store)
       feedbackContract(() => store)
       testResultsContract(() => store)
+      threadTitlesContract(() => store)
     }
   })
 }

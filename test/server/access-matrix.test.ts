@@ -121,6 +121,7 @@ const starts: Row = {
 }
 /** Such a start names a thread of alice. */
 const startsThere: Row = { ...starts, admin: 'refused' }
+const renames: Row = { ...reads, operator: 'forbidden', 'other agents': 'forbidden' }
 const deletes: Row = { ...reads, operator: 'forbidden', 'other agents': 'forbidden' }
 const forEveryone: Row = Object.fromEntries(Object.keys(callers).map((name) => [name, 'own']))
 const texts: Row = { ...forEveryone, alice: 'forbidden', bob: 'forbidden', 'alice of beta': 'forbidden' }
@@ -179,6 +180,15 @@ const table: Record<string, Ask> = {
     row: { ...admins, admin: 'forbidden', 'admin of acme': 'forbidden' },
     path: () => '/api/agents/a',
     body: () => ({ text: agent() }),
+  },
+  'GET /api/agents/:id/settings': {
+    row: { ...forEveryone, 'other agents': 'unknown' },
+    path: () => '/api/agents/a/settings',
+  },
+  'POST /api/agents/:id/settings': {
+    row: admins,
+    path: () => '/api/agents/a/settings',
+    body: () => ({ changes: [] }),
   },
   'POST /api/agents/:id/rename': {
     row: { ...admins, admin: 'forbidden', 'admin of acme': 'forbidden' },
@@ -301,6 +311,11 @@ const table: Record<string, Ask> = {
   'POST /api/compact': { row: admins, body: () => ({ dryRun: true }) },
   'POST /api/prune': { row: admins, body: () => ({ dryRun: true, olderThan: '1d' }) },
   'DELETE /api/runs/:id': { ...ofRun('', deletes), needs: 'ended' },
+  'POST /api/threads/:id/title': {
+    row: renames,
+    path: ({ thread }) => `/api/threads/${encodeURIComponent(thread)}/title`,
+    body: () => ({ title: 'Ours' }),
+  },
   'DELETE /api/threads/:id': {
     row: deletes,
     needs: 'ended',

@@ -124,6 +124,8 @@ const table: Record<string, Row> = {
   'GET /api/agents/schema': { shows: 'facts' },
   'POST /api/agents/check': operates,
   'POST /api/agents/:id': operates,
+  'GET /api/agents/:id/settings': { shows: 'facts', ask: () => '/api/agents/a/settings' },
+  'POST /api/agents/:id/settings': operates,
   'POST /api/agents/:id/rename': operates,
   'DELETE /api/agents/:id': operates,
   'GET /api/server': operates,
@@ -166,6 +168,7 @@ const table: Record<string, Row> = {
   'POST /api/compact': operates,
   'POST /api/prune': operates,
   'DELETE /api/runs/:id': operates,
+  'POST /api/threads/:id/title': operates,
   'DELETE /api/threads/:id': operates,
 }
 

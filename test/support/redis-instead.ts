@@ -7,6 +7,7 @@ import { inject } from 'vitest'
 import type { Feedback } from '../../src/part/feedback.ts'
 import type { TestResults } from '../../src/part/test-result.ts'
 import type { Log, RunIndex, Store } from '../../src/part/log.ts'
+import type { ThreadTitles } from '../../src/part/thread-title.ts'
 import type { Upkeep } from '../../src/part/upkeep.ts'
 import { redisStore } from '../../src/store/redis/redis-store.ts'
 
@@ -46,6 +47,7 @@ function soon(opening: Promise<Store>): Store {
   const audit = later((store) => store.audit!)
   const feedback = later((store) => store.feedback!)
   const testResults = later((store) => store.testResults!)
+  const titles = later((store) => store.titles!)
   const upkeep = later(({ upkeep }) => upkeep!)
   return {
     log: {
@@ -108,6 +110,7 @@ function soon(opening: Promise<Store>): Store {
       of: testResults('of'),
       forget: testResults('forget'),
     } satisfies TestResults,
+    titles: { put: titles('put'), of: titles('of') } satisfies ThreadTitles,
     audit: { add: audit('add'), list: audit('list'), prune: audit('prune') },
     durable: true,
     close: async () => (await opening).close(),

@@ -91,6 +91,7 @@ const rooms: readonly PaletteItem[] = (
     ['Tests', '/tests', 'e'],
     ['Overview', '/overview', 'o'],
     ['Compare', '/compare', undefined],
+    ['Side by side', '/beside', undefined],
   ] as const
 ).map(([label, href, key]) => ({
   id: href,

@@ -21,6 +21,7 @@ import { mountOutline } from './outline.ts'
 import { answerRequest, listRequests, listRuns, showRun, startRun, stopRun } from './runs.ts'
 import { mountSearch } from './search.ts'
 import { mountTests } from './tests.ts'
+import { mountThreadTitle } from './thread-title.ts'
 import { mountThreads } from './threads.ts'
 import { mountUpkeep } from './upkeep.ts'
 import { mountUsage } from './usage.ts'
@@ -74,6 +75,7 @@ export const runRoutes: readonly Mount[] = [
   mountMonitoring,
   mountLive,
   mountThreads,
+  mountThreadTitle,
   mountSearch,
   mountUpkeep,
   mountDelete,

@@ -21,6 +21,7 @@ const logTables = [
   'audit',
   'feedback',
   'test_results',
+  'thread_titles',
 ]
 const ownViews: ReadonlySet<string> = new Set(views.map(([name]) => name))
 const ownTables: ReadonlySet<string> = new Set([...logTables, ...baseNames])

@@ -10,7 +10,7 @@ import type { RunQuery } from '../../part/log.ts'
 import { auditRow } from '../contract/ledger.contract.ts'
 import { testRow } from '../contract/test-results.contract.ts'
 import { exampleRun, startEntry } from '../example-run.contract.ts'
-import { createRunSearch } from '../tables/run-search.ts'
+import { createRunList } from '../tables/run-search.ts'
 import { createSearch } from '../tables/search.ts'
 import { hourLength } from '../tables/facts.ts'
 import { keepHours } from '../tables/hours.ts'
@@ -77,6 +77,10 @@ async function doEverything(path: string): Promise<void> {
     { since: Date.now() - 1000 },
     { since: Date.now() - 1000, status: ['completed', 'failed'] },
     { since: 1 },
+    { since: 1, until: Date.now() },
+    { until: Date.now(), agent: 'echo' },
+    { model: 'm', protocol: 'api', minCost: 1, maxCost: 2, minMs: 1, maxMs: 2 },
+    { sort: 'cost', agent: 'echo', before: 'old' },
     { idPrefix: 'random-1' },
     { idPrefix: 'many' },
     { before: 'old' },
@@ -93,7 +97,8 @@ async function doEverything(path: string): Promise<void> {
   await records!.search({ q: '"blue whale" wh*' })
   // What threads do, done here.
   const db = new DatabaseSync(path, { readOnly: true })
-  const listRuns = createRunSearch(db, createRunTable(db))
+  const listRuns = createRunList(db, createRunTable(db))
+  for (const query of some) listRuns(query)
   for (const query of some) listRuns({ ...query, search: 'whale' })
   createSearch(db)({ q: 'whale', agent: 'assistant', threadId: 'thread-slow' })
   const totals = createTotals(db)
@@ -173,6 +178,8 @@ const others: readonly (readonly [statement: RegExp, plan: RegExp, why: string])
   ],
   [/^SELECT \* FROM feedback WHERE run/u, /\(run=\?\)$|^USE TEMP B-TREE/u, 'what people say of one run'],
   [/^DELETE FROM (?:indexed_\w+|search|inbox|feedback) WHERE/u, /\(run=\?\)$/u, 'what is left of a run'],
+  [/thread_titles/u, /^SEARCH thread_titles USING PRIMARY KEY \(thread=\?\)$/u, 'the thread is the whole key'],
+  [/^SELECT 1 FROM runs WHERE thread_id/u, /runs_by_thread\w* \(thread_id=\?\)$/u, 'whether there is one'],
   [/^SELECT step FROM indexed_agents/u, /indexed_agents_by_run \(run=\?\)$/u, 'all agents of a run, once for a list'],
   [/^UPDATE indexed_blocks .* last_seq IS NULL$/u, /indexed_blocks_open \(run=\?\)$/u, 'the open texts of a fork'],
   [
@@ -198,6 +205,7 @@ const others: readonly (readonly [statement: RegExp, plan: RegExp, why: string])
     /^SCAN runs$/u,
     'many fit, so that the limit is near',
   ],
+  [/^SELECT \* FROM runs WHERE \+protocol/u, /^SCAN runs$/u, 'looked at one by one, in a thread'],
   [
     /number IN \(SELECT number FROM runs/u,
     /runs_by_owner \(owner=\?\)$/u,

@@ -53,6 +53,7 @@ export const tableDocs: Readonly<Record<string, TableDoc>> = {
       tenant: 'The tenant of that user; empty: none',
       shares_texts:
         '0: an older version recorded it, and its entries have their texts each for themselves until it is compacted',
+      models: 'JSON: the models that it has called, the first ones; NULL if there are none',
     },
   },
   threads: {
@@ -62,7 +63,7 @@ export const tableDocs: Readonly<Record<string, TableDoc>> = {
       agent: 'Agent of its last run',
       status: 'Status of its last run',
       last_run: 'Its last run',
-      title: 'Title of its first run',
+      title: 'What somebody has called it, or else the title of its first run',
       started_at: 'When its first run started',
       updated_at: 'When a run of it last started, waited, went on or ended',
       runs: 'Number of runs',
@@ -268,6 +269,17 @@ export const tableDocs: Readonly<Record<string, TableDoc>> = {
       duration: 'ms that the case took',
       failures: 'JSON: what differed, each with `what`, `message`, `expected`, `got`',
       warnings: 'JSON: such as a prompt that has changed since the recording',
+    },
+  },
+  thread_titles: {
+    about: 'What people call conversations. Deleted with the last run of a conversation.',
+    columns: {
+      thread: 'The conversation',
+      title: 'Its title',
+      title_folded: 'The same in lower case',
+      user: 'Id of who gave it; empty: no one in particular',
+      tenant: 'Its tenant; empty: none',
+      time: 'Time',
     },
   },
   audit: {

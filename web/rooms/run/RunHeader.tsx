@@ -13,7 +13,7 @@ import { Status } from '../../kit/Status.tsx'
 import { Verdict } from '../../kit/Verdict.tsx'
 import { marked, markForCompare } from '../../data/compare-mark.ts'
 import { useNarrow } from '../../data/media.ts'
-import { AddTest } from '../tests/AddTest.tsx'
+import { AddTest } from '../../kit/AddTest.tsx'
 import type { Room } from './use-room.ts'
 import css from './RunHeader.module.css'
 

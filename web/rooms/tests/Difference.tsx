@@ -1,8 +1,8 @@
 /** What was expected beside what came, with the words that only one of them has. */
 import { useMemo } from 'react'
 import type { Failure } from '../../../src/part/test-result.ts'
-import { diffWords, type DiffPiece } from '../compare/words.ts'
-import compare from '../compare/Compare.module.css'
+import { DiffText } from '../../kit/diff/DiffText.tsx'
+import { diffWords, type DiffPiece } from '../../kit/diff/words.ts'
 import css from './Tests.module.css'
 
 export function Difference({ failure: { what, message, expected, got } }: { failure: Failure }) {
@@ -23,7 +23,7 @@ export function Difference({ failure: { what, message, expected, got } }: { fail
 function Both({ expected, got }: { expected: string; got: string }) {
   const pieces = useMemo(() => diffWords(expected, got), [expected, got])
   return (
-    <div className={compare.pair}>
+    <div className={css.pair}>
       <Side title="Expected" pieces={pieces} own="a" />
       <Side title="Actual" pieces={pieces} own="b" />
     </div>
@@ -31,14 +31,11 @@ function Both({ expected, got }: { expected: string; got: string }) {
 }
 
 function Side({ title, pieces, own }: { title: string; pieces: readonly DiffPiece[]; own: 'a' | 'b' }) {
-  const Mark = own === 'a' ? 'del' : 'ins'
   return (
     <section className={css.side} aria-label={title}>
       <h3>{title}</h3>
-      <div className={compare.text}>
-        {pieces.map(({ kind, text }, i) =>
-          kind === 'same' ? <span key={i}>{text}</span> : kind === own && <Mark key={i}>{text}</Mark>,
-        )}
+      <div className={css.text}>
+        <DiffText pieces={pieces} own={own} />
       </div>
     </section>
   )

@@ -1,7 +1,7 @@
 /** Where the answers come from, and with which model: what `millrace test` has as `--record` and `--model`. */
 import { useState } from 'react'
 import { useAgents } from '../../data/hooks.ts'
-import type { StartTests } from './test-api.ts'
+import type { StartTests } from '../../data/tests.ts'
 import css from './Tests.module.css'
 
 export interface Options {

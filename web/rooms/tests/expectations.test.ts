@@ -1,7 +1,7 @@
 /** Each kind of expectation is told in a line. */
 import { expect, test } from 'vitest'
 import { readCases } from '../../../src/regress/read-cases.ts'
-import type { Expected } from './test-api.ts'
+import type { Expected } from '../../data/tests.ts'
 import { linesOf } from './expectations.ts'
 
 const told = (yaml: string) => {

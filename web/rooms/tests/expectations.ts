@@ -1,5 +1,5 @@
 /** What a turn of a case expects, as short lines. */
-import type { Conditions, Expected } from './test-api.ts'
+import type { Conditions, Expected } from '../../data/tests.ts'
 
 export interface ExpectedLine {
   what: string

@@ -1,6 +1,6 @@
 /** Which cases are shown, and how a run of tests is told. */
 import { describe, expect, test } from 'vitest'
-import type { LastResult, TestRow, TestsRun } from './test-api.ts'
+import type { LastResult, TestRow, TestsRun } from '../../data/tests.ts'
 import { filterTests, groupTests, progressWords, stateOf } from './tests-view.ts'
 import { newer } from './use-tests.ts'
 

@@ -1,5 +1,5 @@
 /** What the room shows of a list of cases: which, in which groups, and how they are counted. */
-import type { TestRow, TestsRun } from './test-api.ts'
+import type { TestRow, TestsRun } from '../../data/tests.ts'
 
 export type TestState = 'running' | 'passed' | 'failed' | 'not run'
 

@@ -1,6 +1,6 @@
 /** The run of tests, as it goes on: it may have been started in another tab, and goes on when this one is closed. */
 import { useEffect, useRef, useState } from 'react'
-import { followTests, startTests, type StartTests, type TestsRun } from './test-api.ts'
+import { followTests, startTests, type StartTests, type TestsRun } from '../../data/tests.ts'
 
 export interface TestsProgress {
   run: TestsRun | undefined

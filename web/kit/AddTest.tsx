@@ -1,8 +1,8 @@
 /** Makes a test case of a run: a button where it may be made, and a dialog that asks what it checks. */
 import { lazy, Suspense, useState } from 'react'
-import { Button } from '../../kit/Button.tsx'
-import { Dialog } from '../../kit/Dialog.tsx'
-import { Skeleton } from '../../kit/Skeleton.tsx'
+import { Button } from './Button.tsx'
+import { Dialog } from './Dialog.tsx'
+import { Skeleton } from './Skeleton.tsx'
 import { useMayTest } from './use-may-test.ts'
 
 const AddTestForm = lazy(() => import('./AddTestForm.tsx'))

@@ -1,5 +1,5 @@
-import { useMayEdit } from '../../data/edit-token.ts'
-import { useMay, useServer } from '../../data/server.ts'
+import { useMayEdit } from '../data/edit-token.ts'
+import { useMay, useServer } from '../data/server.ts'
 
 /** Whether the reader may add, run and delete cases here: it writes files beside the agents. */
 export function useMayTest(): boolean {

@@ -1,6 +1,6 @@
 /** The routes of test cases, and what they answer. */
-import type { Failure, TestResultRow } from '../../../src/part/test-result.ts'
-import { api, fetchApi } from '../../data/client.ts'
+import type { Failure, TestResultRow } from '../../src/part/test-result.ts'
+import { api, fetchApi } from './client.ts'
 
 /** A run of tests. */
 export interface TestsRun {

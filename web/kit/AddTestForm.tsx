@@ -1,12 +1,12 @@
 /** Asks what a new test case is called and what it checks; then leads to it. */
 import { useId, useState } from 'react'
 import { Link } from 'wouter'
-import { useResource } from '../../data/resource.ts'
-import { Button } from '../../kit/Button.tsx'
-import { ErrorNote } from '../../kit/ErrorNote.tsx'
-import { Skeleton } from '../../kit/Skeleton.tsx'
-import { addTest, readDraft, type NewTest, type TestDraft } from './test-api.ts'
-import css from './Tests.module.css'
+import { useResource } from '../data/resource.ts'
+import { Button } from './Button.tsx'
+import { ErrorNote } from './ErrorNote.tsx'
+import { Skeleton } from './Skeleton.tsx'
+import { addTest, readDraft, type NewTest, type TestDraft } from '../data/tests.ts'
+import css from './AddTest.module.css'
 
 interface Props {
   run: string
