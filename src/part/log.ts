@@ -6,10 +6,12 @@
 import type { Entry } from './entry.ts'
 import type { Audit } from './audit.ts'
 import type { Feedback } from './feedback.ts'
+import type { TestResults } from './test-result.ts'
 import type { Ledger } from './ledger.ts'
 import type { Limits } from './limits.ts'
 import type { OwnerFilter, RunUser } from './principal.ts'
 import type { Records } from './records.ts'
+import type { ThreadTitles } from './thread-title.ts'
 import type { Upkeep } from './upkeep.ts'
 import type { ErrorValue } from './error.ts'
 import { outcomes, type Outcome } from './part.ts'
@@ -237,6 +239,10 @@ export interface Store {
   audit?: Audit
   /** What people say of runs. Absent: nothing is kept of it. */
   feedback?: Feedback
+  /** Results of test cases. Absent: nothing is kept of them. */
+  testResults?: TestResults
+  /** What people call threads. Absent: they are called by their first words. */
+  titles?: ThreadTitles
   /** Positions in the changes of all runs, by the name of the reader, for all processes of the store. Absent where nothing is shared. */
   positions?: Positions
   /**

@@ -18,6 +18,7 @@ import { consentIn } from './consent.ts'
 import { existingRun, unknownRun } from './existing-run.ts'
 import { shownThread, threadNamed, withShownThread } from './existing-thread.ts'
 import { bindKey, idempotencyKey } from './idempotency.ts'
+import { pipelineIn } from './own-pipeline.ts'
 import { bad, readQuery, toTime, wholeNumber } from '../http/query.ts'
 import { slicedJson } from '../http/sliced-json.ts'
 
@@ -134,7 +135,7 @@ export function protocolOf({ protocol }: HandlerContext, { headers }: Request): 
   return protocol === 'api' && headers.get(clientHeader) === 'page' ? 'page' : protocol
 }
 
-const runKeys: ReadonlySet<string> = new Set(['agentId', 'input', 'threadId', 'previousRunId'])
+const runKeys: ReadonlySet<string> = new Set(['agentId', 'input', 'threadId', 'previousRunId', 'pipeline'])
 
 export async function startRun(context: RequestContext, request: Request): Promise<Response> {
   const { runtime, maxBodyBytes } = context
@@ -154,11 +155,13 @@ export async function startRun(context: RequestContext, request: Request): Promi
   const previousRunId = body['previousRunId'] === null ? null : optionalText(body, 'previousRunId')
   const { messages, ...rest } = input as Record<string, unknown>
   const said = messages === undefined ? [] : fromClientMessages(messages)
+  const agent = runtime.agents.get(agentId)
+  if (agent === undefined) throw unknownAgent(agentId, runtime.agents)
+  const pipeline = pipelineIn(context, request, body, agent.id)
+  if (pipeline instanceof Response) return pipeline
   const key = idempotencyKey(request)
   if (key !== undefined) {
-    const agent = runtime.agents.get(agentId)
-    if (agent === undefined) throw unknownAgent(agentId, runtime.agents)
-    checkRunInput(agent.pipeline, said.length === 0 ? rest : { ...rest, messages: said })
+    checkRunInput(pipeline ?? agent.pipeline, said.length === 0 ? rest : { ...rest, messages: said })
     await bindKey(runtime.store.log, key, body)
   }
   const { run } = await continueOrStart(runtime, {
@@ -170,7 +173,7 @@ export async function startRun(context: RequestContext, request: Request): Promi
     traceparent: request.headers.get('traceparent'),
     onBusy: 'queue',
     history: 'server',
-    ...omitUndefined({ threadId, previousRunId }),
+    ...omitUndefined({ threadId, previousRunId, pipeline: pipeline?.text }),
     ...(key === undefined ? undefined : { turnKey: `key:${key}` }),
   })
   keepRunning(waitUntil, run)

@@ -8,6 +8,7 @@ import { recordAll } from '../../../test/support/recorded.ts'
 import type { Entry } from '../../part/entry.ts'
 import type { RunQuery } from '../../part/log.ts'
 import { auditRow } from '../contract/ledger.contract.ts'
+import { testRow } from '../contract/test-results.contract.ts'
 import { exampleRun, startEntry } from '../example-run.contract.ts'
 import { createRunList } from '../tables/run-search.ts'
 import { createSearch } from '../tables/search.ts'
@@ -127,6 +128,9 @@ async function doEverything(path: string): Promise<void> {
   await store.audit!.list()
   await store.audit!.list({ tenant: 'acme', principal: 'u1' })
   await store.audit!.prune(0)
+  await store.testResults!.add(testRow())
+  await store.testResults!.of('a/b')
+  await store.testResults!.forget('a/b')
   await upkeep!.size()
   await upkeep!.marks(['slow'])
   await upkeep!.generation!()
@@ -152,7 +156,7 @@ const direct = /^SEARCH .*\((?:rowid[=<>]\?|id=\?|(\w+)>\? AND \1<\?|\w+=\? AND 
 /** What else a statement may do, and why it costs no more in a larger store, or has to. The first words of statements, and their plans. */
 const others: readonly (readonly [statement: RegExp, plan: RegExp, why: string])[] = [
   [/./u, /^SCAN (?:index_state|dropped)$/u, 'has one row; those of runs that are being deleted'],
-  [/./u, /^SEARCH (?:ticks|runs|indexed_hours|feedback)$/u, 'the highest number'],
+  [/./u, /^SEARCH (?:ticks|runs|indexed_hours|feedback|test_results)$/u, 'the highest number'],
   [/LIMIT 1$|EXISTS \(SELECT 1 FROM index_queue\)/u, /^SCAN (?:index_queue|indexed_later)$/u, 'the first row'],
   [/./u, /^SEARCH (?:forks|f|index_queue) USING PRIMARY KEY \(run=\?\)(?: LEFT-JOIN)?$/u, 'the run is the whole key'],
   [/^DELETE FROM (?:ledger|audit)/u, /(?:until|time)<\?\)$/u, 'at most a thousand rows that are too old'],
@@ -167,8 +171,15 @@ const others: readonly (readonly [statement: RegExp, plan: RegExp, why: string])
   [/^WITH RECURSIVE branch/u, /forks_by_source \(source=\?\)$/u, 'all forks of a run'],
   [/^WITH RECURSIVE branch/u, /^USE TEMP B-TREE FOR DISTINCT$/u, 'all forks of a run'],
   [/^DELETE FROM \w+ WHERE run = \?1? AND seq IN/u, /\(run=\?\)$/u, 'some rows of a run, whichever'],
+  [
+    /test_results (?:WHERE|VALUES)|test_results\n/u,
+    /\(test=\?|rowid<\?/u,
+    'the last results of one case, and those that are too old',
+  ],
   [/^SELECT \* FROM feedback WHERE run/u, /\(run=\?\)$|^USE TEMP B-TREE/u, 'what people say of one run'],
   [/^DELETE FROM (?:indexed_\w+|search|inbox|feedback) WHERE/u, /\(run=\?\)$/u, 'what is left of a run'],
+  [/thread_titles/u, /^SEARCH thread_titles USING PRIMARY KEY \(thread=\?\)$/u, 'the thread is the whole key'],
+  [/^SELECT 1 FROM runs WHERE thread_id/u, /runs_by_thread\w* \(thread_id=\?\)$/u, 'whether there is one'],
   [/^SELECT step FROM indexed_agents/u, /indexed_agents_by_run \(run=\?\)$/u, 'all agents of a run, once for a list'],
   [/^UPDATE indexed_blocks .* last_seq IS NULL$/u, /indexed_blocks_open \(run=\?\)$/u, 'the open texts of a fork'],
   [

@@ -19,8 +19,10 @@ import { foldRow, isFork, ofFork, type StoredRow } from '../run-row.ts'
 import { encodeMessages, postInOrder, type EncodedMessage } from '../post-all.ts'
 import { createCheckpoints } from './checkpoint.ts'
 import { createSqliteFeedback } from './feedback.ts'
+import { createSqliteTestResults } from './test-results.ts'
 import { createSqliteAudit, createSqliteLedger } from './ledger.ts'
 import { createRunTable, isLong } from './runs.ts'
+import { createSqliteThreadTitles } from './thread-titles.ts'
 import type { MigrationOptions } from './migrate.ts'
 import { openDatabase } from './schema.ts'
 import { createChangeFeed } from './changes.ts'
@@ -275,6 +277,8 @@ export function sqliteStore(path: string, options: SqliteOptions = {}): Store {
     ledger: createSqliteLedger({ db, write, reading }),
     audit: createSqliteAudit({ db, write, reading }),
     feedback: createSqliteFeedback({ db, write, reading }),
+    testResults: createSqliteTestResults({ db, write, reading }),
+    titles: createSqliteThreadTitles({ db, write, reading }),
     upkeep,
     durable: true,
     close: () => (closing ??= close()),
