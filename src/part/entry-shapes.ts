@@ -279,6 +279,7 @@ const fields: { readonly [T in PartType]: FieldShapes<Body<T>> | Shape<Body<T>> 
     runId: id,
     agent: name,
     pipeline: text,
+    ownPipeline: optional(flag),
     threadId,
     parentRunId: optional(id),
     forkedFrom: optional(forkedFrom),

@@ -28,6 +28,8 @@ export interface RunStart {
   agent: string
   /** The pipeline's YAML text. A resumed run uses it instead of the file. */
   pipeline: string
+  /** The text came with the request: it is not that of the agent's file. A run that a message begins behind this one has it too. */
+  ownPipeline?: boolean
   threadId: string
   parentRunId?: string
   /**
