@@ -68,7 +68,7 @@ function SettingsOf({ agent: { id }, settings, changed, onSaved }: Props) {
     <>
       {!isReset && (
         <div className={css.own}>
-          <p>Only this chat has another {changedWords(changes)}. The agent’s file is as it was.</p>
+          <p>Changed for this chat only: {changedWords(changes)}.</p>
           <div className={css.actions}>
             <Button onClick={reset}>Reset</Button>
             {mayChange && file !== undefined && (
