@@ -10,6 +10,7 @@ import { useSignedIn } from '../../data/server.ts'
 import { Button } from '../../kit/Button.tsx'
 import { Panes } from '../../kit/Panes.tsx'
 import { readFields, type FormFields } from '../../kit/SchemaForm.tsx'
+import { besideOf } from '../beside/columns.ts'
 import { formOf } from './agent-form.ts'
 import { ChangedLine } from './ChangedLine.tsx'
 import { ChatHeader } from './ChatHeader.tsx'
@@ -199,7 +200,7 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
             icon="columns"
             aria-label="Side by side"
             title="Ask two to four agents or models the same"
-            onClick={() => navigate(`/beside?a=${encodeURIComponent(id)}`)}
+            onClick={() => navigate(besideOf(id, changed.changes))}
           >
             <span className={css.wide}>Side by side</span>
           </Button>
