@@ -81,7 +81,7 @@ describe.skipIf(browser === undefined)(`side by side${fault}`, () => {
       path: '/beside?a=poet&a=clerk',
     })
     await page.getByRole('button', { name: 'Add a column' }).click()
-    await column(page, 3).getByLabel('Agent 3').selectOption('broken')
+    await column(page, 3).getByLabel('Agent of column 3').selectOption('broken')
     await ask(page, 'What is a mill?')
 
     // Both grow at the same time: each token is seen before its model says the next one.
@@ -117,7 +117,7 @@ describe.skipIf(browser === undefined)(`side by side${fault}`, () => {
     await page.setViewportSize({ width: 1440, height: 900 })
 
     // Without the third one; a second message goes on in each conversation.
-    await column(page, 3).getByRole('button', { name: 'Remove 3' }).click()
+    await column(page, 3).getByRole('button', { name: 'Remove column 3' }).click()
     await expect.poll(() => page.getByText('cheapest').count()).toBe(1)
     expect(await line(2).innerText()).toMatch(/Cost\s+<\$0\.0001[^]*cheapest/u)
     await ask(page, 'What moves it?')
@@ -137,7 +137,7 @@ describe.skipIf(browser === undefined)(`side by side${fault}`, () => {
     // From here to the comparison of the two runs, and to the chat with one of them.
     await other.getByRole('button', { name: 'Compare the runs' }).click()
     await other.getByRole('region', { name: 'First difference' }).waitFor()
-    await page.getByRole('button', { name: 'Open 2 in chat' }).click()
+    await page.getByRole('button', { name: 'Open in chat: column 2' }).click()
     await expect.poll(() => new URL(page.url()).pathname).toBe('/chat/clerk')
     await expect.poll(() => page.getByTestId('assistant-message').allInnerTexts()).toHaveLength(2)
     await page.goBack()
@@ -169,7 +169,7 @@ describe.skipIf(browser === undefined)(`side by side${fault}`, () => {
     })
     // Nobody may edit here, so the second column has another agent, and none chooses a model.
     await enter(page, page.getByRole('button', { name: 'Side by side' }))
-    const model = column(page, 2).getByLabel('Model 2')
+    const model = column(page, 2).getByLabel('Model of column 2')
     await expect.poll(() => model.getAttribute('placeholder')).toBe('script:quick')
     expect(await model.isDisabled()).toBe(true)
     await page.getByText('Only who may edit agents chooses models here.').waitFor()
@@ -186,7 +186,7 @@ describe.skipIf(browser === undefined)(`side by side${fault}`, () => {
     for (const n of [1, 2]) await expect.poll(() => answers(page, n).last().innerText()).toContain('Stopped.')
     await ask(page, 'Count again')
     for (const gate of [gates[1], gates[3]]) await gate.reached
-    await column(page, 1).getByRole('button', { name: 'Stop 1' }).click()
+    await column(page, 1).getByRole('button', { name: 'Stop column 1' }).click()
     await expect.poll(() => answers(page, 1).last().innerText()).toContain('Stopped.')
     gates[3].open()
     await expect.poll(() => answers(page, 2).last().innerText()).toBe('Due more')
@@ -212,9 +212,9 @@ describe.skipIf(browser === undefined)(`side by side${fault}`, () => {
       allows: /422/u,
     })
     await page.getByRole('button', { name: 'Side by side' }).click()
-    await column(page, 2).getByLabel('Model 2').fill('script:large')
+    await column(page, 2).getByLabel('Model of column 2').fill('script:large')
     expect(new URL(page.url()).search).toBe('?a=poet&a=poet&model=script:large')
-    await column(page, 2).getByRole('button', { name: 'Settings of 2' }).click()
+    await column(page, 2).getByRole('button', { name: 'Settings of column 2' }).click()
     const dialog = page.getByRole('dialog')
     await dialog.getByLabel('System prompt').fill('You rhyme.')
     await dialog.getByLabel('Temperature').fill('0.5')
@@ -232,19 +232,19 @@ describe.skipIf(browser === undefined)(`side by side${fault}`, () => {
 
     await page.reload()
     await expect.poll(() => answers(page, 2).innerText()).toBe('Large.')
-    expect(await column(page, 2).getByLabel('Model 2').inputValue()).toBe('script:large')
+    expect(await column(page, 2).getByLabel('Model of column 2').inputValue()).toBe('script:large')
     await ask(page, 'And now?')
     await expect.poll(() => answers(page, 1).last().innerText()).toBe('Small again.')
     await expect.poll(() => answers(page, 2).last().innerText()).toBe('Large again.')
     expect(large.calls[1]!.options.prompt).toHaveLength(4)
 
     // A model that nobody has: that column says so, and the other one answers.
-    await column(page, 1).getByLabel('Model 1').fill('nobody:x')
-    await column(page, 1).getByLabel('Model 1').press('Enter')
+    await column(page, 1).getByLabel('Model of column 1').fill('nobody:x')
+    await column(page, 1).getByLabel('Model of column 1').press('Enter')
     await ask(page, 'Are you there?')
     await expect.poll(() => answers(page, 2).last().innerText()).toBe('Here.')
-    await expect.poll(() => column(page, 1).getByRole('alert').innerText()).toMatch(/^Not sent[^]*nobody/u)
-    await page.getByRole('button', { name: 'Open 2 in chat' }).click()
+    await expect.poll(() => column(page, 1).getByRole('alert').innerText()).toMatch(/no such model[^]*nobody:x/u)
+    await page.getByRole('button', { name: 'Open in chat: column 2' }).click()
     await ask(page, 'Still you?')
     await expect.poll(() => page.getByTestId('assistant-message').last().innerText()).toBe('In the chat.')
   })

@@ -32,7 +32,7 @@ export function ColumnHead(props: Props) {
     <header className={css.head}>
       <select
         className={css.agent}
-        aria-label={`Agent ${n}`}
+        aria-label={`Agent of column ${n}`}
         value={agent}
         // Another agent has its own model and another conversation.
         onChange={(event) => onSpec({ ...noSettings, agent: event.target.value, thread: undefined, run: undefined })}
@@ -56,12 +56,12 @@ export function ColumnHead(props: Props) {
         <ColumnSettings n={n} spec={spec} agent={chosen} reason={reason} onSpec={onSpec} />
       </div>
       <div className={css.does}>
-        {isActive && <Button look="quiet" icon="stop" aria-label={`Stop ${n}`} onClick={onStop} />}
+        {isActive && <Button look="quiet" icon="stop" aria-label={`Stop column ${n}`} onClick={onStop} />}
         {thread !== undefined && isKnown && (
           <Button
             look="quiet"
             icon="chat"
-            aria-label={`Open ${n} in chat`}
+            aria-label={`Open in chat: column ${n}`}
             onClick={() => {
               // There it goes on as here.
               keepChanges(`${agent}:${thread}`, chosen.changes)
@@ -71,7 +71,7 @@ export function ColumnHead(props: Props) {
             <span className={css.words}>Open in chat</span>
           </Button>
         )}
-        {onRemove && <Button look="quiet" icon="close" aria-label={`Remove ${n}`} onClick={onRemove} />}
+        {onRemove && <Button look="quiet" icon="close" aria-label={`Remove column ${n}`} onClick={onRemove} />}
       </div>
     </header>
   )

@@ -28,13 +28,13 @@ export function ColumnSettings({ n, spec, agent: { settings, step }, reason, onS
       <Button
         look="quiet"
         icon="sliders"
-        aria-label={`Settings of ${n}`}
+        aria-label={`Settings of column ${n}`}
         title={reason ?? 'Model, temperature, prompt, tools'}
         aria-pressed={Object.keys(settingsIn(spec)).length > 0}
         disabled={reason !== undefined || step === undefined}
         onClick={() => setOpen(true)}
       />
-      <Dialog isOpen={isOpen} title={`Settings of ${n}`} onClose={close} className={css.settings!}>
+      <Dialog isOpen={isOpen} title={`Settings of column ${n}`} onClose={close} className={css.settings!}>
         {settings !== undefined && step !== undefined && (
           <Fields spec={spec} settings={settings} step={step} onSpec={onSpec} onDone={close} />
         )}
@@ -75,7 +75,7 @@ function Fields({ spec, settings, step, onSpec, onDone }: FieldsProps) {
         step={step}
         own={own}
         settings={settings}
-        faults={faults.map((fault) => ({ line: 1, column: 1, ...fault }))}
+        faults={faults}
         onChange={(next) => setChanges((before) => withSettings(before, step, next))}
       />
       {faults.map(

@@ -32,7 +32,7 @@ export function ModelField({ n, model, own, models, reason, onModel }: Props) {
       }}
     >
       <input
-        aria-label={`Model ${n}`}
+        aria-label={`Model of column ${n}`}
         placeholder={own ?? 'The model of the agent'}
         title={reason ?? text}
         disabled={reason !== undefined}
