@@ -9,6 +9,7 @@ import { Empty, LinkList } from './kit/Empty.tsx'
 import { Skeleton } from './kit/Skeleton.tsx'
 
 const ChatRoom = lazy(() => import('./rooms/chat/ChatRoom.tsx'))
+const BesideRoom = lazy(() => import('./rooms/beside/BesideRoom.tsx'))
 const RunsRoom = lazy(() => import('./rooms/runs/RunsRoom.tsx'))
 const RunRoom = lazy(() => import('./rooms/run/RunRoom.tsx'))
 const CompareRoom = lazy(() => import('./rooms/compare/CompareRoom.tsx'))
@@ -39,6 +40,7 @@ export function App() {
             <Route path="/">{() => <ChatRoom agent={undefined} />}</Route>
             <Route path="/chat">{() => <ChatRoom agent={undefined} />}</Route>
             <Route path="/chat/:agent">{() => <ChatRoom agent={nameInPath()} />}</Route>
+            <Route path="/beside" component={BesideRoom} />
             <Route path="/runs" component={RunsRoom} />
             <Route path="/runs/:id">{() => <RunRoom key={nameInPath()} id={nameInPath()} />}</Route>
             <Route path="/compare" component={CompareRoom} />

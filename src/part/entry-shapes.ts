@@ -327,6 +327,7 @@ const fields: { readonly [T in PartType]: FieldShapes<Body<T>> | Shape<Body<T>> 
     messages: listOf(message),
     shortened: optional(listOf(text)),
     tools: optional(listOf(toolSpec)),
+    settings: optional(settings),
   },
   'answer-end': { finishReason: text, usage },
   usage: { model: text, usage, cost },

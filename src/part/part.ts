@@ -140,6 +140,8 @@ export interface Prompt {
    */
   shortened?: string[]
   tools?: ToolSpec[]
+  /** With which settings the model was called. Absent: those of the provider. A format, headers and options of a provider are not recorded. */
+  settings?: CallSettings
 }
 
 /** `answer-end`: the answer is complete. Wires send their terminal frame here; `after` steps do not change the answer. */

@@ -29,7 +29,7 @@ export const defaultCloseAfterMs = 30 * 24 * 3_600_000
 export interface ThreadRow {
   id: string
   status: ThreadStatus
-  /** That of its first run: the start of the first message. */
+  /** What somebody has called it, or else that of its first run: the start of the first message. */
   title?: string
   /** Of the runs, newest first. */
   agents: string[]

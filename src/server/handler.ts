@@ -30,6 +30,7 @@ import { noteExecution, waitUntilOf } from './http/wait-until.ts'
 import { createApp, isMonitorPath, isOpen, mayStream, startsRun } from './http/router.ts'
 import { isOpenAiPath, openAiError } from './openai/error.ts'
 import { isMessagesRequest, messagesError } from './messages/error.ts'
+import { createRenames } from './live/renames.ts'
 import { isMcpPath, mcpRefusal } from './mcp/endpoint.ts'
 import { createReasoningTokens } from './turn/reasoning-token.ts'
 import { createMcpServices } from './mcp/settings.ts'
@@ -99,7 +100,9 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: r
     protocol,
     editing,
     agentEditor,
+    tests: options.tests,
     onAgents,
+    renames: createRenames(),
   }
   const context: HandlerContext = { runtime, ...limits, ...shared, metrics }
   const callers = createCallers(runtime, access, onError)

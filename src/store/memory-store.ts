@@ -17,10 +17,12 @@ import { decodeView, encodeMessage, decodeMessage } from './encode.ts'
 import { createFleet } from './fleet.ts'
 import { createAudit } from './audit.ts'
 import { createFeedback } from './feedback.ts'
+import { createTestResults } from './test-results.ts'
 import { createLedger } from './ledger.ts'
 import { createLimits } from './limits.ts'
+import { createThreadTitles } from './thread-titles.ts'
 import { createCursors, readChanges, readEntries, readMessages } from './follow.ts'
-import { dueRows, selectRows } from './run-query.ts'
+import { dueRows, listRows } from './run-query.ts'
 import {
   claimRow,
   foldRow,
@@ -101,6 +103,8 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
   }
 
   const feedback = createFeedback((run) => runs.has(run))
+  const hasThread = (threadId: string) => [...runs.values()].some(({ row }) => row.threadId === threadId)
+  const titles = createThreadTitles(hasThread)
 
   function append(run: string, epoch: number, given: readonly Entry[]): Appended {
     checkOpen(`append to run ${run}`)
@@ -165,8 +169,9 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
       if (dropped.size > mostDropped) dropped.delete(dropped.values().next().value!)
       inbox.drop(old)
       feedback.forget(old)
-      const isOver = ![...runs.values()].some(({ row: other }) => other.threadId === threadId)
-      if (isOver) inbox.drop(`thread:${threadId}`)
+      if (hasThread(threadId)) continue
+      inbox.drop(`thread:${threadId}`)
+      titles.forget(threadId)
     }
   }
 
@@ -235,7 +240,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
     async list(query = {}) {
       checkOpen('list runs')
       // A map keeps insertion order.
-      return selectRows(rows(), query).map(publicRow)
+      return listRows(rows().map(publicRow), query)
     },
     async due(before, limit = 1000) {
       checkOpen('list due runs')
@@ -260,6 +265,8 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
     ledger: createLedger(),
     audit: createAudit(),
     feedback,
+    testResults: createTestResults(),
+    titles,
     durable: false,
     async close() {
       fleet.close()

@@ -9,11 +9,13 @@ import { fleetContract } from './contract/fleet.contract.ts'
 import { forkContract } from './contract/fork.contract.ts'
 import { inboxContract } from './contract/inbox.contract.ts'
 import { feedbackContract } from './contract/feedback.contract.ts'
+import { testResultsContract } from './contract/test-results.contract.ts'
 import { ledgerContract } from './contract/ledger.contract.ts'
 import { ownersContract } from './contract/owners.contract.ts'
 import { readOptionsContract } from './contract/read-options.contract.ts'
 import { readContract } from './contract/read.contract.ts'
 import { runsContract } from './contract/runs.contract.ts'
+import { threadTitlesContract } from './contract/thread-titles.contract.ts'
 import { usersContract } from './contract/users.contract.ts'
 import { viewsContract } from './contract/views.contract.ts'
 
@@ -44,6 +46,8 @@ export function storeContract(name: string, make: () => Store | Promise<Store>, 
     if (hasLedger) {
       ledgerContract(() => store)
       feedbackContract(() => store)
+      testResultsContract(() => store)
+      threadTitlesContract(() => store)
     }
   })
 }

@@ -93,4 +93,86 @@ describe.skipIf(browser === undefined)(`threads${fault}`, () => {
     await page.getByRole('row').filter({ hasText: 'another matter' }).waitFor()
     expect(await page.getByRole('row').filter({ hasText: 'question one' }).count()).toBe(0)
   })
+
+  test('beside the chat: who is alone with the keyboard finds, opens, names and deletes a chat, and other tabs see it', async () => {
+    const gate = latch()
+    const say = (words: string) => [text(words), finish()]
+    const { page, server, openTab } = await openWeb(browser, {
+      engine: {
+        agents: { assistant: agent('', 'history: server'), other: agent() },
+        scripts: { m: createScriptedModel([say('One.'), say('Two.'), [text('Elsewhere'), gate, finish()]]) },
+      },
+      chats: true,
+    })
+    const chats = page.getByRole('table', { name: 'Chats' })
+    const rowOf = (words: string) => chats.getByRole('row').filter({ hasText: words })
+    await page.getByText('No chats yet.').waitFor()
+    for (const words of ['where is Rome', 'the weather']) {
+      await until(server.store, (await start(server, words)).id, ({ type }) => type === 'run-end')
+    }
+    await start(server, 'another matter', { agentId: 'other' })
+    await gate.reached
+    await rowOf('another matter').getByText('running').waitFor()
+    expect(await rowOf('another matter').innerText()).toContain('other')
+    expect(await chats.getByRole('link').allTextContents()).toEqual(['another matter', 'the weather', 'where is Rome'])
+    gate.open()
+    await rowOf('another matter').getByText('running').waitFor({ state: 'detached' })
+
+    // The newest is reached by Tab, the others by arrows.
+    await page.getByRole('searchbox', { name: 'Find in chats' }).focus()
+    await page.keyboard.press('Tab')
+    for (const key of ['ArrowDown', 'End', 'Home', 'End']) await page.keyboard.press(key)
+    await expect.poll(() => page.evaluate(() => document.activeElement?.textContent)).toBe('where is Rome')
+    await page.keyboard.press('Enter')
+    await page.getByTestId('assistant-message').getByText('One.').waitFor()
+    await rowOf('where is Rome').locator('[aria-current=page]').waitFor()
+    const name = page.locator('header').getByRole('link', { name: 'where is Rome' })
+    await name.waitFor()
+
+    // A name, for all tabs.
+    const tab = await openTab('/threads')
+    await tab.getByRole('link', { name: 'where is Rome' }).waitFor()
+    await rowOf('where is Rome').getByRole('link').press('F2')
+    await page.keyboard.type('Italy')
+    await page.keyboard.press('Escape')
+    await rowOf('where is Rome').getByRole('link').press('F2')
+    await page.keyboard.type('A week in Italy')
+    await page.keyboard.press('Enter')
+    await rowOf('A week in Italy').waitFor()
+    await page.locator('header').getByRole('link', { name: 'A week in Italy' }).waitFor()
+    await tab.getByRole('link', { name: 'A week in Italy' }).waitFor()
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('A week in Italy')
+    await page.getByRole('searchbox', { name: 'Find in chats' }).fill('italy week')
+    await expect.poll(() => chats.getByRole('link').allTextContents()).toEqual(['A week in Italy'])
+    await page.getByRole('searchbox', { name: 'Find in chats' }).fill('')
+    await rowOf('the weather').waitFor()
+    const look = async ({ name: screen }: Screen) => {
+      expect(await flaws(page), screen).toEqual([])
+      await expectAccessible(page)
+    }
+    await atEachScreen(page, 'chat-list', look)
+
+    // A drawer on a phone; the name stays in sight.
+    await page.setViewportSize({ width: 360, height: 740 })
+    await page.getByRole('banner').getByText('A week in Italy').waitFor()
+    await page.getByRole('button', { name: 'Chats', exact: true }).click()
+    await rowOf('A week in Italy').waitFor()
+    await atEachScreen(page, 'chats', look, [{ name: '360-light', width: 360, height: 740, theme: 'light' }])
+    await rowOf('the weather').getByRole('link').click()
+    await page.getByTestId('assistant-message').getByText('Two.').waitFor()
+    await chats.waitFor({ state: 'detached' })
+
+    // What is folded stays so.
+    await page.setViewportSize({ width: 1440, height: 900 })
+    await page.getByRole('button', { name: 'Fold the list of chats' }).click()
+    await page.reload()
+    await page.getByRole('button', { name: 'Chats', exact: true }).click()
+    await rowOf('the weather').hover()
+    await rowOf('the weather').getByRole('button').click()
+    await page.getByRole('button', { name: 'Delete', exact: true }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await rowOf('the weather').waitFor({ state: 'detached' })
+    await expect.poll(() => new URL(page.url()).search).toBe('')
+    expect(await chats.getByRole('link').allTextContents()).toEqual(['another matter', 'A week in Italy'])
+  })
 })

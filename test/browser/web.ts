@@ -18,6 +18,8 @@ export interface WebOptions {
   engine: EngineOptions
   handler?: Partial<HandlerOptions>
   path?: string
+  /** The list of chats stands beside a chat, whose words are then on the page twice. Default: it is folded. */
+  chats?: boolean
   context?: BrowserContextOptions
   /** Messages of the console or failed requests that the test expects. */
   allows?: RegExp
@@ -34,9 +36,10 @@ export async function openWeb(browser: TestBrowser | undefined, options: WebOpti
 export async function openTabs(
   browser: TestBrowser | undefined,
   server: { url: string; close(): Promise<unknown> },
-  { path = '/', context: given, allows }: Omit<WebOptions, 'engine' | 'handler'>,
+  { path = '/', chats = false, context: given, allows }: Omit<WebOptions, 'engine' | 'handler'>,
 ): Promise<Omit<OpenedWeb, 'server'>> {
   const context = await browser!.newContext({ locale: 'en-US', viewport: { width: 1440, height: 900 }, ...given })
+  if (!chats) await context.addInitScript("localStorage.setItem('millrace-chats', 'folded')")
   const faults: string[] = []
   const fault = (text: string) => {
     if (allows?.test(text) !== true) faults.push(text)

@@ -46,6 +46,7 @@ describe('the shell', () => {
     '/chat/a',
     '/runs',
     '/runs/run_1',
+    '/beside',
     '/compare',
     '/agents',
     '/agents/a',

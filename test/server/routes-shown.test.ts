@@ -137,6 +137,15 @@ const table: Record<string, Row> = {
   'GET /api/threads': records(() => '/api/threads'),
   'GET /api/threads/:id': records(() => `/api/threads/${ids.ended}`),
   'GET /api/runs': operates,
+  'GET /api/tests': operates,
+  'POST /api/tests': operates,
+  'POST /api/tests/run': operates,
+  'POST /api/tests/stop': operates,
+  'GET /api/tests/progress': operates,
+  'GET /api/tests/draft': operates,
+  'GET /api/tests/:id': operates,
+  'POST /api/tests/:id/accept': operates,
+  'DELETE /api/tests/:id': operates,
   'GET /api/feedback': operates,
   'GET /api/runs/:id/feedback': operates,
   'POST /api/runs/:id/feedback': operates,
@@ -159,6 +168,7 @@ const table: Record<string, Row> = {
   'POST /api/compact': operates,
   'POST /api/prune': operates,
   'DELETE /api/runs/:id': operates,
+  'POST /api/threads/:id/title': operates,
   'DELETE /api/threads/:id': operates,
 }
 

@@ -70,6 +70,11 @@ export function without<T extends Listed>(list: LiveList<T>, id: string): LiveLi
   return { ...list, rows: rest(list.rows), waiting: rest(list.waiting) }
 }
 
+export function patched<T extends Listed>(list: LiveList<T>, id: string, changes: Partial<T>): LiveList<T> {
+  const next = (rows: readonly T[]) => rows.map((row) => (row.id === id ? { ...row, ...changes } : row))
+  return { ...list, rows: next(list.rows), waiting: next(list.waiting) }
+}
+
 /** The rows with the latest of each. Takes what it finds out of `latest`. */
 function replaced<T extends Listed>(rows: readonly T[], latest: Map<string, T>): readonly T[] {
   if (!rows.some(({ id }) => latest.has(id))) return rows

@@ -5,7 +5,7 @@
 // oxlint-disable-next-line import/default -- Vite makes the address of the worker's script.
 import hubUrl from '../hub/hub-worker.ts?worker&url'
 import { createHub } from '../hub/hub.ts'
-import type { HubBatch, ToHub } from '../hub/messages.ts'
+import type { HubBatch, NamedThread, ToHub } from '../hub/messages.ts'
 import { createTab, type Follower } from '../hub/tab.ts'
 import type { RunRow } from '../../src/part/log.ts'
 import { workerUrl } from '../trusted.ts'
@@ -95,6 +95,11 @@ export function holdRun(runId: string): () => void {
 /** Rows of runs: the newest and the active ones first, then those that change. */
 export function followRows(onRows: (rows: readonly RunRow[]) => void): () => void {
   return open().rows(onRows)
+}
+
+/** Conversations that somebody names, for who follows rows too. */
+export function followTitles(onTitle: (named: NamedThread) => void): () => void {
+  return open().titles(onTitle)
 }
 
 /** Called when agents were loaded again. */

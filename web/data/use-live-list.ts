@@ -2,6 +2,7 @@
 import { useCallback, useEffect, useRef, useState } from 'react'
 import {
   firstPage,
+  patched,
   shown,
   withChanges,
   without,
@@ -33,6 +34,8 @@ export interface UsedList<T extends Listed> {
   /** After an error: loads what could not be loaded. */
   retry(): void
   remove(id: string): void
+  /** Changes a row that is here. */
+  patch(id: string, changes: Partial<T>): void
 }
 
 export function useLiveList<T extends Listed>(source: ListSource<T>, isAtTop: () => boolean): UsedList<T> {
@@ -121,5 +124,9 @@ export function useLiveList<T extends Listed>(source: ListSource<T>, isAtTop: ()
     [isOutrun, reload, change],
   )
   const remove = useCallback((id: string) => change((before) => without(before, id)), [change])
-  return { list, isStale, error, isLoadingMore, loadMore, showNew, reload, retry, remove }
+  const patch = useCallback(
+    (id: string, changes: Partial<T>) => change((before) => patched(before, id, changes)),
+    [change],
+  )
+  return { list, isStale, error, isLoadingMore, loadMore, showNew, reload, retry, remove, patch }
 }

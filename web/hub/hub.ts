@@ -126,6 +126,8 @@ function createKeyHub({ fetch, base = '', key }: HubOptions): KeyHub {
         feeds.get(run)?.gone(reason)
         feeds.delete(run)
         asked.delete(`run ${run}`)
+      } else if (live.event === 'title') {
+        for (const tab of tabs) if (tab.rows.size > 0) tab.outbox.title(live.data)
       } else for (const { outbox } of tabs) outbox.agents()
     }
   }

@@ -1,12 +1,13 @@
 /** Reads the events of `GET /api/live` from chunks of text. */
 import type { Entry } from '../../src/part/entry.ts'
 import type { RunRow } from '../../src/part/log.ts'
-import type { GoneReason } from './messages.ts'
+import type { GoneReason, NamedThread } from './messages.ts'
 
 export type LiveEvent =
   | { event: 'entry'; data: { run: string; entry: Entry } }
   | { event: 'row'; data: RunRow }
   | { event: 'gone'; data: { run: string; reason: GoneReason } }
+  | { event: 'title'; data: NamedThread }
   | { event: 'agents' }
 
 export interface SizedEvent {
@@ -15,7 +16,7 @@ export interface SizedEvent {
   size: number
 }
 
-const known: ReadonlySet<string> = new Set(['entry', 'row', 'gone', 'agents'])
+const known: ReadonlySet<string> = new Set(['entry', 'row', 'gone', 'title', 'agents'])
 
 /** The returned function takes a chunk and returns the events that it completes. */
 export function createEventReader(): (chunk: string) => SizedEvent[] {

@@ -29,6 +29,12 @@ export type ToHub =
   | { kind: 'retry' }
   | { kind: 'bye' }
 
+/** A conversation that somebody has just named. Without a title it has no words either. */
+export interface NamedThread {
+  id: string
+  title?: string
+}
+
 /** What a tab gets at once, at most every 16 ms. */
 export interface HubBatch {
   connection?: HubConnection
@@ -36,6 +42,7 @@ export interface HubBatch {
   entries: [id: number, entries: Entry[]][]
   gone: [id: number, reason: GoneReason][]
   rows: RunRow[]
+  titles?: NamedThread[]
   /** Agents were loaded again, or may have been while there was no connection. */
   agents?: true
   /** The hub does not know this tab any more: it must say everything again. */

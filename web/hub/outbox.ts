@@ -4,7 +4,7 @@
  */
 import type { Entry } from '../../src/part/entry.ts'
 import type { RunRow } from '../../src/part/log.ts'
-import type { HubBatch, HubConnection, GoneReason } from './messages.ts'
+import type { HubBatch, HubConnection, GoneReason, NamedThread } from './messages.ts'
 
 /** Most characters of entries that wait. */
 const most = 8 * 1024 * 1024
@@ -18,6 +18,7 @@ export interface Outbox {
   entries(id: number, entries: readonly Entry[], size: number): void
   gone(id: number, reason: GoneReason): void
   rows(rows: Iterable<RunRow>): void
+  title(named: NamedThread): void
   agents(): void
   acknowledged(): void
   close(): void
@@ -26,7 +27,7 @@ export interface Outbox {
 export function createOutbox(post: (batch: HubBatch) => void): Outbox {
   let entries = new Map<number, Entry[]>()
   let rows = new Map<string, RunRow>()
-  let rest: Pick<HubBatch, 'connection' | 'gone' | 'agents'> = { gone: [] }
+  let rest: Pick<HubBatch, 'connection' | 'gone' | 'titles' | 'agents'> = { gone: [] }
   let size = 0
   let isEmpty = true
   let waitsForTab = false
@@ -83,6 +84,10 @@ export function createOutbox(post: (batch: HubBatch) => void): Outbox {
     rows(added) {
       for (const row of added) rows.set(row.id, row)
       if (rows.size > 0) changed()
+    },
+    title(named) {
+      rest.titles = [...(rest.titles ?? []).filter(({ id }) => id !== named.id), named]
+      changed()
     },
     agents() {
       rest.agents = true

@@ -1,7 +1,7 @@
 /** A tab's side of the hub: remembers what it wants and how far it has come, so that it can say it again to another hub. */
 import type { Entry } from '../../src/part/entry.ts'
 import type { RunRow } from '../../src/part/log.ts'
-import type { HubBatch, HubConnection, GoneReason, ToHub } from './messages.ts'
+import type { HubBatch, HubConnection, GoneReason, NamedThread, ToHub } from './messages.ts'
 
 export interface Follower {
   /** Entries in order, without gaps or doubles. Deltas may be merged (`firstSeq`). */
@@ -20,6 +20,8 @@ export interface Tab {
   follow(run: string, after: number, follower: Follower): () => void
   hold(run: string): () => void
   rows(onRows: (rows: readonly RunRow[]) => void): () => void
+  /** Of a tab that wants rows. */
+  titles(onTitle: (named: NamedThread) => void): () => void
   agents(onAgents: () => void): () => void
   setKey(key: string | undefined): void
   setCaller(caller: string): void
@@ -38,6 +40,7 @@ export function createTab(): Tab {
   const follows = new Map<number, FollowedRun>()
   const holds = new Map<number, string>()
   const rows = new Map<number, (rows: readonly RunRow[]) => void>()
+  const titles = new Set<(named: NamedThread) => void>()
   const agents = new Set<() => void>()
   const listeners = new Set<() => void>()
   let connection: HubConnection = { state: 'connecting' }
@@ -81,6 +84,7 @@ export function createTab(): Tab {
       followed.onGone?.(reason)
     }
     if (batch.rows.length > 0) for (const onRows of rows.values()) onRows(batch.rows)
+    for (const named of batch.titles ?? []) for (const onTitle of titles) onTitle(named)
     if (batch.agents) for (const onAgents of agents) onAgents()
   }
 
@@ -127,6 +131,10 @@ export function createTab(): Tab {
       return () => {
         if (rows.delete(id)) send({ kind: 'leave', id })
       }
+    },
+    titles(onTitle) {
+      titles.add(onTitle)
+      return () => void titles.delete(onTitle)
     },
     agents(onAgents) {
       agents.add(onAgents)

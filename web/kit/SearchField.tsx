@@ -8,11 +8,13 @@ interface Props {
   label: string
   /** Called a moment after the last key. */
   onChange(value: string): void
+  /** `/` leads to it. Default true. */
+  hasKey?: boolean
   ref?: Ref<HTMLInputElement>
 }
 
 /** A field to search in a list. Esc empties it, and then leaves it. */
-export function SearchField({ value, label, onChange, ref }: Props) {
+export function SearchField({ value, label, onChange, hasKey = true, ref }: Props) {
   const [text, setText] = useState(value)
   const said = useRef(value)
   const change = useRef(onChange)
@@ -42,7 +44,7 @@ export function SearchField({ value, label, onChange, ref }: Props) {
         value={text}
         placeholder={label}
         aria-label={label}
-        aria-keyshortcuts="/"
+        aria-keyshortcuts={hasKey ? '/' : undefined}
         onChange={(event) => setText(event.target.value)}
         onKeyDown={(event) => {
           if (event.key !== 'Escape') return
@@ -51,7 +53,7 @@ export function SearchField({ value, label, onChange, ref }: Props) {
           else setText('')
         }}
       />
-      {text === '' && (
+      {hasKey && text === '' && (
         <kbd className={css.key} aria-hidden="true">
           /
         </kbd>

@@ -65,7 +65,7 @@ export function useListKeys(options: ListKeysOptions): void {
 }
 
 /** The row may come into the page with the next frame. Until then no other row has the focus, which would take Enter. */
-function focusRow(id: string, tries = 3): void {
+export function focusRow(id: string, tries = 3): void {
   const link = document.querySelector<HTMLElement>(`[data-id="${CSS.escape(id)}"] a`)
   if (link !== null) return link.focus({ preventScroll: true })
   if (document.activeElement instanceof HTMLAnchorElement) document.activeElement.blur()

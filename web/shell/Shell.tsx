@@ -17,7 +17,7 @@ import { useRoomTitle } from './title.ts'
 import css from './Shell.module.css'
 
 export const rooms: readonly { path: string; label: string; icon: IconName; prefix: RegExp; key: string }[] = [
-  { path: '/', prefix: /^\/(chat(\/.*)?)?$/u, label: 'Chat', icon: 'chat', key: 'c' },
+  { path: '/', prefix: /^\/((chat|beside)(\/.*)?)?$/u, label: 'Chat', icon: 'chat', key: 'c' },
   { path: '/runs', prefix: /^\/(runs|compare)(\/|$)/u, label: 'Runs', icon: 'runs', key: 'r' },
   { path: '/threads', prefix: /^\/threads(\/|$)/u, label: 'Threads', icon: 'threads', key: 't' },
   { path: '/agents', prefix: /^\/agents(\/|$)/u, label: 'Agents', icon: 'agents', key: 'a' },

@@ -10,6 +10,7 @@ export interface Breadcrumb {
 
 const rooms = new Map<string, Breadcrumb[]>([
   ['chat', [{ label: 'Chat', href: '/' }]],
+  ['beside', [{ label: 'Chat', href: '/' }, { label: 'Side by side' }]],
   ['runs', [{ label: 'Runs', href: '/runs' }]],
   ['compare', [{ label: 'Runs', href: '/runs' }, { label: 'Compare' }]],
   ['agents', [{ label: 'Agents', href: '/agents' }]],

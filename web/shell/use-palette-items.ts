@@ -90,6 +90,7 @@ const rooms: readonly PaletteItem[] = (
     ['Agents', '/agents', 'a'],
     ['Overview', '/overview', 'o'],
     ['Compare', '/compare', undefined],
+    ['Side by side', '/beside', undefined],
   ] as const
 ).map(([label, href, key]) => ({
   id: href,

@@ -21,6 +21,7 @@ import { sumUsed, type UsedByModel } from '../../fold/usage-fold.ts'
 import { filterParameters, queryRows, toUsed, usageSums, type UsageSum } from '../stats.ts'
 import { omitUndefined } from '../../part/omit-undefined.ts'
 import type { Message } from '../../part/message.ts'
+import type { ThreadTitle } from '../../part/thread-title.ts'
 import { addUsage, noUsage } from '../../part/usage.ts'
 import type { KeptRun } from '../../fold/kept-run.ts'
 import { textOf } from '../../fold/run-view.ts'
@@ -28,7 +29,7 @@ import { unlessDamaged } from '../../fold/unless-damaged.ts'
 import { queryWords } from '../../store/run-query.ts'
 
 /** A store, or as much of one as is needed. */
-export type ThreadSource = Pick<Store, 'log' | 'runs' | 'records' | 'now'>
+export type ThreadSource = Pick<Store, 'log' | 'runs' | 'records' | 'titles' | 'now'>
 
 /** ms to wait for the tables. They lag behind by less, unless they are being rebuilt: then they are read as they are. */
 const patience = 200
@@ -120,6 +121,7 @@ async function foldThreads(
     threads.set(row.threadId, [...(threads.get(row.threadId) ?? []), row])
   }
   const ids = [...threads.keys()]
+  const titles = (await store.titles?.of(ids)) ?? new Map<string, ThreadTitle>()
   const found: ThreadRow[] = []
   for (const thread of before === undefined ? ids : ids.slice(ids.indexOf(before) + 1)) {
     if (found.length === limit) break
@@ -127,9 +129,10 @@ async function foldThreads(
     if (agent !== undefined && rows.every((row) => row.agent !== agent)) continue
     const runs: KeptRow[] = []
     for (const row of rows) runs.push(await readRow(store, row))
+    const title = titles.get(thread)?.title
     const match = q === undefined ? undefined : matchOf(runs, queryWords(q))
-    if (q !== undefined && match === undefined) continue
-    const row = { ...toRow(thread, runs, rule), ...omitUndefined({ match }) }
+    if (q !== undefined && match === undefined && !hasAll(title ?? '', queryWords(q))) continue
+    const row = { ...toRow(thread, runs, rule), ...omitUndefined({ title, match }) }
     if (status === undefined || row.status === status) found.push(row)
   }
   return found

@@ -7,6 +7,7 @@ import { parseJson } from '../../part/json.ts'
 import type { OwnerFilter } from '../../part/principal.ts'
 import type { Records, SearchHit } from '../../part/records.ts'
 import { keptVersion } from '../../fold/kept-run.ts'
+import { queryWords } from '../../store/run-query.ts'
 import { modelsOfThread, toolCallsOfThread, toolsOfThread } from '../../store/tables/views.ts'
 import { filterParameters, queryRows } from '../stats.ts'
 import {
@@ -102,9 +103,13 @@ const own = (column: string, shared: string) =>
 const isCurrent = (view: string) => `coalesce(substr(${view}, 1, ${currentView.length}) = '${currentView}', 1)`
 const currentView = `{"version":${keptVersion},`
 
+/** The threads whose own titles have all words of a search. Only as many have one as people have named. */
+const titled = `SELECT n.thread FROM thread_titles n WHERE json_array_length(:words) > 0
+  AND NOT EXISTS (SELECT 1 FROM json_each(:words) w WHERE instr(n.title_folded, w.value) = 0)`
+
 /** Exported for the test that explains it. */
 export function threadsQuery(
-  { id, status, agent, owner, tenant, before, limit = 50 }: ThreadQuery & { id?: string },
+  { id, status, agent, owner, tenant, q, before, limit = 50 }: ThreadQuery & { id?: string },
   { closeAfterMs, now }: ThreadRule,
   ids?: readonly string[],
 ): { sql: string; parameters: Parameters } {
@@ -119,7 +124,12 @@ export function threadsQuery(
     Object.assign(parameters, values)
   }
   if (id !== undefined) add('r.thread_id = :id', { id })
-  if (ids !== undefined) add('r.thread_id IN (SELECT value FROM json_each(:ids))', { ids: JSON.stringify(ids) })
+  if (ids !== undefined) {
+    add(`r.thread_id IN (SELECT value FROM json_each(:ids) UNION ${titled})`, {
+      ids: JSON.stringify(ids),
+      words: JSON.stringify(queryWords(q?.replaceAll(/["*]/gu, ' '))),
+    })
+  }
   const isFew = id !== undefined || ids !== undefined
   // The index of owners has the tenant as well. Neither has runs without one.
   const byOwner = !isFew && (owner ?? '') !== ''
@@ -160,7 +170,8 @@ WITH page AS MATERIALIZED (
   GROUP BY p.last
 )
 SELECT c.*,
-  (SELECT x.title FROM runs x WHERE x.thread_id = c.id${shown('x')} AND x.title IS NOT NULL ORDER BY x.number LIMIT 1) AS title,
+  coalesce((SELECT n.title FROM thread_titles n WHERE n.thread = c.id),
+    (SELECT x.title FROM runs x WHERE x.thread_id = c.id${shown('x')} AND x.title IS NOT NULL ORDER BY x.number LIMIT 1)) AS title,
   (SELECT json_group_array(agent) FROM (
     SELECT x.agent FROM runs x WHERE x.thread_id = c.id${shown('x')} GROUP BY x.agent ORDER BY max(x.number) DESC
   )) AS agents,

@@ -11,6 +11,8 @@ export interface LiveOptions {
   rows: RowFeed | undefined
   /** Calls back after a reload of the agents. Absent: not wanted. */
   onAgents: ((listener: () => void) => () => void) | undefined
+  /** Calls back after a conversation was named. Absent: not wanted. */
+  onRename: ((tell: (named: { id: string }) => void) => () => void) | undefined
   /** Opens the cursors of the runs. */
   open(live: LiveHandle): RunCursor[]
   keepAliveMs: number
@@ -113,6 +115,8 @@ export function createLiveSource(options: LiveOptions): BodySource {
       if (!other.includes('event: agents')) other += 'event: agents\ndata: {}\n\n'
       settle()
     }),
+    // Only the latest title of a thread counts.
+    options.onRename?.((named) => onRow(`title ${named.id}`, `event: title\ndata: ${JSON.stringify(named)}\n\n`)),
   ].filter((leave) => leave !== undefined)
 
   const source: BodySource = {

@@ -9,11 +9,12 @@ import { roleOf } from '../../part/principal.ts'
 import { actions, decide } from '../../access/decide.ts'
 import type { HandlerContext, RequestContext } from '../handler-context.ts'
 import type { Routes } from '../http/routes.ts'
-import { shownRow } from './existing-thread.ts'
+import { shownRow, shownThread } from './existing-thread.ts'
 import { bad, readQuery, wholeNumber } from '../http/query.ts'
 import { sseResponse } from '../http/sse-response.ts'
 import { untilExpired } from '../http/until-expired.ts'
 import { createChangesTap, createLiveSource } from '../live/live-source.ts'
+import type { Rename } from '../live/renames.ts'
 import { createRowFeed, type RowCaller } from '../live/row-feed.ts'
 import { createRunCursor } from '../live/run-cursor.ts'
 import { version } from '../version.ts'
@@ -40,9 +41,9 @@ function callerOf(context: RequestContext): RowCaller {
 }
 
 /** `user`: who asks, and what its role may do. Absent on a server that does not ask. */
-function serverFacts({ server, principal, editing, maxBodyBytes, sockets }: RequestContext): object {
+function serverFacts({ server, principal, editing, maxBodyBytes, sockets, tests }: RequestContext): object {
   const { durable, records, upkeep } = server.runtime.store
-  const features = { records: records !== undefined, upkeep: upkeep !== undefined, sockets }
+  const features = { records: records !== undefined, upkeep: upkeep !== undefined, sockets, tests: tests !== undefined }
   const { id, name, tenant, key } = principal
   const isKnown = id !== '' || key !== undefined
   const may = actions.filter((action) => decide(principal, action) === 'allow')
@@ -57,7 +58,7 @@ const parameters = { rows: 1, agents: 1, runs: 30_000, hold: 20_000 }
 type Shared = Pick<Parameters<typeof createLiveSource>[0], 'tap'> & { rows: ReturnType<typeof createRowFeed> }
 
 async function getLive(context: RequestContext, { tap, rows }: Shared, request: Request, url: URL): Promise<Response> {
-  const { runtime, keepAliveMs, onError, onAgents } = context
+  const { runtime, keepAliveMs, onError, onAgents, renames } = context
   const query = readQuery(url, parameters)
   const wanted = readRuns(query.runs, request.headers.get('last-event-id'))
   const known = await Promise.all([...wanted.keys()].map((run) => runtime.store.runs.get(run)))
@@ -67,6 +68,7 @@ async function getLive(context: RequestContext, { tap, rows }: Shared, request: 
     tap,
     rows: flag(query.rows, 'rows') ? rows : undefined,
     onAgents: flag(query.agents, 'agents') ? onAgents : undefined,
+    onRename: flag(query.rows, 'rows') ? (tell) => renames.listen(heardBy(context, tell)) : undefined,
     open: ({ ready, gone, end }) =>
       [...wanted].flatMap(([run, after]) => {
         const row = found.get(run)
@@ -86,6 +88,14 @@ async function getLive(context: RequestContext, { tap, rows }: Shared, request: 
     },
   })
   return sseResponse(untilExpired(source, context))
+}
+
+/** A conversation as the caller names it, if it sees it. */
+function heardBy(context: RequestContext, tell: (named: { id: string; title?: string }) => void) {
+  return ({ thread, owner, title }: Rename) => {
+    if (decide(context.principal, 'runs.read', owner) !== 'allow') return
+    tell({ id: shownThread(context, thread), ...omitUndefined({ title }) })
+  }
 }
 
 function flag(given: string | undefined, name: string): boolean {

@@ -20,6 +20,8 @@ import { mountResponses } from '../responses/routes.ts'
 import { mountOutline } from './outline.ts'
 import { answerRequest, listRequests, listRuns, showRun, startRun, stopRun } from './runs.ts'
 import { mountSearch } from './search.ts'
+import { mountTests } from './tests.ts'
+import { mountThreadTitle } from './thread-title.ts'
 import { mountThreads } from './threads.ts'
 import { mountUpkeep } from './upkeep.ts'
 import { mountUsage } from './usage.ts'
@@ -73,10 +75,12 @@ export const runRoutes: readonly Mount[] = [
   mountMonitoring,
   mountLive,
   mountThreads,
+  mountThreadTitle,
   mountSearch,
   mountUpkeep,
   mountDelete,
   mountFeedback,
+  mountTests,
   mountAudit,
   mountKeys,
   mountMcpConnect,

@@ -1,6 +1,8 @@
 /** A Redis that is full: every write is refused with `store-failed`, nothing of it is stored, and what reads, makes room or lives on works. */
 import type { NewAuditRow } from '../../part/audit.ts'
 import type { NewFeedback } from '../../part/feedback.ts'
+import { testRow } from '../contract/test-results.contract.ts'
+import type { ThreadTitle } from '../../part/thread-title.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -38,6 +40,8 @@ const auditRow: NewAuditRow = {
 
 const feedbackRow: NewFeedback = { run: 'small', user: 'u', tenant: 'acme', verdict: 'up', time: 1 }
 
+const titleRow: ThreadTitle = { thread: 'thread-1', title: 'Small', user: 'u', tenant: 'acme', time: 1 }
+
 /** What writes: each has to be refused. */
 const refused: Table = {
   'log.append': (store) => store.log.append('small', 1, small.slice(3)),
@@ -52,7 +56,9 @@ const refused: Table = {
   'fleet.pass': (store) => store.fleet.pass!('small'),
   'ledger.add': (store) => store.ledger!.add('acme', [{ key: 'tokens', amount: 1, until: Date.now() + 60_000 }]),
   'audit.add': (store) => store.audit!.add(auditRow),
+  'titles.put': (store) => store.titles!.put(titleRow),
   'feedback.put': (store) => store.feedback!.put(feedbackRow),
+  'testResults.add': (store) => store.testResults!.add(testRow()),
 }
 
 /** What reads, makes room or keeps the processes together: each has to work. */
@@ -83,6 +89,9 @@ const works: Table = {
   'ledger.read': (store) => store.ledger!.read('acme', ['tokens']),
   'ledger.mark': (store) => store.ledger!.mark('acme', 'small'),
   'audit.list': (store) => store.audit!.list(),
+  'testResults.of': (store) => store.testResults!.of('a/b'),
+  'testResults.forget': (store) => store.testResults!.forget('a/b'),
+  'titles.of': (store) => store.titles!.of(['thread-1']),
   'feedback.of': (store) => store.feedback!.of('small'),
   'feedback.list': (store) => store.feedback!.list(),
   'feedback.remove': (store) => store.feedback!.remove(feedbackRow),

@@ -39,6 +39,8 @@ export function createKeys(prefix: string) {
     inbox: of('inbox'),
     messages: of('messages'),
     position: of('position'),
+    /** Beside the inbox of its thread. */
+    title: (thread: string) => `${tag(partitionOf(`thread:${thread}`))}:title:${thread}`,
     /** Channels. */
     live: of('live'),
     bell: of('bell'),

@@ -332,7 +332,12 @@ function createExpiry({ connection, ended, rows, runs, archive }: ExpiryContext)
     if (place !== '') await archive!.remove(run, place)
     if ((await runs.list({ threadId, limit: 1 })).length === 0) {
       const inbox = `thread:${threadId}`
-      await ask(`delete run ${run}`, keys.inbox(inbox), ['UNLINK', keys.inbox(inbox), keys.messages(inbox)])
+      await ask(`delete run ${run}`, keys.inbox(inbox), [
+        'UNLINK',
+        keys.inbox(inbox),
+        keys.messages(inbox),
+        keys.title(threadId),
+      ])
     }
     const key = `${keys.tag(partitionOf(run))}:dropped`
     await ask(`delete run ${run}`, key, ['HDEL', key, run])

@@ -393,3 +393,19 @@ test('SQLite needs Node 24, and says so', () => {
     expect(() => checkNode(version)).toThrow(/needs Node 24.*Leave out store/u)
   expect(() => checkNode(process.versions.node)).not.toThrow()
 })
+
+test('the models of older runs are read off their views', async () => {
+  const store = sqliteStore(path)
+  await store.log.append('r', 1, exampleRun('r'))
+  await store.log.append('none', 1, [startEntry('none')])
+  const models = [{ model: 'm1' }, { model: 'm2' }]
+  await store.runs.keepView('r', 10, { usageByModel: models })
+  await store.runs.keepView('none', 1, { usageByModel: [] })
+  await store.close()
+  const db = new DatabaseSync(path)
+  db.exec(`ALTER TABLE runs DROP COLUMN models; PRAGMA user_version = ${schemaVersion - 1}`)
+  db.close()
+  const opened = sqliteStore(path)
+  expect((await opened.runs.list()).map((row) => row.models)).toEqual([undefined, ['m1', 'm2']])
+  await opened.close()
+})

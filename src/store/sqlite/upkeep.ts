@@ -75,8 +75,8 @@ export function createUpkeep(db: DatabaseSync, context: UpkeepContext): Upkeep {
     'feedback WHERE run = ?',
     'runs WHERE id = ?',
   ].map((rows) => db.prepare(`DELETE FROM ${rows}`))
-  const leaveThread = db.prepare(
-    'DELETE FROM inbox WHERE run = ?1 AND NOT EXISTS (SELECT 1 FROM runs WHERE thread_id = ?2)',
+  const leaveThread = ['inbox WHERE run = ?1', 'thread_titles WHERE thread = ?2'].map((rows) =>
+    db.prepare(`DELETE FROM ${rows} AND NOT EXISTS (SELECT 1 FROM runs WHERE thread_id = ?2)`),
   )
   let eraser: ReturnType<typeof createErase> | undefined
   const pragma = (name: 'page_count' | 'page_size' | 'freelist_count') => {
@@ -182,7 +182,7 @@ export function createUpkeep(db: DatabaseSync, context: UpkeepContext): Upkeep {
           const left = dropped.begin(run)
           removeRunRows(db, run)
           for (const each of removals) each.run(run)
-          leaveThread.run(`thread:${String(row.thread_id)}`, String(row.thread_id))
+          for (const each of leaveThread) each.run(`thread:${String(row.thread_id)}`, String(row.thread_id))
           return left
         },
         20,

@@ -186,7 +186,8 @@ export const views: readonly (readonly [name: string, sql: string])[] = [
   [
     'threads',
     `SELECT t.id, l.agent, l.status, l.id AS last_run,
-       (SELECT r.title FROM runs r WHERE r.thread_id = t.id ORDER BY r.number LIMIT 1) AS title,
+       coalesce((SELECT n.title FROM thread_titles n WHERE n.thread = t.id),
+         (SELECT r.title FROM runs r WHERE r.thread_id = t.id ORDER BY r.number LIMIT 1)) AS title,
        (SELECT min(r.started_at) FROM runs r WHERE r.thread_id = t.id) AS started_at, t.updated_at,
        (SELECT count(*) FROM runs r WHERE r.thread_id = t.id) AS runs,
        ${ofThread('count(*)', 'indexed_model_calls')} AS model_calls,

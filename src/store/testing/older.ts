@@ -9,7 +9,8 @@ export type OldVersion = 1 | 6 | 7 | 12
 
 /** Converts a current database to an older schema, with its runs. */
 export function makeOlder(db: DatabaseSync, version: OldVersion): void {
-  db.exec('DROP TABLE ledger; DROP TABLE audit; DROP TABLE feedback')
+  db.exec('DROP TABLE ledger; DROP TABLE audit; DROP TABLE feedback; DROP TABLE test_results')
+  db.exec('DROP VIEW threads; DROP TABLE thread_titles')
   withoutSharedTexts(db)
   toSchema12(db)
   if (version < 12) toSchema7(db)
@@ -79,7 +80,8 @@ function withoutSharedTexts(db: DatabaseSync): void {
      ALTER TABLE runs DROP COLUMN shares_texts;`,
   )
   for (const [name, sql] of views)
-    if (!sql.includes('texts t')) db.exec(`CREATE VIEW ${name} AS ${sql.replaceAll('r.owner, r.tenant, ', '')}`)
+    if (!sql.includes('texts t') && !sql.includes('thread_titles'))
+      db.exec(`CREATE VIEW ${name} AS ${sql.replaceAll('r.owner, r.tenant, ', '')}`)
 }
 
 /** Times of forks and suspensions were not stored. */
@@ -94,6 +96,7 @@ function toSchema12(db: DatabaseSync): void {
     ALTER TABLE forks DROP COLUMN user;
     ALTER TABLE runs DROP COLUMN suspended_ms;
     ALTER TABLE runs DROP COLUMN suspended_at;
+    ALTER TABLE runs DROP COLUMN models;
     PRAGMA user_version = 12`)
 }
 

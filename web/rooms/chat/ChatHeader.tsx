@@ -2,24 +2,27 @@
 import type { ReactNode } from 'react'
 import { Link } from 'wouter'
 import type { AgentFacts } from '../../data/hooks.ts'
-import { useThreadName } from '../../data/server.ts'
 import { Button } from '../../kit/Button.tsx'
-import { shortId } from '../../kit/format.ts'
+import { ChatsButton } from './chats/ChatsButton.tsx'
+import { useChatsShown } from './chats/shown.ts'
 import css from './chat.module.css'
 
 interface Props {
   agent: AgentFacts
   agents: readonly AgentFacts[]
   threadId: string | undefined
+  /** What the thread is called. */
+  title: string | undefined
   onAgent(id: string): void
   onNew(): void
   children?: ReactNode
 }
 
-export function ChatHeader({ agent, agents, threadId, onAgent, onNew, children }: Props) {
-  const nameOf = useThreadName()
+export function ChatHeader({ agent, agents, threadId, title, onAgent, onNew, children }: Props) {
+  const chats = useChatsShown()
   return (
     <header className={css.head}>
+      <ChatsButton />
       <select
         className={css.agent}
         aria-label="Agent"
@@ -33,15 +36,23 @@ export function ChatHeader({ agent, agents, threadId, onAgent, onNew, children }
         ))}
       </select>
       {threadId !== undefined && (
-        <Link className={css.thread} href={`/threads/${encodeURIComponent(threadId)}`} title={nameOf(threadId).name}>
-          thread {shortId(nameOf(threadId).name)}
+        <Link className={css.thread} href={`/threads/${encodeURIComponent(threadId)}`} title={title}>
+          {title}
         </Link>
       )}
       <span className={css.space} />
       {children}
-      <Button icon="plus" aria-label="New thread" onClick={onNew} disabled={threadId === undefined}>
-        <span className={css.wide}>New</span>
-      </Button>
+      {!(chats.isPane && chats.isShown) && (
+        <Button
+          icon="plus"
+          className={css.newChat!}
+          aria-label="New chat"
+          onClick={onNew}
+          disabled={threadId === undefined}
+        >
+          New
+        </Button>
+      )}
     </header>
   )
 }

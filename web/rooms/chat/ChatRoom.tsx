@@ -8,6 +8,7 @@ import { Empty, LinkList } from '../../kit/Empty.tsx'
 import { ErrorNote } from '../../kit/ErrorNote.tsx'
 import { Skeleton } from '../../kit/Skeleton.tsx'
 import { ChatView } from './ChatView.tsx'
+import { WithChats } from './chats/WithChats.tsx'
 import { firstAgent } from './prompts.ts'
 
 export default function ChatRoom({ agent }: { agent: string | undefined }) {
@@ -58,5 +59,9 @@ export default function ChatRoom({ agent }: { agent: string | undefined }) {
       </Empty>
     )
   }
-  return <ChatView key={chosen} agent={facts} agents={agents} />
+  return (
+    <WithChats agent={chosen} agents={agents.map(({ id }) => id)}>
+      <ChatView key={chosen} agent={facts} agents={agents} />
+    </WithChats>
+  )
 }

@@ -10,6 +10,7 @@ import { useSignedIn } from '../../data/server.ts'
 import { Button } from '../../kit/Button.tsx'
 import { Panes } from '../../kit/Panes.tsx'
 import { readFields, type FormFields } from '../../kit/SchemaForm.tsx'
+import { useTitle } from '../../shell/title.ts'
 import { formOf } from './agent-form.ts'
 import { ChangedLine } from './ChangedLine.tsx'
 import { ChatHeader } from './ChatHeader.tsx'
@@ -21,7 +22,7 @@ import { toDraft, toMessage, type Attachment } from './send.ts'
 import type { ChatTurn } from './turn.ts'
 import type { TurnActions } from './TurnView.tsx'
 import { useBodyLimit } from './use-body-limit.ts'
-import { useChat } from './use-chat.ts'
+import { useChat, useChatTitle } from './use-chat.ts'
 import { useChanges } from './use-changes.ts'
 import { useDraft } from './use-draft.ts'
 import { useFollow } from './use-follow.ts'
@@ -136,6 +137,8 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
     [isLinear, set],
   )
 
+  const title = useChatTitle(threadId, chat)
+  useTitle(title)
   const panel = query.get('panel')
   const last = chat.turns.at(-1)?.turn
   const framesOf = chat.turns.find(({ runId }) => runId === query.get('run'))?.runId ?? last?.runId
@@ -177,6 +180,7 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
           agent={agent}
           agents={agents}
           threadId={threadId}
+          title={title}
           onAgent={(next) => navigate(`/chat/${encodeURIComponent(next)}`)}
           onNew={() => {
             set({ thread: undefined, run: undefined })
@@ -194,6 +198,14 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
           </Button>
           <Button icon="menu" aria-label="Stream" aria-pressed={panel === 'frames'} onClick={() => toggle('frames')}>
             <span className={css.wide}>Stream</span>
+          </Button>
+          <Button
+            icon="columns"
+            aria-label="Side by side"
+            title="Ask two to four agents or models the same"
+            onClick={() => navigate(`/beside?a=${encodeURIComponent(id)}`)}
+          >
+            <span className={css.wide}>Side by side</span>
           </Button>
           <CopyAs request={request} />
         </ChatHeader>

@@ -1,5 +1,5 @@
 /** One turn: the question, and the answer as it grows. */
-import { memo } from 'react'
+import { memo, type ReactNode } from 'react'
 import { Link } from 'wouter'
 import type { Message } from '../../../src/part/message.ts'
 import { Button } from '../../kit/Button.tsx'
@@ -18,6 +18,8 @@ export interface TurnActions {
   /** Asks the same again, or what the reader has made of it. Absent: this server cannot. */
   again: ((turn: ChatTurn, asked?: readonly Message[]) => void) | undefined
   choose(runId: string): void
+  /** What an answer took, in the place of one line. */
+  facts?: ((turn: ChatTurn) => ReactNode) | undefined
 }
 
 interface Props {
@@ -50,9 +52,10 @@ export const TurnView = memo(function TurnView({ shown, actions, isLast }: Props
         {turn.status === 'running' && !isGrowing(turn) && <p className={css.waits}>Waiting for the model…</p>}
         <End turn={turn} onRetry={again === undefined || !isLast ? undefined : () => again(turn)} />
       </div>
+      {actions.facts?.(turn)}
       <footer className={css.foot}>
         {siblings.length > 1 && <Branches shown={shown} choose={actions.choose} />}
-        <Facts turn={turn} />
+        {actions.facts === undefined && <Facts turn={turn} />}
         <span className={css.tools}>
           {answerText(turn) !== '' && <Copy text={() => answerText(turn)} label="Copy answer" />}
           {!isLive && <Verdict run={turn.runId} />}

@@ -2,7 +2,7 @@
 import type { Entry } from '../../../src/part/entry.ts'
 import type { RunRow } from '../../../src/part/log.ts'
 import { api, fetchApi } from '../../data/client.ts'
-import { followRows, followRun, holdRun } from '../../data/live.ts'
+import { followRows, followRun, followTitles, holdRun } from '../../data/live.ts'
 import { isActive, type ChatTurn } from './turn.ts'
 import { createTurnFold, turnTypes } from './turn-fold.ts'
 
@@ -23,6 +23,8 @@ export interface ThreadState {
   runs: readonly ThreadRun[]
   hasEarlier: boolean
   isLoading: boolean
+  /** What it is called. */
+  title?: string | undefined
   error?: unknown
 }
 
@@ -50,7 +52,7 @@ export function createThreadStore(threadId: string): ThreadStore {
   let state: ThreadState = { runs: [], hasEarlier: false, isLoading: true }
   let isScheduled = false
   let leave = new AbortController()
-  let next: { hasEarlier: boolean; error?: unknown } = { hasEarlier: false }
+  let next: { hasEarlier: boolean; title?: string | undefined; error?: unknown } = { hasEarlier: false }
   let isListed = false
 
   /** Once for each frame. A tab in the background has none. */
@@ -74,8 +76,11 @@ export function createThreadStore(threadId: string): ThreadStore {
     const { signal } = leave
     const query = `limit=${pageSize}&messages=1${before === undefined ? '' : `&before=${encodeURIComponent(before)}`}`
     try {
-      const found = await api<{ runs: RunRow[] }>(`/api/threads/${encodeURIComponent(threadId)}?${query}`, { signal })
-      next = { hasEarlier: found.runs.length === pageSize }
+      const found = await api<{ title?: string; runs: RunRow[] }>(
+        `/api/threads/${encodeURIComponent(threadId)}?${query}`,
+        { signal },
+      )
+      next = { hasEarlier: found.runs.length === pageSize, title: found.title }
       isListed = true
       for (const row of found.runs) note(row)
     } catch (error) {
@@ -164,12 +169,18 @@ export function createThreadStore(threadId: string): ThreadStore {
     start() {
       leave = new AbortController()
       void list()
+      const leaveTitles = followTitles(({ id, title }) => {
+        if (id !== threadId) return
+        next = { ...next, title }
+        changed()
+      })
       const leaveRows = followRows((rows) => {
         for (const row of rows) if (row.threadId === threadId && runs.get(row.id)?.turn === undefined) note(row)
       })
       return () => {
         leave.abort()
         leaveRows()
+        leaveTitles()
         for (const { leave: end } of runs.values()) end?.()
         runs.clear()
         waiting.length = 0
@@ -185,7 +196,7 @@ export function createThreadStore(threadId: string): ThreadStore {
       if (first !== undefined) void list(first.runId)
     },
     reload() {
-      next = { hasEarlier: false }
+      next = { ...next, hasEarlier: false, error: undefined }
       void list()
     },
   }

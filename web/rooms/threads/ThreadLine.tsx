@@ -1,11 +1,11 @@
 /** A conversation as a row of the list. */
 import { Link } from 'wouter'
-import type { ThreadRow, ThreadStatus } from '../../../src/part/thread.ts'
+import type { ThreadRow } from '../../../src/part/thread.ts'
 import { useMayDelete, useThreadName } from '../../data/server.ts'
 import { Button } from '../../kit/Button.tsx'
 import { ago, cost, count, moment, tokens } from '../../kit/format.ts'
 import { Owner } from '../../kit/Owner.tsx'
-import { Status } from '../../kit/Status.tsx'
+import { ThreadState } from '../../kit/ThreadState.tsx'
 import { placeOf, type RowPosition } from '../../kit/VirtualList.tsx'
 import css from './ThreadLine.module.css'
 
@@ -35,7 +35,7 @@ function Wide({ thread, now, isSelected, hasOwners, onDelete, ...place }: LinePr
       data-selected={isSelected || undefined}
     >
       <td>
-        <State status={thread.status} />
+        <ThreadState status={thread.status} />
       </td>
       {hasOwners && (
         <td className={css.owner}>
@@ -75,7 +75,7 @@ function Narrow({ thread, now, isSelected, hasOwners, rowIndex, top, height }: L
   return (
     <tr {...placeOf({ rowIndex, top, height }, css.narrow)} data-id={thread.id} data-selected={isSelected || undefined}>
       <td className={css.first}>
-        {thread.status === 'idle' ? <span className={css.noState} /> : <State status={thread.status} compact />}
+        {thread.status === 'idle' ? <span className={css.noState} /> : <ThreadState status={thread.status} compact />}
         <Title thread={thread} />
       </td>
       <td className={`${css.second} num`}>
@@ -98,19 +98,6 @@ function Title({ thread }: Pick<Props, 'thread'>) {
       </Link>
       {thread.match !== undefined && <span className={css.match}>{thread.match.excerpt}</span>}
     </>
-  )
-}
-
-/** A conversation in which nothing goes on has no word. `closed`: nobody waits for a request in it any more. */
-export function State({ status, compact = false }: { status: ThreadStatus; compact?: boolean }) {
-  if (status === 'active') return <Status status="running" compact={compact} />
-  if (status === 'waiting') return <Status status="suspended" compact={compact} />
-  if (status === 'idle') return null
-  return (
-    <span className={css.still} title={compact ? status : undefined}>
-      <span aria-hidden="true">■</span>
-      <span className={compact ? 'visually-hidden' : undefined}>{status}</span>
-    </span>
   )
 }
 

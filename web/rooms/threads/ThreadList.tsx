@@ -1,14 +1,17 @@
 /** The conversations of the server, newest first. */
-import { useCallback, useRef, useState } from 'react'
+import { useCallback, useEffect, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
 import type { ThreadRow } from '../../../src/part/thread.ts'
 import { api } from '../../data/client.ts'
+import { followThreads } from '../../data/follow-threads.ts'
 import { useAgents } from '../../data/hooks.ts'
+import { followTitles } from '../../data/live.ts'
 import { useMedia, useNarrow, useNow } from '../../data/media.ts'
 import { useQuery } from '../../data/query.ts'
 import { useSeesOthers, useThreadName } from '../../data/server.ts'
 import { useLiveList } from '../../data/use-live-list.ts'
 import { Button } from '../../kit/Button.tsx'
+import { DeleteThread } from '../../kit/DeleteThread.tsx'
 import { Empty } from '../../kit/Empty.tsx'
 import { ErrorNote } from '../../kit/ErrorNote.tsx'
 import { NewRows } from '../../kit/NewRows.tsx'
@@ -17,8 +20,6 @@ import { Skeleton } from '../../kit/Skeleton.tsx'
 import { useListKeys } from '../../kit/use-list-keys.ts'
 import { UserFilter, useOwners } from '../../kit/UserFilter.tsx'
 import { VirtualList, type ListHandle } from '../../kit/VirtualList.tsx'
-import { DeleteThread } from './DeleteThread.tsx'
-import { followThreads } from './follow-threads.ts'
 import { ThreadHeads, ThreadLine, threadStatusOf, threadWords } from './ThreadLine.tsx'
 import css from './ThreadList.module.css'
 
@@ -42,7 +43,7 @@ export function ThreadList() {
     const path = `/api/threads?${new URLSearchParams([...given, ['limit', String(limit)]])}`
     return (await api<{ threads: ThreadRow[] }>(path, signal === undefined ? {} : { signal })).threads
   }
-  const { list, error, isLoadingMore, loadMore, showNew, retry, remove } = useLiveList<ThreadRow>(
+  const { list, error, isLoadingMore, loadMore, showNew, retry, remove, patch } = useLiveList<ThreadRow>(
     {
       key: JSON.stringify([q, agent, user, status]),
       pageSize,
@@ -53,6 +54,7 @@ export function ThreadList() {
     },
     useCallback(() => handle.current?.isAtTop() !== false, []),
   )
+  useEffect(() => followTitles(({ id, title }) => patch(id, { title })), [patch])
   const rows = list?.rows ?? []
   const nameOf = useThreadName()
   const owners = useOwners(rows.map(({ id }) => nameOf(id)))

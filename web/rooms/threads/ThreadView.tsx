@@ -7,19 +7,19 @@ import type { ThreadRow } from '../../../src/part/thread.ts'
 import { addUsage, type Usage } from '../../../src/part/usage.ts'
 import { api } from '../../data/client.ts'
 import { useAgents } from '../../data/hooks.ts'
-import { followRows } from '../../data/live.ts'
+import { followRows, followTitles } from '../../data/live.ts'
 import { useQuery } from '../../data/query.ts'
 import { useMayDelete, useThreadName } from '../../data/server.ts'
 import { useResource } from '../../data/resource.ts'
 import { Button } from '../../kit/Button.tsx'
+import { DeleteThread } from '../../kit/DeleteThread.tsx'
 import { ErrorNote } from '../../kit/ErrorNote.tsx'
 import { cachedShare, cost, count, tokens } from '../../kit/format.ts'
 import { Owner } from '../../kit/Owner.tsx'
 import { Skeleton } from '../../kit/Skeleton.tsx'
+import { ThreadState } from '../../kit/ThreadState.tsx'
 import { useTitle } from '../../shell/title.ts'
 import { branchOf } from './branches.ts'
-import { DeleteThread } from './DeleteThread.tsx'
-import { State } from './ThreadLine.tsx'
 import { Turn } from './Turn.tsx'
 import { useFollowEnd } from './useFollowEnd.ts'
 import css from './ThreadView.module.css'
@@ -53,7 +53,8 @@ function useRunsOf(id: string, loaded: readonly RunRow[] | undefined, reload: ()
   const [changed, setChanged] = useState<ReadonlyMap<string, RunRow>>(new Map())
   useEffect(() => {
     const ended = new Set<string>()
-    return followRows((rows) => {
+    const leaveTitles = followTitles((named) => void (named.id === id && reload()))
+    const leaveRows = followRows((rows) => {
       const own = rows.filter(({ threadId }) => threadId === id)
       if (own.length === 0) return
       setChanged((before) => new Map([...before, ...own.map((row) => [row.id, row] as const)]))
@@ -61,6 +62,10 @@ function useRunsOf(id: string, loaded: readonly RunRow[] | undefined, reload: ()
       for (const { id: run, endedAt } of own) if (endedAt !== undefined) ended.add(run)
       if (isNews) reload()
     })
+    return () => {
+      leaveTitles()
+      leaveRows()
+    }
   }, [id, reload])
   const all = new Map(loaded?.map((row) => [row.id, row]))
   for (const [run, row] of changed) if ((all.get(run)?.lastSeq ?? -1) < row.lastSeq) all.set(run, row)
@@ -82,7 +87,7 @@ function Head({ thread, rows }: { thread: ShownThread; rows: readonly RunRow[] }
       <h1 className="visually-hidden">{thread.title ?? name}</h1>
       <details className={css.sums}>
         <summary>
-          <State status={thread.status} />
+          <ThreadState status={thread.status} />
           <span>{thread.agents.join(', ')}</span>
           <Owner owner={owner} tenant={tenant} />
           <span className="num">{thread.runCount === 1 ? '1 run' : `${thread.runCount} runs`}</span>

@@ -1,6 +1,6 @@
 /** Conversations as they change: read again, at most once a second, after their runs have changed. */
-import type { ThreadRow } from '../../../src/part/thread.ts'
-import { followRows } from '../../data/live.ts'
+import type { ThreadRow } from '../../src/part/thread.ts'
+import { followRows } from './live.ts'
 
 export function followThreads(
   load: (limit: number) => Promise<ThreadRow[]>,

@@ -1,11 +1,11 @@
 import { useState } from 'react'
-import type { ThreadRow } from '../../../src/part/thread.ts'
-import { fetchApi } from '../../data/client.ts'
-import { useThreadName } from '../../data/server.ts'
-import { Button } from '../../kit/Button.tsx'
-import { Dialog } from '../../kit/Dialog.tsx'
-import { ErrorNote } from '../../kit/ErrorNote.tsx'
-import css from './ThreadList.module.css'
+import type { ThreadRow } from '../../src/part/thread.ts'
+import { fetchApi } from '../data/client.ts'
+import { useThreadName } from '../data/server.ts'
+import { Button } from './Button.tsx'
+import { Dialog } from './Dialog.tsx'
+import { ErrorNote } from './ErrorNote.tsx'
+import css from './DeleteThread.module.css'
 
 interface Props {
   /** Which one; none: the question is not asked. */
