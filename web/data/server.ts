@@ -89,7 +89,7 @@ export function useSignedIn(): SignedIn | undefined {
 }
 
 /** Whether the caller's role may take an action. Undefined until it is known. */
-export function useMay(action: 'agents.read' | 'runs.judge'): boolean | undefined {
+export function useMay(action: 'agents.read' | 'runs.judge' | 'runs.stop' | 'runs.delete'): boolean | undefined {
   const { facts } = useServer()
   return facts && (facts.user === undefined || facts.user.may.includes(action))
 }

@@ -1,7 +1,7 @@
 import { useMemo } from 'react'
 import { Empty } from '../../kit/Empty.tsx'
 import type { Compared } from './compared.ts'
-import { diffWords, type DiffPiece } from './words.ts'
+import { diffWords, type DiffPiece } from '../../kit/diff/words.ts'
 import css from './Compare.module.css'
 
 /** What each said, with the words that only one of them has. */
