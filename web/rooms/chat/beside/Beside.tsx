@@ -1,9 +1,9 @@
 /** The columns, and what is below them: one message for all. */
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import { useLocation, useSearch } from 'wouter'
-import type { Message } from '../../../src/part/message.ts'
-import type { AgentFacts } from '../../data/hooks.ts'
-import { Button } from '../../kit/Button.tsx'
+import type { Message } from '../../../../src/part/message.ts'
+import type { AgentFacts } from '../../../data/hooks.ts'
+import { Button } from '../../../kit/Button.tsx'
 import { marksOf, sameRound } from './answer-facts.ts'
 import { BesideComposer, type ComposerHandle } from './BesideComposer.tsx'
 import { Column } from './Column.tsx'
