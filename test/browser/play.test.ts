@@ -132,15 +132,15 @@ describe.skipIf(browser === undefined)(`a chat with settings of its own${fault}`
     const { page, file } = await open('/chat/poet?panel=agent', { allows: /409/u })
     const model = panel(page).getByLabel('Model')
     await model.fill('nobody:x')
-    await panel(page).getByText('unknown provider "nobody"').waitFor()
+    await panel(page).getByText('unknown model provider "nobody"').waitFor()
     expect(await model.getAttribute('aria-invalid')).toBe('true')
     const save = panel(page).getByRole('button', { name: 'Save to the agent’s file' })
     await expect.poll(() => save.isDisabled()).toBe(true)
     await page.getByTestId('chat-input').fill('Hi')
     await page.getByTestId('send-button').click()
-    await page.getByText('What was changed for this chat does not fit').waitFor()
+    await page.getByText('Not sent: what was changed for this chat does not fit.').waitFor()
     await model.fill('tell:big')
-    await page.getByRole('button', { name: 'Try again' }).click()
+    await page.getByRole('button', { name: 'Send again' }).click()
     await expect.poll(() => answers(page).last().innerText()).toContain('"big"')
 
     await panel(page).getByRole('checkbox', { name: 'getCurrentTime' }).uncheck()
@@ -193,7 +193,7 @@ describe.skipIf(browser === undefined)(`a chat with settings of its own${fault}`
     await panel(page).getByLabel('Model').fill('nobody:x')
     await panel(page).getByLabel('System prompt').fill('Be long.\n'.repeat(4))
     await panel(page).getByRole('checkbox', { name: 'calculator' }).uncheck()
-    await panel(page).getByText('unknown provider').waitFor()
+    await panel(page).getByText('unknown model provider').waitFor()
     const look = (name: string) =>
       atEachScreen(page, name, async (screen) => {
         expect(await flaws(page), screen.name).toEqual([])

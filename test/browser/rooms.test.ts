@@ -66,7 +66,7 @@ const rooms: Record<string, Room> = {
     async open(page) {
       await page.keyboard.press('Escape')
       await page.getByRole('button', { name: 'Fork' }).click()
-      await page.getByRole('dialog').getByLabel('After entry').waitFor()
+      await page.getByRole('dialog').getByLabel('From').waitFor()
     },
   },
   'run-unknown': at('/runs/run_000', '[role=alert], main h2', { allows: /404/u }),
@@ -74,7 +74,10 @@ const rooms: Record<string, Room> = {
   thread: { path: ({ thread }) => `/threads/${thread}`, ready: '[data-run]' },
   'thread-steered': at('/threads/thread_steered', '[data-run]'),
   'thread-unknown': at('/threads/none', '[role=alert], main h2', { allows: /404/u }),
-  compare: { path: ({ runs }) => `/compare?a=${runs.chat}&b=${runs.steered}`, ready: '[data-testid=step-pair]' },
+  compare: {
+    path: ({ runs }) => `/compare?a=${runs.chat}&b=${runs.steered}`,
+    ready: ':is([data-testid=prompt-parts], [data-testid=step-pair])',
+  },
   'compare-tools': {
     path: ({ runs }) => `/compare?a=${runs.chat}&b=${runs.forked}&by=tools`,
     ready: '[role=tabpanel]',

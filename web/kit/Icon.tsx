@@ -4,6 +4,7 @@ const paths = {
   runs: 'M2.5 4h7M2.5 8h11M2.5 12h5',
   threads: 'M2.5 3h8v5h-5l-1.5 1.5V8h-1.5zM12 6h1.5v6H12v1.5L10.5 12H7',
   agents: 'M3 2.5h4v4H3zM9 9.5h4v4H9zM5 6.5v5h4',
+  tests: 'M2.500 4.500l1.300 1.300 2.200-2.600M8.500 4.500h5M2.500 11l1.300 1.300 2.200-2.600M8.500 11h5',
   overview: 'M2.5 13.5h11M4 11V7M8 11V3M12 11V5.5',
   send: 'M8 13V3M4 7l4-4 4 4',
   stop: 'M4 4h8v8H4z',

@@ -89,6 +89,7 @@ const rooms: readonly PaletteItem[] = (
     ['Runs', '/runs', 'r'],
     ['Threads', '/threads', 't'],
     ['Agents', '/agents', 'a'],
+    ['Tests', '/tests', 'e'],
     ['Overview', '/overview', 'o'],
     ['Compare', '/compare', undefined],
   ] as const

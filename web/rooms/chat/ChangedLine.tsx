@@ -9,8 +9,7 @@ export function ChangedLine({ changed: { changes, reset } }: { changed: Changes 
   return (
     <p className={css.changed} data-testid="changed-line">
       <span className={css.mark} />
-      Changed for this chat: {changedWords(changes)}
-      <span aria-hidden="true">·</span>
+      <span>Changed for this chat: {changedWords(changes)}</span>
       <Button look="quiet" onClick={reset}>
         Reset
       </Button>

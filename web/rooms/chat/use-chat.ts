@@ -74,7 +74,7 @@ export interface ChatOptions {
   /** A message goes into the run that is active. */
   steers: boolean
   /** What is another one than in the agent's file, for this chat. */
-  changes: readonly StepChange[]
+  changes?: readonly StepChange[]
   /** Who is signed in. */
   userId: string | undefined
   /** A message was taken: the thread and the run that it started. */
@@ -119,7 +119,7 @@ export function useChat(options: ChatOptions): Chat {
       const waits = message.into === undefined ? undefined : await tell(message)
       if (waits !== undefined) return change({ waits })
       change({ into: undefined })
-      const body = message.isPinned ? message.body : await withChanges(message.body, latest.current.changes)
+      const body = message.isPinned ? message.body : await withChanges(message.body, latest.current.changes ?? [])
       change({ body, isPinned: true })
       // The same key again: a message whose answer was lost is not asked twice.
       const headers = { 'idempotency-key': message.key }

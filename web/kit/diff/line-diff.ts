@@ -1,5 +1,5 @@
 /** The lines of two texts that differ, with those around them. */
-import { align } from '../compare/align.ts'
+import { align } from './align.ts'
 
 export interface DiffLine {
   /** `gap`: equal lines that are left out. */
@@ -12,7 +12,7 @@ const around = 2
 /** Empty if the texts are equal. */
 export function diffLines(a: string, b: string): DiffLine[] {
   if (a === b) return []
-  const all = align(a.split('\n'), b.split('\n'), (line) => line).map(([x, y]): DiffLine => {
+  const all = align(linesOf(a), linesOf(b), (line) => line).map(([x, y]): DiffLine => {
     if (x === undefined) return { kind: 'in', text: y! }
     return { kind: y === undefined ? 'out' : 'same', text: x }
   })
@@ -22,4 +22,9 @@ export function diffLines(a: string, b: string): DiffLine[] {
     if (isNear(at)) return [line]
     return at > 0 && isNear(at - 1) && at < all.length - 1 ? [{ kind: 'gap', text: '…' }] : []
   })
+}
+
+/** The end of the last line begins none. */
+function linesOf(text: string): string[] {
+  return text.replace(/\n$/u, '').split('\n')
 }
