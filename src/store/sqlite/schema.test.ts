@@ -403,8 +403,8 @@ test('the models of older runs are read off their views', async () => {
   await store.runs.keepView('none', 1, { usageByModel: [] })
   await store.close()
   const db = new DatabaseSync(path)
-  const step = steps.find((sql) => sql.includes('ADD COLUMN models'))!
-  db.exec(`ALTER TABLE runs DROP COLUMN models; ${step}`)
+  const step = steps.find((each) => typeof each === 'string' && each.includes('ADD COLUMN models'))
+  db.exec(`ALTER TABLE runs DROP COLUMN models; ${String(step)}`)
   db.close()
   const opened = sqliteStore(path)
   expect((await opened.runs.list()).map((row) => row.models)).toEqual([undefined, ['m1', 'm2']])
