@@ -85,11 +85,11 @@ const layers: Record<string, string[]> = {
   access: ['record', 'runtime'],
   project: ['delivery', 'record'],
   regress: ['project'],
-  server: ['project', 'access'],
+  server: ['access', 'regress'],
   client: ['fold', 'async'],
   react: ['client'],
   'ag-ui': [],
-  cli: ['server', 'client', 'regress'],
+  cli: ['server', 'client'],
 }
 
 function below(folder: string): Set<string> {

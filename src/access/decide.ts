@@ -12,6 +12,10 @@ const table = {
   /** Texts and prompts of agents, and their checks. */
   'agents.read': ['operator', 'admin'],
   'agents.edit': ['admin'],
+  /** Test cases, which have what somebody has said, and their results. */
+  'tests.read': ['operator', 'admin'],
+  /** Adding, deleting and running them writes files and may ask models. */
+  'tests.edit': ['admin'],
   'runs.start': ['user', 'operator', 'admin'],
   'runs.read': ['user', 'operator', 'admin'],
   'runs.stop': ['user', 'operator', 'admin'],
@@ -48,8 +52,8 @@ const onOthers: ReadonlySet<Action> = new Set([
   'stats',
 ])
 
-/** Actions on what all tenants share: only for an admin without a tenant. */
-const onAll: ReadonlySet<Action> = new Set(['agents.edit', 'metrics', 'upkeep', 'query'])
+/** Actions on what all tenants share: only for those without a tenant. */
+const onAll: ReadonlySet<Action> = new Set(['agents.edit', 'tests.read', 'tests.edit', 'metrics', 'upkeep', 'query'])
 
 /** Whom a run belongs to. Absent: no one. */
 export type Owned = OwnerFilter

@@ -9,6 +9,7 @@ const prompt: Entry = {
   stage: 'response',
   model: 'demo:m',
   system: 'secret',
+  settings: { stopSequences: ['secret'] },
   messages: [{ role: 'user', content: 'secret' }],
   tools: [
     { name: 'server', description: 'secret', inputSchema: { secret: true } },

@@ -74,7 +74,7 @@ function withoutText(entry: Entry): Entry {
       return rest
     }
     case 'prompt': {
-      const { system: _system, tools, ...rest } = entry
+      const { system: _system, settings: _settings, tools, ...rest } = entry
       const ofClient = tools?.filter(({ client }) => client === true).map(asNamed) ?? []
       return { ...rest, messages: [], ...(ofClient.length > 0 && { tools: ofClient }) }
     }

@@ -2,6 +2,7 @@
 import { omitUndefined } from '../part/omit-undefined.ts'
 import { MillraceError, toErrorValue } from '../part/error.ts'
 import type { Message, ToolSpec } from '../part/message.ts'
+import type { Prompt } from '../part/part.ts'
 import { lostResult } from '../fold/open-items.ts'
 import { pause } from '../async/pause.ts'
 import { joinPath, parentPath } from '../part/path.ts'
@@ -64,6 +65,7 @@ export function runModelCall(scope: Scope, step: ModelStep): Promise<void> {
       messages,
       ...(shortened.length === 0 ? undefined : { shortened: [...shortened] }),
       ...(tools.length === 0 ? undefined : { tools }),
+      ...settingsOf(step.call),
     })
     let usage: Usage | undefined
     try {
@@ -83,6 +85,15 @@ export function runModelCall(scope: Scope, step: ModelStep): Promise<void> {
     if (reply !== undefined) emitVerdict(scope, reply, step.verdict)
     return { value: undefined, usage, ...(finishReason === undefined ? undefined : { finishReason }) }
   })
+}
+
+/** Those of the call that the log keeps: none of the rest of the prompt, and nothing that may be a secret. */
+function settingsOf(call: ModelStep['call']): Pick<Prompt, 'settings'> {
+  const { temperature, topP, maxOutputTokens, stopSequences, seed, reasoning, toolChoice } = call
+  const { presencePenalty, frequencyPenalty } = call
+  const sampling = { temperature, topP, maxOutputTokens, stopSequences, seed, presencePenalty, frequencyPenalty }
+  const settings = omitUndefined({ ...sampling, reasoning, toolChoice })
+  return Object.keys(settings).length === 0 ? {} : { settings }
 }
 
 /** A model with an unknown price cannot be kept within a budget of money. */

@@ -5,6 +5,7 @@
 import type { EntryOf } from '../part/entry.ts'
 import type { Log } from '../part/log.ts'
 import type { Message, ToolSpec } from '../part/message.ts'
+import type { CallSettings } from '../part/part.ts'
 import { parentPath } from '../part/path.ts'
 import { kindOf } from '../part/step-kind.ts'
 import { withShortened } from './long-results.ts'
@@ -63,6 +64,7 @@ export interface WholePrompt {
   system?: string
   messages: Message[]
   tools?: ToolSpec[]
+  settings?: CallSettings
 }
 
 /** The prompt of the last attempt. Undefined if the step has called no model; `asked` gets the paths of steps that have. */
@@ -83,7 +85,7 @@ export async function readPrompt(
     }
   }
   if (prompt === undefined) return undefined
-  const { seq, stage, model, system, tools } = prompt
+  const { seq, stage, model, system, tools, settings } = prompt
   const before = isCall ? await messagesBefore(log, run, prompt) : prompt.messages
   return {
     step,
@@ -93,6 +95,7 @@ export async function readPrompt(
     ...(system !== undefined && { system }),
     messages: before,
     ...(tools !== undefined && { tools }),
+    ...(settings !== undefined && { settings }),
   }
 }
 

@@ -6,6 +6,7 @@
 import type { Entry } from './entry.ts'
 import type { Audit } from './audit.ts'
 import type { Feedback } from './feedback.ts'
+import type { TestResults } from './test-result.ts'
 import type { Ledger } from './ledger.ts'
 import type { Limits } from './limits.ts'
 import type { OwnerFilter, RunUser } from './principal.ts'
@@ -238,6 +239,8 @@ export interface Store {
   audit?: Audit
   /** What people say of runs. Absent: nothing is kept of it. */
   feedback?: Feedback
+  /** Results of test cases. Absent: nothing is kept of them. */
+  testResults?: TestResults
   /** What people call threads. Absent: they are called by their first words. */
   titles?: ThreadTitles
   /** Positions in the changes of all runs, by the name of the reader, for all processes of the store. Absent where nothing is shared. */
@@ -352,9 +355,16 @@ export interface RunRow {
   errors?: number
   /** The start of the last user message, at most 120 characters. */
   title?: string
+  /** The models that it has called so far, in the order of their first calls; at most 16. */
+  models?: string[]
   /** When its deltas were merged, epoch ms. */
   compactedAt?: number
 }
+
+/** By what a list of runs may be sorted. `duration`: up to its last entry, while it has not ended. */
+export const runSorts = ['started', 'duration', 'cost', 'tokens'] as const
+
+export type RunSort = (typeof runSorts)[number]
 
 /** Which runs to list. Conditions are combined with AND. */
 export interface RunQuery extends OwnerFilter {
@@ -364,6 +374,18 @@ export interface RunQuery extends OwnerFilter {
   status?: RunStatus | readonly RunStatus[]
   /** Only runs that started at this time or later, epoch ms. */
   since?: number
+  /** Only runs that started before this time, epoch ms. */
+  until?: number
+  /** Only runs that have called this model. */
+  model?: string
+  /** Only runs that were started over this protocol. */
+  protocol?: string
+  /** Only runs that have cost at least, or at most, so many USD. A run of unknown cost has neither. */
+  minCost?: number
+  maxCost?: number
+  /** Only runs that took at least, or at most, so many ms; up to the last entry, while they have not ended. */
+  minMs?: number
+  maxMs?: number
   /** Prefix of the run's id. */
   idPrefix?: string
   /** Words that the title must contain, in any order, case-insensitive. */
@@ -375,6 +397,10 @@ export interface RunQuery extends OwnerFilter {
   search?: string
   /** Only runs listed after this run id: the next page. */
   before?: string
-  /** 1–1000, default 50. */
+  /** 1–10,000, default 50. */
   limit?: number
+  /** Sorts the newest 10,000 runs that fit. A run without the value is last. Absent: all runs, newest first. */
+  sort?: RunSort
+  /** Default `desc`. */
+  order?: 'asc' | 'desc'
 }

@@ -28,6 +28,8 @@ export interface RunStart {
   agent: string
   /** The pipeline's YAML text. A resumed run uses it instead of the file. */
   pipeline: string
+  /** The text came with the request: it is not that of the agent's file. A run that a message begins behind this one has it too. */
+  ownPipeline?: boolean
   threadId: string
   parentRunId?: string
   /**
@@ -138,6 +140,8 @@ export interface Prompt {
    */
   shortened?: string[]
   tools?: ToolSpec[]
+  /** With which settings the model was called. Absent: those of the provider. A format, headers and options of a provider are not recorded. */
+  settings?: CallSettings
 }
 
 /** `answer-end`: the answer is complete. Wires send their terminal frame here; `after` steps do not change the answer. */

@@ -20,7 +20,8 @@ function toTree(step: Step): TreeStep {
   })
 }
 
-function listsOf(step: Step): [name: string, steps: Step[]][] {
+/** The lists of steps in a container, by name. */
+export function listsOf(step: Step): [name: string, steps: Step[]][] {
   switch (step.type) {
     case 'condition':
       return [['then', step.config.then] as [string, Step[]], ['else', step.config.else] as [string, Step[]]].filter(

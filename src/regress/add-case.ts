@@ -24,15 +24,40 @@ export interface AddCaseOptions {
   name?: string | undefined
   /** Folder that `dir` is relative to. */
   cwd: string
+  /** What the case checks. Default: that everything is as recorded. */
+  check?: WantedCheck | undefined
 }
 
-/** `dir`: the folder of cases. Throws for runs that cannot be repeated. */
-export function addCase(dir: string, logs: readonly (readonly Entry[])[], { name, cwd }: AddCaseOptions): AddedCase {
+export interface WantedCheck {
+  /** What must hold for the answer. `text`: default the recorded one. */
+  answer?: { is: AnswerCheck; text?: string | undefined } | undefined
+  /** false: it may call other tools. */
+  tools?: boolean | undefined
+  /** A changed prompt is a failure. */
+  strict?: boolean | undefined
+}
+
+export const answerChecks = ['equals', 'contains', 'not', 'any'] as const
+export type AnswerCheck = (typeof answerChecks)[number]
+
+/** A case that could be written. */
+export interface PlannedCase extends AddedCase {
+  /** The path of its file, and the text that it will have. */
+  target: string
+  text: string
+}
+
+/** `dir`: the folder of cases. Throws for runs that cannot be repeated. Writes nothing. */
+export function planCase(
+  dir: string,
+  logs: readonly (readonly Entry[])[],
+  { name, cwd, check = {} }: AddCaseOptions,
+): PlannedCase {
   const textOf = (path: string) => {
     const place = resolve(cwd, path)
     return existsSync(place) ? readFileSync(place, 'utf8') : undefined
   }
-  const { agent, title, value } = caseOfRuns(logs)
+  const { agent, title, value } = caseOfRuns(logs, check)
   // It becomes the name of a file.
   const fault = agentIdFault(agent)
   if (fault !== undefined) throw new MillraceError('bad-run', `The agent of the run ${fault}.`)
@@ -50,12 +75,19 @@ export function addCase(dir: string, logs: readonly (readonly Entry[])[], { name
       : `${before.trimEnd()}\n${caseYaml({ name: unique, ...value }, indentIn(before)!)}`
   const file = readCases(text, target)
   const test = file.cases.at(-1)!
+  return { file: { ...file, cases: [test] }, test, target, text }
+}
+
+/** Writes the case of {@link planCase} and its recording. */
+export function addCase(dir: string, logs: readonly (readonly Entry[])[], options: AddCaseOptions): AddedCase {
+  const { file, test, target, text } = planCase(dir, logs, options)
+  const { cwd } = options
   for (const [turn, entries] of logs.entries())
     saveRecording(resolve(cwd, recordingFile(target, test, undefined, { turn })), entries)
   const place = resolve(cwd, target)
   mkdirSync(dirname(place), { recursive: true })
   writeFileSync(place, text)
-  return { file: { ...file, cases: [test] }, test }
+  return { file, test }
 }
 
 const head = `# Run with: millrace test
@@ -109,12 +141,13 @@ interface RunCase {
 }
 
 /** The logs of the runs, the first of the thread first. Throws `bad-run` for one that cannot be repeated. */
-function caseOfRuns(logs: readonly (readonly Entry[])[]): RunCase {
-  const turns = logs.map((entries, i) => turnOf(entries, i === logs.length - 1))
+function caseOfRuns(logs: readonly (readonly Entry[])[], check: WantedCheck): RunCase {
+  const turns = logs.map((entries, i) => turnOf(entries, i === logs.length - 1 ? check : undefined))
   const start = startOf(logs.at(-1)!)
   const asked = messagesOf(start.input).findLast(({ role }) => role === 'user')?.content
   const title = typeof asked === 'string' ? asked : start.runId
-  return { agent: agentOf(logs.at(-1)!), title, value: turns.length === 1 ? turns[0]! : { turns } }
+  const strict = check.strict === true ? { strict: true } : undefined
+  return { agent: agentOf(logs.at(-1)!), title, value: { ...strict, ...(turns.length === 1 ? turns[0]! : { turns }) } }
 }
 
 function startOf(entries: readonly Entry[]): EntryOf<'run-start'> {
@@ -131,7 +164,8 @@ function agentOf(entries: readonly Entry[]): string {
 
 const repeatable: ReadonlySet<string> = new Set(['completed', 'failed', 'budget-exceeded'])
 
-function turnOf(entries: readonly Entry[], isLast: boolean): Record<string, unknown> {
+/** `check`: of the last turn. */
+function turnOf(entries: readonly Entry[], check: WantedCheck | undefined): Record<string, unknown> {
   const start = startOf(entries)
   const { outcome, error, text, output, tools } = factsOf(entries)
   if (!repeatable.has(outcome)) {
@@ -143,20 +177,26 @@ function turnOf(entries: readonly Entry[], isLast: boolean): Record<string, unkn
     throw new MillraceError('bad-run', `The run ${start.runId} left calls of tools to its client. ${cure}`)
   }
   const answers = answersIn(entries)
-  const isObject = typeof output === 'object' && output !== null
-  const short = text.trim().slice(0, longest)
   const expect = omitUndefined({
     outcome: outcome === 'completed' ? undefined : outcome,
     error: error?.code,
-    text: !isLast || short === '' ? undefined : short === text.trim() ? { equals: short } : { contains: short },
-    json: isLast && text === '' && isObject ? { $: output } : undefined,
-    tools: tools.length === 0 ? undefined : { inOrder: true, only: true, calls: tools },
+    text: check && textCheck(text.trim(), check.answer),
+    json: check && check.answer?.is !== 'any' && text === '' && output != null ? { $: output } : undefined,
+    tools: tools.length === 0 || check?.tools === false ? undefined : { inOrder: true, only: true, calls: tools },
   })
   return {
     ...inputOf(start),
     ...(answers.length === 0 ? undefined : { answers }),
     ...(Object.keys(expect).length === 0 ? undefined : { expect }),
   }
+}
+
+function textCheck(text: string, wanted: WantedCheck['answer']): Record<string, unknown> | undefined {
+  const given = wanted?.text?.trim() || text
+  const short = given.slice(0, longest)
+  if (short === '' || wanted?.is === 'any') return undefined
+  if (wanted?.is === 'not') return { not: { contains: short } }
+  return wanted?.is !== 'contains' && short === given ? { equals: short } : { contains: short }
 }
 
 function inputOf({ input }: EntryOf<'run-start'>): Record<string, unknown> {

@@ -7,7 +7,7 @@ import { listNames } from '../pipeline/nearest.ts'
 import { compilePattern, fullBudget } from '../pipeline/pattern/pattern.ts'
 import { isMap } from '../pipeline/scalars.ts'
 import type { Facts, ToolFact } from './facts.ts'
-import type { Failure } from './describe-failure.ts'
+import type { Failure } from '../part/test-result.ts'
 import { valueAt } from './read-cases.ts'
 import type { Expectation, ExpectedCall, TextConditions } from './test-case.ts'
 

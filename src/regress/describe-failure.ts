@@ -1,4 +1,5 @@
 /** A failure as lines of text: its message, and the expected value beside the actual one. */
+import type { Failure } from '../part/test-result.ts'
 
 const longest = 2000
 
@@ -70,14 +71,4 @@ function diffLines(before: string, after: string): DiffLine[] | undefined {
     } else lines.push({ sign: '+', text: b[j++]! })
   }
   return lines
-}
-
-/** Why a case has failed. */
-export interface Failure {
-  /** The expectation: a key of `expect`, or `recording`, `answer`, `prompt`, `run`. */
-  what: string
-  message: string
-  /** Both, when they can be compared. */
-  expected?: unknown
-  got?: unknown
 }

@@ -11,7 +11,7 @@ import { createRecordingModel } from '../models/recording.ts'
 import { checkFacts } from './check-facts.ts'
 import { comparePrompts } from './compare-prompts.ts'
 import { factsOf, type Facts, jsonIn } from './facts.ts'
-import type { Failure } from './describe-failure.ts'
+import type { Failure } from '../part/test-result.ts'
 import { openBench, type Bench, type TestRuntime } from './test-runtime.ts'
 import { loadRecording, recordingFile, saveRecording, type RunOfCase } from './recording-files.ts'
 import type { Tape } from './recorded-registry.ts'
@@ -50,6 +50,8 @@ export interface RunCaseOptions {
   /** Ask the real models, run the real tools, and record their output. */
   record: boolean
   signal: AbortSignal
+  /** Called after each run of the case, in order. `recorded`: what it was answered from. */
+  onRun?(run: { which: RunOfCase; entries: Entry[]; recorded?: readonly Entry[] }): void
 }
 
 const stopCodes: ReadonlySet<string> = new Set(['recording-over'])
@@ -69,7 +71,7 @@ export async function runCase(testRuntime: TestRuntime, run: CaseRun, options: R
     bench = openBench(testRuntime, { plays: !record, live: record || test.tools === 'live', model, judges })
     const threadId = `thread_${randomUUID().replaceAll('-', '')}`
     for (const [turn, given] of test.turns.entries()) {
-      const player = createPlayer(testRuntime, bench, run, record)
+      const player = createPlayer(testRuntime, bench, run, options)
       const played = {
         agent: file.agent,
         input: given.input,
@@ -145,7 +147,7 @@ function createPlayer(
   { options }: TestRuntime,
   bench: Bench,
   { file, test, model }: CaseRun,
-  record: boolean,
+  { record, onRun = () => undefined }: RunCaseOptions,
 ): CasePlayer {
   let seconds: number | undefined
   return {
@@ -154,6 +156,7 @@ function createPlayer(
       const place = resolve(options.cwd ?? '', path)
       if (record) {
         const { entries, failures } = await followTurn(bench.runtime, run)
+        onRun({ which, entries })
         const end = entries.at(-1)
         // A stopped run, or one whose model could not be reached, must not replace the recording.
         const isKept = end?.type === 'run-end' && end.outcome === expected && !run.signal.aborted
@@ -172,6 +175,7 @@ function createPlayer(
       const tape: Tape = { entries: recorded, model: playing, missing: new Set() }
       bench.player!.insert(tape)
       const { entries, failures } = await followTurn(bench.runtime, run)
+      onRun({ which, entries, recorded })
       const warnings = comparePrompts(recorded, entries)
       const end = entries.at(-1)
       if (end?.type === 'run-end' && end.error !== undefined && stopCodes.has(end.error.code)) {

@@ -1,7 +1,7 @@
 /** Runs many cases at the same time, each in a runtime of its own. */
 import type { CaseFile } from './test-case.ts'
 import type { TestRuntime } from './test-runtime.ts'
-import { runCase, type CaseResult, type CaseRun } from './run-case.ts'
+import { runCase, type CaseResult, type CaseRun, type RunCaseOptions } from './run-case.ts'
 
 export interface RunCasesOptions {
   testRuntime: TestRuntime
@@ -22,6 +22,8 @@ export interface RunCasesOptions {
   onStart?(run: CaseRun): void
   /** Called with each result, as they come. */
   onResult?(result: CaseResult, run: CaseRun): void
+  /** Called after each run of a case. */
+  onRun?(run: Parameters<NonNullable<RunCaseOptions['onRun']>>[0], of: CaseRun): void
 }
 
 export interface CasesResult {
@@ -45,7 +47,7 @@ export function casesOf({ files, filter, models }: Pick<RunCasesOptions, 'files'
 }
 
 export async function runCases(options: RunCasesOptions): Promise<CasesResult> {
-  const { testRuntime, record = false, concurrency, bail = false, signal, onStart, onResult } = options
+  const { testRuntime, record = false, concurrency, bail = false, signal, onStart, onResult, onRun } = options
   const runs = casesOf(options)
   const results: (CaseResult | undefined)[] = runs.map(() => undefined)
   let next = 0
@@ -56,7 +58,7 @@ export async function runCases(options: RunCasesOptions): Promise<CasesResult> {
       const at = next++
       const run = runs[at]!
       onStart?.(run)
-      const result = await runCase(testRuntime, run, { record, signal })
+      const result = await runCase(testRuntime, run, { record, signal, onRun: (each) => onRun?.(each, run) })
       results[at] = result
       if (bail && result.status === 'failed') isOver = true
       onResult?.(result, run)

@@ -30,6 +30,8 @@ export interface TestRuntimeOptions {
   /** Folder that `dir` and the paths of files are relative to. Default: that of the process. */
   cwd?: string | undefined
   env: Env
+  /** More values that must never be recorded. */
+  secrets?: readonly string[] | undefined
   endpoints?: readonly Endpoint[] | undefined
   /** The folder's config, if already loaded. */
   config?: Config | undefined
@@ -79,7 +81,7 @@ export function openBench(
   { agents, known, config, options }: TestRuntime,
   { plays, live, model, judges }: BenchOptions,
 ): Bench {
-  const { env, attribute, onRuntime } = options
+  const { env, secrets = [], attribute, onRuntime } = options
   // A run may wait for the answers of its case.
   const store: Store = { ...memoryStore(), durable: true }
   const real = createRegistry(config, env, { log: store.log })
@@ -90,7 +92,7 @@ export function openBench(
       registry: model === undefined ? registry : withDefault(registry, model),
       store,
       env: allowedEnv(config, env),
-      secrets: secretValues(config, env),
+      secrets: [...secretValues(config, env), ...secrets],
       secretKeys: config.secrets?.keys,
       defaultTimeouts: config.timeouts,
       attribute,

@@ -2,6 +2,7 @@
 import { omitUndefined } from '../part/omit-undefined.ts'
 import type { Message } from '../part/message.ts'
 import type { CallSettings } from '../part/part.ts'
+import { parsePipeline } from '../pipeline/parse.ts'
 import type { BusyPolicy, HistoryPolicy } from '../pipeline/pipeline.ts'
 import type { McpHeaders } from '../tools/mcp/own-headers.ts'
 import { withServerMessages } from './history.ts'
@@ -57,6 +58,8 @@ export interface Turn {
   /** Continues this run instead of the thread's last one: see `StartOptions`. Such a turn starts a run, and replies to no suspended one. */
   previousRunId?: string | null
   handOver?: boolean
+  /** Runs this YAML text as the agent: see `StartOptions`. */
+  pipeline?: string
   /** Settings of the request for the answering model. */
   settings?: CallSettings
   /** Ignored settings of the request: see `StartOptions`. */
@@ -104,10 +107,11 @@ async function started(runtime: Runtime, turn: Turn): Promise<Turned> {
     keepsSuspended,
     mcpHeaders,
     previousRunId,
+    pipeline: text,
     groups = false,
   } = turn
-  const { agents } = runtime
-  const fromServer = (agents.get(agentId)?.pipeline.history ?? history) === 'server'
+  const pipeline = text === undefined ? runtime.agents.get(agentId)?.pipeline : parsePipeline(text)
+  const fromServer = (pipeline?.history ?? history) === 'server'
   // The server has no messages of a new thread.
   const goesOn = turn.threadId !== undefined || previousRunId != null
   const known = fromServer && goesOn ? turn : await withServerMessages(runtime, turn.threadId, turn.messages, agentId)
@@ -119,7 +123,7 @@ async function started(runtime: Runtime, turn: Turn): Promise<Turned> {
     history,
     traceparent: turn.traceparent,
     ...omitUndefined({ threadId, labels, handOver, turnKey, settings, ignored, keepsSuspended, previousRunId }),
-    ...omitUndefined({ wireOptions: askedOf(turn.wireOptions) }),
+    ...omitUndefined({ wireOptions: askedOf(turn.wireOptions), pipeline: text }),
     ...(groups && { isBeside: true }),
     ...(mcpHeaders != null && { mcpHeaders: mcpHeaders as McpHeaders }),
   })

@@ -61,6 +61,8 @@ export interface StartOptions {
   noClientTools?: boolean
   /** If the thread already has a run with this key, the start joins that run. */
   turnKey?: string
+  /** Runs this YAML text as the agent, instead of its own. The names in it are checked only when they are used. */
+  pipeline?: string
   /** Settings of the request for the answering model. */
   settings?: CallSettings
   /** Ignored settings of the request: they become `warning` parts of the run. */

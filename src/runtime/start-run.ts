@@ -17,6 +17,7 @@ import type { ThreadQueue, TriedPlace } from './thread-queue.ts'
 import { MillraceError } from '../part/error.ts'
 import { messagesOf } from '../part/message.ts'
 import { sayableFiles } from '../models/model.ts'
+import { parsePipeline } from '../pipeline/parse.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 
 export interface StartContext {
@@ -39,13 +40,14 @@ export interface Started {
 /** Resolves when `run-start` is stored. */
 export async function startRun(
   { store, models, supervisor, queue, activeRuns, shutdown, newRunId }: StartContext,
-  { id: agent, pipeline }: Agent,
+  { id: agent, pipeline: itsOwn }: Agent,
   given: Record<string, unknown>,
   options: StartOptions,
 ): Promise<Started> {
   const { log, runs } = store
   const { protocol = 'library', labels, parentRunId, handOver, noClientTools, turnKey, settings } = options
   const { runId = newRunId(), keepsSuspended, isBeside, user } = options
+  const pipeline = options.pipeline === undefined ? itsOwn : parsePipeline(options.pipeline)
   if (options.runId !== undefined && (await runs.get(runId)) !== undefined) throw runExists(runId)
   const input = checkRunInput(pipeline, given)
   await checkFiles(models, pipeline, input)
@@ -104,6 +106,7 @@ export async function startRun(
       protocol,
       input,
       ...omitUndefined({
+        ownPipeline: options.pipeline === undefined ? undefined : true,
         labels,
         wireOptions: options.wireOptions,
         traceparent: toTraceparent(options.traceparent),

@@ -5,6 +5,7 @@ import type { MillraceError } from '../part/error.ts'
 import type { OwnerFilter, Principal } from '../part/principal.ts'
 import type { AgentEditor } from '../project/agent-editor.ts'
 import type { Authenticated, MessagesConfig, OpenAiConfig, ResponsesConfig } from '../project/config.ts'
+import type { TestDesk } from '../regress/test-desk.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Wire } from '../wire/wire.ts'
 import type { Quotas } from '../access/quotas.ts'
@@ -98,6 +99,8 @@ export interface HandlerOptions {
   editToken?: string
   /** Reads, checks and saves the files of the agents. */
   agentEditor?: AgentEditor
+  /** The test cases beside the agents. */
+  tests?: () => Promise<TestDesk>
   /** Calls back after each reload of the agents, for pages that show them. Returns a function that unsubscribes. */
   onAgents?: (listener: () => void) => () => void
   /** More metrics of the process for `/metrics`, in Prometheus' text format. */
@@ -134,6 +137,7 @@ export interface HandlerContext extends DeliveryContext {
   protocol: string
   editing: Editing
   agentEditor: AgentEditor | undefined
+  tests: HandlerOptions['tests']
   onAgents: HandlerOptions['onAgents']
   renames: Renames
   quotas: HandlerOptions['quotas']

@@ -19,6 +19,7 @@ import { contextOf, createCallers } from './access/caller.ts'
 import { createSimpleAccess } from './access/simple-access.ts'
 import { createStrangers } from './access/strangers.ts'
 import { type Principal } from '../part/principal.ts'
+import { mountAgentSettings } from './routes/agent-settings.ts'
 import { mountAgents, showsBroken } from './routes/agents.ts'
 import { homeResponse } from './routes/home.ts'
 import { isLostVisit, isPagePath, mountPage, shellResponse } from './routes/page.ts'
@@ -99,6 +100,7 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: r
     protocol,
     editing,
     agentEditor,
+    tests: options.tests,
     onAgents,
     renames: createRenames(),
   }
@@ -231,6 +233,7 @@ export function assemble(options: HandlerOptions): { handler: Handler; routes: r
     return Response.json(body, isReady ? undefined : { status: 503, headers: { 'cache-control': 'no-store' } })
   })
   mountAgents(routes, context, agentErrors)
+  mountAgentSettings(routes, context)
   for (const mount of talkRoutes) mount(routes, context)
   if (isPrivate) {
     for (const mount of runRoutes) mount(routes, context)

@@ -33,6 +33,7 @@ import { fleetMetrics, createProcessMetrics } from './fleet-metrics.ts'
 import { createReporter, healthOf, reportOfStore, watchAgents } from './serve-report.ts'
 import { claimData, hashEndpoint, writeServerFile } from './server-file.ts'
 import { mcpSettingsOf, openAiSettingsOf, settingsOf, type Settings } from './settings.ts'
+import { createServedTests } from './served-tests.ts'
 import { createSocketListener } from './socket/socket-listener.ts'
 import { version } from './version.ts'
 import { readFile } from 'node:fs/promises'
@@ -158,7 +159,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
         runtime.agents.list().map(({ id }) => id),
       )
     }
-    guard?.bind(runtime)
+    const tests = createServedTests({ runtime, onError, secrets, config, folder: options })
     const recovered = await runtime.recover()
     void project.files?.catchUp()
     const runsPerMinute = rateLimit?.runsPerMinute
@@ -194,6 +195,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
         agentErrors: () => agents.errors,
         onAgents: reloads.listen,
         agentEditor: agents.editor,
+        tests: tests.open,
         edit: edit !== false,
         editToken,
         health: () => healthOf(project!, guard),
@@ -271,6 +273,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
       const began = performance.now()
       isDraining = true
       agents.close()
+      await tests.close()
       void runtime.store.fleet.introduce?.({ draining: true }).catch(onError)
       // Polling clients must still receive the end of their runs. With several servers, clients stop using this one after its 503.
       const isKept = isShared || sockets.isPolled()

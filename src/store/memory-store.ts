@@ -17,11 +17,12 @@ import { decodeView, encodeMessage, decodeMessage } from './encode.ts'
 import { createFleet } from './fleet.ts'
 import { createAudit } from './audit.ts'
 import { createFeedback } from './feedback.ts'
+import { createTestResults } from './test-results.ts'
 import { createLedger } from './ledger.ts'
 import { createLimits } from './limits.ts'
 import { createThreadTitles } from './thread-titles.ts'
 import { createCursors, readChanges, readEntries, readMessages } from './follow.ts'
-import { dueRows, selectRows } from './run-query.ts'
+import { dueRows, listRows } from './run-query.ts'
 import {
   claimRow,
   foldRow,
@@ -239,7 +240,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
     async list(query = {}) {
       checkOpen('list runs')
       // A map keeps insertion order.
-      return selectRows(rows(), query).map(publicRow)
+      return listRows(rows().map(publicRow), query)
     },
     async due(before, limit = 1000) {
       checkOpen('list due runs')
@@ -264,6 +265,7 @@ export function memoryStore({ keep = 100 }: { keep?: number } = {}): Store {
     ledger: createLedger(),
     audit: createAudit(),
     feedback,
+    testResults: createTestResults(),
     titles,
     durable: false,
     async close() {

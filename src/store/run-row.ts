@@ -128,7 +128,9 @@ export function hasOnlyGrown(before: StoredRow, row: StoredRow): boolean {
   const isSame = row.status === before.status && row.usage === before.usage && row.open === before.open
   // A claim makes a suspended run `running` before it is resumed.
   if (row.suspendedAt !== before.suspendedAt) return false
-  return isSame && row.firstTokenMs === before.firstTokenMs && row.errors === before.errors
+  return (
+    isSame && row.firstTokenMs === before.firstTokenMs && row.errors === before.errors && row.models === before.models
+  )
 }
 
 /** Folds entries into a row, which is changed. */
@@ -162,7 +164,11 @@ export function updateRow(next: StoredRow, entries: readonly Entry[]): void {
         resumeAt(next, entry.timestamp)
         if (entry.agent !== undefined) next.agent = entry.agent
         break
+      case 'prompt':
+        addModel(next, entry.model)
+        break
       case 'usage':
+        addModel(next, entry.model)
         setCost(next, next.usage === undefined ? entry.cost : plus(next.cost, entry.cost))
         next.usage = addUsage(next.usage, entry.usage)
         break
@@ -209,6 +215,13 @@ function resumeAt(row: StoredRow, time: number): void {
 
 function isAnswer({ answers }: StoredRow, step: string): boolean {
   return answers === undefined || answers.includes(step) || answers.includes(parentPath(step))
+}
+
+const mostModels = 16
+
+function addModel(row: StoredRow, model: string): void {
+  const known = row.models ?? []
+  if (known.length < mostModels && !known.includes(model)) row.models = [...known, model]
 }
 
 /** Undefined if either cost is unknown. */

@@ -9,6 +9,7 @@ import { fleetContract } from './contract/fleet.contract.ts'
 import { forkContract } from './contract/fork.contract.ts'
 import { inboxContract } from './contract/inbox.contract.ts'
 import { feedbackContract } from './contract/feedback.contract.ts'
+import { testResultsContract } from './contract/test-results.contract.ts'
 import { ledgerContract } from './contract/ledger.contract.ts'
 import { ownersContract } from './contract/owners.contract.ts'
 import { readOptionsContract } from './contract/read-options.contract.ts'
@@ -45,6 +46,7 @@ export function storeContract(name: string, make: () => Store | Promise<Store>, 
     if (hasLedger) {
       ledgerContract(() => store)
       feedbackContract(() => store)
+      testResultsContract(() => store)
       threadTitlesContract(() => store)
     }
   })

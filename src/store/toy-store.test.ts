@@ -19,7 +19,7 @@ import { createFleet } from './fleet.ts'
 import { createCursors, readChanges, readEntries, readMessages } from './follow.ts'
 import { indexAfter, refuseMerged } from './live-tail-cache.ts'
 import { encodeMessages, postInOrder } from './post-all.ts'
-import { dueRows, selectRows } from './run-query.ts'
+import { dueRows, listRows } from './run-query.ts'
 import { claimRow, foldRow, isFork, isWanted, ofFork, publicRow, type Origin, type StoredRow } from './run-row.ts'
 import { checkFork, runExists, storeClosed } from './store-error.ts'
 import { storeContract } from './store.contract.ts'
@@ -139,7 +139,7 @@ function toyStore(): Store {
     log,
     runs: {
       get: (run) => act(undefined, () => runs.get(run) && publicRow(runs.get(run)!.row)),
-      list: (query = {}) => act(undefined, () => selectRows(rows(), query).map(publicRow)),
+      list: (query = {}) => act(undefined, () => listRows(rows().map(publicRow), query)),
       due: (before, limit = 1000) => act(undefined, () => dueRows(rows(), before, limit)),
       view: (run) => act(undefined, () => structuredClone(runs.get(run)?.view)),
       keepView: (run, seq, view) => act(undefined, () => keep(run, { seq, view })),

@@ -16,6 +16,7 @@ describe.skipIf(browser === undefined)(`compare${fault}`, () => {
       [text('84.'), finish()],
       [...toolCall('c1', 'calc', { x: '12*7' }), finish('tool-calls')],
       [text('It is 84.'), finish('stop', { in: 40, out: 9 })],
+      [text('84'), finish()],
     ]
     const { page, server, openTab } = await openWeb(browser, {
       engine: {
@@ -24,6 +25,7 @@ describe.skipIf(browser === undefined)(`compare${fault}`, () => {
         tools: { calc: { parameters: { type: 'object' }, execute: () => ({ value: 84 }) } },
       },
       path: '/compare',
+      handler: { edit: true },
     })
     const start = async () => {
       const input = { messages: [{ role: 'user', content: 'What is 12*7?' }] }
@@ -38,6 +40,8 @@ describe.skipIf(browser === undefined)(`compare${fault}`, () => {
     await page.getByLabel('Run B').fill(b)
     await page.keyboard.press('Enter')
     await page.getByRole('region', { name: 'First difference' }).getByText('main/answer/1').waitFor()
+    // Nobody gave the two anything else: what they did comes first.
+    expect(await page.getByRole('tab', { selected: true }).innerText()).toBe('Steps')
     expect(new URL(page.url()).search).toBe(`?a=${a}&b=${b}`)
 
     const marks = await page.getByTestId('step-pair').evaluateAll((rows) => rows.map((row) => row.dataset['mark']))
@@ -66,6 +70,25 @@ describe.skipIf(browser === undefined)(`compare${fault}`, () => {
     await other.getByRole('button', { name: 'Swap' }).click()
     await other.locator('del', { hasText: 'It is' }).waitFor()
     expect(new URL(other.url()).searchParams.get('a')).toBe(b)
+
+    // A fork with another system prompt: what was changed is in front, word by word.
+    const changed = agent('system: Be brief.\ntemperature: 0.2\ntools: [{ name: calc }]')
+    const forked = await server.post(`/api/runs/${a}/fork`, { at: 1, pipeline: changed })
+    const { id: fork } = await forked.json()
+    await until(server.store, fork, ({ type }) => type === 'run-end')
+    await page.goto(`${server.url}/compare?a=${a}&b=${fork}`)
+    await page.getByRole('tab', { selected: true }).filter({ hasText: 'Prompt' }).waitFor()
+    expect(await page.getByRole('region', { name: 'First difference' }).innerText()).toContain('system')
+    const calls = page.getByTestId('prompt-pair')
+    await calls.first().getByText('differs in settings, system').waitFor()
+    await calls.first().locator('ins', { hasText: 'Be brief.' }).waitFor()
+    await calls.first().getByText('temperature: 0.2').waitFor()
+    await page.getByRole('button', { name: 'Show what is the same: model, 1 message, 1 tool' }).click()
+    await page.getByLabel('user of A').getByText('What is 12*7?').waitFor()
+    await atEachScreen(page, 'compare-prompt', look)
+    await page.getByRole('tab', { name: 'Agent' }).click()
+    await page.getByLabel('YAML of B').locator('ins', { hasText: 'system: Be brief.' }).waitFor()
+    await atEachScreen(page, 'compare-agent', look)
 
     // A run and itself.
     await other.goto(`${server.url}/compare?a=${a}&b=${a}`)

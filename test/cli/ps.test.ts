@@ -125,6 +125,19 @@ describe('millrace ps', () => {
       expect((await ps('--limit', '2', '--status', 'failed')).err).toBe('no matching runs\n')
     }))
 
+  test('a list of a model, of a protocol, and sorted', () =>
+    threeRuns(async (cwd, ids) => {
+      const listed = async (...args: string[]) => {
+        const { out } = await ran(['ps', '--json', ...args], { cwd })
+        return (JSON.parse(out) as RunRow[]).map(({ id }) => id)
+      }
+      expect(await listed('--model', 'demo:assistant', '--protocol', 'cli')).toEqual(ids)
+      expect(await listed('--model', 'demo:assistant', '--protocol', 'ui')).toEqual([])
+      expect((await ran(['ps', '--model', 'other'], { cwd })).err).toBe('no matching runs\n')
+      expect((await listed('--sort', 'duration', '--limit', '2')).length).toBe(2)
+      expect((await listed('--sort', 'tokens')).toSorted()).toEqual(ids.toSorted())
+    }))
+
   test('runs are named by as much of their ids as tells them apart', () =>
     threeRuns(async (cwd, [id, ...others]) => {
       const length = Math.max(...others.map((other) => [...other].findIndex((char, i) => char !== id[i]))) + 1

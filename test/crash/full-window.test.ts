@@ -8,10 +8,10 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import type { Entry } from '../../src/part/entry.ts'
 import { only } from '../support/engine.ts'
+import { startMortalServer, type MortalServer } from '../support/mortal-server.ts'
 import { describeRedis, freshPrefix } from '../support/redis.ts'
-import { spawnServer, type ServerProcess } from '../support/server-process.ts'
+import { spawnServer } from '../support/server-process.ts'
 import { startStrictServer, type AskedModel } from '../support/strict-model-server.ts'
 import { firstTask, isSummary, pages, pageText, readPages, windowAgent } from '../support/window-kills.ts'
 
@@ -26,12 +26,7 @@ async function survives(kills: Kills, tools: readonly number[], flags: readonly 
     mkdirSync(dirname(join(dir, path)), { recursive: true })
     writeFileSync(join(dir, path), text)
   }
-  let server: ServerProcess | undefined
-  let other: ServerProcess | undefined
-  let killing: Promise<void> | undefined
-  let killed = 0
-  /** Whichever runs the run dies, and its answer is lost with it. */
-  const kill = () => (killing ??= server!.kill())
+  let server: MortalServer | undefined
   const left = [...kills]
   const leftTools = [...tools]
   let requests = 0
@@ -41,7 +36,7 @@ async function survives(kills: Kills, tools: readonly number[], flags: readonly 
   const isDue = (asked: AskedModel): boolean => {
     requests++
     // The server that goes on is not the one that dies next, until it is known.
-    if (killing !== undefined) return false
+    if (server!.isDying()) return false
     const at = left.findIndex((each) => {
       if (each === 'summary') return isSummary(asked)
       if (each === 'behind') return heard() > 0 && !isSummary(asked)
@@ -60,22 +55,22 @@ async function survives(kills: Kills, tools: readonly number[], flags: readonly 
         void asked.left.then(() => (call.left = true))
       }
       // A slow machine may have taken the run over before: then it is not its owner that dies, and the answer is heard.
-      if (due) await kill()
+      if (due) await server!.kill()
       return readPages(asked)
     },
   })
   const read: number[] = []
   const world = createServer((request, response) => {
     read.push(Number(new URL(request.url!, 'http://here').searchParams.get('page')))
-    const isDue = killing === undefined && read.length >= (leftTools[0] ?? Infinity)
+    const isDue = !server!.isDying() && read.length >= (leftTools[0] ?? Infinity)
     if (!isDue) return response.end(pageText(read.at(-1)!))
     leftTools.shift()
-    void kill()
+    void server!.kill()
     return response.destroy()
   })
   await new Promise<void>((resolve) => void world.listen(0, '127.0.0.1', resolve))
   onTestFinished(async () => {
-    await Promise.all([server?.kill(), other?.kill()])
+    await server?.end()
     world.close()
     await model.close()
     rmSync(dir, { recursive: true, force: true })
@@ -91,39 +86,21 @@ const endpoints = [{ name: 'box', baseURL: '${model.baseURL}', protocol: 'anthro
 export default { models: { endpoints }, tools: { read: { parameters, execute } } }`,
   )
   const boot = (name: string) => spawnServer(join(dir, 'agents'), join(dir, name), ...flags)
-  server = await boot('data')
-  const post = (path: string, body: object) =>
-    fetch(server!.url + path, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    })
+  let id: string | undefined
+  // Whether it was stored before a death is not known: the same id is the same message.
+  const tell = () =>
+    server?.post(`/api/runs/${id}/messages`, { id: 'm1', content: 'Only the last year' }).catch(() => undefined)
+  server = await startMortalServer({ boot, spare, onNext: async () => tell() })
   const input = { messages: [{ id: 'u1', role: 'user', content: firstTask }] }
-  const { id } = (await (await post('/api/runs', { agentId: 'a', input, threadId: 't' })).json()) as { id: string }
-  if (spare) other = await boot('data2')
-  await post(`/api/runs/${id}/messages`, { id: 'm1', content: 'Only the last year' }).catch(() => undefined)
-  const view = async () => {
-    if (killing !== undefined) {
-      await killing
-      killing = undefined
-      killed++
-      if (spare) {
-        server = other
-        other = await boot(`data${killed + 2}`)
-      } else server = await boot('data')
-      // Whether the first post was stored is not known: the same id is the same message.
-      await post(`/api/runs/${id}/messages`, { id: 'm1', content: 'Only the last year' }).catch(() => undefined)
-    }
-    const found = await fetch(`${server!.url}/api/runs/${id}`).catch(() => undefined)
-    return found?.ok === true ? ((await found.json()) as { status: string; text: string }) : undefined
-  }
-  await expect.poll(async () => (await view())?.status, { interval: 20, timeout: 100_000 }).toBe('completed')
-  expect(killed).toBe(kills.length + tools.length)
-  expect((await view())!.text).toContain(`${pages} pages. I was told: ${firstTask}`)
+  const started = await server.post('/api/runs', { agentId: 'a', input, threadId: 't' })
+  ;({ id } = (await started.json()) as { id: string })
+  await server.standBy()
+  await tell()
+  const { text } = await server.completed(id, 100_000)
+  expect(server.deaths()).toBe(kills.length + tools.length)
+  expect(text).toContain(`${pages} pages. I was told: ${firstTask}`)
   expect(model.refused).toEqual([])
-  const headers = { accept: 'application/x-ndjson' }
-  const lines = await (await fetch(`${server.url}/api/runs/${id}/events`, { headers })).text()
-  const entries = lines.split('\n').flatMap((line) => (line.startsWith('{') ? [JSON.parse(line) as Entry] : []))
+  const entries = await server.entries(id)
   expect(only(entries, 'run-end')).toHaveLength(1)
   expect(only(entries, 'message').map((entry) => entry.id)).toEqual(['m1'])
   // Each answer of the summary's model is one entry: none was asked for again.

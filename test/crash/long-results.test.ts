@@ -6,8 +6,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
+import { startMortalServer, type MortalServer } from '../support/mortal-server.ts'
 import { describeRedis, freshPrefix } from '../support/redis.ts'
-import { spawnServer, type ServerProcess } from '../support/server-process.ts'
+import { spawnServer } from '../support/server-process.ts'
 import { startUpstream, type UpstreamReply } from '../support/upstream.ts'
 
 const agent = `
@@ -53,41 +54,24 @@ async function survives(kills: readonly number[], flags: readonly string[], spar
   mkdirSync(join(dir, 'agents'))
   writeFileSync(join(dir, 'agents', 'a.yaml'), agent)
   writeFileSync(join(dir, 'agents', 'millrace.config.mjs'), config)
-  let [server, other]: (ServerProcess | undefined)[] = []
-  let killing: Promise<void> | undefined
+  let server: MortalServer | undefined
   const upstream = await startUpstream((reply, n) => {
     if (!kills.includes(n)) return answer(reply)
-    killing = server!.kill()
+    void server!.kill()
     reply.drop()
   })
   clean.push(() => upstream.close())
-  const start = (name: string) =>
+  const boot = (name: string) =>
     spawnServer(join(dir, 'agents'), join(dir, name), '--endpoint', `up=${upstream.baseURL}`, ...flags)
-  clean.push(() => Promise.all([server?.kill(), other?.kill()]))
-  server = await start('data0')
-  if (spare) other = await start('data1')
-  let killed = 0
+  clean.push(() => server?.end())
+  server = await startMortalServer({ boot, spare })
+  await server.standBy()
   for (const content of ['One', 'Two']) {
-    const body = JSON.stringify({ agentId: 'a', threadId: 't', input: { messages: [{ role: 'user', content }] } })
-    const post = { method: 'POST', headers: { 'content-type': 'application/json' }, body }
-    const { id } = (await (await fetch(`${server!.url}/api/runs`, post)).json()) as { id: string }
-    const view = async () => {
-      if (killing !== undefined) {
-        await killing
-        killing = undefined
-        killed++
-        if (spare) {
-          server = other
-          other = await start(`data${killed + 1}`)
-        } else server = await start('data0')
-      }
-      const found = await fetch(`${server!.url}/api/runs/${id}`).catch(() => undefined)
-      return found?.ok === true ? ((await found.json()) as { status: string; text: string }) : undefined
-    }
-    await expect.poll(async () => (await view())?.status, { interval: 20, timeout: 60_000 }).toBe('completed')
-    expect((await view())!.text).toBe('Found.')
+    const body = { agentId: 'a', threadId: 't', input: { messages: [{ role: 'user', content }] } }
+    const { id } = (await (await server.post('/api/runs', body)).json()) as { id: string }
+    expect((await server.completed(id, 60_000)).text).toBe('Found.')
   }
-  expect(killed).toBe(kills.length)
+  expect(server.deaths()).toBe(kills.length)
   const told = new Map<number, string>()
   for (const { body } of upstream.requests) {
     // A result that was not stored when the server died is made again, at another place in the log.

@@ -8,9 +8,9 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
-import type { Entry } from '../../src/part/entry.ts'
+import { startMortalServer, type MortalServer } from '../support/mortal-server.ts'
 import { describeRedis, freshPrefix } from '../support/redis.ts'
-import { spawnServer, type ServerProcess } from '../support/server-process.ts'
+import { spawnServer } from '../support/server-process.ts'
 
 const script = `
 const work = (what) => tools.work({ what }).catch(() => 'lost ' + what)
@@ -37,13 +37,12 @@ async function survives(kills: readonly number[], flags: readonly string[], spar
   mkdirSync(join(dir, 'agents'))
   writeFileSync(join(dir, 'agents', 'many.yaml'), agent)
   const asked: string[] = []
-  let [server, other]: (ServerProcess | undefined)[] = []
-  let killing: Promise<void> | undefined
+  let server: MortalServer | undefined
   const world = createServer((request, response) => {
     asked.push(new URL(request.url!, 'http://here').searchParams.get('what')!)
     if (!kills.includes(asked.length)) return response.end('did')
     // Whichever runs the script dies. Its answer is lost with it.
-    killing = server!.kill()
+    void server!.kill()
     return response.destroy()
   })
   await new Promise<void>((resolve) => void world.listen(0, '127.0.0.1', resolve))
@@ -55,41 +54,22 @@ const execute = async ({ what }) => (await (await fetch('${place}?what=' + what)
 export default { tools: { work: { parameters, execute } } }
 `
   writeFileSync(join(dir, 'agents', 'millrace.config.mjs'), config)
-  const start = (name: string) => spawnServer(join(dir, 'agents'), join(dir, name), ...flags)
-  clean.push(() => Promise.all([server?.kill(), other?.kill()]))
-  server = await start('data')
-  const post = { method: 'POST', headers: { 'content-type': 'application/json' } }
-  const started = await fetch(`${server.url}/api/runs`, {
-    ...post,
-    body: JSON.stringify({ agentId: 'many', input: {} }),
-  })
-  const { id: runId } = (await started.json()) as { id: string }
-  if (spare) other = await start('data2')
-  let killed = 0
-  const view = async () => {
-    if (killing !== undefined) {
-      await killing
-      killing = undefined
-      killed++
-      if (spare) {
-        server = other
-        other = await start(`data${killed + 2}`)
-      } else server = await start('data')
-    }
-    const found = await fetch(`${server!.url}/api/runs/${runId}`).catch(() => undefined)
-    return found?.ok === true ? ((await found.json()) as { status: string; output?: { many: string[] } }) : undefined
+  const boot = (name: string) => spawnServer(join(dir, 'agents'), join(dir, name), ...flags)
+  clean.push(() => server?.end())
+  server = await startMortalServer({ boot, spare })
+  const { id: runId } = (await (await server.post('/api/runs', { agentId: 'many', input: {} })).json()) as {
+    id: string
   }
-  await expect.poll(async () => (await view())?.status, { interval: 20, timeout: 60_000 }).toBe('completed')
-  expect(killed).toBe(kills.length)
+  await server.standBy()
+  const shown = await server.completed(runId, 60_000)
+  expect(server.deaths()).toBe(kills.length)
   expect(new Set(asked).size).toBe(asked.length)
-  const { many } = (await view())!.output!
+  const { many } = shown.output as { many: string[] }
   expect(many.map((each) => each.split(' ')[1])).toEqual(Array.from({ length: 12 }, (_, i) => String(i)))
   const lost = many.filter((each) => each.startsWith('lost'))
   expect(lost.length).toBeGreaterThanOrEqual(kills.length)
   expect(lost.length).toBeLessThanOrEqual(3 * kills.length)
-  const headers = { accept: 'application/x-ndjson' }
-  const lines = await (await fetch(`${server!.url}/api/runs/${runId}/events`, { headers })).text()
-  const entries = lines.split('\n').flatMap((line) => (line.startsWith('{') ? [JSON.parse(line) as Entry] : []))
+  const entries = await server.entries(runId)
   expect(entries.filter(({ type }) => type === 'run-end')).toHaveLength(1)
   expect(entries.filter(({ type }) => type === 'data')).toHaveLength(1)
   const calls = entries.flatMap((entry) => (entry.type === 'tool-call' ? [entry.toolCallId] : []))

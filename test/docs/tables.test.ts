@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Store } from '../../src/part/log.ts'
 import { auditRow } from '../../src/store/contract/ledger.contract.ts'
+import { testRow } from '../../src/store/contract/test-results.contract.ts'
 import { sqliteStore } from '../../src/store/sqlite/store.ts'
 import { namedQueries } from '../../src/store/tables/named-queries.ts'
 import { tableDocs } from '../../src/store/tables/table-docs.ts'
@@ -18,6 +19,10 @@ beforeAll(async () => {
   await recordAll(store)
   await record(store, askingRun('asking', Date.now()))
   await store.audit!.add(auditRow({ outcome: 'refused' }))
+  await store.testResults!.add(testRow())
+  const failures = [{ what: 'text', message: 'the answer is not the text' }]
+  await store.testResults!.add(testRow({ status: 'failed', isLive: true, failures }))
+  await store.testResults!.add(testRow({ test: 'shop/pays' }))
   await store.feedback!.put({
     run: 'slow',
     user: 'ann',
@@ -136,6 +141,11 @@ describe('docs: tables', () => {
       ['thread-asking', 'suspended', 1, 0, null],
     ],
     feedback: ['agent, verdict, note, run', ['assistant', 'down', 'Too slow', 'slow']],
+    tests: [
+      'test, status, live, failure',
+      ['shop/orders', 'failed', 1, 'the answer is not the text'],
+      ['shop/pays', 'passed', 0, null],
+    ],
     waiting: ['run, agent, kind, request_id, question', ['asking', 'asker', 'input', 'q1', 'Go on?']],
   }
 

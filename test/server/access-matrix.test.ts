@@ -2,10 +2,13 @@
  * Who may do what, over every route: each is asked by everyone for a run of alice. The routes come from the router; one that is not in the table
  * fails. What is not a caller's is like what does not exist.
  */
-import { readFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { z } from 'zod'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { finish, text, toolCall, createScriptedModel } from '../../src/models/scripted.ts'
+import { openTestDesk, type TestDesk } from '../../src/regress/test-desk.ts'
 import { assemble } from '../../src/server/handler.ts'
 import type { ExecutionContext } from '../../src/engine/registry.ts'
 import type { SignIns } from '../../src/tools/mcp/auth/sign-ins.ts'
@@ -17,6 +20,9 @@ import { runUserOf } from '../../src/part/principal.ts'
 const canary = 'canary-51aa'
 let engine: Engine
 let handler: Handler
+/** A folder with one test case of agent `a`. */
+const project = mkdtempSync(join(tmpdir(), 'millrace-matrix-'))
+let desk: TestDesk
 let routes: { method: string; path: string; action: string }[]
 
 beforeAll(async () => {
@@ -37,11 +43,23 @@ beforeAll(async () => {
   // Everybody has signed in already.
   const source = { token: async () => 'a token', renewed: async () => 'a token', given: [] }
   const signIns = { source: async () => source } as unknown as SignIns
-  const assembled = assemble({ runtime: { ...engine.runtime, signIns }, access: createTestAccess(), edit: true })
+  for (const name of ['agents', 'tests']) mkdirSync(join(project, name))
+  writeFileSync(join(project, 'tests/x.yaml'), 'agent: a\ncases: [{ name: hi, message: Hi }]\n')
+  desk = openTestDesk({ dir: join(project, 'agents'), env: {}, store: engine.store, onError: () => undefined })
+  const assembled = assemble({
+    runtime: { ...engine.runtime, signIns },
+    access: createTestAccess(),
+    edit: true,
+    tests: async () => desk,
+  })
   handler = assembled.handler
   routes = [...assembled.routes]
 })
-afterAll(() => engine.close())
+afterAll(async () => {
+  await desk.close()
+  await engine.close()
+  rmSync(project, { recursive: true })
+})
 
 interface Ids {
   run: string
@@ -163,6 +181,15 @@ const table: Record<string, Ask> = {
     path: () => '/api/agents/a',
     body: () => ({ text: agent() }),
   },
+  'GET /api/agents/:id/settings': {
+    row: { ...forEveryone, 'other agents': 'unknown' },
+    path: () => '/api/agents/a/settings',
+  },
+  'POST /api/agents/:id/settings': {
+    row: admins,
+    path: () => '/api/agents/a/settings',
+    body: () => ({ changes: [] }),
+  },
   'POST /api/agents/:id/rename': {
     row: { ...admins, admin: 'forbidden', 'admin of acme': 'forbidden' },
     path: () => '/api/agents/a/rename',
@@ -233,6 +260,16 @@ const table: Record<string, Ask> = {
     row: startsThere,
     body: ({ thread }) => ({ agentId: 'a', threadId: thread, input: { messages } }),
   },
+  'GET /api/tests': at('/api/tests', admins),
+  'GET /api/tests/:id': at('/api/tests/x%2Fhi', admins),
+  'GET /api/tests/progress': at('/api/tests/progress', admins),
+  'POST /api/tests/run': { row: admins, body: () => ({}) },
+  'POST /api/tests/stop': { row: admins },
+  'GET /api/tests/draft': { row: { ...admins, admin: 'yes' }, path: ({ run }) => `/api/tests/draft?run=${run}` },
+  'POST /api/tests': { row: { ...admins, admin: 'yes' }, body: ({ run }) => ({ run }) },
+  // It has no other answer.
+  'POST /api/tests/:id/accept': { row: { ...admins, admin: 'refused' }, path: () => '/api/tests/x%2Fhi/accept' },
+  'DELETE /api/tests/:id': { row: { ...admins, admin: 'unknown' }, path: () => '/api/tests/x%2Fnosuch' },
   'GET /api/feedback': at('/api/feedback', lists),
   'GET /api/runs/:id/feedback': ofRun('/feedback'),
   'POST /api/runs/:id/feedback': { ...ofRun('/feedback'), body: () => ({ verdict: 'up' }) },

@@ -71,7 +71,7 @@ async function serve(files: Record<string, string>, options: Partial<HandlerOpti
     const headers = { 'content-type': 'application/json', ...more }
     const init =
       body === undefined
-        ? { method: method === 'POST' ? 'GET' : method }
+        ? { method: method === 'POST' ? 'GET' : method, headers: more }
         : { method, headers, body: JSON.stringify(body) }
     const response = await handler(new Request(`http://x/api/${path}`, init))
     return { ...((await response.json()) as Saved), status: response.status }
@@ -304,6 +304,149 @@ describe('agent editor', () => {
     expect(await locked.send(`runs/${other.id}/fork`, { at, pipeline })).toMatchObject({ status: 403 })
   })
 
+  test('the settings of its model calls, and its text with others', async () => {
+    const file = `workflow:
+  - id: answer
+    type: llm
+    config:
+      model: "demo:assistant" # cheap
+      stream: true
+      system: { file: poet.md }
+      tools: [calculator, { name: here, client: true, description: Where, parameters: { at: string } }, { agent: plain }]
+`
+    const plain = `metadata: { description: Says it. }\n${say('plain')}`
+    const { send, runtime } = await serve({ 'ask.yaml': file, 'poet.md': 'A poet.', 'plain.yml': plain })
+    const shown = await send('agents/ask/settings')
+    expect(shown['file']).toBe('ask.yaml')
+    const [step] = shown['steps'] as { tools: object[] }[]
+    expect(step).toMatchObject({
+      path: 'main/answer',
+      type: 'llm',
+      answers: true,
+      model: 'demo:assistant',
+      system: 'A poet.',
+    })
+    expect(step!.tools).toMatchObject([
+      { name: 'calculator', kind: 'server', description: expect.any(String), inputSchema: { type: 'object' } },
+      { name: 'here', kind: 'client', description: 'Where', inputSchema: { properties: { at: { type: 'string' } } } },
+      { name: 'plain', kind: 'agent', description: 'Says it.', inputSchema: { type: 'object' } },
+    ])
+    expect(shown['models']).toEqual(['demo:assistant'])
+    expect((shown['tools'] as object[]).length).toBe(runtime.tools.size)
+
+    const step1 = { step: 'main/answer' }
+    const changes = [{ ...step1, model: 'demo:other', temperature: 0.5, system: null, tools: { here: false } }]
+    const changed = await send('agents/ask/settings', { changes })
+    expect(changed).toMatchObject({ status: 200, faults: [] })
+    expect(changed.text).toBe(
+      file
+        .replace('"demo:assistant" # cheap', '"demo:other" # cheap\n      temperature: 0.5')
+        .replace('      system: { file: poet.md }\n', '')
+        .replace(/\{ name: here.*?\} \}, /u, ''),
+    )
+    // It runs so, and nothing was written.
+    const run = await send('runs', {
+      agentId: 'ask',
+      input: { messages: [{ role: 'user', content: 'Hi' }] },
+      pipeline: changed.text,
+    })
+    expect(run.status).toBe(202)
+    expect(await send('agents/ask')).toMatchObject({ text: file })
+    const own = await send('agents/ask/settings', { changes, text: `# Mine.\n${file}` })
+    expect(own.text).toBe(`# Mine.\n${changed.text}`)
+
+    const wrong = await send('agents/ask/settings', {
+      changes: [
+        { ...step1, model: 'nobody:x', tools: { none: true } },
+        { ...step1, temperature: -1 },
+      ],
+    })
+    expect(wrong.faults).toMatchObject([
+      { step: 'main/answer', setting: 'model' },
+      { step: 'main/answer', setting: 'temperature' },
+      { step: 'main/answer', setting: 'tools' },
+    ])
+    for (const bad of [
+      {},
+      { changes: {} },
+      { changes: [1] },
+      { changes: [{}] },
+      { changes: [{ ...step1, topP: 1 }] },
+      { changes: [{ ...step1, model: 1 }] },
+      { changes: [{ ...step1, temperature: '1' }] },
+      { changes: [{ ...step1, tools: ['a'] }] },
+      { changes: [{ step: 'main/none', model: 'x' }] },
+      { changes: Array(101).fill(step1) },
+    ])
+      expect([bad, (await send('agents/ask/settings', bad)).status]).toEqual([bad, 400])
+    expect(await send('agents/none/settings')).toMatchObject({ status: 404 })
+    expect(await send('agents/none/settings', { changes: [] })).toMatchObject({ status: 404 })
+
+    const access = createTestAccess()
+    const shared = await serve(
+      { 'ask.yaml': file, 'poet.md': 'A poet.', 'plain.yml': plain },
+      { access, authorize: undefined as never },
+    )
+    const user = await shared.send('agents/ask/settings', undefined, headersFor('alice'), 'GET')
+    expect(JSON.stringify(user)).not.toContain('A poet.')
+    for (const key of ['tools', 'file']) expect(user).not.toHaveProperty(key)
+    expect((user['steps'] as object[])[0]).toMatchObject({
+      model: 'demo:assistant',
+      tools: [{ name: 'calculator' }, {}, {}],
+    })
+    expect(await shared.send('agents/ask/settings', { changes: [] }, headersFor('operator'))).toMatchObject({
+      status: 403,
+    })
+  })
+
+  test('a run starts with its own pipeline instead of the file, if agents may be edited here', async () => {
+    const { send, runtime } = await serve({ 'plain.yml': say('file') })
+    const outputOf = async (started: Saved) => (await (await runtime.open(String(started['id'])))!.result).output
+    const own = { agentId: 'plain', pipeline: say('own') }
+    const first = await send('runs', own)
+    expect(first).toMatchObject({ status: 202 })
+    expect(await outputOf(first)).toBe('own')
+    // The next turn is that of the file again.
+    const { threadId } = first
+    const next = await send('runs', { agentId: 'plain', threadId })
+    expect([next['threadId'], await outputOf(next)]).toEqual([threadId, 'file'])
+    expect(runtime.agents.get('plain')!.pipeline.text).toBe(say('file'))
+
+    expect(await send('runs', { ...own, pipeline: 'workflow: 1' })).toMatchObject({
+      status: 422,
+      faults: [{ line: 1, column: 11 }],
+    })
+    expect(await send('runs', { ...own, pipeline: say('x').replace('say', 'tool') + 'x: 1' })).toMatchObject({
+      status: 422,
+      faults: [{ line: 5 }],
+    })
+    for (const pipeline of [1, null]) expect(await send('runs', { ...own, pipeline })).toMatchObject({ status: 400 })
+    expect(await send('runs', { ...own, agentId: 'none' })).toMatchObject({ status: 404 })
+    const key = { 'idempotency-key': 'once' }
+    const [one, again, other] = [
+      await send('runs', own, key),
+      await send('runs', own, key),
+      await send('runs', { ...own, pipeline: say('other') }, key),
+    ]
+    expect([again['id'], other.status]).toEqual([one['id'], 422])
+    const total = (await runtime.store.runs.list({})).length
+    expect(total).toBe(3)
+
+    const locked = await serve({ 'plain.yml': say('file') }, { edit: false })
+    const refused = await locked.send('runs', own)
+    expect(refused).toMatchObject({ status: 403, error: { code: 'forbidden' } })
+    expect(refused.error!.message).toContain('Agents may not be edited')
+    expect(await locked.send('runs', { agentId: 'plain' })).toMatchObject({ status: 202 })
+    const access = createTestAccess()
+    const shared = await serve({ 'plain.yml': say('file') }, { access, authorize: undefined as never })
+    for (const caller of ['alice', 'operator', 'admin of acme', 'admin'] as const) {
+      const status = caller === 'admin' ? 202 : 403
+      expect([caller, (await shared.send('runs', own, headersFor(caller))).status]).toEqual([caller, status])
+      const plain = await shared.send('runs', { agentId: 'plain' }, headersFor(caller))
+      expect([caller, plain.status]).toEqual([caller, 202])
+    }
+  })
+
   test.each([
     ['without a key on this machine', {}, '', 200],
     ['not with a key', { apiKey: 'k'.repeat(20) }, '', 403],
@@ -378,6 +521,7 @@ describe('agent editor', () => {
       ['agents/check', { id: 'plain', text: say('x') }],
       ['agents/plain', { text: say('x') }],
       [`runs/${run.id}/fork`, { at: 3, pipeline: say('x') }],
+      ['runs', { agentId: 'plain', pipeline: say('x') }],
     ]
     const status = async (path: string, body: object, headers: Record<string, string>) => {
       const init = { method: 'POST', headers: { 'content-type': 'application/json', ...headers } }

@@ -189,7 +189,7 @@ test('what the server can do', async () => {
     durable: true,
     edit: true,
     maxBodyBytes: 1000,
-    features: { records: true, upkeep: true, sockets: false },
+    features: { records: true, upkeep: true, sockets: false, tests: false },
   })
 })
 

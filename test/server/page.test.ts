@@ -46,11 +46,14 @@ describe('the shell', () => {
     '/chat/a',
     '/runs',
     '/runs/run_1',
+    '/beside',
     '/compare',
     '/agents',
     '/agents/a',
     '/threads',
     '/threads/t',
+    '/tests',
+    '/tests/shop%2Forders',
     '/overview',
   ])('is at %s for browsers, with the path as its own affair', async (path) => {
     const get = served()

@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto'
 import { inject } from 'vitest'
 import type { Feedback } from '../../src/part/feedback.ts'
+import type { TestResults } from '../../src/part/test-result.ts'
 import type { Log, RunIndex, Store } from '../../src/part/log.ts'
 import type { ThreadTitles } from '../../src/part/thread-title.ts'
 import type { Upkeep } from '../../src/part/upkeep.ts'
@@ -45,6 +46,7 @@ function soon(opening: Promise<Store>): Store {
   const ledger = later((store) => store.ledger!)
   const audit = later((store) => store.audit!)
   const feedback = later((store) => store.feedback!)
+  const testResults = later((store) => store.testResults!)
   const titles = later((store) => store.titles!)
   const upkeep = later(({ upkeep }) => upkeep!)
   return {
@@ -103,6 +105,11 @@ function soon(opening: Promise<Store>): Store {
       of: feedback('of'),
       list: feedback('list'),
     } satisfies Feedback,
+    testResults: {
+      add: testResults('add'),
+      of: testResults('of'),
+      forget: testResults('forget'),
+    } satisfies TestResults,
     titles: { put: titles('put'), of: titles('of') } satisfies ThreadTitles,
     audit: { add: audit('add'), list: audit('list'), prune: audit('prune') },
     durable: true,

@@ -27,11 +27,11 @@ export function withChanges(path: string, search: string, changes: Record<string
     if (value === undefined || value === '') query.delete(name)
     else query.set(name, value)
   }
-  const text = query
-    .toString()
-    .replaceAll('%2C', ',')
-    .replaceAll('%3A', ':')
-    .replaceAll('%2F', '/')
-    .replaceAll('%7E', '~')
+  const text = queryText(query)
   return text === '' ? path : `${path}?${text}`
+}
+
+/** A query as it stands in the address, without its `?`. */
+export function queryText(query: URLSearchParams): string {
+  return query.toString().replaceAll('%2C', ',').replaceAll('%3A', ':').replaceAll('%2F', '/').replaceAll('%7E', '~')
 }

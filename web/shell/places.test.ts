@@ -8,6 +8,7 @@ test.each([
   ['/runs', [{ label: 'Runs' }]],
   ['/runs/run_0123456789', [{ label: 'Runs', href: '/runs' }, { label: '456789' }]],
   ['/threads/thread_0123456789%40%40acme%2Falice', [{ label: 'Threads', href: '/threads' }, { label: '456789' }]],
+  ['/beside', [{ label: 'Chat', href: '/' }, { label: 'Side by side' }]],
   ['/compare', [{ label: 'Runs', href: '/runs' }, { label: 'Compare' }]],
   ['/nowhere', [{ label: 'No page' }]],
   ['/constructor', [{ label: 'No page' }]],

@@ -10,10 +10,12 @@ export interface Breadcrumb {
 
 const rooms = new Map<string, Breadcrumb[]>([
   ['chat', [{ label: 'Chat', href: '/' }]],
+  ['beside', [{ label: 'Chat', href: '/' }, { label: 'Side by side' }]],
   ['runs', [{ label: 'Runs', href: '/runs' }]],
   ['compare', [{ label: 'Runs', href: '/runs' }, { label: 'Compare' }]],
   ['agents', [{ label: 'Agents', href: '/agents' }]],
   ['threads', [{ label: 'Threads', href: '/threads' }]],
+  ['tests', [{ label: 'Tests', href: '/tests' }]],
   ['overview', [{ label: 'Overview', href: '/overview' }]],
 ])
 

@@ -88,8 +88,10 @@ const rooms: readonly PaletteItem[] = (
     ['Runs', '/runs', 'r'],
     ['Threads', '/threads', 't'],
     ['Agents', '/agents', 'a'],
+    ['Tests', '/tests', 'e'],
     ['Overview', '/overview', 'o'],
     ['Compare', '/compare', undefined],
+    ['Side by side', '/beside', undefined],
   ] as const
 ).map(([label, href, key]) => ({
   id: href,

@@ -98,7 +98,7 @@ function sideBySide(context: CommandContext, a: RunDigest, b: RunDigest): string
 
 /** Of a fork: from when it was forked, and beside it what it has taken over. */
 function durationOf({ duration, takenOver }: RunDigest): string {
-  return takenOver === undefined ? `${duration} ms` : `${duration} ms (+${takenOver} ms taken over)`
+  return !takenOver ? `${duration} ms` : `${duration} ms (+${takenOver} ms taken over)`
 }
 
 function toolsOf({ tools }: RunDigest): string {

@@ -2,7 +2,8 @@
 import { Option, type Command } from 'commander'
 import type { CommandContext } from '../context.ts'
 import { MillraceError } from '../../part/error.ts'
-import { runStatuses, type RunQuery, type RunRow, type RunStatus } from '../../part/log.ts'
+import { runSorts, runStatuses, type RunQuery, type RunRow, type RunSort, type RunStatus } from '../../part/log.ts'
+import { omitUndefined } from '../../part/omit-undefined.ts'
 import {
   openConnection,
   sharedStoreUrl,
@@ -19,6 +20,9 @@ interface PsFlags extends ConnectionFlags {
   status?: string
   agent?: string
   user?: string
+  model?: string
+  protocol?: string
+  sort?: RunSort
   search?: string
   limit: string
   json?: boolean
@@ -32,15 +36,23 @@ export function addPsCommand(context: CommandContext, program: Command): void {
     .addOption(choice('--status <status>', 'Only runs with this status', runStatuses))
     .option('--agent <id>', 'Only runs of this agent')
     .option('--user <id>', 'Only runs that this user started or forked; "" for those of no one')
+    .option('--model <name>', 'Only runs that have called this model')
+    .option('--protocol <name>', 'Only runs that were started over this protocol, such as ui, openai or page')
     .option(
       '-q, --search <words>',
       'Only runs with these words: in the title, or in what the user, the model and the tools said',
     )
     .addOption(new Option('--limit <n>', 'Maximum number of runs, 1 to 1000').default('20', '20'))
+    .addOption(choice('--sort <value>', 'Sort the newest 10,000 that fit, the greatest first', runSorts))
     .option('--json', 'Print JSON')
     .addHelpText(
       'after',
-      examples('millrace ps', 'millrace ps --status suspended --agent assistant', 'millrace ps --search "blue whale"'),
+      examples(
+        'millrace ps',
+        'millrace ps --status suspended --agent assistant',
+        'millrace ps --search "blue whale"',
+        'millrace ps --model openai/gpt-5 --sort cost',
+      ),
     )
     .action((flags: PsFlags) => listRuns(context, flags))
   addConnectionOptions(command)
@@ -48,7 +60,7 @@ export function addPsCommand(context: CommandContext, program: Command): void {
 
 async function listRuns(
   context: CommandContext,
-  { status, agent, user, search, limit, json, ...where }: PsFlags,
+  { status, agent, user, model, protocol, sort, search, limit, json, ...where }: PsFlags,
 ): Promise<void> {
   const count = Number(limit)
   if (!/^\d+$/u.test(limit) || count < 1 || count > 1000) {
@@ -56,7 +68,7 @@ async function listRuns(
   }
   const { stdout, stderr } = context
   const connection = await openConnection(context, where)
-  const query: RunQuery = { limit: count }
+  const query: RunQuery = { limit: count, ...omitUndefined({ model, protocol, sort }) }
   if (status !== undefined) query.status = status as RunStatus
   if (agent !== undefined) query.agent = agent
   if (user !== undefined) query.owner = user
@@ -72,7 +84,7 @@ async function listRuns(
     stdout.write(forStream(`${JSON.stringify(list, null, 2)}\n`, stdout))
   } else stdout.write(`${table(context, rows, outcomes, stdout.columns)}\n`)
   if (!json && rows.length === 0)
-    stderr.write((status ?? agent ?? user ?? search) ? 'no matching runs\n' : 'no runs yet\n')
+    stderr.write((status ?? agent ?? user ?? model ?? protocol ?? search) ? 'no matching runs\n' : 'no runs yet\n')
   if (hasMore) {
     const cure = count < 1000 ? `--limit ${Math.min(1000, count * 5)}` : '--status, --agent or --user'
     stderr.write(`(more runs: use ${cure})\n`)

@@ -103,6 +103,9 @@ function checkCode(code: Node, { known, faults }: StepContext['reader']): void {
   faults.add(code.at, `${at}: ${message}`)
 }
 
+/** Of a code tool that has no other. */
+export const codeToolName = 'runCode'
+
 const toolName = name.regex(
   /^[A-Za-z0-9_-]{1,64}$/u,
   'must have 1 to 64 letters, digits, "_" or "-", as providers require of a tool',
@@ -114,7 +117,7 @@ export const codeTool = lazily(() =>
     code: list(z.union([...toolItem()], scriptToolWords))
       .min(1, 'is empty; list the tools that the script may call')
       .describe('The model gets one tool, which runs a script over these tools.'),
-    name: preset(toolName, 'runCode', 'Name of the tool for the model.'),
+    name: preset(toolName, codeToolName, 'Name of the tool for the model.'),
     limits: limits().optional().describe('Limits of each script.'),
     inline,
   }),

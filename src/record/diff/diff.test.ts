@@ -64,6 +64,30 @@ describe('diffRuns', () => {
     })
   })
 
+  test('what the two were given: the text of the agent, prompts and settings; ids of calls and what became of messages do not count', async () => {
+    const entries = entriesOf('server-tool')
+    const at = entries.findIndex(({ type }) => type === 'prompt')
+    const withPrompt = (more: object) =>
+      entries.map((entry, i) => (i === at ? ({ ...entry, ...more } as Entry) : entry))
+    const withAgent = entries.map((entry, i) => (i === 0 ? ({ ...entry, pipeline: 'workflow: [a]' } as Entry) : entry))
+    expect((await diff(entries, again(entries))).given).toEqual([])
+    expect((await diff(entries, withPrompt({ system: 'Be brief.' }))).given).toEqual(['prompt'])
+    const warmer = await diff(entries, withPrompt({ settings: { temperature: 2 } }))
+    expect(warmer).toMatchObject({ given: ['prompt'], divergence: { fields: ['settings'] } })
+    const other = await diff(entries, withAgent)
+    expect(other).toMatchObject({ given: ['agent'], b: { pipeline: 'workflow: [a]' } })
+
+    // A fork that goes on with another text, and a message that was taken back.
+    const noise = [
+      { type: 'warning', code: 'forked', message: 'It goes on.' },
+      { type: 'suspend', requests: [] },
+      { type: 'resume', protocol: 'page', pipeline: 'workflow: [a]' },
+      { type: 'message', id: 'm', content: 'Hi', protocol: 'page', sentAt: 5, outcome: 'withdrawn' },
+    ].map((part) => ({ seq: 1, timestamp: 0, step: '', ...part }) as Entry)
+    const found = await diff(entries, [...entries.slice(0, at), ...noise, ...entries.slice(at)])
+    expect(found).toMatchObject({ same: true, given: ['agent'] })
+  })
+
   /** A run that says these deltas: of block a, or of b if they begin with `b:`. */
   function saying(...deltas: string[]): Entry[] {
     const parts = ['a', 'b'].map((id) => ({ type: 'text-start', id }))

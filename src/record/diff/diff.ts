@@ -19,6 +19,8 @@ export interface Divergence {
 export interface RunDiff {
   same: boolean
   divergence?: Divergence
+  /** What the two were given that is not the same: the text of the agent, what the models were told and with which settings. */
+  given: ('agent' | 'prompt')[]
   a: RunDigest
   b: RunDigest
 }
@@ -33,12 +35,22 @@ export async function diffRuns(a: Recording, b: Recording): Promise<RunDiff> {
   } finally {
     await Promise.all([left.close(), right.close()])
   }
+  const [ofA, ofB] = [left.digest.read(), right.digest.read()]
   return {
     same: divergence === undefined,
     ...(divergence && { divergence }),
-    a: left.digest.read(),
-    b: right.digest.read(),
+    given: [
+      ...(ofA.pipeline === ofB.pipeline ? [] : (['agent'] as const)),
+      ...(isSameStart(left.digest.told(), right.digest.told()) ? [] : (['prompt'] as const)),
+    ],
+    a: ofA,
+    b: ofB,
   }
+}
+
+/** That one has called more models is what it did. */
+function isSameStart(a: readonly string[], b: readonly string[]): boolean {
+  return a.every((each, i) => i >= b.length || each === b[i])
 }
 
 interface Side {
@@ -77,9 +89,19 @@ function open(recording: Recording): Side {
   }
 }
 
-/** That a run is a fork, stopped to wait and went on: what it did is the same without. */
+/** That a run is a fork, stopped to wait and went on, and what became of a message that no model was told: what it did is the same without. */
 function isBookkeeping(entry: Entry): boolean {
-  return entry.type === 'suspend' || entry.type === 'resume' || (entry.type === 'warning' && entry.code === 'forked')
+  switch (entry.type) {
+    case 'suspend':
+    case 'resume':
+      return true
+    case 'warning':
+      return entry.code === 'forked'
+    case 'message':
+      return entry.outcome !== undefined
+    default:
+      return false
+  }
 }
 
 /** Between two entries that are no deltas, each block must say the same on both sides, however it is cut. */
@@ -145,6 +167,7 @@ const ignored: ReadonlySet<string> = new Set([
   'duration',
   'deadline',
   'responseTimestamp',
+  'sentAt',
   'delay',
   'providerMetadata',
 ])

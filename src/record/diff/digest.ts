@@ -1,7 +1,8 @@
 /** The digest of a run, for a comparison side by side. */
-import type { Entry } from '../../part/entry.ts'
+import type { Entry, EntryOf } from '../../part/entry.ts'
 import type { Usage } from '../../part/usage.ts'
 import { omitUndefined } from '../../part/omit-undefined.ts'
+import { textHash } from '../../part/text-hash.ts'
 import { kindOf } from '../../part/step-kind.ts'
 import { sharedTo, startOf } from '../../fold/run-view.ts'
 import { callKey } from '../../fold/open-items.ts'
@@ -18,6 +19,8 @@ export interface ToolDigest {
 export interface RunDigest {
   id: string
   agent: string
+  /** The text of the agent, as it was in the end: a fork may go on with another one. */
+  pipeline: string
   outcome: string
   entries: number
   /** Of all model calls, in order; cut off after 100,000 characters. */
@@ -38,6 +41,8 @@ export interface RunDigest {
 export interface Digest {
   apply(entry: Entry): void
   read(): RunDigest
+  /** A hash of what each model call was told. What the models said themselves is not in it. */
+  told(): string[]
 }
 
 const mostText = 100_000
@@ -51,7 +56,7 @@ export function createDigest(id: string): Digest {
   let length = 0
   const tools: ToolDigest[] = []
   const open = new Map<string, ToolDigest>()
-  const found = { agent: '', outcome: 'running', entries: 0, modelCalls: 0 }
+  const found = { agent: '', pipeline: '', outcome: 'running', entries: 0, modelCalls: 0 }
   const steps: string[] = []
   let ended: Pick<RunDigest, 'usage' | 'cost' | 'error'> = {}
   let first = 0
@@ -59,6 +64,8 @@ export function createDigest(id: string): Digest {
   let shared = 0
   let began = 0
   let takenOver: number | undefined
+  /** By step: a second attempt takes the place of the first. */
+  const told = new Map<string, string>()
 
   function apply(entry: Entry): void {
     found.entries++
@@ -72,6 +79,10 @@ export function createDigest(id: string): Digest {
     switch (entry.type) {
       case 'run-start':
         found.agent = entry.agent
+        found.pipeline = entry.pipeline
+        return
+      case 'prompt':
+        told.set(entry.step, textHash(toldBy(entry)))
         return
       case 'text-delta':
         if (length < mostText) speaking.get(blockOf(entry))?.push(entry.delta.slice(0, mostText - length))
@@ -112,6 +123,8 @@ export function createDigest(id: string): Digest {
         return
       case 'resume':
         found.outcome = 'running'
+        found.agent = entry.agent ?? found.agent
+        found.pipeline = entry.pipeline ?? found.pipeline
         return
       case 'run-end':
         found.outcome = entry.outcome
@@ -123,6 +136,7 @@ export function createDigest(id: string): Digest {
 
   return {
     apply,
+    told: () => [...told.values()],
     read: () => ({
       id,
       ...found,
@@ -137,6 +151,13 @@ export function createDigest(id: string): Digest {
       ...omitUndefined({ takenOver }),
     }),
   }
+}
+
+/** Without the ids of calls, which differ in every run. */
+function toldBy({ stage, model, system, messages, tools, settings }: EntryOf<'prompt'>): string {
+  return JSON.stringify({ stage, model, system, messages, tools, settings }, (name, value: unknown) =>
+    name === 'toolCallId' ? undefined : value,
+  )
 }
 
 function blockOf({ step, id }: { step: string; id: string }): string {

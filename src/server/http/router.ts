@@ -51,7 +51,7 @@ class KeepingRouter<T> implements Router<T> {
 const starts =
   /^\/(?:api\/(?:beddel\/)?chat|api\/runs|api\/runs\/[^/]+\/fork|(?:api\/)?v1\/(?:chat\/)?completions|v1\/(?:responses|messages)|ag-ui\/[^/]+)$/u
 const streams =
-  /^\/(?:api\/chat\/[^/]+\/stream|api\/(?:events|live)|api\/runs\/[^/]+\/(?:events|replay)|v1\/responses\/[^/]+|ag-ui\/[^/]+\/connect)$/u
+  /^\/(?:api\/chat\/[^/]+\/stream|api\/(?:events|live|tests\/progress)|api\/runs\/[^/]+\/(?:events|replay)|v1\/responses\/[^/]+|ag-ui\/[^/]+\/connect)$/u
 
 /** Requests that may start a run. */
 export function startsRun(method: string, path: string): boolean {

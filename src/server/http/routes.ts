@@ -31,6 +31,7 @@ export interface Routes {
 /** Actions whose every success is in the audit. */
 const audited: ReadonlySet<Action> = new Set([
   'agents.edit',
+  'tests.edit',
   'runs.answer',
   'runs.delete',
   'runs.import',

@@ -46,7 +46,7 @@ export function mountAgents(
   routes.get('/api/agents/:id', 'agents.list', (context, request) => getAgent(context, request.param('id')))
 }
 
-function showsTexts({ isPrivate, principal }: RequestContext): boolean {
+export function showsTexts({ isPrivate, principal }: RequestContext): boolean {
   return isPrivate && decide(principal, 'agents.read') === 'allow'
 }
 

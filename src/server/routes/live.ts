@@ -41,9 +41,9 @@ function callerOf(context: RequestContext): RowCaller {
 }
 
 /** `user`: who asks, and what its role may do. Absent on a server that does not ask. */
-function serverFacts({ server, principal, editing, maxBodyBytes, sockets }: RequestContext): object {
+function serverFacts({ server, principal, editing, maxBodyBytes, sockets, tests }: RequestContext): object {
   const { durable, records, upkeep } = server.runtime.store
-  const features = { records: records !== undefined, upkeep: upkeep !== undefined, sockets }
+  const features = { records: records !== undefined, upkeep: upkeep !== undefined, sockets, tests: tests !== undefined }
   const { id, name, tenant, key } = principal
   const isKnown = id !== '' || key !== undefined
   const may = actions.filter((action) => decide(principal, action) === 'allow')

@@ -20,6 +20,7 @@ import { mountResponses } from '../responses/routes.ts'
 import { mountOutline } from './outline.ts'
 import { answerRequest, listRequests, listRuns, showRun, startRun, stopRun } from './runs.ts'
 import { mountSearch } from './search.ts'
+import { mountTests } from './tests.ts'
 import { mountThreadTitle } from './thread-title.ts'
 import { mountThreads } from './threads.ts'
 import { mountUpkeep } from './upkeep.ts'
@@ -79,6 +80,7 @@ export const runRoutes: readonly Mount[] = [
   mountUpkeep,
   mountDelete,
   mountFeedback,
+  mountTests,
   mountAudit,
   mountKeys,
   mountMcpConnect,

@@ -2,7 +2,7 @@
 import { runIdHeader } from '../../delivery/delivery-response.ts'
 import { omitUndefined } from '../../part/omit-undefined.ts'
 import { MillraceError } from '../../part/error.ts'
-import { hasEnded, runStatuses, type RunQuery, type RunStatus } from '../../part/log.ts'
+import { hasEnded, runSorts, runStatuses, type RunQuery, type RunStatus } from '../../part/log.ts'
 import type { Reply } from '../../part/request-part.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import { checkWaits, keepRunning } from '../http/wait-until.ts'
@@ -18,6 +18,7 @@ import { consentIn } from './consent.ts'
 import { existingRun, unknownRun } from './existing-run.ts'
 import { shownThread, threadNamed, withShownThread } from './existing-thread.ts'
 import { bindKey, idempotencyKey } from './idempotency.ts'
+import { pipelineIn } from './own-pipeline.ts'
 import { bad, readQuery, toTime, wholeNumber } from '../http/query.ts'
 import { slicedJson } from '../http/sliced-json.ts'
 
@@ -26,6 +27,16 @@ const listParameters = {
   thread: 2048,
   status: 200,
   since: 40,
+  until: 40,
+  model: 256,
+  protocol: 40,
+  minCost: 20,
+  maxCost: 20,
+  minMs: 20,
+  maxMs: 20,
+  sort: 20,
+  order: 20,
+  count: 1,
   q: 200,
   idPrefix: 256,
   user: 256,
@@ -33,14 +44,54 @@ const listParameters = {
   before: 256,
 }
 
+/** With `count=1` only how many fit. */
 export async function listRuns(context: RequestContext, url: URL): Promise<Response> {
-  const { thread, status, since, q, before, limit, user, ...rest } = readQuery(url, listParameters)
+  const { count, ...given } = readQuery(url, listParameters)
+  const { runs } = context.runtime.store
+  const query = await toRunQuery(context, given)
+  if (count === undefined) {
+    const rows = await runs.list(query)
+    return Response.json({ runs: rows.map((row) => withShownThread(context, row)) })
+  }
+  if (count !== '1') throw bad('count', '1')
+  const { before: _, sort: __, ...conditions } = query
+  const found = await runs.list({ ...conditions, limit: mostCounted + 1 })
+  return Response.json({ count: Math.min(found.length, mostCounted), isMore: found.length > mostCounted })
+}
+
+const mostCounted = 1000
+
+async function toRunQuery(
+  context: RequestContext,
+  given: Partial<Record<keyof typeof listParameters, string>>,
+): Promise<RunQuery> {
+  const { thread, status, since, until, q, before, limit, user, sort, order, count: _, ...others } = given
+  const { minCost, maxCost, minMs, maxMs, ...rest } = others
   const query: RunQuery = { ...rest, ...omitUndefined({ search: q, owner: user }), ...toPage({ before, limit }) }
   if (thread !== undefined) query.threadId = await threadNamed(context, thread)
   if (status !== undefined) query.status = status.split(',').map(toStatus)
   if (since !== undefined) query.since = toTime(since, 'since')
-  const runs = await context.runtime.store.runs.list(query)
-  return Response.json({ runs: runs.map((row) => withShownThread(context, row)) })
+  if (until !== undefined) query.until = toTime(until, 'until')
+  for (const [name, text] of Object.entries({ minCost, maxCost }))
+    if (text !== undefined) query[name as 'minCost' | 'maxCost'] = toAmount(text, name)
+  for (const [name, text] of Object.entries({ minMs, maxMs }))
+    if (text !== undefined) query[name as 'minMs' | 'maxMs'] = wholeNumber(text, name, 0, Number.MAX_SAFE_INTEGER)
+  if (sort !== undefined) query.sort = oneOf(sort, 'sort', runSorts)
+  if (order !== undefined) query.order = oneOf(order, 'order', ['asc', 'desc'] as const)
+  if (order !== undefined && sort === undefined) throw bad('order', 'beside sort')
+  return query
+}
+
+function oneOf<T extends string>(text: string, name: string, words: readonly T[]): T {
+  const found = words.find((each) => each === text)
+  if (found !== undefined) return found
+  throw bad(name, `one of ${words.join(', ')}${didYouMean(text, words)}`)
+}
+
+/** USD. */
+function toAmount(text: string, name: string): number {
+  if (/^\d+(?:\.\d+)?$/u.test(text)) return Number(text)
+  throw bad(name, 'an amount of USD, such as 0.05')
 }
 
 function toStatus(word: string): RunStatus {
@@ -84,7 +135,7 @@ export function protocolOf({ protocol }: HandlerContext, { headers }: Request): 
   return protocol === 'api' && headers.get(clientHeader) === 'page' ? 'page' : protocol
 }
 
-const runKeys: ReadonlySet<string> = new Set(['agentId', 'input', 'threadId', 'previousRunId'])
+const runKeys: ReadonlySet<string> = new Set(['agentId', 'input', 'threadId', 'previousRunId', 'pipeline'])
 
 export async function startRun(context: RequestContext, request: Request): Promise<Response> {
   const { runtime, maxBodyBytes } = context
@@ -104,11 +155,13 @@ export async function startRun(context: RequestContext, request: Request): Promi
   const previousRunId = body['previousRunId'] === null ? null : optionalText(body, 'previousRunId')
   const { messages, ...rest } = input as Record<string, unknown>
   const said = messages === undefined ? [] : fromClientMessages(messages)
+  const agent = runtime.agents.get(agentId)
+  if (agent === undefined) throw unknownAgent(agentId, runtime.agents)
+  const pipeline = pipelineIn(context, request, body, agent.id)
+  if (pipeline instanceof Response) return pipeline
   const key = idempotencyKey(request)
   if (key !== undefined) {
-    const agent = runtime.agents.get(agentId)
-    if (agent === undefined) throw unknownAgent(agentId, runtime.agents)
-    checkRunInput(agent.pipeline, said.length === 0 ? rest : { ...rest, messages: said })
+    checkRunInput(pipeline ?? agent.pipeline, said.length === 0 ? rest : { ...rest, messages: said })
     await bindKey(runtime.store.log, key, body)
   }
   const { run } = await continueOrStart(runtime, {
@@ -120,7 +173,7 @@ export async function startRun(context: RequestContext, request: Request): Promi
     traceparent: request.headers.get('traceparent'),
     onBusy: 'queue',
     history: 'server',
-    ...omitUndefined({ threadId, previousRunId }),
+    ...omitUndefined({ threadId, previousRunId, pipeline: pipeline?.text }),
     ...(key === undefined ? undefined : { turnKey: `key:${key}` }),
   })
   keepRunning(waitUntil, run)

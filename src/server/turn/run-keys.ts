@@ -14,6 +14,7 @@ import {
   type TextContent,
 } from '../../part/message.ts'
 import { toOpenAiCallId } from '../../part/openai-call-id.ts'
+import { textHash } from '../../part/text-hash.ts'
 import { withoutReminders } from './reminders.ts'
 
 /** The first messages of a conversation: how many have a key, and the hash of these keys. */
@@ -126,7 +127,7 @@ export function prefixesOf(keys: readonly (readonly string[])[]): { at: Prefix[]
 function extend(from: Prefix, keys: readonly string[]): Prefix {
   let { length, hash } = from
   for (const key of keys) {
-    hash = hashOf(`${hash}\n${key}`)
+    hash = textHash(`${hash}\n${key}`)
     length++
   }
   return { length, hash }
@@ -136,15 +137,15 @@ function extend(from: Prefix, keys: readonly string[]): Prefix {
 export function keysOf(message: Message, reading: Reading): string[] {
   switch (message.role) {
     case 'system':
-      return reading === 'spoken' ? [] : [`s:${hashOf(message.content)}`]
+      return reading === 'spoken' ? [] : [`s:${textHash(message.content)}`]
     case 'user':
       return [
-        `u:${hashOf(JSON.stringify(plainContent(reading === 'spoken' ? withoutReminders(message.content) : message.content)))}`,
+        `u:${textHash(JSON.stringify(plainContent(reading === 'spoken' ? withoutReminders(message.content) : message.content)))}`,
       ]
     case 'tool':
       return message.content.flatMap(({ toolCallId, output }) => {
         const isMissing = output.type === 'error-text' && output.value === outcomeText.unavailable
-        return isMissing ? [] : [`r:${hashOf(JSON.stringify([toOpenAiCallId(toolCallId), output]))}`]
+        return isMissing ? [] : [`r:${textHash(JSON.stringify([toOpenAiCallId(toolCallId), output]))}`]
       })
     case 'assistant': {
       const key = answerKey(contentOf(message))
@@ -174,22 +175,10 @@ function answerKey(content: readonly AssistantContent[]): string | undefined {
   }
   endText()
   // A client may have only a form of an id.
-  return parts.length === 0 ? undefined : `a:${hashOf(JSON.stringify(parts))}`
+  return parts.length === 0 ? undefined : `a:${textHash(JSON.stringify(parts))}`
 }
 
 function plainContent(content: string | readonly (TextContent | FileContent)[]): unknown[] {
   if (typeof content === 'string') return [content]
   return content.map((part) => (part.type === 'text' ? part.text : [part.mediaType, part.data, part.filename ?? '']))
-}
-
-/** Two FNV-1a hashes of 32 bits and the length. Nobody gains by a collision: the conversations are the caller's own. */
-export function hashOf(text: string): string {
-  let one = 0x811c9dc5
-  let other = 0x2f0b4a47
-  for (let i = 0; i < text.length; i++) {
-    const unit = text.charCodeAt(i)
-    one = Math.imul(one ^ unit, 0x01000193)
-    other = Math.imul(other ^ (unit + 1), 0x01000193) ^ (other >>> 15)
-  }
-  return `${(one >>> 0).toString(36)}.${(other >>> 0).toString(36)}.${text.length.toString(36)}`
 }

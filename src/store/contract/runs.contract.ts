@@ -1,6 +1,7 @@
 /** The contract of the list of runs. */
 import { beforeEach, describe, expect, test } from 'vitest'
-import type { Batch, RunRow, Store } from '../../part/log.ts'
+import type { Entry } from '../../part/entry.ts'
+import type { Batch, RunQuery, RunRow, Store } from '../../part/log.ts'
 import { cutAt, endEntry, entry, exampleRun, noon, startEntry } from '../example-run.contract.ts'
 import { delta, readAll } from './tools.contract.ts'
 
@@ -166,6 +167,61 @@ export function runsContract(current: () => Store): void {
       expect(await ids({ before: 'c', agent: 'one' })).toBe('a')
       expect(await ids({ before: 'd' })).toBe('')
       await expect(store.runs.list({ before: 'gone' })).rejects.toMatchObject({ code: 'unknown-run' })
+    })
+
+    test('lists runs of a time, a model, a protocol, a cost and a duration, and sorts them', async () => {
+      const prompt = (seq: number, model: string) =>
+        entry(seq, { type: 'prompt', stage: 'answer', model, messages: [] }, 'main/a/1')
+      const used = (seq: number, model: string) =>
+        entry(seq, { type: 'usage', model, usage: { inputTokens: seq, source: 'reported' } }, 'main/a/1')
+      const end = (ms: number, at: number, cost?: number, totalTokens?: number): Entry => {
+        const usage = { source: 'reported' as const, ...(totalTokens !== undefined && { totalTokens }) }
+        const part = { type: 'run-end', outcome: 'completed', usage, ...(cost !== undefined && { cost }) } as const
+        return { ...entry(4, part), timestamp: noon + at + ms }
+      }
+      const run = async (id: string, at: number, protocol: string, models: string[], ending?: Entry) => {
+        const start = startEntry(id, { protocol, agent: 'one' }, noon + at)
+        await append(id, [start, prompt(2, models[0]!), used(3, models.at(-1)!), ...(ending ? [ending] : [])])
+      }
+      await run('a', 100, 'ui', ['m1'], end(50, 100, 0.5, 10))
+      await run('b', 200, 'api', ['m1', 'm2'], end(500, 200, 0.25, 300))
+      await run('c', 300, 'ui', ['m2'], end(5000, 300))
+      await run('d', 400, 'page', ['m3'], end(10, 400, 0, 5))
+      await run('e', 500, 'ui', ['m1'])
+      const ids = async (query?: RunQuery) => (await store.runs.list(query)).map(({ id }) => id).join('')
+      expect((await store.runs.get('b'))!.models).toEqual(['m1', 'm2'])
+      expect((await store.runs.list({ limit: 1 }))[0]!.models).toEqual(['m1'])
+      const cases: [RunQuery, string][] = [
+        [{ model: 'm1' }, 'eba'],
+        [{ model: 'm' }, ''],
+        [{ model: 'm2', protocol: 'api' }, 'b'],
+        [{ protocol: 'ui', limit: 2 }, 'ec'],
+        [{ protocol: 'ui', before: 'c' }, 'a'],
+        [{ minCost: 0.25 }, 'ba'],
+        [{ maxCost: 0.25 }, 'db'],
+        [{ minMs: 500, maxMs: 1e9, status: 'completed' }, 'cb'],
+        [{ maxMs: 50, status: ['completed', 'failed'] }, 'da'],
+        [{ until: noon + 400 }, 'cba'],
+        [{ since: noon + 200, until: noon + 400 }, 'cb'],
+        [{ since: noon + 200, until: noon + 400, status: ['running', 'completed'], limit: 1 }, 'c'],
+        [{ until: noon + 400, agent: 'one', before: 'c' }, 'ba'],
+        [{ sort: 'started' }, 'edcba'],
+        [{ sort: 'started', order: 'asc' }, 'abcde'],
+        [{ sort: 'cost' }, 'abdec'],
+        [{ sort: 'cost', order: 'asc' }, 'dbace'],
+        [{ sort: 'cost', limit: 2, before: 'b' }, 'de'],
+        [{ sort: 'cost', before: 'e' }, 'c'],
+        [{ sort: 'tokens', model: 'm1' }, 'bae'],
+        [{ sort: 'duration', status: 'completed' }, 'cbad'],
+        [{ sort: 'duration', order: 'asc', status: 'completed', protocol: 'ui' }, 'ac'],
+        // Its place, although it does not fit any more.
+        [{ sort: 'duration', status: 'completed', protocol: 'ui', before: 'b' }, 'a'],
+      ]
+      for (const [query, expected] of cases) expect(await ids(query), JSON.stringify(query)).toBe(expected)
+      await expect(store.runs.list({ sort: 'cost', before: 'gone' })).rejects.toMatchObject({ code: 'unknown-run' })
+      await expect(store.runs.list({ sort: 'cost', before: 'a', owner: 'ann' })).rejects.toMatchObject({
+        code: 'unknown-run',
+      })
     })
 
     test.each([

@@ -1,6 +1,7 @@
 /** A Redis that is full: every write is refused with `store-failed`, nothing of it is stored, and what reads, makes room or lives on works. */
 import type { NewAuditRow } from '../../part/audit.ts'
 import type { NewFeedback } from '../../part/feedback.ts'
+import { testRow } from '../contract/test-results.contract.ts'
 import type { ThreadTitle } from '../../part/thread-title.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -57,6 +58,7 @@ const refused: Table = {
   'audit.add': (store) => store.audit!.add(auditRow),
   'titles.put': (store) => store.titles!.put(titleRow),
   'feedback.put': (store) => store.feedback!.put(feedbackRow),
+  'testResults.add': (store) => store.testResults!.add(testRow()),
 }
 
 /** What reads, makes room or keeps the processes together: each has to work. */
@@ -87,6 +89,8 @@ const works: Table = {
   'ledger.read': (store) => store.ledger!.read('acme', ['tokens']),
   'ledger.mark': (store) => store.ledger!.mark('acme', 'small'),
   'audit.list': (store) => store.audit!.list(),
+  'testResults.of': (store) => store.testResults!.of('a/b'),
+  'testResults.forget': (store) => store.testResults!.forget('a/b'),
   'titles.of': (store) => store.titles!.of(['thread-1']),
   'feedback.of': (store) => store.feedback!.of('small'),
   'feedback.list': (store) => store.feedback!.list(),

@@ -25,6 +25,7 @@ import { createLostRewriter, lookEvery } from './rewrite-lost.ts'
 import { createForking } from './fork.ts'
 import { createInboxes } from './inboxes.ts'
 import { createRedisFeedback } from './feedback.ts'
+import { createRedisTestResults } from './test-results.ts'
 import { createRedisThreadTitles } from './thread-titles.ts'
 import { createRedisAudit, createRedisLedger } from './ledger.ts'
 import { createRedisLimits } from './limits.ts'
@@ -231,6 +232,7 @@ export async function redisStore(url: string, options: RedisOptions = {}): Promi
     ledger: createRedisLedger(connection),
     audit: createRedisAudit(connection),
     feedback: createRedisFeedback(connection),
+    testResults: createRedisTestResults(connection),
     titles: createRedisThreadTitles(connection, index),
     positions: createPositions(connection),
     onStored(listener) {

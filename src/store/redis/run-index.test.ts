@@ -4,7 +4,7 @@ import { describeRedis, freshPrefix } from '../../../test/support/redis.ts'
 import type { RunQuery, RunRow } from '../../part/log.ts'
 import type { RunUser } from '../../part/principal.ts'
 import { endEntry, entry, noon, startEntry } from '../example-run.contract.ts'
-import { selectRows } from '../run-query.ts'
+import { listRows } from '../run-query.ts'
 import { partitionOf } from './keys.ts'
 import { redisStore } from './redis-store.ts'
 
@@ -82,7 +82,7 @@ describeRedis('the index in redis', (redis) => {
       { owner: 'u3', idPrefix: 'run_1' },
     ]
     for (const query of queries) {
-      const expected = selectRows(all, { ...query, limit: 1000 }).map(({ id }) => id)
+      const expected = listRows(all, { ...query, limit: 1000 }).map(({ id }) => id)
       for (const limit of [17, 1000]) {
         const found: RunRow[] = []
         for (;;) {

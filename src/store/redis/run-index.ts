@@ -2,10 +2,10 @@
  * Lists of runs. Each partition returns its own, newest first, and they are merged by `n`. Titles are searched by their suffixes: see
  * index-script.ts.
  */
-import type { DueRun, RunIndex, RunQuery } from '../../part/log.ts'
+import type { DueRun, RunIndex, RunQuery, RunRow } from '../../part/log.ts'
 import type { OwnerFilter } from '../../part/principal.ts'
 import { decodeView } from '../encode.ts'
-import { limitOf, queryWords, statusesOf } from '../run-query.ts'
+import { limitOf, queryWords, sortedPage, statusesOf, unsorted } from '../run-query.ts'
 import { dueAt, isShown, publicRow, type StoredRow } from '../run-row.ts'
 import { unknownCursor } from '../store-error.ts'
 import type { RedisConnection } from './connection.ts'
@@ -17,14 +17,15 @@ import { aheadScript, damagedIs, damagedKey } from './damage-script.ts'
 
 /*
  * Lists runs of one partition, newest first. It scans the smallest of the sorted sets that the query names, from the cursor down, and checks each
- * run there; at most `budget` runs per call.
+ * run there; at most `budget` runs per call. What has no field of its own is read off its row: fewer.
  *
- * KEYS: `T:clock`. ARGV: the query as JSON: `agent`, `thread`, `user`, `tenant`, `statuses`, `words`, `prefix`, `since` (epoch ms), `before` (an upper bound of `n`,
+ * KEYS: `T:clock`. ARGV: the query as JSON: `agent`, `thread`, `user`, `tenant`, `statuses`, `words`, `prefix`, `since` and `until` (epoch ms), `row` (conditions: `model`, `protocol`, `minCost` …), `before` (an upper bound of `n`,
  * as Redis has it), `most`. Returns the bound for the next call, or '' at the end, and then runs and their `n`.
  */
 
 /** Maximum number of runs that are checked at once. */
 const budget = 2000
+const rowBudget = 400
 /** A word that occurs in more pieces of words than this is too common to be a useful filter. */
 const mostPieces = 200
 
@@ -34,6 +35,28 @@ ${aheadScript}${ownerSets}
 local q = cjson.decode(ARGV[1])
 local found = { '' }
 
+local function isBetween(value, min, max)
+  if not min and not max then return true end
+  return type(value) == 'number' and (not min or value >= min) and (not max or value <= max)
+end
+
+local function fitsRow(run)
+  local texts = redis.pcall('HMGET', T .. ':run:' .. run, 'row', 'at')
+  local isJson, row = pcall(cjson.decode, texts[1] or '')
+  if not isJson or type(row) ~= 'table' then return false end
+  local r = q.row
+  if r.protocol and row.protocol ~= r.protocol then return false end
+  if not isBetween(row.cost, r.minCost, r.maxCost) then return false end
+  local ended, started = row.endedAt or tonumber(texts[2]), row.startedAt
+  if type(ended) ~= 'number' or type(started) ~= 'number' then return false end
+  if not isBetween(ended - started, r.minMs, r.maxMs) then return false end
+  if not r.model then return true end
+  for _, model in ipairs(type(row.models) == 'table' and row.models or {}) do
+    if model == r.model then return true end
+  end
+  return false
+end
+
 -- One that is damaged may fit less often, and harms no other.
 local function fits(run)
   local row = redis.pcall('HMGET', T .. ':run:' .. run, 'agent', 'thread', 'status', 'started', 'title', 'origin', 'user', 'tenant')
@@ -41,15 +64,14 @@ local function fits(run)
   if (q.user and (row[7] or '') ~= q.user) or (q.tenant and (row[8] or '') ~= q.tenant) then return false end
   -- A fork of an older version has the start of its source: its place says when it was made.
   if q.since and not row[6] and (tonumber(row[4]) or 0) < q.since then return false end
+  if q['until'] and (tonumber(row[4]) or 0) >= q['until'] then return false end
   if q.prefix and string.sub(run, 1, #q.prefix) ~= q.prefix then return false end
   for _, word in ipairs(q.words) do
     if not string.find(row[5] or '', word, 1, true) then return false end
   end
-  if not q.statuses then return true end
-  for _, status in ipairs(q.statuses) do
-    if row[3] == status then return true end
-  end
-  return false
+  local isOfStatus = not q.statuses
+  for _, status in ipairs(q.statuses or {}) do isOfStatus = isOfStatus or row[3] == status end
+  return isOfStatus and (not q.row or fitsRow(run))
 end
 
 -- The sets that have all runs that fit: those with the fewest runs. Not those that are damaged.
@@ -126,7 +148,7 @@ local function named()
 end
 
 local runs = q.prefix and named() or nil
-local left, count, before, down = ${budget}, q.most, q.before, nil
+local left, count, before, down = q.row and ${rowBudget} or ${budget}, q.most, q.before, nil
 if not runs then runs, down = below(before, count) end
 while true do
   for _, each in ipairs(runs) do
@@ -165,7 +187,9 @@ interface Listing {
   rest: string
 }
 
-const list = readScript(listScript)
+const listIn = readScript(listScript)
+/** Number of rows that are requested at once. */
+const rowPage = 1000
 /** Number of due runs that are requested from a partition at once. */
 const duePage = 1000
 
@@ -195,7 +219,10 @@ export function createRunIndex(connection: RedisConnection, rows: Rows): Omit<Ru
   }
 
   async function select(query: RunQuery): Promise<ListPosition[]> {
-    const { agent, threadId: thread, owner: user, tenant, idPrefix, since } = query
+    const { agent, threadId: thread, owner: user, tenant, idPrefix, since, until } = query
+    const { model, protocol, minCost, maxCost, minMs, maxMs } = query
+    const ofRow = { model, protocol, minCost, maxCost, minMs, maxMs }
+    const row = Object.values(ofRow).some((value) => value !== undefined) ? ofRow : undefined
     const statuses = statusesOf(query.status)
     const limit = limitOf(query)
     const start = query.before === undefined ? '+inf' : `(${await placeOf(query.before, query)}`
@@ -203,7 +230,19 @@ export function createRunIndex(connection: RedisConnection, rows: Rows): Omit<Ru
     const words = [...queryWords(query.q), ...queryWords(query.search)]
     // In a long list most partitions have about the same share.
     const most = Math.ceil((limit / partitions) * 1.5) + 4
-    const conditions = { agent, thread, user, tenant, prefix: idPrefix || undefined, statuses, since, words, most }
+    const conditions = {
+      agent,
+      thread,
+      user,
+      tenant,
+      prefix: idPrefix || undefined,
+      statuses,
+      since,
+      until,
+      row,
+      words,
+      most,
+    }
     const listings = all.map((partition): Listing => ({ partition, places: [], rest: start }))
     for (;;) {
       const found = listings.flatMap(({ places }) => places).toSorted((a, b) => b.n - a.n)
@@ -213,12 +252,20 @@ export function createRunIndex(connection: RedisConnection, rows: Rows): Omit<Ru
       await Promise.all(
         open.map(async (listing) => {
           const asked = JSON.stringify({ ...conditions, before: listing.rest })
-          const [rest, ...runs] = await list(connection, 'list runs', listing.partition, [asked])
+          const [rest, ...runs] = await listIn(connection, 'list runs', listing.partition, [asked])
           listing.rest = rest!
           for (let i = 0; i < runs.length; i += 2) listing.places.push({ run: runs[i]!, n: Number(runs[i + 1]) })
         }),
       )
     }
+  }
+
+  async function list(query: RunQuery): Promise<RunRow[]> {
+    const places = await select(query)
+    const found: StoredRow[] = []
+    for (let at = 0; at < places.length; at += rowPage)
+      found.push(...(await rowsOf(places.slice(at, at + rowPage).map(({ run }) => run))))
+    return found.map(publicRow)
   }
 
   /** The first due runs of a partition. A lost claim may have left runs that are not due. */
@@ -242,9 +289,10 @@ export function createRunIndex(connection: RedisConnection, rows: Rows): Omit<Ru
       return known && publicRow(known.row)
     },
     async list(query = {}) {
-      const places = await select(query)
-      const found = await rowsOf(places.map(({ run }) => run))
-      return found.map(publicRow)
+      if (query.sort === undefined) return list(query)
+      const { before } = query
+      const last = before === undefined ? undefined : (await rows.find(before))?.row
+      return sortedPage(query, await list(unsorted(query)), last && publicRow(last))
     },
     async due(before, limit = 1000) {
       const found = await Promise.all(all.map((partition) => dueIn(partition, before, limit)))

@@ -6,8 +6,7 @@
 import { createHash } from 'node:crypto'
 import { aheadScript, clockScript, damageScript } from './damage-script.ts'
 import { indexScript } from './index-script.ts'
-import { feedbackScript } from './feedback-script.ts'
-import { ledgerScript } from './ledger-script.ts'
+import { keptScripts } from './kept-scripts.ts'
 import { limitsScript } from './limits-script.ts'
 import { newTextScript, textScript } from './text-script.ts'
 
@@ -384,7 +383,7 @@ if changed then redis.call('SPUBLISH', T .. ':changed', changed) end
 return results
 `
 
-const doing = [fleetScript, logScript, inboxScript, limitsScript, ledgerScript, feedbackScript, forkScript]
+const doing = [fleetScript, logScript, inboxScript, limitsScript, keptScripts, forkScript]
 const knowledge = [clockScript, damageScript, aheadScript, textScript, newTextScript, indexScript]
 export const script = [head, ...knowledge, ...doing, tail].join('\n')
 export const sha = createHash('sha1').update(script).digest('hex')

@@ -47,6 +47,7 @@ const optional = Object.entries({
   owner: isText,
   tenant: isText,
   title: isText,
+  models: listOf(isText),
   endedAt: isTime,
   compactedAt: isTime,
   firstTokenMs: isNumber,

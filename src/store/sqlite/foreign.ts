@@ -20,6 +20,7 @@ const logTables = [
   'ledger',
   'audit',
   'feedback',
+  'test_results',
   'thread_titles',
 ]
 const ownViews: ReadonlySet<string> = new Set(views.map(([name]) => name))
@@ -39,6 +40,7 @@ const ownIndexes: ReadonlySet<string> = new Set([
   'forks_by_source',
   'ledger_by_until',
   'audit_by_tenant',
+  'test_results_by_test',
   'audit_by_time',
 ])
 const isOwnIndex = (name: string) => ownIndexes.has(name) || /^indexed_[a-z_]+_(?:by|open|that|waiting)/u.test(name)

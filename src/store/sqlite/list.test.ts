@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { RunQuery, RunRow, Store } from '../../part/log.ts'
+import { runSorts, type RunQuery, type RunRow, type Store } from '../../part/log.ts'
 import { noon, startEntry } from '../example-run.contract.ts'
-import { selectRows } from '../run-query.ts'
+import { listRows } from '../run-query.ts'
 import { removeRunRows } from '../tables/remove-run.ts'
 import { openDatabase } from './schema.ts'
 import { sqliteStore } from './store.ts'
@@ -35,8 +35,11 @@ beforeAll(async () => {
       time,
     )
     const outcome = outcomes[random(n, 3)]!
-    const end = { seq: 2, timestamp: time, step: '', type: 'run-end', outcome, usage: { source: 'reported' } } as const
-    return store.log.append(`run-${n.toString(36)}`, 1, n % 5 === 0 ? [start] : [start, end])
+    const usage = { source: 'reported', ...(n % 4 > 0 && { totalTokens: random(n, 90) }) } as const
+    const used = { seq: 2, timestamp: time, step: 'main/a/1', type: 'usage', model: `m${n % 3}`, usage } as const
+    const last = { seq: 3, timestamp: time + random(n, 70), step: '', type: 'run-end', outcome, usage } as const
+    const end = { ...last, ...(n % 7 > 0 && { cost: random(n, 50) / 100 }) }
+    return store.log.append(`run-${n.toString(36)}`, 1, n % 5 === 0 ? [start] : [start, used, end])
   })
   await Promise.all(appends)
   await store.records!.settle()
@@ -59,6 +62,15 @@ const query = fc.record(
     tenant: fc.constantFrom('', 't0', 't1'),
     status: fc.oneof(fc.constantFrom(...outcomes, 'running'), fc.subarray([...outcomes, 'running'])),
     since: fc.constantFrom(noon - 1e6, noon, noon + 4000, noon + 8800, noon + 8990, noon + 1e6),
+    until: fc.constantFrom(noon - 1e6, noon, noon + 4000, noon + 8990, noon + 1e6),
+    model: fc.constantFrom('m0', 'm1', 'none'),
+    protocol: fc.constantFrom('api', 'none'),
+    minCost: fc.constantFrom(0, 0.25),
+    maxCost: fc.constantFrom(0, 0.25),
+    minMs: fc.constantFrom(0, 30),
+    maxMs: fc.constantFrom(30, 60),
+    sort: fc.constantFrom(...runSorts),
+    order: fc.constantFrom('asc', 'desc'),
     idPrefix: fc.constantFrom('', 'run', 'run-1', 'run-a', 'none'),
     q: fc.constantFrom('', 'wha', '%', 'WHALE river', 't_a', 'nothing'),
     search: fc.constantFrom('', 'wha', 'river', 'ÜBER', '天气 river', '0', 'nothing'),
@@ -79,7 +91,7 @@ async function found(list: () => RunRow[] | Promise<RunRow[]>): Promise<string[]
 
 test('any conditions select the runs that each of them selects, newest first', async () => {
   const check = fc.asyncProperty(query, async (asked) => {
-    expect(await found(() => store.runs.list(asked))).toEqual(await found(() => selectRows(rows, asked)))
+    expect(await found(() => store.runs.list(asked))).toEqual(await found(() => listRows(rows, asked)))
   })
   await fc.assert(check, { numRuns: 300 })
 })

@@ -8,8 +8,9 @@ import { recordAll } from '../../../test/support/recorded.ts'
 import type { Entry } from '../../part/entry.ts'
 import type { RunQuery } from '../../part/log.ts'
 import { auditRow } from '../contract/ledger.contract.ts'
+import { testRow } from '../contract/test-results.contract.ts'
 import { exampleRun, startEntry } from '../example-run.contract.ts'
-import { createRunSearch } from '../tables/run-search.ts'
+import { createRunList } from '../tables/run-search.ts'
 import { createSearch } from '../tables/search.ts'
 import { hourLength } from '../tables/facts.ts'
 import { keepHours } from '../tables/hours.ts'
@@ -76,6 +77,10 @@ async function doEverything(path: string): Promise<void> {
     { since: Date.now() - 1000 },
     { since: Date.now() - 1000, status: ['completed', 'failed'] },
     { since: 1 },
+    { since: 1, until: Date.now() },
+    { until: Date.now(), agent: 'echo' },
+    { model: 'm', protocol: 'api', minCost: 1, maxCost: 2, minMs: 1, maxMs: 2 },
+    { sort: 'cost', agent: 'echo', before: 'old' },
     { idPrefix: 'random-1' },
     { idPrefix: 'many' },
     { before: 'old' },
@@ -92,7 +97,8 @@ async function doEverything(path: string): Promise<void> {
   await records!.search({ q: '"blue whale" wh*' })
   // What threads do, done here.
   const db = new DatabaseSync(path, { readOnly: true })
-  const listRuns = createRunSearch(db, createRunTable(db))
+  const listRuns = createRunList(db, createRunTable(db))
+  for (const query of some) listRuns(query)
   for (const query of some) listRuns({ ...query, search: 'whale' })
   createSearch(db)({ q: 'whale', agent: 'assistant', threadId: 'thread-slow' })
   const totals = createTotals(db)
@@ -122,6 +128,9 @@ async function doEverything(path: string): Promise<void> {
   await store.audit!.list()
   await store.audit!.list({ tenant: 'acme', principal: 'u1' })
   await store.audit!.prune(0)
+  await store.testResults!.add(testRow())
+  await store.testResults!.of('a/b')
+  await store.testResults!.forget('a/b')
   await upkeep!.size()
   await upkeep!.marks(['slow'])
   await upkeep!.generation!()
@@ -147,7 +156,7 @@ const direct = /^SEARCH .*\((?:rowid[=<>]\?|id=\?|(\w+)>\? AND \1<\?|\w+=\? AND 
 /** What else a statement may do, and why it costs no more in a larger store, or has to. The first words of statements, and their plans. */
 const others: readonly (readonly [statement: RegExp, plan: RegExp, why: string])[] = [
   [/./u, /^SCAN (?:index_state|dropped)$/u, 'has one row; those of runs that are being deleted'],
-  [/./u, /^SEARCH (?:ticks|runs|indexed_hours|feedback)$/u, 'the highest number'],
+  [/./u, /^SEARCH (?:ticks|runs|indexed_hours|feedback|test_results)$/u, 'the highest number'],
   [/LIMIT 1$|EXISTS \(SELECT 1 FROM index_queue\)/u, /^SCAN (?:index_queue|indexed_later)$/u, 'the first row'],
   [/./u, /^SEARCH (?:forks|f|index_queue) USING PRIMARY KEY \(run=\?\)(?: LEFT-JOIN)?$/u, 'the run is the whole key'],
   [/^DELETE FROM (?:ledger|audit)/u, /(?:until|time)<\?\)$/u, 'at most a thousand rows that are too old'],
@@ -162,6 +171,11 @@ const others: readonly (readonly [statement: RegExp, plan: RegExp, why: string])
   [/^WITH RECURSIVE branch/u, /forks_by_source \(source=\?\)$/u, 'all forks of a run'],
   [/^WITH RECURSIVE branch/u, /^USE TEMP B-TREE FOR DISTINCT$/u, 'all forks of a run'],
   [/^DELETE FROM \w+ WHERE run = \?1? AND seq IN/u, /\(run=\?\)$/u, 'some rows of a run, whichever'],
+  [
+    /test_results (?:WHERE|VALUES)|test_results\n/u,
+    /\(test=\?|rowid<\?/u,
+    'the last results of one case, and those that are too old',
+  ],
   [/^SELECT \* FROM feedback WHERE run/u, /\(run=\?\)$|^USE TEMP B-TREE/u, 'what people say of one run'],
   [/^DELETE FROM (?:indexed_\w+|search|inbox|feedback) WHERE/u, /\(run=\?\)$/u, 'what is left of a run'],
   [/thread_titles/u, /^SEARCH thread_titles USING PRIMARY KEY \(thread=\?\)$/u, 'the thread is the whole key'],
@@ -191,6 +205,7 @@ const others: readonly (readonly [statement: RegExp, plan: RegExp, why: string])
     /^SCAN runs$/u,
     'many fit, so that the limit is near',
   ],
+  [/^SELECT \* FROM runs WHERE \+protocol/u, /^SCAN runs$/u, 'looked at one by one, in a thread'],
   [
     /number IN \(SELECT number FROM runs/u,
     /runs_by_owner \(owner=\?\)$/u,

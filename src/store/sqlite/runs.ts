@@ -41,20 +41,20 @@ export function createRunTable(db: DatabaseSync): RunTable {
   const insert = db.prepare(
     `INSERT INTO runs (number, id, agent, thread_id, parent_run_id, protocol, status, started_at, updated_at, ended_at, last_seq,
        epoch, usage, cost, error, title, title_folded, requests, due_at, previous_run_id, first_token_ms, errors, last_tick,
-       foreign_seq, suspended_ms, suspended_at, owner, tenant)
+       foreign_seq, suspended_ms, suspended_at, owner, tenant, models)
      VALUES (iif(?, NULL, (SELECT max(run) + 1 FROM dropped WHERE run > (SELECT coalesce(max(number), 0) FROM runs))),
-       ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+       ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   )
   const advance = db.prepare('UPDATE runs SET last_seq = ?, updated_at = ?, epoch = ?, last_tick = ? WHERE number = ?')
   const rename = db.prepare('UPDATE runs SET agent = ? WHERE id = ?')
   const update = db.prepare(
     `UPDATE runs SET last_seq = ?, updated_at = ?, epoch = ?, status = ?, ended_at = ?, usage = ?, cost = ?, error = ?,
-       requests = ?, due_at = ?, first_token_ms = ?, errors = ?, suspended_ms = ?, suspended_at = ?, last_tick = ?
+       requests = ?, due_at = ?, first_token_ms = ?, errors = ?, suspended_ms = ?, suspended_at = ?, last_tick = ?, models = ?
      WHERE number = ?`,
   )
   const lists = new Map<string, StatementSync>()
   const arrays = { returnArrays: true }
-  const sinceThen = db.prepare(`SELECT number FROM runs WHERE started_at >= ? LIMIT ${mostFew + 1}`, arrays)
+  const between = db.prepare(`SELECT number FROM runs WHERE ${inTime} LIMIT ${mostFew + 1}`, arrays)
   const withStatus = db.prepare(`SELECT number FROM runs WHERE status = ? LIMIT ${mostFew + 1}`, arrays)
   const withAgent = db.prepare(`SELECT number FROM runs WHERE agent = ? LIMIT ${mostFew + 1}`, arrays)
   const withTenant = db.prepare(`SELECT number FROM runs WHERE ${ofTenant} LIMIT ${mostFew + 1}`, arrays)
@@ -121,14 +121,14 @@ export function createRunTable(db: DatabaseSync): RunTable {
   }
 
   /**
-   * The runs since a time, or with a prefix, if they are few: then only these are looked at. Otherwise the page is soon full. Of an owner or a tenant
+   * The runs of a time, or with a prefix, if they are few: then only these are looked at. Otherwise the page is soon full. Of an owner or a tenant
    * it may not be: those of an agent or a status may be few among its runs.
    */
   function fewOf(query: RunQuery): number[] | undefined {
-    const { since, idPrefix = '', agent, owner, tenant, threadId } = query
+    const { since, until, idPrefix = '', agent, owner, tenant, threadId } = query
     const isOwned = (owner !== undefined || tenant !== undefined) && threadId === undefined
     const found = firstFew([
-      since !== undefined && (() => sinceThen.all(since)),
+      (since ?? until) !== undefined && (() => between.all(...timesOf(query))),
       idPrefix !== '' && (() => withPrefix.all(idPrefix, `${idPrefix}\u{10ffff}`)),
       isOwned && agent !== undefined && (() => withAgent.all(agent)),
     ])
@@ -212,6 +212,7 @@ export function createRunTable(db: DatabaseSync): RunTable {
         row.suspendedAt ?? null,
         row.owner ?? '',
         row.tenant ?? '',
+        toJson(row.models),
       )
       row.number = Number(lastInsertRowid)
     },
@@ -226,7 +227,18 @@ export function createRunTable(db: DatabaseSync): RunTable {
       const ended = [endedAt ?? null, toJson(usage), cost ?? null, toJson(error)]
       const columns = [toRequests(row), dueAt(row) ?? null, row.firstTokenMs ?? null, row.errors ?? null]
       const waited = [row.suspendedMs ?? null, row.suspendedAt ?? null]
-      update.run(lastSeq, updatedAt, epoch, status, ...ended, ...columns, ...waited, row.lastTick ?? null, number!)
+      update.run(
+        lastSeq,
+        updatedAt,
+        epoch,
+        status,
+        ...ended,
+        ...columns,
+        ...waited,
+        row.lastTick ?? null,
+        toJson(row.models),
+        number!,
+      )
     },
   }
 }
@@ -254,8 +266,34 @@ function ownerIndexOf({ owner = '', tenant }: OwnerFilter): 'owner' | 'owners' |
   return tenant === undefined || tenant === '' ? undefined : 'tenant'
 }
 
+/** Epoch ms: the first, and the first behind it. */
+const inTime = 'started_at >= ? AND started_at < ?'
+const lastTime = 8.64e15
+
+function timesOf({ since = 0, until = lastTime }: RunQuery): [since: number, until: number] {
+  return [since, until]
+}
+
+/** Conditions that have no index: they are looked at run by run. */
+const plain = {
+  protocol: '+protocol = ?',
+  model: 'EXISTS (SELECT 1 FROM json_each(runs.models) WHERE value = ?)',
+  minCost: 'cost >= ?',
+  maxCost: 'cost <= ?',
+  minMs: 'coalesce(ended_at, updated_at) - started_at >= ?',
+  maxMs: 'coalesce(ended_at, updated_at) - started_at <= ?',
+} as const
+
+/** Whether the list may look at many runs, which is done in a thread. */
+export function isLong(query: RunQuery): boolean {
+  const names = Object.keys(plain) as (keyof typeof plain)[]
+  if (limitOf(query) > 1000) return true
+  return query.sort !== undefined || query.until !== undefined || names.some((name) => query[name] !== undefined)
+}
+
 /** All but the status. The `+` keeps SQLite from an index that has another order than the list. */
-function toWhere({ agent, threadId, owner, tenant, since, idPrefix }: RunQuery, index: ListIndex): Condition[] {
+function toWhere(query: RunQuery, index: ListIndex): Condition[] {
+  const { agent, threadId, owner, tenant, since, until, idPrefix } = query
   const where: Condition[] = []
   if (agent !== undefined) where.push([index === 'agent' ? 'agent = ?' : '+agent = ?', agent])
   if (threadId !== undefined) where.push([index === 'thread' ? 'thread_id = ?' : '+thread_id = ?', threadId])
@@ -264,7 +302,16 @@ function toWhere({ agent, threadId, owner, tenant, since, idPrefix }: RunQuery, 
   if (tenant !== undefined) {
     where.push([index === 'tenant' ? ofTenant : index === 'owner' ? 'tenant = ?' : '+tenant = ?', tenant])
   }
-  if (since !== undefined) where.push(['+started_at >= ?', since])
+  if (until !== undefined && index === undefined)
+    where.push([`number IN (SELECT number FROM runs WHERE ${inTime})`, ...timesOf(query)])
+  else {
+    if (since !== undefined) where.push(['+started_at >= ?', since])
+    if (until !== undefined) where.push(['+started_at < ?', until])
+  }
+  for (const [name, condition] of Object.entries(plain)) {
+    const value = query[name as keyof typeof plain]
+    if (value !== undefined) where.push([condition, value])
+  }
   if (idPrefix !== undefined) where.push(['+id >= ? AND +id < ?', idPrefix, `${idPrefix}\u{10ffff}`])
   return where
 }
@@ -293,6 +340,7 @@ function toRow(row: Record<string, SQLOutputValue>): RunRow {
   if (row.usage !== null) result.usage = fromJson('usage', row.usage, result)
   if (row.cost !== null) result.cost = Number(row.cost)
   if (row.title !== null) result.title = String(row.title)
+  if (row.models !== null) result.models = fromJson('models', row.models, result)
   if (Number(row.compacted_at) > 0) result.compactedAt = Number(row.compacted_at)
   return result
 }

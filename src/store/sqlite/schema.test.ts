@@ -9,7 +9,7 @@ import { response, suspendedRun } from '../contract/views.contract.ts'
 import { encodeEntries } from '../encode.ts'
 import { readAll } from '../contract/tools.contract.ts'
 import { entry, exampleRun, noon, startEntry } from '../example-run.contract.ts'
-import { checkNode, schemaVersion } from './schema.ts'
+import { checkNode, schemaVersion, steps } from './schema.ts'
 import { makeOlder, schema1, schema2 } from '../testing/older.ts'
 import { sqliteStore } from './store.ts'
 
@@ -392,4 +392,21 @@ test('SQLite needs Node 24, and says so', () => {
   for (const version of ['20.20.2', '22.23.3'])
     expect(() => checkNode(version)).toThrow(/needs Node 24.*Leave out store/u)
   expect(() => checkNode(process.versions.node)).not.toThrow()
+})
+
+test('the models of older runs are read off their views', async () => {
+  const store = sqliteStore(path)
+  await store.log.append('r', 1, exampleRun('r'))
+  await store.log.append('none', 1, [startEntry('none')])
+  const models = [{ model: 'm1' }, { model: 'm2' }]
+  await store.runs.keepView('r', 10, { usageByModel: models })
+  await store.runs.keepView('none', 1, { usageByModel: [] })
+  await store.close()
+  const db = new DatabaseSync(path)
+  const step = steps.find((each) => String(each).includes('ADD COLUMN models'))
+  db.exec(`ALTER TABLE runs DROP COLUMN models; ${step}`)
+  db.close()
+  const opened = sqliteStore(path)
+  expect((await opened.runs.list()).map((row) => row.models)).toEqual([undefined, ['m1', 'm2']])
+  await opened.close()
 })

@@ -22,7 +22,8 @@
  *   the texts to which a run's entries refer. A text is deleted with the last run that uses it.
  * - `ledger`: sums over runs, such as the tokens of a user on a day: `kind` is `sum`, or `mark` for the last entry of a run that was counted. From
  *   `until` on a row counts no more. `audit`: who did what, the newest with the greatest `n`.
- * - `feedback`: what people say of runs: the last word of each person on each run. `thread_titles`: what they call threads.
+ * - `feedback`: what people say of runs: the last word of each person on each run. `thread_titles`: what they call threads. `test_results`: the last
+ *   results of each test case.
  * - `dropped`: the numbers and ids of runs that are being deleted: `ticks` and `tick_groups` may still have rows of them. Until they are gone, no
  *   new run gets the number.
  *
@@ -51,6 +52,7 @@ import {
 } from './migrate.ts'
 import { createIndexState } from '../tables/layout.ts'
 import { feedbackTable } from './feedback.ts'
+import { testResultsTable } from './test-results.ts'
 import { ledgerTables } from './ledger.ts'
 import { textTables } from './texts.ts'
 import { threadTitlesTable } from './thread-titles.ts'
@@ -186,6 +188,10 @@ export const steps: MigrationStep[] = [
    ALTER TABLE forks ADD COLUMN user TEXT;`,
   ledgerTables,
   feedbackTable,
+  `ALTER TABLE runs ADD COLUMN models TEXT;
+   UPDATE runs SET models = nullif((SELECT json_group_array(value ->> '$.model') FROM json_each(v.view, '$.usageByModel')), '[]')
+   FROM views v WHERE v.run = runs.number AND json_valid(v.view);`,
+  testResultsTable,
   threadTitlesTable,
 ]
 

@@ -19,8 +19,9 @@ import { foldRow, isFork, ofFork, type StoredRow } from '../run-row.ts'
 import { encodeMessages, postInOrder, type EncodedMessage } from '../post-all.ts'
 import { createCheckpoints } from './checkpoint.ts'
 import { createSqliteFeedback } from './feedback.ts'
+import { createSqliteTestResults } from './test-results.ts'
 import { createSqliteAudit, createSqliteLedger } from './ledger.ts'
-import { createRunTable } from './runs.ts'
+import { createRunTable, isLong } from './runs.ts'
 import { createSqliteThreadTitles } from './thread-titles.ts'
 import type { MigrationOptions } from './migrate.ts'
 import { openDatabase } from './schema.ts'
@@ -35,7 +36,7 @@ import { createVersionGuard } from './version.ts'
 import { createViewTable } from './views.ts'
 import { createIndexer, type Indexer } from '../tables/indexer.ts'
 import { createRecords } from '../tables/records.ts'
-import { createRunSearch, hasWords } from '../tables/run-search.ts'
+import { createRunList, hasWords } from '../tables/run-search.ts'
 import { checkFork, runExists, storeClosed, storeFailed } from '../store-error.ts'
 import type { DatabaseSync } from 'node:sqlite'
 
@@ -221,8 +222,8 @@ export function sqliteStore(path: string, options: SqliteOptions = {}): Store {
   const index: RunIndex = {
     get: async (run) => reading(`get run ${run}`, () => runs.get(run)),
     list: async (query = {}) => {
-      if (!hasWords(query)) return reading('list runs', () => runs.list(query))
-      if (records === undefined) return reading('list runs', () => (search ??= createRunSearch(db, runs))(query))
+      if (!hasWords(query) && !isLong(query)) return reading('list runs', () => runs.list(query))
+      if (records === undefined) return reading('list runs', () => (listAll ??= createRunList(db, runs))(query))
       reading('list runs', () => undefined)
       return records.listRuns(query)
     },
@@ -256,7 +257,7 @@ export function sqliteStore(path: string, options: SqliteOptions = {}): Store {
     eraseFile: checkpoints?.erase,
   })
   const file = db.location()
-  let search: ReturnType<typeof createRunSearch> | undefined
+  let listAll: ReturnType<typeof createRunList> | undefined
   const records =
     file === null
       ? undefined
@@ -276,6 +277,7 @@ export function sqliteStore(path: string, options: SqliteOptions = {}): Store {
     ledger: createSqliteLedger({ db, write, reading }),
     audit: createSqliteAudit({ db, write, reading }),
     feedback: createSqliteFeedback({ db, write, reading }),
+    testResults: createSqliteTestResults({ db, write, reading }),
     titles: createSqliteThreadTitles({ db, write, reading }),
     upkeep,
     durable: true,

@@ -168,6 +168,16 @@ FROM feedback f JOIN runs r ON r.id = f.run
 WHERE f.time >= ${since}
 ORDER BY sum(f.verdict = 'down') OVER (PARTITION BY r.agent) DESC, r.agent, f.n DESC`,
   },
+  tests: {
+    about: 'The last result of each test case, those that failed first',
+    defaults: {},
+    sql: `
+SELECT t.test, t.agent, t.status, t.model, t.is_live AS live, t.tokens, t.cost, t.duration AS ms,
+  t.failures ->> '$[0].message' AS failure, ${time('t.time', 'at')}
+FROM test_results t
+WHERE t.n = (SELECT max(n) FROM test_results WHERE test = t.test)
+ORDER BY t.status <> 'failed', t.test`,
+  },
   waiting: {
     about: 'Questions that nobody has answered yet',
     defaults: {},

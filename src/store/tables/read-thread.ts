@@ -6,7 +6,7 @@ import type { RunQuery, RunRow } from '../../part/log.ts'
 import type { QueryResult, SearchHit, SearchQuery } from '../../part/records.ts'
 import type { StatsQuery } from '../../part/stats.ts'
 import { createRunTable } from '../sqlite/runs.ts'
-import { createRunSearch } from './run-search.ts'
+import { createRunList } from './run-search.ts'
 import { createSearch } from './search.ts'
 import { createTotals, type HourFacts, type TotalsReply } from './totals.ts'
 
@@ -51,7 +51,7 @@ const jobs: { [Kind in ReadJob['kind']]: (job: Extract<ReadJob, { kind: Kind }>)
   hours: ({ query }) => totals().hours(query),
 }
 
-const runs = once(() => createRunSearch(db, createRunTable(db)))
+const runs = once(() => createRunList(db, createRunTable(db)))
 const texts = once(() => createSearch(db))
 const totals = once(() => createTotals(db))
 

@@ -31,7 +31,7 @@ export interface RecordsContext {
 }
 
 export interface SqliteRecords extends Records {
-  /** `RunIndex.list` of a query with words, in a thread. */
+  /** `RunIndex.list` of a query that may look at many runs, in a thread. */
   listRuns(query: RunQuery): Promise<RunRow[]>
   close(): Promise<void>
 }

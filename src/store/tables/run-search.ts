@@ -4,7 +4,7 @@
  */
 import type { DatabaseSync } from 'node:sqlite'
 import type { RunQuery, RunRow } from '../../part/log.ts'
-import { fold, limitOf, queryWords } from '../run-query.ts'
+import { fold, limitOf, queryWords, sortedPage, unsorted } from '../run-query.ts'
 import type { RunTable } from '../sqlite/runs.ts'
 import { isTitleRow, matchAll, runOfRow, scopeTerms, titleMatch, titleRow } from './index-terms.ts'
 import { parseSearch } from './search.ts'
@@ -25,6 +25,17 @@ interface Candidate {
 
 export function hasWords({ q, search }: RunQuery): boolean {
   return queryWords(q).length + queryWords(search).length > 0
+}
+
+/** Lists runs, also by words and sorted. */
+export function createRunList(db: DatabaseSync, runs: RunTable): (query: RunQuery) => RunRow[] {
+  const search = createRunSearch(db, runs)
+  const list = (query: RunQuery) => (hasWords(query) ? search(query) : runs.list(query))
+  return (query) => {
+    if (query.sort === undefined) return list(query)
+    const last = query.before === undefined ? undefined : runs.get(query.before)
+    return sortedPage(query, list(unsorted(query)), last)
+  }
 }
 
 export function createRunSearch(db: DatabaseSync, runs: RunTable): (query: RunQuery) => RunRow[] {

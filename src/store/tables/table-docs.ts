@@ -53,6 +53,7 @@ export const tableDocs: Readonly<Record<string, TableDoc>> = {
       tenant: 'The tenant of that user; empty: none',
       shares_texts:
         '0: an older version recorded it, and its entries have their texts each for themselves until it is compacted',
+      models: 'JSON: the models that it has called, the first ones; NULL if there are none',
     },
   },
   threads: {
@@ -249,6 +250,25 @@ export const tableDocs: Readonly<Record<string, TableDoc>> = {
       verdict: '`up`, `down` or NULL',
       note: 'Why; NULL if it says nothing',
       time: 'Time',
+    },
+  },
+  test_results: {
+    about: 'Results of test cases that were run on the page: the last 50 of each case, for a year.',
+    columns: {
+      n: 'Grows with each row',
+      test: 'Id of the case: its file and its name',
+      agent: 'The agent',
+      time: 'When it ended',
+      user: 'Id of who ran it; empty: no one in particular',
+      model: 'The model instead of those of the agent; NULL: theirs',
+      status: '`passed`, `failed` or `stopped`',
+      is_live: '1 if the models were asked, 0 if the recording answered',
+      run: 'The run that asked the models, or the recorded one; NULL if there is none',
+      tokens: 'As recorded, or spent then',
+      cost: 'USD; NULL if the price is unknown',
+      duration: 'ms that the case took',
+      failures: 'JSON: what differed, each with `what`, `message`, `expected`, `got`',
+      warnings: 'JSON: such as a prompt that has changed since the recording',
     },
   },
   thread_titles: {

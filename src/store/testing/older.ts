@@ -9,7 +9,8 @@ export type OldVersion = 1 | 6 | 7 | 12
 
 /** Converts a current database to an older schema, with its runs. */
 export function makeOlder(db: DatabaseSync, version: OldVersion): void {
-  db.exec('DROP TABLE ledger; DROP TABLE audit; DROP TABLE feedback; DROP VIEW threads; DROP TABLE thread_titles')
+  db.exec('DROP TABLE ledger; DROP TABLE audit; DROP TABLE feedback; DROP TABLE test_results')
+  db.exec('DROP VIEW threads; DROP TABLE thread_titles')
   withoutSharedTexts(db)
   toSchema12(db)
   if (version < 12) toSchema7(db)
@@ -95,6 +96,7 @@ function toSchema12(db: DatabaseSync): void {
     ALTER TABLE forks DROP COLUMN user;
     ALTER TABLE runs DROP COLUMN suspended_ms;
     ALTER TABLE runs DROP COLUMN suspended_at;
+    ALTER TABLE runs DROP COLUMN models;
     PRAGMA user_version = 12`)
 }
 

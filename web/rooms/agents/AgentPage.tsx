@@ -102,6 +102,12 @@ export function AgentPage({ id }: { id: string }) {
           <AgentMenu id={id} text={file.text} etag={file.etag} isChanged={isChanged} />
         )}
         <Button
+          icon="columns"
+          aria-label="Side by side"
+          disabled={file.steps === undefined}
+          onClick={() => navigate(`/beside?a=${encodeURIComponent(id)}`)}
+        />
+        <Button
           disabled={file.steps === undefined}
           title={isChanged ? 'Tries the agent as it was saved' : undefined}
           onClick={() => navigate(chat)}

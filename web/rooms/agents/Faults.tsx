@@ -5,7 +5,7 @@ import css from './Agents.module.css'
 
 interface Props {
   faults: readonly AgentFault[]
-  state: 'read-only' | 'no-token' | 'unchecked' | 'changed' | 'saved'
+  state: 'read-only' | 'no-token' | 'unchecked' | 'changed' | 'saved' | 'for-one-run'
   onLine(line: number): void
   onFix(fault: AgentFault): void
 }
@@ -16,6 +16,7 @@ const words = {
   unchecked: 'Checking',
   changed: 'No mistakes. Not saved yet.',
   saved: 'No mistakes.',
+  'for-one-run': 'No mistakes. Only the new run has this text.',
 }
 
 export function Faults({ faults, state, onLine, onFix }: Props) {

@@ -40,6 +40,8 @@ interface Props {
   onLine(line: number): void
   /** What stands on the server's disk, to compare with and to take pieces of. */
   theirs: string | undefined
+  /** In a dialog the Tab key goes to the next control, as everywhere in it. */
+  tab?: 'indents' | 'leaves'
 }
 
 const point = StateEffect.define<number | undefined>()
@@ -60,13 +62,23 @@ const pointedLine = StateField.define<DecorationSet>({
   provide: (field) => EditorView.decorations.from(field),
 })
 
-export default function YamlEditor({ text, onText, isReadOnly, faults, schema, pointed, onLine, theirs }: Props) {
+export default function YamlEditor({
+  text,
+  onText,
+  isReadOnly,
+  faults,
+  schema,
+  pointed,
+  onLine,
+  theirs,
+  tab = 'indents',
+}: Props) {
   const box = useRef<HTMLDivElement>(null)
   const view = useRef<EditorView>(undefined)
   const parts = useRef({ readOnly: new Compartment(), compared: new Compartment() })
-  const latest = useRef({ text, onText, onLine, schema })
+  const latest = useRef({ text, onText, onLine, schema, tab })
   useEffect(() => {
-    latest.current = { text, onText, onLine, schema }
+    latest.current = { text, onText, onLine, schema, tab }
   })
 
   useEffect(() => {
@@ -88,7 +100,7 @@ export default function YamlEditor({ text, onText, isReadOnly, faults, schema, p
           ...historyKeymap,
           ...foldKeymap,
           ...lintKeymap,
-          indentWithTab,
+          ...(latest.current.tab === 'indents' ? [indentWithTab] : []),
         ]),
         EditorView.contentAttributes.of({ 'aria-label': 'YAML of the agent', spellcheck: 'false', tabindex: '0' }),
         EditorView.updateListener.of(({ docChanged, selectionSet, state, view: { hasFocus } }) => {

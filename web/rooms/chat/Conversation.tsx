@@ -17,17 +17,26 @@ interface Props {
   actions: TurnActions
   /** Shown when there are no turns. */
   welcome: ReactNode
+  /** Whose conversation it is, if others stand beside it, which are asked the same. */
+  of?: string
 }
 
-export function Conversation({ chat, follow, actions, welcome }: Props) {
+export function Conversation({ chat, follow, actions, welcome, of }: Props) {
   const { thread, turns, sent } = chat
   const { box, content, hasNew, toEnd } = follow
   useKeptPlace(follow, turns[0]?.runId)
   const isEmpty = turns.length === 0 && sent.length === 0
   return (
     <div className={css.scroll}>
-      {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
-      <div ref={box} className={css.box} tabIndex={0} role="log" aria-label="Conversation" aria-live="off">
+      <div
+        ref={box}
+        className={css.box}
+        // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex
+        tabIndex={0}
+        role="log"
+        aria-label={of === undefined ? 'Conversation' : `Conversation of ${of}`}
+        aria-live="off"
+      >
         <div ref={content} className={css.content}>
           {thread.hasEarlier && (
             <div className={css.earlier}>
@@ -39,7 +48,7 @@ export function Conversation({ chat, follow, actions, welcome }: Props) {
             <TurnView key={shown.runId} shown={shown} actions={actions} isLast={i === turns.length - 1} />
           ))}
           {sent.map((each) => (
-            <SentView key={each.key} sent={each} chat={chat} />
+            <SentView key={each.key} sent={each} chat={chat} isShared={of !== undefined} />
           ))}
           {thread.error !== undefined && <ErrorNote error={thread.error} onRetry={() => chat.reload()} isFlush />}
         </div>
@@ -49,12 +58,12 @@ export function Conversation({ chat, follow, actions, welcome }: Props) {
           New
         </Button>
       )}
-      <Announcer chat={chat} />
+      <Announcer chat={chat} of={of} />
     </div>
   )
 }
 
-function SentView({ sent, chat }: { sent: SentMessage; chat: Chat }) {
+function SentView({ sent, chat, isShared }: { sent: SentMessage; chat: Chat; isShared: boolean }) {
   return (
     <article className={css.turn} data-last>
       <UserMessage asked={sent.asked} />
@@ -62,7 +71,8 @@ function SentView({ sent, chat }: { sent: SentMessage; chat: Chat }) {
         <NotSent
           error={sent.error}
           onAgain={() => chat.retry(sent)}
-          onEdit={() => chat.edit(sent)}
+          // Others have it already.
+          onEdit={isShared ? undefined : () => chat.edit(sent)}
           onDrop={() => chat.drop(sent)}
         />
       ) : sent.waits === undefined ? (
@@ -91,7 +101,7 @@ function Waiting({ sent: { waits, by, fault }, onTakeBack }: { sent: SentMessage
 interface NotSentProps {
   error: unknown
   onAgain(): void
-  onEdit(): void
+  onEdit: (() => void) | undefined
   onDrop(): void
 }
 
@@ -105,14 +115,14 @@ function NotSent({ error, onAgain, onEdit, onDrop }: NotSentProps) {
           Send again
         </Button>
       )}
-      <Button onClick={onEdit}>Edit</Button>
+      {onEdit && <Button onClick={onEdit}>Edit</Button>}
       <Button onClick={onDrop}>Discard</Button>
     </ErrorCard>
   )
 }
 
 /** Tells those who hear the page when an answer begins and ends, instead of each word of it. */
-function Announcer({ chat }: { chat: Chat }) {
+function Announcer({ chat, of }: { chat: Chat; of: string | undefined }) {
   const last = chat.turns.at(-1)?.turn
   const words =
     last === undefined
@@ -122,7 +132,7 @@ function Announcer({ chat }: { chat: Chat }) {
         : last.status === 'suspended'
           ? 'The run is waiting for you.'
           : `The answer is ${statusWord(last.status)}.`
-  return <output className="visually-hidden">{words}</output>
+  return <output className="visually-hidden">{words !== '' && of !== undefined ? `${of}: ${words}` : words}</output>
 }
 
 /** Turns that come in above do not move what is read. */

@@ -1,5 +1,5 @@
 /** One turn: the question, and the answer as it grows. */
-import { memo } from 'react'
+import { memo, type ReactNode } from 'react'
 import { Link } from 'wouter'
 import type { Message } from '../../../src/part/message.ts'
 import { Button } from '../../kit/Button.tsx'
@@ -8,6 +8,7 @@ import { ErrorNote } from '../../kit/ErrorNote.tsx'
 import { cost, duration, moment, tokens, tokenSides } from '../../kit/format.ts'
 import { JsonTree } from '../../kit/JsonTree.tsx'
 import { Verdict } from '../../kit/Verdict.tsx'
+import { AddTest } from '../../kit/AddTest.tsx'
 import { ItemView } from './ItemView.tsx'
 import type { ShownTurn } from './use-chat.ts'
 import { answerText, isActive, type ChatTurn } from './turn.ts'
@@ -18,6 +19,8 @@ export interface TurnActions {
   /** Asks the same again, or what the reader has made of it. Absent: this server cannot. */
   again: ((turn: ChatTurn, asked?: readonly Message[]) => void) | undefined
   choose(runId: string): void
+  /** What an answer took, in the place of one line. */
+  facts?: ((turn: ChatTurn) => ReactNode) | undefined
 }
 
 interface Props {
@@ -50,12 +53,14 @@ export const TurnView = memo(function TurnView({ shown, actions, isLast }: Props
         {turn.status === 'running' && !isGrowing(turn) && <p className={css.waits}>Waiting for the model…</p>}
         <End turn={turn} onRetry={again === undefined || !isLast ? undefined : () => again(turn)} />
       </div>
+      {actions.facts?.(turn)}
       <footer className={css.foot}>
         {siblings.length > 1 && <Branches shown={shown} choose={actions.choose} />}
-        <Facts turn={turn} />
+        {actions.facts === undefined && <Facts turn={turn} />}
         <span className={css.tools}>
           {answerText(turn) !== '' && <Copy text={() => answerText(turn)} label="Copy answer" />}
           {!isLive && <Verdict run={turn.runId} />}
+          {!isLive && <AddTest run={turn.runId} isIcon />}
           {again !== undefined && !isLive && (
             <Button look="quiet" icon="retry" aria-label="Answer again" onClick={() => again(turn)} />
           )}
@@ -124,6 +129,8 @@ function Facts({ turn }: { turn: ChatTurn }) {
     facts.push([`${tokens(usage)} ${all === 1 ? 'token' : 'tokens'}`, tokenSides(usage ?? {})])
   }
   if (turn.cost !== undefined && all > 0) facts.push([cost(turn.cost), 'Cost of its model calls'])
+  if (turn.isChanged)
+    facts.push(['changed agent', 'It ran with the settings of this chat, not with those of the agent’s file'])
   return (
     <span className={css.facts}>
       {facts.map(([words, title]) => (

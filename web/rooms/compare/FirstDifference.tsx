@@ -13,17 +13,15 @@ export function FirstDifference({ same, divergence, a, b }: Compared) {
     )
   }
   const { fields } = divergence
+  // Then every field differs, and none of them says why.
+  const hasOtherType = fields.includes('type')
   const step = divergence.a?.step ?? divergence.b?.step ?? ''
   return (
     <section className={css.first} aria-label="First difference">
       <p>
         <b>First difference:</b> <code>{step || 'the run'}</code>
-        {fields.length > 0 && (
-          <>
-            {' '}
-            in <code>{fields.join(', ')}</code>
-          </>
-        )}
+        {hasOtherType ? ', which goes on otherwise' : fields.length > 0 && ' in '}
+        {!hasOtherType && fields.length > 0 && <code>{fields.join(', ')}</code>}
       </p>
       <div className={css.pair}>
         <Side side="A" run={a.id} entry={divergence.a} fields={fields} />

@@ -18,7 +18,7 @@ const measures: readonly Measure[] = [
     name: 'Duration',
     of: (run) => run.duration,
     write: duration,
-    beside: ({ takenOver }) => (takenOver === undefined ? '' : ` (+${duration(takenOver)} taken over)`),
+    beside: ({ takenOver }) => (!takenOver ? '' : ` (+${duration(takenOver)} taken over)`),
   },
   { name: 'Tokens in', of: ({ usage }) => usage?.inputTokens, write: count },
   { name: 'Tokens out', of: ({ usage }) => usage?.outputTokens, write: count },

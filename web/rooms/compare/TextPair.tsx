@@ -1,28 +1,55 @@
 import { useMemo } from 'react'
+import { DiffText } from '../../kit/diff/DiffText.tsx'
 import { Empty } from '../../kit/Empty.tsx'
 import type { Compared } from './compared.ts'
-import { diffWords, type DiffPiece } from './words.ts'
+import { diffWords, type DiffPiece } from '../../kit/diff/words.ts'
 import css from './Compare.module.css'
 
 /** What each said, with the words that only one of them has. */
 export function TextPair({ a, b }: Compared) {
-  const pieces = useMemo(() => diffWords(a.text, b.text), [a.text, b.text])
-  if (pieces.length === 0) return <Empty title="Neither run has said anything." />
+  if (a.text === '' && b.text === '') return <Empty title="Neither run has said anything." />
+  return <Words name="Text" a={a.text} b={b.text} />
+}
+
+/** Two texts beside each other. An undefined one is not there. */
+export function Words({
+  name,
+  a,
+  b,
+  isCode = false,
+}: {
+  name: string
+  a: string | undefined
+  b: string | undefined
+  isCode?: boolean
+}) {
+  const pieces = useMemo(() => diffWords(a ?? '', b ?? ''), [a, b])
   return (
-    <div className={css.pair}>
-      <Side side="A" pieces={pieces} own="a" />
-      <Side side="B" pieces={pieces} own="b" />
+    <div className={css.pair} data-code={isCode || undefined}>
+      <Side side="A" name={name} pieces={a === undefined ? undefined : pieces} own="a" />
+      <Side side="B" name={name} pieces={b === undefined ? undefined : pieces} own="b" />
     </div>
   )
 }
 
-function Side({ side, pieces, own }: { side: string; pieces: readonly DiffPiece[]; own: 'a' | 'b' }) {
-  const Mark = own === 'a' ? 'del' : 'ins'
+interface SideProps {
+  side: string
+  name: string
+  pieces: readonly DiffPiece[] | undefined
+  own: 'a' | 'b'
+}
+
+function Side({ side, name, pieces, own }: SideProps) {
+  if (pieces === undefined) {
+    return (
+      <section className={css.text} data-side={side} data-none aria-label={`${name} of ${side}`}>
+        {side} has none.
+      </section>
+    )
+  }
   return (
-    <section className={css.text} data-side={side} aria-label={`Text of ${side}`}>
-      {pieces.map(({ kind, text }, i) =>
-        kind === 'same' ? <span key={i}>{text}</span> : kind === own && <Mark key={i}>{text}</Mark>,
-      )}
+    <section className={css.text} data-side={side} aria-label={`${name} of ${side}`}>
+      <DiffText pieces={pieces} own={own} />
     </section>
   )
 }

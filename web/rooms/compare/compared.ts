@@ -20,6 +20,8 @@ export interface ToolDigest {
 export interface RunDigest {
   id: string
   agent: string
+  /** The YAML that it ran with. Empty for those who may not read agents. */
+  pipeline: string
   outcome: RunStatus
   entries: number
   text: string
@@ -37,6 +39,8 @@ export interface RunDigest {
 export interface RunDiff {
   same: boolean
   divergence?: { a?: Entry; b?: Entry; fields: string[] }
+  /** What the two were given that is not the same. */
+  given: ('agent' | 'prompt')[]
   a: RunDigest
   b: RunDigest
 }

@@ -1,5 +1,5 @@
 /** The reference server of the MCP project: as a stdio config, and over HTTP as a child process of the test. */
-import { spawn, type ChildProcess } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -70,21 +70,26 @@ export async function startEverything(port = 0): Promise<HttpChild> {
     }
     process.argv.push('streamableHttp')
     import(process.argv[1])`
-  const child: ChildProcess = spawn(process.execPath, ['-e', script, entry], {
-    env: { PATH: process.env.PATH, PORT: String(port) },
+  return listening(['-e', script, entry], { PORT: String(port) })
+}
+
+/** A server that writes `PORT <number>` when it listens. `env` is all that it has, beside the path. */
+export async function listening(args: readonly string[], env: NodeJS.ProcessEnv): Promise<HttpChild> {
+  const child = spawn(process.execPath, args, {
+    env: { PATH: process.env['PATH'], ...env },
     stdio: ['ignore', 'pipe', 'ignore'],
   })
   const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))
-  const bound = await new Promise<number>((resolve, reject) => {
-    child.stdout!.on('data', (chunk: Buffer) => {
+  const port = await new Promise<number>((resolve, reject) => {
+    child.stdout.on('data', (chunk: Buffer) => {
       const found = /^PORT (\d+)$/m.exec(chunk.toString())
       if (found) resolve(Number(found[1]))
     })
     void exited.then(() => reject(new Error('the HTTP server did not start')))
   })
   return {
-    url: `http://127.0.0.1:${bound}/mcp`,
-    port: bound,
+    url: `http://127.0.0.1:${port}/mcp`,
+    port,
     kill: () => {
       child.kill('SIGKILL')
       return exited

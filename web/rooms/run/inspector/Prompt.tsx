@@ -1,6 +1,7 @@
 /** What a model was sent: all of it, and what is new since the call before. */
 import { useMemo, useState } from 'react'
-import type { Message, ToolSpec } from '../../../../src/part/message.ts'
+import type { WholePrompt } from '../../../../src/fold/whole-prompt.ts'
+import type { Message } from '../../../../src/part/message.ts'
 import { api } from '../../../data/client.ts'
 import { useMay } from '../../../data/server.ts'
 import { useResource } from '../../../data/resource.ts'
@@ -12,13 +13,6 @@ import { Skeleton } from '../../../kit/Skeleton.tsx'
 import type { StepNode } from '../../../../src/fold/step-tree.ts'
 import { LongText } from './LongText.tsx'
 import css from './Inspector.module.css'
-
-interface WholePrompt {
-  model: string
-  system?: string
-  messages: Message[]
-  tools?: ToolSpec[]
-}
 
 function usePrompt(id: string, path: string | undefined) {
   return useResource(path && `prompt ${id} ${path}`, () =>
@@ -43,7 +37,7 @@ function ShownPrompt({ id, node }: { id: string; node: StepNode }) {
   const [showsAll, setShowAll] = useState(false)
   if (prompt.error !== undefined) return <ErrorNote error={prompt.error} onRetry={prompt.reload} />
   if (prompt.value === undefined) return <Skeleton rows={4} />
-  const { model, system, messages, tools = [] } = prompt.value
+  const { model, system, messages, tools = [], settings } = prompt.value
   const hidden = showsAll ? 0 : same
   return (
     <div className={css.prompt} data-testid="prompt">
@@ -51,6 +45,11 @@ function ShownPrompt({ id, node }: { id: string; node: StepNode }) {
         <span>{model}</span>
         <Copy text={() => JSON.stringify(prompt.value, undefined, 2)} label="Copy the prompt" />
       </div>
+      {settings !== undefined && (
+        <Part name="settings" state={undefined}>
+          <JsonTree value={settings} depth={1} />
+        </Part>
+      )}
       {system !== undefined && (
         <Part name="system" state={last === undefined ? undefined : last.system === system ? 'same' : 'new'}>
           <LongText text={system} />

@@ -1,0 +1,83 @@
+/** Changes one case in the text of a file, and nothing else of it. */
+import { MillraceError } from '../part/error.ts'
+import { child } from '../pipeline/check.ts'
+import { createFaultCollector } from '../pipeline/fault.ts'
+import { parseTree, type Node } from '../pipeline/tree.ts'
+import { readCases } from './read-cases.ts'
+import type { TestCase } from './test-case.ts'
+
+/** The text without this case; undefined if it was the only one. */
+export function withoutCase(text: string, path: string, slug: string): string | undefined {
+  const { cases } = readCases(text, path)
+  const at = cases.findIndex((each) => each.slug === slug)
+  if (cases.length === 1) return undefined
+  const root = treeOf(text)
+  const from = lineAt(text, child(child(root, 'cases'), at)!)
+  const to = endOf(text, root, at)
+  const changed = text.slice(0, from) + text.slice(to)
+  const left = namesIn(changed, path)
+  const isRight =
+    left?.join('\n') === cases.flatMap(({ name, slug: other }) => (other === slug ? [] : [name])).join('\n')
+  if (isRight) return changed
+  throw new MillraceError('bad-input', `${path} is not written with one case below the other. Delete the case there.`)
+}
+
+/** The lines of a case in the file. */
+export function caseText(text: string, slug: string, cases: readonly TestCase[]): string {
+  const at = cases.findIndex((each) => each.slug === slug)
+  const root = treeOf(text)
+  const lines = text.slice(lineAt(text, child(child(root, 'cases'), at)!), endOf(text, root, at)).trimEnd()
+  const indent = /^ */u.exec(lines)![0].length
+  return lines
+    .split('\n')
+    .map((line) => line.replace(new RegExp(`^ {0,${indent}}`, 'u'), ''))
+    .join('\n')
+}
+
+/** The text in which the last turn of the case expects exactly this answer. It must expect another one exactly. */
+export function withAnswer(text: string, path: string, slug: string, answer: string): string {
+  const { cases } = readCases(text, path)
+  const at = cases.findIndex((each) => each.slug === slug)
+  const node = child(child(treeOf(text), 'cases'), at)
+  const turns = child(node, 'turns')
+  const turn = turns?.kind === 'list' ? turns.items.at(-1) : node
+  const equals = child(child(child(turn, 'expect'), 'text'), 'equals')
+  if (equals?.kind === 'scalar') {
+    const changed = text.slice(0, equals.at) + JSON.stringify(answer) + endOfScalar(text, equals)
+    const now = namesIn(changed, path) && readCases(changed, path).cases
+    const isRight = now?.length === cases.length && now[at]!.turns.at(-1)!.expect.text?.equals[0] === answer
+    if (isRight) return changed
+  }
+  throw new MillraceError('bad-input', `${cases[at]!.name} does not expect one exact answer. Change it in ${path}.`)
+}
+
+/** A block scalar ends behind its last line break. */
+function endOfScalar(text: string, { end }: { end: number }): string {
+  return (text[end - 1] === '\n' ? '\n' : '') + text.slice(end)
+}
+
+function treeOf(text: string): Node {
+  return parseTree(text, createFaultCollector(text))!
+}
+
+function lineAt(text: string, { at }: Pick<Node, 'at'>): number {
+  return text.lastIndexOf('\n', at - 1) + 1
+}
+
+/** Where the case after it begins, or the key after the cases, or the end of the text. */
+function endOf(text: string, root: Node, at: number): number {
+  const list = child(root, 'cases')!
+  const next = child(list, at + 1)
+  if (next !== undefined) return lineAt(text, next)
+  const keys = root.kind === 'map' ? [...root.entries.values()] : []
+  const after = keys.filter((key) => key.at > list.at).map((key) => key.at)
+  return after.length === 0 ? text.length : lineAt(text, { at: Math.min(...after) })
+}
+
+function namesIn(text: string, path: string): string[] | undefined {
+  try {
+    return readCases(text, path).cases.map(({ name }) => name)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,261 @@
+/** The test cases of a server: one run of tests at a time, with its progress, and their results in the store. */
+import { availableParallelism } from 'node:os'
+import { basename, dirname, resolve } from 'node:path'
+import type { Entry } from '../part/entry.ts'
+import { MillraceError, messageOf, wholeMessage } from '../part/error.ts'
+import { timeOf, type Store } from '../part/log.ts'
+import { omitUndefined } from '../part/omit-undefined.ts'
+import type { RunUser } from '../part/principal.ts'
+import type { NewTestResult } from '../part/test-result.ts'
+import { noUsage } from '../part/usage.ts'
+import { addCase, planCase, type AddCaseOptions, type PlannedCase } from './add-case.ts'
+import { openCaseFiles, type CaseFiles, type FoundCase } from './case-files.ts'
+import { casesFolder } from './case-folder.ts'
+import type { CaseResult, CaseRun } from './run-case.ts'
+import { casesOf, runCases } from './run-cases.ts'
+import type { CaseFile } from './test-case.ts'
+import { checkAgentOf, openTestRuntime, type TestRuntime, type TestRuntimeOptions } from './test-runtime.ts'
+
+/** A run of tests: what is done of it. */
+export interface TestsRun {
+  id: string
+  /** The id of who started it; empty: nobody in particular. */
+  user: string
+  /** Epoch ms. */
+  startedAt: number
+  /** Absent: it goes on. */
+  endedAt?: number
+  record: boolean
+  models?: readonly string[]
+  total: number
+  passed: number
+  failed: number
+  /** Not done when it was stopped. */
+  stopped: number
+  /** The ids of the cases that run now. */
+  running: string[]
+  /** Why nothing of it was run. */
+  error?: string
+}
+
+export interface StartTests {
+  /** Which cases, by their ids. Absent: all. */
+  ids?: readonly string[] | undefined
+  /** Those of these agents. */
+  agents?: ReadonlySet<string> | undefined
+  /** Instead of the models of the files and agents. */
+  models?: readonly string[] | undefined
+  /** Ask the models, run the tools, and record what they say. */
+  record?: boolean | undefined
+  user?: RunUser | undefined
+}
+
+export interface TestDesk {
+  readonly files: CaseFiles
+  /** The last one. */
+  readonly run: TestsRun | undefined
+  /** The case that a conversation would become. Throws `bad-run`. */
+  plan(logs: readonly (readonly Entry[])[], options: Omit<AddCaseOptions, 'cwd'>): PlannedCase & { id: string }
+  add(logs: readonly (readonly Entry[])[], options: Omit<AddCaseOptions, 'cwd'>): FoundCase
+  /** Deletes a case and its results. */
+  remove(id: string): Promise<void>
+  /** Throws `tests-running` while others run, and `no-tests`. */
+  start(options: StartTests): TestsRun
+  /** False if nothing runs. */
+  stop(): boolean
+  /** Calls back after each change of `run`. Returns a function that unsubscribes. */
+  onChange(listener: () => void): () => void
+  /** Stops the tests and waits for them. */
+  close(): Promise<void>
+}
+
+export interface TestDeskOptions extends Omit<TestRuntimeOptions, 'cwd'> {
+  store: Store
+  onError: (error: unknown) => void
+  /** How many cases run at the same time. Default: one for each CPU, as `millrace test` does. */
+  concurrency?: number
+}
+
+export function openTestDesk({ store, onError, concurrency, ...options }: TestDeskOptions): TestDesk {
+  const agents = resolve(options.dir)
+  const cwd = dirname(agents)
+  const dir = casesFolder(basename(agents))
+  const files = openCaseFiles(cwd, dir)
+  const listeners = new Set<() => void>()
+  let run: TestsRun | undefined
+  let stopping = new AbortController()
+  let working: Promise<void> = Promise.resolve()
+
+  function tell(): void {
+    for (const listener of listeners) listener()
+  }
+
+  function chosen({ ids, agents: of, models }: StartTests): { wanted: CaseFile[]; total: number; known: FoundCase[] } {
+    const known = files.read().cases
+    const all = new Set(known.map(({ id }) => id))
+    for (const id of ids ?? []) if (!all.has(id)) files.find(id)
+    const isWanted = ({ id, file }: FoundCase) =>
+      (ids === undefined || ids.includes(id)) && (of === undefined || of.has(file.agent))
+    const wanted = [...Map.groupBy(known.filter(isWanted), ({ file }) => file)].map(([file, found]) => ({
+      ...file,
+      cases: found.map(({ test }) => test),
+    }))
+    return { wanted, total: casesOf({ files: wanted, filter: undefined, models }).length, known }
+  }
+
+  async function work(state: TestsRun, wanted: CaseFile[], known: FoundCase[], given: StartTests): Promise<void> {
+    const { signal } = stopping
+    const ids = new Map(known.map(({ id, test }) => [test, id]))
+    const idOf = ({ test }: CaseRun) => ids.get(test)!
+    const lastRuns = new Map<CaseRun, string>()
+    const saving: Promise<void>[] = []
+    const save = (what: Promise<unknown> | undefined) => void (what && saving.push(what.then(() => undefined, onError)))
+
+    function onResult(result: CaseResult, each: CaseRun): void {
+      state.running = state.running.filter((id) => id !== idOf(each))
+      state[result.status]++
+      const row = rowOf(result, each)
+      save(result.status === 'stopped' ? undefined : store.testResults?.add(row))
+      tell()
+    }
+
+    function rowOf({ usage, failures, warnings, ...result }: CaseResult, each: CaseRun): NewTestResult {
+      const { model, status, isLive, cost, duration } = result
+      return omitUndefined({
+        test: idOf(each),
+        agent: each.file.agent,
+        time: timeOf(store),
+        user: state.user,
+        run: lastRuns.get(each),
+        tokens: usage.totalTokens ?? 0,
+        failures,
+        warnings,
+        model,
+        status,
+        isLive,
+        cost,
+        duration,
+      })
+    }
+
+    const testRuntime = await openTestRuntime({ ...options, dir: basename(agents), cwd })
+    const [ready, faulty] = partition(wanted, (file) => agentFault(testRuntime, file) === undefined)
+    for (const each of casesOf({ files: faulty, filter: undefined, models: given.models })) {
+      const message = agentFault(testRuntime, each.file)!
+      onResult(notRun(each, message), each)
+    }
+    await runCases({
+      testRuntime,
+      files: ready,
+      models: given.models,
+      record: state.record,
+      concurrency: concurrency ?? availableParallelism(),
+      signal,
+      onStart(each) {
+        state.running.push(idOf(each))
+        tell()
+      },
+      onRun({ which, entries, recorded }, each) {
+        // What asked a model is a run like others; what was answered from a recording is that recording.
+        if (recorded === undefined) save(keepRun(store, entries, given.user))
+        const start = (recorded ?? entries)[0]
+        if (which.judge !== true && start?.type === 'run-start') lastRuns.set(each, start.runId)
+      },
+      onResult,
+    })
+    await Promise.all(saving)
+  }
+
+  return {
+    files,
+    get run() {
+      return run
+    },
+    plan(logs, more) {
+      const planned = planCase(dir, logs, { ...more, cwd })
+      return { ...planned, id: idOfPlanned(dir, planned) }
+    },
+    add(logs, more) {
+      const { file, test } = addCase(dir, logs, { ...more, cwd })
+      return files.read().cases.find((each) => each.file.path === file.path && each.test.slug === test.slug)!
+    },
+    async remove(id) {
+      files.remove(id)
+      await store.testResults?.forget(id)
+    },
+    start(given) {
+      if (run !== undefined && run.endedAt === undefined) {
+        const message = `Tests are running already: ${run.passed + run.failed} of ${run.total} are done. Wait for them, or stop them.`
+        throw new MillraceError('tests-running', message, { retryAfter: 5 })
+      }
+      const { record = false, models, user } = given
+      const { wanted, total, known } = chosen(given)
+      if (total === 0) throw new MillraceError('bad-input', 'There are no such test cases.')
+      stopping = new AbortController()
+      const counts = { total, passed: 0, failed: 0, stopped: 0, running: [] }
+      const about = { id: crypto.randomUUID(), user: user?.id ?? '', startedAt: timeOf(store), record, models }
+      const state: TestsRun = omitUndefined({ ...about, ...counts })
+      run = state
+      working = work(state, wanted, known, given)
+        .catch((error: unknown) => {
+          state.error = error instanceof MillraceError ? wholeMessage(error) : messageOf(error)
+        })
+        .then(() => {
+          state.stopped = total - state.passed - state.failed
+          state.running = []
+          state.endedAt = timeOf(store)
+          tell()
+        })
+      tell()
+      return state
+    },
+    stop() {
+      if (run === undefined || run.endedAt !== undefined) return false
+      stopping.abort()
+      return true
+    },
+    onChange(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+    async close() {
+      stopping.abort()
+      await working
+    },
+  }
+}
+
+function partition<T>(all: readonly T[], isFirst: (each: T) => boolean): [T[], T[]] {
+  return [all.filter(isFirst), all.filter((each) => !isFirst(each))]
+}
+
+/** Why none of its cases can be run. */
+function agentFault(testRuntime: TestRuntime, { agent, path, cases }: CaseFile): string | undefined {
+  try {
+    checkAgentOf(testRuntime, agent, path)
+    for (const { turns } of cases)
+      for (const { expect } of turns) if (expect.judge) checkAgentOf(testRuntime, expect.judge.agent, path)
+    return undefined
+  } catch (error) {
+    return messageOf(error)
+  }
+}
+
+function notRun({ file, test, model }: CaseRun, message: string): CaseResult {
+  const counts = { usage: noUsage, cost: 0, isLive: false, duration: 0 }
+  const about = { file: file.path, line: test.line, name: test.name, model, status: 'failed' as const }
+  return omitUndefined({ ...about, ...counts, failures: [{ what: 'run', message }], warnings: [] })
+}
+
+/** A run of an agent that its test has started, as one of this store. */
+async function keepRun(store: Store, entries: readonly Entry[], user: RunUser | undefined): Promise<void> {
+  const [start, ...rest] = entries
+  if (start?.type !== 'run-start') return
+  const all: Entry[] = [{ ...start, ...(user && { user }) }, ...rest]
+  const atOnce = 500
+  for (let at = 0; at < all.length; at += atOnce) await store.log.append(start.runId, 1, all.slice(at, at + atOnce))
+}
+
+function idOfPlanned(dir: string, { target, test }: PlannedCase): string {
+  return `${target.slice(dir.length + 1).replace(/\.ya?ml$/u, '')}/${test.slug}`
+}

@@ -1,0 +1,320 @@
+/** `/api/tests…`: a recorded run becomes a case, cases are run one at a time as `millrace test` runs them, and what came of them is kept. */
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { createScriptedModel, finish, latch, text, type Latch } from '../../src/models/scripted.ts'
+import type { Config } from '../../src/project/config.ts'
+import { openProject } from '../../src/project/project.ts'
+import { openTestDesk } from '../../src/regress/test-desk.ts'
+import { createHandler } from '../../src/server/handler.ts'
+import type { HandlerOptions } from '../../src/server/handler-context.ts'
+import { createTestAccess, headersFor, type Caller } from '../support/callers.ts'
+import { folder } from '../support/cli.ts'
+import { until } from '../support/engine.ts'
+import { readBody } from '../support/server.ts'
+
+/** Models that say what their system prompt says; `held` waits. */
+const config = (gate: Latch): Config => ({
+  models: {
+    providers: {
+      echo: (name) =>
+        createScriptedModel(({ options: { prompt } }) => {
+          const system = prompt.find(({ role }) => role === 'system')?.content as string
+          return [...(name === 'held' ? [gate] : []), text(name === 'loud' ? system.toUpperCase() : system), finish()]
+        }),
+    },
+  },
+})
+const agent = (system: string, model = 'echo:plain') => `workflow:
+  - id: answer
+    type: llm
+    config: { model: "${model}", stream: true, system: "${system}", messages: $input.messages }
+`
+
+interface Answer {
+  status: number
+  error?: { code: string; message: string }
+  [key: string]: any
+}
+
+async function open(files: Record<string, string> = {}, options: Partial<HandlerOptions> = {}) {
+  const root = folder({})
+  const dir = join(root, 'agents')
+  mkdirSync(dir)
+  const all = { 'shop.yaml': agent('We open at nine.'), ...files }
+  const gate = latch()
+  for (const [name, text] of Object.entries(all)) writeFileSync(join(dir, name), text)
+  const { runtime, agents } = await openProject({ dir, config: config(gate), data: 'none', env: {} })
+  const desk = openTestDesk({
+    dir,
+    config: config(gate),
+    env: {},
+    store: runtime.store,
+    onError: (error) => faults.push(error),
+  })
+  const faults: unknown[] = []
+  onTestFinished(async () => {
+    await desk.close()
+    agents.close()
+    await runtime.close(0)
+    expect(faults).toEqual([])
+  })
+  const handler = createHandler({
+    runtime,
+    access: createTestAccess(),
+    edit: true,
+    agentEditor: agents.editor,
+    tests: async () => desk,
+    ...options,
+  })
+  async function send(method: string, path: string, body?: object, who: Caller = 'admin'): Promise<Answer> {
+    const headers = { ...headersFor(who), 'content-type': 'application/json' }
+    const init = { method, headers, ...(body && { body: JSON.stringify(body) }) }
+    const response = await handler(new Request(`http://x/api/${path}`, init))
+    return { ...((await response.json()) as object), status: response.status }
+  }
+  async function ask(content = 'When do you open?', agentId = 'shop', who: Caller = 'admin'): Promise<string> {
+    const { id } = await send('POST', 'runs', { agentId, input: { messages: [{ role: 'user', content }] } }, who)
+    await until(runtime.store, id, ({ type }) => type === 'run-end')
+    return id
+  }
+  /** Until no tests run. */
+  async function done(): Promise<any> {
+    const headers = headersFor('admin')
+    const response = await handler(new Request('http://x/api/tests/progress', { headers }))
+    const events = (await readBody(response).rest())
+      .split('\n\n')
+      .flatMap((each) => /^data: (.*)$/mu.exec(each)?.[1] ?? [])
+    return JSON.parse(events.at(-1)!)
+  }
+  async function add(body: object = {}): Promise<string> {
+    const { id, error } = await send('POST', 'tests', { run: await ask(), ...body })
+    expect(error).toBeUndefined()
+    await done()
+    return id
+  }
+  const at = (id: string, rest = '') => `tests/${encodeURIComponent(id)}${rest}`
+  const edit = (name: string, text: string) => {
+    writeFileSync(join(dir, name), text)
+    agents.reload()
+  }
+  return { root, dir, handler, runtime, desk, send, ask, add, done, at, edit }
+}
+
+describe('test cases', () => {
+  test('a run becomes a case that passes; with another prompt its recording is told, and the model asked again fails with what differs', async () => {
+    const { root, send, ask, done, at, edit, runtime } = await open()
+    const run = await ask()
+    expect(await send('GET', `tests/draft?run=${run}`)).toMatchObject({
+      id: 'shop/when-do-you-open',
+      file: 'tests/shop.yaml',
+      name: 'When do you open?',
+      turns: 1,
+      outcome: 'completed',
+      answer: 'We open at nine.',
+      tools: [],
+    })
+    expect(existsSync(join(root, 'tests'))).toBe(false)
+
+    const added = await send('POST', 'tests', { run, name: 'opening hours' })
+    expect(added).toMatchObject({ status: 201, id: 'shop/opening-hours', file: 'tests/shop.yaml', started: true })
+    expect(await done()).toMatchObject({ total: 1, passed: 1, failed: 0, running: [] })
+    const { id } = added
+    const { cases } = await send('GET', 'tests')
+    expect(cases).toMatchObject([
+      {
+        id,
+        agent: 'shop',
+        name: 'opening hours',
+        line: 5,
+        isRecorded: true,
+        last: { status: 'passed', isLive: false },
+      },
+    ])
+    expect(readdirSync(join(root, 'tests/recordings/shop'))).toEqual(['opening-hours.ndjson'])
+    expect(readFileSync(join(root, 'tests/shop.yaml'), 'utf8')).toContain('equals: We open at nine.')
+
+    edit('shop.yaml', agent('We open at ten.'))
+    expect(await send('POST', 'tests/run', { ids: [id] })).toMatchObject({ status: 202, run: { total: 1 } })
+    await done()
+    expect((await send('GET', at(id))).results[0]).toMatchObject({
+      status: 'passed',
+      warnings: [expect.stringContaining('its system prompt has changed')],
+      run,
+    })
+    await send('POST', 'tests/run', { record: true })
+    expect(await done()).toMatchObject({ passed: 0, failed: 1, record: true })
+    const whole = await send('GET', at(id))
+    expect(whole.results).toHaveLength(3)
+    const [last] = whole.results
+    expect(last).toMatchObject({ status: 'failed', isLive: true, user: '' })
+    expect(last.failures).toEqual([
+      {
+        what: 'text',
+        message: 'the answer does not equal "We open at nine."',
+        expected: 'We open at nine.',
+        got: 'We open at ten.',
+      },
+    ])
+    // What asked the model is a run like others; its recording replaces the old one.
+    expect(await runtime.store.runs.get(last.run)).toMatchObject({ protocol: 'test', agent: 'shop' })
+    expect(whole).toMatchObject({ otherAnswer: 'We open at ten.', recordedRun: last.run })
+    expect(whole.text).toContain('name: opening hours')
+
+    expect((await send('POST', at(id, '/accept'))).text).toContain('equals: "We open at ten."')
+    await send('POST', 'tests/run', { agent: 'shop' })
+    expect(await done()).toMatchObject({ passed: 1 })
+    expect(await send('POST', at(id, '/accept'))).toMatchObject({ status: 400 })
+  })
+
+  test('what a case checks is chosen; a wrong answer is one that must not come again', async () => {
+    const { add, send, root } = await open()
+    await add({ name: 'contains', answer: { is: 'contains', text: 'nine' } })
+    await add({ name: 'any', answer: { is: 'any' }, strict: true })
+    const wrong = await add({ name: 'not', answer: { is: 'not', text: 'nine' } })
+    const { cases } = await send('GET', 'tests')
+    expect(cases.map((each: any) => [each.name, each.last.status])).toEqual([
+      ['contains', 'passed'],
+      ['any', 'passed'],
+      ['not', 'failed'],
+    ])
+    expect(cases.find((each: any) => each.id === wrong).last.failures).toEqual([
+      { what: 'text', message: 'the answer must not contain "nine"' },
+    ])
+    const text = readFileSync(join(root, 'tests/shop.yaml'), 'utf8')
+    expect(text).toContain('strict: true')
+    expect(text.match(/equals/gu)).toBeNull()
+  })
+
+  test('one run of tests at a time; it goes on without readers, is stopped, and what was not done is counted', async () => {
+    const { add, send, handler, done } = await open({ 'slow.yaml': agent('Slow') })
+    const ids = [await add({ name: 'a' }), await add({ name: 'b' })]
+    const started = await send('POST', 'tests/run', { record: true, models: ['echo:held'] })
+    expect(started).toMatchObject({ status: 202, run: { total: 2, models: ['echo:held'] } })
+    expect(await send('POST', 'tests/run', {})).toMatchObject({ status: 409, error: { code: 'tests-running' } })
+    const body = readBody(await handler(new Request('http://x/api/tests/progress', { headers: headersFor('admin') })))
+    await body.until('"running":["shop/a"')
+    await body.leave()
+    expect((await send('GET', 'tests')).run).toMatchObject({ passed: 0, running: expect.arrayContaining([ids[0]]) })
+    expect(await send('POST', 'tests/stop')).toMatchObject({ stopped: true })
+    expect(await done()).toMatchObject({ stopped: 2, passed: 0, failed: 0, endedAt: expect.any(Number) })
+    expect(await send('POST', 'tests/stop')).toMatchObject({ stopped: false })
+    // A stopped case says nothing of the agent.
+    expect((await send('GET', 'tests')).cases[0].last).toMatchObject({ status: 'passed' })
+  })
+
+  test('with another model each case needs a recording of its own, which asking makes', async () => {
+    const { add, send, done, at } = await open()
+    const id = await add({ name: 'hours', answer: { is: 'contains', text: 'open' } })
+    await send('POST', 'tests/run', { models: ['echo:loud'] })
+    expect(await done()).toMatchObject({ failed: 1 })
+    await send('POST', 'tests/run', { models: ['echo:loud', 'echo:plain'], record: true })
+    await done()
+    await send('POST', 'tests/run', { models: ['echo:loud', 'echo:plain'] })
+    await done()
+    const { results } = await send('GET', at(id))
+    expect(results.map((each: any) => `${each.model ?? ''} ${each.status} ${each.isLive}`).toSorted()).toEqual([
+      ' passed false',
+      'echo:loud failed false',
+      'echo:loud failed false',
+      'echo:loud failed true',
+      'echo:plain passed false',
+      'echo:plain passed true',
+    ])
+    expect(results.some((each: any) => each.failures[0]?.message.startsWith('there is no recording'))).toBe(true)
+  })
+
+  test('a case is deleted with its recordings and results, and nothing else of its file changes', async () => {
+    const { add, send, at, root } = await open()
+    const ids = [await add({ name: 'one' }), await add({ name: 'two' }), await add({ name: 'three' })]
+    const path = join(root, 'tests/shop.yaml')
+    writeFileSync(path, readFileSync(path, 'utf8').replace('- name: two', '# About two.\n  - name: two'))
+    const before = readFileSync(path, 'utf8')
+    expect(await send('DELETE', at(ids[1]!))).toMatchObject({ status: 200, id: ids[1] })
+    const after = readFileSync(path, 'utf8')
+    expect(before.startsWith(after.slice(0, after.indexOf('  - name: three')))).toBe(true)
+    expect(after).toContain('# About two.')
+    expect((await send('GET', 'tests')).cases.map((each: any) => each.id)).toEqual([ids[0], ids[2]])
+    expect(readdirSync(join(root, 'tests/recordings/shop')).toSorted()).toEqual(['one.ndjson', 'three.ndjson'])
+    expect(await send('DELETE', at(ids[1]!))).toMatchObject({ status: 404, error: { code: 'unknown-test' } })
+    for (const id of [ids[0]!, ids[2]!]) await send('DELETE', at(id))
+    expect(existsSync(path)).toBe(false)
+    expect(await add({ name: 'one' })).toBe(ids[0])
+    expect((await send('GET', at(ids[0]!))).results).toHaveLength(1)
+  })
+
+  test('no id leads out of the folder, and a file with mistakes is named', async () => {
+    const { add, send, root, at } = await open()
+    await add()
+    writeFileSync(join(root, 'secret.yaml'), 'agent: shop\ncases: [{ name: secret, message: Hi }]\n')
+    symlinkSync(join(root, 'secret.yaml'), join(root, 'tests/link.yaml'))
+    writeFileSync(join(root, 'tests/broken.yaml'), 'agent: shop\ncases:\n  - name: x\n    mesage: Hi\n')
+    for (const id of ['../secret/secret', 'link/secret', '/etc/passwd', 'shop', 'shop/', '%2e%2e/secret/secret']) {
+      expect(await send('GET', at(id)), id).toMatchObject({ status: 404 })
+      expect(await send('DELETE', at(id)), id).toMatchObject({ status: 404 })
+      expect(await send('POST', 'tests/run', { ids: [id] }), id).toMatchObject({ status: 404 })
+    }
+    const { faults, cases } = await send('GET', 'tests')
+    expect(cases).toHaveLength(1)
+    expect(faults).toEqual([
+      { file: 'tests/broken.yaml', message: expect.stringContaining('tests/broken.yaml:4:5') },
+      { file: 'tests/link.yaml', message: expect.stringContaining('outside the folder of tests') },
+    ])
+    expect(existsSync(join(root, 'secret.yaml'))).toBe(true)
+  })
+
+  test('an agent that has gone or has mistakes fails its cases with the reason', async () => {
+    const { add, send, done, dir } = await open()
+    const id = await add({ name: 'hours' })
+    writeFileSync(join(dir, 'shop.yaml'), 'workflow: [{ id: x, type: nothing }]')
+    await send('POST', 'tests/run', { ids: [id] })
+    await done()
+    rmSync(join(dir, 'shop.yaml'))
+    await send('POST', 'tests/run', { ids: [id] })
+    await done()
+    const { cases } = await send('GET', 'tests')
+    expect(cases[0].last.failures[0].message).toContain('there is no agent "shop"')
+  })
+
+  test('a run that has not ended by itself is no case, and it says why', async () => {
+    const { send } = await open()
+    expect(await send('POST', 'tests', { run: 'run_none' })).toMatchObject({ status: 404 })
+    for (const [body, message] of [
+      [{}, 'run must be'],
+      [{ run: 'r', check: 1 }, 'unknown key "check"'],
+      [{ run: 'r', answer: { is: 'good' } }, 'answer.is must be one of equals, contains, not, any'],
+      [{ run: 'r', answer: { is: 'not', text: 5 } }, 'answer.text must be a text'],
+      [{ run: 'r', tools: 'no' }, 'tools must be true or false'],
+    ] as const) {
+      const { error, status } = await send('POST', 'tests', body)
+      expect([status, error?.message], JSON.stringify(body)).toEqual([400, expect.stringContaining(message)])
+    }
+    for (const body of [{ ids: [] }, { ids: 'a' }, { models: [''] }, { record: 1 }, { filter: 'x' }, {}]) {
+      expect(await send('POST', 'tests/run', body), JSON.stringify(body)).toMatchObject({ status: 400 })
+    }
+  })
+
+  test('who may read agents reads them; only who may edit adds, runs and deletes', async () => {
+    const { add, send, at } = await open()
+    const id = await add()
+    expect(await send('GET', 'tests', undefined, 'admin')).toMatchObject({ status: 200 })
+    for (const who of ['alice', 'operator', 'admin of acme'] as const) {
+      expect(await send('GET', 'tests', undefined, who), who).toMatchObject({ status: 403 })
+      expect(await send('POST', 'tests/run', {}, who), who).toMatchObject({ status: 403 })
+      expect(await send('DELETE', at(id), undefined, who), who).toMatchObject({ status: 403 })
+    }
+    const closed = await open({}, { edit: false })
+    const run = await closed.ask()
+    for (const [method, path, body] of [
+      ['POST', 'tests', { run }],
+      ['POST', 'tests/run', {}],
+      ['POST', 'tests/stop', {}],
+      ['DELETE', at('shop/x')],
+    ] as const) {
+      expect(await closed.send(method, path, body), path).toMatchObject({ status: 403, error: { code: 'forbidden' } })
+    }
+    expect(await closed.send('GET', 'tests')).toMatchObject({ status: 200, cases: [] })
+    const bare = await open({}, { tests: undefined as never })
+    expect(await bare.send('GET', 'tests')).toMatchObject({ status: 400 })
+  })
+})
