@@ -111,7 +111,7 @@ describe.skipIf(browser === undefined)(`a chat with settings of its own${fault}`
 
     // Other chats, and other tabs, have the file's.
     const thread = page.url()
-    await page.getByRole('button', { name: 'New thread' }).click()
+    await page.getByRole('button', { name: 'New chat', exact: true }).click()
     await expect.poll(() => line(page).count()).toBe(0)
     expect(await panel(page).getByLabel('Model').inputValue()).toBe('tell:small')
     expect(await told(page, 1)).toEqual(ofFile)
