@@ -88,6 +88,7 @@ const rooms: readonly PaletteItem[] = (
     ['Runs', '/runs', 'r'],
     ['Threads', '/threads', 't'],
     ['Agents', '/agents', 'a'],
+    ['Tests', '/tests', 'e'],
     ['Overview', '/overview', 'o'],
     ['Compare', '/compare', undefined],
     ['Side by side', '/beside', undefined],

@@ -4,27 +4,40 @@ import { useLocation, useSearch } from 'wouter'
 import type { Message } from '../../../src/part/message.ts'
 import type { AgentFacts } from '../../data/hooks.ts'
 import { Button } from '../../kit/Button.tsx'
-import { Empty } from '../../kit/Empty.tsx'
 import { marksOf, sameRound } from './answer-facts.ts'
 import { BesideComposer, type ComposerHandle } from './BesideComposer.tsx'
-import { Column, type ColumnHandle, type ColumnState } from './Column.tsx'
-import { ColumnHead } from './ColumnHead.tsx'
+import { Column } from './Column.tsx'
+import type { ColumnHandle, ColumnState } from './ColumnChat.tsx'
 import { ColumnTabs } from './ColumnTabs.tsx'
-import { besidePath, columnsIn, fewestColumns, mostColumns, nextColumn, type ColumnSpec } from './columns.ts'
+import {
+  besidePath,
+  columnsIn,
+  fewestColumns,
+  longestAddress,
+  mostColumns,
+  nextColumn,
+  type ColumnSpec,
+} from './columns.ts'
 import { CompareRuns } from './CompareRuns.tsx'
 import { sharedForm } from './shared-form.ts'
 import { useColumnIds } from './use-column-ids.ts'
 import css from './beside.module.css'
 
-const nothing: ColumnState = { answers: [], isBusy: false, isActive: false, steers: false }
+const nothing: ColumnState = { answers: [], isBusy: false, isActive: false, fault: undefined, steers: false }
 
-export function Beside({ agents, canChange }: { agents: readonly AgentFacts[]; canChange: boolean }) {
+interface Props {
+  agents: readonly AgentFacts[]
+  /** Why models cannot be chosen. */
+  reason: string | undefined
+}
+
+export function Beside({ agents, reason }: Props) {
   const search = useSearch()
   const [, navigate] = useLocation()
   const columns = useMemo(() => columnsIn(search), [search])
   const { ids, remove } = useColumnIds(columns.length)
   const [states, setStates] = useState<ReadonlyMap<number, ColumnState>>(new Map())
-  const handles = useRef(new Map<number, ColumnHandle>())
+  const handles = useHandles()
   const composer = useRef<ComposerHandle>(null)
   const box = useRef<HTMLDivElement>(null)
   const latest = useRef({ ids, states })
@@ -36,14 +49,20 @@ export function Beside({ agents, canChange }: { agents: readonly AgentFacts[]; c
   const shown = ids.map((id, i) => {
     const spec = columns[i]!
     const agent = agents.find((each) => each.id === spec.agent)
-    const { name = spec.agent } = agent ?? {}
+    const name = [agent?.name ?? spec.agent, spec.model].filter(Boolean).join(' · ')
     return { id, spec, agent, name, label: `${i + 1} ${name}`, state: states.get(id) ?? nothing }
   })
   const form = sharedForm(shown.flatMap(({ agent }) => agent ?? []))
+  const faulty = shown.find(({ agent, state }) => agent !== undefined && state.fault !== undefined)
+  const fault = form.fault ?? (faulty && `${faulty.label}: ${faulty.state.fault}`)
 
   const write = useCallback(
-    (change: (columns: ColumnSpec[]) => ColumnSpec[], replace = false) =>
-      navigate(besidePath(change(columnsIn(location.search)), location.search), { replace }),
+    (change: (columns: ColumnSpec[]) => ColumnSpec[], replace = false) => {
+      const path = besidePath(change(columnsIn(location.search)), location.search)
+      if (path.length > longestAddress) return false
+      navigate(path, { replace })
+      return true
+    },
     [navigate],
   )
   const onSpec = useCallback(
@@ -52,25 +71,37 @@ export function Beside({ agents, canChange }: { agents: readonly AgentFacts[]; c
       // One step of the history for all that begin together.
       const isNext =
         change.thread !== undefined && columnsIn(location.search).some(({ thread }) => thread !== undefined)
-      write((all) => all.map((spec, i) => (i === at ? { ...spec, ...change } : spec)), isNext)
+      return write((all) => all.map((spec, i) => (i === at ? { ...spec, ...change } : spec)), isNext)
     },
     [write],
   )
   const onState = useCallback((id: number, state: ColumnState) => {
     setStates((before) => new Map(before).set(id, state))
   }, [])
+  const onStop = useCallback((id: number) => handles.get(id)?.stop(), [handles])
+  const onRemove = useCallback(
+    (id: number) => {
+      const at = latest.current.ids.indexOf(id)
+      remove(id)
+      write((all) => all.filter((_, i) => i !== at))
+    },
+    [remove, write],
+  )
   const onReturned = useCallback((messages: readonly Message[]) => composer.current?.give(messages), [])
-  const onEdited = useCallback((from: number, runId: string, asked: readonly Message[]) => {
-    const { ids: all, states: known } = latest.current
-    const answers = known.get(from)?.answers ?? []
-    for (const id of all) {
-      const same = id === from ? runId : sameRound(answers, runId, known.get(id)?.answers ?? [])
-      if (same !== undefined) handles.current.get(id)?.again(same, asked)
-    }
-  }, [])
+  const onEdited = useCallback(
+    (from: number, runId: string, asked: readonly Message[]) => {
+      const { ids: all, states: known } = latest.current
+      const answers = known.get(from)?.answers ?? []
+      for (const id of all) {
+        const same = id === from ? runId : sameRound(answers, runId, known.get(id)?.answers ?? [])
+        if (same !== undefined) handles.get(id)?.again(same, asked)
+      }
+    },
+    [handles],
+  )
 
   function add(): void {
-    write((all) => [...all, nextColumn(all, { agents: agents.map(({ id }) => id), canChange })])
+    write((all) => [...all, nextColumn(all, { agents: agents.map(({ id }) => id), canChange: reason === undefined })])
     requestAnimationFrame(() => box.current?.lastElementChild?.scrollIntoView({ inline: 'start', block: 'nearest' }))
   }
 
@@ -86,7 +117,7 @@ export function Beside({ agents, canChange }: { agents: readonly AgentFacts[]; c
           box={box}
           columns={shown.map(({ name, state }) => ({ name, status: state.answers.at(-1)?.status }))}
         />
-        <span className={css.space} />
+        <p className={css.hint}>{reason ?? 'One message for all. Each column keeps its own conversation.'}</p>
         <CompareRuns runs={runs} />
         <Button icon="columns" aria-label="Add a column" disabled={columns.length >= mostColumns} onClick={add}>
           <span className={css.wide}>Add a column</span>
@@ -102,57 +133,61 @@ export function Beside({ agents, canChange }: { agents: readonly AgentFacts[]; c
         </Button>
       </div>
       <div ref={box} className={css.columns}>
-        {shown.map(({ id, spec, agent, name, label, state }, i) => (
-          <section key={id} className={css.column} aria-label={label} data-testid="column">
-            <ColumnHead
-              n={i + 1}
-              spec={spec}
-              agents={agents}
-              isActive={state.isActive}
-              onSpec={(change) => onSpec(id, change)}
-              onStop={() => handles.current.get(id)?.stop()}
-              onRemove={
-                columns.length > fewestColumns
-                  ? () => {
-                      remove(i)
-                      write((all) => all.filter((_, at) => at !== i))
-                    }
-                  : undefined
-              }
-            />
-            {agent === undefined ? (
-              <Empty title={`There is no agent ${name}.`}>Choose another one.</Empty>
-            ) : (
-              <Column
-                key={agent.id}
-                ref={(handle) => void (handle === null ? handles.current.delete(id) : handles.current.set(id, handle))}
-                id={id}
-                label={label}
-                spec={spec}
-                agent={agent}
-                marks={marks}
-                onSpec={onSpec}
-                onState={onState}
-                onReturned={onReturned}
-                onEdited={onEdited}
-              />
-            )}
-          </section>
+        {shown.map(({ id, spec, label, state }, i) => (
+          <Column
+            key={id}
+            id={id}
+            n={i + 1}
+            label={label}
+            spec={spec}
+            agents={agents}
+            isActive={state.isActive}
+            marks={marks}
+            reason={reason}
+            onSpec={onSpec}
+            onState={onState}
+            onStop={onStop}
+            onRemove={columns.length > fewestColumns ? onRemove : undefined}
+            onReturned={onReturned}
+            onEdited={onEdited}
+            handle={handles.refOf(id)}
+          />
         ))}
       </div>
       <BesideComposer
         ref={composer}
         columns={columns.length}
         form={form}
+        fault={fault}
         isRunning={shown.some(({ state }) => state.isActive)}
         steers={shown.some(({ state }) => state.steers)}
-        onSend={(messages, values) => {
-          for (const handle of handles.current.values()) handle.say(messages, values)
-        }}
-        onStop={() => {
-          for (const handle of handles.current.values()) handle.stop()
-        }}
+        onSend={(messages, values) => handles.all().forEach((handle) => handle.say(messages, values))}
+        onStop={() => handles.all().forEach((handle) => handle.stop())}
       />
     </div>
   )
+}
+
+interface Handles {
+  get(id: number): ColumnHandle | undefined
+  all(): ColumnHandle[]
+  /** The same function for the same column. */
+  refOf(id: number): (handle: ColumnHandle | null) => void
+}
+
+function useHandles(): Handles {
+  const [handles] = useState((): Handles => {
+    const known = new Map<number, ColumnHandle>()
+    const refs = new Map<number, (handle: ColumnHandle | null) => void>()
+    return {
+      get: (id) => known.get(id),
+      all: () => [...known.values()],
+      refOf(id) {
+        const ref = refs.get(id) ?? ((handle) => void (handle === null ? known.delete(id) : known.set(id, handle)))
+        refs.set(id, ref)
+        return ref
+      },
+    }
+  })
+  return handles
 }

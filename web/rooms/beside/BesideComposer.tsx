@@ -18,6 +18,8 @@ export interface ComposerHandle {
 interface Props {
   columns: number
   form: SharedForm
+  /** Why nothing can be sent. */
+  fault: string | undefined
   isRunning: boolean
   steers: boolean
   onSend(messages: readonly Message[], values: Record<string, unknown>): void
@@ -25,7 +27,7 @@ interface Props {
   ref?: Ref<ComposerHandle>
 }
 
-export function BesideComposer({ columns, form, isRunning, steers, onSend, onStop, ref }: Props) {
+export function BesideComposer({ columns, form, fault, isRunning, steers, onSend, onStop, ref }: Props) {
   const query = useQuery()
   const limit = useBodyLimit()
   const [draft, setDraft] = useDraft('beside', query.get('draft') ?? '')
@@ -56,13 +58,14 @@ export function BesideComposer({ columns, form, isRunning, steers, onSend, onSto
     const message = toMessage(text, attached)
     onSend(message === undefined ? [] : [message], values)
     setDraft('')
+    if (query.get('draft') !== undefined) query.set({ draft: undefined }, { replace: true })
     input.current?.focus({ preventScroll: true })
   }
 
-  if (form.fault !== undefined) {
+  if (fault !== undefined) {
     return (
       <p role="status" className={css.fault}>
-        {form.fault}
+        {fault}
       </p>
     )
   }

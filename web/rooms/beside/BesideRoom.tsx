@@ -12,6 +12,12 @@ import { firstAgent } from '../chat/prompts.ts'
 import { Beside } from './Beside.tsx'
 import { besidePath, columnsIn, fewestColumns, firstColumns } from './columns.ts'
 
+/** Why no models can be chosen: that is to run an agent as it is not written. */
+const reasons: Readonly<Record<string, string>> = {
+  false: 'Only who may edit agents chooses models here.',
+  token: 'To choose models, open the address for editing that millrace serve prints.',
+}
+
 export default function BesideRoom() {
   const { value, error, isLoading, reload } = useAgents()
   const server = useServer().facts
@@ -39,5 +45,9 @@ export default function BesideRoom() {
       </Empty>
     )
   }
-  return isWhole ? <Beside agents={agents} canChange={canChange} /> : <Skeleton rows={6} />
+  return isWhole ? (
+    <Beside agents={agents} reason={canChange || server === undefined ? undefined : reasons[String(server.edit)]} />
+  ) : (
+    <Skeleton rows={6} />
+  )
 }

@@ -1,142 +1,80 @@
 /** One column: what answers, and its own conversation. */
-import { memo, useEffect, useImperativeHandle, useMemo, useRef, type Ref } from 'react'
+import { memo, type Ref } from 'react'
 import type { Message } from '../../../src/part/message.ts'
 import type { AgentFacts } from '../../data/hooks.ts'
-import { FeedbackOf } from '../../data/feedback.tsx'
-import { useSignedIn } from '../../data/server.ts'
-import { Conversation } from '../chat/Conversation.tsx'
-import { isActive, type ChatTurn } from '../chat/turn.ts'
-import type { TurnActions } from '../chat/TurnView.tsx'
-import { useChat } from '../chat/use-chat.ts'
-import { useFollow } from '../chat/use-follow.ts'
-import { factsOf, type AnswerFacts, type Marks } from './answer-facts.ts'
-import { AnswerLine } from './AnswerLine.tsx'
+import { Empty } from '../../kit/Empty.tsx'
+import type { Marks } from './answer-facts.ts'
+import { ColumnChat, type ColumnHandle, type ColumnState } from './ColumnChat.tsx'
+import { ColumnHead } from './ColumnHead.tsx'
 import type { ColumnSpec } from './columns.ts'
+import { useColumnAgent } from './use-column-agent.ts'
 import css from './beside.module.css'
-
-/** What the room knows of a column. */
-export interface ColumnState {
-  answers: readonly AnswerFacts[]
-  isBusy: boolean
-  /** A run that can be stopped. */
-  isActive: boolean
-  /** What is sent now goes into its answer. */
-  steers: boolean
-}
-
-/** What the room asks of a column. */
-export interface ColumnHandle {
-  say(messages: readonly Message[], values: Record<string, unknown>): void
-  /** Asks what a run of it was asked once more, or something else instead. */
-  again(runId: string, asked?: readonly Message[]): void
-  stop(): void
-}
 
 interface Props {
   /** Stays the same while columns come and go. */
   id: number
-  /** What it is called, for those who hear the page. */
+  /** From 1: where it stands. */
+  n: number
+  /** What it is called. */
   label: string
   spec: ColumnSpec
-  agent: AgentFacts
+  agents: readonly AgentFacts[]
+  isActive: boolean
   marks: Marks
-  onSpec(id: number, change: Partial<ColumnSpec>): void
+  /** Why no model can be chosen. */
+  reason: string | undefined
+  /** False: the address would be too long. */
+  onSpec(id: number, change: Partial<ColumnSpec>): boolean
   onState(id: number, state: ColumnState): void
+  onStop(id: number): void
+  /** Absent: it is one of the last two. */
+  onRemove: ((id: number) => void) | undefined
   onReturned(messages: readonly Message[]): void
-  /** A message was changed: it is asked in every column. */
   onEdited(id: number, runId: string, asked: readonly Message[]): void
-  ref?: Ref<ColumnHandle>
+  handle: Ref<ColumnHandle>
 }
 
-export const Column = memo(function Column({ id, label, spec, agent, marks, ref, ...on }: Props) {
-  const { onSpec, onState, onReturned, onEdited } = on
-  const user = useSignedIn()
-  const follow = useFollow()
-  const { toEnd } = follow
-  const isLinear = agent.history === 'client'
-  const steers = agent.onBusy === 'steer'
-  const chat = useChat({
-    agentId: agent.id,
-    threadId: spec.thread,
-    tip: spec.run,
-    isLinear,
-    steers,
-    userId: user?.id,
-    onStarted: ({ threadId }) => onSpec(id, { thread: threadId, run: undefined }),
-    onReturned,
-  })
-  useEffect(toEnd, [toEnd, spec.thread])
-
-  const answers = useSettled(useMemo(() => chat.turns.map(({ turn }) => factsOf(turn)), [chat.turns]))
-  const isSending = chat.sent.some(({ error }) => error === undefined)
-  const isRunning = chat.active !== undefined
-  const isSteered = steers && chat.active?.status === 'running'
-  useEffect(
-    () => onState(id, { answers, isBusy: isSending || isRunning, isActive: isRunning, steers: isSteered }),
-    [id, onState, answers, isSending, isRunning, isSteered],
-  )
-
-  const latest = useRef(chat)
-  useEffect(() => {
-    latest.current = chat
-  })
-  const handle = useMemo<ColumnHandle>(() => {
-    const said = (...args: Parameters<typeof chat.say>) => {
-      latest.current.say(...args)
-      toEnd()
-    }
-    return {
-      say(messages, values) {
-        const { turns, thread } = latest.current
-        const shown = turns.at(-1)?.runId
-        // On an older branch the conversation goes on from what is shown.
-        const isOld = !isLinear && shown !== undefined && shown !== thread.runs.at(-1)?.runId
-        said(messages, values, isOld ? { previousRunId: shown, before: turns.map(({ turn }) => turn) } : undefined)
-      },
-      again(runId, asked) {
-        const turns = latest.current.turns.map(({ turn }) => turn)
-        const at = turns.findIndex((turn) => turn.runId === runId)
-        const turn = turns[at]
-        if (turn === undefined || isLinear || isActive(turn)) return
-        const from = { previousRunId: turn.previousRunId ?? null, before: turns.slice(0, at) }
-        said([...(asked ?? turn.asked)], { ...turn.input }, from)
-      },
-      stop: () => void latest.current.stop(),
-    }
-  }, [isLinear, toEnd])
-  useImperativeHandle(ref, () => handle, [handle])
-
-  const actions = useMemo<TurnActions>(() => {
-    const again = ({ runId }: ChatTurn, asked?: readonly Message[]) =>
-      asked === undefined ? handle.again(runId) : onEdited(id, runId, asked)
-    return {
-      again: isLinear ? undefined : again,
-      choose: (run) => onSpec(id, { run }),
-      facts: (turn) => <AnswerLine turn={turn} marks={marks.get(turn.runId)} />,
-    }
-  }, [id, isLinear, handle, marks, onSpec, onEdited])
-
-  const feedback = spec.thread === undefined ? undefined : `/api/feedback?thread=${encodeURIComponent(spec.thread)}`
+export const Column = memo(function Column(props: Props) {
+  const { id, n, label, spec, agents, isActive, marks, reason, handle } = props
+  const { onSpec, onState, onStop, onRemove, onReturned, onEdited } = props
+  const agent = agents.find((each) => each.id === spec.agent)
+  const chosen = useColumnAgent(spec, reason)
   return (
-    <FeedbackOf of={feedback}>
-      <Conversation
-        chat={chat}
-        follow={follow}
-        actions={actions}
-        welcome={
-          <div className={css.welcome}>
-            <h2>{agent.name ?? agent.id}</h2>
-            {agent.description !== undefined && <p>{agent.description}</p>}
-          </div>
-        }
-        of={label}
+    <section className={css.column} aria-label={label} data-testid="column">
+      <ColumnHead
+        n={n}
+        spec={spec}
+        agents={agents}
+        chosen={chosen}
+        reason={reason}
+        isActive={isActive}
+        onSpec={(change) => onSpec(id, change)}
+        onStop={() => onStop(id)}
+        onRemove={onRemove && (() => onRemove(id))}
       />
-    </FeedbackOf>
+      {chosen.fault !== undefined && (
+        <p role="alert" className={css.alert}>
+          {chosen.fault}
+        </p>
+      )}
+      {agent === undefined ? (
+        <Empty title={`There is no agent ${spec.agent}.`}>Choose another one.</Empty>
+      ) : (
+        <ColumnChat
+          key={agent.id}
+          ref={handle}
+          id={id}
+          label={label}
+          spec={spec}
+          agent={agent}
+          chosen={chosen}
+          marks={marks}
+          onSpec={onSpec}
+          onState={onState}
+          onReturned={onReturned}
+          onEdited={onEdited}
+        />
+      )}
+    </section>
   )
 })
-
-/** The same object until something else is in it: words that grow change nothing of what an answer took. */
-function useSettled(answers: readonly AnswerFacts[]): readonly AnswerFacts[] {
-  const text = JSON.stringify(answers)
-  return useMemo(() => JSON.parse(text) as AnswerFacts[], [text])
-}

@@ -198,6 +198,11 @@ export function useChat(options: ChatOptions): Chat {
   }
 }
 
+async function withChanges(body: Outgoing, changes: readonly StepChange[]): Promise<Outgoing> {
+  const pipeline = await pipelineOf(body.agentId, changes)
+  return pipeline === undefined ? body : { ...body, pipeline }
+}
+
 /** What the thread is called. Until the server has told: its first words here, or its id. */
 export function useChatTitle(threadId: string | undefined, { thread, turns, sent }: Chat): string | undefined {
   const nameOf = useThreadName()
@@ -206,11 +211,6 @@ export function useChatTitle(threadId: string | undefined, { thread, turns, sent
   const asked = turns[0]?.turn.asked ?? sent[0]?.asked ?? []
   const words = asked.map(textOf).join(' ').trim()
   return words === '' ? (thread.isLoading ? undefined : nameOf(threadId).name) : words.slice(0, longestTitle)
-}
-
-async function withChanges(body: Outgoing, changes: readonly StepChange[]): Promise<Outgoing> {
-  const pipeline = await pipelineOf(body.agentId, changes)
-  return pipeline === undefined ? body : { ...body, pipeline }
 }
 
 /** Ids of messages that a run has, or that began it. */

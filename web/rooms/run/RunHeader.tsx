@@ -13,6 +13,7 @@ import { Status } from '../../kit/Status.tsx'
 import { Verdict } from '../../kit/Verdict.tsx'
 import { marked, markForCompare } from '../../data/compare-mark.ts'
 import { useNarrow } from '../../data/media.ts'
+import { AddTest } from '../../kit/AddTest.tsx'
 import type { Room } from './use-room.ts'
 import css from './RunHeader.module.css'
 
@@ -64,6 +65,7 @@ export function RunHeader({ room, onFork }: { room: Room; onFork: () => void }) 
             Fork
           </Button>
           <Compare id={id} />
+          {!snapshot.isLive && hasFacts && <AddTest run={id} />}
           <Button onClick={() => void exportRun(id).catch(setError)}>Export</Button>
         </div>
       </div>
