@@ -8,6 +8,7 @@ const paths = {
   overview: 'M2.5 13.5h11M4 11V7M8 11V3M12 11V5.5',
   send: 'M8 13V3M4 7l4-4 4 4',
   stop: 'M4 4h8v8H4z',
+  sliders: 'M2.500 5h6M12 5h1.500M2.500 11h1.500M7.500 11h6M8.500 3.500h3.500v3H8.500zM4 9.500h3.500v3H4z',
   columns: 'M2.500 3h4.500v10H2.500zM9 3h4.500v10H9z',
   code: 'M5.5 4.5L2 8l3.500 3.500M10.500 4.5L14 8l-3.500 3.500',
   copy: 'M5.5 5.5h7v7h-7zM3.5 10.5v-7h7',

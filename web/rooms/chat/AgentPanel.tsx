@@ -10,7 +10,7 @@ import { useServer } from '../../data/server.ts'
 import { Button } from '../../kit/Button.tsx'
 import { ErrorNote } from '../../kit/ErrorNote.tsx'
 import { Skeleton } from '../../kit/Skeleton.tsx'
-import { changedWords } from './override.ts'
+import { answeringStep, changedWords } from './override.ts'
 import { SaveChanges } from './SaveChanges.tsx'
 import { StepFacts } from './StepFacts.tsx'
 import { StepFields } from './StepFields.tsx'
@@ -58,7 +58,7 @@ function SettingsOf({ agent: { id }, settings, changed, onSaved }: Props) {
   const [chosen, setChosen] = useState<string>()
   const [isSaving, setSaving] = useState(false)
   const faults = useFaults(id, changes)
-  const step = steps.find(({ path }) => path === chosen) ?? steps.findLast(({ answers }) => answers) ?? steps.at(-1)
+  const step = steps.find(({ path }) => path === chosen) ?? answeringStep(settings)
   const isReset = changes.length === 0
   if (step === undefined)
     return <p className={css.soft}>No step of this agent calls a model, so there is nothing to try.</p>

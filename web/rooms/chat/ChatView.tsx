@@ -11,6 +11,7 @@ import { Button } from '../../kit/Button.tsx'
 import { Panes } from '../../kit/Panes.tsx'
 import { readFields, type FormFields } from '../../kit/SchemaForm.tsx'
 import { useTitle } from '../../shell/title.ts'
+import { besideOf } from './beside/columns.ts'
 import { formOf } from './agent-form.ts'
 import { ChangedLine } from './ChangedLine.tsx'
 import { ChatHeader } from './ChatHeader.tsx'
@@ -22,8 +23,8 @@ import { toDraft, toMessage, type Attachment } from './send.ts'
 import type { ChatTurn } from './turn.ts'
 import type { TurnActions } from './TurnView.tsx'
 import { useBodyLimit } from './use-body-limit.ts'
-import { useChanges } from './use-changes.ts'
 import { useChat, useChatTitle } from './use-chat.ts'
+import { useChanges } from './use-changes.ts'
 import { useDraft } from './use-draft.ts'
 import { useFollow } from './use-follow.ts'
 import { Welcome } from './Welcome.tsx'
@@ -191,6 +192,7 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
             icon="model"
             aria-label={changed.changes.length === 0 ? 'Agent' : 'Agent, changed for this chat'}
             aria-pressed={panel === 'agent'}
+            className={css.marked}
             onClick={() => toggle('agent')}
           >
             <span className={css.wide}>Agent</span>
@@ -203,7 +205,7 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
             icon="columns"
             aria-label="Side by side"
             title="Ask two to four agents or models the same"
-            onClick={() => navigate(`/beside?a=${encodeURIComponent(id)}`)}
+            onClick={() => navigate(besideOf(id, changed.changes))}
           >
             <span className={css.wide}>Side by side</span>
           </Button>

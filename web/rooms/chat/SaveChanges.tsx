@@ -8,7 +8,7 @@ import { Dialog } from '../../kit/Dialog.tsx'
 import { ErrorNote } from '../../kit/ErrorNote.tsx'
 import { notice } from '../../kit/notice.ts'
 import { Skeleton } from '../../kit/Skeleton.tsx'
-import { diffLines } from './line-diff.ts'
+import { diffLines } from '../../kit/diff/line-diff.ts'
 import { changedText } from './override.ts'
 import css from './Agent.module.css'
 

@@ -1,5 +1,5 @@
 /** What is another one for one chat than in the agent's file: model, temperature, prompt, tools. */
-import type { ChangedText, Setting, StepChange, StepSettings } from '../../../src/part/agent-settings.ts'
+import type { AgentSettings, ChangedText, Setting, StepChange, StepSettings } from '../../../src/part/agent-settings.ts'
 import { MillraceError } from '../../../src/part/error.ts'
 import { api } from '../../data/client.ts'
 
@@ -19,6 +19,11 @@ export function changedWords(changes: readonly StepChange[]): string {
     .filter((key) => changes.some((each) => each[key] !== undefined))
     .map((key) => words[key])
     .join(', ')
+}
+
+/** The step whose settings are meant if nobody says which: the last one that answers. */
+export function answeringStep({ steps }: Pick<AgentSettings, 'steps'>): StepSettings | undefined {
+  return steps.findLast(({ answers }) => answers) ?? steps.at(-1)
 }
 
 /** The changes with one more. What the file says already is none. */

@@ -74,7 +74,7 @@ export interface ChatOptions {
   /** A message goes into the run that is active. */
   steers: boolean
   /** What is another one than in the agent's file, for this chat. */
-  changes: readonly StepChange[]
+  changes?: readonly StepChange[]
   /** Who is signed in. */
   userId: string | undefined
   /** A message was taken: the thread and the run that it started. */
@@ -119,7 +119,7 @@ export function useChat(options: ChatOptions): Chat {
       const waits = message.into === undefined ? undefined : await tell(message)
       if (waits !== undefined) return change({ waits })
       change({ into: undefined })
-      const body = message.isPinned ? message.body : await withChanges(message.body, latest.current.changes)
+      const body = message.isPinned ? message.body : await withChanges(message.body, latest.current.changes ?? [])
       change({ body, isPinned: true })
       // The same key again: a message whose answer was lost is not asked twice.
       const headers = { 'idempotency-key': message.key }
@@ -198,6 +198,11 @@ export function useChat(options: ChatOptions): Chat {
   }
 }
 
+async function withChanges(body: Outgoing, changes: readonly StepChange[]): Promise<Outgoing> {
+  const pipeline = await pipelineOf(body.agentId, changes)
+  return pipeline === undefined ? body : { ...body, pipeline }
+}
+
 /** What the thread is called. Until the server has told: its first words here, or its id. */
 export function useChatTitle(threadId: string | undefined, { thread, turns, sent }: Chat): string | undefined {
   const nameOf = useThreadName()
@@ -206,11 +211,6 @@ export function useChatTitle(threadId: string | undefined, { thread, turns, sent
   const asked = turns[0]?.turn.asked ?? sent[0]?.asked ?? []
   const words = asked.map(textOf).join(' ').trim()
   return words === '' ? (thread.isLoading ? undefined : nameOf(threadId).name) : words.slice(0, longestTitle)
-}
-
-async function withChanges(body: Outgoing, changes: readonly StepChange[]): Promise<Outgoing> {
-  const pipeline = await pipelineOf(body.agentId, changes)
-  return pipeline === undefined ? body : { ...body, pipeline }
 }
 
 /** Ids of messages that a run has, or that began it. */

@@ -1,17 +1,18 @@
-/** One column: what answers, and its own conversation. */
-import { memo, useEffect, useImperativeHandle, useMemo, useRef, type Ref } from 'react'
-import type { Message } from '../../../src/part/message.ts'
-import type { AgentFacts } from '../../data/hooks.ts'
-import { FeedbackOf } from '../../data/feedback.tsx'
-import { useSignedIn } from '../../data/server.ts'
-import { Conversation } from '../chat/Conversation.tsx'
-import { isActive, type ChatTurn } from '../chat/turn.ts'
-import type { TurnActions } from '../chat/TurnView.tsx'
-import { useChat } from '../chat/use-chat.ts'
-import { useFollow } from '../chat/use-follow.ts'
+/** The conversation of one column. */
+import { memo, useCallback, useEffect, useImperativeHandle, useMemo, useRef, type Ref } from 'react'
+import type { Message } from '../../../../src/part/message.ts'
+import type { AgentFacts } from '../../../data/hooks.ts'
+import { FeedbackOf } from '../../../data/feedback.tsx'
+import { useSignedIn } from '../../../data/server.ts'
+import { Conversation } from '../Conversation.tsx'
+import { isActive, type ChatTurn } from '../turn.ts'
+import type { TurnActions } from '../TurnView.tsx'
+import { useChat } from '../use-chat.ts'
+import { useFollow } from '../use-follow.ts'
 import { factsOf, type AnswerFacts, type Marks } from './answer-facts.ts'
 import { AnswerLine } from './AnswerLine.tsx'
 import type { ColumnSpec } from './columns.ts'
+import type { ColumnAgent } from './use-column-agent.ts'
 import css from './beside.module.css'
 
 /** What the room knows of a column. */
@@ -20,6 +21,8 @@ export interface ColumnState {
   isBusy: boolean
   /** A run that can be stopped. */
   isActive: boolean
+  /** Why it cannot be asked. */
+  fault: string | undefined
   /** What is sent now goes into its answer. */
   steers: boolean
 }
@@ -39,6 +42,7 @@ interface Props {
   label: string
   spec: ColumnSpec
   agent: AgentFacts
+  chosen: ColumnAgent
   marks: Marks
   onSpec(id: number, change: Partial<ColumnSpec>): void
   onState(id: number, state: ColumnState): void
@@ -48,7 +52,7 @@ interface Props {
   ref?: Ref<ColumnHandle>
 }
 
-export const Column = memo(function Column({ id, label, spec, agent, marks, ref, ...on }: Props) {
+export const ColumnChat = memo(function ColumnChat({ id, label, spec, agent, chosen, marks, ref, ...on }: Props) {
   const { onSpec, onState, onReturned, onEdited } = on
   const user = useSignedIn()
   const follow = useFollow()
@@ -61,6 +65,7 @@ export const Column = memo(function Column({ id, label, spec, agent, marks, ref,
     tip: spec.run,
     isLinear,
     steers,
+    changes: chosen.changes,
     userId: user?.id,
     onStarted: ({ threadId }) => onSpec(id, { thread: threadId, run: undefined }),
     onReturned,
@@ -71,19 +76,23 @@ export const Column = memo(function Column({ id, label, spec, agent, marks, ref,
   const isSending = chat.sent.some(({ error }) => error === undefined)
   const isRunning = chat.active !== undefined
   const isSteered = steers && chat.active?.status === 'running'
+  const { fault, isReady } = chosen
   useEffect(
-    () => onState(id, { answers, isBusy: isSending || isRunning, isActive: isRunning, steers: isSteered }),
-    [id, onState, answers, isSending, isRunning, isSteered],
+    () => onState(id, { answers, isBusy: isSending || isRunning, isActive: isRunning, fault, steers: isSteered }),
+    [id, onState, answers, isSending, isRunning, fault, isSteered],
   )
 
   const latest = useRef(chat)
   useEffect(() => {
     latest.current = chat
   })
+  const whenReady = useWhen(isReady)
   const handle = useMemo<ColumnHandle>(() => {
     const said = (...args: Parameters<typeof chat.say>) => {
-      latest.current.say(...args)
-      toEnd()
+      whenReady(() => {
+        latest.current.say(...args)
+        toEnd()
+      })
     }
     return {
       say(messages, values) {
@@ -103,7 +112,7 @@ export const Column = memo(function Column({ id, label, spec, agent, marks, ref,
       },
       stop: () => void latest.current.stop(),
     }
-  }, [isLinear, toEnd])
+  }, [isLinear, toEnd, whenReady])
   useImperativeHandle(ref, () => handle, [handle])
 
   const actions = useMemo<TurnActions>(() => {
@@ -139,4 +148,18 @@ export const Column = memo(function Column({ id, label, spec, agent, marks, ref,
 function useSettled(answers: readonly AnswerFacts[]): readonly AnswerFacts[] {
   const text = JSON.stringify(answers)
   return useMemo(() => JSON.parse(text) as AnswerFacts[], [text])
+}
+
+/** Does something at once, or as soon as everything for it is there. */
+function useWhen(isReady: boolean): (run: () => void) => void {
+  const waiting = useRef<(() => void)[]>([])
+  const ready = useRef(isReady)
+  useEffect(() => {
+    ready.current = isReady
+    if (isReady) for (const run of waiting.current.splice(0)) run()
+  }, [isReady])
+  return useCallback((run) => {
+    if (ready.current) run()
+    else waiting.current.push(run)
+  }, [])
 }

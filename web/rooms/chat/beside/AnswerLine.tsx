@@ -1,7 +1,7 @@
 /** What an answer took: each figure with its name, so that columns can be compared at a glance. */
 import { Link } from 'wouter'
-import { cost, duration, moment, tokens, tokenSides } from '../../kit/format.ts'
-import type { ChatTurn } from '../chat/turn.ts'
+import { cost, duration, moment, tokens, tokenSides } from '../../../kit/format.ts'
+import type { ChatTurn } from '../turn.ts'
 import { factsOf, type Mark } from './answer-facts.ts'
 import css from './beside.module.css'
 
@@ -20,17 +20,22 @@ export function AnswerLine({ turn, marks = [] }: { turn: ChatTurn; marks?: reado
     <div className={css.line} data-testid="answer-line">
       <dl className={css.facts}>
         {all.map(([name, value, title, mark]) => (
-          <div key={name} title={title}>
+          <div key={name} title={title} data-best={(mark !== undefined && marks.includes(mark)) || undefined}>
             <dt>{name}</dt>
-            <dd>
-              {value} {mark !== undefined && marks.includes(mark) && <b className={css.mark}>{mark}</b>}
-            </dd>
+            <dd>{value}</dd>
           </div>
         ))}
       </dl>
-      <Link href={`/runs/${encodeURIComponent(turn.runId)}`}>
-        Open run <span aria-hidden="true">↗</span>
-      </Link>
+      <p className={css.marks}>
+        <Link href={`/runs/${encodeURIComponent(turn.runId)}`}>
+          Open run <span aria-hidden="true">↗</span>
+        </Link>
+        {marks.map((mark) => (
+          <b key={mark} className={css.mark}>
+            {mark}
+          </b>
+        ))}
+      </p>
     </div>
   )
 }

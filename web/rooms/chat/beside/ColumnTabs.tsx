@@ -1,8 +1,9 @@
 /** On a narrow screen one column is seen at a time: the tabs lead to the others, as a swipe does. */
-import { useEffect, useState, type RefObject } from 'react'
-import type { RunStatus } from '../../../src/part/log.ts'
-import { useNarrow } from '../../data/media.ts'
-import { Status } from '../../kit/Status.tsx'
+import { useEffect, useRef, useState, type RefObject } from 'react'
+import type { RunStatus } from '../../../../src/part/log.ts'
+import { useNarrow } from '../../../data/media.ts'
+import { useQuery } from '../../../data/query.ts'
+import { Status } from '../../../kit/Status.tsx'
 import css from './beside.module.css'
 
 interface Props {
@@ -15,12 +16,25 @@ interface Props {
 export function ColumnTabs({ box, columns }: Props) {
   const isNarrow = useNarrow()
   const [at, setAt] = useState(0)
+  const { get, set } = useQuery()
+  const shown = useRef(Number(get('show') ?? 1) - 1)
   useEffect(() => {
+    if (!isNarrow) return
     const scrolled = box.current!
-    const look = () => setAt(Math.round(scrolled.scrollLeft / Math.max(1, scrolled.clientWidth)))
+    const look = () => setAt(placeOf(scrolled))
+    const keep = () => {
+      look()
+      shown.current = placeOf(scrolled)
+      set({ show: shown.current === 0 ? undefined : String(shown.current + 1) }, { replace: true })
+    }
+    scrolled.children[shown.current]?.scrollIntoView({ inline: 'start', block: 'nearest' })
     scrolled.addEventListener('scroll', look, { passive: true })
-    return () => scrolled.removeEventListener('scroll', look)
-  }, [box])
+    scrolled.addEventListener('scrollend', keep)
+    return () => {
+      scrolled.removeEventListener('scroll', look)
+      scrolled.removeEventListener('scrollend', keep)
+    }
+  }, [box, isNarrow, set])
   if (!isNarrow) return null
   const show = (i: number) => box.current?.children[i]?.scrollIntoView({ inline: 'start', block: 'nearest' })
   return (
@@ -43,4 +57,8 @@ export function ColumnTabs({ box, columns }: Props) {
       ))}
     </nav>
   )
+}
+
+function placeOf({ scrollLeft, clientWidth }: HTMLElement): number {
+  return Math.round(scrollLeft / Math.max(1, clientWidth))
 }

@@ -1,12 +1,12 @@
 /** Where the message to all columns is written. */
 import { useEffect, useImperativeHandle, useRef, useState, type Ref } from 'react'
-import type { Message } from '../../../src/part/message.ts'
-import { useQuery } from '../../data/query.ts'
-import type { FormFields } from '../../kit/SchemaForm.tsx'
-import { Composer } from '../chat/Composer.tsx'
-import { toDraft, toMessage, type Attachment } from '../chat/send.ts'
-import { useBodyLimit } from '../chat/use-body-limit.ts'
-import { useDraft } from '../chat/use-draft.ts'
+import type { Message } from '../../../../src/part/message.ts'
+import { useQuery } from '../../../data/query.ts'
+import type { FormFields } from '../../../kit/SchemaForm.tsx'
+import { Composer } from '../Composer.tsx'
+import { toDraft, toMessage, type Attachment } from '../send.ts'
+import { useBodyLimit } from '../use-body-limit.ts'
+import { useDraft } from '../use-draft.ts'
 import type { SharedForm } from './shared-form.ts'
 import css from './beside.module.css'
 
@@ -18,6 +18,8 @@ export interface ComposerHandle {
 interface Props {
   columns: number
   form: SharedForm
+  /** Why nothing can be sent. */
+  fault: string | undefined
   isRunning: boolean
   steers: boolean
   onSend(messages: readonly Message[], values: Record<string, unknown>): void
@@ -25,7 +27,7 @@ interface Props {
   ref?: Ref<ComposerHandle>
 }
 
-export function BesideComposer({ columns, form, isRunning, steers, onSend, onStop, ref }: Props) {
+export function BesideComposer({ columns, form, fault, isRunning, steers, onSend, onStop, ref }: Props) {
   const query = useQuery()
   const limit = useBodyLimit()
   const [draft, setDraft] = useDraft('beside', query.get('draft') ?? '')
@@ -56,13 +58,14 @@ export function BesideComposer({ columns, form, isRunning, steers, onSend, onSto
     const message = toMessage(text, attached)
     onSend(message === undefined ? [] : [message], values)
     setDraft('')
+    if (query.get('draft') !== undefined) query.set({ draft: undefined }, { replace: true })
     input.current?.focus({ preventScroll: true })
   }
 
-  if (form.fault !== undefined) {
+  if (fault !== undefined) {
     return (
       <p role="status" className={css.fault}>
-        {form.fault}
+        {fault}
       </p>
     )
   }

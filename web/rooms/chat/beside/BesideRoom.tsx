@@ -1,16 +1,22 @@
 /** Two to four agents or models side by side, asked the same. */
 import { useEffect } from 'react'
 import { useLocation, useSearch } from 'wouter'
-import { useAgents } from '../../data/hooks.ts'
-import { useMayEdit } from '../../data/edit-token.ts'
-import { remembered } from '../../data/remember.ts'
-import { useServer } from '../../data/server.ts'
-import { Empty, LinkList } from '../../kit/Empty.tsx'
-import { ErrorNote } from '../../kit/ErrorNote.tsx'
-import { Skeleton } from '../../kit/Skeleton.tsx'
-import { firstAgent } from '../chat/prompts.ts'
+import { useAgents } from '../../../data/hooks.ts'
+import { useMayEdit } from '../../../data/edit-token.ts'
+import { remembered } from '../../../data/remember.ts'
+import { useServer } from '../../../data/server.ts'
+import { Empty, LinkList } from '../../../kit/Empty.tsx'
+import { ErrorNote } from '../../../kit/ErrorNote.tsx'
+import { Skeleton } from '../../../kit/Skeleton.tsx'
+import { firstAgent } from '../prompts.ts'
 import { Beside } from './Beside.tsx'
 import { besidePath, columnsIn, fewestColumns, firstColumns } from './columns.ts'
+
+/** Why no models can be chosen: that is to run an agent as it is not written. */
+const reasons: Readonly<Record<string, string>> = {
+  false: 'Only who may edit agents chooses models here.',
+  token: 'To choose models, open the address for editing that millrace serve prints.',
+}
 
 export default function BesideRoom() {
   const { value, error, isLoading, reload } = useAgents()
@@ -35,9 +41,13 @@ export default function BesideRoom() {
   if (agents.length === 0 && !isWhole) {
     return (
       <Empty title="There are no agents yet.">
-        <LinkList links={[{ href: '/agents', label: 'Agents' }]} />
+        <LinkList links={[{ href: '/agents?new', label: 'Make the first one' }]} />
       </Empty>
     )
   }
-  return isWhole ? <Beside agents={agents} canChange={canChange} /> : <Skeleton rows={6} />
+  return isWhole ? (
+    <Beside agents={agents} reason={canChange || server === undefined ? undefined : reasons[String(server.edit)]} />
+  ) : (
+    <Skeleton rows={6} />
+  )
 }

@@ -1,5 +1,5 @@
 /** The lines of two texts that differ, with those around them. */
-import { align } from '../../kit/diff/align.ts'
+import { align } from './align.ts'
 
 export interface DiffLine {
   /** `gap`: equal lines that are left out. */
