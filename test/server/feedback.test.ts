@@ -145,8 +145,8 @@ describe('feedback', () => {
 
     const backup = open()
     expect(await backup.imported('admin', text)).toMatchObject({ status: 201 })
-    const said = (await engine.store.feedback!.of(id)).map(({ n: _, ...row }) => row)
-    expect((await backup.engine.store.feedback!.of(id)).map(({ n: _, ...row }) => row)).toEqual(said)
+    const said = (await engine.store.feedback!.of(id)).map((row) => ({ ...row, n: expect.any(Number) as number }))
+    expect(await backup.engine.store.feedback!.of(id)).toEqual(said)
     // The same again changes nothing, whatever it says.
     expect(await backup.imported('admin', text.replace('Wrong', 'Right'))).toMatchObject({ status: 200 })
     expect((await backup.engine.store.feedback!.of(id))[0]).toMatchObject({ note: 'Wrong' })
