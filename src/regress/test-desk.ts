@@ -9,7 +9,7 @@ import { scopedThread, type RunUser } from '../part/principal.ts'
 import type { NewTestResult } from '../part/test-result.ts'
 import { noUsage } from '../part/usage.ts'
 import { addCase, planCase, type AddCaseOptions, type PlannedCase } from './add-case.ts'
-import { openCaseFiles, type CaseFiles, type FoundCase } from './case-files.ts'
+import { changing, openCaseFiles, type CaseFiles, type FoundCase } from './case-files.ts'
 import { casesFolder } from './case-folder.ts'
 import type { CaseResult, CaseRun } from './run-case.ts'
 import { casesOf, runCases } from './run-cases.ts'
@@ -176,7 +176,7 @@ export function openTestDesk({ store, onError, concurrency, ...options }: TestDe
       return { ...planned, id: idOfPlanned(dir, planned) }
     },
     add(logs, more) {
-      const { file, test } = addCase(dir, logs, { ...more, cwd })
+      const { file, test } = changing(dir, () => addCase(dir, logs, { ...more, cwd }))
       return files.read().cases.find((each) => each.file.path === file.path && each.test.slug === test.slug)!
     },
     async remove(id) {

@@ -270,6 +270,17 @@ describe('test cases', () => {
     expect(existsSync(join(root, 'secret.yaml'))).toBe(true)
   })
 
+  test('where the folder cannot be written, that is told, and nothing is half done', async () => {
+    const { root, send, ask } = await open()
+    // In the place of the folder.
+    writeFileSync(join(root, 'tests'), '')
+    const { status, error } = await send('POST', 'tests', { run: await ask() })
+    expect([status, error?.message]).toEqual([
+      403,
+      expect.stringMatching(/^The folder tests cannot be changed: \w+\. It must be writable\.$/u),
+    ])
+  })
+
   test('an agent that has gone or has mistakes fails its cases with the reason', async () => {
     const { add, send, done, dir } = await open()
     const id = await add({ name: 'hours' })
