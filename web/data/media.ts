@@ -18,6 +18,11 @@ export function useNarrow(): boolean {
   return useMedia('(max-width: 720px)')
 }
 
+/** A low screen, such as a desk at a zoom of 200 %, or a phone on its side. */
+export function useLow(): boolean {
+  return useMedia('(max-height: 560px)')
+}
+
 /** Epoch ms, every so often. A hidden tab is not woken. */
 export function useNow(every: number): number {
   const [now, setNow] = useState(Date.now)

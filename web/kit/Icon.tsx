@@ -5,6 +5,7 @@ const paths = {
   threads: 'M2.5 3h8v5h-5l-1.5 1.5V8h-1.5zM12 6h1.5v6H12v1.5L10.5 12H7',
   agents: 'M3 2.5h4v4H3zM9 9.5h4v4H9zM5 6.5v5h4',
   overview: 'M2.5 13.5h11M4 11V7M8 11V3M12 11V5.5',
+  more: 'M3.500 8h.1M8 8h.1M12.500 8h.1',
   send: 'M8 13V3M4 7l4-4 4 4',
   stop: 'M4 4h8v8H4z',
   columns: 'M2.500 3h4.500v10H2.500zM9 3h4.500v10H9z',
