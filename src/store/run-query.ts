@@ -1,5 +1,6 @@
 /** Which rows a query selects. */
-import type { DueRun, RunQuery, RunRow, RunSort, RunStatus } from '../part/log.ts'
+import type { DueRun, RunQuery, RunRow, RunStatus } from '../part/log.ts'
+import { compareBy, isWithin } from '../part/run-values.ts'
 import { dueAt, isShown, type StoredRow } from './run-row.ts'
 import { unknownCursor } from './store-error.ts'
 
@@ -25,54 +26,9 @@ export function statusesOf(status: RunQuery['status']): readonly RunStatus[] | u
   return typeof status === 'string' ? [status] : status
 }
 
-/** ms; up to its last entry, while it has not ended. */
-export function tookOf({ startedAt, updatedAt, endedAt = updatedAt }: RunRow): number {
-  return endedAt - startedAt
-}
-
-/** Whether a run is within the bounds of cost and duration of a query, and has its model and its protocol. */
-export function isWithin(row: RunRow, { model, protocol, minCost, maxCost, minMs, maxMs }: RunQuery): boolean {
-  if (model !== undefined && row.models?.includes(model) !== true) return false
-  if (protocol !== undefined && row.protocol !== protocol) return false
-  if (!isBetween(row.cost, minCost, maxCost)) return false
-  return isBetween(tookOf(row), minMs, maxMs)
-}
-
-function isBetween(value: number | undefined, min: number | undefined, max: number | undefined): boolean {
-  if (min === undefined && max === undefined) return true
-  return value !== undefined && value >= (min ?? -Infinity) && value <= (max ?? Infinity)
-}
-
-/** The value by which a run is sorted; undefined if it has none. */
-function valueOf(row: RunRow, sort: RunSort): number | undefined {
-  switch (sort) {
-    case 'started':
-      return row.startedAt
-    case 'duration':
-      return tookOf(row)
-    case 'cost':
-      return row.cost
-    default: {
-      const { totalTokens, inputTokens, outputTokens } = row.usage ?? {}
-      if (totalTokens !== undefined) return totalTokens
-      return inputTokens === undefined && outputTokens === undefined
-        ? undefined
-        : (inputTokens ?? 0) + (outputTokens ?? 0)
-    }
-  }
-}
-
-/** Compares two rows by what the query sorts by: what has no value is last. 0: as they are listed. */
-export function compareBy({ sort = 'started', order = 'desc' }: Pick<RunQuery, 'sort' | 'order'>) {
-  return (a: RunRow, b: RunRow): number => {
-    const [x, y] = [valueOf(a, sort), valueOf(b, sort)]
-    if (x === undefined || y === undefined) return Number(x === undefined) - Number(y === undefined)
-    return order === 'asc' ? x - y : y - x
-  }
-}
-
 /** The query of the runs that are sorted: the newest that fit. */
-export function unsorted({ before: _, sort: __, order: ___, ...conditions }: RunQuery): RunQuery {
+export function unsorted(query: RunQuery): RunQuery {
+  const { before: _, sort: __, order: ___, ...conditions } = query
   return { ...conditions, limit: mostListed }
 }
 

@@ -39,9 +39,15 @@ const rooms: Record<string, Room> = {
   'chat-form': at('/chat/trip', 'form select, form input'),
   chat: { path: ({ thread }) => `/chat/assistant?thread=${thread}`, ready: '[data-testid=open-request]' },
   'chat-stream': { path: ({ thread }) => `/chat/assistant?thread=${thread}&panel=frames`, ready: answer },
-  'chat-tools': { path: ({ thread }) => `/chat/assistant?thread=${thread}&panel=tools`, ready: answer },
+  'chat-agent': { path: ({ thread }) => `/chat/assistant?thread=${thread}&panel=agent`, ready: answer },
   'chat-steered': at('/chat/steered?thread=thread_steered', answer),
   'chat-unknown': at('/chat/nobody', 'main h2, main h1', { allows: /404/u }),
+  beside: {
+    path: ({ thread }) =>
+      `/beside?a=assistant&thread=${thread}&a=steered&model=demo:x&thread=thread_steered&a=nobody&a=trip`,
+    ready: '[data-testid=open-request]',
+    allows: /404/u,
+  },
   runs: at('/runs', '[data-testid=run-row]'),
   'runs-waits': at('/runs?waits=all', '[data-testid=open-request]'),
   'runs-failed': at('/runs?status=failed', '[data-testid=run-row]'),

@@ -226,12 +226,225 @@ describe.skipIf(browser === undefined)(`the runs${fault}`, () => {
     await other.keyboard.press('k')
     await expect.poll(() => search(other).get('sel')).toBe(second)
     await other.keyboard.press('x')
+    await other.getByRole('button', { name: 'Compare' }).click()
     await expect.poll(() => new URL(other.url()).search).toBe(`?a=${first}&b=${second}`)
 
     await page.keyboard.press('k')
     await expect.poll(() => search(page).get('sel')).toBe(second)
     await page.keyboard.press('Enter')
     await expect.poll(() => new URL(page.url()).pathname).toBe(`/runs/${second}`)
+  })
+
+  /** Runs that differ in all that a list can be sorted and filtered by. */
+  async function manyRuns({ store }: TestServer, count: number): Promise<void> {
+    const now = Date.now()
+    for (let i = 0; i < count; i++) {
+      const id = `run_many_${String(i).padStart(3, '0')}`
+      const input = { messages: [{ role: 'user', content: `question ${i}.` }] }
+      const usage = { inputTokens: 100 + i, source: 'reported' } as const
+      const model = i % 10 === 0 ? 'rare/model' : 'usual/model'
+      const threadId = i === 5 ? 'thread_alone' : `thread_of_team_${i % 7}`
+      const from = { ...startOf(id, i % 2 === 0 ? 'even' : 'odd'), input, threadId }
+      const start = { ...from, protocol: i % 4 === 0 ? 'page' : 'api' }
+      const cost = ((i * 7) % count) / 1000
+      const outcome = i % 9 === 0 ? 'failed' : 'completed'
+      const entries = timed(id, now - (count - i) * 60_000, [
+        [0, '', start],
+        [0, 'main/a', { type: 'usage', model, usage, cost }],
+        [i * 10, '', { type: 'run-end', outcome, usage, cost }],
+      ])
+      // Number 5 goes on.
+      await store.log.append(id, 1, i === 5 ? entries.slice(0, 2) : entries)
+    }
+  }
+  const words = (page: Page, most: number) =>
+    page
+      .getByTestId('run-row')
+      .evaluateAll((rows, n) => rows.slice(0, n).map((row) => /question \d+/u.exec(row.textContent!)?.[0]), most)
+  const counted = (page: Page) => page.getByLabel('Number of runs').textContent()
+
+  test('columns, order and filters are the address; a view of that has a name, and another tab sees the same', async () => {
+    const { page, server, openTab } = await openWeb(browser, {
+      engine: { agents: { assistant: agent() } },
+      path: '/overview',
+    })
+    await manyRuns(server, 150)
+    await page.goto(`${server.url}/runs?lanes=off`)
+    await expect.poll(() => counted(page)).toBe('150 runs')
+    await expect.poll(() => words(page, 2)).toEqual(['question 149', 'question 148'])
+    const head = (name: string) => page.getByRole('columnheader', { name })
+    await head('Cost').getByRole('button').click()
+    await expect.poll(() => search(page).get('sort')).toBe('cost')
+    await expect.poll(() => words(page, 2)).toEqual(['question 107', 'question 64'])
+    expect(await head('Cost').getAttribute('aria-sort')).toBe('descending')
+    await head('Took').getByRole('button').click()
+    await head('Took').getByRole('button').click()
+    await expect.poll(() => words(page, 2)).toEqual(['question 0', 'question 5'])
+    expect(await head('Took').getAttribute('aria-sort')).toBe('ascending')
+
+    // What is cut says so at its end, and no cost is cut.
+    const thread = page.getByRole('link', { name: 'of_team_5', exact: true }).first()
+    expect(await thread.getAttribute('title')).toBe('Thread thread_of_team_5')
+    await page.getByRole('button', { name: 'More filters' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Model').fill('rare/model')
+    await dialog.getByLabel('Client').fill('page')
+    await dialog.getByLabel('Cost, in USD: at least').fill('0.01')
+    await dialog.getByLabel('Took, in seconds: at most').fill('1.5')
+    await expectAccessible(page)
+    await dialog.getByRole('button', { name: 'Show runs' }).click()
+    await expect.poll(() => counted(page)).toBe('7 of 150')
+    const found = ['client=page', 'cost=0.01..', 'model=rare/model', 'took=..1.5s']
+    for (const each of found) expect(new URL(page.url()).search).toContain(each)
+    // The first ones of `question n` with n % 20 = 0, without number 0, which has cost nothing.
+    await expect.poll(() => words(page, 9)).toEqual([20, 40, 60, 80, 100, 120, 140].map((n) => `question ${n}`))
+    await page.getByRole('button', { name: 'Without over page' }).click()
+    await expect.poll(() => counted(page)).toBe('14 of 150')
+
+    // Columns.
+    await page.getByRole('button', { name: /^View/u }).click()
+    const menu = page.locator('[popover]:popover-open')
+    await menu.getByRole('checkbox', { name: 'Model' }).check()
+    await menu.getByRole('checkbox', { name: 'Thread' }).uncheck()
+    await head('Model').waitFor()
+    await head('Thread').waitFor({ state: 'detached' })
+    expect(search(page).get('cols')).toBe('status,agent,user,words,error,started,took,first,tokens,cost,model')
+    await menu.getByLabel('Name of this view').fill('Rare and dear')
+    await expectAccessible(page)
+    await menu.getByRole('button', { name: 'Save view' }).click()
+    await menu.getByRole('link', { name: 'Rare and dear' }).waitFor()
+    await page.keyboard.press('Escape')
+    const address = new URL(page.url())
+    await page.goto(`${server.url}/runs?lanes=off`)
+    await expect.poll(() => counted(page)).toBe('150 runs')
+    // Columns are remembered.
+    await head('Model').waitFor()
+    await page.getByRole('button', { name: /^View/u }).click()
+    await menu.getByRole('link', { name: 'Rare and dear' }).click()
+    await expect.poll(() => counted(page)).toBe('14 of 150')
+    await page.getByRole('button', { name: 'View: Rare and dear' }).waitFor()
+    const other = await openTab(address.pathname + address.search)
+    await expect.poll(() => counted(other)).toBe('14 of 150')
+    await other.getByRole('columnheader', { name: 'Model' }).waitFor()
+
+    // A time from and to.
+    await page.goto(`${server.url}/runs?lanes=off&since=${Date.now() - 3_600_000}&until=${Date.now() - 1_800_000}`)
+    await expect.poll(() => counted(page)).toBe('30 of 150')
+    await atEachScreen(page, 'runs-filtered', async ({ name }) => {
+      expect(await flaws(page), name).toEqual([])
+      await expectAccessible(page)
+    })
+  })
+
+  test('many runs are marked; stopped, exported and deleted at once, and what cannot be is told', async () => {
+    const { page, server } = await openWeb(browser, {
+      engine: { agents: { assistant: agent() } },
+      path: '/overview',
+      allows: /status of 409/u,
+    })
+    await manyRuns(server, 130)
+    await page.goto(`${server.url}/runs?lanes=off`)
+    const box = (n: number) => page.getByRole('checkbox', { name: `Mark: question ${n}.`, exact: true })
+    const bar = page.getByRole('group', { name: 'Marked runs' })
+    const dialog = page.getByRole('dialog')
+    await box(129).click()
+    await box(120).click({ modifiers: ['Shift'] })
+    await bar.getByText('10 marked').waitFor()
+    await bar.getByRole('button', { name: 'Mark all 130 that fit' }).click()
+    await bar.getByText('130 marked').waitFor()
+    await bar.getByRole('button', { name: 'Clear' }).click()
+    await box(129).click()
+    await box(128).click()
+    await bar.getByRole('button', { name: 'Export' }).click()
+    await dialog.getByText('Export 2 runs').waitFor()
+    const [zip] = await Promise.all([
+      page.waitForEvent('download'),
+      dialog.getByRole('button', { name: 'Logs (ZIP)' }).click(),
+    ])
+    expect(zip.suggestedFilename()).toBe('runs.zip')
+    await dialog.getByText('2 runs exported.').waitFor()
+    await dialog.getByRole('button', { name: 'Close' }).last().click()
+    await bar.getByRole('button', { name: 'Clear' }).click()
+
+    // A fork of one that is marked shares its log: it is kept, the others go.
+    await server.store.log.fork('run_many_120', 2, 'run_fork', Date.now())
+    await rowOf(page, 'question 120.').first().waitFor()
+    await box(129).click()
+    await box(120).click({ modifiers: ['Shift'] })
+    await bar.getByText('10 marked').waitFor()
+    await bar.getByRole('button', { name: 'Delete' }).click()
+    await dialog.getByText('This cannot be undone.').waitFor()
+    await expectAccessible(page)
+    await dialog.getByRole('button', { name: 'Delete 10 runs' }).click()
+    await dialog.getByText('9 runs deleted. 1 run could not be.').waitFor()
+    expect(await dialog.getByRole('list', { name: 'What could not be done' }).innerText()).toContain(
+      'Forks share the log of run run_many_120: run_fork.',
+    )
+    await dialog.getByRole('button', { name: 'Close' }).last().click()
+    await box(129).waitFor({ state: 'detached' })
+    await bar.getByText('question 120.').waitFor()
+    expect((await server.store.runs.list({ limit: 1000 })).length).toBe(122)
+    await bar.getByRole('button', { name: 'Clear' }).click()
+
+    // Only what goes on is stopped: number 5, and the fork.
+    await page.goto(`${server.url}/runs?lanes=off&sort=duration&order=asc`)
+    await box(5).click()
+    await box(0).click()
+    await bar.getByRole('button', { name: 'Stop' }).click()
+    await dialog.getByText('1 run of those that are marked is over.').waitFor()
+    await dialog.getByRole('button', { name: 'Stop 1 run' }).click()
+    await dialog.getByText('1 run stopped.').waitFor()
+  })
+
+  test('at a zoom of 200 % and on a phone a list shows at least eight rows', async () => {
+    const others = Array.from({ length: 9 }, (_, i) => [`agent${i}`, agent()] as const)
+    const { agents, ...engine } = asking(9)
+    const { page, server } = await openWeb(browser, {
+      engine: { ...engine, agents: { ...agents, ...Object.fromEntries(others) } },
+      path: '/overview',
+      context: { viewport: { width: 720, height: 450 }, deviceScaleFactor: 2 },
+    })
+    await manyRuns(server, 40)
+    for (let i = 0; i < 9; i++) await start(server, 'payer', `pay Ann ${i}.`)
+    const seen = (rows: string) =>
+      page.evaluate((selector) => {
+        const isRow = (row: Element) => row.closest('tbody') !== null
+        const head = document.querySelector('thead')?.getBoundingClientRect().bottom ?? 0
+        const foot = document.querySelector('nav[aria-label="Rooms"]')!.getBoundingClientRect()
+        const bottom = foot.top > 200 ? foot.top : innerHeight
+        return [...document.querySelectorAll(selector)].filter((row) => {
+          const { top, bottom: end, height } = row.getBoundingClientRect()
+          return height > 0 && top >= (isRow(row) ? head - 1 : 0) && end <= bottom + 1
+        }).length
+      }, rows)
+    const [desk, phone] = [
+      { width: 720, height: 450 },
+      { width: 390, height: 844 },
+    ]
+    for (const [path, row, sizes] of [
+      ['/runs', '[data-testid=run-row]', [desk, phone]],
+      ['/runs?waits=all', '[data-testid=open-request]', [desk]],
+      ['/threads', 'tr[data-id]', [desk, phone]],
+      ['/agents', '[data-testid=agent-row]', [desk, phone]],
+    ] as const) {
+      for (const size of sizes) {
+        await page.setViewportSize(size!)
+        await page.goto(server.url + path)
+        await page.locator(row).nth(7).waitFor()
+        if (path === '/runs') await line(page, '9 wait for you').waitFor()
+        await expect.poll(() => seen(row), { message: `${path} at ${size!.width}` }).toBeGreaterThanOrEqual(8)
+        expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
+      }
+    }
+    // Also when something is marked.
+    await page.setViewportSize(desk!)
+    await page.goto(`${server.url}/runs`)
+    await page
+      .getByRole('checkbox', { name: /^Mark: / })
+      .first()
+      .click()
+    await page.getByRole('group', { name: 'Marked runs' }).waitFor()
+    await expect.poll(() => page.getByTestId('list-pane').evaluate((pane) => pane.clientHeight)).toBeGreaterThan(8 * 28)
   })
 
   /** An agent whose tool needs approval, one that asks a tool of the client, one that asks for a value. */

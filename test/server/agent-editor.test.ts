@@ -317,6 +317,7 @@ describe('agent editor', () => {
     const plain = `metadata: { description: Says it. }\n${say('plain')}`
     const { send, runtime } = await serve({ 'ask.yaml': file, 'poet.md': 'A poet.', 'plain.yml': plain })
     const shown = await send('agents/ask/settings')
+    expect(shown['file']).toBe('ask.yaml')
     const [step] = shown['steps'] as { tools: object[] }[]
     expect(step).toMatchObject({
       path: 'main/answer',
@@ -388,7 +389,7 @@ describe('agent editor', () => {
     )
     const user = await shared.send('agents/ask/settings', undefined, headersFor('alice'), 'GET')
     expect(JSON.stringify(user)).not.toContain('A poet.')
-    expect(user).not.toHaveProperty('tools')
+    for (const key of ['tools', 'file']) expect(user).not.toHaveProperty(key)
     expect((user['steps'] as object[])[0]).toMatchObject({
       model: 'demo:assistant',
       tools: [{ name: 'calculator' }, {}, {}],

@@ -11,18 +11,25 @@ export function marked(): string | undefined {
   }
 }
 
+/** `undefined`: none is marked. */
+export function keepMark(id: string | undefined): void {
+  try {
+    if (id === undefined) sessionStorage.removeItem(name)
+    else sessionStorage.setItem(name, id)
+  } catch {
+    // Nothing is marked where nothing can be kept.
+  }
+}
+
 /** Marks a run, or unmarks it. The second one opens the comparison. Returns what is marked then. */
 export function markForCompare(id: string): string | undefined {
   const first = marked()
   const next = first === undefined ? id : undefined
-  try {
-    if (next === undefined) sessionStorage.removeItem(name)
-    else sessionStorage.setItem(name, next)
-  } catch {
-    return undefined
-  }
-  if (first !== undefined && first !== id) {
-    navigate(`/compare?a=${encodeURIComponent(first)}&b=${encodeURIComponent(id)}`)
-  }
-  return next
+  keepMark(next)
+  if (first !== undefined && first !== id) navigate(comparison(first, id))
+  return marked() === next ? next : undefined
+}
+
+export function comparison(a: string, b: string): string {
+  return `/compare?a=${encodeURIComponent(a)}&b=${encodeURIComponent(b)}`
 }

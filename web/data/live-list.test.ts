@@ -17,6 +17,14 @@ test('a known row changes in its place, also if it does not fit the filter any m
   expect(list.rows[1]!.word).toBe('other')
 })
 
+test('in a list that is sorted by what changes, a row goes to its place while the reader is at the top', () => {
+  const sorted = { ...rules, compare: (a: Row, b: Row) => (b.word ?? '').length - (a.word ?? '').length, moves: true }
+  const list = firstPage([row(3, 'ccc'), row(2, 'bb'), row(1)], 50)
+  expect(ids(withChanges(list, [row(1, 'dddd')], sorted, false))).toEqual(['r3 r2 r1', ''])
+  expect(ids(withChanges(list, [row(1, 'dddd')], sorted, true))).toEqual(['r1 r3 r2', ''])
+  expect(ids(withChanges(list, [row(9, 'e')], sorted, true))).toEqual(['r3 r2 r9 r1', ''])
+})
+
 test('new rows wait while the reader is elsewhere, and are shown in their order', () => {
   let list = withChanges(firstPage([row(5), row(3)], 50), [row(6), row(4), row(7, 'other')], rules, false)
   expect(ids(list)).toEqual(['r5 r3', 'r6 r4'])

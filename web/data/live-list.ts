@@ -19,8 +19,10 @@ export interface LiveList<T extends Listed> {
 export interface ListRules<T> {
   /** Whether a new row belongs to the list. */
   isWanted(row: T): boolean
-  /** Newest first. */
+  /** The order of the list. */
   compare(a: T, b: T): number
+  /** What a row is sorted by changes: while the reader is at the top, a row that has changed goes to its place. */
+  moves?: boolean
 }
 
 /** New rows that wait at most, and rows that are kept at most. */
@@ -48,7 +50,13 @@ export function withChanges<T extends Listed>(
   isAtTop: boolean,
 ): LiveList<T> {
   const latest = new Map(changed.map((row) => [row.id, row]))
-  const next = { ...list, rows: replaced(list.rows, latest), waiting: replaced(list.waiting, latest) }
+  const rows = replaced(list.rows, latest)
+  const isMoved = rules.moves === true && isAtTop && rows !== list.rows
+  const next = {
+    ...list,
+    rows: isMoved ? rows.toSorted(rules.compare) : rows,
+    waiting: replaced(list.waiting, latest),
+  }
   const last = list.rows.at(-1)
   const isPaged = (row: T) => list.hasMore && last !== undefined && rules.compare(row, last) > 0
   const fresh = [...latest.values()].filter((row) => rules.isWanted(row) && !isPaged(row))

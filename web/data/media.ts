@@ -1,5 +1,5 @@
 /** What the screen is, and what time it is, as they change. */
-import { useCallback, useEffect, useState, useSyncExternalStore } from 'react'
+import { useCallback, useEffect, useLayoutEffect, useState, useSyncExternalStore, type RefObject } from 'react'
 
 export function useMedia(query: string): boolean {
   const subscribe = useCallback(
@@ -18,9 +18,23 @@ export function useNarrow(): boolean {
   return useMedia('(max-width: 720px)')
 }
 
-/** A low screen, such as a desk at a zoom of 200 %, or a phone on its side. */
+/** Little height, as at a zoom of 200 %: what is not a row gives way, and rows of two lines are one. */
 export function useLow(): boolean {
-  return useMedia('(max-height: 560px)')
+  return useMedia('(max-height: 560px) and (min-width: 560px)')
+}
+
+/** The width of an element, in px. */
+export function useWidth(ref: RefObject<HTMLElement | null>): number {
+  const [width, setWidth] = useState(() => innerWidth)
+  useLayoutEffect(() => {
+    const element = ref.current!
+    const measure = () => setWidth(element.clientWidth)
+    measure()
+    const observer = new ResizeObserver(measure)
+    observer.observe(element)
+    return () => observer.disconnect()
+  }, [ref])
+  return width
 }
 
 /** Epoch ms, every so often. A hidden tab is not woken. */

@@ -1,6 +1,10 @@
 /** Saves a text as a file on the reader's machine. */
 export function downloadText(name: string, text: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type: 'text/plain' }))
+  downloadBlob(name, new Blob([text], { type: 'text/plain' }))
+}
+
+export function downloadBlob(name: string, blob: Blob): void {
+  const url = URL.createObjectURL(blob)
   const link = document.createElement('a')
   link.href = url
   link.download = name

@@ -9,7 +9,7 @@ import { response, suspendedRun } from '../contract/views.contract.ts'
 import { encodeEntries } from '../encode.ts'
 import { readAll } from '../contract/tools.contract.ts'
 import { entry, exampleRun, noon, startEntry } from '../example-run.contract.ts'
-import { checkNode, schemaVersion } from './schema.ts'
+import { checkNode, schemaVersion, steps } from './schema.ts'
 import { makeOlder, schema1, schema2 } from '../testing/older.ts'
 import { sqliteStore } from './store.ts'
 
@@ -403,7 +403,8 @@ test('the models of older runs are read off their views', async () => {
   await store.runs.keepView('none', 1, { usageByModel: [] })
   await store.close()
   const db = new DatabaseSync(path)
-  db.exec(`ALTER TABLE runs DROP COLUMN models; PRAGMA user_version = ${schemaVersion - 1}`)
+  const step = steps.find((each) => String(each).includes('ADD COLUMN models'))
+  db.exec(`ALTER TABLE runs DROP COLUMN models; ${step}`)
   db.close()
   const opened = sqliteStore(path)
   expect((await opened.runs.list()).map((row) => row.models)).toEqual([undefined, ['m1', 'm2']])

@@ -11,8 +11,9 @@ import { Button } from '../../kit/Button.tsx'
 import { Panes } from '../../kit/Panes.tsx'
 import { readFields, type FormFields } from '../../kit/SchemaForm.tsx'
 import { useTitle } from '../../shell/title.ts'
-import { AboutPanel } from './AboutPanel.tsx'
+import { besideOf } from './beside/columns.ts'
 import { formOf } from './agent-form.ts'
+import { ChangedLine } from './ChangedLine.tsx'
 import { ChatHeader } from './ChatHeader.tsx'
 import { Composer } from './Composer.tsx'
 import { CopyAs } from './CopyAs.tsx'
@@ -23,11 +24,13 @@ import type { ChatTurn } from './turn.ts'
 import type { TurnActions } from './TurnView.tsx'
 import { useBodyLimit } from './use-body-limit.ts'
 import { useChat, useChatTitle } from './use-chat.ts'
+import { useChanges } from './use-changes.ts'
 import { useDraft } from './use-draft.ts'
 import { useFollow } from './use-follow.ts'
 import { Welcome } from './Welcome.tsx'
 import css from './chat.module.css'
 
+const AgentPanel = lazy(() => import('./AgentPanel.tsx'))
 const FramesPanel = lazy(() => import('./FramesPanel.tsx'))
 
 export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonly AgentFacts[] }) {
@@ -46,11 +49,15 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
   const isLinear = agent.history === 'client'
   const steers = agent.onBusy === 'steer'
 
+  const changed = useChanges(id, threadId)
   const { set } = query
+  const { moveTo } = changed
   const onStarted = useCallback(
-    ({ id: run, threadId: thread }: { id: string; threadId: string }) =>
-      set({ thread, run: undefined, draft: undefined }, { replace: location.search.includes(encodeURIComponent(run)) }),
-    [set],
+    ({ id: run, threadId: thread }: { id: string; threadId: string }) => {
+      moveTo(thread)
+      set({ thread, run: undefined, draft: undefined }, { replace: location.search.includes(encodeURIComponent(run)) })
+    },
+    [set, moveTo],
   )
   const current = useRef(draft)
   useEffect(() => {
@@ -68,6 +75,7 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
     tip: query.get('run'),
     isLinear,
     steers,
+    changes: changed.changes,
     userId: user?.id,
     onStarted,
     onReturned,
@@ -154,14 +162,16 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
           onWire={(wire) => set({ wire: wire === 'ui' ? undefined : wire }, { replace: true })}
         />
       </Suspense>
-    ) : panel === 'tools' ? (
-      <AboutPanel agent={agent} />
+    ) : panel === 'agent' ? (
+      <Suspense>
+        <AgentPanel agent={agent} changed={changed} />
+      </Suspense>
     ) : undefined
 
   return (
     <Panes
       name="chat"
-      label={panel === 'tools' ? 'About this agent' : 'Stream'}
+      label={panel === 'agent' ? 'Agent' : 'Stream'}
       size={460}
       side={side}
       onClose={() => set({ panel: undefined, wire: undefined })}
@@ -178,8 +188,15 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
             input.current?.focus()
           }}
         >
-          <Button icon="tool" aria-label="Tools" aria-pressed={panel === 'tools'} onClick={() => toggle('tools')}>
-            <span className={css.wide}>Tools</span>
+          <Button
+            icon="model"
+            aria-label={changed.changes.length === 0 ? 'Agent' : 'Agent, changed for this chat'}
+            aria-pressed={panel === 'agent'}
+            className={css.marked}
+            onClick={() => toggle('agent')}
+          >
+            <span className={css.wide}>Agent</span>
+            {changed.changes.length > 0 && <span className={css.mark} />}
           </Button>
           <Button icon="menu" aria-label="Stream" aria-pressed={panel === 'frames'} onClick={() => toggle('frames')}>
             <span className={css.wide}>Stream</span>
@@ -188,7 +205,7 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
             icon="columns"
             aria-label="Side by side"
             title="Ask two to four agents or models the same"
-            onClick={() => navigate(`/beside?a=${encodeURIComponent(id)}`)}
+            onClick={() => navigate(besideOf(id, changed.changes))}
           >
             <span className={css.wide}>Side by side</span>
           </Button>
@@ -202,6 +219,7 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
             welcome={<Welcome agent={agent} onAsk={(text) => send(text, [], {})} />}
           />
         </FeedbackOf>
+        <ChangedLine changed={changed} />
         <Composer
           agentName={name}
           schema={schema}

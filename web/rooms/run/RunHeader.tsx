@@ -15,6 +15,7 @@ import { Status } from '../../kit/Status.tsx'
 import { Verdict } from '../../kit/Verdict.tsx'
 import { marked, markForCompare } from '../../data/compare-mark.ts'
 import { useNarrow } from '../../data/media.ts'
+import { AddTest } from '../../kit/AddTest.tsx'
 import type { Room } from './use-room.ts'
 import css from './RunHeader.module.css'
 
@@ -36,12 +37,15 @@ export function RunHeader({ room, onFork }: { room: Room; onFork: () => void }) 
       .catch(setError)
       .finally(() => setStopping(false))
   }
+  // Its dialog would close with the menu.
+  const addTest = !snapshot.isLive && hasFacts && <AddTest run={id} isIcon={isPhone} />
   const others = (
     <>
       <Button icon="fork" title="Run again from here" onClick={onFork} disabled={!snapshot.isLoaded}>
         Fork
       </Button>
       <Compare id={id} />
+      {!isPhone && addTest}
       <Button onClick={() => void exportRun(id).catch(setError)}>Export</Button>
     </>
   )
@@ -67,6 +71,7 @@ export function RunHeader({ room, onFork }: { room: Room; onFork: () => void }) 
               Stop
             </Button>
           )}
+          {isPhone && addTest}
           {isPhone ? <Menu label="More">{others}</Menu> : others}
         </div>
       </div>

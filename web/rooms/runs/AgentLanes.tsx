@@ -13,8 +13,15 @@ import css from './AgentLanes.module.css'
 
 const windows = { '15m': 900_000, '1h': 3_600_000 } as const
 
+interface Props {
+  query: Query
+  isNarrow: boolean
+  /** Stands at the end of its head. */
+  aside: string
+}
+
 /** `lanes` of the URL: `off`, `15m` (the default on wide screens), `1h`. */
-export function AgentLanes({ query, isNarrow }: { query: Query; isNarrow: boolean }) {
+export function AgentLanes({ query, isNarrow, aside }: Props) {
   const chosen = query.get('lanes') ?? (isNarrow ? 'off' : '15m')
   const span = Object.hasOwn(windows, chosen) ? windows[chosen as keyof typeof windows] : undefined
   const rows = useRecentRuns(span)
@@ -46,6 +53,7 @@ export function AgentLanes({ query, isNarrow }: { query: Query; isNarrow: boolea
             {isOpen ? 'Show fewer' : `Show all ${lanes.length} agents`}
           </Button>
         )}
+        {aside !== '' && <span className={`${css.aside} num`}>{aside}</span>}
       </header>
       {span !== undefined && lanes.length === 0 && <p className={css.none}>No runs in this time.</p>}
       {span !== undefined && lanes.length > 0 && (

@@ -3,10 +3,10 @@ import { useSignedIn } from '../../data/server.ts'
 import type { Query } from '../../data/query.ts'
 import { Button } from '../../kit/Button.tsx'
 import { Empty } from '../../kit/Empty.tsx'
-import { isFiltered, type RunFilter } from './run-filter.ts'
+import { filterNames, isFiltered, type RunFilter } from './run-filter.ts'
 import css from './RunsRoom.module.css'
 
-const none = { status: undefined, agent: undefined, user: undefined, q: undefined, since: undefined, sel: undefined }
+const none = Object.fromEntries([...filterNames, 'sel'].map((name) => [name, undefined]))
 
 /** The list is empty: because of its filter, or because nothing has run. */
 export function NoRuns({ filter, query }: { filter: RunFilter; query: Query }) {

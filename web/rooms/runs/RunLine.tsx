@@ -1,13 +1,16 @@
-/** A run as a row of the list. */
-import { memo } from 'react'
+/** A run as a row of the list: in columns, or in two lines. */
+import { memo, type MouseEvent, type ReactNode } from 'react'
 import { Link } from 'wouter'
-import { ago, cost, duration, moment, shortId, tokens } from '../../kit/format.ts'
+import { ago, cost, duration, moment, tokens } from '../../kit/format.ts'
 import { useThreadName } from '../../data/server.ts'
+import { Icon } from '../../kit/Icon.tsx'
 import { Owner } from '../../kit/Owner.tsx'
 import { Status } from '../../kit/Status.tsx'
 import { placeOf, type RowPosition } from '../../kit/VirtualList.tsx'
 import type { RunRow } from '../../../src/part/log.ts'
+import type { Column, ColumnId } from './columns.ts'
 import { tookOf } from './measures.ts'
+import type { Said } from './useVerdicts.ts'
 import css from './RunLine.module.css'
 
 interface Props extends RowPosition {
@@ -16,71 +19,157 @@ interface Props extends RowPosition {
   now: number
   isSelected: boolean
   isMarked: boolean
-  isNarrow: boolean
+  /** Absent: in two lines. */
+  shown: readonly Column[] | undefined
+  /** The widths of the columns. */
+  grid: string
   /** Whether whose they are is shown. */
   hasOwners: boolean
-  onMark: (id: string) => void
+  said: Said | undefined
+  /** `isRange`: all from the last one that was marked. */
+  onMark: (run: RunRow, isRange: boolean) => void
 }
 
-export const RunLine = memo(function RunLine({ isNarrow, ...props }: Props) {
-  return isNarrow ? <Narrow {...props} /> : <Wide {...props} />
+export const RunLine = memo(function RunLine({ shown, ...props }: Props) {
+  return shown === undefined ? <TwoLines {...props} /> : <Columns {...props} shown={shown} />
 })
 
-function Wide({ run, now, isSelected, isMarked, hasOwners, onMark, ...place }: Omit<Props, 'isNarrow'>) {
-  const name = run.title ?? run.id
-  const thread = useThreadName()(run.threadId)
+type ColumnsProps = Props & { shown: readonly Column[] }
+
+function Columns({ run, isSelected, rowIndex, top, height, ...props }: ColumnsProps) {
+  const { style, ...place } = placeOf({ rowIndex, top, height }, css.row)
   return (
     <tr
-      {...placeOf(place, `${css.row} ${hasOwners ? css.owned : ''}`)}
+      {...place}
+      style={{ ...style, gridTemplateColumns: props.grid }}
       data-testid="run-row"
       data-id={run.id}
       data-selected={isSelected || undefined}
     >
       <td className={css.mark}>
-        <input
-          type="checkbox"
-          checked={isMarked}
-          aria-label={`Mark to compare: ${name}`}
-          onChange={() => onMark(run.id)}
-          tabIndex={-1}
-        />
+        <Mark run={run} {...props} />
       </td>
-      <td>
-        <Status status={run.status} />
-      </td>
-      <td className={css.agent} title={run.agent}>
-        {run.agent}
-      </td>
-      {hasOwners && (
-        <td className={css.owner}>
-          <Owner owner={run.owner} tenant={run.tenant} />
+      {props.shown.map(({ id, isNumber, isCompact }) => (
+        <td key={id} className={isNumber ? `${css.number} num` : css[id]} title={titleOf(id, run)}>
+          {id === 'words' ? (
+            <Title run={run} isSelected={isSelected} />
+          ) : id === 'thread' ? (
+            <Thread run={run} />
+          ) : (
+            cellOf(id, run, { ...props, isCompact })
+          )}
         </td>
-      )}
-      <td className={css.words}>
-        <Title run={run} isSelected={isSelected} />
-      </td>
-      <td className={`${css.errors} num`}>
-        {(run.errors ?? 0) > 0 && <span title={`${run.errors} errors`}>✕ {run.errors}</span>}
-      </td>
-      <td className={`${css.number} num`} title={moment(run.startedAt)}>
-        {ago(run.startedAt, now)}
-      </td>
-      <td className={`${css.number} num`}>{duration(tookOf(run, now))}</td>
-      <td className={`${css.number} num`}>{run.firstTokenMs === undefined ? '–' : duration(run.firstTokenMs)}</td>
-      <td className={`${css.number} num`}>{tokens(run.usage)}</td>
-      <td className={`${css.number} num`}>{cost(run.cost)}</td>
-      <td className={css.thread}>
-        <Link href={`/threads/${encodeURIComponent(run.threadId)}`} title={`Thread ${thread.name}`} tabIndex={-1}>
-          {shortId(thread.name)}
-        </Link>
-      </td>
+      ))}
     </tr>
   )
 }
 
-function Narrow({ run, now, isSelected, hasOwners, ...place }: Omit<Props, 'isNarrow' | 'isMarked' | 'onMark'>) {
+interface CellProps extends Pick<Props, 'now' | 'said'> {
+  isCompact?: boolean | undefined
+}
+
+/** What a cell has; the words and the thread are links. */
+function cellOf(id: ColumnId, run: RunRow, { now, said, isCompact = false }: CellProps): ReactNode {
+  switch (id) {
+    case 'status':
+      return <Status status={run.status} compact={isCompact} />
+    case 'agent':
+      return run.agent
+    case 'user':
+      return <Owner owner={run.owner} tenant={run.tenant} />
+    case 'error':
+      return <Errors run={run} />
+    case 'started':
+      return ago(run.startedAt, now)
+    case 'took':
+      return duration(tookOf(run, now))
+    case 'first':
+      return run.firstTokenMs === undefined ? '–' : duration(run.firstTokenMs)
+    case 'tokens':
+      return tokens(run.usage)
+    case 'cost':
+      return cost(run.cost)
+    case 'model':
+      return run.models?.join(', ') ?? '–'
+    case 'client':
+      return run.protocol
+    case 'verdict':
+      return <Verdict said={said} />
+    default:
+      return null
+  }
+}
+
+function titleOf(id: ColumnId, run: RunRow): string | undefined {
+  if (id === 'started') return moment(run.startedAt)
+  if (id === 'agent') return run.agent
+  return id === 'model' ? run.models?.join(', ') : undefined
+}
+
+function Mark({ run, isMarked, onMark }: Pick<Props, 'run' | 'isMarked' | 'onMark'>) {
   return (
-    <tr {...placeOf(place, css.narrow)} data-testid="run-row" data-id={run.id} data-selected={isSelected || undefined}>
+    <input
+      type="checkbox"
+      checked={isMarked}
+      aria-label={`Mark: ${run.title ?? run.id}`}
+      onChange={() => undefined}
+      onClick={(event: MouseEvent) => onMark(run, event.shiftKey)}
+      tabIndex={-1}
+    />
+  )
+}
+
+function Errors({ run: { errors = 0, error } }: Pick<Props, 'run'>) {
+  if (errors === 0) return null
+  return (
+    <>
+      <span>✕ {errors}</span>
+      {error !== undefined && (
+        <span className={css.why} title={error.message}>
+          {error.message}
+        </span>
+      )}
+    </>
+  )
+}
+
+function Verdict({ said }: Pick<Props, 'said'>) {
+  if (said === undefined) return null
+  return (
+    <>
+      {said.up > 0 && (
+        <span title="Good">
+          <Icon name="thumbUp" size={14} /> {said.up}
+          <span className="visually-hidden"> good</span>
+        </span>
+      )}
+      {said.down > 0 && (
+        <span title="Bad">
+          <Icon name="thumbDown" size={14} /> {said.down}
+          <span className="visually-hidden"> bad</span>
+        </span>
+      )}
+    </>
+  )
+}
+
+function Thread({ run }: Pick<Props, 'run'>) {
+  const { name } = useThreadName()(run.threadId)
+  return (
+    <Link href={`/threads/${encodeURIComponent(run.threadId)}`} title={`Thread ${name}`} tabIndex={-1}>
+      {name.replace(/^thread_/u, '')}
+    </Link>
+  )
+}
+
+function TwoLines({ run, now, isSelected, hasOwners, rowIndex, top, height, ...props }: Omit<Props, 'shown'>) {
+  return (
+    <tr
+      {...placeOf({ rowIndex, top, height }, css.narrow)}
+      data-testid="run-row"
+      data-id={run.id}
+      data-selected={isSelected || undefined}
+    >
       <td className={css.first}>
         <Status status={run.status} compact />
         <Title run={run} isSelected={isSelected} />
@@ -92,7 +181,12 @@ function Narrow({ run, now, isSelected, hasOwners, ...place }: Omit<Props, 'isNa
         <span>{duration(tookOf(run, now))}</span>
         <span>{tokens(run.usage)} tok</span>
         {run.cost !== undefined && <span>{cost(run.cost)}</span>}
-        {(run.errors ?? 0) > 0 && <span className={css.errors}>✕ {run.errors}</span>}
+        <span className={css.error}>
+          <Errors run={run} />
+        </span>
+      </td>
+      <td className={css.mark}>
+        <Mark run={run} {...props} />
       </td>
     </tr>
   )
@@ -115,33 +209,6 @@ function Title({ run, isSelected }: Pick<Props, 'run' | 'isSelected'>) {
       >
         {run.title ?? <span className={css.untitled}>{run.id}</span>}
       </Link>
-      {run.error !== undefined && <span className={css.why}>{run.error.message}</span>}
     </>
-  )
-}
-
-/** The heads of the columns of wide rows. */
-export function RunHeads({ hasOwners }: { hasOwners: boolean }) {
-  return (
-    <tr className={`${css.row} ${hasOwners ? css.owned : ''}`}>
-      <th scope="col">
-        <span className="visually-hidden">Marked</span>
-      </th>
-      <th scope="col">Status</th>
-      <th scope="col">Agent</th>
-      {hasOwners && <th scope="col">User</th>}
-      <th scope="col">First words</th>
-      <th scope="col">
-        <span className="visually-hidden">Errors</span>
-      </th>
-      {['Age', 'Took', 'First token', 'Tokens', 'Cost'].map((name) => (
-        <th key={name} scope="col" className={css.number}>
-          {name}
-        </th>
-      ))}
-      <th scope="col" className={css.thread}>
-        Thread
-      </th>
-    </tr>
   )
 }

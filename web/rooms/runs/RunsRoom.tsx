@@ -1,38 +1,50 @@
 /** The runs of the server, live. */
-import { useCallback, useEffect, useRef } from 'react'
+import { useCallback, useEffect, useMemo, useRef } from 'react'
 import { useLocation } from 'wouter'
+import { messageOf } from '../../../src/part/error.ts'
 import { api } from '../../data/client.ts'
 import { followRows } from '../../data/live.ts'
-import { useNarrow, useNow } from '../../data/media.ts'
+import { useLow, useMedia, useNarrow, useNow, useWidth } from '../../data/media.ts'
+import { useRemembered } from '../../data/remember.ts'
 import { useQuery, type Query } from '../../data/query.ts'
 import { useSeesOthers } from '../../data/server.ts'
+import type { LiveList } from '../../data/live-list.ts'
 import { useLiveList } from '../../data/use-live-list.ts'
 import { ErrorNote } from '../../kit/ErrorNote.tsx'
+import { notice } from '../../kit/notice.ts'
 import { NewRows } from '../../kit/NewRows.tsx'
 import { Skeleton } from '../../kit/Skeleton.tsx'
 import { useOwners } from '../../kit/UserFilter.tsx'
 import { VirtualList, type ListHandle } from '../../kit/VirtualList.tsx'
-import { useMedia } from '../../data/media.ts'
 import { AgentLanes } from './AgentLanes.tsx'
+import { gridOf, readColumns, shownColumns } from './columns.ts'
 import { Filters } from './Filters.tsx'
 import type { RunRow } from '../../../src/part/log.ts'
 import { MarkBar } from './MarkBar.tsx'
-import { compareRuns, fits, listPath, readFilter, type RunFilter } from './run-filter.ts'
-import { RunHeads, RunLine } from './RunLine.tsx'
+import { compareRuns, fits, isFiltered, listPath, readFilter, type RunFilter } from './run-filter.ts'
+import { RunHeads } from './RunHeads.tsx'
+import { RunLine } from './RunLine.tsx'
 import { NoRuns } from './NoRuns.tsx'
-import { useMark } from './useMark.ts'
+import { sayCount, useCount } from './useCount.ts'
+import { useMarks } from './useMarks.ts'
 import { useRunKeys } from './useRunKeys.ts'
+import { useVerdicts } from './useVerdicts.ts'
+import { columnsName } from './ViewMenu.tsx'
 import { useWaiting } from './useWaiting.ts'
 import { WaitsForYou, type Fold } from './WaitsForYou.tsx'
 import css from './RunsRoom.module.css'
 
 const pageSize = 100
+/** Rows that are marked at once, as many as one answer has. */
+const mostMarked = 1000
 
 export default function RunsRoom() {
   const query = useQuery()
   const [, navigate] = useLocation()
   const filter = readFilter(query.get)
   const isNarrow = useNarrow()
+  const isLow = useLow()
+  const hasColumns = isLow || !isNarrow
   const isCoarse = useMedia('(pointer: coarse)')
   const now = useNow(1000)
   const handle = useRef<ListHandle>(null)
@@ -40,8 +52,7 @@ export default function RunsRoom() {
   const { fold, setFold } = useFold(query, filter)
   const waiting = useWaiting(filter, fold !== 'off')
   const wantsFocusRef = useRef(false)
-  const { mark, toggle, clear } = useMark()
-  const { list, error, isLoadingMore, loadMore, showNew, retry } = useLiveList<RunRow>(
+  const { list, error, isLoadingMore, loadMore, showNew, reload, remove, retry } = useLiveList<RunRow>(
     {
       key: JSON.stringify(filter),
       pageSize,
@@ -51,13 +62,24 @@ export default function RunsRoom() {
       },
       follow: followRows,
       isWanted: (row) => fits(filter, row, Date.now()),
-      compare: compareRuns,
+      compare: compareRuns(filter),
+      moves: filter.sort !== undefined && filter.sort !== 'started',
     },
     useCallback(() => handle.current?.isAtTop() !== false, []),
   )
   const rows = list?.rows ?? []
+  const used = useMarks(rows)
+  const { marks, toggle, clear } = used
+  const { fitting, said: count, recount } = useCounts(filter, list)
   const owners = useOwners(rows)
   const hasOwners = useSeesOthers() && (owners.length > 0 || filter.user !== undefined)
+  const place = useRef<HTMLDivElement>(null)
+  const width = useWidth(place)
+  const kept = useRemembered(columnsName)
+  const chosen = query.get('cols') ?? kept
+  const shown = useMemo(() => shownColumns(readColumns(chosen), width, hasOwners), [chosen, width, hasOwners])
+  const grid = gridOf(shown, width)
+  const verdicts = useVerdicts(hasColumns && shown.some(({ id }) => id === 'verdict'))
   // Without the key nothing is known, not even that nothing runs.
   const isProtected = (error as { code?: unknown } | undefined)?.code === 'unauthorized'
   const sel = query.get('sel')
@@ -80,6 +102,14 @@ export default function RunsRoom() {
     toQuestion,
   })
   useShownOnce(handle, rows, sel)
+  const markAllThatFit = async () => {
+    try {
+      const path = listPath(filter, { before: undefined, limit: mostMarked }, Date.now())
+      used.add((await api<{ runs: RunRow[] }>(path)).runs)
+    } catch (fault) {
+      notice(messageOf(fault))
+    }
+  }
 
   return (
     <div className={css.room}>
@@ -87,13 +117,16 @@ export default function RunsRoom() {
       <Filters
         query={query}
         filter={filter}
-        isNarrow={isNarrow}
-        users={hasOwners ? owners : undefined}
+        hasColumns={hasColumns}
+        hasOwners={hasOwners}
+        users={owners}
+        rows={rows}
         search={search}
+        count={hasColumns ? count : ''}
       />
-      {!isProtected && <AgentLanes query={query} isNarrow={isNarrow} />}
+      {!isProtected && !isLow && <AgentLanes query={query} isNarrow={isNarrow} aside={hasColumns ? '' : count} />}
       {error !== undefined && <ErrorNote error={error} onRetry={retry} />}
-      <div className={css.list}>
+      <div className={css.list} ref={place}>
         <NewRows
           count={list?.waiting.length ?? 0}
           isOutrun={list?.isOutrun === true}
@@ -104,17 +137,31 @@ export default function RunsRoom() {
         />
         <VirtualList
           rows={rows}
-          rowHeight={isNarrow ? 56 : isCoarse ? 44 : 32}
+          rowHeight={hasColumns ? (isCoarse ? 44 : isLow ? 28 : 32) : 56}
           label="Runs"
-          head={isNarrow || rows.length === 0 ? undefined : <RunHeads hasOwners={hasOwners} />}
+          head={
+            hasColumns && rows.length > 0 ? (
+              <RunHeads
+                shown={shown}
+                grid={grid}
+                filter={filter}
+                query={query}
+                marked={marks.size === 0 ? 'none' : rows.every(({ id }) => marks.has(id)) ? 'all' : 'some'}
+                onMarkAll={() => (rows.every(({ id }) => marks.has(id)) ? clear() : used.add(rows))}
+              />
+            ) : undefined
+          }
           above={<WaitsForYou used={waiting} fold={fold} onFold={setFold} wantsFocusRef={wantsFocusRef} />}
           below={
             list === undefined ? (
               error === undefined && <Skeleton rows={12} />
             ) : rows.length === 0 ? (
               <NoRuns filter={filter} query={query} />
+            ) : isLoadingMore ? (
+              <Skeleton rows={2} />
             ) : (
-              isLoadingMore && <Skeleton rows={2} />
+              filter.sort !== undefined &&
+              rows.length >= mostSorted && <p className={css.end}>The newest 10,000 runs that fit are sorted.</p>
             )
           }
           handle={handle}
@@ -128,18 +175,53 @@ export default function RunsRoom() {
               // Only what still runs, and what began just now, is drawn each second.
               now={run.status === 'running' || now - run.startedAt < 60_000 ? now : Math.floor(now / 30_000) * 30_000}
               isSelected={run.id === sel}
-              isMarked={run.id === mark}
-              isNarrow={isNarrow}
+              isMarked={marks.has(run.id)}
+              shown={hasColumns ? shown : undefined}
+              grid={grid}
               hasOwners={hasOwners}
+              said={verdicts.get(run.id)}
               onMark={toggle}
             />
           )}
         </VirtualList>
       </div>
-      <MarkBar mark={mark} clear={clear} rows={rows} />
+      <MarkBar
+        used={used}
+        rows={rows}
+        fitting={list?.hasMore === true ? fitting : undefined}
+        onMarkAll={() => void markAllThatFit()}
+        onGone={(ids) => {
+          used.remove(ids)
+          if (ids.length > pageSize) reload()
+          else for (const id of ids) remove(id)
+          recount()
+        }}
+      />
     </div>
   )
 }
+
+/** Sorted by the server at most. */
+const mostSorted = 10_000
+
+/** How many runs fit, and how many there are. A list that is here to its end is counted here. */
+function useCounts(filter: RunFilter, list: LiveList<RunRow> | undefined) {
+  const isSome = isFiltered(filter)
+  const isWhole = list !== undefined && !list.hasMore
+  const fitting = useCount(isWhole || (list === undefined && isSome) ? undefined : filter)
+  const all = useCount(isSome && list !== undefined ? everything : undefined)
+  const here = isWhole ? { count: list.rows.length + list.waiting.length, isMore: false } : fitting.counted
+  return {
+    fitting: here,
+    said: list === undefined ? '' : sayCount(here, isSome ? all.counted : undefined),
+    recount: () => {
+      fitting.reload()
+      all.reload()
+    },
+  }
+}
+
+const everything = readFilter(() => undefined)
 
 /** How much of what waits is shown. Who asks for the runs that wait wants to answer them. */
 function useFold({ get, set }: Query, { status }: RunFilter): { fold: Fold; setFold(fold: Fold): void } {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { RunRow } from '../../../src/part/log.ts'
 import type { StateWord } from '../../kit/status-words.ts'
-import { fits, isFiltered, listPath, readFilter, sinceTime, withToggled } from './run-filter.ts'
+import { compareRuns, countPath, fits, isFiltered, listPath, readFilter, sinceTime, withToggled } from './run-filter.ts'
 
 const now = 1_800_000_000_000
 const row = (changes: Partial<RunRow> = {}): RunRow => ({
@@ -25,10 +25,29 @@ const filterOf = (search: string) => {
 test('a link is a filter, and a filter is a request', () => {
   const filter = filterOf('?status=waiting,stopped&agent=assistant&user=key:ci&q=%20what%20&since=1h')
   expect(listPath(filter, { before: 'run_9', limit: 100 }, now)).toBe(
-    `/api/runs?limit=100&status=suspended%2Caborted&agent=assistant&user=key%3Aci&q=what&since=${now - 3_600_000}&before=run_9`,
+    `/api/runs?status=suspended%2Caborted&agent=assistant&user=key%3Aci&q=what&since=${now - 3_600_000}&limit=100&before=run_9`,
   )
   expect(['?user=alice', '?sel=run_1'].map((each) => isFiltered(filterOf(each)))).toEqual([true, false])
-  expect(listPath(filterOf('?since=soon'), { before: undefined, limit: 1 }, now)).toBe('/api/runs?limit=1&since=soon')
+  expect(listPath(filterOf('?since=soon'), { before: undefined, limit: 1 }, now)).toBe('/api/runs?since=soon&limit=1')
+})
+
+test('a link has bounds, and an order; the number of what fits has none', () => {
+  const filter = filterOf('?until=1700000000000&model=m&client=page&cost=0.01..&took=..2s&sort=cost&order=asc')
+  const asked = 'until=1700000000000&model=m&protocol=page&minCost=0.01&maxMs=2000'
+  expect(listPath(filter, { before: undefined, limit: 1 }, now)).toBe(`/api/runs?${asked}&limit=1&sort=cost&order=asc`)
+  expect(countPath(filter, now)).toBe(`/api/runs?${asked}&count=1`)
+  expect(['?took=1s..', '?client=ui', '?until=1'].map((each) => isFiltered(filterOf(each)))).toEqual([true, true, true])
+  expect(['?sort=cost', '?sort=price&order=asc'].map((each) => isFiltered(filterOf(each)))).toEqual([false, false])
+  expect(listPath(filterOf('?took=long..'), { before: undefined, limit: 1 }, now)).toContain('minMs=long')
+})
+
+test('the order of the list: what has no cost is last, whichever way', () => {
+  const rows = [row({ id: 'a', cost: 1 }), row({ id: 'b' }), row({ id: 'c', cost: 3 })]
+  const ids = (search: string) => rows.toSorted(compareRuns(filterOf(search))).map(({ id }) => id)
+  expect([ids('?sort=cost'), ids('?sort=cost&order=asc')]).toEqual([
+    ['c', 'a', 'b'],
+    ['a', 'c', 'b'],
+  ])
 })
 
 test('times: ages, epoch ms, dates', () => {
@@ -54,6 +73,16 @@ test.each<[string, Partial<RunRow>, boolean]>([
   ['?user=alice', {}, false],
   ['?since=1h', {}, true],
   ['?since=1h', { startedAt: now - 4_000_000 }, false],
+  ['?until=1700000000000', {}, false],
+  ['?model=m2', { models: ['m1', 'm2'] }, true],
+  ['?model=m', { models: ['m1'] }, false],
+  ['?client=ui', {}, true],
+  ['?client=page', {}, false],
+  ['?cost=..1', { cost: 0.5 }, true],
+  ['?cost=..1', {}, false],
+  ['?took=1s..', {}, true],
+  ['?took=2s..', {}, false],
+  ['?took=long..', {}, false],
   ['?q=12*7%20WHAT', {}, true],
   ['?q=what%20else', {}, false],
 ])('%s and a run with %j: %s', (search, changes, expected) =>

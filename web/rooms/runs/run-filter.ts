@@ -1,6 +1,9 @@
 /** Which runs the list shows: read from the URL, asked of the server, and checked for runs that begin meanwhile. */
-import type { RunRow } from '../../../src/part/log.ts'
+import { omitUndefined } from '../../../src/part/omit-undefined.ts'
+import { runSorts, type RunRow, type RunSort } from '../../../src/part/log.ts'
+import { compareBy, isWithin } from '../../../src/part/run-values.ts'
 import { readStatuses, statusesOf, writeStatuses, type StateWord } from '../../kit/status-words.ts'
+import { readRange, type Range } from './ranges.ts'
 
 export interface RunFilter {
   /** Of the API; the address has the words of the page. */
@@ -11,6 +14,16 @@ export interface RunFilter {
   q: string | undefined
   /** `15m`, `24h`, `7d`, epoch ms or ISO 8601. */
   since: string | undefined
+  until: string | undefined
+  model: string | undefined
+  /** The protocol. */
+  client: string | undefined
+  /** USD. */
+  cost: Range
+  /** ms. */
+  took: Range
+  sort: RunSort | undefined
+  order: 'asc' | 'desc'
 }
 
 export const sinceChoices: readonly (readonly [value: string, label: string])[] = [
@@ -21,6 +34,20 @@ export const sinceChoices: readonly (readonly [value: string, label: string])[] 
   ['7d', 'Last 7 days'],
 ]
 
+/** The names of the address, but for the order of the list. */
+export const filterNames = [
+  'status',
+  'agent',
+  'user',
+  'q',
+  'since',
+  'until',
+  'model',
+  'client',
+  'cost',
+  'took',
+] as const
+
 export function readFilter(get: (name: string) => string | undefined): RunFilter {
   return {
     status: readStatuses(get('status')),
@@ -28,11 +55,19 @@ export function readFilter(get: (name: string) => string | undefined): RunFilter
     user: get('user'),
     q: get('q')?.trim() || undefined,
     since: get('since'),
+    until: get('until'),
+    model: get('model'),
+    client: get('client'),
+    cost: readRange(get('cost'), 'usd'),
+    took: readRange(get('took'), 'time'),
+    sort: runSorts.find((each) => each === get('sort')),
+    order: get('order') === 'asc' ? 'asc' : 'desc',
   }
 }
 
-export function isFiltered({ status, agent, user, q, since }: RunFilter): boolean {
-  return status.length > 0 || agent !== undefined || user !== undefined || q !== undefined || since !== undefined
+export function isFiltered({ status, q, agent, user, since, until, model, client, cost, took }: RunFilter): boolean {
+  const texts = [q, agent, user, since, until, model, client, cost.min, cost.max, took.min, took.max]
+  return status.length > 0 || texts.some((text) => text !== undefined)
 }
 
 /** The status of the URL when a chip is pressed. `undefined`: all. */
@@ -57,26 +92,62 @@ export function sinceTime(text: string | undefined, now: number): number | undef
 
 const units = { m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-export function listPath(filter: RunFilter, page: { before: string | undefined; limit: number }, now: number): string {
-  const query = new URLSearchParams({ limit: String(page.limit) })
-  const { status, agent, user, q, since } = filter
+/** What is no time and no number is sent as it is: the server says what it should be. */
+function queryOf(filter: RunFilter, now: number): URLSearchParams {
+  const { status, agent, user, q, since, until, model, client, cost, took } = filter
+  const query = new URLSearchParams()
+  const add = (name: string, value: string | number | undefined) => {
+    if (value !== undefined) query.set(name, String(value))
+  }
   if (status.length > 0) query.set('status', status.join(','))
-  if (agent !== undefined) query.set('agent', agent)
-  if (user !== undefined) query.set('user', user)
-  if (q !== undefined) query.set('q', q)
-  // What is no time is sent as it is: the server says what it should be.
-  if (since !== undefined) query.set('since', String(sinceTime(since, now) ?? since))
+  add('agent', agent)
+  add('user', user)
+  add('q', q)
+  add('since', sinceTime(since, now) ?? since)
+  add('until', sinceTime(until, now) ?? until)
+  add('model', model)
+  add('protocol', client)
+  add('minCost', cost.min)
+  add('maxCost', cost.max)
+  add('minMs', took.min)
+  add('maxMs', took.max)
+  return query
+}
+
+export function listPath(filter: RunFilter, page: { before: string | undefined; limit: number }, now: number): string {
+  const query = queryOf(filter, now)
+  query.set('limit', String(page.limit))
+  if (filter.sort !== undefined) query.set('sort', filter.sort)
+  if (filter.sort !== undefined && filter.order === 'asc') query.set('order', 'asc')
   if (page.before !== undefined) query.set('before', page.before)
   return `/api/runs?${query}`
 }
 
+/** How many runs fit. */
+export function countPath(filter: RunFilter, now: number): string {
+  const query = queryOf(filter, now)
+  query.set('count', '1')
+  return `/api/runs?${query}`
+}
+
 /** Whether a run that has begun or changed belongs to the list. Of its texts only the first words are known here. */
-export function fits({ status, agent, user, q, since }: RunFilter, row: RunRow, now: number): boolean {
+export function fits(filter: RunFilter, row: RunRow, now: number): boolean {
+  const { status, agent, user, q, since, until, model, client, cost, took } = filter
   if (status.length > 0 && !status.includes(row.status)) return false
   if (agent !== undefined && row.agent !== agent) return false
   if (user !== undefined && row.owner !== user) return false
-  const from = sinceTime(since, now)
+  const [from, to] = [sinceTime(since, now), sinceTime(until, now)]
   if (from !== undefined && row.startedAt < from) return false
+  if (to !== undefined && row.startedAt >= to) return false
+  const within = {
+    model,
+    protocol: client,
+    minCost: bound(cost.min),
+    maxCost: bound(cost.max),
+    minMs: bound(took.min),
+    maxMs: bound(took.max),
+  }
+  if (!isWithin(row, omitUndefined(within))) return false
   const title = row.title?.toLowerCase() ?? ''
   return (
     q === undefined ||
@@ -87,7 +158,11 @@ export function fits({ status, agent, user, q, since }: RunFilter, row: RunRow, 
   )
 }
 
-/** Newest first. */
-export function compareRuns(a: RunRow, b: RunRow): number {
-  return b.startedAt - a.startedAt
+function bound(value: string | number | undefined): number | undefined {
+  return value === undefined ? undefined : Number(value)
+}
+
+/** The order of the list. */
+export function compareRuns({ sort, order }: Pick<RunFilter, 'sort' | 'order'>): (a: RunRow, b: RunRow) => number {
+  return sort === undefined ? compareBy({}) : compareBy({ sort, order })
 }

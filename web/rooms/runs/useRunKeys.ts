@@ -15,7 +15,7 @@ interface RunKeysOptions {
   handle: RefObject<ListHandle | null>
   search: RefObject<HTMLInputElement | null>
   open(id: string): void
-  mark(id: string): void
+  mark(run: RunRow): void
   clear(): void
   /** What waits is not shown. */
   isFolded: boolean
@@ -33,7 +33,13 @@ export function useRunKeys({ mark, clear, isFolded, toQuestion, ...list }: RunKe
     what: 'run',
     onEscape: clear,
     more: (select, at) => ({
-      x: { label: 'Mark the run to compare', run: () => sel !== undefined && mark(sel) },
+      x: {
+        label: 'Mark the run',
+        run: () => {
+          const run = rows.find(({ id }) => id === sel)
+          if (run !== undefined) mark(run)
+        },
+      },
       c: {
         label: 'Copy the id of the run',
         run: () => {

@@ -83,17 +83,18 @@ export function useWaiting(filter: RunFilter, isShown: boolean): UsedWaiting {
 
 /** Whether a run that waits, or has waited, is of the filter. Words are found by the server, in any text of the run. */
 function useFilter(filter: RunFilter): (run: RunRow) => boolean {
-  const { status, agent, user, q, since } = filter
-  const asked = { status: ['suspended'], agent, user, q, since }
-  const found = useResource(q === undefined ? undefined : `waits ${q} ${agent} ${user} ${since}`, (signal) =>
+  const { status, q } = filter
+  const asked = { ...filter, status: ['suspended'], sort: undefined }
+  const found = useResource(q === undefined ? undefined : `waits ${JSON.stringify(asked)}`, (signal) =>
     api<{ runs: RunRow[] }>(listPath(asked, { before: undefined, limit: most }, Date.now()), { signal }),
   ).value
   const isWanted = status.length === 0 || status.includes('suspended')
+  const key = JSON.stringify(filter)
   return useMemo(() => {
     const having = new Set(found?.runs.map(({ id }) => id))
-    return (run) =>
-      isWanted && fits({ status: [], agent, user, q: having.has(run.id) ? undefined : q, since }, run, Date.now())
-  }, [isWanted, agent, user, q, since, found])
+    const rest = { ...(JSON.parse(key) as RunFilter), status: [] }
+    return (run) => isWanted && fits({ ...rest, q: having.has(run.id) ? undefined : rest.q }, run, Date.now())
+  }, [isWanted, key, found])
 }
 
 function withRows(before: ReadonlyMap<string, RunRow>, rows: readonly RunRow[]): ReadonlyMap<string, RunRow> {
