@@ -91,7 +91,7 @@ function LoadErrors({ errors }: { errors: readonly AgentFault[] }) {
             <Link href={`/agents/${encodeURIComponent(idOf(file))}${line === undefined ? '' : `?line=${line}`}`}>
               {file}
             </Link>
-            <pre>{message}</pre>
+            <pre title={message}>{message}</pre>
           </li>
         ))}
       </ul>
