@@ -43,6 +43,37 @@ describe.skipIf(browser === undefined)(`the page${fault}`, () => {
     }
   })
 
+  test.each(['/', '/beside'])('who leaves %s before the agents are there is not called back', async (path) => {
+    const { page, server } = await openWeb(browser, { engine: engine(), path: '/overview' })
+    const [agents, room] = [latch(), latch()]
+    for (const [pattern, gate] of [
+      [/\/api\/agents$/u, agents],
+      [/\/RunsRoom-/u, room],
+    ] as const) {
+      await page.route(pattern, async (route) => {
+        gate.arrive()
+        await gate.opened
+        await route.continue()
+      })
+    }
+    await page.goto(server.url + path)
+    await agents.reached
+    await page.getByRole('navigation', { name: 'Rooms' }).getByRole('link', { name: 'Runs' }).click()
+    await room.reached
+    const answered = page.waitForResponse(/\/api\/agents$/u)
+    agents.open()
+    await (await answered).finished()
+    // The room that was left, which stays until the other one is there, takes it.
+    await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
+    room.open()
+    await page
+      .getByTestId('run-list')
+      .or(page.getByRole('heading', { name: 'Runs' }))
+      .first()
+      .waitFor()
+    expect(new URL(page.url()).pathname).toBe('/runs')
+  })
+
   test('an unknown address, agent, run or thread says so, and leads on', async () => {
     const { page, server } = await openWeb(browser, { engine: engine(), path: '/overview', allows: /404/u })
     for (const [path, words, link, to] of [
