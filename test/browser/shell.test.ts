@@ -43,34 +43,18 @@ describe.skipIf(browser === undefined)(`the page${fault}`, () => {
     }
   })
 
-  test.each(['/', '/beside'])('who leaves %s before the agents are there is not called back', async (path) => {
-    const { page, server } = await openWeb(browser, { engine: engine(), path: '/overview' })
-    const [agents, room] = [latch(), latch()]
-    for (const [pattern, gate] of [
-      [/\/api\/agents$/u, agents],
-      [/\/RunsRoom-/u, room],
-    ] as const) {
-      await page.route(pattern, async (route) => {
-        gate.arrive()
-        await gate.opened
-        await route.continue()
-      })
-    }
-    await page.goto(server.url + path)
-    await agents.reached
-    await page.getByRole('navigation', { name: 'Rooms' }).getByRole('link', { name: 'Runs' }).click()
-    await room.reached
-    const answered = page.waitForResponse(/\/api\/agents$/u)
-    agents.open()
-    await (await answered).finished()
-    // The room that was left, which stays until the other one is there, takes it.
-    await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
-    room.open()
-    await page
-      .getByTestId('run-list')
-      .or(page.getByRole('heading', { name: 'Runs' }))
-      .first()
-      .waitFor()
+  test('who leaves the chat in the moment in which it is there is not called back', async () => {
+    const { page } = await openWeb(browser, { engine: engine(), path: '/overview' })
+    await page.addInitScript(() => {
+      new MutationObserver((_, observer) => {
+        if (document.querySelector('[data-testid=chat-input]') === null) return
+        observer.disconnect()
+        // Before the chat has said in the address which agent it has chosen.
+        document.querySelector<HTMLElement>('nav a[href="/runs"]')!.click()
+      }).observe(document, { childList: true, subtree: true })
+    })
+    await page.goto(new URL('/', page.url()).href)
+    await page.getByRole('heading', { name: 'Runs', exact: true }).waitFor({ state: 'attached' })
     expect(new URL(page.url()).pathname).toBe('/runs')
   })
 
