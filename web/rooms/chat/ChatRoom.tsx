@@ -33,7 +33,7 @@ export default function ChatRoom({ agent }: { agent: string | undefined }) {
     if (user?.role === 'user') return <Empty title="No agent is open to you." />
     return (
       <Empty title="There are no agents yet.">
-        An agent is one YAML file. <Link href="/agents">Make the first one</Link>
+        An agent is one YAML file. <Link href="/agents?new">Make the first one</Link>
       </Empty>
     )
   }

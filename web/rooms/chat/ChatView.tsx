@@ -157,6 +157,7 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
             icon="model"
             aria-label={changed.changes.length === 0 ? 'Agent' : 'Agent, changed for this chat'}
             aria-pressed={panel === 'agent'}
+            className={css.marked}
             onClick={() => toggle('agent')}
           >
             <span className={css.wide}>Agent</span>

@@ -2,12 +2,14 @@
 import { useState, type ReactNode } from 'react'
 import { Link } from 'wouter'
 import type { RunFacts } from './layout/facts.ts'
+import { errorsInWords } from './layout/errors-in-words.ts'
 import { client, fetchApi } from '../../data/client.ts'
 import { useSeesOthers, useThreadName } from '../../data/server.ts'
 import { Button } from '../../kit/Button.tsx'
 import { Copy } from '../../kit/Copy.tsx'
 import { ErrorNote } from '../../kit/ErrorNote.tsx'
-import { cost, count, duration, moment, shortId, tokens, tokenSides } from '../../kit/format.ts'
+import { cost, duration, moment, shortId, tokens, tokenSides } from '../../kit/format.ts'
+import { Menu } from '../../kit/Menu.tsx'
 import { Owner } from '../../kit/Owner.tsx'
 import { Status } from '../../kit/Status.tsx'
 import { Verdict } from '../../kit/Verdict.tsx'
@@ -35,18 +37,26 @@ export function RunHeader({ room, onFork }: { room: Room; onFork: () => void }) 
       .catch(setError)
       .finally(() => setStopping(false))
   }
+  // Its dialog would close with the menu.
+  const addTest = !snapshot.isLive && hasFacts && <AddTest run={id} isIcon={isPhone} />
+  const others = (
+    <>
+      <Button icon="fork" title="Run again from here" onClick={onFork} disabled={!snapshot.isLoaded}>
+        Fork
+      </Button>
+      <Compare id={id} />
+      {!isPhone && addTest}
+      <Button onClick={() => void exportRun(id).catch(setError)}>Export</Button>
+    </>
+  )
   return (
     <header className={css.header}>
       <div className={css.line}>
         <h1 className={css.title} data-testid="run-status" data-status={status}>
-          {lastStatus ? (
-            <Status status={lastStatus} compact={isPhone && room.at === undefined} />
-          ) : (
-            <span className={css.unknown}>…</span>
-          )}
+          {lastStatus ? <Status status={lastStatus} /> : <span className={css.unknown}>…</span>}
           {room.at === undefined && status === 'completed' && row?.errors !== undefined && (
             <span className={css.errors} title="Errors and failed calls of tools inside">
-              {row.errors === 1 ? '1 error' : `${count(row.errors)} errors`}
+              {errorsInWords(row.errors, model.whole)}
             </span>
           )}
           {room.at !== undefined && <span className={css.rewound}>(rewound)</span>}
@@ -61,12 +71,8 @@ export function RunHeader({ room, onFork }: { room: Room; onFork: () => void }) 
               Stop
             </Button>
           )}
-          <Button icon="fork" onClick={onFork} disabled={!snapshot.isLoaded}>
-            Fork
-          </Button>
-          <Compare id={id} />
-          {!snapshot.isLive && hasFacts && <AddTest run={id} />}
-          <Button onClick={() => void exportRun(id).catch(setError)}>Export</Button>
+          {isPhone && addTest}
+          {isPhone ? <Menu label="More">{others}</Menu> : others}
         </div>
       </div>
       <div className={css.about}>

@@ -42,7 +42,7 @@ export default function BesideRoom() {
   if (agents.length === 0 && !isWhole) {
     return (
       <Empty title="There are no agents yet.">
-        <LinkList links={[{ href: '/agents', label: 'Agents' }]} />
+        <LinkList links={[{ href: '/agents?new', label: 'Make the first one' }]} />
       </Empty>
     )
   }
