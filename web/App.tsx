@@ -9,7 +9,7 @@ import { Empty, LinkList } from './kit/Empty.tsx'
 import { Skeleton } from './kit/Skeleton.tsx'
 
 const ChatRoom = lazy(() => import('./rooms/chat/ChatRoom.tsx'))
-const BesideRoom = lazy(() => import('./rooms/beside/BesideRoom.tsx'))
+const BesideRoom = lazy(() => import('./rooms/chat/beside/BesideRoom.tsx'))
 const RunsRoom = lazy(() => import('./rooms/runs/RunsRoom.tsx'))
 const RunRoom = lazy(() => import('./rooms/run/RunRoom.tsx'))
 const CompareRoom = lazy(() => import('./rooms/compare/CompareRoom.tsx'))

@@ -11,6 +11,7 @@ import type { Ledger } from './ledger.ts'
 import type { Limits } from './limits.ts'
 import type { OwnerFilter, RunUser } from './principal.ts'
 import type { Records } from './records.ts'
+import type { StoreStatus } from './store-status.ts'
 import type { ThreadTitles } from './thread-title.ts'
 import type { Upkeep } from './upkeep.ts'
 import type { ErrorValue } from './error.ts'
@@ -288,28 +289,6 @@ export function timeOf({ now }: Pick<Store, 'now'>): number {
 /** The thread of a run that belongs to no conversation. */
 export function threadOf(runId: string): string {
   return `thread_${runId.replace(/^run_/u, '')}`
-}
-
-/** The work of a shared store for this process, for monitors: counts since it was opened. Nothing here decides anything. */
-export interface StoreStatus {
-  connected: boolean
-  /** For how long it has not been connected, in ms. */
-  awayMs: number
-  /** How long reads and writes wait while it is not, in ms; then they fail. */
-  patienceMs: number
-  reconnects: number
-  /** By how much the clock of this machine is ahead of that of the store, in ms; negative: behind. 0 if no difference can be told. */
-  clockAheadMs: number
-  /** Claims of this process: runs that it goes on with, and those that others were faster with. */
-  claims: { won: number; refused: number }
-  /** Of those that were won: of runs whose process had died, or had given them away. */
-  takeovers: number
-  /** Writes that wait for the store. */
-  pending: number
-  /** Writes that the store has confirmed. One write has the entries of all runs of this process since the last one. Times are of the last 500. */
-  commits: { count: number; seconds: number; p50Seconds: number; p99Seconds: number }
-  /** Of the store, if it answers. `maxBytes`: 0 if it has no limit. */
-  memory?: { usedBytes: number; maxBytes: number }
 }
 
 /* What a list says of a run, and which runs it has. */

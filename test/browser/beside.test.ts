@@ -78,8 +78,15 @@ describe.skipIf(browser === undefined)(`side by side${fault}`, () => {
         scripts: { poet, clerk, broken },
         pricing: { 'script:poet': { input: 1, output: 1 }, 'script:clerk': { input: 1, output: 1 } },
       },
-      path: '/beside?a=poet&a=clerk',
+      path: '/overview',
     })
+    await page.getByRole('button', { name: 'Find' }).click()
+    await page.keyboard.type('compare models')
+    await page.getByRole('option', { name: 'Side by side' }).waitFor()
+    await page.keyboard.press('Enter')
+    await expect.poll(() => new URL(page.url()).search).toMatch(/^\?a=\w+&a=\w+$/u)
+    await column(page, 1).getByLabel('Agent of column 1').selectOption('poet')
+    await column(page, 2).getByLabel('Agent of column 2').selectOption('clerk')
     await page.getByRole('button', { name: 'Add a column' }).click()
     await column(page, 3).getByLabel('Agent of column 3').selectOption('broken')
     await ask(page, 'What is a mill?')
@@ -159,10 +166,16 @@ describe.skipIf(browser === undefined)(`side by side${fault}`, () => {
       [...growing('Due', gates[3], ' more'), finish()],
       [text('Done at once.'), finish()],
     ])
-    const { page } = await openWeb(browser, {
+    const city = 'input: { type: object, required: [city], properties: { city: { type: string } } }'
+    const { page, server } = await openWeb(browser, {
       engine: {
-        agents: { careful: yaml('careful', ', tools: [{ name: pay, approval: true }]'), quick: yaml('quick') },
-        scripts: { careful, quick },
+        agents: {
+          careful: yaml('careful', ', tools: [{ name: pay, approval: true }]'),
+          quick: yaml('quick'),
+          north: city + yaml('maps'),
+          south: city + yaml('maps'),
+        },
+        scripts: { careful, quick, maps: createScriptedModel([0, 1].map(() => [text('Here it is.'), finish()])) },
         tools: { pay: { parameters: { type: 'object' }, execute: () => 'paid' } },
       },
       path: '/chat/careful',
@@ -199,6 +212,18 @@ describe.skipIf(browser === undefined)(`side by side${fault}`, () => {
     await expect.poll(() => answers(page, 1).last().innerText()).toBe('Done with care.')
     await expect.poll(() => answers(page, 2).last().innerText()).toBe('Done at once.')
     for (const n of [1, 2]) expect(await column(page, n).getByText('2/2', { exact: true }).count()).toBe(1)
+
+    // One form for agents that take the same; with another agent beside it there is none.
+    await page.goto(`${server.url}/beside?a=north&a=south`)
+    await page.getByLabel('city').fill('Rome')
+    await ask(page, 'Show me')
+    for (const n of [1, 2]) {
+      await expect.poll(() => answers(page, n).innerText()).toBe('Here it is.')
+      expect(await column(page, n).getByTestId('user-message').innerText()).toMatch(/Show me\s+city\s+Rome/u)
+    }
+    await column(page, 1).getByLabel('Agent of column 1').selectOption('quick')
+    await page.getByText('south needs fields that the others do not have: city.').waitFor()
+    expect(await page.getByTestId('chat-input').count()).toBe(0)
   })
 
   test('one agent with two models, a prompt and a temperature: in the address, over a reload, and on into the chat', async () => {

@@ -84,7 +84,11 @@ describe.skipIf(browser === undefined)(`a chat with settings of its own${fault}`
     // The step that answers is chosen.
     expect(await panel(page).getByLabel('Step').inputValue()).toBe('main/answer')
     expect(await panel(page).getByLabel('Model').inputValue()).toBe('tell:small')
-    expect(await panel(page).locator('datalist option').allInnerTexts()).toEqual(['tell:planner', 'tell:small'])
+    const models = panel(page).getByLabel('Choose one of this server')
+    expect(await models.locator('option').allInnerTexts()).toEqual(['Models', 'tell:planner', 'tell:small'])
+    await models.selectOption('tell:planner')
+    expect(await panel(page).getByLabel('Model').inputValue()).toBe('tell:planner')
+    await expect.poll(() => line(page).innerText()).toMatch(/^Changed for this chat: model\s+Reset$/u)
     await panel(page).getByLabel('Schema of calculator').click()
     await panel(page).getByText('expression').first().waitFor()
 
@@ -111,7 +115,7 @@ describe.skipIf(browser === undefined)(`a chat with settings of its own${fault}`
 
     // Other chats, and other tabs, have the file's.
     const thread = page.url()
-    await page.getByRole('button', { name: 'New thread' }).click()
+    await page.getByRole('button', { name: 'New chat', exact: true }).click()
     await expect.poll(() => line(page).count()).toBe(0)
     expect(await panel(page).getByLabel('Model').inputValue()).toBe('tell:small')
     expect(await told(page, 1)).toEqual(ofFile)

@@ -134,6 +134,28 @@ describe.skipIf(browser === undefined)(`rooms with much in them${fault}`, () => 
     await atEachScreen(page, name, look(page), roomScreens)
   })
 
+  test('at a zoom of 200 % the steps of a waiting run and the text of an agent have room', async () => {
+    const shared = { url: server.url, close: () => Promise.resolve() }
+    const { page } = await openTabs(browser, shared, { path: `/runs/${full.runs.waiting}` })
+    await page.setViewportSize({ width: 720, height: 450 })
+    const tree = page.getByRole('treegrid', { name: 'Steps' })
+    await tree.focus()
+    await page.keyboard.press('ArrowDown')
+    // Eight rows and the head, all of them on the screen.
+    await expect.poll(async () => (await tree.boundingBox())!.height).toBeGreaterThan(9 * 24)
+    await expect
+      .poll(async () => {
+        const { y, height } = (await tree.boundingBox())!
+        return y >= 44 && y + height <= 450
+      })
+      .toBe(true)
+    await page.goto(`${server.url}/agents/research-team`)
+    const text = page.locator('.cm-scroller')
+    await expect.poll(async () => (await text.boundingBox())!.height).toBeGreaterThanOrEqual(12 * 20)
+    await page.getByRole('heading', { name: 'Steps' }).scrollIntoViewIfNeeded()
+    expect((await page.getByRole('heading', { name: 'Steps' }).boundingBox())!.y).toBeLessThan(450)
+  })
+
   test('sign-in', async () => {
     const web = { web: openWebFiles(), apiKey: 'secret' }
     const own = await startServer({ agents: { assistant: agent() } }, web)

@@ -589,6 +589,15 @@ describe.skipIf(browser === undefined)(`one run${fault}`, () => {
     await server.store.log.append(id, 1, doneRun(id, Date.now() - 60_000))
     const { lastSeq } = (await server.store.runs.get(id))!
     await page.goto(`${server.url}/runs/${id}`)
+    // Columns are chosen once, for all runs.
+    const head = (name: string) => page.getByRole('columnheader', { name, exact: true })
+    await head('cost').waitFor()
+    await page.getByRole('button', { name: 'Columns' }).click()
+    await page.getByRole('checkbox', { name: 'cost' }).uncheck()
+    await head('cost').waitFor({ state: 'hidden' })
+    await page.reload()
+    await head('tokens').waitFor()
+    expect(await head('cost').isVisible()).toBe(false)
     await page.getByRole('button', { name: 'Fork' }).click()
     const dialog = page.getByRole('dialog')
     const at = dialog.getByLabel('After entry')

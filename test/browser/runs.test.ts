@@ -243,30 +243,18 @@ describe.skipIf(browser === undefined)(`the runs${fault}`, () => {
       const input = { messages: [{ role: 'user', content: `question ${i}.` }] }
       const usage = { inputTokens: 100 + i, source: 'reported' } as const
       const model = i % 10 === 0 ? 'rare/model' : 'usual/model'
-      const from = { ...startOf(id, i % 2 === 0 ? 'even' : 'odd'), input, threadId: `thread_of_team_${i % 7}` }
+      const threadId = i === 5 ? 'thread_alone' : `thread_of_team_${i % 7}`
+      const from = { ...startOf(id, i % 2 === 0 ? 'even' : 'odd'), input, threadId }
       const start = { ...from, protocol: i % 4 === 0 ? 'page' : 'api' }
-      await store.log.append(
-        id,
-        1,
-        timed(id, now - (count - i) * 60_000, [
-          [0, '', start],
-          [0, 'main/a', { type: 'usage', model, usage, cost: ((i * 7) % count) / 1000 }],
-          ...(i === 5
-            ? []
-            : ([
-                [
-                  i * 10,
-                  '',
-                  {
-                    type: 'run-end',
-                    outcome: i % 9 === 0 ? 'failed' : 'completed',
-                    usage,
-                    cost: ((i * 7) % count) / 1000,
-                  },
-                ],
-              ] as const)),
-        ]),
-      )
+      const cost = ((i * 7) % count) / 1000
+      const outcome = i % 9 === 0 ? 'failed' : 'completed'
+      const entries = timed(id, now - (count - i) * 60_000, [
+        [0, '', start],
+        [0, 'main/a', { type: 'usage', model, usage, cost }],
+        [i * 10, '', { type: 'run-end', outcome, usage, cost }],
+      ])
+      // Number 5 goes on.
+      await store.log.append(id, 1, i === 5 ? entries.slice(0, 2) : entries)
     }
   }
   const words = (page: Page, most: number) =>
@@ -291,7 +279,7 @@ describe.skipIf(browser === undefined)(`the runs${fault}`, () => {
     expect(await head('Cost').getAttribute('aria-sort')).toBe('descending')
     await head('Took').getByRole('button').click()
     await head('Took').getByRole('button').click()
-    await expect.poll(() => words(page, 2)).toEqual(['question 5', 'question 0'])
+    await expect.poll(() => words(page, 2)).toEqual(['question 0', 'question 5'])
     expect(await head('Took').getAttribute('aria-sort')).toBe('ascending')
 
     // What is cut says so at its end, and no cost is cut.
@@ -409,37 +397,54 @@ describe.skipIf(browser === undefined)(`the runs${fault}`, () => {
   })
 
   test('at a zoom of 200 % and on a phone a list shows at least eight rows', async () => {
+    const others = Array.from({ length: 9 }, (_, i) => [`agent${i}`, agent()] as const)
+    const { agents, ...engine } = asking(9)
     const { page, server } = await openWeb(browser, {
-      engine: asking(1),
+      engine: { ...engine, agents: { ...agents, ...Object.fromEntries(others) } },
       path: '/overview',
       context: { viewport: { width: 720, height: 450 }, deviceScaleFactor: 2 },
     })
     await manyRuns(server, 40)
-    await start(server, 'payer', 'pay Ann')
+    for (let i = 0; i < 9; i++) await start(server, 'payer', `pay Ann ${i}.`)
     const seen = (rows: string) =>
       page.evaluate((selector) => {
+        const isRow = (row: Element) => row.closest('tbody') !== null
         const head = document.querySelector('thead')?.getBoundingClientRect().bottom ?? 0
         const foot = document.querySelector('nav[aria-label="Rooms"]')!.getBoundingClientRect()
         const bottom = foot.top > 200 ? foot.top : innerHeight
-        return [...document.querySelectorAll(selector)]
-          .map((row) => row.getBoundingClientRect())
-          .filter((row) => row.height > 0 && row.top >= head - 1 && row.bottom <= bottom + 1).length
+        return [...document.querySelectorAll(selector)].filter((row) => {
+          const { top, bottom: end, height } = row.getBoundingClientRect()
+          return height > 0 && top >= (isRow(row) ? head - 1 : 0) && end <= bottom + 1
+        }).length
       }, rows)
-    for (const [path, row] of [
-      ['/runs', '[data-testid=run-row]'],
-      ['/threads', 'tr[data-id]'],
+    const [desk, phone] = [
+      { width: 720, height: 450 },
+      { width: 390, height: 844 },
+    ]
+    for (const [path, row, sizes] of [
+      ['/runs', '[data-testid=run-row]', [desk, phone]],
+      ['/runs?waits=all', '[data-testid=open-request]', [desk]],
+      ['/threads', 'tr[data-id]', [desk, phone]],
+      ['/agents', '[data-testid=agent-row]', [desk, phone]],
     ] as const) {
-      for (const size of [
-        { width: 720, height: 450 },
-        { width: 390, height: 844 },
-      ]) {
-        await page.setViewportSize(size)
+      for (const size of sizes) {
+        await page.setViewportSize(size!)
         await page.goto(server.url + path)
         await page.locator(row).nth(7).waitFor()
-        if (path === '/runs') await line(page, '1 waits for you').waitFor()
-        await expect.poll(() => seen(row), `${path} at ${size.width}`).toBeGreaterThanOrEqual(8)
+        if (path === '/runs') await line(page, '9 wait for you').waitFor()
+        await expect.poll(() => seen(row), { message: `${path} at ${size!.width}` }).toBeGreaterThanOrEqual(8)
+        expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
       }
     }
+    // Also when something is marked.
+    await page.setViewportSize(desk!)
+    await page.goto(`${server.url}/runs`)
+    await page
+      .getByRole('checkbox', { name: /^Mark: / })
+      .first()
+      .click()
+    await page.getByRole('group', { name: 'Marked runs' }).waitFor()
+    await expect.poll(() => page.getByTestId('list-pane').evaluate((pane) => pane.clientHeight)).toBeGreaterThan(8 * 28)
   })
 
   /** An agent whose tool needs approval, one that asks a tool of the client, one that asks for a value. */

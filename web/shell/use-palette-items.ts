@@ -41,6 +41,7 @@ export function usePaletteItems(query: string): PaletteItem[] {
           },
         ]),
     ...rooms,
+    { id: 'beside', group: 'Go to', label: 'Side by side', hint: 'compare models and agents', href: '/beside' },
     ...agents.map(({ id, name = id, description = '' }): PaletteItem => {
       const words = [name === id ? '' : id, description].filter((each) => each !== '').join(' · ')
       return {
@@ -91,7 +92,6 @@ const rooms: readonly PaletteItem[] = (
     ['Tests', '/tests', 'e'],
     ['Overview', '/overview', 'o'],
     ['Compare', '/compare', undefined],
-    ['Side by side', '/beside', undefined],
   ] as const
 ).map(([label, href, key]) => ({
   id: href,

@@ -10,8 +10,8 @@ import {
   type RunIndex,
   type Store,
   type Positions,
-  type StoreStatus,
 } from '../../part/log.ts'
+import type { StoreStatus } from '../../part/store-status.ts'
 import { createArchiveReader } from '../archive/archive-reader.ts'
 import { createNotifier, type Notifier } from '../notifier.ts'
 import { follow, type Puller, selectEntries } from '../follow.ts'

@@ -5,7 +5,7 @@ import { followAgents } from '../../data/live.ts'
 import { useResource } from '../../data/resource.ts'
 import { readAgent, saveAgent, type AgentFile } from './agent-api.ts'
 import { keepDraft, readDraft } from './drafts.ts'
-import { useAgentCheck } from './use-agent-check.ts'
+import { useAgentCheck } from '../../kit/yaml/use-agent-check.ts'
 
 export interface AgentDraft {
   file: AgentFile | undefined

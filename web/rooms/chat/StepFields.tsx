@@ -1,6 +1,7 @@
 /** The settings of a step as fields: what stands in them counts for this chat. */
 import { useId, type ReactNode } from 'react'
 import type { AgentSettings, Setting, StepChange, StepSettings } from '../../../src/part/agent-settings.ts'
+import { ModelField } from './ModelField.tsx'
 import type { Settings } from './override.ts'
 import type { FoundFault } from './use-faults.ts'
 import { ToolChoices } from './ToolChoices.tsx'
@@ -48,25 +49,12 @@ export function StepFields({ step, own, settings, faults, onChange }: Props) {
         'model',
         'Model',
         (props) => (
-          <>
-            <input
-              {...props}
-              list={`${id}-models`}
-              spellCheck={false}
-              autoComplete="off"
-              autoCapitalize="off"
-              placeholder="the default of this server"
-              defaultValue={shown(own?.model, model)}
-              onChange={({ target }) => onChange({ model: target.value.trim() === '' ? null : target.value.trim() })}
-            />
-            <datalist id={`${id}-models`}>
-              {settings.models.map((name) => (
-                <option key={name} value={name}>
-                  {name}
-                </option>
-              ))}
-            </datalist>
-          </>
+          <ModelField
+            {...props}
+            models={settings.models}
+            defaultValue={shown(own?.model, model)}
+            onModel={(next) => onChange({ model: next })}
+          />
         ),
         isFirst ? `If it refuses: ${fallbacks.join(', ')}` : undefined,
       )}

@@ -16,7 +16,7 @@ import { useEntry } from './data/use-entries.ts'
 import type { Room } from './use-room.ts'
 import css from './ForkDialog.module.css'
 
-const YamlOfRun = lazy(() => import('../agents/YamlOfRun.tsx'))
+const YamlOfRun = lazy(() => import('../../kit/yaml/YamlOfRun.tsx'))
 
 export function ForkDialog({ room, onClose }: { room: Room; onClose: () => void }) {
   const [, navigate] = useLocation()

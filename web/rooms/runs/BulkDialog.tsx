@@ -1,7 +1,7 @@
 /** Asks before many runs are stopped, deleted or exported; says how far it is, and what could not be done. */
 import { useEffect, useRef, useState } from 'react'
 import type { RunRow } from '../../../src/part/log.ts'
-import { api, client, fetchApi } from '../../data/client.ts'
+import { api, fetchApi } from '../../data/client.ts'
 import { useMayDelete } from '../../data/server.ts'
 import { Button } from '../../kit/Button.tsx'
 import { Dialog } from '../../kit/Dialog.tsx'

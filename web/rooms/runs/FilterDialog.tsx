@@ -81,9 +81,10 @@ function Fields({ query, filter, rows, onClose }: Pick<Props, 'query' | 'filter'
   const [client, setClient] = useState(filter.client ?? '')
   const [cost, setCost] = useState(filter.cost)
   const [took, setTook] = useState(() => inSeconds(filter.took))
-  const [since, setSince] = useState(() => sinceTime(filter.since, Date.now()))
+  const [given] = useState(() => sinceTime(filter.since, Date.now()))
+  const [since, setSince] = useState(given)
   const [until, setUntil] = useState(() => sinceTime(filter.until, Date.now()))
-  const isOther = since !== sinceTime(filter.since, Date.now())
+  const isOther = since !== given
   const models = [
     ...rows.flatMap((row) => row.models ?? []),
     ...agents.flatMap(({ steps }) => steps.flatMap((step) => step.model ?? [])),

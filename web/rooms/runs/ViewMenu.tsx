@@ -19,6 +19,7 @@ interface Props {
 
 export function ViewMenu({ query, hasColumns, hasOwners }: Props) {
   const menu = useId()
+  const [isOpen, setOpen] = useState(false)
   const views = readViews(useRemembered(viewsName))
   const search = viewOf(useSearch())
   const current = views.find((view) => view.search === search)
@@ -32,34 +33,45 @@ export function ViewMenu({ query, hasColumns, hasOwners }: Props) {
       >
         <span className={css.name}>{current?.name ?? 'View'}</span>
       </Button>
-      <div id={menu} popover="auto" className={css.menu} aria-label="View">
-        <section aria-label="Saved views">
-          <h3>Saved views</h3>
-          {views.length === 0 && (
-            <p>A view is these filters, their order and columns. Its address is a link for others.</p>
-          )}
-          <ul>
-            {views.map(({ name, search: to }) => (
-              <li key={name}>
-                <Link
-                  href={`/runs?${to}`}
-                  aria-current={to === search ? 'true' : undefined}
-                  onClick={() => document.getElementById(menu)?.hidePopover()}
-                >
-                  {name}
-                </Link>
-                <Button
-                  look="quiet"
-                  icon="close"
-                  aria-label={`Forget the view ${name}`}
-                  onClick={() => remember(viewsName, withoutView(views, name))}
-                />
-              </li>
-            ))}
-          </ul>
-          <SaveView search={search} save={(name) => remember(viewsName, withView(views, name, search))} />
-        </section>
-        {hasColumns && <Columns query={query} hasOwners={hasOwners} />}
+      <div
+        id={menu}
+        popover="auto"
+        className={css.menu}
+        role="group"
+        aria-label="View"
+        onToggle={({ newState }) => setOpen(newState === 'open')}
+      >
+        {isOpen && (
+          <>
+            <section aria-label="Saved views">
+              <h3>Saved views</h3>
+              {views.length === 0 && (
+                <p>A view is these filters, their order and columns. Its address is a link for others.</p>
+              )}
+              <ul>
+                {views.map(({ name, search: to }) => (
+                  <li key={name}>
+                    <Link
+                      href={`/runs?${to}`}
+                      aria-current={to === search ? 'true' : undefined}
+                      onClick={() => document.getElementById(menu)?.hidePopover()}
+                    >
+                      {name}
+                    </Link>
+                    <Button
+                      look="quiet"
+                      icon="close"
+                      aria-label={`Forget the view ${name}`}
+                      onClick={() => remember(viewsName, withoutView(views, name))}
+                    />
+                  </li>
+                ))}
+              </ul>
+              <SaveView search={search} save={(name) => remember(viewsName, withView(views, name, search))} />
+            </section>
+            {hasColumns && <Columns query={query} hasOwners={hasOwners} />}
+          </>
+        )}
       </div>
     </>
   )

@@ -19,7 +19,7 @@ export function useVerdicts(isShown: boolean): ReadonlyMap<string, Said> {
   return useMemo(() => countVerdicts(value?.rows ?? []), [value])
 }
 
-export function countVerdicts(rows: readonly Pick<FeedbackRow, 'run' | 'verdict'>[]): ReadonlyMap<string, Said> {
+function countVerdicts(rows: readonly Pick<FeedbackRow, 'run' | 'verdict'>[]): ReadonlyMap<string, Said> {
   const found = new Map<string, Said>()
   for (const { run, verdict } of rows) {
     if (verdict === undefined) continue

@@ -4,6 +4,7 @@ import { Link } from 'wouter'
 import { useNarrow, useNow } from '../../data/media.ts'
 import { useQuery } from '../../data/query.ts'
 import { useResource } from '../../data/resource.ts'
+import { useServer } from '../../data/server.ts'
 import { Button } from '../../kit/Button.tsx'
 import { Empty } from '../../kit/Empty.tsx'
 import { ErrorNote } from '../../kit/ErrorNote.tsx'
@@ -21,7 +22,9 @@ import { useTests } from './use-tests.ts'
 import css from './Tests.module.css'
 
 export function TestList() {
-  const { value, error, reload } = useResource('tests', readTests)
+  const { facts } = useServer()
+  const isCode = facts?.features?.tests === false
+  const { value, error, reload } = useResource(facts === undefined || isCode ? undefined : 'tests', readTests)
   const progress = useTests(value?.run, reload)
   const query = useQuery()
   const now = useNow(10_000)
@@ -31,6 +34,13 @@ export function TestList() {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
   const search = useRef<HTMLInputElement>(null)
   useKeys({ '/': { label: 'Find in tests', run: () => search.current?.focus() } }, 'Tests')
+  if (isCode) {
+    return (
+      <Empty title="There are no tests here.">
+        Tests stand in a folder beside the agents. The agents of this program are in its code.
+      </Empty>
+    )
+  }
   if (value === undefined)
     return error === undefined ? <Skeleton rows={8} /> : <ErrorNote error={error} onRetry={reload} />
   const { cases, faults } = value

@@ -50,8 +50,8 @@ function Wide({ thread, now, isSelected, hasOwners, onDelete, ...place }: LinePr
       </td>
       <td className={`${css.number} num`}>{count(thread.runCount)}</td>
       <td className={`${css.number} ${css.errors} num`}>{thread.errorCount > 0 && `✕ ${thread.errorCount}`}</td>
-      <td className={`${css.number} num`}>{tokens(thread.usage)}</td>
-      <td className={`${css.number} num`}>{cost(thread.cost)}</td>
+      <td className={`${css.number} ${css.more} num`}>{tokens(thread.usage)}</td>
+      <td className={`${css.number} ${css.more} num`}>{cost(thread.cost)}</td>
       <td className={`${css.number} num`} title={moment(thread.updatedAt)}>
         {ago(thread.updatedAt, now)}
       </td>
@@ -122,7 +122,7 @@ export function ThreadHeads({ hasOwners }: { hasOwners: boolean }) {
         <span className="visually-hidden">Errors</span>
       </th>
       {['Tokens', 'Cost', 'Last'].map((name) => (
-        <th key={name} scope="col" className={css.number}>
+        <th key={name} scope="col" className={name === 'Last' ? css.number : `${css.number} ${css.more}`}>
           {name}
         </th>
       ))}

@@ -6,7 +6,7 @@ import { api } from '../../data/client.ts'
 import { followThreads } from '../../data/follow-threads.ts'
 import { useAgents } from '../../data/hooks.ts'
 import { followTitles } from '../../data/live.ts'
-import { useMedia, useNarrow, useNow } from '../../data/media.ts'
+import { useMedia, useLow, useNarrow, useNow } from '../../data/media.ts'
 import { useQuery } from '../../data/query.ts'
 import { useSeesOthers, useThreadName } from '../../data/server.ts'
 import { useLiveList } from '../../data/use-live-list.ts'
@@ -29,7 +29,8 @@ export function ThreadList() {
   const query = useQuery()
   const [, navigate] = useLocation()
   const [q, agent, user, status, sel] = ['q', 'agent', 'user', 'status', 'sel'].map(query.get)
-  const isNarrow = useNarrow()
+  const isLow = useLow()
+  const isNarrow = useNarrow() && !isLow
   const isCoarse = useMedia('(pointer: coarse)')
   const now = useNow(5000)
   const handle = useRef<ListHandle>(null)
@@ -95,7 +96,7 @@ export function ThreadList() {
         />
         <VirtualList
           rows={rows}
-          rowHeight={isNarrow ? 56 : isCoarse ? 44 : 32}
+          rowHeight={isNarrow ? 56 : isCoarse ? 44 : isLow ? 28 : 32}
           label="Threads"
           head={isNarrow || rows.length === 0 ? undefined : <ThreadHeads hasOwners={hasOwners} />}
           below={

@@ -1,9 +1,9 @@
 /** The columns, and what is below them: one message for all. */
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import { useLocation, useSearch } from 'wouter'
-import type { Message } from '../../../src/part/message.ts'
-import type { AgentFacts } from '../../data/hooks.ts'
-import { Button } from '../../kit/Button.tsx'
+import type { Message } from '../../../../src/part/message.ts'
+import type { AgentFacts } from '../../../data/hooks.ts'
+import { Button } from '../../../kit/Button.tsx'
 import { marksOf, sameRound } from './answer-facts.ts'
 import { BesideComposer, type ComposerHandle } from './BesideComposer.tsx'
 import { Column } from './Column.tsx'
@@ -57,9 +57,9 @@ export function Beside({ agents, reason }: Props) {
   const fault = form.fault ?? (faulty && `${faulty.label}: ${faulty.state.fault}`)
 
   const write = useCallback(
-    (change: (columns: ColumnSpec[]) => ColumnSpec[], replace = false) => {
+    (change: (columns: ColumnSpec[]) => ColumnSpec[], { replace = false, isBounded = false } = {}) => {
       const path = besidePath(change(columnsIn(location.search)), location.search)
-      if (path.length > longestAddress) return false
+      if (isBounded && path.length > longestAddress) return false
       navigate(path, { replace })
       return true
     },
@@ -71,7 +71,8 @@ export function Beside({ agents, reason }: Props) {
       // One step of the history for all that begin together.
       const isNext =
         change.thread !== undefined && columnsIn(location.search).some(({ thread }) => thread !== undefined)
-      return write((all) => all.map((spec, i) => (i === at ? { ...spec, ...change } : spec)), isNext)
+      const options = { replace: isNext, isBounded: change.system !== undefined }
+      return write((all) => all.map((spec, i) => (i === at ? { ...spec, ...change } : spec)), options)
     },
     [write],
   )

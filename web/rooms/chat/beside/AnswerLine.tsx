@@ -1,7 +1,7 @@
 /** What an answer took: each figure with its name, so that columns can be compared at a glance. */
 import { Link } from 'wouter'
-import { cost, duration, moment, tokens, tokenSides } from '../../kit/format.ts'
-import type { ChatTurn } from '../chat/turn.ts'
+import { cost, duration, moment, tokens, tokenSides } from '../../../kit/format.ts'
+import type { ChatTurn } from '../turn.ts'
 import { factsOf, type Mark } from './answer-facts.ts'
 import css from './beside.module.css'
 

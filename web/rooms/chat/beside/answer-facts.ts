@@ -1,6 +1,6 @@
 /** What an answer took, and which of the answers beside each other took the least. */
-import { textOf } from '../../../src/fold/run-view.ts'
-import type { ChatTurn } from '../chat/turn.ts'
+import { textOf } from '../../../../src/fold/run-view.ts'
+import type { ChatTurn } from '../turn.ts'
 
 export interface AnswerFacts {
   runId: string

@@ -2,9 +2,9 @@
  * The columns of the room as its address has them. Each begins with `a`, its agent; what follows up to the next one is its own:
  * `?a=poet&thread=thread_1&a=poet&model=openai:gpt-5&temperature=0.2&without=calculator`.
  */
-import type { StepChange } from '../../../src/part/agent-settings.ts'
-import { queryText } from '../../data/query.ts'
-import type { Settings } from '../chat/override.ts'
+import type { StepChange } from '../../../../src/part/agent-settings.ts'
+import { queryText } from '../../../data/query.ts'
+import type { Settings } from '../override.ts'
 
 /** Besides its agent, what is another one than in the agent's file, for the step that answers. */
 export interface ColumnSpec extends Settings {

@@ -1,9 +1,9 @@
 /** On a narrow screen one column is seen at a time: the tabs lead to the others, as a swipe does. */
 import { useEffect, useRef, useState, type RefObject } from 'react'
-import type { RunStatus } from '../../../src/part/log.ts'
-import { useNarrow } from '../../data/media.ts'
-import { useQuery } from '../../data/query.ts'
-import { Status } from '../../kit/Status.tsx'
+import type { RunStatus } from '../../../../src/part/log.ts'
+import { useNarrow } from '../../../data/media.ts'
+import { useQuery } from '../../../data/query.ts'
+import { Status } from '../../../kit/Status.tsx'
 import css from './beside.module.css'
 
 interface Props {

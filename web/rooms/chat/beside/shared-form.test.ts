@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { AgentFacts } from '../../data/hooks.ts'
+import type { AgentFacts } from '../../../data/hooks.ts'
 import { sharedForm } from './shared-form.ts'
 
 const agent = (id: string, input?: Record<string, unknown>, more: Partial<AgentFacts> = {}): AgentFacts => ({

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { ChatTurn } from '../chat/turn.ts'
+import type { ChatTurn } from '../turn.ts'
 import { factsOf, marksOf, sameRound, type AnswerFacts } from './answer-facts.ts'
 
 const turn = (more: Partial<ChatTurn> = {}): ChatTurn => ({

@@ -1,7 +1,7 @@
 /** What the server finds in the text, below the editor. */
-import { Button } from '../../kit/Button.tsx'
+import { Button } from '../Button.tsx'
 import type { AgentFault } from '../../../src/part/agent-tree.ts'
-import css from './Agents.module.css'
+import css from './Faults.module.css'
 
 interface Props {
   faults: readonly AgentFault[]

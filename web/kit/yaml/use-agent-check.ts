@@ -1,7 +1,7 @@
 /** What the server finds in the text of an agent, asked again shortly after it has changed. */
 import { useEffect, useState } from 'react'
 import type { AgentCheck } from '../../../src/part/agent-tree.ts'
-import { checkAgent } from './agent-api.ts'
+import { api } from '../../data/client.ts'
 
 const pause = 300
 
@@ -24,4 +24,8 @@ export function useAgentCheck(id: string, text: string, isOn: boolean): AgentChe
     }
   }, [id, text, isOn])
   return checked
+}
+
+function checkAgent(id: string, text: string, signal: AbortSignal): Promise<AgentCheck> {
+  return api('/api/agents/check', { method: 'POST', body: { id, text }, signal })
 }

@@ -1,7 +1,7 @@
 /** What is filled in once for all columns. */
-import type { AgentFacts } from '../../data/hooks.ts'
-import type { Schema } from '../../kit/SchemaForm.tsx'
-import { formOf } from '../chat/agent-form.ts'
+import type { AgentFacts } from '../../../data/hooks.ts'
+import type { Schema } from '../../../kit/SchemaForm.tsx'
+import { formOf } from '../agent-form.ts'
 
 export interface SharedForm {
   /** Absent: a message alone. */

@@ -1,8 +1,8 @@
 /** What answers in a column, and what can be done with it. */
 import { useLocation } from 'wouter'
-import type { AgentFacts } from '../../data/hooks.ts'
-import { Button } from '../../kit/Button.tsx'
-import { keepChanges } from '../chat/override.ts'
+import type { AgentFacts } from '../../../data/hooks.ts'
+import { Button } from '../../../kit/Button.tsx'
+import { keepChanges } from '../override.ts'
 import { ColumnSettings } from './ColumnSettings.tsx'
 import { noSettings, type ColumnSpec } from './columns.ts'
 import { ModelField } from './ModelField.tsx'

@@ -1,14 +1,14 @@
 /** Two to four agents or models side by side, asked the same. */
 import { useEffect } from 'react'
 import { useLocation, useSearch } from 'wouter'
-import { useAgents } from '../../data/hooks.ts'
-import { useMayEdit } from '../../data/edit-token.ts'
-import { remembered } from '../../data/remember.ts'
-import { useServer } from '../../data/server.ts'
-import { Empty, LinkList } from '../../kit/Empty.tsx'
-import { ErrorNote } from '../../kit/ErrorNote.tsx'
-import { Skeleton } from '../../kit/Skeleton.tsx'
-import { firstAgent } from '../chat/prompts.ts'
+import { useAgents } from '../../../data/hooks.ts'
+import { useMayEdit } from '../../../data/edit-token.ts'
+import { remembered } from '../../../data/remember.ts'
+import { useServer } from '../../../data/server.ts'
+import { Empty, LinkList } from '../../../kit/Empty.tsx'
+import { ErrorNote } from '../../../kit/ErrorNote.tsx'
+import { Skeleton } from '../../../kit/Skeleton.tsx'
+import { firstAgent } from '../prompts.ts'
 import { Beside } from './Beside.tsx'
 import { besidePath, columnsIn, fewestColumns, firstColumns } from './columns.ts'
 
@@ -28,7 +28,8 @@ export default function BesideRoom() {
   const isWhole = columnsIn(search).length >= fewestColumns
 
   useEffect(() => {
-    if (agents === undefined || server === undefined || isWhole) return
+    // Whoever has left before the agents came is not called back.
+    if (agents === undefined || server === undefined || isWhole || location.pathname !== '/beside') return
     const last = remembered('agent')
     const first = agents.find(({ id }) => id === last)?.id ?? firstAgent(agents)
     if (first === undefined) return
@@ -41,7 +42,7 @@ export default function BesideRoom() {
   if (agents.length === 0 && !isWhole) {
     return (
       <Empty title="There are no agents yet.">
-        <LinkList links={[{ href: '/agents', label: 'Agents' }]} />
+        <LinkList links={[{ href: '/agents?new', label: 'Make the first one' }]} />
       </Empty>
     )
   }

@@ -1,11 +1,11 @@
 /** The agent of a column, and what the column changes of it. */
 import { useEffect, useMemo } from 'react'
-import type { AgentSettings, StepChange, StepSettings } from '../../../src/part/agent-settings.ts'
-import { messageOf } from '../../../src/part/error.ts'
-import { api } from '../../data/client.ts'
-import { followAgents } from '../../data/live.ts'
-import { useResource } from '../../data/resource.ts'
-import { withSettings } from '../chat/override.ts'
+import type { AgentSettings, StepChange, StepSettings } from '../../../../src/part/agent-settings.ts'
+import { messageOf } from '../../../../src/part/error.ts'
+import { api } from '../../../data/client.ts'
+import { followAgents } from '../../../data/live.ts'
+import { useResource } from '../../../data/resource.ts'
+import { withSettings } from '../override.ts'
 import { settingsIn, type ColumnSpec } from './columns.ts'
 
 export interface ColumnAgent {

@@ -1,8 +1,8 @@
 /** One column: what answers, and its own conversation. */
 import { memo, type Ref } from 'react'
-import type { Message } from '../../../src/part/message.ts'
-import type { AgentFacts } from '../../data/hooks.ts'
-import { Empty } from '../../kit/Empty.tsx'
+import type { Message } from '../../../../src/part/message.ts'
+import type { AgentFacts } from '../../../data/hooks.ts'
+import { Empty } from '../../../kit/Empty.tsx'
 import type { Marks } from './answer-facts.ts'
 import { ColumnChat, type ColumnHandle, type ColumnState } from './ColumnChat.tsx'
 import { ColumnHead } from './ColumnHead.tsx'

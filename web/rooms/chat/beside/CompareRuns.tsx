@@ -1,8 +1,8 @@
 /** Leads from the last answers of two columns to the comparison of their runs. */
 import { useState } from 'react'
 import { Link, useLocation } from 'wouter'
-import { Button } from '../../kit/Button.tsx'
-import { Dialog } from '../../kit/Dialog.tsx'
+import { Button } from '../../../kit/Button.tsx'
+import { Dialog } from '../../../kit/Dialog.tsx'
 import css from './beside.module.css'
 
 export interface ComparableRun {
