@@ -9,12 +9,13 @@ import { Empty, LinkList } from './kit/Empty.tsx'
 import { Skeleton } from './kit/Skeleton.tsx'
 
 const ChatRoom = lazy(() => import('./rooms/chat/ChatRoom.tsx'))
-const BesideRoom = lazy(() => import('./rooms/beside/BesideRoom.tsx'))
+const BesideRoom = lazy(() => import('./rooms/chat/beside/BesideRoom.tsx'))
 const RunsRoom = lazy(() => import('./rooms/runs/RunsRoom.tsx'))
 const RunRoom = lazy(() => import('./rooms/run/RunRoom.tsx'))
 const CompareRoom = lazy(() => import('./rooms/compare/CompareRoom.tsx'))
 const AgentsRoom = lazy(() => import('./rooms/agents/AgentsRoom.tsx'))
 const ThreadsRoom = lazy(() => import('./rooms/threads/ThreadsRoom.tsx'))
+const TestsRoom = lazy(() => import('./rooms/tests/TestsRoom.tsx'))
 const OverviewRoom = lazy(() => import('./rooms/overview/OverviewRoom.tsx'))
 
 function NoPage() {
@@ -48,6 +49,8 @@ export function App() {
             <Route path="/agents/:id">{() => <AgentsRoom id={nameInPath()} />}</Route>
             <Route path="/threads">{() => <ThreadsRoom id={undefined} />}</Route>
             <Route path="/threads/:id">{() => <ThreadsRoom id={nameInPath()} />}</Route>
+            <Route path="/tests">{() => <TestsRoom id={undefined} />}</Route>
+            <Route path="/tests/:id">{() => <TestsRoom id={nameInPath()} />}</Route>
             <Route path="/overview" component={OverviewRoom} />
             <Route>
               <NoPage />

@@ -138,12 +138,14 @@ export function agentsAround(node: StepNode | undefined): string[] {
 export function labelOf({ step, parent }: StepNode): { name: string; detail: string } {
   const own = parent === undefined ? step.path.replace(/^main\//u, '') : step.path.slice(parent.step.path.length + 1)
   const { kind, toolName, agent, model } = step
-  if (kind === 'model-call') return { name: model ?? 'model', detail: own }
-  if (kind === 'summary') return { name: 'summary', detail: own }
-  if (kind === 'approval') return { name: `approve ${toolName ?? ''}`.trim(), detail: own }
+  if (kind === 'model-call') return { name: 'Model call', detail: model ?? '' }
+  if (kind === 'summary') return { name: 'Summary', detail: '' }
+  if (kind === 'approval') return { name: `Approval of ${toolName ?? 'a call'}`, detail: '' }
   if (toolName !== undefined) {
-    return { name: toolName, detail: agent === undefined || agent === toolName ? own : `${own} · agent ${agent}` }
+    return { name: toolName, detail: agent === undefined || agent === toolName ? '' : `agent ${agent}` }
   }
   if (agent !== undefined) return { name: own, detail: `agent ${agent}` }
+  // Of a loop: its steps are counted from 0 in paths, and from 1 by people.
+  if (step.stepType === 'round') return { name: `Round ${Number(own) + 1}`, detail: '' }
   return { name: own, detail: step.stepType }
 }

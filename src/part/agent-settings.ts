@@ -29,6 +29,8 @@ export interface StepSettings {
 }
 
 export interface AgentSettings {
+  /** Its file, if it has one that the caller may read. */
+  file?: string
   steps: StepSettings[]
   /** Names of models that this server has, for a choice: any other may be written. */
   models: string[]

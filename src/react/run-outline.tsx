@@ -71,7 +71,7 @@ export function StepName({ node, classes: of }: { node: StepNode; classes: Parti
   return (
     <>
       <span className={of.name}>{name}</span>{' '}
-      <span className={of.detail}>{attempt > 1 ? `${detail} · attempt ${attempt}` : detail}</span>{' '}
+      <span className={of.detail}>{[detail, attempt > 1 && `attempt ${attempt}`].filter(Boolean).join(' · ')}</span>{' '}
       <span className={of.state} data-state={state} title={word}>
         <span aria-hidden="true">{glyph}</span>
         <span className={of.hidden}>{word}</span>

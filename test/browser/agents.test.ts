@@ -78,8 +78,11 @@ async function typeBehind(page: Page, line: string, words: string): Promise<void
 describe.skipIf(browser === undefined)(`the agents${fault}`, () => {
   test('a file with mistakes is listed with them, opens at its line, and is mended with one click', async () => {
     const { page, dir } = await open('/agents')
-    await page.getByRole('link', { name: 'broken.yaml' }).click()
-    await expect.poll(() => page.url()).toMatch(/\/agents\/broken(\?line=6)?$/u)
+    const row = page.getByTestId('broken-row').filter({ hasText: 'this agent cannot run' })
+    // The name of the file stands once.
+    expect((await row.innerText()).split('broken').length).toBe(2)
+    await row.getByRole('link', { name: /^6:\d+$/u }).click()
+    await expect.poll(() => page.url()).toMatch(/\/agents\/broken\?line=6$/u)
     const wrong = page.getByTestId('agent-fault')
     await wrong.filter({ hasText: /6:\d+.*calculater/u }).waitFor()
     await page.locator('.cm-lintRange-error').waitFor()
@@ -184,7 +187,11 @@ describe.skipIf(browser === undefined)(`the agents${fault}`, () => {
         if (screen.name === '1440-light' || screen.name === '360-dark') await expectAccessible(page)
       })
     await look('agents')
-    await page.getByTestId('agent-row').getByRole('link', { name: 'Assistant assistant' }).click()
+    await page.getByLabel('Find in agents').fill('nobody')
+    await page.getByText('No agent has these words.').waitFor()
+    await page.getByLabel('Find in agents').fill('assist')
+    await page.getByTestId('broken-row').waitFor({ state: 'detached' })
+    await page.getByTestId('agent-row').getByRole('link', { name: 'Assistant', exact: true }).click()
     await editor(page).waitFor()
     await page.getByText('No mistakes.').waitFor()
     await look('agent')

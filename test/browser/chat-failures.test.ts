@@ -2,7 +2,7 @@
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { refuse } from '../../src/models/scripted.ts'
-import { createScriptedModel, finish, text } from '../../src/models/testing/scripted-model.ts'
+import { createScriptedModel, finish, latch, text } from '../../src/models/testing/scripted-model.ts'
 import { agent } from '../support/engine.ts'
 import { expectAccessible } from './axe.ts'
 import { launchBrowser } from './chromium.ts'
@@ -107,9 +107,17 @@ workflow:
     expect(await answer.getByRole('button', { name: /again/iu }).count()).toBe(0)
   })
 
-  test('the line under an answer names its numbers; formulas stay; the file of a message stays while it is edited', async () => {
+  test('the line under an answer names its numbers; formulas are drawn and copied as they are written; the file of a message stays while it is edited', async () => {
+    const gate = latch()
     const m = createScriptedModel([
-      [text('$E = mc^2$ and\n\n$$\\int_0^1 x^2\\,dx$$'), finish('stop', { in: 10, out: 36 })],
+      [
+        { type: 'text-start', id: 't' },
+        { type: 'text-delta', id: 't', delta: '$E = mc^2$, \\(\\nosuch\\) for $5 and\n\n$$\\int_0^1 ' },
+        gate,
+        { type: 'text-delta', id: 't', delta: 'x^2\\,dx$$' },
+        { type: 'text-end', id: 't' },
+        finish('stop', { in: 10, out: 36 }),
+      ],
       [text('Without.'), finish()],
     ])
     const { page, server } = await openWeb(browser, {
@@ -121,7 +129,20 @@ workflow:
     ])
     await page.getByRole('list', { name: 'Attached files' }).waitFor()
     await ask(page, 'Look')
-    await expect.poll(() => answers(page).innerText()).toBe('$E = mc^2$ and\n\n$$\\int_0^1 x^2\\,dx$$')
+    // One that is not finished, or has a mistake, is shown as it is written.
+    await gate.reached
+    await expect.poll(() => answers(page).locator('math').count()).toBe(1)
+    expect(await answers(page).innerText()).toMatch(/\\\(\\nosuch\\\) for \$5 and\s+\$\$\\int_0\^1/u)
+    gate.open()
+    await expect.poll(() => answers(page).locator('math').count()).toBe(2)
+    const integral = answers(page).locator('math').nth(1)
+    expect(await integral.evaluate((math) => math.namespaceURI)).toBe('http://www.w3.org/1998/Math/MathML')
+    expect((await integral.boundingBox())!.height).toBeGreaterThan(20)
+    const copied = await answers(page).evaluate((answer) => {
+      getSelection()!.selectAllChildren(answer)
+      return getSelection()!.toString()
+    })
+    expect(copied.trim()).toBe('$E = mc^2$, \\(\\nosuch\\) for $5 and\n\n$$\\int_0^1 x^2\\,dx$$')
     const line = page.getByRole('article').first().locator('footer')
     await expect
       .poll(async () => (await line.innerText()).replaceAll(/\s+/gu, ' '))

@@ -39,9 +39,15 @@ const rooms: Record<string, Room> = {
   'chat-form': at('/chat/trip', 'form select, form input'),
   chat: { path: ({ thread }) => `/chat/assistant?thread=${thread}`, ready: '[data-testid=open-request]' },
   'chat-stream': { path: ({ thread }) => `/chat/assistant?thread=${thread}&panel=frames`, ready: answer },
-  'chat-tools': { path: ({ thread }) => `/chat/assistant?thread=${thread}&panel=tools`, ready: answer },
+  'chat-agent': { path: ({ thread }) => `/chat/assistant?thread=${thread}&panel=agent`, ready: answer },
   'chat-steered': at('/chat/steered?thread=thread_steered', answer),
   'chat-unknown': at('/chat/nobody', 'main h2, main h1', { allows: /404/u }),
+  beside: {
+    path: ({ thread }) =>
+      `/beside?a=assistant&thread=${thread}&a=steered&model=demo:x&thread=thread_steered&a=nobody&a=trip`,
+    ready: '[data-testid=open-request]',
+    allows: /404/u,
+  },
   runs: at('/runs', '[data-testid=run-row]'),
   'runs-waits': at('/runs?waits=all', '[data-testid=open-request]'),
   'runs-failed': at('/runs?status=failed', '[data-testid=run-row]'),
@@ -60,7 +66,7 @@ const rooms: Record<string, Room> = {
     async open(page) {
       await page.keyboard.press('Escape')
       await page.getByRole('button', { name: 'Fork' }).click()
-      await page.getByRole('dialog').getByLabel('After entry').waitFor()
+      await page.getByRole('dialog').getByLabel('From').waitFor()
     },
   },
   'run-unknown': at('/runs/run_000', '[role=alert], main h2', { allows: /404/u }),
@@ -68,7 +74,10 @@ const rooms: Record<string, Room> = {
   thread: { path: ({ thread }) => `/threads/${thread}`, ready: '[data-run]' },
   'thread-steered': at('/threads/thread_steered', '[data-run]'),
   'thread-unknown': at('/threads/none', '[role=alert], main h2', { allows: /404/u }),
-  compare: { path: ({ runs }) => `/compare?a=${runs.chat}&b=${runs.steered}`, ready: '[data-testid=step-pair]' },
+  compare: {
+    path: ({ runs }) => `/compare?a=${runs.chat}&b=${runs.steered}`,
+    ready: ':is([data-testid=prompt-parts], [data-testid=step-pair])',
+  },
   'compare-tools': {
     path: ({ runs }) => `/compare?a=${runs.chat}&b=${runs.forked}&by=tools`,
     ready: '[role=tabpanel]',
@@ -123,6 +132,28 @@ describe.skipIf(browser === undefined)(`rooms with much in them${fault}`, () => 
     // A turn that still runs is busy, too.
     await expect.poll(() => page.locator('main [aria-busy=true]:not(article *)').count()).toBe(0)
     await atEachScreen(page, name, look(page), roomScreens)
+  })
+
+  test('at a zoom of 200 % the steps of a waiting run and the text of an agent have room', async () => {
+    const shared = { url: server.url, close: () => Promise.resolve() }
+    const { page } = await openTabs(browser, shared, { path: `/runs/${full.runs.waiting}` })
+    await page.setViewportSize({ width: 720, height: 450 })
+    const tree = page.getByRole('treegrid', { name: 'Steps' })
+    await tree.focus()
+    await page.keyboard.press('ArrowDown')
+    // Eight rows and the head, all of them on the screen.
+    await expect.poll(async () => (await tree.boundingBox())!.height).toBeGreaterThan(9 * 24)
+    await expect
+      .poll(async () => {
+        const { y, height } = (await tree.boundingBox())!
+        return y >= 44 && y + height <= 450
+      })
+      .toBe(true)
+    await page.goto(`${server.url}/agents/research-team`)
+    const text = page.locator('.cm-scroller')
+    await expect.poll(async () => (await text.boundingBox())!.height).toBeGreaterThanOrEqual(12 * 20)
+    await page.getByRole('heading', { name: 'Steps' }).scrollIntoViewIfNeeded()
+    expect((await page.getByRole('heading', { name: 'Steps' }).boundingBox())!.y).toBeLessThan(450)
   })
 
   test('sign-in', async () => {

@@ -82,9 +82,9 @@ describe.skipIf(browser === undefined)(`usage${fault}`, () => {
       'skills/pdf/SKILL.md': skill('pdf'),
     })
     const server = await serve({ dir, data: 'none', env: {}, port: 0, log: () => undefined })
-    const { page } = await openTabs(browser, server, { path: '/chat/a?panel=tools' })
+    const { page } = await openTabs(browser, server, { path: '/chat/a?panel=agent' })
     await expect
-      .poll(() => page.getByRole('region', { name: 'About this agent' }).innerText())
+      .poll(() => page.getByRole('region', { name: 'Agent' }).innerText())
       .toMatch(/Skills\s+mail About mail\s+pdf About pdf/u)
     await page.getByTestId('chat-input').fill('Use the tool useSkill with {"name": "pdf"}')
     await page.getByTestId('send-button').click()

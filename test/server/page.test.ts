@@ -52,6 +52,8 @@ describe('the shell', () => {
     '/agents/a',
     '/threads',
     '/threads/t',
+    '/tests',
+    '/tests/shop%2Forders',
     '/overview',
   ])('is at %s for browsers, with the path as its own affair', async (path) => {
     const get = served()

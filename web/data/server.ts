@@ -8,6 +8,7 @@ import { nameCaller, onConnection, readConnection } from './live.ts'
 export interface ServerFacts {
   edit: boolean | 'token'
   maxBodyBytes: number
+  features?: { tests?: boolean }
   /** Absent on a server that does not ask who calls. */
   user?: SignedIn
 }
@@ -89,7 +90,9 @@ export function useSignedIn(): SignedIn | undefined {
 }
 
 /** Whether the caller's role may take an action. Undefined until it is known. */
-export function useMay(action: 'agents.read' | 'runs.judge' | 'runs.stop' | 'runs.delete'): boolean | undefined {
+export function useMay(
+  action: 'agents.read' | 'runs.judge' | 'runs.stop' | 'runs.delete' | 'tests.read' | 'tests.edit',
+): boolean | undefined {
   const { facts } = useServer()
   return facts && (facts.user === undefined || facts.user.may.includes(action))
 }

@@ -62,6 +62,12 @@ test.each([
   ['Look:\n$$\n+ x\n$$', 'Look:$$\n+ x\n$$'],
   ['$$x$$ is *nice*', '$$x$$ is nice'],
   ['$$\\frac{a', '$$\\frac{a'],
+  ['so \\(a_i * b_i\\) and \\(c_i * d_i\\) are', 'so \\(a_i * b_i\\) and \\(c_i * d_i\\) are'],
+  ['Look:\n\\[\n+ x_1\n- y_1\n\\]\n\nThen', 'Look:\\[\n+ x_1\n- y_1\n\\]Then'],
+  ['\\[\n\\frac{a_1 * b', '\\[\n\\frac{a_1 * b'],
+  ['see \\[a_1 * b_1\\] and `\\(x\\)`', 'see \\[a_1 * b_1\\] and \\(x\\)'],
+  ['\\[1\\] Smith, \\[2\\] *Jones*', '[1] Smith, [2] Jones'],
+  ['a \\\\(b\\\\) c', 'a \\(b\\) c'],
   ['from $5 to **$10** and `$x$` or \\$3', 'from $5 to $10 and $x$ or $3'],
 ])('formulas stay as they are written: %j', (text, expected) => {
   for (const isOpen of [true, false]) {
@@ -81,7 +87,7 @@ test('half-written marks are shown as what they become', () => {
 
 test('however a text grows, its blocks are those of the whole, and closed ones are not made again', () => {
   const pieces =
-    '# h\n|word |\n|\n\n|- a\n|  b\n|1. x\n|2|. y\n|> q\n|```\n|code\n|    i\n|===\n|---\n|<div>\n|**b|** |[r]: https://a.example\n|\r\n|*|$$|$a_b$ '
+    '# h\n|word |\n|\n\n|- a\n|  b\n|1. x\n|2|. y\n|> q\n|```\n|code\n|    i\n|===\n|---\n|<div>\n|**b|** |[r]: https://a.example\n|\r\n|*|$$|$a_b$ |\\[|\\]|\\(x_1\\) '
   const piece = fc.constantFrom(...pieces.split('|'), '| a | b |\n', '|---|---|\n')
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 40 }), (list) => {
@@ -116,6 +122,9 @@ test('what is nested beyond reason is shown as text', () => {
     '**a '.repeat(1000),
     '$$ a\n'.repeat(5000),
     '$a '.repeat(5000),
+    '\\[ a\n'.repeat(5000),
+    '\\(a '.repeat(5000),
+    '\\[_'.repeat(5000),
   ]) {
     expect(html(text).length).toBeGreaterThan(0)
   }

@@ -35,6 +35,7 @@ const kinds = new Map<string, { title: string; final?: true }>(
     'unknown-model': { title: 'There is no such model', final: true },
     'missing-value': { title: 'A value is missing', final: true },
     'bad-value': { title: 'A value cannot be used', final: true },
+    'bad-changes': { title: 'What was changed for this chat does not fit' },
     'bad-input': { title: 'The input does not fit', final: true },
     'bad-expression': { title: 'A condition of the agent cannot be read', final: true },
     'invalid-messages': { title: 'The messages cannot be sent to the model', final: true },

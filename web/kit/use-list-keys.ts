@@ -52,7 +52,7 @@ export function useListKeys(options: ListKeysOptions): void {
       },
       '/': { label: 'Find', run: () => search.current?.select() },
       Esc: {
-        label: 'Let go of the selection',
+        label: 'Clear the selection',
         run: () => {
           query.set({ sel: undefined }, { replace: true })
           onEscape?.()

@@ -42,6 +42,9 @@ export function Header() {
         <span className={css.wide}>Find</span>
         <kbd className={css.wide}>{keyLabel('Mod+k')}</kbd>
       </Button>
+      <Button look="quiet" className={css.keys} aria-label="Keys (?)" title="Keys (?)" onClick={() => show('keys')}>
+        <kbd aria-hidden="true">?</kbd>
+      </Button>
       <Button
         look="quiet"
         icon={themeIcons[theme]}

@@ -1,6 +1,7 @@
 /** All keys that work now. */
-import { useState } from 'react'
+import { Fragment, useState } from 'react'
 import { Dialog } from '../kit/Dialog.tsx'
+import { keyList } from './key-list.ts'
 import { areKeysOn, keyLabel, readKeyGroups, turnKeys } from './keys.ts'
 import css from './KeysDialog.module.css'
 
@@ -13,7 +14,7 @@ export function KeysDialog({ isOpen, onClose }: { isOpen: boolean; onClose(): vo
 }
 
 function KeyList() {
-  const [groups] = useState(readKeyGroups)
+  const [sections] = useState(() => keyList(readKeyGroups()))
   const [areOn, setOn] = useState(areKeysOn)
   const turn = (on: boolean) => {
     turnKeys(on)
@@ -25,15 +26,20 @@ function KeyList() {
         <input type="checkbox" checked={areOn} onChange={(event) => turn(event.target.checked)} />
         Single-key shortcuts. They never work while you type in a field.
       </label>
-      {groups.map(({ name, keys }) => (
+      {sections.map(({ name, lines }) => (
         <section key={name}>
           <h3>{name}</h3>
           <dl>
-            {Object.entries(keys).map(([chord, { label }]) => (
-              <div key={chord} className={css.key}>
+            {lines.map(({ label, chords }) => (
+              <div key={label} className={css.key}>
                 <dt>{label}</dt>
                 <dd>
-                  <kbd>{keyLabel(chord)}</kbd>
+                  {chords.map((chord, i) => (
+                    <Fragment key={chord}>
+                      {i > 0 && ' or '}
+                      <kbd>{keyLabel(chord)}</kbd>
+                    </Fragment>
+                  ))}
                 </dd>
               </div>
             ))}

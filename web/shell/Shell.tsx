@@ -2,6 +2,7 @@
 import { useEffect, useRef, type ReactNode } from 'react'
 import { Link, useLocation } from 'wouter'
 import { useKeyState } from '../data/key.ts'
+import { useMay } from '../data/server.ts'
 import { Icon, type IconName } from '../kit/Icon.tsx'
 import { useNotice } from '../kit/notice.ts'
 import { copyLink } from './copy-link.ts'
@@ -21,6 +22,7 @@ export const rooms: readonly { path: string; label: string; icon: IconName; pref
   { path: '/runs', prefix: /^\/(runs|compare)(\/|$)/u, label: 'Runs', icon: 'runs', key: 'r' },
   { path: '/threads', prefix: /^\/threads(\/|$)/u, label: 'Threads', icon: 'threads', key: 't' },
   { path: '/agents', prefix: /^\/agents(\/|$)/u, label: 'Agents', icon: 'agents', key: 'a' },
+  { path: '/tests', prefix: /^\/tests(\/|$)/u, label: 'Tests', icon: 'tests', key: 'e' },
   { path: '/overview', prefix: /^\/overview(\/|$)/u, label: 'Overview', icon: 'overview', key: 'o' },
 ]
 
@@ -28,6 +30,8 @@ export function Shell({ children }: { children: ReactNode }) {
   const [path, navigate] = useLocation()
   const main = useRef<HTMLElement>(null)
   usePlace(path, main)
+  const maySeeTests = useMay('tests.read') !== false
+  const shown = rooms.filter((room) => room.path !== '/tests' || maySeeTests)
   useEffect(listenForKeys, [])
   useKeys(
     {
@@ -54,7 +58,7 @@ export function Shell({ children }: { children: ReactNode }) {
         Skip to the room
       </a>
       <nav className={css.rail} aria-label="Rooms">
-        {rooms.map(({ path: to, prefix, label, icon }) => (
+        {shown.map(({ path: to, prefix, label, icon }) => (
           <Link key={to} href={to} className={css.room} aria-current={prefix.test(path) ? 'page' : undefined}>
             <Icon name={icon} size={18} />
             <span>{label}</span>

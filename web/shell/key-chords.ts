@@ -112,6 +112,8 @@ export function chordsOf(event: KeyPress, isMac: boolean): string[] {
 }
 
 /** `Mod+k` as the keys of this machine are labelled: `⌘K`, `Ctrl K`. */
+const signs: Record<string, string> = { Shift: '⇧', ArrowDown: '↓', ArrowUp: '↑', ArrowLeft: '←', ArrowRight: '→' }
+
 export function chordLabel(chord: string, isMac: boolean): string {
   if (chord.includes(' ')) {
     return chord
@@ -119,7 +121,7 @@ export function chordLabel(chord: string, isMac: boolean): string {
       .map((each) => chordLabel(each, isMac))
       .join(' then ')
   }
-  const keys = chord.split('+').map((key) => (key === 'Mod' ? (isMac ? '⌘' : 'Ctrl') : key === 'Shift' ? '⇧' : key))
+  const keys = chord.split('+').map((key) => (key === 'Mod' ? (isMac ? '⌘' : 'Ctrl') : (signs[key] ?? key)))
   const last = keys.pop()!
   return [...keys, keys.length > 0 && last.length === 1 ? last.toUpperCase() : last].join(isMac ? '' : ' ')
 }

@@ -15,6 +15,7 @@ const rooms = new Map<string, Breadcrumb[]>([
   ['compare', [{ label: 'Runs', href: '/runs' }, { label: 'Compare' }]],
   ['agents', [{ label: 'Agents', href: '/agents' }]],
   ['threads', [{ label: 'Threads', href: '/threads' }]],
+  ['tests', [{ label: 'Tests', href: '/tests' }]],
   ['overview', [{ label: 'Overview', href: '/overview' }]],
 ])
 

@@ -41,6 +41,7 @@ export function usePaletteItems(query: string): PaletteItem[] {
           },
         ]),
     ...rooms,
+    { id: 'beside', group: 'Go to', label: 'Side by side', hint: 'compare models and agents', href: '/beside' },
     ...agents.map(({ id, name = id, description = '' }): PaletteItem => {
       const words = [name === id ? '' : id, description].filter((each) => each !== '').join(' · ')
       return {
@@ -88,9 +89,9 @@ const rooms: readonly PaletteItem[] = (
     ['Runs', '/runs', 'r'],
     ['Threads', '/threads', 't'],
     ['Agents', '/agents', 'a'],
+    ['Tests', '/tests', 'e'],
     ['Overview', '/overview', 'o'],
     ['Compare', '/compare', undefined],
-    ['Side by side', '/beside', undefined],
   ] as const
 ).map(([label, href, key]) => ({
   id: href,

@@ -26,11 +26,11 @@ export function mountAgentSettings(routes: Routes, { isPrivate }: HandlerContext
 async function getSettings(context: RequestContext, name: string): Promise<Response> {
   const agent = agentNamed(context, name)
   const { runtime, agentEditor } = context
-  const settings: AgentSettings = await settingsOf(agent, runtime, {
-    known: agentEditor?.names,
-    showsTexts: showsTexts(context),
-  })
-  return Response.json(runtime.redact(settings))
+  const isShown = showsTexts(context)
+  const settings = await settingsOf(agent, runtime, { known: agentEditor?.names, showsTexts: isShown })
+  const file = isShown ? agentEditor?.read(agent.id)?.file : undefined
+  const all: AgentSettings = { ...(file !== undefined && { file }), ...settings }
+  return Response.json(runtime.redact(all))
 }
 
 /**

@@ -17,7 +17,7 @@ export interface WebFiles {
   read(path: string): Promise<WebFile | undefined>
 }
 
-const rooms = /^\/(?:(?:chat|runs|agents|threads)(?:\/[^/]+)?|beside|compare|overview)?$/u
+const rooms = /^\/(?:(?:chat|runs|agents|threads|tests)(?:\/[^/]+)?|beside|compare|overview)?$/u
 const files = /^\/(?:assets\/[\w.-]+|icon\.svg)$/u
 
 export function isPagePath(path: string): boolean {

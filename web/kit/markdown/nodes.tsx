@@ -2,6 +2,7 @@
 import { Fragment, type ReactNode } from 'react'
 import type { MarkedToken, Token, Tokens } from 'marked'
 import { Code } from './Code.tsx'
+import { Formula } from './Formula.tsx'
 import { decodeEntities } from './entities.ts'
 import { isOwnImage, safeUrl } from '../../../src/react/safe-url.ts'
 import css from './Markdown.module.css'
@@ -75,9 +76,8 @@ function isMath(token: Token): token is Tokens.Generic {
   return (token.type as string) === 'math'
 }
 
-/** As it is written. */
-function math({ text, block }: Tokens.Generic): ReactNode {
-  return block === true ? <p className={css.formula}>{text}</p> : <span className={css.formula}>{text}</span>
+function math({ text, tex, block }: Tokens.Generic): ReactNode {
+  return <Formula source={text as string} tex={tex as string | undefined} isBlock={block === true} />
 }
 
 function link(href: string, words: ReactNode[], before = ''): ReactNode {

@@ -4,6 +4,7 @@ import { useLocation } from 'wouter'
 import { Button } from '../../kit/Button.tsx'
 import { Dialog } from '../../kit/Dialog.tsx'
 import { ErrorNote } from '../../kit/ErrorNote.tsx'
+import { Menu } from '../../kit/Menu.tsx'
 import { notice } from '../../kit/notice.ts'
 import { removeAgent, renameAgent, saveAgent } from './agent-api.ts'
 import { idFor } from './templates.ts'
@@ -25,12 +26,9 @@ const titles = { duplicate: 'Duplicate this agent', rename: 'Rename this agent',
 
 export function AgentMenu({ id, text, etag, isChanged }: Props) {
   const [ask, setAsk] = useState<Ask>()
-  const menu = useId()
   const item = (what: Ask, word: string, look?: 'danger') => (
     <Button
       look={look ?? 'quiet'}
-      popoverTarget={menu}
-      popoverTargetAction="hide"
       disabled={isChanged}
       title={isChanged ? 'Save or discard the changes first' : undefined}
       onClick={() => setAsk(what)}
@@ -40,12 +38,11 @@ export function AgentMenu({ id, text, etag, isChanged }: Props) {
   )
   return (
     <>
-      <Button icon="menu" aria-label="More" className={css.more} popoverTarget={menu} />
-      <div id={menu} popover="auto" className={css.menu}>
+      <Menu label="More">
         {item('duplicate', 'Duplicate')}
         {item('rename', 'Rename')}
         {item('delete', 'Delete', 'danger')}
-      </div>
+      </Menu>
       <Dialog isOpen={ask !== undefined} title={ask === undefined ? '' : titles[ask]} onClose={() => setAsk(undefined)}>
         {ask === 'delete' && <Doomed id={id} etag={etag} onClose={() => setAsk(undefined)} />}
         {(ask === 'rename' || ask === 'duplicate') && <NewName key={ask} id={id} text={text} etag={etag} ask={ask} />}

@@ -15,14 +15,14 @@ import { useKeys } from '../../shell/keys.ts'
 import { AgentMenu } from './AgentMenu.tsx'
 import { AgentRuns } from './AgentRuns.tsx'
 import { Drawing } from './Drawing.tsx'
-import { Faults } from './Faults.tsx'
-import type { Schema } from './schema-options.ts'
+import { Faults } from '../../kit/yaml/Faults.tsx'
+import type { Schema } from '../../kit/yaml/schema-options.ts'
 import { useAgentFile } from './use-agent-file.ts'
 import { useActiveSteps } from './use-active-steps.ts'
-import { withFix } from './with-fix.ts'
+import { withFix } from '../../kit/yaml/with-fix.ts'
 import css from './Agents.module.css'
 
-const YamlEditor = lazy(() => import('./YamlEditor.tsx'))
+const YamlEditor = lazy(() => import('../../kit/yaml/YamlEditor.tsx'))
 
 export function AgentPage({ id }: { id: string }) {
   const query = useQuery()

@@ -1,6 +1,6 @@
 /** Makes an agent: a name and what it begins with. It opens in the editor. */
 import { useId, useState } from 'react'
-import { useLocation } from 'wouter'
+import { useLocation, useSearch } from 'wouter'
 import type { AgentFacts } from '../../data/hooks.ts'
 import { Button } from '../../kit/Button.tsx'
 import { Dialog } from '../../kit/Dialog.tsx'
@@ -10,7 +10,10 @@ import { idFor, templates } from './templates.ts'
 import css from './NewAgent.module.css'
 
 export function NewAgent({ agents }: { agents: readonly AgentFacts[] }) {
-  const [isOpen, setOpen] = useState(false)
+  const [, navigate] = useLocation()
+  // An address, so that other rooms lead to it.
+  const isOpen = new URLSearchParams(useSearch()).has('new')
+  const setOpen = (opens: boolean) => navigate(opens ? '/agents?new' : '/agents', { replace: true })
   return (
     <>
       <Button look="primary" icon="plus" onClick={() => setOpen(true)}>

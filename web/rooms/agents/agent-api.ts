@@ -1,5 +1,5 @@
 /** The routes of agents' files. */
-import type { AgentCheck, AgentTree } from '../../../src/part/agent-tree.ts'
+import type { AgentTree } from '../../../src/part/agent-tree.ts'
 import { api } from '../../data/client.ts'
 import type { AgentFacts } from '../../data/hooks.ts'
 
@@ -16,10 +16,6 @@ const pathOf = (id: string) => `/api/agents/${encodeURIComponent(id)}`
 
 export function readAgent(id: string, signal?: AbortSignal): Promise<AgentFile> {
   return api(pathOf(id), signal === undefined ? {} : { signal })
-}
-
-export function checkAgent(id: string, text: string, signal: AbortSignal): Promise<AgentCheck> {
-  return api('/api/agents/check', { method: 'POST', body: { id, text }, signal })
 }
 
 /** Rejects with status 409 when the file has changed since `etag`, or when other agents call this one. Its runs keep the old id. */

@@ -3,8 +3,9 @@ import { useCallback, useEffect, useState } from 'react'
 import type { AgentCheck } from '../../../src/part/agent-tree.ts'
 import { followAgents } from '../../data/live.ts'
 import { useResource } from '../../data/resource.ts'
-import { checkAgent, readAgent, saveAgent, type AgentFile } from './agent-api.ts'
+import { readAgent, saveAgent, type AgentFile } from './agent-api.ts'
 import { keepDraft, readDraft } from './drafts.ts'
+import { useAgentCheck } from '../../kit/yaml/use-agent-check.ts'
 
 export interface AgentDraft {
   file: AgentFile | undefined
@@ -25,12 +26,9 @@ export interface AgentDraft {
   saving: { isBusy: boolean; error?: unknown }
 }
 
-const pause = 300
-
 export function useAgentFile(id: string, canEdit: boolean): AgentDraft {
   const { value: file, error, reload } = useResource(`agent ${id}`, (signal) => readAgent(id, signal))
   const [draft, setDraft] = useState(() => readDraft(id))
-  const [checked, setChecked] = useState<AgentCheck>()
   const [saving, setSaving] = useState<AgentDraft['saving']>({ isBusy: false })
   useEffect(() => followAgents(reload), [reload])
 
@@ -50,21 +48,7 @@ export function useAgentFile(id: string, canEdit: boolean): AgentDraft {
     [begin, onDisk, etag],
   )
 
-  useEffect(() => {
-    if (!canEdit || text === '') return
-    const leave = new AbortController()
-    const timer = setTimeout(() => {
-      checkAgent(id, text, leave.signal).then(
-        (found) => !leave.signal.aborted && setChecked(found),
-        // The next change asks again; what stops it is told by the connection's state.
-        () => undefined,
-      )
-    }, pause)
-    return () => {
-      clearTimeout(timer)
-      leave.abort()
-    }
-  }, [id, text, canEdit])
+  const checked = useAgentCheck(id, text, canEdit)
   useEffect(() => {
     if (!isChanged) return
     const ask = (event: BeforeUnloadEvent) => event.preventDefault()

@@ -22,8 +22,10 @@ export default function ChatRoom({ agent }: { agent: string | undefined }) {
 
   useEffect(() => {
     if (chosen === undefined || !isKnown) return
-    if (agent === undefined) navigate(`/chat/${encodeURIComponent(chosen)}${location.search}`, { replace: true })
-    else remember('agent', chosen)
+    if (agent !== undefined) return remember('agent', chosen)
+    // Whoever has left before the agents came is not called back.
+    if (!/^\/(?:chat\/?)?$/u.test(location.pathname)) return
+    navigate(`/chat/${encodeURIComponent(chosen)}${location.search}`, { replace: true })
   }, [agent, chosen, isKnown, navigate])
 
   if (agents === undefined) return isLoading ? <Skeleton rows={6} /> : <ErrorNote error={error} onRetry={reload} />
@@ -31,7 +33,7 @@ export default function ChatRoom({ agent }: { agent: string | undefined }) {
     if (user?.role === 'user') return <Empty title="No agent is open to you." />
     return (
       <Empty title="There are no agents yet.">
-        An agent is one YAML file. <Link href="/agents">Make the first one</Link>
+        An agent is one YAML file. <Link href="/agents?new">Make the first one</Link>
       </Empty>
     )
   }

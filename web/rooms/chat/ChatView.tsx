@@ -11,23 +11,26 @@ import { Button } from '../../kit/Button.tsx'
 import { Panes } from '../../kit/Panes.tsx'
 import { readFields, type FormFields } from '../../kit/SchemaForm.tsx'
 import { useTitle } from '../../shell/title.ts'
-import { AboutPanel } from './AboutPanel.tsx'
+import { besideOf } from './beside/columns.ts'
 import { formOf } from './agent-form.ts'
+import { ChangedLine } from './ChangedLine.tsx'
 import { ChatHeader } from './ChatHeader.tsx'
 import { Composer } from './Composer.tsx'
 import { CopyAs } from './CopyAs.tsx'
 import { Conversation } from './Conversation.tsx'
 import { promptsFor } from './prompts.ts'
 import { toDraft, toMessage, type Attachment } from './send.ts'
-import type { ChatTurn } from './turn.ts'
 import type { TurnActions } from './TurnView.tsx'
+import { useAsking } from './use-asking.ts'
 import { useBodyLimit } from './use-body-limit.ts'
 import { useChat, useChatTitle } from './use-chat.ts'
+import { useChanges } from './use-changes.ts'
 import { useDraft } from './use-draft.ts'
 import { useFollow } from './use-follow.ts'
 import { Welcome } from './Welcome.tsx'
 import css from './chat.module.css'
 
+const AgentPanel = lazy(() => import('./AgentPanel.tsx'))
 const FramesPanel = lazy(() => import('./FramesPanel.tsx'))
 
 export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonly AgentFacts[] }) {
@@ -46,11 +49,15 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
   const isLinear = agent.history === 'client'
   const steers = agent.onBusy === 'steer'
 
+  const changed = useChanges(id, threadId)
   const { set } = query
+  const { moveTo } = changed
   const onStarted = useCallback(
-    ({ id: run, threadId: thread }: { id: string; threadId: string }) =>
-      set({ thread, run: undefined, draft: undefined }, { replace: location.search.includes(encodeURIComponent(run)) }),
-    [set],
+    ({ id: run, threadId: thread }: { id: string; threadId: string }) => {
+      moveTo(thread)
+      set({ thread, run: undefined, draft: undefined }, { replace: location.search.includes(encodeURIComponent(run)) })
+    },
+    [set, moveTo],
   )
   const current = useRef(draft)
   useEffect(() => {
@@ -68,6 +75,7 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
     tip: query.get('run'),
     isLinear,
     steers,
+    changes: changed.changes,
     userId: user?.id,
     onStarted,
     onReturned,
@@ -80,54 +88,19 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
   const { toEnd } = follow
   useEffect(toEnd, [toEnd, isForced, threadId])
 
-  function say(
-    messages: Message[],
-    values: Record<string, unknown>,
-    from?: { previousRunId: string | null; before: ChatTurn[] },
-  ): void {
-    chat.say(messages, values, from)
-    setForced((n) => n + 1)
-  }
-
+  const asking = useAsking(chat, isLinear, () => setForced((n) => n + 1))
   function send(text: string, files: readonly Attachment[], values: Record<string, unknown>): void {
     const message = toMessage(text, files)
-    const shownLast = chat.turns.at(-1)?.runId
-    // On an older branch the conversation goes on from what is shown.
-    const isOld = !isLinear && shownLast !== undefined && shownLast !== chat.thread.runs.at(-1)?.runId
-    const before = chat.turns.map(({ turn }) => turn)
-    say(message === undefined ? [] : [message], values, isOld ? { previousRunId: shownLast, before } : undefined)
+    asking.say(message === undefined ? [] : [message], values)
     setDraft('')
     input.current?.focus({ preventScroll: true })
   }
-
-  const latest = useRef(chat)
-  useEffect(() => {
-    latest.current = chat
-  })
-  const again = useRef<(turn: ChatTurn, asked?: readonly Message[]) => void>(undefined)
-  useEffect(() => {
-    again.current = (turn, asked = turn.asked) => {
-      const turns = latest.current.turns.map((shown) => shown.turn)
-      const before = turns.slice(
-        0,
-        turns.findIndex(({ runId }) => runId === turn.runId),
-      )
-      say(
-        [...asked],
-        { ...turn.input },
-        {
-          previousRunId: turn.previousRunId ?? null,
-          before,
-        },
-      )
-    }
-  })
   const actions = useMemo<TurnActions>(
     () => ({
-      again: !isLinear ? (turn, asked) => again.current?.(turn, asked) : undefined,
+      again: isLinear ? undefined : ({ runId }, words) => asking.again(runId, words),
       choose: (run) => set({ run }),
     }),
-    [isLinear, set],
+    [isLinear, asking, set],
   )
 
   const title = useChatTitle(threadId, chat)
@@ -154,14 +127,16 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
           onWire={(wire) => set({ wire: wire === 'ui' ? undefined : wire }, { replace: true })}
         />
       </Suspense>
-    ) : panel === 'tools' ? (
-      <AboutPanel agent={agent} />
+    ) : panel === 'agent' ? (
+      <Suspense>
+        <AgentPanel agent={agent} changed={changed} />
+      </Suspense>
     ) : undefined
 
   return (
     <Panes
       name="chat"
-      label={panel === 'tools' ? 'About this agent' : 'Stream'}
+      label={panel === 'agent' ? 'Agent' : 'Stream'}
       size={460}
       side={side}
       onClose={() => set({ panel: undefined, wire: undefined })}
@@ -178,8 +153,15 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
             input.current?.focus()
           }}
         >
-          <Button icon="tool" aria-label="Tools" aria-pressed={panel === 'tools'} onClick={() => toggle('tools')}>
-            <span className={css.wide}>Tools</span>
+          <Button
+            icon="model"
+            aria-label={changed.changes.length === 0 ? 'Agent' : 'Agent, changed for this chat'}
+            aria-pressed={panel === 'agent'}
+            className={css.marked}
+            onClick={() => toggle('agent')}
+          >
+            <span className={css.wide}>Agent</span>
+            {changed.changes.length > 0 && <span className={css.mark} />}
           </Button>
           <Button icon="menu" aria-label="Stream" aria-pressed={panel === 'frames'} onClick={() => toggle('frames')}>
             <span className={css.wide}>Stream</span>
@@ -188,7 +170,7 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
             icon="columns"
             aria-label="Side by side"
             title="Ask two to four agents or models the same"
-            onClick={() => navigate(`/beside?a=${encodeURIComponent(id)}`)}
+            onClick={() => navigate(besideOf(id, changed.changes))}
           >
             <span className={css.wide}>Side by side</span>
           </Button>
@@ -202,6 +184,7 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
             welcome={<Welcome agent={agent} onAsk={(text) => send(text, [], {})} />}
           />
         </FeedbackOf>
+        <ChangedLine changed={changed} />
         <Composer
           agentName={name}
           schema={schema}

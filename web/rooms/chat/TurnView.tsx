@@ -8,6 +8,7 @@ import { ErrorNote } from '../../kit/ErrorNote.tsx'
 import { cost, duration, moment, tokens, tokenSides } from '../../kit/format.ts'
 import { JsonTree } from '../../kit/JsonTree.tsx'
 import { Verdict } from '../../kit/Verdict.tsx'
+import { AddTest } from '../../kit/AddTest.tsx'
 import { ItemView } from './ItemView.tsx'
 import type { ShownTurn } from './use-chat.ts'
 import { answerText, isActive, type ChatTurn } from './turn.ts'
@@ -59,6 +60,7 @@ export const TurnView = memo(function TurnView({ shown, actions, isLast }: Props
         <span className={css.tools}>
           {answerText(turn) !== '' && <Copy text={() => answerText(turn)} label="Copy answer" />}
           {!isLive && <Verdict run={turn.runId} />}
+          {!isLive && <AddTest run={turn.runId} isIcon />}
           {again !== undefined && !isLive && (
             <Button look="quiet" icon="retry" aria-label="Answer again" onClick={() => again(turn)} />
           )}
@@ -127,6 +129,8 @@ function Facts({ turn }: { turn: ChatTurn }) {
     facts.push([`${tokens(usage)} ${all === 1 ? 'token' : 'tokens'}`, tokenSides(usage ?? {})])
   }
   if (turn.cost !== undefined && all > 0) facts.push([cost(turn.cost), 'Cost of its model calls'])
+  if (turn.isChanged)
+    facts.push(['changed agent', 'It ran with the settings of this chat, not with those of the agent’s file'])
   return (
     <span className={css.facts}>
       {facts.map(([words, title]) => (

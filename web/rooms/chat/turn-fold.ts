@@ -287,7 +287,7 @@ export function createTurnFold(): TurnFold {
   return { apply, read }
 }
 
-function begun({ runId, agent, input, previousRunId, timestamp, seq }: EntryOf<'run-start'>): ChatTurn {
+function begun({ runId, agent, input, previousRunId, ownPipeline, timestamp, seq }: EntryOf<'run-start'>): ChatTurn {
   const { messages: _, ...rest } = input
   return {
     runId,
@@ -296,6 +296,7 @@ function begun({ runId, agent, input, previousRunId, timestamp, seq }: EntryOf<'
     asked: newMessages(messagesOf(input)),
     input: rest,
     ...(previousRunId !== undefined && { previousRunId }),
+    ...(ownPipeline === true && { isChanged: true }),
     items: [],
     startedAt: timestamp,
     lastSeq: seq,

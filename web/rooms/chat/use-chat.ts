@@ -3,12 +3,14 @@ import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore
 import { textOf } from '../../../src/fold/run-view.ts'
 import { longestTitle } from '../../../src/part/thread-title.ts'
 import { messageOf } from '../../../src/part/error.ts'
+import type { StepChange } from '../../../src/part/agent-settings.ts'
 import type { Message } from '../../../src/part/message.ts'
 import type { Actor } from '../../../src/part/principal.ts'
 import type { MessageMode, WaitingMessage } from '../../../src/part/sent-message.ts'
 import { api, client } from '../../data/client.ts'
 import { useThreadName } from '../../data/server.ts'
 import { pathOf, type BranchPoint } from './branches.ts'
+import { pipelineOf } from './override.ts'
 import { randomKey, toOutgoing, type Outgoing } from './send.ts'
 import { createThreadStore, type ThreadState } from './thread-store.ts'
 import { isActive, type ChatTurn } from './turn.ts'
@@ -17,6 +19,8 @@ import { isActive, type ChatTurn } from './turn.ts'
 export interface SentMessage {
   key: string
   body: Outgoing
+  /** The server was asked with the body: another try asks the same. */
+  isPinned?: true
   asked: readonly Message[]
   /** Absent until the server has told. */
   threadId?: string | undefined
@@ -69,6 +73,8 @@ export interface ChatOptions {
   isLinear: boolean
   /** A message goes into the run that is active. */
   steers: boolean
+  /** What is another one than in the agent's file, for this chat. */
+  changes?: readonly StepChange[]
   /** Who is signed in. */
   userId: string | undefined
   /** A message was taken: the thread and the run that it started. */
@@ -113,11 +119,13 @@ export function useChat(options: ChatOptions): Chat {
       const waits = message.into === undefined ? undefined : await tell(message)
       if (waits !== undefined) return change({ waits })
       change({ into: undefined })
+      const body = message.isPinned ? message.body : await withChanges(message.body, latest.current.changes ?? [])
+      change({ body, isPinned: true })
       // The same key again: a message whose answer was lost is not asked twice.
       const headers = { 'idempotency-key': message.key }
       const run = await api<{ id: string; threadId: string }>('/api/runs', {
         method: 'POST',
-        body: message.body,
+        body,
         headers,
       })
       change({ runId: run.id, threadId: run.threadId })
@@ -188,6 +196,11 @@ export function useChat(options: ChatOptions): Chat {
     loadEarlier: () => store?.loadEarlier(),
     reload: () => store?.reload(),
   }
+}
+
+async function withChanges(body: Outgoing, changes: readonly StepChange[]): Promise<Outgoing> {
+  const pipeline = await pipelineOf(body.agentId, changes)
+  return pipeline === undefined ? body : { ...body, pipeline }
 }
 
 /** What the thread is called. Until the server has told: its first words here, or its id. */

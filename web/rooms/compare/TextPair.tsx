@@ -1,7 +1,8 @@
 import { useMemo } from 'react'
+import { DiffText } from '../../kit/diff/DiffText.tsx'
 import { Empty } from '../../kit/Empty.tsx'
 import type { Compared } from './compared.ts'
-import { diffWords, type DiffPiece } from './words.ts'
+import { diffWords, type DiffPiece } from '../../kit/diff/words.ts'
 import css from './Compare.module.css'
 
 /** What each said, with the words that only one of them has. */
@@ -39,7 +40,6 @@ interface SideProps {
 }
 
 function Side({ side, name, pieces, own }: SideProps) {
-  const Mark = own === 'a' ? 'del' : 'ins'
   if (pieces === undefined) {
     return (
       <section className={css.text} data-side={side} data-none aria-label={`${name} of ${side}`}>
@@ -49,9 +49,7 @@ function Side({ side, name, pieces, own }: SideProps) {
   }
   return (
     <section className={css.text} data-side={side} aria-label={`${name} of ${side}`}>
-      {pieces.map(({ kind, text }, i) =>
-        kind === 'same' ? <span key={i}>{text}</span> : kind === own && <Mark key={i}>{text}</Mark>,
-      )}
+      <DiffText pieces={pieces} own={own} />
     </section>
   )
 }

@@ -1,6 +1,6 @@
 import { Empty } from '../../kit/Empty.tsx'
 import { JsonTree } from '../../kit/JsonTree.tsx'
-import { align } from './align.ts'
+import { align } from '../../kit/diff/align.ts'
 import type { Compared, ToolDigest } from './compared.ts'
 import css from './Compare.module.css'
 

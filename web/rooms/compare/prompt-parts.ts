@@ -2,7 +2,7 @@
 import type { WholePrompt } from '../../../src/fold/whole-prompt.ts'
 import type { Message, ToolSpec } from '../../../src/part/message.ts'
 import { textHash } from '../../../src/part/text-hash.ts'
-import { align } from './align.ts'
+import { align } from '../../kit/diff/align.ts'
 
 export interface PromptPart {
   name: string

@@ -4,7 +4,7 @@ import { parentPath } from '../../../src/part/path.ts'
 import { buildTree } from '../../../src/fold/step-tree.ts'
 import { forkGap } from '../../../src/fold/fork-gap.ts'
 import { mergeOutline } from '../../../src/fold/merge-outline.ts'
-import { align, type Pair } from './align.ts'
+import { align, type Pair } from '../../kit/diff/align.ts'
 
 /** The steps that count: each followed by those inside of it, in the order in which they began. */
 export function stepsOf(items: Iterable<OutlineItem>): OutlineStep[] {

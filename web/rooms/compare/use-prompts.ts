@@ -3,7 +3,7 @@ import { useEffect, useState } from 'react'
 import type { OutlineStep } from '../../../src/fold/outline-item.ts'
 import type { WholePrompt } from '../../../src/fold/whole-prompt.ts'
 import { api } from '../../data/client.ts'
-import type { Pair } from './align.ts'
+import type { Pair } from '../../kit/diff/align.ts'
 import { isSame, promptParts, type PromptPart } from './prompt-parts.ts'
 
 /** Prompts grow with their conversation: the rest of a long run is not read unasked. */

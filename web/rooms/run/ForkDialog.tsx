@@ -1,35 +1,44 @@
 /** A new run that shares the log of this one up to an entry, and goes on by itself from there. */
-import { useState, type FormEvent } from 'react'
+import { lazy, Suspense, useState, type FormEvent } from 'react'
 import { useLocation } from 'wouter'
 import type { EntryOf } from '../../../src/part/entry.ts'
 import { api } from '../../data/client.ts'
 import { useMayEdit } from '../../data/edit-token.ts'
+import { useAgents } from '../../data/hooks.ts'
 import { useResource } from '../../data/resource.ts'
 import { useServer } from '../../data/server.ts'
 import { Button } from '../../kit/Button.tsx'
 import { Dialog } from '../../kit/Dialog.tsx'
+import { Skeleton } from '../../kit/Skeleton.tsx'
+import { forkInput, lastMessage, withResumed } from './fork-input.ts'
 import { forkPoints, lastForkPoint, runsFrom, usualForkPoint } from './fork-points.ts'
 import { useEntry } from './data/use-entries.ts'
 import type { Room } from './use-room.ts'
 import css from './ForkDialog.module.css'
 
+const YamlOfRun = lazy(() => import('../../kit/yaml/YamlOfRun.tsx'))
+
 export function ForkDialog({ room, onClose }: { room: Room; onClose: () => void }) {
   const [, navigate] = useLocation()
-  const start = useEntry(room.windows, 1) as EntryOf<'run-start'> | undefined
+  const start = useGiven(room)
   const mayEdit = useMayEdit(useServer().facts?.edit)
+  const agents = useAgents().value?.agents ?? []
   const tree = room.model.whole
   const { lastSeq, isLive } = room.snapshot
   const [at, setAt] = useState(() => String(usualForkPoint(tree, room.at, lastSeq, isLive)))
   const points = forkPoints(tree)
   const isOver = Number(at) > lastForkPoint(tree, isLive)
+  const [message, setMessage] = useState('')
   const [input, setInput] = useState('')
   const [agent, setAgent] = useState('')
   const [text, setText] = useState<string>()
+  const [faults, setFaults] = useState(0)
   /** Of what was shown: another list is not agreed to. */
   const [trusted, setTrusted] = useState<string>()
   const isForeign = start?.foreign !== undefined
+  const said = lastMessage(start?.input)
   // Only what runs with its text: not if it goes on as another agent, or with a changed text.
-  const own = agent.trim() === '' && (text === undefined || text === start?.pipeline) ? 1 : 0
+  const own = agent === '' && (text === undefined || text === start?.pipeline) ? 1 : 0
   const programsPath = `/api/runs/${encodeURIComponent(room.id)}/programs?at=${Number(at)}&own=${own}`
   const programs = useResource(isForeign && mayEdit && Number(at) > 0 ? programsPath : undefined, () =>
     api<{ programs: string[] }>(programsPath),
@@ -38,12 +47,13 @@ export function ForkDialog({ room, onClose }: { room: Room; onClose: () => void 
   const [error, setError] = useState<string>()
   const [isBusy, setBusy] = useState(false)
   const fork = async () => {
-    const pipeline = text === start?.pipeline ? undefined : text
+    const pipeline = agent !== '' || text === start?.pipeline ? undefined : text
     if (pipeline !== undefined) await check(start?.agent ?? '', pipeline)
+    const given = forkInput(start?.input, input, message)
     const body = {
       at: Number(at),
-      ...(input.trim() !== '' && { input: JSON.parse(input) as unknown }),
-      ...(agent.trim() !== '' && { agentId: agent.trim() }),
+      ...(given !== undefined && { input: given }),
+      ...(agent !== '' && { agentId: agent }),
       ...(pipeline !== undefined && { pipeline }),
       ...(trust && { trust }),
     }
@@ -57,65 +67,76 @@ export function ForkDialog({ room, onClose }: { room: Room; onClose: () => void 
     setError(undefined)
     fork().catch((fault: unknown) => {
       setBusy(false)
-      setError(fault instanceof SyntaxError ? `The input is not JSON: ${fault.message}` : (fault as Error).message)
+      setError((fault as Error).message)
     })
   }
+  const isKnown = points.some((point) => String(point.at) === at)
   return (
-    <Dialog isOpen title="Fork from here" onClose={onClose}>
+    <Dialog isOpen title="Run again from here" onClose={onClose} className={text === undefined ? '' : css.wide!}>
       <form className={css.form} onSubmit={submit}>
-        <p>What is complete at this entry is kept; what was in the middle begins again.</p>
+        <p>This makes a new run. It keeps what this one had completed by then, and does the rest again.</p>
         <label>
           From
-          <select
-            value={points.some((point) => String(point.at) === at) ? at : ''}
-            onChange={(e) => e.target.value !== '' && setAt(e.target.value)}
-          >
+          <select value={isKnown ? at : ''} onChange={(e) => e.target.value !== '' && setAt(e.target.value)}>
             {points.map((point) => (
               <option key={point.label} value={point.at}>
                 {point.label}
               </option>
             ))}
-            <option value="">Another entry</option>
+            {!isKnown && <option value="">{`Entry ${at} of ${lastSeq}`}</option>}
           </select>
-        </label>
-        <label>
-          After entry
-          <input type="number" min={1} max={lastSeq} value={at} onChange={(e) => setAt(e.target.value)} />
         </label>
         <p role="status" className={isOver ? css.error : undefined}>
           {isOver ? 'Everything has run by then. Choose an earlier point.' : told(runsFrom(tree, Number(at)), isLive)}
         </p>
+        {said !== undefined && (
+          <label>
+            New message
+            <textarea
+              rows={2}
+              placeholder={said.slice(0, 200)}
+              value={message}
+              onChange={(e) => setMessage(e.target.value)}
+            />
+          </label>
+        )}
         <label>
-          Input, as JSON: merged into what the run was given
-          <textarea
-            rows={3}
-            spellCheck={false}
-            placeholder={start === undefined ? '' : JSON.stringify(start.input).slice(0, 200)}
-            value={input}
-            onChange={(e) => setInput(e.target.value)}
-          />
+          Agent
+          <select value={agent} onChange={(e) => setAgent(e.target.value)}>
+            <option value="">{`${start?.agent ?? 'The same'}, as it was in this run`}</option>
+            {agents.map(({ id, name }) => (
+              <option key={id} value={id}>
+                {id === start?.agent
+                  ? `${id}, as its file is now`
+                  : name === undefined || name === id
+                    ? id
+                    : `${name} (${id})`}
+              </option>
+            ))}
+          </select>
         </label>
-        <label>
-          As another agent, which has the steps that have started
-          <input value={agent} placeholder={start?.agent ?? ''} onChange={(e) => setAgent(e.target.value)} />
-        </label>
-        {mayEdit && text === undefined && (
+        {mayEdit && agent === '' && text === undefined && (
           <div>
             <Button disabled={start === undefined} onClick={() => setText(start?.pipeline ?? '')}>
-              Change the pipeline
+              Edit the agent’s YAML for this run
             </Button>
           </div>
         )}
-        {text !== undefined && (
-          <label>
-            Pipeline, as YAML
-            <textarea rows={12} spellCheck={false} value={text} onChange={(e) => setText(e.target.value)} />
-          </label>
+        {text !== undefined && agent === '' && (
+          <div className={css.yaml}>
+            <Suspense fallback={<Skeleton rows={8} />}>
+              <YamlOfRun
+                agent={start?.agent ?? ''}
+                original={start?.pipeline ?? ''}
+                text={text}
+                onText={setText}
+                onFaults={setFaults}
+              />
+            </Suspense>
+          </div>
         )}
         {isForeign && (
-          <p>
-            This run was recorded elsewhere. It goes on if its pipeline is that of an agent here, or as another agent.
-          </p>
+          <p>This run was recorded elsewhere. It goes on if its YAML is that of an agent here, or as another agent.</p>
         )}
         {programs !== undefined && <Programs lines={programs} />}
         {isForeign && mayEdit && (
@@ -129,6 +150,24 @@ export function ForkDialog({ room, onClose }: { room: Room; onClose: () => void 
             I have read this: it may run on this server
           </label>
         )}
+        <details className={css.advanced}>
+          <summary>Advanced</summary>
+          <label>
+            After entry
+            <input type="number" min={1} max={lastSeq} value={at} onChange={(e) => setAt(e.target.value)} />
+          </label>
+          <label>
+            Other input, as JSON: merged into what the run was given
+            <textarea
+              rows={3}
+              spellCheck={false}
+              className={css.json}
+              placeholder={start === undefined ? '' : JSON.stringify(start.input).slice(0, 200)}
+              value={input}
+              onChange={(e) => setInput(e.target.value)}
+            />
+          </label>
+        </details>
         {error !== undefined && (
           <p role="alert" className={css.error}>
             {error}
@@ -136,13 +175,31 @@ export function ForkDialog({ room, onClose }: { room: Room; onClose: () => void 
         )}
         <div className={css.actions}>
           <Button onClick={onClose}>Cancel</Button>
-          <Button look="primary" type="submit" disabled={isBusy || isOver}>
-            Fork
+          <Button
+            look="primary"
+            type="submit"
+            disabled={isBusy || isOver || (text !== undefined && agent === '' && faults > 0)}
+          >
+            Run again
           </Button>
         </div>
       </form>
     </Dialog>
   )
+}
+
+/** What the run was given and runs with. A fork has been given more when it went on. */
+function useGiven(room: Room): EntryOf<'run-start'> | undefined {
+  const start = useEntry(room.windows, 1) as EntryOf<'run-start'> | undefined
+  const shared = start?.forkedFrom?.seq
+  const began = shared === undefined ? undefined : room.model.whole.marks.find(isBegin(shared))?.seq
+  const resumed = useEntry(room.windows, began)
+  if (start === undefined || (began !== undefined && resumed === undefined)) return undefined
+  return resumed?.type === 'resume' ? withResumed(start, resumed) : start
+}
+
+function isBegin(shared: number) {
+  return ({ type, seq }: { type: string; seq: number }) => type === 'resume' && seq > shared
 }
 
 /** What a fork keeps, and what runs behind it. */
@@ -173,7 +230,7 @@ function Programs({ lines }: { lines: readonly string[] }) {
   )
 }
 
-/** Throws with the places of all faults. */
+/** Throws with the places of all faults: the last ones may not have been shown yet. */
 async function check(id: string, text: string): Promise<void> {
   const { faults } = await api<{ faults: { message: string; line?: number; column?: number }[] }>('/api/agents/check', {
     method: 'POST',

@@ -67,6 +67,7 @@ export const MarkRow = memo(function MarkRow(props: Props) {
       <div
         role="gridcell"
         className={`${css.time} num`}
+        data-column="time"
         title={waited === undefined ? undefined : 'How long it waited'}
       >
         {waited === undefined ? '' : duration(waited)}

@@ -10,7 +10,9 @@ import {
   type KeyboardEvent,
   type UIEvent,
 } from 'react'
+import { remember, useRemembered } from '../../data/remember.ts'
 import { duration } from '../../kit/format.ts'
+import { Menu } from '../../kit/Menu.tsx'
 import { createRowSlots } from '../../kit/row-slots.ts'
 import { axisMarks } from './layout/axis.ts'
 import { MarkRow } from './MarkRow.tsx'
@@ -30,6 +32,7 @@ export function Outline({ room }: { room: Room }) {
   const pane = useRef<HTMLDivElement>(null)
   const lane = useRef<HTMLDivElement>(null)
   const rowHeight = useRowHeight()
+  const [hidden, hide] = useHiddenColumns()
   const width = useWidth(lane)
   useZoom(pane, room, true, () => lane.current?.getBoundingClientRect())
   const node = 'node' in selection ? selection.node : undefined
@@ -92,7 +95,7 @@ export function Outline({ room }: { room: Room }) {
   const headX = (scale.toX(now) - view.from) / (view.to - view.from)
 
   return (
-    <div className={css.outline}>
+    <div className={css.outline} data-no={hidden.join(' ')}>
       <div
         ref={pane}
         className={css.pane}
@@ -125,14 +128,26 @@ export function Outline({ room }: { room: Room }) {
               </span>
             ))}
           </div>
-          <div className={`${css.headTime} ${css.side}`} role="columnheader">
+          <div className={`${css.headTime} ${css.side}`} data-column="tokens" role="columnheader">
             tokens
           </div>
-          <div className={`${css.headTime} ${css.side}`} role="columnheader">
+          <div className={`${css.headTime} ${css.side}`} data-column="cost" role="columnheader">
             cost
           </div>
-          <div className={css.headTime} role="columnheader">
-            time
+          <div className={css.headTime} data-column="time" role="columnheader">
+            <span>time</span>
+            <Menu label="Columns" icon="down" look="quiet" isSticky className={css.columns}>
+              {columns.map((column) => (
+                <label key={column} className={css.choice}>
+                  <input
+                    type="checkbox"
+                    checked={!hidden.includes(column)}
+                    onChange={({ target }) => hide(column, !target.checked)}
+                  />
+                  {column}
+                </label>
+              ))}
+            </Menu>
           </div>
         </div>
         <div className={css.body} role="rowgroup" style={{ height: list.getTotalSize() }}>
@@ -170,6 +185,20 @@ export function Outline({ room }: { room: Room }) {
 
 function handleOf({ marks }: StepNode, handles: Handles): string | undefined {
   return handles.size === 0 ? undefined : marks.map(({ seq }) => handles.get(seq)).find((each) => each !== undefined)
+}
+
+const columns = ['tokens', 'cost', 'time'] as const
+
+/** For all runs, and remembered. */
+function useHiddenColumns(): [readonly string[], (column: string, isHidden: boolean) => void] {
+  const name = 'run-columns-hidden'
+  const hidden = useRemembered(name)?.split(' ') ?? []
+  const hide = (column: string, isHidden: boolean) => {
+    const next = hidden.filter((each) => each !== column)
+    if (isHidden) next.push(column)
+    remember(name, next.join(' ') || undefined)
+  }
+  return [hidden, hide]
 }
 
 const headHeight = 24

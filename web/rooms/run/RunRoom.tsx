@@ -13,7 +13,7 @@ import { Rewound } from './Rewound.tsx'
 import { RunHeader } from './RunHeader.tsx'
 import { Transport } from './Transport.tsx'
 import { FeedbackOf } from '../../data/feedback.tsx'
-import { useNarrow } from '../../data/media.ts'
+import { useLow, useNarrow } from '../../data/media.ts'
 import { useRoom } from './use-room.ts'
 import { useRunKeys } from './use-run-keys.ts'
 import css from './RunRoom.module.css'
@@ -21,6 +21,7 @@ import css from './RunRoom.module.css'
 export default function RunRoom({ id }: { id: string }) {
   const room = useRoom(id)
   const isPhone = useNarrow()
+  const isLow = useLow()
   const [pane, setPane] = useState<'outline' | 'log'>('outline')
   const [isForking, setForking] = useState(false)
   useRunKeys(room)
@@ -41,32 +42,34 @@ export default function RunRoom({ id }: { id: string }) {
           <Minimap room={room} />
           <Transport room={room} />
           <Rewound room={room} />
-          <Panes
-            name="run"
-            label="Details"
-            side={side}
-            size={440}
-            min={280}
-            {...(isPhone && { onClose: () => room.select(undefined) })}
-          >
-            {isPhone ? (
-              <>
-                <div className={css.switch} role="group" aria-label="What is shown">
-                  <button type="button" aria-pressed={pane === 'outline'} onClick={() => setPane('outline')}>
-                    Steps
-                  </button>
-                  <button type="button" aria-pressed={pane === 'log'} onClick={() => setPane('log')}>
-                    Log
-                  </button>
-                </div>
-                {pane === 'outline' ? <Outline room={room} /> : <Log room={room} />}
-              </>
-            ) : (
-              <Panes name="run-log" label="Log" at="bottom" size={240} min={96} side={<Log room={room} />}>
-                <Outline room={room} />
-              </Panes>
-            )}
-          </Panes>
+          <div className={css.work}>
+            <Panes
+              name="run"
+              label="Details"
+              side={side}
+              size={440}
+              min={280}
+              {...(isPhone && { onClose: () => room.select(undefined) })}
+            >
+              {isPhone || isLow ? (
+                <>
+                  <div className={css.switch} role="group" aria-label="What is shown">
+                    <button type="button" aria-pressed={pane === 'outline'} onClick={() => setPane('outline')}>
+                      Steps
+                    </button>
+                    <button type="button" aria-pressed={pane === 'log'} onClick={() => setPane('log')}>
+                      Log
+                    </button>
+                  </div>
+                  {pane === 'outline' ? <Outline room={room} /> : <Log room={room} />}
+                </>
+              ) : (
+                <Panes name="run-log" label="Log" at="bottom" size={240} min={96} side={<Log room={room} />}>
+                  <Outline room={room} />
+                </Panes>
+              )}
+            </Panes>
+          </div>
         </>
       )}
       {isForking && <ForkDialog room={room} onClose={() => setForking(false)} />}

@@ -90,13 +90,18 @@ export const StepRow = memo(function StepRow(props: Props) {
         <Bar {...props} />
         {isAsking && <Waiting {...props} ms={span.to - span.from} />}
       </div>
-      <div role="gridcell" className={`${css.time} ${css.side} num`} title={usage && sidesOf(usage)}>
+      <div
+        role="gridcell"
+        className={`${css.time} ${css.side} num`}
+        data-column="tokens"
+        title={usage && sidesOf(usage)}
+      >
         {usage?.totalTokens !== undefined && tokens(usage)}
       </div>
-      <div role="gridcell" className={`${css.time} ${css.side} num`}>
+      <div role="gridcell" className={`${css.time} ${css.side} num`} data-column="cost">
         {step.cost !== undefined && usage !== undefined && cost(step.cost)}
       </div>
-      <div role="gridcell" className={`${css.time} num`}>
+      <div role="gridcell" className={`${css.time} num`} data-column="time">
         {duration(asks(step) ? span.to - span.from : lengthOf(withoutSpans([span], pauses)))}
       </div>
     </div>

@@ -80,7 +80,7 @@ function Place({ room, isLive, isBack }: { room: Room; isLive: boolean; isBack: 
   }
   // The band below leads back.
   if (isBack) return <span className={css.end}>rewound</span>
-  if (!isLive) return <span className={css.end}>end</span>
+  if (!isLive) return <span className={css.end}>at the end</span>
   return (
     <Button className={css.back!} onClick={() => room.follow(true)}>
       Return to live

@@ -13,7 +13,7 @@ export function forkPoints(tree: StepTree): ForkPoint[] {
   const calls = tree.all.filter(({ step }) => step.kind === 'model-call' && step.superseded === undefined)
   const before = calls.map((node, i) => ({
     at: Math.max(1, node.step.from - 1),
-    label: `Before model call ${i + 1}: ${labelOf(node).name}`,
+    label: `Before model call ${i + 1}: ${workName(node)}`,
   }))
   return [{ at: 1, label: 'The start' }, ...before.slice(-mostPoints)]
 }
@@ -46,12 +46,18 @@ export function runsFrom(tree: StepTree, at: number): { kept: number; names: str
       kept++
       continue
     }
-    const { name } = labelOf(node)
+    const name = workName(node)
     const last = names.at(-1)
     if (last?.name === name) last.n++
     else names.push({ name, n: 1 })
   }
   return { kept, names: names.map(({ name, n }) => (n === 1 ? name : `${n} × ${name}`)) }
+}
+
+/** Of a model call, the model: which it is says the most. */
+function workName(node: StepNode): string {
+  const { kind, model } = node.step
+  return kind === 'model-call' && model !== undefined ? model : labelOf(node).name
 }
 
 /** Steps that do something themselves: they hold no others. */

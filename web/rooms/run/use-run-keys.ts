@@ -40,7 +40,7 @@ export function useRunKeys(room: Room): void {
         label: 'Go to the details',
         run: () => document.querySelector<HTMLElement>('[data-inspector]')?.focus(),
       },
-      Esc: { label: 'Select nothing', run: () => room.select(undefined, true) },
+      Esc: { label: 'Clear the selection', run: () => room.select(undefined, true) },
       ',': { label: 'Previous entry', run: () => room.step(-1, false) },
       '.': { label: 'Next entry', run: () => room.step(1, false) },
       'Shift+,': { label: 'Previous block', run: () => room.step(-1, true) },
@@ -51,8 +51,8 @@ export function useRunKeys(room: Room): void {
       3: speed(2),
       w: { label: 'Zoom in', run: () => setView(zoomView(view, 0.7)) },
       s: { label: 'Zoom out', run: () => setView(zoomView(view, 1 / 0.7)) },
-      a: { label: 'Earlier', run: () => setView(panView(view, -0.2)) },
-      d: { label: 'Later', run: () => setView(panView(view, 0.2)) },
+      a: { label: 'Move to earlier', run: () => setView(panView(view, -0.2)) },
+      d: { label: 'Move to later', run: () => setView(panView(view, 0.2)) },
       e: {
         label: 'Next error',
         run() {
@@ -73,7 +73,7 @@ export function useRunKeys(room: Room): void {
       f: { label: 'Follow the run', run: () => room.follow(true) },
       '/': { label: 'Find in the log', run: () => document.querySelector<HTMLElement>('[data-log-find]')?.focus() },
       c: { label: 'Copy the id of the run', run: () => void copyText(room.id).catch(() => undefined) },
-      y: { label: 'Copy a link to this place', run: () => void copyText(location.href).catch(() => undefined) },
+      y: { label: 'Copy the link to this', run: () => void copyText(location.href).catch(() => undefined) },
       x: { label: 'Mark to compare', run: () => void markForCompare(room.id) },
     },
     'Run',

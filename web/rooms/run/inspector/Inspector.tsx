@@ -63,7 +63,9 @@ function StepDetails({ room, node }: { room: Room; node: StepNode }) {
       tabs={tabs}
       first={first}
       title={name}
-      about={[detail, stepWord(stateOf(node)), duration(Math.max(0, (step.end ?? now) - step.at))].join(' · ')}
+      about={[detail, stepWord(stateOf(node)), duration(Math.max(0, (step.end ?? now) - step.at))]
+        .filter(Boolean)
+        .join(' · ')}
       path={step.path}
     >
       {(tab) => {

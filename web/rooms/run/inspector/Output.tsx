@@ -2,7 +2,7 @@
 import type { EntryOf } from '../../../../src/part/entry.ts'
 import { JsonTree } from '../../../kit/JsonTree.tsx'
 import { useEntry } from '../data/use-entries.ts'
-import { asks, isGroup, labelOf, type StepNode } from '../../../../src/fold/step-tree.ts'
+import { asks, isGroup, type StepNode } from '../../../../src/fold/step-tree.ts'
 import { nameOf } from '../selection.ts'
 import type { Room } from '../use-room.ts'
 import { parsed } from './content.ts'
@@ -25,9 +25,9 @@ export function StepOutput({ room, node }: { room: Room; node: StepNode }) {
       {speaker && (
         <>
           <p className={css.note}>
-            The last that was said, by{' '}
+            The last text of its steps.{' '}
             <button type="button" className={css.link} onClick={() => room.select(nameOf(speaker))}>
-              {labelOf(speaker).name} {labelOf(speaker).detail}
+              Open step
             </button>
           </p>
           <StepPieces key={speaker.step.from} room={room} node={speaker} textOnly />

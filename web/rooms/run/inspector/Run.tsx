@@ -50,8 +50,13 @@ export function RunOutput({ room }: { room: Room }) {
           ) : (
             <div key={node.step.from} className={css.turn}>
               <StepPieces room={room} node={node} textOnly />
-              <button type="button" className={css.link} onClick={() => room.select(nameOf(node))}>
-                {node.step.path.replace(/^main\//u, '')}
+              <button
+                type="button"
+                className={css.link}
+                title={node.step.path}
+                onClick={() => room.select(nameOf(node))}
+              >
+                Open step
               </button>
             </div>
           ),
@@ -91,8 +96,8 @@ function AgentTrack({ room, node }: { room: Room; node: StepNode }) {
               <StepPieces key={each.step.from} room={room} node={each} />
             ),
           )}
-          <button type="button" className={css.link} onClick={() => room.select(nameOf(node))}>
-            {step.path.replace(/^main\//u, '')}
+          <button type="button" className={css.link} title={step.path} onClick={() => room.select(nameOf(node))}>
+            Open step
           </button>
         </>
       )}

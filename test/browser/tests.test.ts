@@ -1,0 +1,163 @@
+/** The room of tests: a bad answer becomes a test, which is run, fails, and is judged. */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import { describe, expect, test } from 'vitest'
+import { serve } from '../../src/server/serve.ts'
+import { folder } from '../support/cli.ts'
+import { expectAccessible } from './axe.ts'
+import { launchBrowser } from './chromium.ts'
+import { flaws } from './flaws.ts'
+import { atEachScreen } from './screens.ts'
+import { openTabs } from './web.ts'
+
+const { browser, fault } = await launchBrowser()
+const scripted = new URL('../../src/models/scripted.ts', import.meta.url).href
+/** A model that says what its system prompt says; `slow` says nothing until it is stopped. */
+const config = (edit: boolean) => `
+import { createScriptedModel, finish, latch, text } from '${scripted}'
+const systemOf = ({ options }) => options.prompt.find(({ role }) => role === 'system').content
+const model = (name) =>
+  createScriptedModel((call) => [...(name === 'slow' ? [latch()] : []), text(systemOf(call)), finish()])
+export default { server: { graceMs: 0, edit: ${edit} }, models: { providers: { echo: model } } }
+`
+const agent = (says: string) => `workflow:
+  - id: answer
+    type: llm
+    config: { model: "echo:plain", stream: true, system: "${says}", messages: $input.messages }
+`
+
+async function open(path: string, edit = true) {
+  const root = folder({})
+  const dir = join(root, 'agents')
+  mkdirSync(dir)
+  const says = (words: string, name = 'shop') => writeFileSync(join(dir, `${name}.yaml`), agent(words))
+  writeFileSync(join(dir, 'millrace.config.js'), config(edit))
+  says('We open at nine in the morning.')
+  says('Good day.', 'front')
+  const server = await serve({ dir, data: join(root, 'data'), env: {}, port: 0 })
+  return { root, says, ...(await openTabs(browser, server, { path })) }
+}
+
+const look = (page: Page, name: string) =>
+  atEachScreen(page, name, async (screen) => {
+    expect(await flaws(page), `${name} ${screen.name}`).toEqual([])
+    if (screen.name === '1440-light' || screen.name === '360-dark') await expectAccessible(page)
+  })
+
+describe.skipIf(browser === undefined)(`tests in the page${fault}`, () => {
+  test('an answer becomes a test; with another prompt it fails with what differs, and its history shows both', async () => {
+    const { page, says, root, openTab } = await open('/tests')
+    await page.getByText('There are no tests yet.').waitFor()
+    await look(page, 'no-tests')
+
+    await page.goto(`${new URL(page.url()).origin}/chat/shop`)
+    await page.getByRole('textbox', { name: /message/iu }).fill('When do you open?')
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: 'Add as test' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Add as test' })
+    await expect.poll(() => dialog.getByLabel('Name').inputValue()).toBe('When do you open?')
+    expect(await dialog.getByLabel('Text').inputValue()).toBe('We open at nine in the morning.')
+    await look(page, 'add-test')
+    await dialog.getByLabel('Name').fill('opening hours')
+    await page.keyboard.press('Enter')
+    await dialog.getByRole('link', { name: 'Open the test' }).click()
+    const last = page.getByTestId('last-result')
+    await expect.poll(() => last.getAttribute('data-state')).toBe('passed')
+    await page.getByText('The answer is exactly').waitFor()
+    expect(readFileSync(join(root, 'tests/shop.yaml'), 'utf8')).toContain('equals: We open at nine in the morning.')
+
+    // The same from the room of its run: another check of the same answer.
+    await page.getByRole('link', { name: 'Open the recorded run' }).click()
+    await page.getByTestId('run-room').waitFor()
+    await page.getByRole('button', { name: 'Add as test' }).waitFor()
+    await look(page, 'run-to-test')
+    await page.getByRole('button', { name: 'Add as test' }).click()
+    await dialog.getByLabel('Name').fill('says a time')
+    await dialog.getByLabel('The answer').selectOption('Contains this')
+    await dialog.getByLabel('Text').fill('morning')
+    await dialog.getByRole('button', { name: 'Add' }).click()
+    await dialog.getByRole('link', { name: 'Open the test' }).click()
+    await page.getByRole('navigation', { name: 'Rooms' }).getByRole('link', { name: 'Tests' }).click()
+    const row = (name: string) => page.getByTestId('test-row').filter({ hasText: name })
+    await expect.poll(() => row('says a time').getAttribute('data-state')).toBe('passed')
+
+    says('We open at ten in the morning.')
+    const progress = page.getByTestId('tests-progress')
+    await page.getByRole('button', { name: 'Run all' }).click()
+    await progress.getByText('2 passed').waitFor()
+    // The recording answers, and the list says what is not as it was.
+    await row('opening hours').getByText('the prompt has changed').waitFor()
+
+    await page.getByLabel('Answers').selectOption('Ask the models and record')
+    await page.getByRole('button', { name: 'Run all' }).click()
+    await progress.getByText('1 passed, 1 failed').waitFor()
+    await expect.poll(() => row('opening hours').getAttribute('data-state')).toBe('failed')
+    await row('opening hours').getByText('does not equal').waitFor()
+    await look(page, 'tests')
+    await page.getByRole('button', { name: 'Failed 1' }).click()
+    expect(await page.getByTestId('test-row').count()).toBe(1)
+
+    await row('opening hours').getByRole('link').click()
+    const failure = page.getByTestId('failure').first()
+    expect(await failure.locator('del').allTextContents()).toEqual(['nine'])
+    expect(await failure.locator('ins').allTextContents()).toEqual(['ten'])
+    const states = () =>
+      page
+        .getByTestId('result')
+        .locator('[data-state]')
+        .evaluateAll((all) => all.map((each) => (each as HTMLElement).dataset['state']))
+    expect(await states()).toEqual(['failed', 'passed', 'passed'])
+    await look(page, 'failed-test')
+
+    // What asked the model is a run of its own.
+    const run = page.getByRole('link', { name: 'Open run' }).first()
+    const tab = await openTab((await run.getAttribute('href'))!)
+    await tab.getByText('We open at ten in the morning.').first().waitFor()
+    await tab.close()
+
+    await page.getByRole('button', { name: 'Accept the new answer' }).click()
+    await expect.poll(states).toEqual(['passed', 'failed', 'passed', 'passed'])
+    expect(readFileSync(join(root, 'tests/shop.yaml'), 'utf8')).toContain('equals: "We open at ten in the morning."')
+    await page.getByTestId('result').nth(1).getByRole('button', { name: 'What differed' }).click()
+    await page.getByTestId('result').nth(1).locator('del').waitFor()
+
+    await page.getByRole('button', { name: 'Delete' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await expect.poll(() => new URL(page.url()).pathname).toBe('/tests')
+    await row('opening hours').waitFor({ state: 'detached' })
+    await row('says a time').waitFor()
+  })
+
+  test('a run of tests goes on in another tab and is stopped there; who may not edit only reads', async () => {
+    const { page, openTab, root } = await open('/tests')
+    mkdirSync(join(root, 'tests'))
+    const cases = ['a', 'b', 'c'].map((name) => `  - { name: ${name}, message: Hi }`).join('\n')
+    writeFileSync(join(root, 'tests/front.yaml'), `agent: front\ncases:\n${cases}\n`)
+    await page.reload()
+    await page.getByText('no recording').first().waitFor()
+    await page.getByLabel('Answers').selectOption('Ask the models and record')
+    await page.getByLabel('Model', { exact: true }).selectOption('Other model…')
+    await page.getByLabel('Name of the model').fill('echo:slow')
+    await page.getByLabel('Choose a').check()
+    await page.getByLabel('Choose b').check()
+    await page.getByRole('button', { name: 'Run 2 chosen' }).click()
+    await page.getByText('0 of 2').waitFor()
+    await page.close()
+
+    const other = await openTab('/tests')
+    await other.getByText('0 of 2').waitFor()
+    await expect.poll(() => other.locator('[data-testid=test-row][data-state=running]').count()).toBe(2)
+    await other.getByRole('button', { name: 'Stop' }).click()
+    await other.getByText('0 passed, 2 not run').waitFor()
+    // By keyboard alone.
+    await other.getByRole('button', { name: 'Run c' }).focus()
+    await other.getByLabel('Answers').selectOption('Ask the models and record')
+    await other.getByRole('button', { name: 'Run c' }).press('Enter')
+    await expect.poll(() => other.locator('[data-testid=test-row][data-state=passed]').count()).toBe(1)
+
+    const closed = await open('/tests', false)
+    await closed.page.getByText('set server.edit in the config').waitFor()
+    expect(await closed.page.getByRole('button', { name: 'Choose a run' }).count()).toBe(0)
+  })
+})

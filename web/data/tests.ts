@@ -1,0 +1,133 @@
+/** The routes of test cases, and what they answer. */
+import type { Failure, TestResultRow } from '../../src/part/test-result.ts'
+import { api, fetchApi } from './client.ts'
+
+/** A run of tests. */
+export interface TestsRun {
+  id: string
+  user: string
+  startedAt: number
+  /** Absent: it goes on. */
+  endedAt?: number
+  record: boolean
+  models?: string[]
+  total: number
+  passed: number
+  failed: number
+  stopped: number
+  /** The ids of the cases that run now. */
+  running: string[]
+  error?: string
+}
+
+/** A result as the list has it. */
+export interface LastResult extends Omit<TestResultRow, 'failures' | 'warnings'> {
+  failures: Pick<Failure, 'what' | 'message'>[]
+  warnings: number
+}
+
+export interface TestRow {
+  id: string
+  agent: string
+  file: string
+  line: number
+  name: string
+  turns: number
+  models?: string[]
+  isRecorded: boolean
+  last?: LastResult
+}
+
+export interface TestList {
+  cases: TestRow[]
+  faults: { file: string; message: string }[]
+  run: TestsRun | null
+}
+
+/** What a turn of a case expects. */
+export interface Expected {
+  outcome: string
+  error?: string
+  text?: Conditions & { not: Conditions }
+  json?: [path: string, value: unknown][]
+  tools?: { calls: { name: string; input?: unknown; times?: number }[]; inOrder: boolean; only: boolean }
+  steps?: { ran: string[]; skipped: string[] }
+  budget?: { tokens?: number; usd?: number; seconds?: number; steps?: number }
+  judge?: { agent: string; threshold: number; question?: string }
+}
+
+export interface Conditions {
+  contains: string[]
+  matches: string[]
+  equals: string[]
+}
+
+export interface WholeTest extends TestRow {
+  strict: boolean
+  tools: 'recorded' | 'live'
+  /** Its YAML. */
+  text: string
+  /** One for each turn. */
+  cases: { input: Record<string, unknown>; answers: unknown[]; expect: Expected }[]
+  /** The run that was recorded, if it is here. */
+  recordedRun?: string
+  /** The recorded answer, if the case expects another one. */
+  otherAnswer?: string
+  results: TestResultRow[]
+  run: TestsRun | null
+}
+
+/** What a run would become. */
+export interface TestDraft {
+  id: string
+  file: string
+  name: string
+  turns: number
+  outcome: string
+  answer: string
+  hasOutput: boolean
+  tools: string[]
+  /** Of a run that was recorded elsewhere by another agent: what it names. */
+  programs?: string[]
+}
+
+export interface NewTest {
+  run: string
+  name: string
+  answer: { is: 'equals' | 'contains' | 'not' | 'any'; text?: string }
+  tools: boolean
+  trust?: boolean
+}
+
+export interface StartTests {
+  ids?: readonly string[]
+  agent?: string
+  models?: readonly string[]
+  record?: boolean
+}
+
+const pathOf = (id: string) => `/api/tests/${encodeURIComponent(id)}`
+
+export const readTests = (signal: AbortSignal) => api<TestList>('/api/tests', { signal })
+export const readTest = (id: string, signal: AbortSignal) => api<WholeTest>(pathOf(id), { signal })
+export const startTests = (body: StartTests) => api<{ run: TestsRun }>('/api/tests/run', { method: 'POST', body })
+export const stopTests = () => api('/api/tests/stop', { method: 'POST', body: {} })
+export const removeTest = (id: string) => api(pathOf(id), { method: 'DELETE' })
+export const acceptAnswer = (id: string) => api(`${pathOf(id)}/accept`, { method: 'POST', body: {} })
+export const addTest = (body: NewTest) => api<{ id: string }>('/api/tests', { method: 'POST', body })
+export const readDraft = (run: string, signal: AbortSignal) =>
+  api<TestDraft>(`/api/tests/draft?run=${encodeURIComponent(run)}`, { signal })
+
+/** Each state of the run of tests, until it has ended. */
+export async function* followTests(signal: AbortSignal): AsyncGenerator<TestsRun | null> {
+  const response = await fetchApi('/api/tests/progress', { accept: 'text/event-stream', signal })
+  let text = ''
+  for await (const piece of response.body!.pipeThrough(new TextDecoderStream())) {
+    text += piece
+    const events = text.split('\n\n')
+    text = events.pop()!
+    // Only the last one counts.
+    const data = events.flatMap((event) => /^data: (.*)$/mu.exec(event)?.[1] ?? []).at(-1)
+    if (data !== undefined) yield JSON.parse(data) as TestsRun | null
+  }
+}

@@ -1,0 +1,29 @@
+/** What the server finds in the changes of a chat, a moment after the last one. */
+import { useEffect, useState } from 'react'
+import type { SettingFault, StepChange } from '../../../src/part/agent-settings.ts'
+import { messageOf } from '../../../src/part/error.ts'
+import { changedText } from './override.ts'
+
+export type FoundFault = Pick<SettingFault, 'message' | 'step' | 'setting'>
+
+const pause = 300
+const none: readonly FoundFault[] = []
+
+export function useFaults(agentId: string, changes: readonly StepChange[]): readonly FoundFault[] {
+  const [found, setFound] = useState<readonly FoundFault[]>(none)
+  useEffect(() => {
+    if (changes.length === 0) return
+    const leave = new AbortController()
+    const timer = setTimeout(() => {
+      changedText(agentId, changes, { signal: leave.signal }).then(
+        ({ faults }) => !leave.signal.aborted && setFound(faults),
+        (error: unknown) => !leave.signal.aborted && setFound([{ message: messageOf(error) }]),
+      )
+    }, pause)
+    return () => {
+      clearTimeout(timer)
+      leave.abort()
+    }
+  }, [agentId, changes])
+  return changes.length === 0 ? none : found
+}
