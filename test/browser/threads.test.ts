@@ -33,7 +33,7 @@ describe.skipIf(browser === undefined)(`threads${fault}`, () => {
       },
       path: '/threads',
     })
-    await page.getByText('No conversations yet.').waitFor()
+    await page.getByText('No threads yet.').waitFor()
     const whole = async (started: Promise<Started>) => {
       const { id, threadId } = await started
       await until(server.store, id, ({ type }) => type === 'run-end')

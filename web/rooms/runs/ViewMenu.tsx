@@ -61,7 +61,7 @@ export function ViewMenu({ query, hasColumns, hasOwners }: Props) {
                     <Button
                       look="quiet"
                       icon="close"
-                      aria-label={`Forget the view ${name}`}
+                      aria-label={`Delete the view ${name}`}
                       onClick={() => remember(viewsName, withoutView(views, name))}
                     />
                   </li>

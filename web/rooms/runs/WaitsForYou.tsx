@@ -110,7 +110,7 @@ function Item({ run, request, isDone, denying, told }: ItemProps) {
   const key = keyOf({ run, request })
   const nameOf = useThreadName()
   const isForOthers = useSeesOthers()
-  const { outcome = isDone ? 'No longer open' : undefined, fault } = told.get(key) ?? {}
+  const { outcome = isDone ? 'No longer waits' : undefined, fault } = told.get(key) ?? {}
   const isChosen = denying?.chosen?.has(key) === true
   const canDeny = denying?.possible.includes(key) === true
   return (
