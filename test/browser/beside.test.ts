@@ -80,7 +80,7 @@ describe.skipIf(browser === undefined)(`side by side${fault}`, () => {
       },
       path: '/overview',
     })
-    await page.keyboard.press('Control+k')
+    await page.getByRole('button', { name: 'Find' }).click()
     await page.keyboard.type('compare models')
     await page.getByRole('option', { name: 'Side by side' }).waitFor()
     await page.keyboard.press('Enter')

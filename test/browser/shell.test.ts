@@ -43,6 +43,21 @@ describe.skipIf(browser === undefined)(`the page${fault}`, () => {
     }
   })
 
+  test('who leaves the chat in the moment in which it is there is not called back', async () => {
+    const { page } = await openWeb(browser, { engine: engine(), path: '/overview' })
+    await page.addInitScript(() => {
+      new MutationObserver((_, observer) => {
+        if (document.querySelector('[data-testid=chat-input]') === null) return
+        observer.disconnect()
+        // Before the chat has said in the address which agent it has chosen.
+        document.querySelector<HTMLElement>('nav a[href="/runs"]')!.click()
+      }).observe(document, { childList: true, subtree: true })
+    })
+    await page.goto(new URL('/', page.url()).href)
+    await page.getByRole('heading', { name: 'Runs', exact: true }).waitFor({ state: 'attached' })
+    expect(new URL(page.url()).pathname).toBe('/runs')
+  })
+
   test('an unknown address, agent, run or thread says so, and leads on', async () => {
     const { page, server } = await openWeb(browser, { engine: engine(), path: '/overview', allows: /404/u })
     for (const [path, words, link, to] of [

@@ -22,8 +22,10 @@ export default function ChatRoom({ agent }: { agent: string | undefined }) {
 
   useEffect(() => {
     if (chosen === undefined || !isKnown) return
-    if (agent === undefined) navigate(`/chat/${encodeURIComponent(chosen)}${location.search}`, { replace: true })
-    else remember('agent', chosen)
+    if (agent !== undefined) return remember('agent', chosen)
+    // Whoever has left before the agents came is not called back.
+    if (!/^\/(?:chat\/?)?$/u.test(location.pathname)) return
+    navigate(`/chat/${encodeURIComponent(chosen)}${location.search}`, { replace: true })
   }, [agent, chosen, isKnown, navigate])
 
   if (agents === undefined) return isLoading ? <Skeleton rows={6} /> : <ErrorNote error={error} onRetry={reload} />

@@ -20,8 +20,8 @@ import { CopyAs } from './CopyAs.tsx'
 import { Conversation } from './Conversation.tsx'
 import { promptsFor } from './prompts.ts'
 import { toDraft, toMessage, type Attachment } from './send.ts'
-import type { ChatTurn } from './turn.ts'
 import type { TurnActions } from './TurnView.tsx'
+import { useAsking } from './use-asking.ts'
 import { useBodyLimit } from './use-body-limit.ts'
 import { useChat, useChatTitle } from './use-chat.ts'
 import { useChanges } from './use-changes.ts'
@@ -88,54 +88,19 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
   const { toEnd } = follow
   useEffect(toEnd, [toEnd, isForced, threadId])
 
-  function say(
-    messages: Message[],
-    values: Record<string, unknown>,
-    from?: { previousRunId: string | null; before: ChatTurn[] },
-  ): void {
-    chat.say(messages, values, from)
-    setForced((n) => n + 1)
-  }
-
+  const asking = useAsking(chat, isLinear, () => setForced((n) => n + 1))
   function send(text: string, files: readonly Attachment[], values: Record<string, unknown>): void {
     const message = toMessage(text, files)
-    const shownLast = chat.turns.at(-1)?.runId
-    // On an older branch the conversation goes on from what is shown.
-    const isOld = !isLinear && shownLast !== undefined && shownLast !== chat.thread.runs.at(-1)?.runId
-    const before = chat.turns.map(({ turn }) => turn)
-    say(message === undefined ? [] : [message], values, isOld ? { previousRunId: shownLast, before } : undefined)
+    asking.say(message === undefined ? [] : [message], values)
     setDraft('')
     input.current?.focus({ preventScroll: true })
   }
-
-  const latest = useRef(chat)
-  useEffect(() => {
-    latest.current = chat
-  })
-  const again = useRef<(turn: ChatTurn, asked?: readonly Message[]) => void>(undefined)
-  useEffect(() => {
-    again.current = (turn, asked = turn.asked) => {
-      const turns = latest.current.turns.map((shown) => shown.turn)
-      const before = turns.slice(
-        0,
-        turns.findIndex(({ runId }) => runId === turn.runId),
-      )
-      say(
-        [...asked],
-        { ...turn.input },
-        {
-          previousRunId: turn.previousRunId ?? null,
-          before,
-        },
-      )
-    }
-  })
   const actions = useMemo<TurnActions>(
     () => ({
-      again: !isLinear ? (turn, asked) => again.current?.(turn, asked) : undefined,
+      again: isLinear ? undefined : ({ runId }, words) => asking.again(runId, words),
       choose: (run) => set({ run }),
     }),
-    [isLinear, set],
+    [isLinear, asking, set],
   )
 
   const title = useChatTitle(threadId, chat)

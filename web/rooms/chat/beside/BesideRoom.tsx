@@ -28,7 +28,8 @@ export default function BesideRoom() {
   const isWhole = columnsIn(search).length >= fewestColumns
 
   useEffect(() => {
-    if (agents === undefined || server === undefined || isWhole) return
+    // Whoever has left before the agents came is not called back.
+    if (agents === undefined || server === undefined || isWhole || location.pathname !== '/beside') return
     const last = remembered('agent')
     const first = agents.find(({ id }) => id === last)?.id ?? firstAgent(agents)
     if (first === undefined) return

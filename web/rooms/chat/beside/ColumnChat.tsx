@@ -5,8 +5,9 @@ import type { AgentFacts } from '../../../data/hooks.ts'
 import { FeedbackOf } from '../../../data/feedback.tsx'
 import { useSignedIn } from '../../../data/server.ts'
 import { Conversation } from '../Conversation.tsx'
-import { isActive, type ChatTurn } from '../turn.ts'
+import type { ChatTurn } from '../turn.ts'
 import type { TurnActions } from '../TurnView.tsx'
+import { useAsking } from '../use-asking.ts'
 import { useChat } from '../use-chat.ts'
 import { useFollow } from '../use-follow.ts'
 import { factsOf, type AnswerFacts, type Marks } from './answer-facts.ts'
@@ -82,37 +83,17 @@ export const ColumnChat = memo(function ColumnChat({ id, label, spec, agent, cho
     [id, onState, answers, isSending, isRunning, fault, isSteered],
   )
 
-  const latest = useRef(chat)
-  useEffect(() => {
-    latest.current = chat
-  })
+  const asking = useAsking(chat, isLinear, toEnd)
+  const stop = useLatest(() => void chat.stop())
   const whenReady = useWhen(isReady)
-  const handle = useMemo<ColumnHandle>(() => {
-    const said = (...args: Parameters<typeof chat.say>) => {
-      whenReady(() => {
-        latest.current.say(...args)
-        toEnd()
-      })
-    }
-    return {
-      say(messages, values) {
-        const { turns, thread } = latest.current
-        const shown = turns.at(-1)?.runId
-        // On an older branch the conversation goes on from what is shown.
-        const isOld = !isLinear && shown !== undefined && shown !== thread.runs.at(-1)?.runId
-        said(messages, values, isOld ? { previousRunId: shown, before: turns.map(({ turn }) => turn) } : undefined)
-      },
-      again(runId, asked) {
-        const turns = latest.current.turns.map(({ turn }) => turn)
-        const at = turns.findIndex((turn) => turn.runId === runId)
-        const turn = turns[at]
-        if (turn === undefined || isLinear || isActive(turn)) return
-        const from = { previousRunId: turn.previousRunId ?? null, before: turns.slice(0, at) }
-        said([...(asked ?? turn.asked)], { ...turn.input }, from)
-      },
-      stop: () => void latest.current.stop(),
-    }
-  }, [isLinear, toEnd, whenReady])
+  const handle = useMemo<ColumnHandle>(
+    () => ({
+      say: (...args) => whenReady(() => asking.say(...args)),
+      again: (...args) => whenReady(() => asking.again(...args)),
+      stop,
+    }),
+    [asking, stop, whenReady],
+  )
   useImperativeHandle(ref, () => handle, [handle])
 
   const actions = useMemo<TurnActions>(() => {
@@ -148,6 +129,15 @@ export const ColumnChat = memo(function ColumnChat({ id, label, spec, agent, cho
 function useSettled(answers: readonly AnswerFacts[]): readonly AnswerFacts[] {
   const text = JSON.stringify(answers)
   return useMemo(() => JSON.parse(text) as AnswerFacts[], [text])
+}
+
+/** A function that stays the same and does what it does now. */
+function useLatest(run: () => void): () => void {
+  const latest = useRef(run)
+  useEffect(() => {
+    latest.current = run
+  })
+  return useCallback(() => latest.current(), [])
 }
 
 /** Does something at once, or as soon as everything for it is there. */
