@@ -70,11 +70,10 @@ export function Filters({ query, filter, hasColumns, hasOwners, users, rows, sea
             {words} <Icon name="close" size={12} />
           </Button>
         ))}
-      {count !== '' && (
-        <output className={`${css.count} num`} aria-label="Number of runs">
-          {count}
-        </output>
-      )}
+      {/* Also before it is known: what stands behind it does not move. */}
+      <output className={`${css.count} num`} aria-label="Number of runs">
+        {count}
+      </output>
       <ViewMenu query={query} hasColumns={hasColumns} hasOwners={hasOwners} />
       {wasOpen && (
         <Suspense>
