@@ -204,7 +204,7 @@ function written(node: Node): string {
     }
     case 'ConditionalExpression': {
       const [yes, no] = [written(node['consequent'] as Node), written(node['alternate'] as Node)]
-      return isChoice(node) ? `{${yes.replaceAll(/[{}]/gu, '')}|${no.replaceAll(/[{}]/gu, '')}}` : '{…}'
+      return isChoice(node) ? `{${yes}|${no}}` : '{…}'
     }
     case 'JSXEmptyExpression':
       return ''
