@@ -36,6 +36,15 @@ const rooms: Record<string, Room> = {
   agent: at('/agents/research-team', '.cm-line'),
   'agent-broken': at('/agents/broken', '[data-testid=agent-fault]'),
   'chat-new': at('/chat/assistant', '[data-testid=chat-input]'),
+  'chat-list': {
+    path: ({ thread }) => `/chat/assistant?thread=${thread}`,
+    ready: answer,
+    async open(page) {
+      await page.setViewportSize({ width: 390, height: 844 })
+      await page.getByRole('button', { name: 'Chats', exact: true }).click()
+      await page.getByRole('table', { name: 'Chats' }).getByRole('link').first().waitFor()
+    },
+  },
   'chat-form': at('/chat/trip', 'form select, form input'),
   chat: { path: ({ thread }) => `/chat/assistant?thread=${thread}`, ready: '[data-testid=open-request]' },
   'chat-stream': { path: ({ thread }) => `/chat/assistant?thread=${thread}&panel=frames`, ready: answer },
@@ -126,7 +135,7 @@ describe.skipIf(browser === undefined)(`rooms with much in them${fault}`, () => 
 
   test.each(Object.entries(rooms))('%s', async (name, { path, ready, open, allows }) => {
     const shared = { url: server.url, close: () => Promise.resolve() }
-    const { page } = await openTabs(browser, shared, { path: path(full), ...(allows && { allows }) })
+    const { page } = await openTabs(browser, shared, { path: path(full), chats: true, ...(allows && { allows }) })
     await page.locator(ready).first().waitFor()
     await open?.(page)
     // A turn that still runs is busy, too.
