@@ -36,15 +36,6 @@ const rooms: Record<string, Room> = {
   agent: at('/agents/research-team', '.cm-line'),
   'agent-broken': at('/agents/broken', '[data-testid=agent-fault]'),
   'chat-new': at('/chat/assistant', '[data-testid=chat-input]'),
-  'chat-list': {
-    path: ({ thread }) => `/chat/assistant?thread=${thread}`,
-    ready: answer,
-    async open(page) {
-      await page.setViewportSize({ width: 390, height: 844 })
-      await page.getByRole('button', { name: 'Chats', exact: true }).click()
-      await page.getByRole('table', { name: 'Chats' }).getByRole('link').first().waitFor()
-    },
-  },
   'chat-form': at('/chat/trip', 'form select, form input'),
   chat: { path: ({ thread }) => `/chat/assistant?thread=${thread}`, ready: '[data-testid=open-request]' },
   'chat-stream': { path: ({ thread }) => `/chat/assistant?thread=${thread}&panel=frames`, ready: answer },
