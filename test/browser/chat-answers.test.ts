@@ -166,7 +166,7 @@ return: "$booked"
     expect(await page.getByRole('alert').innerText()).toBe('days is missing.')
     await page.getByLabel('days').fill('3')
     await page.getByTestId('send-button').click()
-    const question = page.getByRole('region', { name: 'A question to you' })
+    const question = page.getByRole('region', { name: 'A question for you' })
     await expect.poll(() => question.innerText()).toContain('Which city?')
     await page.reload()
     await question.getByRole('textbox').fill('Rome')

@@ -170,7 +170,7 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
           <Button
             icon="columns"
             aria-label="Side by side"
-            title="Ask two to four agents or models the same"
+            title="Ask two to four agents or models the same question"
             onClick={() => navigate(besideOf(id, changed.changes))}
           >
             <span className={css.wide}>Side by side</span>

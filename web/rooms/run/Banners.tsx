@@ -48,7 +48,7 @@ export function Banners({ room }: { room: Room }) {
       {fault !== undefined && (
         <div className={css.banner} data-kind="fault" role="alert">
           <Icon name="warn" />
-          <p>The log of this run is not in its legal order: {fault.text}</p>
+          <p>The entries of this run are in an order that cannot be: {fault.text}</p>
           {fault.seq !== undefined && <Button onClick={() => room.select(String(fault.seq))}>Show the entry</Button>}
         </div>
       )}

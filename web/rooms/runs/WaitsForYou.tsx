@@ -111,7 +111,7 @@ function Item({ run, request, isDone, deciding, told }: ItemProps) {
   const key = keyOf({ run, request })
   const nameOf = useThreadName()
   const isForOthers = useSeesOthers()
-  const { outcome = isDone ? 'No longer open' : undefined, fault } = told.get(key) ?? {}
+  const { outcome = isDone ? 'No longer waits' : undefined, fault } = told.get(key) ?? {}
   const isChosen = deciding?.chosen?.has(key) === true
   const canDecide = deciding?.possible.includes(key) === true
   return (
