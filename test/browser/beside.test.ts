@@ -124,6 +124,13 @@ describe.skipIf(browser === undefined)(`side by side${fault}`, () => {
     expect(await page.getByText('cheapest').count()).toBe(0)
 
     await atEachScreen(page, 'beside', look(page))
+    // On a phone one at a time, and the address says which.
+    const left = (n: number) => column(page, n).evaluate((element) => Math.round(element.getBoundingClientRect().left))
+    await page.getByRole('navigation', { name: 'Columns' }).getByRole('button', { name: '2 clerk' }).click()
+    await expect.poll(() => new URL(page.url()).searchParams.get('show')).toBe('2')
+    await page.reload()
+    await expect.poll(() => answers(page, 2).innerText()).toBe('A mill is a machine.')
+    await expect.poll(() => left(2)).toBe(0)
     await page.setViewportSize({ width: 1440, height: 900 })
 
     await page.getByRole('button', { name: 'Compare the runs' }).click()
