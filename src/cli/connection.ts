@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import type { MillraceClient } from '../client/client.ts'
 import type { RunView } from '../fold/run-view.ts'
 import type { Entry } from '../part/entry.ts'
+import type { FeedbackRow } from '../part/feedback.ts'
 import { MillraceError } from '../part/error.ts'
 import type { RunQuery, RunRow, RunStatus } from '../part/log.ts'
 import { isUnder } from '../part/path.ts'
@@ -40,6 +41,8 @@ export interface Connection {
   view(run: string): Promise<RunView>
   /** Entries after `after`; with `follow`, until the run ends or no process is left that could continue it. */
   read(run: string, after: number, follow: boolean): AsyncIterable<Entry>
+  /** What people said of a run. */
+  feedback(run: string): Promise<FeedbackRow[]>
   /** For a run whose process is gone; otherwise undefined. */
   orphanOutcome(run: Pick<RunRow, 'id' | 'status' | 'protocol'>): Promise<OrphanOutcome | undefined>
   /** Absent if no server would notice. */

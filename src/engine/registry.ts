@@ -87,7 +87,8 @@ export interface Registry {
 }
 
 /** The names that a pipeline may use here. Agents are not included. */
-export function namesOf({ tools, callbacks, steps, models, mcp }: Registry): Known {
+export function namesOf({ tools, callbacks, steps, models, mcp, pricing }: Registry): Known {
+  const windows = [...(models.windows?.keys() ?? [])]
   return {
     stepTypes: [...new Set([...builtinSteps, ...steps.keys()])],
     replaced: builtinSteps.filter((type) => steps.has(type)),
@@ -95,7 +96,8 @@ export function namesOf({ tools, callbacks, steps, models, mcp }: Registry): Kno
     callbacks: [...callbacks.keys()],
     providers: models.providers,
     mcpServers: mcp?.names ?? [],
-    windows: [...(models.windows?.keys() ?? [])],
+    models: [...new Set([models.defaultModel ?? [], windows, [...(pricing?.keys() ?? [])]].flat())],
+    windows,
     hasDefaultModel: models.defaultModel !== undefined,
   }
 }

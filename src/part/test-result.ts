@@ -1,4 +1,5 @@
 /** Results of test cases: the last of each case are kept, with what differed. They stand beside the runs. */
+import { isDeepText } from './json.ts'
 
 export type TestStatus = 'passed' | 'failed' | 'stopped'
 
@@ -62,6 +63,8 @@ export const keepsTestResults = 365 * 86_400_000
 const mostFailures = 20
 const longestText = 4000
 const longestName = 512
+/** Levels of a value. */
+const deepest = 50
 
 /** The row as it is stored: long texts are cut, and long values become texts that are. */
 export function toTestResult(row: NewTestResult): NewTestResult {
@@ -95,7 +98,7 @@ function cut(text: string, most: number): string {
 function bounded(value: unknown): unknown {
   if (typeof value === 'string') return cut(value, longestText)
   const text = JSON.stringify(value) ?? 'null'
-  return text.length > longestText ? cut(text, longestText) : (JSON.parse(text) as unknown)
+  return text.length > longestText || isDeepText(text, deepest) ? cut(text, longestText) : value
 }
 
 /** A row that was stored; undefined for what is none. */

@@ -1,3 +1,4 @@
+import { globSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import type { StepChange } from '../part/agent-settings.ts'
 import { changeSettings, placesOf } from './change-settings.ts'
@@ -206,4 +207,37 @@ describe('changes of settings in the text of an agent', () => {
       { step: 'main/answer', setting: 'tools', from: 12, to: 15 },
     ])
   })
+
+  test('the agents of this repository can all be changed, step by step', () => {
+    const files = globSync('{agents,examples/*/agents}/*.{yaml,yml}')
+    const changes = [
+      { model: 'x:y' },
+      { model: null },
+      { temperature: 0.3 },
+      { temperature: null },
+      { system: 'Two\nlines\n' },
+      { system: null },
+      { tools: { other: true } },
+    ]
+    let count = 0
+    for (const file of files) {
+      const text = readFileSync(file, 'utf8')
+      const { workflow } = parsePipeline(text, undefined, () => 'A prompt.')
+      for (const { id, type, config } of workflow) {
+        if (type !== 'llm') continue
+        const off = Object.fromEntries(config.tools.map(({ name }) => [name, false]))
+        for (const each of [...changes, { tools: off }]) {
+          const after = changeSettings(text, [{ step: `main/${id}`, ...each }])
+          expect([file, comments(after)]).toEqual([file, comments(text)])
+          count++
+        }
+      }
+    }
+    expect(count).toBeGreaterThan(40)
+  })
 })
+
+/** Those with a line of their own. */
+function comments(text: string): string[] {
+  return text.match(/^\s*#.*$/gmu) ?? []
+}

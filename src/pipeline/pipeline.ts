@@ -211,6 +211,8 @@ export interface Known {
   env?: readonly string[]
   /** Claims that `$user.claims` may have. Not checked if undefined. */
   claims?: readonly string[]
+  /** Names of models that the config has, for a choice: any other of a provider may be used. */
+  models?: readonly string[]
   /** The models whose window is known. Not checked if undefined. */
   windows?: readonly string[]
   /** Whether there is a default model. Not checked if undefined. */

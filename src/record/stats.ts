@@ -97,9 +97,7 @@ type LogAndRuns = Pick<Store, 'log' | 'runs'>
 
 async function addUpStats(store: LogAndRuns, query: StatsQuery): Promise<Stats> {
   const { since, until, agent, owner, tenant } = query
-  const rows = (await store.runs.list({ limit: 1000, ...omitUndefined({ owner, tenant }) })).filter(
-    (row) => row.startedAt >= since && row.startedAt < until && (agent === undefined || row.agent === agent),
-  )
+  const rows = await store.runs.list({ since, until, limit: 1000, ...omitUndefined({ agent, owner, tenant }) })
   const read = rows.map(({ id }) => unlessDamaged(() => readView(store, id)))
   const views = (await Promise.all(read)).filter((view) => view !== undefined)
   const steps = views.flatMap((view) => view.steps)

@@ -9,7 +9,7 @@ import { filterParameters, queryRows, percentiles, runsIn, shown, within, type S
 
 type StatsStores = Pick<Store, 'log' | 'runs' | 'records'>
 
-const slices = 60
+const usualSlices = 60
 const failures: ReadonlySet<RunStatus> = new Set(['failed', 'timed-out', 'budget-exceeded', 'interrupted'])
 const failed = `status IN (${[...failures].map((status) => `'${status}'`).join(', ')})`
 
@@ -35,7 +35,7 @@ interface Rows {
   waited: { name: string; p50: number; p95: number }[]
 }
 
-export async function readWindow(store: StatsStores, query: StatsQuery): Promise<WindowStats> {
+export async function readWindow(store: StatsStores, query: StatsQuery, slices = usualSlices): Promise<WindowStats> {
   const { since, until } = query
   const slice = Math.max(1, Math.ceil((until - since) / slices))
   const [{ runs, used, first, tools, took, waited }, active] = await Promise.all([
@@ -101,8 +101,7 @@ function countBy(rows: readonly RunRow[]): { name: string; count: number }[] {
 /** Of a store without tables, which keeps few runs. */
 async function addUp(store: StatsStores, query: StatsQuery, slice: number): Promise<Rows> {
   const { since, until, agent, owner, tenant } = query
-  const listed = await store.runs.list({ since, limit: most, ...omitUndefined({ agent, owner, tenant }) })
-  const rows = listed.filter(({ startedAt }) => startedAt < until)
+  const rows = await store.runs.list({ since, until, limit: most, ...omitUndefined({ agent, owner, tenant }) })
   const of = <T>(read: (id: string) => Promise<T>) => Promise.all(rows.map(({ id }) => unlessDamaged(() => read(id))))
   const views = (await of((id) => readView(store, id))).filter((view) => view !== undefined)
   const calls = (await of((id) => readCalls(store.log, id))).flatMap((found) => found ?? [])

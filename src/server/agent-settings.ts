@@ -100,7 +100,7 @@ function facts(all: { [K in keyof ToolFacts]: ToolFacts[K] | undefined }): ToolF
   return omitUndefined(all) as ToolFacts
 }
 
-/** Those that agents name, and those whose window is known. */
+/** Those that agents name, and those of the config. */
 function modelsOf(agents: readonly Agent[], known: Known | undefined): string[] {
   const used = agents.flatMap(({ pipeline }) =>
     [...stepsOf(pipeline)].flatMap(({ step }) =>
@@ -109,6 +109,6 @@ function modelsOf(agents: readonly Agent[], known: Known | undefined): string[] 
         : [],
     ),
   )
-  const all = new Set([...used, ...(known?.windows ?? [])])
+  const all = new Set([...used, ...(known?.models ?? [])])
   return [...all].filter((name) => !name.includes('$')).sort()
 }

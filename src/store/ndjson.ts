@@ -2,6 +2,7 @@
  * A run as an NDJSON file: one entry per line. Reading never throws: a crash may leave an incomplete last line, and the other
  * lines are still readable.
  */
+import { isFeedbackLine, mostFeedbackLines, readFeedbackLine, type FeedbackLine } from '../part/feedback.ts'
 import { entryFault, toReadable } from '../part/readable-entry.ts'
 import { withSafeValues, type Entry } from '../part/entry.ts'
 import { messageOf } from '../part/error.ts'
@@ -33,11 +34,14 @@ export interface NdjsonReader {
   readonly faults: readonly LineFault[]
   /** The lines, from 1, of the entries that were returned last. */
   readonly lines: readonly number[]
+  /** What people said of the run: an export has it behind the log. */
+  readonly feedback: readonly FeedbackLine[]
 }
 
 /** Reads a file in chunks of any size. Never throws: lines that are not entries are reported in `faults`, and the rest is read. */
 export function createNdjsonReader({ longest = Infinity, isStored = false }: NdjsonOptions = {}): NdjsonReader {
   const faults: LineFault[] = []
+  const feedback: FeedbackLine[] = []
   /** Chunks of the incomplete line, joined once: appending to a long line chunk by chunk is O(N²). */
   let pieces: string[] = []
   let length = 0
@@ -68,6 +72,12 @@ export function createNdjsonReader({ longest = Infinity, isStored = false }: Ndj
     } catch (error) {
       return void faults.push({ line, message: torn ? 'the line is incomplete' : messageOf(error), torn })
     }
+    if (!isStored && isFeedbackLine(value)) {
+      const row = feedback.length < mostFeedbackLines ? readFeedbackLine(value) : 'there are too many lines of feedback'
+      if (typeof row === 'string') faults.push({ line, message: row, torn: false })
+      else feedback.push(row)
+      return
+    }
     const entry = isStored ? toReadable(value, before) : checked(value)
     if (typeof entry === 'string') return void faults.push({ line, message: entry, torn: false })
     before = entry
@@ -95,6 +105,7 @@ export function createNdjsonReader({ longest = Infinity, isStored = false }: Ndj
       return entries
     },
     faults,
+    feedback,
     get lines() {
       return lines
     },

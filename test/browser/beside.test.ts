@@ -200,7 +200,7 @@ describe.skipIf(browser === undefined)(`side by side${fault}`, () => {
     const model = column(page, 2).getByLabel('Model of column 2')
     await expect.poll(() => model.getAttribute('placeholder')).toBe('script:quick')
     expect(await model.isDisabled()).toBe(true)
-    await page.getByText('Only who may edit agents chooses models here.').waitFor()
+    await page.getByText('Only people who may edit agents can choose models here.').waitFor()
     await tabTo(page, page.getByTestId('chat-input'))
     await page.keyboard.type('Pay Ann')
     await page.keyboard.press('Enter')

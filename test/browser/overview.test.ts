@@ -41,7 +41,10 @@ describe.skipIf(browser === undefined)(`the overview${fault}`, () => {
       return (await (await server.post('/api/runs', { agentId, input })).json()).id as string
     }
     const value = (name: string) => page.locator('dl > div').filter({ hasText: name }).locator('dd')
-    await page.getByText('No tool was called in this time.').waitFor()
+    // Nothing is drawn without a run.
+    await page.getByRole('heading', { name: 'No runs in this hour.' }).waitFor()
+    expect(await page.getByRole('link', { name: 'Start one in Chat' }).getAttribute('href')).toBe('/chat')
+    expect(await page.locator('figure').count()).toBe(0)
     for (const name of ['assistant', 'broken']) {
       await until(server.store, await start(name), ({ type }) => type === 'run-end')
     }
@@ -75,6 +78,38 @@ describe.skipIf(browser === undefined)(`the overview${fault}`, () => {
     await expect.poll(() => page.getByRole('button', { name: '24h' }).getAttribute('aria-pressed')).toBe('true')
     gate.open()
     await expect.poll(() => value('Running').textContent()).toBe('0')
+    // The names of models and the sums lead to their runs.
+    const models = page.getByRole('region', { name: 'Most expensive models' })
+    expect(await models.getByRole('link', { name: 'script:m' }).getAttribute('href')).toBe(
+      '/runs?model=script%3Am&sort=cost&since=24h',
+    )
+    expect(await value('Cost').getByRole('link').getAttribute('href')).toBe('/runs?sort=cost&since=24h')
+    await expect.poll(() => value('Took').textContent()).toMatch(/slowest 5 %: /u)
+
+    // A time of one's own: typed, and chosen in a chart.
+    await page.getByRole('button', { name: 'Own time' }).click()
+    const picker = page.getByRole('group', { name: 'Own time' })
+    await picker.getByLabel('From').fill('2020-01-31T10:00')
+    await picker.getByLabel('To').fill('2020-01-31T09:00')
+    await picker.getByText('The first time must be before the second.').waitFor()
+    await picker.getByLabel('To').fill('2020-01-31T12:30')
+    await expectAccessible(page)
+    await picker.getByRole('button', { name: 'Show this time' }).click()
+    await page.getByRole('heading', { name: 'No runs from 2020-01-31 10:00 to 12:30.' }).waitFor()
+    expect(await page.getByRole('button', { name: '24h' }).getAttribute('aria-pressed')).toBe('false')
+    await page.getByRole('button', { name: 'The last 7 days' }).click()
+    await expect.poll(() => value('Runs').textContent()).toBe('3')
+    const plot = (await page.locator('figure').first().locator('.u-over').boundingBox())!
+    await page.mouse.move(plot.x + plot.width * 0.5, plot.y + 40)
+    await page.mouse.down()
+    await page.mouse.move(plot.x + plot.width - 1, plot.y + 40, { steps: 5 })
+    await page.mouse.up()
+    const inAddress = () => new URL(page.url()).searchParams
+    await expect.poll(() => inAddress().has('window')).toBe(false)
+    const length = Number(inAddress().get('until')) - Number(inAddress().get('since'))
+    expect(length / 86_400_000).toBeCloseTo(3.5, 0)
+    await expect.poll(() => value('Runs').textContent()).toBe('3')
+    await page.goto(`${server.url}/overview?window=24h`)
     await value('Failed').getByRole('link').click()
     await page.getByTestId('run-row').waitFor()
     expect(new URL(page.url()).searchParams.get('since')).toBe('24h')

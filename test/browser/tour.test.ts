@@ -64,7 +64,7 @@ describe.skipIf(browser === undefined)(`a tour of the page${fault}`, () => {
     await click(button('Try'))
     await page.getByTestId('chat-input').fill('What is 6*7?')
     await enter()
-    await click(button('Allow'))
+    await click(button(/^Allow/u))
     await answers.getByText('42').first().waitFor()
 
     // Two models side by side.
@@ -88,10 +88,12 @@ describe.skipIf(browser === undefined)(`a tour of the page${fault}`, () => {
     await click(dialog.getByLabel('Text'))
     await page.keyboard.press('ControlOrMeta+a')
     await page.keyboard.type('Good day.')
-    await enter()
+    await click(button('Add', dialog))
     await click(dialog.getByRole('link', { name: 'Open the test' }))
     const last = page.getByTestId('last-result')
     await expect.poll(() => last.getAttribute('data-state')).toBe('failed')
+    await click(button('Run'))
+    await expect.poll(() => page.getByTestId('result').count()).toBe(2)
 
     // The prompt is changed for one more run, and the two are compared: the prompt comes first.
     await click(page.getByRole('link', { name: 'Open the recorded run' }))
@@ -102,7 +104,7 @@ describe.skipIf(browser === undefined)(`a tour of the page${fault}`, () => {
     await page.keyboard.type(' Answer briefly.')
     await click(button('Run again', dialog))
     await page.getByText('Good day.').first().waitFor()
-    await click(page.getByRole('link', { name: /^Compare/u }))
+    await click(button('Compare'))
     await page.locator('ins', { hasText: 'briefly' }).first().waitFor()
 
     expect(readFileSync(join(root, 'tests/till.yaml'), 'utf8')).toContain('equals: Good day.')

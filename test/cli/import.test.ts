@@ -1,9 +1,11 @@
 /** `millrace import`: a transcript becomes the run that it was. */
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import type { Entry } from '../../src/part/entry.ts'
 import { assistant, init, messageStart, result, stream, toolResult } from '../../src/ingest/testing/claude-lines.ts'
 import { lines } from '../../src/ingest/testing/play.ts'
+import { sqliteStore } from '../../src/store/sqlite/store.ts'
 import { folder, ran, serving } from '../support/cli.ts'
 
 const at = (second: number, line: object) => ({ ...line, timestamp: `2026-01-02T03:04:0${second}.000Z` })
@@ -254,5 +256,22 @@ workflow:
     expect([done.code, done.out]).toEqual([code, ''])
     expect(done.err).toContain(message)
     expect((await ran(['ps'], { cwd })).err).toContain('No runs found')
+  })
+
+  test('what people said of a run goes along, in lines behind its log', async () => {
+    const cwd = folder({ 'out.jsonl': claude })
+    const run = (await ran(['import', 'out.jsonl', '-m', 'Which files?'], { cwd })).out.trim()
+    const said = { run, user: 'ann', tenant: '', verdict: 'down', note: 'Which ones?', time: 5 } as const
+    const store = sqliteStore(join(cwd, '.millrace/millrace.db'))
+    await store.feedback!.put(said)
+    await store.close()
+    await ran(['export', run, '-o', 'run.ndjson'], { cwd })
+    expect(readFileSync(join(cwd, 'run.ndjson'), 'utf8').trim().split('\n').at(-1)).toBe(
+      '{"feedback":{"user":"ann","tenant":"","verdict":"down","note":"Which ones?","time":5}}',
+    )
+    expect(await ran(['import', 'run.ndjson', '--data', 'other'], { cwd })).toMatchObject({ code: 0, out: `${run}\n` })
+    const other = sqliteStore(join(cwd, 'other/millrace.db'))
+    expect(await other.feedback!.of(run)).toMatchObject([said])
+    await other.close()
   })
 })

@@ -314,8 +314,14 @@ describe('agent editor', () => {
       system: { file: poet.md }
       tools: [calculator, { name: here, client: true, description: Where, parameters: { at: string } }, { agent: plain }]
 `
+    const models = `export default { models: { default: 'demo:own' }, pricing: { 'demo:dear': { input: 1, output: 2 } } }`
     const plain = `metadata: { description: Says it. }\n${say('plain')}`
-    const { send, runtime } = await serve({ 'ask.yaml': file, 'poet.md': 'A poet.', 'plain.yml': plain })
+    const { send, runtime } = await serve({
+      'ask.yaml': file,
+      'poet.md': 'A poet.',
+      'plain.yml': plain,
+      'millrace.config.js': models,
+    })
     const shown = await send('agents/ask/settings')
     expect(shown['file']).toBe('ask.yaml')
     const [step] = shown['steps'] as { tools: object[] }[]
@@ -331,7 +337,7 @@ describe('agent editor', () => {
       { name: 'here', kind: 'client', description: 'Where', inputSchema: { properties: { at: { type: 'string' } } } },
       { name: 'plain', kind: 'agent', description: 'Says it.', inputSchema: { type: 'object' } },
     ])
-    expect(shown['models']).toEqual(['demo:assistant'])
+    expect(shown['models']).toEqual(['demo:assistant', 'demo:dear', 'demo:own'])
     expect((shown['tools'] as object[]).length).toBe(runtime.tools.size)
 
     const step1 = { step: 'main/answer' }

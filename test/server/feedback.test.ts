@@ -1,6 +1,7 @@
 /** Feedback over HTTP: what a person says of a run, who sees it, and what is refused. */
 import { describe, expect, test } from 'vitest'
 import { assemble } from '../../src/server/handler.ts'
+import { readNdjson, verify } from '../../src/store/ndjson.ts'
 import { createTestAccess, headersFor, type Caller } from '../support/callers.ts'
 import { openEngine, until } from '../support/engine.ts'
 
@@ -26,7 +27,15 @@ function open() {
     await until(engine.store, id!, ({ type }) => type === 'run-end')
     return id!
   }
-  return { engine, send, run }
+  async function exported(who: Caller, id: string): Promise<string> {
+    return (await handler(new Request(`http://x/api/runs/${id}/export`, { headers: headersFor(who) }))).text()
+  }
+  async function imported(who: Caller, body: string): Promise<Answer> {
+    const headers = { ...headersFor(who), 'content-type': 'application/x-ndjson' }
+    const response = await handler(new Request('http://x/api/runs/import', { method: 'POST', headers, body }))
+    return { ...((await response.json()) as object), status: response.status }
+  }
+  return { engine, send, run, exported, imported }
 }
 
 interface Answer {
@@ -114,5 +123,76 @@ describe('feedback', () => {
     await send('alice', 'POST', `/api/runs/${id}/feedback`, { note: 'It said hidden-key-123!' })
     expect(JSON.stringify(await engine.store.feedback!.of(id))).not.toContain('hidden-key-123')
     expect(await send('alice', 'POST', '/api/runs/run_none/feedback', { verdict: 'up' })).toMatchObject({ status: 404 })
+  })
+
+  test('it is in an export behind the log, and comes back with the run: as it was for an admin of all, as words from elsewhere for others', async () => {
+    const { send, run, exported, engine } = open()
+    const id = await run('alice')
+    await send('alice', 'POST', `/api/runs/${id}/feedback`, { verdict: 'down', note: 'Wrong' })
+    await send('operator', 'POST', `/api/runs/${id}/feedback`, { verdict: 'up' })
+    const text = await exported('alice', id)
+    const lines = text
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+    expect(lines.at(-3)).toMatchObject({ type: 'run-end' })
+    expect(lines.slice(-2)).toMatchObject([
+      { feedback: { user: 'alice', tenant: 'acme', verdict: 'down', note: 'Wrong' } },
+      { feedback: { user: 'olga', tenant: 'acme', verdict: 'up' } },
+    ])
+    const { entries, faults } = readNdjson(text)
+    expect([verify(entries), faults]).toEqual([[], []])
+
+    const backup = open()
+    expect(await backup.imported('admin', text)).toMatchObject({ status: 201 })
+    const said = (await engine.store.feedback!.of(id)).map((row) => ({ ...row, n: expect.any(Number) as number }))
+    expect(await backup.engine.store.feedback!.of(id)).toEqual(said)
+    // The same again changes nothing, whatever it says.
+    expect(await backup.imported('admin', text.replace('Wrong', 'Right'))).toMatchObject({ status: 200 })
+    expect((await backup.engine.store.feedback!.of(id))[0]).toMatchObject({ note: 'Wrong' })
+
+    const other = open()
+    const secret = text.replace('"Wrong"', '"hidden-key-123"')
+    expect(await other.imported('operator', secret)).toMatchObject({ status: 201 })
+    const rows = await other.engine.store.feedback!.of(id)
+    expect(rows.map(({ user, tenant, verdict }) => [user, tenant, verdict])).toEqual([
+      ['imported:acme/alice', 'acme', 'down'],
+      ['imported:acme/olga', 'acme', 'up'],
+    ])
+    expect(JSON.stringify(rows)).not.toContain('hidden-key-123')
+    // It is nobody's word here: the operator has one of its own.
+    await other.send('operator', 'POST', `/api/runs/${id}/feedback`, { verdict: 'down' })
+    expect(await other.engine.store.feedback!.of(id)).toHaveLength(3)
+  })
+
+  test.each<[string, object, RegExp]>([
+    [
+      'another verdict',
+      { user: 'a', tenant: '', time: 1, verdict: 'good' },
+      /line \d+: feedback.verdict must be "up" or "down"/u,
+    ],
+    ['a long note', { user: 'a', tenant: '', time: 1, note: 'x'.repeat(4001) }, /feedback.note must be/u],
+    ['a long name', { user: 'a'.repeat(513), tenant: '', time: 1, verdict: 'up' }, /feedback.user must be/u],
+    ['no time', { user: 'a', tenant: '', verdict: 'up' }, /feedback.time must be/u],
+    ['nothing said', { user: 'a', tenant: '', time: 1 }, /feedback needs a verdict or a note/u],
+  ])('an import with %s is refused, and nothing of it is stored', async (_, feedback, message) => {
+    const source = open()
+    const id = await source.run('alice')
+    const text = `${await source.exported('alice', id)}${JSON.stringify({ feedback })}\n`
+    const target = open()
+    expect(await target.imported('admin', text)).toMatchObject({
+      status: 400,
+      error: { code: 'invalid-recording', message: expect.stringMatching(message) },
+    })
+    expect(await target.engine.store.runs.get(id)).toBeUndefined()
+  })
+
+  test('more lines of feedback than a file may have are refused', async () => {
+    const source = open()
+    const id = await source.run('alice')
+    const line = (n: number) =>
+      `${JSON.stringify({ feedback: { user: `u${n}`, tenant: '', time: 1, verdict: 'up' } })}\n`
+    const text = (await source.exported('alice', id)) + Array.from({ length: 1001 }, (_, n) => line(n)).join('')
+    expect(await open().imported('admin', text)).toMatchObject({ status: 400 })
   })
 })

@@ -79,6 +79,17 @@ describe('window of the statistics', () => {
       expect((await get('window=7d')).buckets).toHaveLength(60)
       expect((await get('window=2h')).error!.message).toBe('window must be one of 1h, 24h, 7d.')
       expect((await get('window=1h&since=0')).error!.message).toContain('alone')
+      // A time of one's own, in slices of one's own.
+      const range = `since=${hour.since}&until=${Date.now() + 60_000}`
+      const own = await get(`${range}&slices=7`)
+      expect(own).not.toHaveProperty('window')
+      expect(own.buckets).toHaveLength(7)
+      expect([own.buckets[0]!.at, own.running]).toEqual([hour.since, 1])
+      expect(own.buckets.reduce((n, { runs }) => n + runs, 0)).toBe(4)
+      const earlier = await get(`since=${hour.since - 3_600_000}&until=${hour.since}&slices=2`)
+      expect([earlier.outcomes, earlier.buckets.length]).toEqual([[], 2])
+      expect((await get('slices=0')).error!.message).toBe('slices must be a whole number from 1 to 120.')
+      expect((await get('since=2&until=1&slices=3')).error!.message).toBe('since must be before until.')
       const none = await readWindow(store, { since: 0, until: 60_000 })
       expect(none.buckets.every(({ runs }) => runs === 0)).toBe(true)
       gate.open()

@@ -3,6 +3,7 @@ import { Option, type Command } from 'commander'
 import { createWriteStream, renameSync, rmSync } from 'node:fs'
 import { finished } from 'node:stream/promises'
 import type { CommandContext } from '../context.ts'
+import { feedbackLines, type FeedbackRow } from '../../part/feedback.ts'
 import { messageOf, MillraceError } from '../../part/error.ts'
 import { hasEnded, type RunRow } from '../../part/log.ts'
 import { openConnection, type ConnectionFlags, findRun, recordingOf } from '../connection.ts'
@@ -46,7 +47,9 @@ async function exportRun(context: CommandContext, text: string, flags: ExportFla
     const lines =
       format === 'otlp'
         ? (await import('../../record/otlp/export-traces.ts')).exportTraces(recording, row.lastSeq, content)
-        : (await import('../../record/transfer/export.ts')).exportRecording(recording, row.lastSeq)
+        : withFeedback((await import('../../record/transfer/export.ts')).exportRecording(recording, row.lastSeq), () =>
+            connection.feedback(row.id),
+          )
     if (output === undefined) for await (const piece of lines) await writeOut(context, forStream(piece, context.stdout))
     else {
       await writeFile(context, output, lines)
@@ -55,6 +58,16 @@ async function exportRun(context: CommandContext, text: string, flags: ExportFla
   } finally {
     await connection.close()
   }
+}
+
+/** Lines of their own behind the log. */
+async function* withFeedback(
+  lines: AsyncIterable<string>,
+  rows: () => Promise<FeedbackRow[]>,
+): AsyncGenerator<string, void, void> {
+  yield* lines
+  const said = feedbackLines(await rows())
+  if (said !== '') yield said
 }
 
 function describe({ agent, lastSeq, status }: RunRow): string {

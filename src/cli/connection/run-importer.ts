@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { readUsed } from '../../engine/cli/used-before.ts'
-import { createRedactor } from '../../fold/redact.ts'
+import { createCleaner, createRedactor } from '../../fold/redact.ts'
 import { MillraceError } from '../../part/error.ts'
 import type { Store } from '../../part/log.ts'
 import { openStore } from '../../project/open-store.ts'
@@ -74,7 +74,7 @@ async function withImport(
   store: (importing: Import) => Promise<ImportResult>,
 ): Promise<ImportResult> {
   const secrets = secretValues({}, context.env)
-  const importing = createImport({ name, redactor: () => createRedactor(secrets) })
+  const importing = createImport({ name, redactor: () => createRedactor(secrets), clean: createCleaner(secrets) })
   try {
     for (const piece of lines) await importing.feed(piece)
     importing.end()

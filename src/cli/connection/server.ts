@@ -2,6 +2,7 @@
 import type { RunView } from '../../fold/run-view.ts'
 import { checkKey } from '../../part/check-key.ts'
 import type { AuditRow } from '../../part/audit.ts'
+import type { FeedbackRow } from '../../part/feedback.ts'
 import { omitUndefined } from '../../part/omit-undefined.ts'
 import type { Entry } from '../../part/entry.ts'
 import { MillraceError, type ErrorValue } from '../../part/error.ts'
@@ -220,6 +221,8 @@ export function requestConnection(request: ServerRequest, url: string): Connecti
       }
       yield* reader.end()
     },
+    feedback: async (run) =>
+      (await get<{ rows: FeedbackRow[] }>(`/api/runs/${encodeURIComponent(run)}/feedback`, ['rows'])).rows,
     orphanOutcome: async () => undefined,
     async tell(run, message) {
       const how = { method: 'POST', type: 'application/json', body: JSON.stringify(message) }

@@ -12,7 +12,7 @@ const threadRule = (store: Store) => ({ closeAfterMs: defaultCloseAfterMs, now: 
 /** `open` opens the store when it is first needed. */
 export function storedRuns(
   open: () => Promise<Store>,
-): Pick<Connection, 'list' | 'threads' | 'thread' | 'status' | 'view'> {
+): Pick<Connection, 'list' | 'threads' | 'thread' | 'status' | 'view' | 'feedback'> {
   return {
     list: async (query) => (await open()).runs.list(query),
     async threads(query) {
@@ -28,6 +28,7 @@ export function storedRuns(
         ...(runs !== undefined && { page: { limit: runs } }),
       })
     },
+    feedback: async (run) => (await (await open()).feedback?.of(run)) ?? [],
     status: async (run) => (await rowOf(await open(), run)).status,
     async view(run) {
       const store = await open()

@@ -1,6 +1,7 @@
 /** Checks a recording as its bytes come, without keeping its content: each line by its type, and their order. */
 import type { Entry } from '../../part/entry.ts'
 import { MillraceError } from '../../part/error.ts'
+import type { FeedbackLine } from '../../part/feedback.ts'
 import type { RunUser } from '../../part/principal.ts'
 import { createGrammar } from '../../fold/grammar.ts'
 import { createNdjsonReader } from '../../store/ndjson.ts'
@@ -22,6 +23,8 @@ export interface CheckedRecording {
   /** Its thread, and whom it says that it belongs to. */
   threadId: string
   user?: RunUser
+  /** What people said of it. */
+  feedback: readonly FeedbackLine[]
 }
 
 /** `feed` and `end` throw `invalid-recording` with the first fault, and its line. */
@@ -29,7 +32,7 @@ export function checkRecording(name: string): { feed(bytes: Uint8Array): void; e
   const lines = createWholeLines(longestLine)
   const reader = createNdjsonReader()
   const grammar = createGrammar()
-  const checked: CheckedRecording = { id: '', epoch: 1, lastSeq: 0, named: {}, threadId: '' }
+  const checked: CheckedRecording = { id: '', epoch: 1, lastSeq: 0, named: {}, threadId: '', feedback: reader.feedback }
   /** Lines that were read. */
   let read = 0
 

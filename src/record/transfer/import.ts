@@ -17,6 +17,7 @@ import {
   type ImportUser,
   type RunStartEntry,
 } from './recording-place.ts'
+import { keepFeedback } from './keep-feedback.ts'
 import { createSpool } from './spool.ts'
 import type { Part } from '../../part/part.ts'
 import { addUsage, noUsage, type Usage } from '../../part/usage.ts'
@@ -43,6 +44,8 @@ export interface ImportOptions {
    * of one's own data may do.
    */
   user?: ImportUser
+  /** Removes secrets from notes of feedback: `runtime.redact`. */
+  clean?: (text: string) => string
 }
 
 /** Bytes that are read in one go. A shorter run is stored in one write: whole or not at all. */
@@ -78,7 +81,7 @@ export interface Import {
   close(): Promise<void>
 }
 
-export function createImport({ name = 'The recording', redactor, user }: ImportOptions = {}): Import {
+export function createImport({ name = 'The recording', redactor, user, clean }: ImportOptions = {}): Import {
   const utf8 = new TextEncoder()
   const spool = createSpool()
   const check = checkRecording(name)
@@ -105,6 +108,7 @@ export function createImport({ name = 'The recording', redactor, user }: ImportO
       if (known === undefined) {
         const others = await checkPlace(store.runs, name, end(), user)
         await write(store, (fold) => read(fold, others), { id, epoch })
+        await keepFeedback(store, id, end().feedback, { user, clean })
       } else if (!(await isSame(store, known, read, user))) throw exists(id)
       return { id, isNew: known === undefined, row: known ?? (await store.runs.get(id))! }
     },

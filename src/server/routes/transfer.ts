@@ -17,7 +17,7 @@ const mostBytes = 256 * 1024 * 1024
 
 export async function exportRun(context: RequestContext, id: string): Promise<Response> {
   await existingRun(context, id)
-  const lines = exportLines(context.runtime.store, id)
+  const lines = exportLines(context.runtime.store, id, context.server.runtime.store.feedback)
   // An unreadable log is an error response, not a truncated file.
   let first: IteratorResult<string, void> | undefined = await lines.next()
   const next = async () => {
@@ -49,7 +49,7 @@ export async function importRun({ server: context, principal }: RequestContext, 
   const { runtime } = context
   // An admin of all tenants brings back a backup as it was.
   const owner = Object.keys(visibleTo(principal)).length === 0 ? {} : { user: runUserOf(principal) ?? null }
-  const importing = createImport({ name: 'The body', redactor: runtime.redactor, ...owner })
+  const importing = createImport({ name: 'The body', redactor: runtime.redactor, clean: runtime.redact, ...owner })
   try {
     await readPieces(request, { type: 'application/x-ndjson', maxBytes: mostBytes }, importing.feed)
     const { id, isNew, row } = await importing.finish(runtime.store)

@@ -7,15 +7,23 @@ import { useMedia } from '../../data/media.ts'
 import { Button } from '../../kit/Button.tsx'
 import { moment } from '../../kit/format.ts'
 import { useTheme } from '../../shell/theme.ts'
-import { rowsOf, type ChartData } from './series.ts'
+import { shortest } from './range.ts'
+import { noneOf, rowsOf, type ChartData } from './series.ts'
 import css from './Chart.module.css'
 
 const height = 168
 
-export function Chart({ data }: { data: ChartData }) {
+interface Props {
+  data: ChartData
+  /** A time was chosen, epoch ms. */
+  onRange(since: number, until: number): void
+}
+
+export function Chart({ data, onRange }: Props) {
   const [isTable, setTable] = useState(false)
   const [at, setAt] = useState<number>()
   const { title, times, series, write } = data
+  const none = noneOf(data)
   const said = (value: number | null | undefined) => (value === null || value === undefined ? '–' : write(value))
   return (
     <figure className={css.chart}>
@@ -23,8 +31,14 @@ export function Chart({ data }: { data: ChartData }) {
         <h2>{title}</h2>
         <span className={`${css.legend} num`}>
           {at !== undefined && times[at] !== undefined && <span>{moment(times[at] * 1000).slice(5, 16)}</span>}
-          {series.map(({ label, color, values }, i) => (
-            <span key={label} className={css.key} data-dashed={i > 0 || undefined} style={{ '--key': `var(${color})` }}>
+          {series.map(({ label, color, values, about }, i) => (
+            <span
+              key={label}
+              title={about}
+              className={css.key}
+              data-dashed={i > 0 || undefined}
+              style={{ '--key': `var(${color})` }}
+            >
               {label} {at !== undefined && said(values[at])}
             </span>
           ))}
@@ -38,12 +52,12 @@ export function Chart({ data }: { data: ChartData }) {
           Table
         </Button>
       </figcaption>
-      {data.none !== undefined ? (
-        <p className={`${css.pane} ${css.none}`}>{data.none}</p>
+      {none !== undefined ? (
+        <p className={`${css.pane} ${css.none}`}>{none}</p>
       ) : isTable ? (
         <Table data={data} said={said} />
       ) : (
-        <Plot data={data} onPoint={setAt} />
+        <Plot data={data} onPoint={setAt} onRange={onRange} />
       )}
     </figure>
   )
@@ -68,7 +82,9 @@ function Table({ data, said }: { data: ChartData; said(value: number | null): st
           {rows.map(({ at, values }) => (
             <tr key={at}>
               <th scope="row">
-                <Link href={`/runs?since=${Math.floor(at)}`}>{moment(at).slice(5, 16)}</Link>
+                <Link href={`/runs?since=${Math.floor(at)}&until=${Math.ceil(at + data.slice * 1000)}`}>
+                  {moment(at).slice(5, 16)}
+                </Link>
               </th>
               {values.map((value, i) => (
                 <td key={data.series[i]!.label}>{said(value)}</td>
@@ -82,20 +98,23 @@ function Table({ data, said }: { data: ChartData; said(value: number | null): st
   )
 }
 
-function Plot({ data, onPoint }: { data: ChartData; onPoint(at: number | undefined): void }) {
+function Plot({ data, onPoint, onRange }: Props & { onPoint(at: number | undefined): void }) {
   const place = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot>(undefined)
   const theme = useTheme()
   const isDark = useMedia('(prefers-color-scheme: dark)')
-  const latest = useRef({ data, onPoint })
+  const latest = useRef({ data, onPoint, onRange })
   useEffect(() => {
-    latest.current = { data, onPoint }
+    latest.current = { data, onPoint, onRange }
   })
   const shape = JSON.stringify(data.series.map(({ label, color, kind }) => [label, color, kind]))
   // Colours are drawn: another theme is another chart.
   useEffect(() => {
     const target = place.current!
-    const options = optionsOf(latest.current.data, target, (at) => latest.current.onPoint(at))
+    const options = optionsOf(latest.current.data, target, {
+      onPoint: (at) => latest.current.onPoint(at),
+      onRange: (since, until) => latest.current.onRange(since, until),
+    })
     plot.current = new uPlot(options, valuesOf(latest.current.data), target)
     const observer = new ResizeObserver(() => plot.current?.setSize({ width: target.clientWidth, height }))
     observer.observe(target)
@@ -113,7 +132,12 @@ function valuesOf({ times, series }: ChartData): uPlot.AlignedData {
   return [times, ...series.map(({ values }) => values)]
 }
 
-function optionsOf(data: ChartData, target: HTMLElement, onPoint: (at: number | undefined) => void): uPlot.Options {
+interface Told {
+  onPoint(at: number | undefined): void
+  onRange(since: number, until: number): void
+}
+
+function optionsOf(data: ChartData, target: HTMLElement, { onPoint, onRange }: Told): uPlot.Options {
   const color = colorsOf(target)
   const font = `11px ${getComputedStyle(document.body).fontFamily}`
   const bars = uPlot.paths.bars!({ size: [0.8, 24], align: 1 })
@@ -127,8 +151,19 @@ function optionsOf(data: ChartData, target: HTMLElement, onPoint: (at: number | 
     width: target.clientWidth,
     height,
     legend: { show: false },
-    cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
-    hooks: { setCursor: [({ cursor }) => onPoint(cursor.idx ?? undefined)] },
+    cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false } },
+    hooks: {
+      setCursor: [({ cursor }) => onPoint(cursor.idx ?? undefined)],
+      setSelect: [
+        (plot) => {
+          const { left, width } = plot.select
+          if (width < shortestDrag) return
+          const [since, until] = [left, left + width].map((x) => Math.round(plot.posToVal(x, 'x') * 1000))
+          plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false)
+          if (until! - since! >= shortest) onRange(since!, until!)
+        },
+      ],
+    },
     // At the right, half of a label that stands at the end.
     padding: [8, 20, 0, 0],
     scales: {
@@ -160,6 +195,9 @@ function optionsOf(data: ChartData, target: HTMLElement, onPoint: (at: number | 
     ],
   }
 }
+
+/** px. What is shorter is a click. */
+const shortestDrag = 8
 
 /** Between the lines of an axis that counts: there is no half of a run. */
 const wholeSteps = Array.from({ length: 9 }, (_, i) => [1, 2, 5].map((step) => step * 10 ** i)).flat()

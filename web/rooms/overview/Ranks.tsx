@@ -4,18 +4,19 @@ import type { Totals, UsageOf } from '../../../src/part/stats.ts'
 import type { WindowStats } from '../../../src/part/window-stats.ts'
 import { cost, count, duration } from '../../kit/format.ts'
 import { Heads, Share } from './RankTable.tsx'
+import { runsIn, type TimeRange } from './range.ts'
 import css from './Overview.module.css'
 
 const most = 10
 /** It counts in no other column. */
-const waitedTitle = 'Half of the calls that asked a person or a client waited no longer for the reply'
+const waitedTitle = 'Half of the calls that asked a person or a client were answered within this time'
 
 interface Props {
   stats: Pick<WindowStats, 'tools'> & Pick<Totals, 'usageByAgent' | 'usageByModel' | 'errors'>
-  span: string
+  range: TimeRange
 }
 
-export function Ranks({ stats: { tools, usageByAgent, usageByModel, errors }, span }: Props) {
+export function Ranks({ stats: { tools, usageByAgent, usageByModel, errors }, range }: Props) {
   const slowest = tools.slice(0, most)
   const slow = Math.max(1, ...slowest.map(({ p95 }) => p95 ?? 0))
   return (
@@ -28,7 +29,10 @@ export function Ranks({ stats: { tools, usageByAgent, usageByModel, errors }, sp
           <table>
             <Heads
               names={['Tool', 'Calls', 'Errors', 'p50', 'p95', 'Waited']}
-              titles={{ p50: 'Half of the calls took no longer', p95: 'The slowest 5 % took longer' }}
+              titles={{
+                p50: 'Half of the calls took no longer than this',
+                p95: 'The slowest 5 % took longer than this',
+              }}
             />
             <tbody>
               {slowest.map(({ name, calls, errors, p50, p95, waited }) => (
@@ -47,15 +51,27 @@ export function Ranks({ stats: { tools, usageByAgent, usageByModel, errors }, sp
             </tbody>
           </table>
         )}
+        {slowest.length > 0 && (
+          <p className={css.note}>
+            Half of the calls took no longer than p50, the slowest 5 % longer than p95. Time in which somebody was asked
+            stands under Waited only.
+          </p>
+        )}
       </section>
       <Costs
         id="costly-agents"
         title="Most expensive agents"
         head="Agent"
         rows={usageByAgent}
-        link={(agent) => `/runs?${new URLSearchParams({ agent, since: span })}`}
+        link={(agent) => `/runs?${new URLSearchParams({ agent, sort: 'cost', ...runsIn(range) })}`}
       />
-      <Costs id="costly-models" title="Most expensive models" head="Model" rows={usageByModel} />
+      <Costs
+        id="costly-models"
+        title="Most expensive models"
+        head="Model"
+        rows={usageByModel}
+        link={(model) => `/runs?${new URLSearchParams({ model, sort: 'cost', ...runsIn(range) })}`}
+      />
       <section className={css.rank} aria-labelledby="errors-by-kind">
         <h2 id="errors-by-kind">Errors by kind</h2>
         {errors.length === 0 ? (
@@ -68,7 +84,7 @@ export function Ranks({ stats: { tools, usageByAgent, usageByModel, errors }, sp
                 <tr key={name}>
                   <th scope="row">
                     <Share of={runs / errors[0]!.count} color="--error-part" />
-                    <Link href={`/runs?${new URLSearchParams({ status: 'failed', since: span })}`}>{name}</Link>
+                    <Link href={`/runs?${new URLSearchParams({ status: 'failed', ...runsIn(range) })}`}>{name}</Link>
                   </th>
                   <td>{count(runs)}</td>
                 </tr>
@@ -87,7 +103,7 @@ interface CostsProps {
   head: string
   rows: readonly UsageOf[]
   /** Where a name leads. */
-  link?(name: string): string
+  link(name: string): string
 }
 
 function Costs({ id, title, head, rows, link }: CostsProps) {
@@ -108,7 +124,7 @@ function Costs({ id, title, head, rows, link }: CostsProps) {
               <tr key={each.name}>
                 <th scope="row">
                   <Share of={dear > 0 ? each.knownCost / dear : tokensOf(each) / big} color="--text-part" />
-                  {link === undefined ? each.name : <Link href={link(each.name)}>{each.name}</Link>}
+                  <Link href={link(each.name)}>{each.name}</Link>
                 </th>
                 <td>{count(each.calls)}</td>
                 <td>{count(tokensOf(each))}</td>

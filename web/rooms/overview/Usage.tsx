@@ -8,36 +8,36 @@ import { useSeesOthers, useSignedIn } from '../../data/server.ts'
 import { ErrorNote } from '../../kit/ErrorNote.tsx'
 import { cost, count } from '../../kit/format.ts'
 import { Heads, Share } from './RankTable.tsx'
+import { boundsOf, runsIn, type TimeRange } from './range.ts'
 import css from './Overview.module.css'
 
 const most = 10
-const hour = 3_600_000
-export const lengths = { '1h': hour, '24h': 24 * hour, '7d': 168 * hour } as const
 
 interface Report extends UsageReport {
   quotas: QuotaUse[]
 }
 
-export function Usage({ span }: { span: keyof typeof lengths }) {
-  return useSignedIn() === undefined ? null : <SignedInUsage span={span} />
+export function Usage({ range }: { range: TimeRange }) {
+  return useSignedIn() === undefined ? null : <SignedInUsage range={range} />
 }
 
-function SignedInUsage({ span }: { span: keyof typeof lengths }) {
+function SignedInUsage({ range }: { range: TimeRange }) {
   const seesOthers = useSeesOthers()
-  const { value, error, reload } = useResource(`usage ${span}`, (signal) =>
-    api<Report>(`/api/usage?by=user&since=${Date.now() - lengths[span]}`, { signal }),
-  )
+  const { value, error, reload } = useResource(`usage ${JSON.stringify(range)}`, (signal) => {
+    const { since, until } = boundsOf(range, Date.now())
+    return api<Report>(`/api/usage?by=user&since=${since}${range.kind === 'own' ? `&until=${until}` : ''}`, { signal })
+  })
   if (error !== undefined) return <ErrorNote error={error} onRetry={reload} />
   if (value === undefined) return null
   return (
     <div className={css.ranks}>
-      {seesOthers && <Users rows={value.rows} span={span} />}
+      {seesOthers && <Users rows={value.rows} range={range} />}
       {value.quotas.length > 0 && <Quotas quotas={value.quotas} />}
     </div>
   )
 }
 
-function Users({ rows, span }: { rows: readonly UsageReportRow[]; span: string }) {
+function Users({ rows, range }: { rows: readonly UsageReportRow[]; range: TimeRange }) {
   const shown = rows.slice(0, most)
   const big = Math.max(1, ...shown.map(({ totalTokens }) => totalTokens))
   return (
@@ -56,7 +56,7 @@ function Users({ rows, span }: { rows: readonly UsageReportRow[]; span: string }
                   {row.name === '' ? (
                     'No one'
                   ) : (
-                    <Link href={`/runs?${new URLSearchParams({ user: row.name, since: span })}`}>{row.name}</Link>
+                    <Link href={`/runs?${new URLSearchParams({ user: row.name, ...runsIn(range) })}`}>{row.name}</Link>
                   )}
                   {row.tenant && ` of ${row.tenant}`}
                 </th>

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { changeOf, chartsOf, rowsOf, sumsOf, totalsOf } from './series.ts'
+import { changeOf, chartsOf, noneOf, rowsOf, sumsOf, totalsOf } from './series.ts'
 
 const bucket = (at: number, more: object = {}) => ({
   at,
@@ -28,6 +28,16 @@ test('charts have a value for each slice; what is unknown is a gap', () => {
   expect(first!.series.map(({ values }) => values)).toEqual([
     [200, null, null],
     [900, null, null],
+  ])
+})
+
+test('a chart without values says so, and has no axis; without a price it says why', () => {
+  const quiet = chartsOf({ buckets: [bucket(0, { runs: 1, tokens: 5 })], slice: 60_000 }, false)
+  expect(quiet.map(noneOf)).toEqual([
+    undefined,
+    undefined,
+    'No price is known for the models that were called.',
+    'Nothing in this time.',
   ])
 })
 

@@ -9,6 +9,8 @@ export interface Series {
   color: string
   /** `dots`: a line with its points, because it has gaps. */
   kind: 'bars' | 'line' | 'dots'
+  /** What the label means. */
+  about?: string
   values: (number | null)[]
 }
 
@@ -68,13 +70,15 @@ export function chartsOf({ buckets, slice }: Pick<WindowStats, 'buckets' | 'slic
       write: duration,
       series: [
         {
-          label: 'p50',
+          label: 'half (p50)',
+          about: 'Half of the runs began to answer no later',
           color: '--text-part',
           kind: 'dots',
           values: values(({ firstToken }) => firstToken?.p50 ?? null),
         },
         {
-          label: 'p95',
+          label: 'slowest 5 % (p95)',
+          about: 'The slowest 5 % of the runs began to answer later',
           color: '--tool-part',
           kind: 'dots',
           values: values(({ firstToken }) => firstToken?.p95 ?? null),
@@ -82,6 +86,13 @@ export function chartsOf({ buckets, slice }: Pick<WindowStats, 'buckets' | 'slic
       ],
     },
   ]
+}
+
+/** Why there is nothing to draw: an axis without values has words for none. */
+export function noneOf({ none, series }: ChartData): string | undefined {
+  if (none !== undefined) return none
+  const hasAny = series.some(({ values }) => values.some((value) => value !== null && value > 0))
+  return hasAny ? undefined : 'Nothing in this time.'
 }
 
 /** What a time came to, beside another one. */

@@ -1,6 +1,7 @@
 /** What a run came to, in a line, and what can be done with it. */
 import { useState, type ReactNode } from 'react'
-import { Link } from 'wouter'
+import { Link, useLocation } from 'wouter'
+import type { EntryOf } from '../../../src/part/entry.ts'
 import type { RunFacts } from './layout/facts.ts'
 import { errorsInWords } from './layout/errors-in-words.ts'
 import { client, fetchApi } from '../../data/client.ts'
@@ -13,9 +14,10 @@ import { Menu } from '../../kit/Menu.tsx'
 import { Owner } from '../../kit/Owner.tsx'
 import { Status } from '../../kit/Status.tsx'
 import { Verdict } from '../../kit/Verdict.tsx'
-import { marked, markForCompare } from '../../data/compare-mark.ts'
+import { comparison, marked, markForCompare } from '../../data/compare-mark.ts'
 import { useNarrow } from '../../data/media.ts'
 import { AddTest } from '../../kit/AddTest.tsx'
+import { useEntry } from './data/use-entries.ts'
 import type { Room } from './use-room.ts'
 import css from './RunHeader.module.css'
 
@@ -30,6 +32,8 @@ export function RunHeader({ room, onFork }: { room: Room; onFork: () => void }) 
   const hasFacts = snapshot.items.length > 0
   const first = model.whole.marks[0]
   const agent = row?.agent ?? first?.note
+  const start = useEntry(room.windows, 1) as EntryOf<'run-start'> | undefined
+  const origin = start?.forkedFrom?.runId
   const stop = () => {
     setStopping(true)
     client()
@@ -44,7 +48,7 @@ export function RunHeader({ room, onFork }: { room: Room; onFork: () => void }) 
       <Button icon="fork" title="Run again from here" onClick={onFork} disabled={!snapshot.isLoaded}>
         Fork
       </Button>
-      <Compare id={id} />
+      <Compare id={id} origin={origin} />
       {!isPhone && addTest}
       <Button onClick={() => void exportRun(id).catch(setError)}>Export</Button>
     </>
@@ -95,6 +99,11 @@ export function RunHeader({ room, onFork }: { room: Room; onFork: () => void }) 
             </Link>
           </span>
         )}
+        {origin !== undefined && (
+          <span>
+            forked from <Link href={`/runs/${encodeURIComponent(origin)}`}>{shortId(origin)}</Link>
+          </span>
+        )}
         {row?.parentRunId !== undefined && (
           <span>
             part of <Link href={`/runs/${encodeURIComponent(row.parentRunId)}`}>{shortId(row.parentRunId)}</Link>
@@ -119,7 +128,7 @@ function Facts({ facts, now, isAt }: { facts: RunFacts; now: number; isAt: boole
     <dl className={css.facts} data-at={isAt || undefined}>
       <Fact name="time" value={duration(durationMs)} title={waited}>
         {takenOverMs !== undefined && (
-          <small className={css.taken} title="The time of the run that it is a fork of, up to there">
+          <small className={css.taken} title="The time of the run it was forked from, up to the fork">
             +{duration(takenOverMs)} taken over
           </small>
         )}
@@ -158,8 +167,17 @@ function Fact({ name, value, title, children }: FactProps) {
   )
 }
 
-function Compare({ id }: { id: string }) {
+/** A fork is compared with its origin, unless another run is marked. */
+function Compare({ id, origin }: { id: string; origin: string | undefined }) {
+  const [, navigate] = useLocation()
   const [mark, setMark] = useState(marked)
+  if (origin !== undefined && (mark === undefined || mark === origin)) {
+    return (
+      <Button title="With the run that it is a fork of" onClick={() => navigate(comparison(origin, id))}>
+        Compare
+      </Button>
+    )
+  }
   const label = mark === undefined ? 'Compare' : mark === id ? 'Marked' : 'Compare with the marked run'
   return (
     <Button

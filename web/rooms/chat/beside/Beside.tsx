@@ -128,7 +128,7 @@ export function Beside({ agents, reason }: Props) {
         <Button
           icon="plus"
           aria-label="New"
-          title="Empty all columns"
+          title="Clear all columns"
           disabled={columns.every(({ thread }) => thread === undefined)}
           onClick={() => write((all) => all.map((spec) => ({ ...spec, thread: undefined, run: undefined })))}
         >
