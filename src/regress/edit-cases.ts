@@ -1,4 +1,5 @@
 /** Changes one case in the text of a file, and nothing else of it. */
+import { equal } from '../part/equal.ts'
 import { MillraceError } from '../part/error.ts'
 import { child } from '../pipeline/check.ts'
 import { createFaultCollector } from '../pipeline/fault.ts'
@@ -15,7 +16,7 @@ export function withoutCase(text: string, path: string, slug: string): string | 
   const from = lineAt(text, child(child(root, 'cases'), at)!)
   const to = endOf(text, root, at)
   const changed = text.slice(0, from) + text.slice(to)
-  const left = namesIn(changed, path)
+  const left = casesIn(changed, path)?.map((each) => each.name)
   const isRight =
     left?.join('\n') === cases.flatMap(({ name, slug: other }) => (other === slug ? [] : [name])).join('\n')
   if (isRight) return changed
@@ -44,9 +45,11 @@ export function withAnswer(text: string, path: string, slug: string, answer: str
   const equals = child(child(child(turn, 'expect'), 'text'), 'equals')
   if (equals?.kind === 'scalar') {
     const changed = text.slice(0, equals.at) + JSON.stringify(answer) + endOfScalar(text, equals)
-    const now = namesIn(changed, path) && readCases(changed, path).cases
-    const isRight = now?.length === cases.length && now[at]!.turns.at(-1)!.expect.text?.equals[0] === answer
-    if (isRight) return changed
+    const now = casesIn(changed, path)
+    // An alias may have stood there, or what another one names.
+    const isSame = (each: TestCase, i: number) => i === at || equal({ ...each, line: 0 }, { ...now![i], line: 0 })
+    const isRight = now?.[at]?.turns.at(-1)!.expect.text?.equals[0] === answer
+    if (isRight && now!.length === cases.length && cases.every(isSame)) return changed
   }
   throw new MillraceError('bad-input', `${cases[at]!.name} does not expect one exact answer. Change it in ${path}.`)
 }
@@ -74,9 +77,10 @@ function endOf(text: string, root: Node, at: number): number {
   return after.length === 0 ? text.length : lineAt(text, { at: Math.min(...after) })
 }
 
-function namesIn(text: string, path: string): string[] | undefined {
+/** Undefined for a text with mistakes. */
+function casesIn(text: string, path: string): TestCase[] | undefined {
   try {
-    return readCases(text, path).cases.map(({ name }) => name)
+    return readCases(text, path).cases
   } catch {
     return undefined
   }

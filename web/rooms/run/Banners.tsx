@@ -1,5 +1,9 @@
 /** What a reader must not miss: why it failed, what it waits for, and what is wrong with its log. */
+import type { RequestView } from '../../../src/fold/run-view.ts'
+import { api } from '../../data/client.ts'
+import { useResource } from '../../data/resource.ts'
 import { useSignedIn } from '../../data/server.ts'
+import { DecideAll } from '../../kit/DecideAll.tsx'
 import { OpenRequest } from '../../kit/OpenRequest.tsx'
 import { Button } from '../../kit/Button.tsx'
 import { explain } from '../../kit/error-words.ts'
@@ -53,10 +57,20 @@ export function Banners({ room }: { room: Room }) {
           {model.facts.open.map((mark) => (
             <Asked key={mark.seq} room={room} mark={mark} isRow={model.facts.open.length > 1} />
           ))}
+          {model.facts.open.length > 1 && <All room={room} marks={model.facts.open} />}
         </section>
       )}
     </div>
   )
+}
+
+/** Several at once. They are asked for together: the rows read one entry each. */
+function All({ room: { id }, marks }: { room: Room; marks: readonly OutlineMark[] }) {
+  const path = `/api/runs/${encodeURIComponent(id)}/requests`
+  const { value } = useResource(`${path} ${marks.map(({ seq }) => seq).join(' ')}`, (signal) =>
+    api<{ requests: RequestView[] }>(path, { signal }),
+  )
+  return value && <DecideAll runId={id} requests={value.requests} />
 }
 
 /** `isRow`: one of several, which leave room for the steps. */
