@@ -70,18 +70,11 @@ export function Filters({ query, filter, hasColumns, hasOwners, users, rows, sea
             {words} <Icon name="close" size={12} />
           </Button>
         ))}
-<<<<<<< HEAD
-      {/* Also before it is known: what stands behind it does not move. */}
-      <output className={`${css.count} num`} aria-label="Number of runs">
-        {count}
-      </output>
-=======
       {hasColumns && (
         <output className={`${css.count} num`} aria-label="Number of runs">
           {count}
         </output>
       )}
->>>>>>> main
       <ViewMenu query={query} hasColumns={hasColumns} hasOwners={hasOwners} />
       {wasOpen && (
         <Suspense>

@@ -110,15 +110,9 @@ function Item({ run, request, isDone, deciding, told }: ItemProps) {
   const key = keyOf({ run, request })
   const nameOf = useThreadName()
   const isForOthers = useSeesOthers()
-<<<<<<< HEAD
   const { outcome = isDone ? 'No longer waits' : undefined, fault } = told.get(key) ?? {}
-  const isChosen = denying?.chosen?.has(key) === true
-  const canDeny = denying?.possible.includes(key) === true
-=======
-  const { outcome = isDone ? 'No longer open' : undefined, fault } = told.get(key) ?? {}
   const isChosen = deciding?.chosen?.has(key) === true
   const canDecide = deciding?.possible.includes(key) === true
->>>>>>> main
   return (
     <li data-question data-done={outcome !== undefined || undefined}>
       <OpenRequest
