@@ -64,7 +64,7 @@ export function Filters({ query, filter, hasColumns, hasOwners, users, rows, sea
             key={words}
             className={css.chip!}
             aria-label={`Without ${words}`}
-            title="Remove this filter"
+            title="Take this filter away"
             onClick={() => query.set(Object.fromEntries([...names, 'sel'].map((name) => [name, undefined])))}
           >
             {words} <Icon name="close" size={12} />
