@@ -209,7 +209,7 @@ export function ValueForm({ request, isBusy, isRow, describedBy, send }: AnswerP
                   Open {new URL(server.url).host}
                 </a>
                 <Button look="primary" disabled={isBusy} onClick={() => send({ value: true }, form.current)}>
-                  Done
+                  Continue
                 </Button>
               </>
             ) : isChoice ? (
