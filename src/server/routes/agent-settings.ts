@@ -76,10 +76,9 @@ function changesIn({ changes }: Record<string, unknown>): StepChange[] {
 }
 
 function checkWork(text: string, changes: readonly StepChange[]): void {
-  const count = changes.reduce(
-    (sum, { step: _, tools = {}, ...scalars }) => sum + Object.keys(tools).length + Object.keys(scalars).length,
-    0,
-  )
+  const count = changes.reduce((sum, { tools = {}, ...others }) => {
+    return sum + Object.keys(tools).length + Object.keys(others).length - 1
+  }, 0)
   const most = Math.min(mostSettings, Math.max(1, Math.floor(mostWork / text.length)))
   if (count > most) throw bad('changes', `at most ${most} settings at once for a text of this length, not ${count}`)
 }

@@ -18,7 +18,11 @@ const mostSlices = 120
 /** Default: the last seven days. With `window` or `slices` also per slice of time. */
 export async function getStats({ server: { runtime }, filter }: RequestContext, url: URL): Promise<Response> {
   const { since, until, agent, window, slices } = readQuery(url, {
-    ...{ since: 40, until: 40, agent: 256, window: 10, slices: 10 },
+    since: 40,
+    until: 40,
+    agent: 256,
+    window: 10,
+    slices: 10,
   })
   const { store } = runtime
   const count = slices === undefined ? undefined : wholeNumber(slices, 'slices', 1, mostSlices)
