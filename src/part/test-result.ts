@@ -1,4 +1,5 @@
 /** Results of test cases: the last of each case are kept, with what differed. They stand beside the runs. */
+import { MillraceError } from './error.ts'
 import { isDeepText } from './json.ts'
 
 export type TestStatus = 'passed' | 'failed' | 'stopped'
@@ -114,4 +115,8 @@ export function readTestResult(value: unknown): NewTestResult | undefined {
     failures.every((each: unknown) => typeof (each as Failure | null)?.message === 'string') &&
     Array.isArray(warnings)
   return isRow ? toTestResult({ ...(row as NewTestResult), isLive: row.isLive === true }) : undefined
+}
+
+export function unknownTest(id: string): MillraceError {
+  return new MillraceError('unknown-test', `There is no test case ${id.slice(0, 200)}.`)
 }

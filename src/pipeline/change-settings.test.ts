@@ -208,6 +208,18 @@ describe('changes of settings in the text of an agent', () => {
     ])
   })
 
+  test('a comment of many signs behind an anchor costs no time', () => {
+    const text = `x: &v docs ${'#,'.repeat(5000)}
+workflow:
+  - id: answer
+    type: llm
+    config:
+      tools:
+        - { mcp: *v }
+`
+    expect(() => changeSettings(text, [{ step: 'main/answer', tools: { calculator: true } }])).toThrow('edit the file')
+  })
+
   test('the agents of this repository can all be changed, step by step', () => {
     const files = globSync('{agents,examples/*/agents}/*.{yaml,yml}')
     const changes = [

@@ -167,7 +167,8 @@ function endOf(text: string, node: Node): number {
   const last = inside.at(-1)
   const end = last === undefined ? (flow ?? node.at) + 1 : endOf(text, last)
   if (flow === undefined) return end
-  const close = /(?:[\s,:]|#[^\n]*)*[\]}]/y
+  // A comment ends with its line: otherwise there are too many ways to read one.
+  const close = /(?:[\s,:]|#[^\n]*(?:\n|$))*[\]}]/y
   close.lastIndex = end
   return close.test(text) ? close.lastIndex : end
 }

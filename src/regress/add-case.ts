@@ -125,7 +125,18 @@ function freePath(dir: string, agent: string, textOf: (path: string) => string |
 function uniqueName(wanted: string, taken: readonly TestCase[]): string {
   const isFree = (name: string) => !taken.some(({ slug }) => slug === slugOf(name))
   if (isFree(wanted)) return wanted
-  for (let n = 2; ; n++) if (isFree(`${wanted} ${n}`)) return `${wanted} ${n}`
+  for (let n = 2; ; n++) {
+    const name = numbered(wanted, n)
+    if (isFree(name)) return name
+  }
+}
+
+/** Shortened until the number is in the name of its files, too. */
+function numbered(wanted: string, n: number): string {
+  for (let letters = [...wanted]; ; letters = letters.slice(0, -8)) {
+    const name = `${letters.join('').trimEnd()} ${n}`.trimStart()
+    if (slugOf(name).split('-').at(-1) === String(n)) return name
+  }
 }
 
 /* A recorded run, with the runs of its thread that it continues, as a case: its input, the answers it got, and what it came to. */

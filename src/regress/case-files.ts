@@ -2,6 +2,7 @@
 import { readFileSync, readdirSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, resolve, sep } from 'node:path'
 import { MillraceError, messageOf } from '../part/error.ts'
+import { unknownTest } from '../part/test-result.ts'
 import { faultsOf } from '../pipeline/fault.ts'
 import { formatFaults } from '../pipeline/parse.ts'
 import { isInside } from '../project/prompt-reader.ts'
@@ -78,7 +79,7 @@ export function openCaseFiles(cwd: string, dir: string): CaseFiles {
   function find(id: string): FoundCase {
     const found = read().cases.find((each) => each.id === id)
     if (found !== undefined) return found
-    throw new MillraceError('unknown-test', `There is no test case ${id.slice(0, 200)}.`)
+    throw unknownTest(id)
   }
 
   const recordings = ({ file, test }: FoundCase, model: string | undefined) =>

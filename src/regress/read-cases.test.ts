@@ -150,5 +150,7 @@ cases:
     expect(slugOf('Größe: 5 €?')).toBe('größe-5')
     expect(slugOf('???')).toBe('case')
     expect(slugOf('x'.repeat(500))).toHaveLength(60)
+    expect(slugOf('漢'.repeat(500))).toHaveLength(60)
+    expect(Buffer.byteLength(slugOf('𠀀'.repeat(500)))).toBe(180)
   })
 })

@@ -38,8 +38,13 @@ export function slugOf(name: string): string {
     .toLowerCase()
     .normalize('NFC')
     .match(/[\p{L}\p{N}_]+/gu)
-  return [...(words?.join('-') ?? 'case')].slice(0, 60).join('')
+  const letters = [...(words?.join('-') ?? 'case')].slice(0, 60)
+  while (Buffer.byteLength(letters.join('')) > mostBytes) letters.pop()
+  return letters.join('')
 }
+
+/** A file system takes names of 255 bytes: more is added to this one. */
+const mostBytes = 180
 
 function refuseTwins(cases: readonly TestCase[], root: Node, faults: FaultCollector): void {
   const seen = new Map<string, TestCase>()

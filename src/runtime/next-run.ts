@@ -1,13 +1,12 @@
 /** The runs that begin with a message for a run that has ended: started once, by whichever process is first. */
 import { nextRuns, waitingMessages, type NextRun } from '../engine/steering.ts'
 import { omitUndefined } from '../part/omit-undefined.ts'
-import { hasEnded, type Log, type Store } from '../part/log.ts'
+import { hasEnded, type Store } from '../part/log.ts'
 import type { RunStart, SentMessage } from '../part/part.ts'
 import { MillraceError } from '../part/error.ts'
 import { claimKey, toSentMessage, type MessageClaim } from '../part/sent-message.ts'
 import type { UserMessage } from '../part/message.ts'
-import { entryAt } from '../fold/read-view.ts'
-import { recordedMessages } from './tell-run.ts'
+import { recordedMessages, startNow } from './tell-run.ts'
 import type { Agent, AgentSource, StartOptions } from './runtime.ts'
 
 export interface NextRunContext {
@@ -43,8 +42,8 @@ export async function settleMessages(context: NextRunContext, run: string): Prom
   const row = await runs.get(run)
   if (row === undefined || !hasEnded(row.status) || row.status === 'aborted') return
   const recorded = await recordedMessages(store, run)
-  const first = await startOf(log, run)
-  const agent = agents.get(row.agent)
+  const first = await startNow(store, run)
+  const agent = first && agents.get(first.agent)
   if (first === undefined || agent === undefined) return
   for (const next of nextRuns(first, recorded.values())) {
     if (!(await hasPlace(store, row.threadId, next.runId))) await startNextRun(context, first, next)
@@ -58,17 +57,6 @@ export async function settleMessages(context: NextRunContext, run: string): Prom
     const options = { ...optionsOf(first, [sent]), turnKey: `message:${run}:${id}` }
     await start(agent, { ...input, messages: [toUserMessage(sent)] }, options)
   }
-}
-
-/** Its start, with what it went on as: a fork may have changed that. */
-async function startOf(log: Log, run: string): Promise<RunStart | undefined> {
-  const first = await entryAt(log, run, 1)
-  if (first?.type !== 'run-start') return undefined
-  if (first.ownPipeline !== true) return first
-  let { agent, pipeline } = first
-  for await (const batch of log.read(run, { types: ['resume'] }))
-    for (const entry of batch) if (entry.type === 'resume') ({ agent = agent, pipeline = pipeline } = entry)
-  return { ...first, agent, pipeline }
 }
 
 /** Whether a run was started in its thread, though it may have been deleted since. */

@@ -57,7 +57,7 @@ export interface TellContext {
   settle(run: string): Promise<void>
 }
 
-/** Resolves when the message is stored. Rejects with `unknown-run`, `run-ended`, `too-large` or `too-many-messages`. */
+/** Resolves when the message is stored. Rejects with `unknown-run`, `run-ended`, `foreign-run`, `too-large` or `too-many-messages`. */
 export async function tellRun(context: TellContext, run: string, given: TellOptions): Promise<Told> {
   const { store, now, redactOf } = context
   const { content, id = `msg_${crypto.randomUUID().replaceAll('-', '')}`, protocol = 'library' } = given
@@ -68,7 +68,9 @@ export async function tellRun(context: TellContext, run: string, given: TellOpti
   if (known !== undefined) return { id, mode: known.mode, duplicate: true }
   if (hasEnded(row.status)) throw runEnded(row)
   if ((await listWaiting(store, run)).length >= mostWaiting) throw tooMany(run)
-  const mode = given.mode === 'queue' || !(await hears(store, run)) ? 'queue' : 'steer'
+  const start = await startNow(store, run)
+  if (start === undefined && row.foreign !== undefined) throw notAcceptedYet(run)
+  const mode = given.mode === 'queue' || start === undefined || !hears(start) ? 'queue' : 'steer'
   const message = redactOf(run)(
     recordable({
       mode,
@@ -143,12 +145,28 @@ function takesMessages(step: Step): boolean {
   return step.type === 'llm' ? step.config.stream : stepsInside(step).some(takesMessages)
 }
 
-/** Whether the pipeline in its log can take messages. A change that a fork made is in its last `resume`. */
-async function hears({ log }: Store, run: string): Promise<boolean> {
-  const start = await entryAt(log, run, 1)
-  let text = start?.type === 'run-start' ? start.pipeline : undefined
-  for await (const batch of log.read(run, { types: ['resume'] }))
-    for (const entry of batch) if (entry.type === 'resume') text = entry.pipeline ?? text
+/**
+ * Its start, with the agent and the text with which it goes on: a fork may have changed them. Undefined for a run that was recorded elsewhere and that
+ * nobody here has let go on: what it names is not to be started.
+ */
+export async function startNow({ log }: Pick<Store, 'log'>, run: string): Promise<EntryOf<'run-start'> | undefined> {
+  const first = await entryAt(log, run, 1)
+  if (first?.type !== 'run-start') return undefined
+  const { foreign = 0 } = first
+  let start = first
+  let isOurs = foreign === 0
+  for await (const batch of log.read(run, { types: ['resume'] })) {
+    for (const entry of batch) {
+      if (entry.type !== 'resume' || entry.agent === undefined || entry.pipeline === undefined) continue
+      start = { ...start, agent: entry.agent, pipeline: entry.pipeline }
+      isOurs ||= entry.seq > foreign
+    }
+  }
+  return isOurs ? start : undefined
+}
+
+/** Whether its pipeline can take messages. */
+function hears({ pipeline: text }: EntryOf<'run-start'>): boolean {
   const pipeline = readStored(text)
   return pipeline !== undefined && pipeline.workflow.some(takesMessages)
 }
@@ -164,6 +182,11 @@ function checkSize(content: UserMessage['content']): void {
 export function runEnded({ id, threadId }: Pick<RunRow, 'id' | 'threadId'>): MillraceError {
   const message = `Run ${id} has ended. Send the message to its thread: ${plainThread(threadId)}.`
   return new MillraceError('run-ended', message, { status: 409 })
+}
+
+function notAcceptedYet(run: string): MillraceError {
+  const message = `Run ${run} was recorded elsewhere, and nobody here has let it go on. Answer what it asks, or fork it; then send the message.`
+  return new MillraceError('foreign-run', message, { status: 403 })
 }
 
 function tooMany(run: string): MillraceError {

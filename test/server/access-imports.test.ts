@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { createScriptedModel, finish, text, toolCall } from '../../src/models/scripted.ts'
 import type { Entry } from '../../src/part/entry.ts'
 import { runUserOf } from '../../src/part/principal.ts'
-import { agent, until } from '../support/engine.ts'
+import { agent, entriesOf, until } from '../support/engine.ts'
 import { callers, createTestAccess, headersFor } from '../support/callers.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
@@ -81,4 +81,73 @@ describe('an operator with recordings of its own', () => {
     // One that is open to it works.
     expect((await server.post(answer, { approved: true, agentId: 'a' }, { headers })).status).toBe(200)
   })
+
+  const text = agent('tools: [wipe]\nsystem: forged')
+
+  /** Of a recording that waits, and says that its text is its own. */
+  async function forged(change: (entry: Entry) => object = (entry) => entry, agent = 'a') {
+    const server = await start()
+    const { entries, request } = await waitingLog(server)
+    const lines = asRun(entries, { runId: 'mine', agent, pipeline: text, ownPipeline: true })
+    expect(
+      (
+        await imported(
+          server,
+          lines.map((entry) => change(entry as Entry)),
+        )
+      ).status,
+    ).toBe(201)
+    return { server, request }
+  }
+
+  test('the text that it calls its own begins no next run: one that went on goes on as the agent here', async () => {
+    const { server, request } = await forged()
+    const said = { content: 'And now?', id: 'm1', mode: 'queue' }
+    const tell = () => server.post('/api/runs/mine/messages', said, { headers })
+    const refused = await tell()
+    expect([refused.status, await refused.text()]).toEqual([403, expect.stringContaining('recorded elsewhere')])
+    const answer = `/api/runs/mine/requests/${request}`
+    expect((await server.post(answer, { approved: true, agentId: 'a' }, { headers })).status).toBe(200)
+    // Nobody has seen it: whoever finds it behind the end of the run starts the next one.
+    await server.store.log.post('mine', 'message:m1', {
+      mode: 'queue',
+      content: 'And now?',
+      protocol: 'api',
+      sentAt: 1,
+    })
+    await expect.poll(async () => (await server.store.runs.get('mine'))?.status).toBe('completed')
+    await server.runtime.recover()
+    const next = async () => (await server.store.runs.list({})).find(({ title }) => title === 'And now?')
+    await expect.poll(async () => (await next())?.status).toBe('completed')
+    expect((await entriesOf(server.store, (await next())!.id))[0]).toMatchObject({
+      agent: 'a',
+      pipeline: server.runtime.agents.get('a')!.pipeline.text,
+    })
+  })
+
+  test.each(['a', hiddenName])(
+    'nor behind the end of one that nobody has let go on: it names %s, and its time was over',
+    async (name) => {
+      const { server } = await forged((entry) => (entry.type === 'request' ? { ...entry, deadline: 1 } : entry), name)
+      const { runtime, store } = server
+      const post = (run: string, content: string) =>
+        store.log.post(run, 'message:m1', { mode: 'queue', content, protocol: 'api', sentAt: 1 })
+      await post('mine', 'Forged')
+      await runtime.recover()
+      await expect.poll(async () => (await store.runs.get('mine'))?.status).toBe('interrupted')
+      // The newest are looked at first.
+      const own = await runtime.start('a', { messages: [{ role: 'user', content: 'Hi' }] }, { user })
+      await own.result
+      await post(own.id, 'Own')
+      await runtime.recover()
+      const titles = async () => (await store.runs.list({})).map(({ title }) => title)
+      await expect.poll(titles).toContain('Own')
+      await post('mine', 'Forged again')
+      await runtime.recover()
+      await post((await store.runs.list({ limit: 1 }))[0]!.id, 'Own again')
+      await runtime.recover()
+      await expect.poll(titles).toContain('Own again')
+      expect((await titles()).filter((title) => title?.startsWith('Forged'))).toEqual([])
+    },
+  )
 })

@@ -383,6 +383,8 @@ describe('agent editor', () => {
       { changes: [{ ...step1, tools: ['a'] }] },
       { changes: [{ step: 'main/none', model: 'x' }] },
       { changes: Array(101).fill(step1) },
+      { changes: [{ ...step1, tools: Object.fromEntries(Array.from({ length: 501 }, (_, i) => [`t${i}`, true])) }] },
+      { changes: Array(60).fill({ ...step1, model: 'demo:x' }), text: `${file}# ${'x'.repeat(100_000)}` },
     ])
       expect([bad, (await send('agents/ask/settings', bad)).status]).toEqual([bad, 400])
     expect(await send('agents/none/settings')).toMatchObject({ status: 404 })

@@ -281,6 +281,25 @@ describe('test cases', () => {
     ])
   })
 
+  test('a long question becomes a case as often as somebody likes, in letters of any script', async () => {
+    const { send, ask, add, desk } = await open()
+    const run = await ask('How many orders did we get last week in the northern region, and why?')
+    const slugs = [
+      'how-many-orders-did-we-get-last-week-in-the-northern-region',
+      'how-many-orders-did-we-get-last-week-in-the-northern-2',
+      'how-many-orders-did-we-get-last-week-in-the-northern-3',
+    ]
+    for (const slug of slugs) expect(await send('POST', 'tests', { run })).toMatchObject({ id: `shop/${slug}` })
+    for (const name of ['𠀀'.repeat(100), 'İ'.repeat(200), '...', '2']) for (let n = 0; n < 2; n++) await add({ name })
+    const { cases } = await send('GET', 'tests')
+    const ids = cases.map(({ id }: { id: string }) => id)
+    expect([ids.length, new Set(ids).size]).toEqual([11, 11])
+    // The files are not read again for each.
+    desk.files.find = () => expect.fail('read again')
+    expect(await send('POST', 'tests/run', { ids })).toMatchObject({ status: 202, run: { total: 11 } })
+    expect(await send('POST', 'tests/run', { ids: [...ids, 'shop/none'] })).toMatchObject({ status: 404 })
+  })
+
   test('an agent that has gone or has mistakes fails its cases with the reason', async () => {
     const { add, send, done, dir } = await open()
     const id = await add({ name: 'hours' })

@@ -14,6 +14,9 @@ import { bad } from '../http/query.ts'
 import { checkText, showsTexts, textIn } from './agents.ts'
 
 const mostChanges = 100
+/** Settings that are changed at once, and those times the characters of the text: it is read again for each. */
+const mostSettings = 500
+const mostWork = 5_000_000
 
 export function mountAgentSettings(routes: Routes, { isPrivate }: HandlerContext): void {
   routes.get('/api/agents/:id/settings', 'agents.list', (context, request) => getSettings(context, request.param('id')))
@@ -44,6 +47,7 @@ async function changedText(context: RequestContext, request: Request, name: stri
   const agent = agentNamed(context, name)
   const given = body['text'] === undefined ? undefined : textIn(body)
   const { text: inlined, source = inlined } = agent.pipeline
+  checkWork(given ?? source, changes)
   const text = changeSettings(given ?? source, changes)
   // As for its file: a text with a secret is not shown.
   if (context.runtime.redact(text) !== text)
@@ -69,6 +73,14 @@ function changesIn({ changes }: Record<string, unknown>): StepChange[] {
   if (!Array.isArray(changes) || changes.length > mostChanges)
     throw bad('changes', `a list of at most ${mostChanges} changes`)
   return changes.map((each: unknown, i) => toChange(each, `changes[${i}]`))
+}
+
+function checkWork(text: string, changes: readonly StepChange[]): void {
+  const count = changes.reduce((sum, { tools = {}, ...others }) => {
+    return sum + Object.keys(tools).length + Object.keys(others).length - 1
+  }, 0)
+  const most = Math.min(mostSettings, Math.max(1, Math.floor(mostWork / text.length)))
+  if (count > most) throw bad('changes', `at most ${most} settings at once for a text of this length, not ${count}`)
 }
 
 function toChange(value: unknown, place: string): StepChange {

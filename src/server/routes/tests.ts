@@ -3,7 +3,7 @@ import { MillraceError } from '../../part/error.ts'
 import { ownValue } from '../../part/own-value.ts'
 import { runUserOf } from '../../part/principal.ts'
 import type { Entry } from '../../part/entry.ts'
-import type { TestResultRow } from '../../part/test-result.ts'
+import { unknownTest, type TestResultRow } from '../../part/test-result.ts'
 import { didYouMean } from '../../pipeline/nearest.ts'
 import type { AnswerCheck, WantedCheck } from '../../regress/add-case.ts'
 import type { FoundCase } from '../../regress/case-files.ts'
@@ -62,7 +62,7 @@ async function existingTest(context: RequestContext, id: string): Promise<{ desk
   const desk = await deskOf(context)
   const found = desk.files.find(id)
   if (isShown(context, found.file.agent)) return { desk, found }
-  throw new MillraceError('unknown-test', `There is no test case ${id.slice(0, 200)}.`)
+  throw unknownTest(id)
 }
 
 /** Results that are read at the same time. */
@@ -220,9 +220,10 @@ async function runTests(context: RequestContext, request: Request): Promise<Resp
   const agent = optionalText(body, 'agent')
   const record = readFlag(body, 'record')
   const desk = await deskOf(context)
-  const shown = desk.files.read().cases.flatMap(({ file }) => (isShown(context, file.agent) ? [file.agent] : []))
-  const agents = new Set(agent === undefined ? shown : shown.filter((each) => each === agent))
-  for (const id of ids ?? []) await existingTest(context, id)
+  const shown = desk.files.read().cases.filter(({ file }) => isShown(context, file.agent))
+  const known = new Set(shown.map(({ id }) => id))
+  for (const id of ids ?? []) if (!known.has(id)) throw unknownTest(id)
+  const agents = new Set(shown.flatMap(({ file }) => (agent === undefined || file.agent === agent ? [file.agent] : [])))
   const run = desk.start({ ids, agents, models, record, user: runUserOf(context.principal) })
   return Response.json({ run }, { status: 202 })
 }
