@@ -77,6 +77,8 @@ test('what stopped the answer is said once', () => {
 test('an error always has words, also in a line of a list', () => {
   expect(inShort({ code: 'model-failed', message: 'Step "answer" (llm): a:b failed.' })).toBe('a:b failed.')
   expect(inShort({ code: 'step-failed', message: 'Step "answer" (llm) failed.' })).toBe('A step of the agent failed')
-  expect(explain({ code: 'of-their-own', message: 'Step "answer" (llm) failed.' }).detail).toBe('Step "answer" (llm) failed.')
+  expect(explain({ code: 'of-their-own', message: 'Step "answer" (llm) failed.' }).detail).toBe(
+    'Step "answer" (llm) failed.',
+  )
   expect(explain({ code: 'of-their-own', message: '' }).title).toBe('Something failed')
 })
