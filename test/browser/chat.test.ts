@@ -187,5 +187,15 @@ describe.skipIf(browser === undefined)(`the playground${fault}`, () => {
     await expect.poll(() => answers(page).first().innerText()).toContain('before after')
     await page.getByRole('button', { name: 'Discard' }).click()
     expect(await page.getByRole('alert').count()).toBe(0)
+
+    // What was not sent is not lost when the room is left, nor when the page is loaded anew.
+    await page.context().setOffline(true)
+    await ask(page, 'said again')
+    await notSent.waitFor()
+    await page.context().setOffline(false)
+    await page.getByRole('link', { name: 'Agents', exact: true }).click()
+    await page.getByTestId('agent-row').first().waitFor()
+    await page.goBack()
+    await expect.poll(() => page.getByTestId('chat-input').inputValue()).toBe('said again')
   })
 })

@@ -28,6 +28,7 @@ import { useChatTitle } from './use-chat-title.ts'
 import { useChanges } from './use-changes.ts'
 import { useDraft } from './use-draft.ts'
 import { useFollow } from './use-follow.ts'
+import { useUnsent } from './use-unsent.ts'
 import { Welcome } from './Welcome.tsx'
 import css from './chat.module.css'
 
@@ -41,7 +42,8 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
   const threadId = query.get('thread')
   const limit = useBodyLimit()
   const user = useSignedIn()
-  const [draft, setDraft] = useDraft(`${id}:${threadId ?? ''}`, query.get('draft') ?? '')
+  const place = `${id}:${threadId ?? ''}`
+  const [draft, setDraft] = useDraft(place, query.get('draft') ?? '')
   const [files, setFiles] = useState<readonly Attachment[]>([])
   const [fields, setFields] = useState<FormFields>({})
   const [isForced, setForced] = useState(0)
@@ -81,6 +83,7 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
     onStarted,
     onReturned,
   })
+  useUnsent(chat.sent, place)
 
   // Not on phones: the keyboard would cover what is there to read.
   useEffect(() => {

@@ -17,6 +17,11 @@ export function useDraft(place: string, first: string): [text: string, set: (tex
   ]
 }
 
+/** Below what is written there. */
+export function addToDraft(place: string, text: string): void {
+  write(place, [read(place) ?? '', text].filter((each) => each.trim() !== '').join('\n\n'))
+}
+
 function read(place: string): string | undefined {
   try {
     return sessionStorage.getItem(prefix + place) ?? undefined
