@@ -63,7 +63,7 @@ export async function flaws(page: Page): Promise<string[]> {
     }
 
     const isSeen = (element: Element) => element.matches('svg, img, .mark') || element.childElementCount === 0
-    for (const each of all.filter((element) => element.matches('button, a[href]'))) {
+    for (const each of all.filter((element) => element.matches('button:enabled'))) {
       if (each.innerText.trim() === '' && !all.some((part) => part !== each && each.contains(part) && isSeen(part))) {
         note('is empty', each)
       }
