@@ -104,6 +104,10 @@ describe.skipIf(browser === undefined)(`answers in the playground${fault}`, () =
     await ask(page, 'again')
     const all = answers(page).last().getByRole('group', { name: 'All calls that wait' })
     await expect.poll(() => all.innerText()).toContain('2 calls wait')
+    // Who changes one decides on it alone.
+    await card(page).getByRole('button', { name: 'Edit' }).click()
+    await all.waitFor({ state: 'detached' })
+    await card(page).getByRole('button', { name: 'Cancel editing' }).click()
     await all.getByRole('button', { name: 'Allow all' }).click()
     await expect.poll(() => answers(page).last().innerText()).toMatch(/\b2\b[^]*\b5\b[^]*Both are done/u)
     expect(await all.count()).toBe(0)

@@ -134,9 +134,8 @@ describe.skipIf(browser === undefined)(`the runs${fault}`, () => {
           below: document.querySelector('[data-testid=lanes-axis]')!.getBoundingClientRect().top >= bottom - 1,
         }
       })
-    const folded = await places()
-    expect(folded).toMatchObject({ cut: 0, below: true })
-    expect(folded.hidden).toBeGreaterThan(0)
+    await expect.poll(async () => (await places()).hidden).toBeGreaterThan(0)
+    expect(await places()).toMatchObject({ cut: 0, below: true })
     await atEachScreen(page, 'runs-lanes', async ({ name }) => {
       expect(await flaws(page), name).toEqual([])
       await expectAccessible(page)

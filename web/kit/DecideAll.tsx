@@ -5,6 +5,7 @@ import type { RequestView } from '../../src/fold/run-view.ts'
 import { client } from '../data/client.ts'
 import { mayAnswer, useSignedIn } from '../data/server.ts'
 import { Button } from './Button.tsx'
+import { useEdited } from './edited-requests.ts'
 import css from './OpenRequest.module.css'
 
 export function DecideAll({ runId, requests }: { runId: string; requests: readonly RequestView[] }) {
@@ -12,7 +13,10 @@ export function DecideAll({ runId, requests }: { runId: string; requests: readon
   const [isBusy, setBusy] = useState(false)
   const [fault, setFault] = useState<string>()
   const open = requests.filter((request) => request.kind === 'approval' && mayAnswer(user, request))
-  if (open.length < 2) return null
+  const edited = useEdited()
+  // What is being changed is decided for itself.
+  const isEdited = open.some(({ requestId }) => edited.has(requestId))
+  if (open.length < 2 || isEdited) return null
   const decide = (approved: boolean) => {
     setBusy(true)
     setFault(undefined)

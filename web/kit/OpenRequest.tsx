@@ -14,6 +14,7 @@ import { useNow } from '../data/media.ts'
 import { mayAnswer, useSignedIn } from '../data/server.ts'
 import { Arguments } from './Arguments.tsx'
 import { moment } from './format.ts'
+import { useMarkEdited } from './edited-requests.ts'
 import { Icon } from './Icon.tsx'
 import { ApprovalForm, ResultForm, ValueForm, type AnswerProps } from './AnswerForms.tsx'
 import { SignInForm } from './SignInForm.tsx'
@@ -55,6 +56,7 @@ export function OpenRequest({ runId, request, about, isRow = false, mark, outcom
   const { timestamp, deadline } = request
   const word = sent.word ?? outcome
   const told = sent.fault ?? fault
+  useMarkEdited(request.requestId, isEditing && word === undefined)
   const props: AnswerProps = { runId, request, isBusy: sent.isBusy, isRow, describedBy: `${id}-facts`, send }
   return (
     <div

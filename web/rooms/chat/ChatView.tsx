@@ -173,7 +173,7 @@ export function ChatView({ agent, agents }: { agent: AgentFacts; agents: readonl
             title="Ask two to four agents or models the same question"
             onClick={() => navigate(besideOf(id, changed.changes))}
           >
-            <span className={css.wide}>Side by side</span>
+            <span className={css.widest}>Side by side</span>
           </Button>
           <CopyAs request={request} />
         </ChatHeader>

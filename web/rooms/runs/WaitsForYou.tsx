@@ -5,6 +5,7 @@ import { messageOf } from '../../../src/part/error.ts'
 import { client } from '../../data/client.ts'
 import { mayAnswer, useSeesOthers, useSignedIn, useThreadName } from '../../data/server.ts'
 import { Button } from '../../kit/Button.tsx'
+import { useEdited } from '../../kit/edited-requests.ts'
 import { Icon } from '../../kit/Icon.tsx'
 import { Owner } from '../../kit/Owner.tsx'
 import { OpenRequest } from '../../kit/OpenRequest.tsx'
@@ -177,8 +178,11 @@ function useDeciding(waiting: readonly WaitingRun[]): Deciding {
   const [chosen, choose] = useState<ReadonlySet<string>>()
   const [told, setTold] = useState<ReadonlyMap<string, Told>>(new Map())
   const user = useSignedIn()
+  const edited = useEdited()
+  // What is being changed is decided for itself.
   const open = waiting.filter(
-    ({ isDone, request }) => !isDone && request.kind === 'approval' && mayAnswer(user, request),
+    ({ isDone, request }) =>
+      !isDone && request.kind === 'approval' && mayAnswer(user, request) && !edited.has(request.requestId),
   )
   const possible = open.map(keyOf).filter((key) => told.get(key)?.outcome === undefined)
   const tell = (key: string, next: Told) => setTold((before) => new Map([...before, [key, next]]))
