@@ -196,7 +196,7 @@ export function textsIn(file: string, source: string): string[] {
 function written(node: Node): string {
   switch (node.type) {
     case 'Literal':
-      return typeof node['value'] === 'string' ? node['value'] : String(node['value'] ?? '')
+      return typeof node['value'] === 'number' ? `${node['value']}` : wordOf(node['value'])
     case 'TemplateLiteral': {
       const holes = node['expressions'] as Node[]
       const pieces = node['quasis'] as { value: { cooked: string } }[]
