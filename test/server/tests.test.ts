@@ -4,8 +4,10 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createScriptedModel, finish, latch, text, type Latch } from '../../src/models/scripted.ts'
 import type { Config } from '../../src/project/config.ts'
+import type { Principal } from '../../src/part/principal.ts'
 import { openProject } from '../../src/project/project.ts'
 import { openTestDesk } from '../../src/regress/test-desk.ts'
+import type { Access } from '../../src/server/access/access.ts'
 import { createHandler } from '../../src/server/handler.ts'
 import type { HandlerOptions } from '../../src/server/handler-context.ts'
 import { createTestAccess, headersFor, type Caller } from '../support/callers.ts'
@@ -187,7 +189,11 @@ describe('test cases', () => {
   })
 
   test('one run of tests at a time; it goes on without readers, is stopped, and what was not done is counted', async () => {
-    const { add, send, handler, done } = await open({ 'slow.yaml': agent('Slow') })
+    const known = createTestAccess()
+    const some: Principal = { id: 'key:ci', key: 'ci', roles: ['operator'], agents: ['slow'] }
+    const identify: Access['identify'] = (request) =>
+      request.headers.get('authorization') === 'Bearer some' ? some : known.identify(request)
+    const { add, send, handler, done } = await open({ 'slow.yaml': agent('Slow') }, { access: { ...known, identify } })
     const ids = [await add({ name: 'a' }), await add({ name: 'b' })]
     const started = await send('POST', 'tests/run', { record: true, models: ['echo:held'] })
     expect(started).toMatchObject({ status: 202, run: { total: 2, models: ['echo:held'] } })
@@ -196,6 +202,13 @@ describe('test cases', () => {
     await body.until('"running":["shop/a"')
     await body.leave()
     expect((await send('GET', 'tests')).run).toMatchObject({ passed: 0, running: expect.arrayContaining([ids[0]]) })
+    // Who sees no case of this agent learns of none.
+    const asSome = (path: string) =>
+      handler(new Request(`http://x/api/${path}`, { headers: { authorization: 'Bearer some' } }))
+    expect(await (await asSome('tests')).json()).toMatchObject({ cases: [], run: { total: 2, running: [] } })
+    const theirs = readBody(await asSome('tests/progress'))
+    expect(await theirs.until('"total":2')).not.toContain('shop/')
+    await theirs.leave()
     expect(await send('POST', 'tests/stop')).toMatchObject({ stopped: true })
     expect(await done()).toMatchObject({ stopped: 2, passed: 0, failed: 0, endedAt: expect.any(Number) })
     expect(await send('POST', 'tests/stop')).toMatchObject({ stopped: false })
