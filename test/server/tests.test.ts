@@ -295,6 +295,23 @@ describe('test cases', () => {
     expect(await send('POST', 'tests/run', { ids: [...ids, 'shop/none'] })).toMatchObject({ status: 404 })
   })
 
+  test('a long message makes no file that cannot be read: it gets one of its own, or is too long', async () => {
+    const { send, ask, add, done } = await open()
+    const [first] = [await add({ name: 'first' })]
+    const long = await ask('é'.repeat(300_000))
+    expect(await send('POST', 'tests', { run: long, name: 'long' })).toMatchObject({ status: 201, id: 'shop/long' })
+    await done()
+    const next = await send('POST', 'tests', { run: long, name: 'next' })
+    expect(next).toMatchObject({ status: 201, id: 'shop-next/next' })
+    await done()
+    const run = await ask('é'.repeat(600_000))
+    expect(await send('POST', 'tests', { run })).toMatchObject({ status: 400, error: { code: 'bad-run' } })
+    expect(await send('GET', `tests/draft?run=${run}`)).toMatchObject({ status: 400, error: { code: 'bad-run' } })
+    const { cases, faults } = await send('GET', 'tests')
+    expect(cases.map(({ id }: { id: string }) => id)).toEqual(['shop-next/next', first, 'shop/long'])
+    expect(faults).toEqual([])
+  })
+
   test('an agent that has gone or has mistakes fails its cases with the reason', async () => {
     const { add, send, done, dir } = await open()
     const id = await add({ name: 'hours' })

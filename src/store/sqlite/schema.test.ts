@@ -404,7 +404,7 @@ test('the models of older runs are read off their views', async () => {
   await store.close()
   const db = new DatabaseSync(path)
   const step = steps.find((each) => String(each).includes('ADD COLUMN models'))
-  db.exec(`ALTER TABLE runs DROP COLUMN models; ${step}`)
+  db.exec(`ALTER TABLE runs DROP COLUMN models; ${String(step)}`)
   db.close()
   const opened = sqliteStore(path)
   expect((await opened.runs.list()).map((row) => row.models)).toEqual([undefined, ['m1', 'm2']])
